@@ -1,0 +1,337 @@
+//! `#[derive(BatchArtifact)]`: how the runtime makes the struct and fills its fields.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::{Attribute, Data, DeriveInput, Expr, ExprLit, Field, Fields, Lit, LitStr, Member, Meta, Type};
+
+use crate::diagnostics::{Errors, nearest};
+use crate::expand::spanned;
+use crate::fallback;
+use crate::parse::{Argument, arguments};
+use crate::validate::option_of;
+
+/// The derive.
+pub(crate) fn derive(input: TokenStream) -> TokenStream {
+    let input: DeriveInput = match syn::parse2(input) {
+        Ok(input) => input,
+        Err(error) => return error.into_compile_error(),
+    };
+    let mut errors = Errors::default();
+    let slots = slots(&input, &mut errors);
+    if errors.is_empty() {
+        expand(&input, &slots)
+    } else {
+        fallback::artifact(&input, errors)
+    }
+}
+
+/// A field and what fills it.
+struct Slot<'a> {
+    member: Member,
+    /// The field's name in messages.
+    name: String,
+    ty: &'a Type,
+    source: Source,
+}
+
+enum Source {
+    Property { name: LitStr, default: Option<LitStr> },
+    Context,
+    Default,
+}
+
+fn slots<'a>(input: &'a DeriveInput, errors: &mut Errors) -> Vec<Slot<'a>> {
+    let data = match &input.data {
+        Data::Struct(data) => data,
+        Data::Enum(data) => {
+            errors.error(
+                data.enum_token,
+                "an enum cannot be a batch artifact",
+                &[a_struct()],
+            );
+            return Vec::new();
+        }
+        Data::Union(data) => {
+            errors.error(
+                data.union_token,
+                "a union cannot be a batch artifact",
+                &[a_struct()],
+            );
+            return Vec::new();
+        }
+    };
+    if !input.generics.params.is_empty() {
+        errors.error(
+            &input.generics,
+            "a generic struct cannot be a batch artifact: generics are not supported",
+            &["make a struct for each concrete type; it can hold the generic one in a field that is `Default`"
+                .to_owned()],
+        );
+    }
+    let fields = match &data.fields {
+        Fields::Named(fields) => &fields.named,
+        Fields::Unnamed(fields) => &fields.unnamed,
+        Fields::Unit => return Vec::new(),
+    };
+    fields
+        .iter()
+        .zip(data.fields.members())
+        .map(|(field, member)| slot(field, member, errors))
+        .collect()
+}
+
+fn a_struct() -> String {
+    "an artifact is a struct: its fields are the properties and contexts".to_owned()
+}
+
+fn slot<'a>(field: &'a Field, member: Member, errors: &mut Errors) -> Slot<'a> {
+    let name = match &member {
+        Member::Named(ident) => ident.unraw().to_string(),
+        Member::Unnamed(index) => index.index.to_string(),
+    };
+    let mut source: Option<(&syn::Ident, Source)> = None;
+    for attribute in &field.attrs {
+        let Some(segment) = attribute.path().segments.last() else {
+            continue;
+        };
+        let found = if segment.ident == "batch_property" {
+            property(attribute, &name, errors)
+        } else if segment.ident == "batch_context" {
+            if !matches!(attribute.meta, Meta::Path(_)) {
+                errors.error(
+                    &attribute.meta,
+                    "`#[batch_context]` takes no arguments",
+                    &[the_type_decides()],
+                );
+            }
+            Source::Context
+        } else {
+            continue;
+        };
+        match &source {
+            None => source = Some((&segment.ident, found)),
+            Some((earlier, _)) if **earlier == segment.ident => {
+                let message = format!("`#[{}]` is given twice for field `{name}`", segment.ident);
+                errors.error(attribute.path(), message, &[]);
+            }
+            Some(_) => errors.error(
+                attribute.path(),
+                format!("field `{name}` cannot be both a `#[batch_property]` and a `#[batch_context]`"),
+                &["remove one of the two attributes".to_owned()],
+            ),
+        }
+    }
+    let source = source.map_or(Source::Default, |(_, source)| source);
+    Slot {
+        member,
+        name,
+        ty: &field.ty,
+        source,
+    }
+}
+
+fn the_type_decides() -> String {
+    "the field's type says which context it is".to_owned()
+}
+
+fn property(attribute: &Attribute, field: &str, errors: &mut Errors) -> Source {
+    let (mut name, mut default) = (None, None);
+    let list = match &attribute.meta {
+        Meta::List(list) => arguments(list.tokens.clone()),
+        _ => Ok(Vec::new()),
+    };
+    let list = match list {
+        Ok(list) => list,
+        Err(error) => {
+            errors.syntax(error);
+            return Source::Default;
+        }
+    };
+    let mut named = false;
+    for argument in &list {
+        let (key, value) = match argument {
+            Argument::Named { key, value } => (key, value),
+            Argument::Text(text) => {
+                named = true;
+                let remedy = format!("write `name = {}`", text.to_token_stream());
+                errors.error(text, "the arguments of `#[batch_property]` have names", &[remedy]);
+                continue;
+            }
+        };
+        let slot = match key.to_string().as_str() {
+            "name" => {
+                named = true;
+                &mut name
+            }
+            "value" => &mut default,
+            unknown => {
+                let remedy = match nearest(unknown, ["name", "value"]) {
+                    Some(near) => {
+                        named |= near == "name";
+                        format!("did you mean `{near}`?")
+                    }
+                    None if unknown == "default" => "the default is given by `value = \"..\"`".to_owned(),
+                    None => "its arguments are `name` and `value`".to_owned(),
+                };
+                errors.error(
+                    key,
+                    format!("`#[batch_property]` has no argument `{unknown}`"),
+                    &[remedy],
+                );
+                continue;
+            }
+        };
+        if slot.is_some() {
+            errors.error(key, format!("`{key}` is given twice"), &[]);
+            continue;
+        }
+        match value {
+            Expr::Lit(ExprLit {
+                lit: Lit::Str(text), ..
+            }) => *slot = Some(text.clone()),
+            _ => {
+                let remedy = format!("write `{key} = \"..\"`: a property is text, whatever the field's type");
+                errors.error(value, format!("`{key}` is a string in quotes"), &[remedy]);
+            }
+        }
+    }
+    if !named {
+        let remedy =
+            format!("write `#[batch_property(name = \"{field}\")]` if that is how the Job XML calls it");
+        errors.error(
+            attribute.path(),
+            "a `#[batch_property]` needs the `name` of the property",
+            &[remedy],
+        );
+    }
+    if let Some(text) = name.as_ref().filter(|text| text.value().trim().is_empty()) {
+        errors.error(text, "the `name` of a property cannot be empty", &[]);
+    }
+    match name {
+        Some(name) => Source::Property { name, default },
+        None => Source::Default,
+    }
+}
+
+fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
+    let ident = &input.ident;
+    let runtime = quote!(::batch_runtime::__private);
+    let (mut helpers, mut fields, mut properties, mut contexts, mut bindings) =
+        (TokenStream::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (
+        index,
+        Slot {
+            member,
+            name: field,
+            ty,
+            source,
+        },
+    ) in slots.iter().enumerate()
+    {
+        match source {
+            Source::Property { name, default } => {
+                let helper = format_ident!("property_{index}");
+                helpers.extend(property_helper(&helper, field, ty, name, default.as_ref()));
+                fields.push(quote!(#member: (#helper().1)(scope)?));
+                properties.push(quote!(#helper().0));
+            }
+            Source::Context => {
+                let helper = format_ident!("context_{index}");
+                helpers.extend(context_helper(&helper, field, ty));
+                fields.push(quote!(#member: (#helper().1)(scope.contexts())?));
+                contexts.push(quote!(#helper().0));
+                bindings.push(quote!(self.#member = (#helper().1)(contexts)?;));
+            }
+            Source::Default => {
+                let default = spanned(ty, |open, close| {
+                    let (open, close) = (quote_spanned!(open=> <), quote_spanned!(close=> >::default()));
+                    quote!(#open #ty as ::core::default::Default #close)
+                });
+                fields.push(quote!(#member: #default));
+            }
+        }
+    }
+    // A parameter that no field uses is no concern of the user's.
+    let scope = if slots.iter().all(|slot| matches!(slot.source, Source::Default)) {
+        quote!(_)
+    } else {
+        quote!(scope)
+    };
+    let context_scope = if bindings.is_empty() {
+        quote!(_)
+    } else {
+        quote!(contexts)
+    };
+    quote! {
+        const _: () = {
+            #helpers
+
+            #[automatically_derived]
+            impl #runtime::BatchArtifact for #ident {
+                fn inject(
+                    #scope: &#runtime::InjectionScope<'_>,
+                ) -> ::core::result::Result<Self, #runtime::InjectError> {
+                    ::core::result::Result::Ok(Self { #(#fields),* })
+                }
+                fn bind_contexts(
+                    &mut self,
+                    #context_scope: &#runtime::ContextScope,
+                ) -> ::core::result::Result<(), #runtime::InjectError> {
+                    #(#bindings)*
+                    ::core::result::Result::Ok(())
+                }
+                fn properties() -> ::std::vec::Vec<#runtime::PropertyInfo> {
+                    ::std::vec![#(#properties),*]
+                }
+                fn contexts() -> ::std::vec::Vec<#runtime::ContextInfo> {
+                    ::std::vec![#(#contexts),*]
+                }
+            }
+        };
+    }
+}
+
+/// The property's description and its injection. Together in one body: rustc shows a type that cannot be a property
+/// once per body, at the same place.
+fn property_helper(
+    helper: &syn::Ident,
+    field: &str,
+    ty: &Type,
+    name: &LitStr,
+    default: Option<&LitStr>,
+) -> TokenStream {
+    let runtime = quote!(::batch_runtime::__private);
+    let default = match default {
+        Some(text) => quote!(::core::option::Option::Some(#text)),
+        None => quote!(::core::option::Option::None),
+    };
+    let (value, describe, inject) = match option_of(ty) {
+        Some(inner) => (inner, quote!(optional), quote!(optional_property)),
+        None => (ty, quote!(of), quote!(property)),
+    };
+    quote! {
+        fn #helper() -> (
+            #runtime::PropertyInfo,
+            fn(&#runtime::InjectionScope<'_>) -> ::core::result::Result<#ty, #runtime::InjectError>,
+        ) {
+            (
+                #runtime::PropertyInfo::#describe::<#value>(#name, #field, #default),
+                |scope| scope.#inject::<#value>(#name, #field, #default),
+            )
+        }
+    }
+}
+
+/// The context's description and its injection; in one body as above.
+fn context_helper(helper: &syn::Ident, field: &str, ty: &Type) -> TokenStream {
+    let runtime = quote!(::batch_runtime::__private);
+    quote! {
+        fn #helper() -> (
+            #runtime::ContextInfo,
+            fn(&#runtime::ContextScope) -> ::core::result::Result<#ty, #runtime::InjectError>,
+        ) {
+            (#runtime::ContextInfo::of::<#ty>(#field), |scope| scope.get::<#ty>(#field))
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Errors: collected, so that all mistakes of an item are shown at once; with remedies as `= help:` lines, since
+//! stable Rust gives macros no sub-diagnostics. Also the attributes that are only valid inside a block.
+
+use std::fmt::Display;
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+
+use crate::role::roles_with;
+
+/// The errors found so far.
+#[derive(Default)]
+pub(crate) struct Errors(Vec<syn::Error>);
+
+impl Errors {
+    /// Adds an error at `place`, the smallest thing that the user has to change, and the remedies.
+    pub(crate) fn error(&mut self, place: impl ToTokens, message: impl Display, remedies: &[String]) {
+        let mut text = message.to_string();
+        for remedy in remedies {
+            // Code in the remedy is put below the remedy's first word.
+            text.push_str("\n= help: ");
+            text.push_str(&remedy.replace('\n', "\n        "));
+        }
+        self.0.push(syn::Error::new_spanned(place, text));
+    }
+
+    /// Adds what the parser said.
+    pub(crate) fn syntax(&mut self, error: syn::Error) {
+        self.0.push(error);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// One `compile_error!` per error.
+    pub(crate) fn into_tokens(self) -> TokenStream {
+        self.0.into_iter().map(syn::Error::into_compile_error).collect()
+    }
+}
+
+/// A method attribute that no artifact attribute took away: an error, and the item as it is.
+///
+/// Spec: ART-03
+pub(crate) fn stray(attribute: &str, item: TokenStream) -> TokenStream {
+    let mut errors = Errors::default();
+    let blocks: Vec<_> = roles_with(attribute)
+        .iter()
+        .map(|role| format!("`#[{}]`", role.attribute))
+        .collect();
+    errors.error(
+        // No place of its own means the attribute's.
+        TokenStream::new(),
+        format!("`#[{attribute}]` is only valid on a method inside an impl block marked with an artifact attribute"),
+        &[format!("it belongs to {}, written above `impl ..`", one_of(&blocks))],
+    );
+    let errors = errors.into_tokens();
+    quote!(#errors #item)
+}
+
+/// `a`, `a or b`, `a, b or c`.
+pub(crate) fn one_of(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [word] => word.clone(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+/// "a `#[read_item]`" or "an `#[open]`".
+pub(crate) fn with_article(attribute: &str) -> String {
+    let article = if attribute.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
+    };
+    format!("{article} `#[{attribute}]`")
+}
+
+/// The candidate that `word` is probably a misspelling of.
+pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let (distance, candidate) = candidates
+        .into_iter()
+        .map(|candidate| (distance(word, candidate), candidate))
+        .min()?;
+    (distance <= candidate.len() / 3).then_some(candidate)
+}
+
+/// The number of letters to insert, delete, replace or swap.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<_>, Vec<_>) = (a.chars().collect(), b.chars().collect());
+    let mut before: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for i in 0..a.len() {
+        let mut next = vec![i + 1];
+        for j in 0..b.len() {
+            let mut best = (row[j] + usize::from(a[i] != b[j]))
+                .min(row[j + 1] + 1)
+                .min(next[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                best = best.min(before[j - 1] + 1);
+            }
+            next.push(best);
+        }
+        before = std::mem::replace(&mut row, next);
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distance_counts_letters() {
+        for (a, b, expected) in [
+            ("open", "open", 0),
+            ("oepn", "open", 1),
+            ("read_items", "read_item", 1),
+            ("", "abc", 3),
+        ] {
+            assert_eq!(distance(a, b), expected, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn nearest_is_near() {
+        let attributes = ["open", "close", "read_item", "get_checkpoint_info"];
+        assert_eq!(nearest("read_items", attributes), Some("read_item"));
+        assert_eq!(nearest("get_checkpoint", attributes), Some("get_checkpoint_info"));
+        assert_eq!(nearest("opne", attributes), Some("open"));
+        assert_eq!(nearest("cold", attributes), None);
+        assert_eq!(nearest("clone", attributes), Some("close"));
+        assert_eq!(nearest("inline", attributes), None);
+    }
+}

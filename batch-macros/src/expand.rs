@@ -1,0 +1,404 @@
+//! The tokens of a valid artifact: the impl of its role trait, which adapts the user's methods, and its registration.
+//! Checks nothing: what the types cannot do, the compiler says at the user's own tokens, whose spans the calls carry.
+
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::{Attribute, ItemImpl, Meta, ReturnType, Type};
+
+use crate::diagnostics::one_of;
+use crate::parse::cfgs;
+use crate::role::{Method, Receiver, Role, Shape};
+use crate::validate::{Artifact, ArtifactMethod, Parameters};
+
+/// The user's impl block, and what makes it an artifact.
+pub(crate) fn role(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenStream {
+    let trait_name = format_ident!("{}", role.trait_name);
+    let self_ty = &item.self_ty;
+    let block_cfgs = cfgs(&item.attrs);
+    let methods = role.methods.iter().map(|row| trait_methods(row, artifact));
+    let outlives_step = role.outlives_step.then(|| bind_contexts(role, self_ty));
+    let no_methods = artifact
+        .methods
+        .is_empty()
+        .then(|| no_methods_warning(role, self_ty));
+    let registration = registration(role, artifact, self_ty);
+    quote! {
+        #item
+
+        #(#block_cfgs)*
+        const _: () = {
+            #[automatically_derived]
+            impl ::batch_runtime::__private::#trait_name for #self_ty {
+                #(#methods)*
+                #outlives_step
+            }
+            #registration
+            #no_methods
+        };
+    }
+}
+
+/// The submission to the registry. Its constructor's bound joins the two halves of the artifact, and fails at the type.
+fn registration(role: &Role, artifact: &Artifact, self_ty: &Type) -> TokenStream {
+    let constructor = format_ident!("{}", role.attribute);
+    let Artifact { name, type_name, .. } = artifact;
+    let class = match &artifact.declared_class {
+        Some(class) => quote!(::core::option::Option::Some(#class)),
+        None => quote!(::core::option::Option::None),
+    };
+    quote! {
+        ::batch_runtime::__private::inventory::submit! {
+            ::batch_runtime::__private::ArtifactRegistration::#constructor::<#self_ty>(
+                #name,
+                ::core::concat!(::core::module_path!(), "::", #type_name),
+                #class,
+                ::core::file!(),
+                ::core::line!(),
+            )
+        }
+    }
+}
+
+/// The trait's methods for one row: one per marked method, since each may stand under a `#[cfg]` of its own, and what
+/// is left when no `#[cfg]` holds.
+fn trait_methods(row: &'static Method, artifact: &Artifact) -> TokenStream {
+    let found: Vec<_> = artifact
+        .methods
+        .iter()
+        .filter(|method| method.row.attribute == row.attribute)
+        .collect();
+    let mut tokens = TokenStream::new();
+    for &method in &found {
+        let cfgs = &method.cfgs;
+        for function in adapters(method, artifact) {
+            tokens.extend(quote!(#(#cfgs)* #function));
+        }
+    }
+    if !found.iter().any(|method| method.cfgs.is_empty()) {
+        let conditions: Vec<_> = found.iter().map(|method| all(&method.cfgs)).collect();
+        let otherwise = if conditions.is_empty() {
+            quote!()
+        } else {
+            quote!(#[cfg(not(any(#(#conditions),*)))])
+        };
+        let place = found
+            .first()
+            .map_or_else(Span::call_site, |method| method.ident.span());
+        for (signature, body) in defaults(row, place) {
+            tokens.extend(quote!(#otherwise #signature { #body }));
+        }
+    }
+    tokens
+}
+
+/// The condition of several `#[cfg]` attributes.
+fn all(cfgs: &[Attribute]) -> TokenStream {
+    let conditions = cfgs.iter().filter_map(|attribute| match &attribute.meta {
+        Meta::List(list) => Some(&list.tokens),
+        _ => None,
+    });
+    quote!(all(#(#conditions),*))
+}
+
+/// The signatures of the trait's methods for a row.
+fn signatures(row: &Method) -> Vec<TokenStream> {
+    let runtime = runtime();
+    let name = format_ident!("{}", row.attribute);
+    let receiver = match row.receiver {
+        Receiver::Any => quote!(&mut self),
+        Receiver::Shared => quote!(&self),
+    };
+    let result = |ty: TokenStream| quote!(::core::result::Result<#ty, #runtime::BatchError>);
+    let (unit, text, info) = (
+        result(quote!(())),
+        result(quote!(::std::string::String)),
+        result(quote!(#runtime::CheckpointInfo)),
+    );
+    match row.shape {
+        Shape::Open => vec![quote! {
+            fn open(&mut self, checkpoint: ::core::option::Option<&#runtime::CheckpointInfo>) -> #unit
+        }],
+        Shape::Checkpoint => vec![quote!(fn checkpoint_info(&mut self) -> #info)],
+        Shape::Unit => vec![quote!(fn #name(#receiver) -> #unit)],
+        Shape::Text => vec![quote!(fn #name(#receiver) -> #text)],
+        Shape::Read => vec![
+            quote! {
+                fn fill(
+                    &mut self,
+                    fill: &mut #runtime::Fill<'_>,
+                ) -> ::core::result::Result<#runtime::FillEnd, #runtime::FillError>
+            },
+            quote!(fn item_type() -> #runtime::ItemType),
+        ],
+        Shape::Process => vec![
+            quote!(fn into_sink(self: ::std::boxed::Box<Self>) -> #runtime::ItemSink),
+            quote!(fn item_types() -> #runtime::ProcessorItems),
+        ],
+        Shape::Write => vec![
+            quote!(fn write(&mut self, items: &#runtime::Items<'_>, tx: &mut #runtime::ChunkTransaction) -> #unit),
+            quote!(fn info() -> #runtime::WriterInfo),
+        ],
+    }
+}
+
+/// What the trait's methods do when the artifact has none for the row.
+fn defaults(row: &Method, place: Span) -> Vec<(TokenStream, TokenStream)> {
+    let body = if row.required {
+        // Only reached when every marked method is disabled by its `#[cfg]`.
+        let message = format!(
+            "every `#[{}]` method of this artifact is disabled by its `#[cfg]`",
+            row.attribute
+        );
+        quote_spanned!(place=> ::core::compile_error!(#message))
+    } else {
+        quote!(::core::result::Result::Ok(()))
+    };
+    let mut signatures = signatures(row).into_iter();
+    let first = signatures.next().map(|signature| (signature, body));
+    first
+        .into_iter()
+        .chain(signatures.map(|signature| (signature, quote!(::core::unreachable!()))))
+        .collect()
+}
+
+/// The trait's methods around one method of the user's.
+fn adapters(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
+    let bodies = match method.row.shape {
+        Shape::Open => vec![open(method)],
+        Shape::Checkpoint => vec![checkpoint_info(method, artifact)],
+        Shape::Unit => vec![converted(method, quote!(UnitReturn), "into_unit", quote!(self))],
+        Shape::Text => vec![converted(method, quote!(StringReturn), "into_text", quote!(self))],
+        Shape::Read => read(method),
+        Shape::Process => process(method),
+        Shape::Write => write(method, artifact.buffered),
+    };
+    signatures(method.row)
+        .into_iter()
+        .zip(bodies)
+        .map(|(signature, body)| quote!(#signature { #body }))
+        .collect()
+}
+
+fn open(method: &ArtifactMethod) -> TokenStream {
+    let Parameters::Checkpoint(checkpoint) = &method.parameters else {
+        return TokenStream::new();
+    };
+    let codec = codec(checkpoint);
+    let call = converted(method, quote!(UnitReturn), "into_unit", quote!(self, checkpoint));
+    quote! {
+        let checkpoint = #codec.decode(checkpoint)?;
+        #call
+    }
+}
+
+/// The checkpoint's type is that of `#[open]`, so that a method that returns another is an error that names both.
+fn checkpoint_info(method: &ArtifactMethod, artifact: &Artifact) -> TokenStream {
+    let encoded = artifact.methods.iter().filter_map(|open| match &open.parameters {
+        Parameters::Checkpoint(checkpoint) => {
+            let cfgs = &open.cfgs;
+            let codec = codec(checkpoint);
+            let call = converted(
+                method,
+                quote!(CheckpointReturn<#checkpoint>),
+                "into_checkpoint",
+                quote!(self),
+            );
+            Some(quote!(#(#cfgs)* let info = #codec.encode(&#call?)?;))
+        }
+        _ => None,
+    });
+    quote! {
+        #(#encoded)*
+        ::core::result::Result::Ok(info)
+    }
+}
+
+/// Both bodies that need the checkpoint's type to be serde's ask for it by the same tokens, so that rustc, which drops
+/// an error that it has shown before, shows one.
+fn codec(checkpoint: &Type) -> TokenStream {
+    spanned(checkpoint, |open, close| {
+        let open = quote_spanned!(open=> ::batch_runtime);
+        let close = quote_spanned!(close=> >::new());
+        quote!(#open::__private::CheckpointCodec::<#checkpoint #close)
+    })
+}
+
+fn read(method: &ArtifactMethod) -> Vec<TokenStream> {
+    let runtime = runtime();
+    let call = converted(method, quote!(ReadReturn), "into_read", quote!(self));
+    let item = associated_item(method, quote!(ReadReturn));
+    // The closure is what rustc blames for items that are not `Send`.
+    let closure = spanned(result_type(method), |open, _| quote_spanned!(open=> || #call));
+    vec![
+        quote!(#runtime::Fill::run(fill, #closure)),
+        quote!(#runtime::ItemType::of::<#item>()),
+    ]
+}
+
+fn process(method: &ArtifactMethod) -> Vec<TokenStream> {
+    let Parameters::Item { item, borrowed } = &method.parameters else {
+        return Vec::new();
+    };
+    let runtime = runtime();
+    let argument = if *borrowed { quote!(&item) } else { quote!(item) };
+    let call = converted(
+        method,
+        quote!(ProcessReturn),
+        "into_processed",
+        quote!(processor, #argument),
+    );
+    let cloneable = (!borrowed).then(|| {
+        spanned(item, |open, close| {
+            let open = quote_spanned!(open=> ::batch_runtime);
+            let close = quote_spanned!(close=> >());
+            quote!(#open::__private::require_item_clone::<#item #close;)
+        })
+    });
+    let output = associated_item(method, quote!(ProcessReturn));
+    vec![
+        quote! {
+            #cloneable
+            #runtime::processor_sink(self, |processor: &mut Self, item: #item| #call)
+        },
+        quote! {
+            #runtime::ProcessorItems {
+                input: #runtime::ItemType::of::<#item>(),
+                output: #runtime::ItemType::of::<#output>(),
+            }
+        },
+    ]
+}
+
+fn write(method: &ArtifactMethod, buffered: bool) -> Vec<TokenStream> {
+    let Parameters::Items { item, transaction } = &method.parameters else {
+        return Vec::new();
+    };
+    let runtime = runtime();
+    let transactional = transaction.is_some();
+    let (tx, arguments) = match transaction {
+        // The type as it is written: another one is an error there.
+        Some(ty) => {
+            let here = spanned(ty, |open, _| {
+                Ident::new("tx", Span::call_site().located_at(open)).into_token_stream()
+            });
+            (quote!(let tx: #ty = #here;), quote!(self, items, tx))
+        }
+        None => (quote!(let _ = tx;), quote!(self, items)),
+    };
+    let call = converted(method, quote!(UnitReturn), "into_unit", arguments);
+    vec![
+        quote! {
+            let items = #runtime::Items::typed::<#item>(items)?;
+            #tx
+            #call
+        },
+        quote! {
+            #runtime::WriterInfo {
+                items: #runtime::ItemType::of::<#item>(),
+                buffered: #buffered,
+                transactional: #transactional,
+            }
+        },
+    ]
+}
+
+/// `<Result as Trait>::convert(Self::method(arguments))`, its ends spanned as the result type: a wrong one is underlined.
+/// `Self::method`, not `self.method()`: a path finds the user's method before the trait's of the same name, whatever
+/// its receiver.
+fn converted(
+    method: &ArtifactMethod,
+    trait_name: TokenStream,
+    function: &str,
+    arguments: TokenStream,
+) -> TokenStream {
+    let ident = &method.ident;
+    let result = result_type(method);
+    spanned(&result, |open, close| {
+        let open_bracket = quote_spanned!(open=> <);
+        let function = Ident::new(function, close);
+        let call = quote!(Self::#ident(#arguments));
+        let call = quote_spanned!(close=> (#call));
+        let close_bracket = quote_spanned!(close=> >);
+        quote!(#open_bracket #result as ::batch_runtime::__private::#trait_name #close_bracket::#function #call)
+    })
+}
+
+/// `<Result as Trait>::Item`, spanned as `converted`.
+fn associated_item(method: &ArtifactMethod, trait_name: TokenStream) -> TokenStream {
+    let result = result_type(method);
+    spanned(&result, |open, close| {
+        let open_bracket = quote_spanned!(open=> <);
+        let close = quote_spanned!(close=> >::Item);
+        quote!(#open_bracket #result as ::batch_runtime::__private::#trait_name #close)
+    })
+}
+
+/// The method's result; `()` at the method's name where none is written.
+fn result_type(method: &ArtifactMethod) -> TokenStream {
+    match &method.result {
+        ReturnType::Default => quote_spanned!(method.ident.span()=> ()),
+        ReturnType::Type(_, ty) => ty.to_token_stream(),
+    }
+}
+
+/// Builds tokens with the spans of the first and the last token of `place`; rustc underlines what lies between. (A
+/// span of the whole cannot be made on stable.)
+pub(crate) fn spanned(place: impl ToTokens, build: impl FnOnce(Span, Span) -> TokenStream) -> TokenStream {
+    let mut tokens = place.into_token_stream().into_iter();
+    let first = tokens.next();
+    let last = tokens.last().or_else(|| first.clone());
+    let close = last.map_or_else(Span::call_site, |token| match token {
+        TokenTree::Group(group) => group.span_close(),
+        token => token.span(),
+    });
+    let open = first.map_or_else(Span::call_site, |token| match token {
+        TokenTree::Group(group) => group.span_open(),
+        token => token.span(),
+    });
+    build(open, close)
+}
+
+/// A job listener sees many steps: its context fields are set again for each.
+///
+/// Spec: LISTEN-JOB-06
+fn bind_contexts(role: &Role, self_ty: &Type) -> TokenStream {
+    let constructor = format_ident!("{}", role.attribute);
+    quote! {
+        fn bind_contexts(
+            &mut self,
+            contexts: &::batch_runtime::__private::ContextScope,
+        ) -> ::core::result::Result<(), ::batch_runtime::__private::InjectError> {
+            // Named only so that a missing derive is the same error here as at the registration, shown once.
+            let _ = ::batch_runtime::__private::ArtifactRegistration::#constructor::<#self_ty>;
+            <#self_ty as ::batch_runtime::__private::BatchArtifact>::bind_contexts(self, contexts)
+        }
+    }
+}
+
+/// A listener without methods is legal, and surely a mistake. Macros cannot warn on stable; the compiler does when
+/// something deprecated is used.
+fn no_methods_warning(role: &Role, self_ty: &Type) -> TokenStream {
+    let attributes: Vec<_> = role
+        .methods
+        .iter()
+        .map(|row| format!("`#[{}]`", row.attribute))
+        .collect();
+    let note = format!(
+        "this {} listens to nothing; mark a method with {}",
+        role.title(),
+        one_of(&attributes)
+    );
+    spanned(self_ty, |_, place| {
+        let name = Ident::new("NO_METHOD", Span::call_site());
+        let used = Ident::new("NO_METHOD", place);
+        quote! {
+            #[deprecated(note = #note)]
+            const #name: () = ();
+            const _: () = #used;
+        }
+    })
+}
+
+fn runtime() -> TokenStream {
+    quote!(::batch_runtime::__private)
+}

@@ -1,0 +1,52 @@
+//! What is emitted beside the errors, so that one mistake is one error: the user's item, which other code may use, and
+//! a stub of what other generated code requires.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{DeriveInput, ItemImpl, parse_quote};
+
+use crate::diagnostics::Errors;
+
+/// The impl block without its method attributes. The role trait needs no stub: only the registration names it, and
+/// the registration is left out as well.
+pub(crate) fn role(item: &ItemImpl, errors: Errors) -> TokenStream {
+    let errors = errors.into_tokens();
+    quote!(#item #errors)
+}
+
+/// An impl of `BatchArtifact` without substance: the role blocks of the type require one.
+pub(crate) fn artifact(input: &DeriveInput, errors: Errors) -> TokenStream {
+    let errors = errors.into_tokens();
+    let ident = &input.ident;
+    let mut generics = input.generics.clone();
+    if !generics.params.is_empty() {
+        // What a generic struct may lack is no second error.
+        generics
+            .make_where_clause()
+            .predicates
+            .push(parse_quote!(Self: ::core::marker::Send + 'static));
+    }
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let runtime = quote!(::batch_runtime::__private);
+    quote! {
+        #errors
+        #[automatically_derived]
+        impl #impl_generics #runtime::BatchArtifact for #ident #type_generics #where_clause {
+            fn inject(_: &#runtime::InjectionScope<'_>) -> ::core::result::Result<Self, #runtime::InjectError> {
+                loop {}
+            }
+            fn bind_contexts(
+                &mut self,
+                _: &#runtime::ContextScope,
+            ) -> ::core::result::Result<(), #runtime::InjectError> {
+                loop {}
+            }
+            fn properties() -> ::std::vec::Vec<#runtime::PropertyInfo> {
+                loop {}
+            }
+            fn contexts() -> ::std::vec::Vec<#runtime::ContextInfo> {
+                loop {}
+            }
+        }
+    }
+}

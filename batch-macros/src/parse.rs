@@ -1,0 +1,151 @@
+//! The artifact attribute and its impl block as they are written. Decides nothing about right and wrong.
+
+use proc_macro2::TokenStream;
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Expr, Ident, ImplItem, ItemImpl, LitStr, Path, Signature, Token};
+
+use crate::diagnostics::nearest;
+use crate::role::{Role, roles_with};
+
+/// An argument of an attribute: `"text"` or `key = value`.
+pub(crate) enum Argument {
+    Text(LitStr),
+    Named { key: Ident, value: Expr },
+}
+
+impl Parse for Argument {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        if input.peek(LitStr) {
+            return input.parse().map(Self::Text);
+        }
+        if !input.peek(Ident) {
+            return Err(input.error("expected the artifact's name in quotes, or `argument = value`"));
+        }
+        let key: Ident = input.parse()?;
+        if !input.peek(Token![=]) {
+            let message = format!("expected `=` after `{key}`; a name is written in quotes: `\"{key}\"`");
+            return Err(syn::Error::new_spanned(key, message));
+        }
+        input.parse::<Token![=]>()?;
+        Ok(Self::Named {
+            key,
+            value: input.parse()?,
+        })
+    }
+}
+
+/// The arguments in an attribute's parentheses.
+///
+/// # Errors
+/// When they are not a list of arguments.
+pub(crate) fn arguments(tokens: TokenStream) -> syn::Result<Vec<Argument>> {
+    let list = Punctuated::<Argument, Token![,]>::parse_terminated.parse2(tokens)?;
+    Ok(list.into_iter().collect())
+}
+
+/// An inherent impl block, its method attributes taken out.
+pub(crate) struct Block {
+    /// What is left: what the user gets back.
+    pub(crate) item: ItemImpl,
+    /// What was taken out, in the order of the source.
+    pub(crate) marks: Vec<Mark>,
+}
+
+/// A method attribute on a method.
+pub(crate) struct Mark {
+    /// The attribute's path, for its place.
+    pub(crate) path: Path,
+    /// The last segment of the path.
+    pub(crate) name: String,
+    /// The known attribute that the unknown `name` is probably meant to be.
+    pub(crate) meant: Option<&'static str>,
+    /// The attribute's arguments, which it must not have.
+    pub(crate) arguments: Option<TokenStream>,
+    pub(crate) method: Signature,
+    /// The `#[cfg]` attributes of the method.
+    pub(crate) cfgs: Vec<Attribute>,
+}
+
+impl Mark {
+    /// The name of the attribute that stands here, its spelling corrected.
+    pub(crate) fn attribute(&self) -> &str {
+        self.meant.unwrap_or(&self.name)
+    }
+}
+
+/// Takes the method attributes out of the block.
+pub(crate) fn block(role: &Role, mut item: ItemImpl) -> Block {
+    let mut marks = Vec::new();
+    for member in &mut item.items {
+        let ImplItem::Fn(function) = member else { continue };
+        let (taken, kept) = std::mem::take(&mut function.attrs)
+            .into_iter()
+            .partition::<Vec<_>, _>(|attribute| is_method_attribute(role, attribute));
+        function.attrs = kept;
+        for attribute in taken {
+            let Some(segment) = attribute.path().segments.last() else {
+                continue;
+            };
+            let name = segment.ident.to_string();
+            marks.push(Mark {
+                meant: misspelt(role, &name),
+                name,
+                arguments: match &attribute.meta {
+                    syn::Meta::Path(_) => None,
+                    syn::Meta::List(list) => Some(list.tokens.clone()),
+                    syn::Meta::NameValue(pair) => Some(quote::quote!(#pair)),
+                },
+                path: attribute.path().clone(),
+                method: function.sig.clone(),
+                cfgs: cfgs(&function.attrs),
+            });
+        }
+    }
+    Block { item, marks }
+}
+
+/// The `#[cfg]` attributes among `attributes`.
+pub(crate) fn cfgs(attributes: &[Attribute]) -> Vec<Attribute> {
+    attributes
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("cfg"))
+        .cloned()
+        .collect()
+}
+
+fn is_method_attribute(role: &Role, attribute: &Attribute) -> bool {
+    let path = attribute.path();
+    let Some(segment) = path.segments.last() else {
+        return false;
+    };
+    let name = segment.ident.to_string();
+    // A path such as `#[tracing::instrument]` names another crate's attribute; only an exact name is ours.
+    !roles_with(&name).is_empty() || (path.get_ident().is_some() && misspelt(role, &name).is_some())
+}
+
+/// The method attribute of this role that `name` is near to, when `name` is no attribute of anybody's.
+fn misspelt(role: &Role, name: &str) -> Option<&'static str> {
+    if !roles_with(name).is_empty() || BUILT_IN.contains(&name) {
+        return None;
+    }
+    nearest(name, role.methods.iter().map(|method| method.attribute))
+}
+
+/// Attributes of the language that methods have and that no misspelling may be read into.
+const BUILT_IN: [&str; 14] = [
+    "allow",
+    "cfg",
+    "cfg_attr",
+    "cold",
+    "deny",
+    "deprecated",
+    "doc",
+    "expect",
+    "forbid",
+    "inline",
+    "must_use",
+    "target_feature",
+    "track_caller",
+    "warn",
+];

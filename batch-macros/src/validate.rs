@@ -1,0 +1,697 @@
+//! The checks: an impl block as it is written becomes an artifact that is complete and well-formed, or errors.
+//! What types can do is not checked here but by the compiler, through the traits that generated code calls.
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::ext::IdentExt;
+use syn::{
+    Attribute, Expr, ExprLit, FnArg, GenericArgument, Ident, ImplItem, Lit, LitStr, PathArguments,
+    PathSegment, ReceiverKind, ReturnType, Safety, Signature, Type,
+};
+
+use crate::diagnostics::{Errors, nearest, one_of, with_article};
+use crate::parse::{Argument, Block, Mark};
+use crate::role::{Method, Receiver, Role, Shape, roles_with};
+
+/// An artifact without mistakes, as far as a macro can see.
+pub(crate) struct Artifact {
+    pub(crate) name: String,
+    /// `class = "..."`
+    pub(crate) declared_class: Option<LitStr>,
+    pub(crate) buffered: bool,
+    /// The identifier of the type.
+    pub(crate) type_name: String,
+    pub(crate) methods: Vec<ArtifactMethod>,
+}
+
+/// A marked method without mistakes.
+pub(crate) struct ArtifactMethod {
+    pub(crate) row: &'static Method,
+    pub(crate) ident: Ident,
+    pub(crate) parameters: Parameters,
+    pub(crate) result: ReturnType,
+    pub(crate) cfgs: Vec<Attribute>,
+}
+
+/// The parameters after the receiver, by the method's shape.
+pub(crate) enum Parameters {
+    None,
+    /// `Option<C>`: the type `C`.
+    Checkpoint(Type),
+    /// `&In` or `In`.
+    Item {
+        item: Type,
+        borrowed: bool,
+    },
+    /// `&[Out]`, and the type of the second parameter as it is written.
+    Items {
+        item: Type,
+        transaction: Option<Type>,
+    },
+}
+
+/// Checks everything; `None` when `errors` has grown.
+pub(crate) fn artifact(
+    role: &'static Role,
+    arguments: &[Argument],
+    block: &Block,
+    errors: &mut Errors,
+) -> Option<Artifact> {
+    let settings = settings(role, arguments, errors);
+    let segment = artifact_type(role, block, errors);
+    let methods = methods(role, block, errors);
+    let segment = segment?;
+    let name = match &settings.name {
+        Some(name) => name.value(),
+        None => {
+            if !segment.arguments.is_none() {
+                errors.error(
+                    &segment,
+                    "an artifact of a generic type needs a name",
+                    &[format!("write `#[{}(\"Name\")]`", role.attribute)],
+                );
+            }
+            segment.ident.unraw().to_string()
+        }
+    };
+    errors.is_empty().then(|| Artifact {
+        name,
+        declared_class: settings.class,
+        buffered: settings.buffered,
+        type_name: segment.ident.unraw().to_string(),
+        methods,
+    })
+}
+
+struct Settings {
+    name: Option<LitStr>,
+    class: Option<LitStr>,
+    buffered: bool,
+}
+
+fn settings(role: &Role, arguments: &[Argument], errors: &mut Errors) -> Settings {
+    let mut settings = Settings {
+        name: None,
+        class: None,
+        buffered: true,
+    };
+    let mut seen: Vec<String> = Vec::new();
+    for argument in arguments {
+        let (key, place) = match argument {
+            Argument::Text(text) => ("value".to_owned(), text.to_token_stream()),
+            Argument::Named { key, .. } => (key.to_string(), key.to_token_stream()),
+        };
+        if seen.contains(&key) {
+            let what = if key == "value" {
+                "the name".to_owned()
+            } else {
+                format!("`{key}`")
+            };
+            errors.error(place, format!("{what} is given twice"), &[]);
+            continue;
+        }
+        match (argument, key.as_str()) {
+            (Argument::Text(text), _) => settings.name = not_empty("name", text.clone(), errors),
+            (Argument::Named { value, .. }, "value") => {
+                settings.name = text("name", value, errors).and_then(|text| not_empty("name", text, errors));
+            }
+            (Argument::Named { value, .. }, "class") => {
+                settings.class =
+                    text("class", value, errors).and_then(|text| not_empty("class", text, errors));
+            }
+            (Argument::Named { value, .. }, "buffered") if role.buffered => match value {
+                Expr::Lit(ExprLit {
+                    lit: Lit::Bool(flag), ..
+                }) => settings.buffered = flag.value,
+                _ => errors.error(value, "`buffered` is `true` or `false`", &[]),
+            },
+            (Argument::Named { .. }, "buffered") => errors.error(
+                place,
+                format!(
+                    "`buffered` is an argument of `#[item_writer]`, not of `#[{}]`",
+                    role.attribute
+                ),
+                &[],
+            ),
+            (Argument::Named { .. }, unknown) => errors.error(
+                place,
+                format!("`#[{}]` has no argument `{unknown}`", role.attribute),
+                &[argument_remedy(role, unknown)],
+            ),
+        }
+        seen.push(key);
+    }
+    settings
+}
+
+fn argument_remedy(role: &Role, unknown: &str) -> String {
+    let known: &[&str] = if role.buffered {
+        &["value", "class", "buffered"]
+    } else {
+        &["value", "class"]
+    };
+    if let Some(near) = nearest(unknown, known.iter().copied()) {
+        return format!("did you mean `{near}`?");
+    }
+    if nearest(unknown, ["name"]).is_some() {
+        return format!("write the name alone: `#[{}(\"Name\")]`", role.attribute);
+    }
+    let class = "`class = \"..\"`";
+    match role.buffered {
+        true => format!("its arguments are the name in quotes, {class} and `buffered = true` or `false`"),
+        false => format!("its arguments are the name in quotes and {class}"),
+    }
+}
+
+fn text(what: &str, value: &Expr, errors: &mut Errors) -> Option<LitStr> {
+    match value {
+        Expr::Lit(ExprLit {
+            lit: Lit::Str(text), ..
+        }) => Some(text.clone()),
+        _ => {
+            errors.error(value, format!("the {what} is a string in quotes"), &[]);
+            None
+        }
+    }
+}
+
+fn not_empty(what: &str, text: LitStr, errors: &mut Errors) -> Option<LitStr> {
+    if text.value().trim().is_empty() {
+        errors.error(&text, format!("the {what} of an artifact cannot be empty"), &[]);
+    }
+    Some(text)
+}
+
+/// The last segment of the type's path, which names the artifact.
+fn artifact_type(role: &Role, block: &Block, errors: &mut Errors) -> Option<PathSegment> {
+    let item = &block.item;
+    if let Some((path, _)) = &item.trait_ {
+        errors.error(
+            path,
+            format!(
+                "`#[{}]` goes on an inherent impl block, not on the impl of a trait",
+                role.attribute
+            ),
+            &["put it on the impl block of the type: `impl Type { .. }`".to_owned()],
+        );
+        return None;
+    }
+    if !item.generics.params.is_empty() {
+        errors.error(
+            &item.generics,
+            "a generic impl block is not supported: an artifact is one concrete type",
+            &[format!(
+                "write `#[{}(\"Name\")] impl Type<Concrete> {{ .. }}`",
+                role.attribute
+            )],
+        );
+        return None;
+    }
+    let segment = match item.self_ty.as_ref() {
+        Type::Path(path) if path.qself.is_none() => path.path.segments.last().cloned(),
+        _ => None,
+    };
+    if segment.is_none() {
+        errors.error(
+            &item.self_ty,
+            "this type cannot be an artifact",
+            &["an artifact is a struct with `#[derive(BatchArtifact)]`".to_owned()],
+        );
+    }
+    segment
+}
+
+fn methods(role: &'static Role, block: &Block, errors: &mut Errors) -> Vec<ArtifactMethod> {
+    let mut checked = Vec::new();
+    let mut first_of: Vec<&Mark> = Vec::new();
+    let mut foreign = Vec::new();
+    for mark in &block.marks {
+        let attribute = mark.attribute();
+        let Some(row) = role.method(attribute) else {
+            foreign.push(mark);
+            continue;
+        };
+        if mark.meant.is_some() {
+            let message = format!("there is no attribute `#[{}]`", mark.name);
+            errors.error(&mark.path, message, &[format!("did you mean `#[{attribute}]`?")]);
+        }
+        if let Some(arguments) = &mark.arguments {
+            errors.error(arguments, format!("`#[{attribute}]` takes no arguments"), &[]);
+        }
+        // Two methods of which `#[cfg]` leaves one are no mistake; which it leaves, a macro cannot know.
+        let earlier = first_of.iter().find(|earlier| {
+            earlier.attribute() == attribute && (earlier.cfgs.is_empty() || mark.cfgs.is_empty())
+        });
+        if let Some(earlier) = earlier {
+            duplicate(role, earlier, mark, errors);
+            continue;
+        }
+        first_of.push(mark);
+        checked.extend(method(row, mark, errors));
+    }
+    let absent = |row: &&Method| !first_of.iter().any(|mark| mark.attribute() == row.attribute);
+    let missing: Vec<_> = role
+        .methods
+        .iter()
+        .filter(|row| row.required)
+        .filter(absent)
+        .collect();
+    for mark in &foreign {
+        foreign_attribute(role, mark, &missing, errors);
+    }
+    // Somebody who took the wrong attribute did not forget the right one as well: the error above names it.
+    if foreign.is_empty() {
+        for row in missing {
+            missing_method(role, row, block, errors);
+        }
+    }
+    checked
+}
+
+fn duplicate(role: &Role, earlier: &Mark, later: &Mark, errors: &mut Errors) {
+    let attribute = later.attribute();
+    errors.error(
+        &later.path,
+        format!(
+            "{} has two `#[{attribute}]` methods, `fn {}` and `fn {}`",
+            with_article(role.attribute),
+            earlier.method.ident,
+            later.method.ident
+        ),
+        &[format!(
+            "the first is marked {}; remove one of the two attributes",
+            line_of(&earlier.path)
+        )],
+    );
+}
+
+/// Where `path` stands. Errors have one place on stable; the other one goes into the text.
+fn line_of(path: &syn::Path) -> String {
+    match (proc_macro::is_available(), path.segments.last()) {
+        (true, Some(segment)) => format!("in line {}", segment.ident.span().unwrap().line()),
+        _ => "above".to_owned(),
+    }
+}
+
+fn foreign_attribute(role: &Role, mark: &Mark, missing: &[&Method], errors: &mut Errors) {
+    let attribute = mark.attribute();
+    let owners: Vec<_> = roles_with(attribute)
+        .iter()
+        .map(|owner| format!("`#[{}]`", owner.attribute))
+        .collect();
+    let mut remedies = vec![format!("`#[{attribute}]` belongs to {}", one_of(&owners))];
+    if !missing.is_empty() {
+        let names: Vec<_> = missing
+            .iter()
+            .map(|row| format!("`#[{}]`", row.attribute))
+            .collect();
+        remedies.push(format!("missing in this block: {}", names.join(", ")));
+    }
+
+    errors.error(
+        &mark.path,
+        format!(
+            "`#[{attribute}]` does not belong to {}",
+            with_article(role.attribute)
+        ),
+        &remedies,
+    );
+}
+
+fn missing_method(role: &Role, row: &Method, block: &Block, errors: &mut Errors) {
+    let self_ty = &block.item.self_ty;
+    let message = format!(
+        "{} `{}` has no `#[{}]` method",
+        role.title(),
+        type_text(self_ty),
+        row.attribute
+    );
+    let unmarked = block.item.items.iter().find_map(|member| match member {
+        ImplItem::Fn(function) => {
+            let name = function.sig.ident.unraw().to_string();
+            let usual = name == row.attribute || row.usual_names.contains(&name.as_str());
+            let marked = block
+                .marks
+                .iter()
+                .any(|mark| mark.method.ident == function.sig.ident);
+            (usual && !marked).then_some(&function.sig.ident)
+        }
+        _ => None,
+    });
+    match unmarked {
+        Some(ident) => {
+            let remedy = format!("add `#[{}]` to `fn {ident}`", row.attribute);
+            errors.error(ident, message, &[remedy]);
+        }
+        None => {
+            let remedy = format!("add the method:\n    #[{}]\n    {}", row.attribute, row.signature);
+            errors.error(self_ty, message, &[remedy]);
+        }
+    }
+}
+
+/// A marked method against its row of the table.
+fn method(row: &'static Method, mark: &Mark, errors: &mut Errors) -> Option<ArtifactMethod> {
+    let signature = &mark.method;
+    // The checks of the signature's parts are independent; all of them speak.
+    let supported = supported(row, signature, errors);
+    let receiver = receiver(row, signature, errors);
+    if !signature.generics.params.is_empty() {
+        // The parameters occur in the types, which would be further errors of the same mistake.
+        return None;
+    }
+    let parameters = parameters(row, signature, errors);
+    let result = result(row, signature, errors);
+    if !(supported && receiver && result) {
+        return None;
+    }
+    Some(ArtifactMethod {
+        row,
+        ident: signature.ident.clone(),
+        parameters: parameters?,
+        result: signature.output.clone(),
+        cfgs: mark.cfgs.clone(),
+    })
+}
+
+fn supported(row: &Method, signature: &Signature, errors: &mut Errors) -> bool {
+    let part = if let Some(token) = &signature.asyncness {
+        Some((token.to_token_stream(), "an `async` method"))
+    } else if let Safety::Unsafe(token) = &signature.safety {
+        Some((token.to_token_stream(), "an `unsafe` method"))
+    } else if let Some(abi) = &signature.abi {
+        Some((abi.to_token_stream(), "an `extern` method"))
+    } else if !signature.generics.params.is_empty() {
+        Some((signature.generics.to_token_stream(), "a generic method"))
+    } else {
+        signature.inputs.iter().find_map(|input| match input {
+            FnArg::Typed(typed) if matches!(*typed.ty, Type::ImplTrait(_)) => {
+                Some((typed.ty.to_token_stream(), "a parameter of type `impl Trait`"))
+            }
+            _ => None,
+        })
+    };
+    let Some((place, what)) = part else { return true };
+    errors.error(
+        place,
+        format!("{what} is not supported as `#[{}]`", row.attribute),
+        &expected(row),
+    );
+    false
+}
+
+fn receiver(row: &Method, signature: &Signature, errors: &mut Errors) -> bool {
+    let wanted = if row.receiver == Receiver::Shared {
+        "&self"
+    } else {
+        "&mut self` or `&self"
+    };
+    let Some(receiver) = signature.receiver() else {
+        let message = format!("{} method takes `{wanted}`", with_article(row.attribute));
+        errors.error(&signature.ident, message, &expected(row));
+        return false;
+    };
+    let mutable = match &receiver.kind {
+        ReceiverKind::Reference(_, _, mutable) => mutable.as_ref(),
+        _ => {
+            let message = format!("{} method takes `{wanted}`", with_article(row.attribute));
+            errors.error(receiver, message, &expected(row));
+            return false;
+        }
+    };
+    match (row.receiver, mutable) {
+        (Receiver::Shared, Some(place)) => {
+            let why = "`#[cancel]` runs on another thread while `#[process]` does; keep what they share in an atomic \
+                       or a `Mutex`"
+                .to_owned();
+            errors.error(
+                place,
+                format!(
+                    "{} method takes &self, not &mut self",
+                    with_article(row.attribute)
+                ),
+                &[vec![why], expected(row)].concat(),
+            );
+            false
+        }
+        _ => true,
+    }
+}
+
+fn parameters(row: &Method, signature: &Signature, errors: &mut Errors) -> Option<Parameters> {
+    let types: Vec<&Type> = signature
+        .inputs
+        .iter()
+        .filter_map(|input| match input {
+            FnArg::Typed(typed) => Some(typed.ty.as_ref()),
+            FnArg::Receiver(_) => None,
+        })
+        .collect();
+    let (least, most) = match row.shape {
+        Shape::Checkpoint | Shape::Unit | Shape::Read | Shape::Text => (0, 0),
+        Shape::Open | Shape::Process => (1, 1),
+        Shape::Write => (1, 2),
+    };
+    if let Some(extra) = types.get(most) {
+        let message = match most {
+            0 => format!(
+                "{} method has no parameter besides `self`",
+                with_article(row.attribute)
+            ),
+            _ => format!("{} method has no further parameter", with_article(row.attribute)),
+        };
+        errors.error(extra, message, &expected(row));
+        return None;
+    }
+    let Some(&first) = types.first() else {
+        if least == 0 {
+            return Some(Parameters::None);
+        }
+        let message = format!("this `#[{}]` method lacks a parameter", row.attribute);
+        errors.error(&signature.ident, message, &expected(row));
+        return None;
+    };
+    let found = match row.shape {
+        Shape::Open => checkpoint_type(first).map(Parameters::Checkpoint),
+        Shape::Process => item_type(first),
+        Shape::Write => items_type(first).and_then(|item| match types.get(1) {
+            Some(Type::Reference(reference)) if reference.mutability.is_none() => None,
+            None | Some(Type::Reference(_)) => Some(Parameters::Items {
+                item,
+                transaction: types.get(1).map(|&ty| ty.clone()),
+            }),
+            Some(_) => None,
+        }),
+        _ => None,
+    };
+    let Some(found) = found else {
+        let place = if items_type(first).is_some() {
+            types.get(1).copied().unwrap_or(first)
+        } else {
+            first
+        };
+        let message = format!(
+            "{} method cannot take `{}`",
+            with_article(row.attribute),
+            type_text(place)
+        );
+        errors.error(place, message, &expected(row));
+        return None;
+    };
+    let owned = match &found {
+        Parameters::Checkpoint(ty)
+        | Parameters::Item { item: ty, .. }
+        | Parameters::Items { item: ty, .. } => ty,
+        Parameters::None => return Some(found),
+    };
+    owns(row, owned, errors).then_some(found)
+}
+
+fn result(row: &Method, signature: &Signature, errors: &mut Errors) -> bool {
+    match &signature.output {
+        ReturnType::Default => true,
+        ReturnType::Type(_, ty) => {
+            if matches!(ty.as_ref(), Type::ImplTrait(_)) {
+                let message = format!(
+                    "`impl Trait` is not supported as the result of {} method",
+                    with_article(row.attribute)
+                );
+                errors.error(ty, message, &expected(row));
+                return false;
+            }
+            owns(row, ty, errors)
+        }
+    }
+}
+
+/// Items and checkpoints outlive the call, so their types cannot borrow.
+fn owns(row: &Method, ty: &Type, errors: &mut Errors) -> bool {
+    let Some(place) = borrow_in(ty.to_token_stream()) else {
+        return true;
+    };
+    errors.error(
+        place,
+        format!(
+            "{} method cannot take or return what borrows: lifetimes are not supported here",
+            with_article(row.attribute)
+        ),
+        &["use an owned type, such as `String` for `&str`".to_owned()],
+    );
+    false
+}
+
+/// The first lifetime besides `'static`, written or left out after a `&`.
+fn borrow_in(tokens: TokenStream) -> Option<TokenTree> {
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match &token {
+            TokenTree::Punct(punct) if punct.as_char() == '&' => {
+                let has_lifetime =
+                    matches!(tokens.peek(), Some(TokenTree::Punct(next)) if next.as_char() == '\'');
+                if !has_lifetime {
+                    return Some(token);
+                }
+            }
+            TokenTree::Punct(punct) if punct.as_char() == '\'' => match tokens.next() {
+                Some(TokenTree::Ident(name)) if name == "static" => {}
+                name => return name.or(Some(token)),
+            },
+            // The parameters of a function pointer have lifetimes of their own.
+            TokenTree::Ident(name) if ["fn", "Fn", "FnMut", "FnOnce"].iter().any(|word| name == word) => {
+                tokens.next_if(|next| matches!(next, TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis));
+            }
+            TokenTree::Group(group) => {
+                if let Some(found) = borrow_in(group.stream()) {
+                    return Some(found);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// `C` of `Option<C>`.
+fn checkpoint_type(ty: &Type) -> Option<Type> {
+    option_of(ty).cloned()
+}
+
+/// `T` of a type written `Option<T>`. Known by its name: a trait cannot tell the two from each other (E0119).
+pub(crate) fn option_of(ty: &Type) -> Option<&Type> {
+    let ty = ungroup(ty);
+    let Type::Path(path) = ty else { return None };
+    let segment = path
+        .path
+        .segments
+        .last()
+        .filter(|segment| segment.ident == "Option")?;
+    match &segment.arguments {
+        PathArguments::AngleBracketed(arguments) if arguments.args.len() == 1 => {
+            match arguments.args.first()? {
+                GenericArgument::Type(inner) => Some(inner),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// `&In` or `In`, but nothing unsized and nothing mutable.
+fn item_type(ty: &Type) -> Option<Parameters> {
+    match ungroup(ty) {
+        Type::Reference(reference) if reference.mutability.is_some() => None,
+        Type::Reference(reference) if is_unsized(&reference.elem) => None,
+        Type::Reference(reference) => Some(Parameters::Item {
+            item: reference.elem.as_ref().clone(),
+            borrowed: true,
+        }),
+        other => Some(Parameters::Item {
+            item: other.clone(),
+            borrowed: false,
+        }),
+    }
+}
+
+/// `Out` of `&[Out]`.
+fn items_type(ty: &Type) -> Option<Type> {
+    match ungroup(ty) {
+        Type::Reference(reference) if reference.mutability.is_none() => match ungroup(&reference.elem) {
+            Type::Slice(slice) => Some(slice.elem.as_ref().clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn is_unsized(ty: &Type) -> bool {
+    match ungroup(ty) {
+        Type::Slice(_) | Type::TraitObject(_) => true,
+        Type::Path(path) => path.path.is_ident("str"),
+        _ => false,
+    }
+}
+
+/// The type without the invisible parentheses that `macro_rules!` puts around it.
+fn ungroup(mut ty: &Type) -> &Type {
+    while let Type::Group(syn::TypeGroup { elem, .. }) | Type::Paren(syn::TypeParen { elem, .. }) = ty {
+        ty = elem;
+    }
+    ty
+}
+
+fn expected(row: &Method) -> Vec<String> {
+    let section = format!("(section {} of the specification)", row.section);
+    match row.alternative {
+        None => vec![format!("expected `{}` {section}", row.signature)],
+        Some(alternative) => vec![format!(
+            "expected `{}`\n      or `{alternative}` {section}",
+            row.signature
+        )],
+    }
+}
+
+/// The type as it is written, without the blanks between tokens.
+fn type_text(ty: &Type) -> String {
+    let text = ty.to_token_stream().to_string();
+    let text = text
+        .replace(" < ", "<")
+        .replace(" >", ">")
+        .replace(" :: ", "::")
+        .replace("& ", "&");
+    text.replace(" ,", ",")
+}
+
+/// The artifact attribute stands on something that is no impl block.
+pub(crate) fn not_an_impl_block(role: &Role, item: &syn::Item, errors: &mut Errors) {
+    let (what, remedy) = match item {
+        syn::Item::Struct(item) => (
+            "a struct",
+            format!(
+                "put it on the impl block: `#[{}] impl {} {{ .. }}`; the struct has `#[derive(BatchArtifact)]`",
+                role.attribute, item.ident
+            ),
+        ),
+        syn::Item::Fn(_) => (
+            "a function",
+            "put it on the impl block that holds the methods".to_owned(),
+        ),
+        syn::Item::Mod(_) => (
+            "a module",
+            "put it on the impl block inside the module".to_owned(),
+        ),
+        syn::Item::Enum(_) => (
+            "an enum",
+            "an artifact is a struct; put it on the impl block".to_owned(),
+        ),
+        _ => (
+            "this item",
+            "put it on the impl block of the artifact's type".to_owned(),
+        ),
+    };
+    errors.error(
+        // No place of its own means the attribute's.
+        TokenStream::new(),
+        format!("`#[{}]` cannot be on {what}", role.attribute),
+        &[remedy],
+    );
+}

@@ -1,0 +1,126 @@
+//! Checkpoint information and other data that outlives an execution.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Data that the runtime stores and restores: checkpoints, persistent user data, collector payloads.
+/// Implemented by every serde type.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be stored",
+    label = "expected a type with serde's `Serialize` and `Deserialize` that borrows nothing and is `Send`",
+    note = "add `#[derive(serde::Serialize, serde::Deserialize)]` to `{Self}`"
+)]
+pub trait Externalizable: Serialize + DeserializeOwned + Send + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned + Send + 'static> Externalizable for T {}
+
+/// An artifact's checkpoint in its stored form, JSON text.
+///
+/// Spec: REPO-69
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckpointInfo(String);
+
+impl CheckpointInfo {
+    /// Encodes `value`.
+    ///
+    /// # Errors
+    /// When serde cannot serialise it as JSON.
+    pub fn encode<C: Externalizable>(value: &C) -> Result<Self, CheckpointError> {
+        serde_json::to_string(value)
+            .map(Self)
+            .map_err(|source| CheckpointError {
+                action: "stored",
+                type_name: std::any::type_name::<C>(),
+                source,
+            })
+    }
+
+    /// Decodes a stored checkpoint into the artifact's type.
+    ///
+    /// # Errors
+    /// When the stored text is of another type; the step then ends FAILED, it never starts from the beginning.
+    ///
+    /// Spec: READ-10
+    pub fn decode<C: Externalizable>(&self) -> Result<C, CheckpointError> {
+        serde_json::from_str(&self.0).map_err(|source| CheckpointError {
+            action: "read",
+            type_name: std::any::type_name::<C>(),
+            source,
+        })
+    }
+
+    pub(crate) fn from_json(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The JSON text.
+    pub fn as_json(&self) -> &str {
+        &self.0
+    }
+}
+
+/// How a reader's or writer's checkpoints of type `C` are stored and restored. Called by generated code, from the
+/// bodies of two methods; only `new` asks for `C: Externalizable`, so that a wrong type is one error and not two.
+pub struct CheckpointCodec<C> {
+    encode: fn(&C) -> Result<CheckpointInfo, CheckpointError>,
+    decode: fn(&CheckpointInfo) -> Result<C, CheckpointError>,
+}
+
+impl<C> CheckpointCodec<C> {
+    /// The codec of `C`.
+    #[expect(clippy::new_without_default, reason = "generated code calls it by this name")]
+    pub fn new() -> Self
+    where
+        C: Externalizable,
+    {
+        Self {
+            encode: CheckpointInfo::encode::<C>,
+            decode: CheckpointInfo::decode::<C>,
+        }
+    }
+
+    /// Encodes what `#[get_checkpoint_info]` returned.
+    ///
+    /// # Errors
+    /// When serde cannot serialise it as JSON.
+    pub fn encode(&self, checkpoint: &C) -> Result<CheckpointInfo, CheckpointError> {
+        (self.encode)(checkpoint)
+    }
+
+    /// Decodes what `#[open]` gets.
+    ///
+    /// # Errors
+    /// When the stored text is of another type.
+    ///
+    /// Spec: READ-03, READ-10
+    pub fn decode(&self, checkpoint: Option<&CheckpointInfo>) -> Result<Option<C>, CheckpointError> {
+        checkpoint.map(self.decode).transpose()
+    }
+}
+
+/// A checkpoint that cannot be encoded or decoded.
+#[derive(Debug)]
+pub struct CheckpointError {
+    action: &'static str,
+    type_name: &'static str,
+    source: serde_json::Error,
+}
+
+impl fmt::Display for CheckpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the checkpoint cannot be {} as `{}`",
+            self.action, self.type_name
+        )
+    }
+}
+
+impl std::error::Error for CheckpointError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}

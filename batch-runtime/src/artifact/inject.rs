@@ -1,0 +1,411 @@
+//! Making an artifact: properties and contexts into the fields of its struct.
+//!
+//! Spec: BPROP-04, BPROP-12, CTX-02, ART-10
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
+
+/// A type that the runtime can make: implemented by `#[derive(BatchArtifact)]`, by nothing else.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a batch artifact",
+    label = "the runtime cannot construct this type",
+    note = "add `#[derive(BatchArtifact)]` to `{Self}`; the derive reads `#[batch_property]` and `#[batch_context]` fields"
+)]
+pub trait BatchArtifact: Sized + Send + 'static {
+    /// Makes an instance with its properties and contexts.
+    ///
+    /// # Errors
+    /// When a property's value does not parse, or a context is out of scope.
+    fn inject(scope: &InjectionScope<'_>) -> Result<Self, InjectError>;
+
+    /// Sets the context fields again, for an artifact that outlives a step.
+    ///
+    /// # Errors
+    /// When a context is out of scope.
+    ///
+    /// Spec: LISTEN-JOB-06, D-66
+    fn bind_contexts(&mut self, contexts: &ContextScope) -> Result<(), InjectError>;
+
+    /// The `#[batch_property]` fields.
+    fn properties() -> Vec<PropertyInfo>;
+
+    /// The `#[batch_context]` fields.
+    fn contexts() -> Vec<ContextInfo>;
+}
+
+/// A `#[batch_property]` field, as the loader checks it before anything runs.
+#[derive(Clone, Debug)]
+pub struct PropertyInfo {
+    /// Name of the property.
+    pub name: &'static str,
+    /// Name of the field.
+    pub field: &'static str,
+    /// The default given by `value = "..."`.
+    pub default: Option<&'static str>,
+    /// Whether the field can do without a value (`String`, `Option`).
+    pub optional: bool,
+    /// Full path of the field's type.
+    pub type_name: &'static str,
+    /// Whether a text parses as the field's type, and if not, why.
+    pub check: fn(&str) -> Result<(), String>,
+}
+
+impl PropertyInfo {
+    /// Describes a field of type `T`. Called by generated code.
+    pub fn of<T: PropertyValue>(
+        name: &'static str,
+        field: &'static str,
+        default: Option<&'static str>,
+    ) -> Self {
+        Self {
+            name,
+            field,
+            default,
+            optional: T::absent().is_some(),
+            type_name: std::any::type_name::<T>(),
+            check: |text| T::parse(text).map(drop),
+        }
+    }
+
+    /// Describes a field of type `Option<T>`. Called by generated code.
+    pub fn optional<T: PropertyValue>(
+        name: &'static str,
+        field: &'static str,
+        default: Option<&'static str>,
+    ) -> Self {
+        Self {
+            optional: true,
+            ..Self::of::<T>(name, field, default)
+        }
+    }
+}
+
+/// The type of a `#[batch_property]` field: `String`, or any type that parses from text.
+///
+/// Spec: BPROP-01, BPROP-10
+#[diagnostic::on_unimplemented(
+    message = "a `#[batch_property]` field cannot be of type `{Self}`",
+    label = "expected `String`, or a type with `FromStr` whose error has `Display`"
+)]
+pub trait PropertyValue: Sized + 'static {
+    /// Parses the property's value.
+    ///
+    /// # Errors
+    /// The parser's message.
+    fn parse(text: &str) -> Result<Self, String>;
+
+    /// The value of a property that nothing provides and that has no default: `""` for a `String` (BPROP-06), an
+    /// error for every other type.
+    fn absent() -> Option<Self>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: FromStr + 'static> PropertyValue for T
+where
+    T::Err: fmt::Display,
+{
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|error: T::Err| error.to_string())
+    }
+
+    fn absent() -> Option<Self> {
+        // Only for `String` is the draft's default, the empty string, a value of the field.
+        (std::any::TypeId::of::<T>() == std::any::TypeId::of::<String>())
+            .then(|| "".parse().ok())
+            .flatten()
+    }
+}
+
+/// Where a property's effective value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PropertySource {
+    /// A job parameter.
+    Parameter,
+    /// A system property.
+    System,
+    /// The Job XML, at `file:line:column`.
+    Xml(String),
+    /// The default of `#[batch_property(value = "...")]`.
+    Default,
+}
+
+impl fmt::Display for PropertySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Parameter => f.write_str("the job parameter"),
+            Self::System => f.write_str("the system property"),
+            Self::Xml(place) => write!(f, "{place}"),
+            Self::Default => f.write_str("the field's default"),
+        }
+    }
+}
+
+/// The properties that reach one artifact.
+///
+/// Spec: D-36, OVR-02 to OVR-05
+#[derive(Clone, Debug, Default)]
+pub struct Properties {
+    /// Job parameters.
+    pub parameters: Arc<BTreeMap<String, String>>,
+    /// System properties.
+    pub system: Arc<BTreeMap<String, String>>,
+    /// Properties of the Job XML, the outermost element's first, with the place of each.
+    pub xml: Vec<(String, String, String)>,
+}
+
+impl Properties {
+    /// The effective value of `name`, and where it comes from.
+    pub fn get(&self, name: &str) -> Option<(&str, PropertySource)> {
+        if let Some(value) = self.parameters.get(name) {
+            return Some((value, PropertySource::Parameter));
+        }
+        if let Some(value) = self.system.get(name) {
+            return Some((value, PropertySource::System));
+        }
+        let (_, value, place) = self.xml.iter().find(|(key, ..)| key == name)?;
+        Some((value, PropertySource::Xml(place.clone())))
+    }
+}
+
+/// What the fields of a new artifact are filled from.
+pub struct InjectionScope<'a> {
+    properties: &'a Properties,
+    contexts: &'a ContextScope,
+}
+
+impl<'a> InjectionScope<'a> {
+    pub(crate) fn new(properties: &'a Properties, contexts: &'a ContextScope) -> Self {
+        Self { properties, contexts }
+    }
+
+    /// The value of a field of type `T`. Called by generated code.
+    ///
+    /// # Errors
+    /// When the value does not parse, or there is none and `T` needs one.
+    ///
+    /// Spec: BPROP-04 to BPROP-08
+    pub fn property<T: PropertyValue>(
+        &self,
+        name: &'static str,
+        field: &'static str,
+        default: Option<&'static str>,
+    ) -> Result<T, InjectError> {
+        match self.optional_property(name, field, default)? {
+            Some(value) => Ok(value),
+            None => T::absent().ok_or(InjectError::MissingProperty { name, field }),
+        }
+    }
+
+    /// The value of a field of type `Option<T>`. Called by generated code.
+    ///
+    /// # Errors
+    /// When the value does not parse.
+    pub fn optional_property<T: PropertyValue>(
+        &self,
+        name: &'static str,
+        field: &'static str,
+        default: Option<&'static str>,
+    ) -> Result<Option<T>, InjectError> {
+        let found = self
+            .properties
+            .get(name)
+            .or_else(|| default.map(|text| (text, PropertySource::Default)));
+        let Some((text, source)) = found else {
+            return Ok(None);
+        };
+        T::parse(text).map(Some).map_err(|reason| InjectError::Property {
+            name,
+            field,
+            type_name: std::any::type_name::<T>(),
+            value: text.to_owned(),
+            source,
+            reason,
+        })
+    }
+
+    /// The contexts in scope.
+    pub fn contexts(&self) -> &ContextScope {
+        self.contexts
+    }
+}
+
+/// The contexts that are in scope for an artifact.
+///
+/// Spec: CTX-05, CTX-10 to CTX-12
+#[derive(Clone, Default)]
+pub struct ContextScope {
+    pub(crate) job: Option<JobContext>,
+    pub(crate) step: Option<StepContext>,
+    pub(crate) flow: Option<FlowContext>,
+    pub(crate) split: Option<SplitContext>,
+}
+
+impl ContextScope {
+    /// The context for a field of type `T`. Called by generated code.
+    ///
+    /// # Errors
+    /// When the field is a plain handle and the context is out of scope.
+    pub fn get<T: ContextField>(&self, field: &'static str) -> Result<T, InjectError> {
+        T::from_scope(self).ok_or(InjectError::OutOfScope { kind: T::KIND, field })
+    }
+}
+
+/// The four contexts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContextKind {
+    /// [`JobContext`]
+    Job,
+    /// [`StepContext`]
+    Step,
+    /// [`FlowContext`]
+    Flow,
+    /// [`SplitContext`]
+    Split,
+}
+
+impl ContextKind {
+    /// The Rust type's name.
+    pub fn type_name(self) -> &'static str {
+        match self {
+            Self::Job => "JobContext",
+            Self::Step => "StepContext",
+            Self::Flow => "FlowContext",
+            Self::Split => "SplitContext",
+        }
+    }
+}
+
+/// A `#[batch_context]` field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextInfo {
+    /// Name of the field.
+    pub field: &'static str,
+    /// Which context.
+    pub kind: ContextKind,
+    /// Whether the field is an `Option`, `None` out of scope.
+    pub optional: bool,
+}
+
+impl ContextInfo {
+    /// Describes a field of type `T`. Called by generated code.
+    pub fn of<T: ContextField>(field: &'static str) -> Self {
+        Self {
+            field,
+            kind: T::KIND,
+            optional: T::OPTIONAL,
+        }
+    }
+}
+
+/// The type of a `#[batch_context]` field.
+///
+/// Spec: CTX-02, CTX-03, CTX-05
+#[diagnostic::on_unimplemented(
+    message = "a `#[batch_context]` field cannot be of type `{Self}`",
+    label = "expected `JobContext`, `StepContext`, `FlowContext`, `SplitContext`, or an `Option` of one of them"
+)]
+pub trait ContextField: Sized {
+    /// Which context.
+    const KIND: ContextKind;
+    /// Whether the field may be empty.
+    const OPTIONAL: bool;
+    /// The context in `scope`; `None` when the field needs one that is out of scope.
+    fn from_scope(scope: &ContextScope) -> Option<Self>;
+}
+
+macro_rules! context_field {
+    ($($context:ty, $kind:ident, $field:ident;)*) => {$(
+        impl ContextField for $context {
+            const KIND: ContextKind = ContextKind::$kind;
+            const OPTIONAL: bool = false;
+            fn from_scope(scope: &ContextScope) -> Option<Self> {
+                scope.$field.clone()
+            }
+        }
+        impl ContextField for Option<$context> {
+            const KIND: ContextKind = ContextKind::$kind;
+            const OPTIONAL: bool = true;
+            fn from_scope(scope: &ContextScope) -> Option<Self> {
+                Some(scope.$field.clone())
+            }
+        }
+    )*};
+}
+
+context_field! {
+    JobContext, Job, job;
+    StepContext, Step, step;
+    FlowContext, Flow, flow;
+    SplitContext, Split, split;
+}
+
+/// Why an artifact could not be made.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum InjectError {
+    /// A property's value does not parse as the field's type.
+    Property {
+        /// Name of the property.
+        name: &'static str,
+        /// Name of the field.
+        field: &'static str,
+        /// Type of the field.
+        type_name: &'static str,
+        /// The value.
+        value: String,
+        /// Where the value comes from.
+        source: PropertySource,
+        /// The parser's message.
+        reason: String,
+    },
+    /// Nothing gives a value to a property that needs one.
+    MissingProperty {
+        /// Name of the property.
+        name: &'static str,
+        /// Name of the field.
+        field: &'static str,
+    },
+    /// A context field is a plain handle, and the context is out of scope.
+    OutOfScope {
+        /// Which context.
+        kind: ContextKind,
+        /// Name of the field.
+        field: &'static str,
+    },
+}
+
+impl fmt::Display for InjectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Property {
+                name,
+                field,
+                type_name,
+                value,
+                source,
+                reason,
+            } => write!(
+                f,
+                "property `{name}` of field `{field}`: {value:?} (from {source}) is no `{type_name}`: {reason}"
+            ),
+            Self::MissingProperty { name, field } => write!(
+                f,
+                "property `{name}` of field `{field}` has no value: give it in the Job XML or as a job parameter, add \
+                 `value = \"...\"` to its `#[batch_property]`, or make the field an `Option`"
+            ),
+            Self::OutOfScope { kind, field } => {
+                let context = kind.type_name();
+                write!(
+                    f,
+                    "no `{context}` is in scope for field `{field}`: make the field an `Option<{context}>`"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for InjectError {}

@@ -1,0 +1,365 @@
+//! Items between artifacts: typed in chunks, erased at the seams.
+//!
+//! The processor's sink receives the reader's items one by one through one dynamic call, and collects the results in a
+//! `Vec` that the writer borrows whole. Types are compared when the step is bound and once more per chunk here; no item
+//! is ever boxed.
+
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::BatchError;
+
+/// The type of the items that an artifact takes or gives.
+#[derive(Clone, Copy)]
+pub struct ItemType {
+    id: TypeId,
+    name: &'static str,
+}
+
+impl ItemType {
+    /// The item type `T`.
+    pub fn of<T: 'static>() -> Self {
+        Self {
+            id: TypeId::of::<T>(),
+            name: std::any::type_name::<T>(),
+        }
+    }
+
+    /// The type's full path.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl PartialEq for ItemType {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl fmt::Debug for ItemType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Part of a chunk on its way to the writer: a slice of items whose type only reader, processor and writer know.
+#[derive(Clone)]
+pub struct Items<'a> {
+    buffer: &'a (dyn Any + Send),
+    range: Range<usize>,
+}
+
+impl<'a> Items<'a> {
+    /// The items as a slice of `T`.
+    ///
+    /// # Errors
+    /// When they are of another type, which the loader excludes before a job starts.
+    ///
+    /// Spec: CHUNK-LOOP-17
+    pub fn typed<T: Send + 'static>(&self) -> Result<&'a [T], BatchError> {
+        let items = self
+            .buffer
+            .downcast_ref::<Vec<T>>()
+            .and_then(|items| items.get(self.range.clone()));
+        items.ok_or_else(|| {
+            BatchError::msg(format!(
+                "the items of this chunk are not of type `{}`",
+                std::any::type_name::<T>()
+            ))
+        })
+    }
+
+    /// Number of items.
+    pub fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    /// Whether there are none. A writer is never called with none.
+    pub fn is_empty(&self) -> bool {
+        self.range.is_empty()
+    }
+}
+
+/// Where a reader's items go: the processor, and behind it the buffer of results.
+pub struct ItemSink(Box<dyn ErasedSink>);
+
+impl ItemSink {
+    /// Number of results in the buffer.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether the buffer is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Removes all results; the buffer's memory is kept for the next chunk.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The results of `range`. A range outside the buffer gives no items when it is read.
+    pub fn items(&self, range: Range<usize>) -> Items<'_> {
+        Items {
+            buffer: self.0.buffer(),
+            range,
+        }
+    }
+}
+
+/// The sink of a processor: `process` is applied to each item, what it gives is collected.
+/// `process` returns `None` for an item that it filters.
+///
+/// Called by generated code.
+pub fn processor_sink<P, I, O, F>(processor: Box<P>, process: F) -> ItemSink
+where
+    P: Send + 'static,
+    I: Send + 'static,
+    O: Send + 'static,
+    F: FnMut(&mut P, I) -> Result<Option<O>, BatchError> + Send + 'static,
+{
+    let sink = ProcessorSink {
+        processor,
+        process,
+        results: Vec::new(),
+    };
+    ItemSink(Box::new(TypedSink::<I>(Box::new(sink))))
+}
+
+/// An item that `#[process_item]` takes by value: a listener or the skip handling may still need it.
+///
+/// Spec: PROC-02
+#[diagnostic::on_unimplemented(
+    message = "a `#[process_item]` method cannot take `{Self}` by value",
+    label = "not `Clone`",
+    note = "take `&{Self}`, or add `#[derive(Clone)]` to `{Self}`: listeners and the skip handling may still need the item"
+)]
+pub trait ItemClone {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Clone> ItemClone for T {}
+
+/// Requires that an item can be taken by value. Called by generated code.
+pub fn require_item_clone<I: ItemClone>() {}
+
+/// What `Fill::run` downcasts to: the sink for items of type `I`.
+struct TypedSink<I>(Box<dyn Sink<I>>);
+
+trait Sink<I>: Send {
+    /// Takes one item; returns the number of results now in the buffer.
+    fn push(&mut self, item: I) -> Result<usize, BatchError>;
+    fn len(&self) -> usize;
+    fn clear(&mut self);
+    fn buffer(&self) -> &(dyn Any + Send);
+}
+
+trait ErasedSink: Send {
+    fn as_any(&mut self) -> &mut dyn Any;
+    fn len(&self) -> usize;
+    fn clear(&mut self);
+    fn buffer(&self) -> &(dyn Any + Send);
+}
+
+impl<I: Send + 'static> ErasedSink for TypedSink<I> {
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+    fn buffer(&self) -> &(dyn Any + Send) {
+        self.0.buffer()
+    }
+}
+
+struct ProcessorSink<P, O, F> {
+    processor: Box<P>,
+    process: F,
+    results: Vec<O>,
+}
+
+impl<P, I, O, F> Sink<I> for ProcessorSink<P, O, F>
+where
+    P: Send,
+    I: Send,
+    O: Send + 'static,
+    F: FnMut(&mut P, I) -> Result<Option<O>, BatchError> + Send,
+{
+    #[inline]
+    fn push(&mut self, item: I) -> Result<usize, BatchError> {
+        if let Some(result) = (self.process)(&mut self.processor, item)? {
+            self.results.push(result);
+        }
+        Ok(self.results.len())
+    }
+    fn len(&self) -> usize {
+        self.results.len()
+    }
+    fn clear(&mut self) {
+        self.results.clear();
+    }
+    fn buffer(&self) -> &(dyn Any + Send) {
+        &self.results
+    }
+}
+
+/// One request to a reader: read items into the processor until the write batch is full, the checkpoint is due, the
+/// input ends or a stop is requested.
+pub struct Fill<'a> {
+    sink: &'a mut ItemSink,
+    stop: &'a AtomicBool,
+    max_reads: usize,
+    full_at: usize,
+    reads: usize,
+}
+
+/// Why a [`Fill`] ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FillEnd {
+    /// As many items were read as were asked for.
+    Limit,
+    /// The buffer holds as many results as the writer wants in one call.
+    Full,
+    /// The reader has no more items.
+    EndOfInput,
+    /// A stop was requested; the item in hand was finished.
+    Stop,
+}
+
+/// Which artifact failed.
+#[derive(Debug)]
+pub enum FillError {
+    /// The reader.
+    Read(BatchError),
+    /// The processor.
+    Process(BatchError),
+}
+
+impl<'a> Fill<'a> {
+    /// A request for at most `max_reads` items, or until `sink` holds `full_at` results. `stop` is looked at before
+    /// each item.
+    pub fn new(sink: &'a mut ItemSink, stop: &'a AtomicBool, max_reads: usize, full_at: usize) -> Self {
+        Self {
+            sink,
+            stop,
+            max_reads,
+            full_at,
+            reads: 0,
+        }
+    }
+
+    /// Items read so far by this request.
+    pub fn reads(&self) -> usize {
+        self.reads
+    }
+
+    /// The loop, called by generated code with the reader's typed read method.
+    ///
+    /// # Errors
+    /// The first error of reader or processor.
+    ///
+    /// Spec: CHUNK-LOOP-03
+    #[inline]
+    pub fn run<I: Send + 'static>(
+        &mut self,
+        mut read: impl FnMut() -> Result<Option<I>, BatchError>,
+    ) -> Result<FillEnd, FillError> {
+        let Some(TypedSink(sink)) = self.sink.0.as_any().downcast_mut::<TypedSink<I>>() else {
+            return Err(FillError::Process(BatchError::msg(format!(
+                "the processor does not take items of type `{}`",
+                std::any::type_name::<I>()
+            ))));
+        };
+        let mut reads = 0;
+        let end = loop {
+            if reads == self.max_reads {
+                break Ok(FillEnd::Limit);
+            }
+            if self.stop.load(Ordering::Relaxed) {
+                break Ok(FillEnd::Stop);
+            }
+            let item = match read() {
+                Ok(Some(item)) => item,
+                Ok(None) => break Ok(FillEnd::EndOfInput),
+                Err(error) => break Err(FillError::Read(error)),
+            };
+            reads += 1;
+            match sink.push(item) {
+                Ok(results) if results >= self.full_at => break Ok(FillEnd::Full),
+                Ok(_) => {}
+                Err(error) => break Err(FillError::Process(error)),
+            }
+        };
+        self.reads += reads;
+        end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn even_halves() -> ItemSink {
+        processor_sink(Box::new(()), |_: &mut (), item: u64| {
+            Ok((item % 2 == 0).then_some(item as f64 / 2.0))
+        })
+    }
+
+    /// Spec: CHUNK-LOOP-03, DOM-23
+    #[test]
+    fn results_keep_reading_order_and_filtered_items_are_left_out() {
+        let (mut sink, stop) = (even_halves(), AtomicBool::new(false));
+        let mut numbers = 1..=5u64;
+        let mut fill = Fill::new(&mut sink, &stop, 100, 100);
+        assert_eq!(
+            fill.run(|| Ok(numbers.next())).expect("no error"),
+            FillEnd::EndOfInput
+        );
+        assert_eq!(fill.reads(), 5);
+        assert_eq!(sink.items(0..2).typed::<f64>().expect("same type"), [1.0, 2.0]);
+    }
+
+    #[test]
+    fn ends_at_the_read_limit_when_full_and_on_stop() {
+        let (mut sink, stop) = (even_halves(), AtomicBool::new(false));
+        let mut numbers = 1..;
+        assert_eq!(
+            Fill::new(&mut sink, &stop, 3, 9)
+                .run(|| Ok(numbers.next()))
+                .expect("ok"),
+            FillEnd::Limit
+        );
+        assert_eq!(
+            Fill::new(&mut sink, &stop, 9, 2)
+                .run(|| Ok(numbers.next()))
+                .expect("ok"),
+            FillEnd::Full
+        );
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(
+            Fill::new(&mut sink, &stop, 9, 9)
+                .run(|| Ok(numbers.next()))
+                .expect("ok"),
+            FillEnd::Stop
+        );
+    }
+
+    /// Spec: CHUNK-LOOP-17
+    #[test]
+    fn another_item_type_is_an_error_that_names_it() {
+        let (mut sink, stop) = (even_halves(), AtomicBool::new(false));
+        let error = Fill::new(&mut sink, &stop, 1, 1)
+            .run(|| Ok(Some("text")))
+            .expect_err("wrong type");
+        assert!(matches!(error, FillError::Process(e) if e.to_string().contains("&str")));
+        assert!(sink.items(0..0).typed::<u64>().is_err());
+        assert!(sink.items(0..9).typed::<f64>().is_err());
+    }
+}

@@ -1,0 +1,23 @@
+//! Batch artifacts: what the annotations implement, and how the runtime makes, fills and calls them.
+//! Knows no job, no repository and no thread.
+
+mod checkpoint;
+mod inject;
+mod item;
+pub(crate) mod registry;
+mod returns;
+mod role;
+
+pub use checkpoint::{CheckpointCodec, CheckpointError, CheckpointInfo, Externalizable};
+pub use inject::{
+    BatchArtifact, ContextField, ContextInfo, ContextKind, ContextScope, InjectError, InjectionScope,
+    Properties, PropertyInfo, PropertySource, PropertyValue,
+};
+pub use item::{
+    Fill, FillEnd, FillError, ItemClone, ItemSink, ItemType, Items, processor_sink, require_item_clone,
+};
+pub use registry::{ArtifactRegistration, Factory, Role};
+pub use returns::{CheckpointReturn, ProcessReturn, ReadReturn, StringReturn, UnitReturn};
+pub use role::{
+    Batchlet, ItemProcessor, ItemReader, ItemWriter, JobListener, ProcessorItems, StepListener, WriterInfo,
+};

@@ -1,0 +1,153 @@
+//! The return shapes an artifact method may have: plain or `Result`. Generated code calls these traits, so that a
+//! wrong shape is a compile error at the return type that says which shapes are right.
+//!
+//! Spec: ART-06, ART-07
+
+use crate::error::BatchError;
+
+/// What a `#[read_item]` method returns.
+#[diagnostic::on_unimplemented(
+    message = "a `#[read_item]` method cannot return `{Self}`",
+    label = "expected `Option<Item>` or `Result<Option<Item>, E>`",
+    note = "`E` is any `std::error::Error + Send + Sync + 'static`, or `BatchError`"
+)]
+pub trait ReadReturn {
+    /// The item type.
+    type Item;
+    /// The next item, `None` at the end.
+    ///
+    /// # Errors
+    /// The reader's error.
+    fn into_read(self) -> Result<Option<Self::Item>, BatchError>;
+}
+
+impl<I> ReadReturn for Option<I> {
+    type Item = I;
+    #[inline]
+    fn into_read(self) -> Result<Option<I>, BatchError> {
+        Ok(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<I, E: Into<BatchError>> ReadReturn for Result<Option<I>, E> {
+    type Item = I;
+    #[inline]
+    fn into_read(self) -> Result<Option<I>, BatchError> {
+        self.map_err(Into::into)
+    }
+}
+
+/// What a `#[process_item]` method returns.
+#[diagnostic::on_unimplemented(
+    message = "a `#[process_item]` method cannot return `{Self}`",
+    label = "expected `Option<Out>` or `Result<Option<Out>, E>`",
+    note = "`E` is any `std::error::Error + Send + Sync + 'static`, or `BatchError`"
+)]
+pub trait ProcessReturn {
+    /// The type of the result.
+    type Item;
+    /// The result, `None` for a filtered item.
+    ///
+    /// # Errors
+    /// The processor's error.
+    fn into_processed(self) -> Result<Option<Self::Item>, BatchError>;
+}
+
+impl<O> ProcessReturn for Option<O> {
+    type Item = O;
+    #[inline]
+    fn into_processed(self) -> Result<Option<O>, BatchError> {
+        Ok(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<O, E: Into<BatchError>> ProcessReturn for Result<Option<O>, E> {
+    type Item = O;
+    #[inline]
+    fn into_processed(self) -> Result<Option<O>, BatchError> {
+        self.map_err(Into::into)
+    }
+}
+
+/// What a method without a result returns (the draft's `void`).
+#[diagnostic::on_unimplemented(
+    message = "this artifact method cannot return `{Self}`",
+    label = "expected no return value or `Result<(), E>`",
+    note = "`E` is any `std::error::Error + Send + Sync + 'static`, or `BatchError`"
+)]
+pub trait UnitReturn {
+    /// Done.
+    ///
+    /// # Errors
+    /// The artifact's error.
+    fn into_unit(self) -> Result<(), BatchError>;
+}
+
+impl UnitReturn for () {
+    fn into_unit(self) -> Result<(), BatchError> {
+        Ok(())
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Into<BatchError>> UnitReturn for Result<(), E> {
+    fn into_unit(self) -> Result<(), BatchError> {
+        self.map_err(Into::into)
+    }
+}
+
+/// What a method with an exit status as its result returns.
+#[diagnostic::on_unimplemented(
+    message = "this artifact method cannot return `{Self}`",
+    label = "expected `String` or `Result<String, E>`",
+    note = "`E` is any `std::error::Error + Send + Sync + 'static`, or `BatchError`"
+)]
+pub trait StringReturn {
+    /// The exit status.
+    ///
+    /// # Errors
+    /// The artifact's error.
+    fn into_text(self) -> Result<String, BatchError>;
+}
+
+impl StringReturn for String {
+    fn into_text(self) -> Result<String, BatchError> {
+        Ok(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Into<BatchError>> StringReturn for Result<String, E> {
+    fn into_text(self) -> Result<String, BatchError> {
+        self.map_err(Into::into)
+    }
+}
+
+/// What a `#[get_checkpoint_info]` method returns, given the checkpoint type `C` of `#[open]`.
+#[diagnostic::on_unimplemented(
+    message = "`#[get_checkpoint_info]` returns `{Self}`, but `#[open]` takes `Option<{C}>`",
+    label = "expected `{C}` or `Result<{C}, E>`",
+    note = "`E` is any `std::error::Error + Send + Sync + 'static`, or `BatchError`"
+)]
+pub trait CheckpointReturn<C> {
+    /// The checkpoint.
+    ///
+    /// # Errors
+    /// The artifact's error.
+    fn into_checkpoint(self) -> Result<C, BatchError>;
+}
+
+impl<C> CheckpointReturn<C> for C {
+    fn into_checkpoint(self) -> Result<C, BatchError> {
+        Ok(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<C, E: Into<BatchError>> CheckpointReturn<C> for Result<C, E> {
+    fn into_checkpoint(self) -> Result<C, BatchError> {
+        self.map_err(Into::into)
+    }
+}

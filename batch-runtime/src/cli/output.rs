@@ -1,0 +1,347 @@
+//! What the verbs print: tables for people, JSON for programs.
+
+use serde_json::{Value, json};
+
+use crate::clock::Timestamp;
+use crate::execution::{JobExecution, StepExecution};
+use crate::ids::JobExecutionId;
+use crate::operator::{JobOperator, JobOperatorError, StartCause};
+use crate::parameters::JobParameters;
+use crate::status::BatchStatus;
+
+pub(super) struct Output {
+    json: bool,
+}
+
+impl Output {
+    pub(super) fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// `list`
+    pub(super) fn jobs(&self, operator: &JobOperator) -> Result<(), JobOperatorError> {
+        let mut rows = Vec::new();
+        for job in operator.job_names()? {
+            let instances = operator.job_instance_count(&job)?;
+            let last = match operator.job_instances(&job, 0, 1)?.first() {
+                Some(instance) => operator.job_executions(instance.id)?.into_iter().next(),
+                None => None,
+            };
+            rows.push((job, instances, last));
+        }
+        if self.json {
+            let jobs: Vec<Value> = rows
+                .iter()
+                .map(|(job, instances, last)| {
+                    json!({ "job": job, "instances": instances, "lastExecution": last.as_ref().map(execution_json) })
+                })
+                .collect();
+            print_json(&Value::Array(jobs));
+            return Ok(());
+        }
+        if rows.is_empty() {
+            println!("no jobs: the job path holds none, and the repository knows none");
+        }
+        let mut table = Table::new(&["JOB", "INSTANCES", "LAST EXECUTION", "STATUS", "CREATED"]);
+        for (job, instances, last) in rows {
+            let (id, status, created) = match last {
+                Some(last) => (
+                    last.id.to_string(),
+                    last.status.to_string(),
+                    last.created.to_string(),
+                ),
+                None => ("-".into(), "-".into(), "-".into()),
+            };
+            table.row([job, instances.to_string(), id, status, created]);
+        }
+        table.print();
+        Ok(())
+    }
+
+    /// `show`
+    pub(super) fn execution(
+        &self,
+        operator: &JobOperator,
+        id: JobExecutionId,
+    ) -> Result<(), JobOperatorError> {
+        let execution = operator
+            .job_execution(id)?
+            .ok_or(JobOperatorError::NoSuchJobExecution(id))?;
+        let (parameters, steps) = (operator.parameters(id)?, operator.step_executions(id)?);
+        if self.json {
+            let mut value = execution_json(&execution);
+            value["parameters"] = parameters
+                .iter()
+                .map(|(name, p)| (name.to_owned(), json!(p.value.to_text())))
+                .collect();
+            value["steps"] = steps.iter().map(step_json).collect();
+            print_json(&value);
+            return Ok(());
+        }
+        println!("job          {}", execution.job_name);
+        println!("instance     {}", execution.instance_id);
+        println!("execution    {}", execution.id);
+        println!("status       {}", execution.status);
+        println!("exit status  {}", execution.exit_status.escape_debug());
+        println!("created      {}", execution.created);
+        println!("started      {}", or_dash(execution.started));
+        println!("ended        {}", or_dash(execution.ended));
+        println!(
+            "definition   {}",
+            execution.configuration_location.as_deref().unwrap_or("-")
+        );
+        for (name, parameter) in parameters.iter() {
+            let part = if parameter.identifying {
+                ""
+            } else {
+                " (not identifying)"
+            };
+            println!(
+                "parameter    {name}={}{part}",
+                parameter.value.to_text().escape_debug()
+            );
+        }
+        print_message(&execution.exit_message);
+        println!();
+        print_steps(&steps);
+        Ok(())
+    }
+
+    /// The end of `start`, `launch` and `restart`.
+    pub(super) fn summary(
+        &self,
+        operator: &JobOperator,
+        ended: &JobExecution,
+    ) -> Result<(), JobOperatorError> {
+        let steps = operator.step_executions(ended.id)?;
+        print_steps(&steps);
+        let duration = ended
+            .ended
+            .zip(ended.started)
+            .map(|(end, start)| seconds(end.millis_since(start)));
+        let exit = if ended.exit_status == ended.status.as_str() {
+            String::new()
+        } else {
+            format!(", exit status {}", ended.exit_status.escape_debug())
+        };
+        let duration = duration
+            .map(|seconds| format!(" in {seconds}"))
+            .unwrap_or_default();
+        println!("{} {}{exit}{duration}", ended.name(), ended.status);
+        if ended.status == BatchStatus::Failed {
+            eprintln!("error: {}", printable(&ended.exit_message));
+        }
+        if matches!(ended.status, BatchStatus::Failed | BatchStatus::Stopped) {
+            eprintln!("`restart {}` goes on from the last checkpoint", ended.id);
+        }
+        Ok(())
+    }
+
+    /// `check`. Returns whether everything is right.
+    pub(super) fn check(
+        &self,
+        operator: &JobOperator,
+        job: Option<&str>,
+        parameters: &JobParameters,
+    ) -> bool {
+        let (jobs, broken) = match job {
+            Some(job) => ([job.to_owned()].into(), Vec::new()),
+            None => operator.startable_jobs(),
+        };
+        let mut right = broken.is_empty();
+        let mut findings = Vec::new();
+        for report in broken {
+            findings.push(json!({ "job": null, "right": false, "report": report }));
+            if !self.json {
+                eprintln!("{report}\n");
+            }
+        }
+        for job in jobs {
+            let result = operator.check(&job, parameters.clone());
+            let (fine, report) = match &result {
+                Ok(warnings) => (
+                    true,
+                    warnings
+                        .iter()
+                        .map(|warning| format!("{warning}\n\n"))
+                        .collect::<String>(),
+                ),
+                Err(JobOperatorError::JobStart {
+                    cause: StartCause::Definition(errors),
+                    ..
+                }) => (false, format!("{errors}\n\n")),
+                Err(error) => (false, format!("error: {error}\n")),
+            };
+            right &= fine;
+            findings.push(json!({ "job": job, "right": fine, "report": report.trim_end() }));
+            if !self.json {
+                eprint!("{report}");
+                println!("{job}: {}", if fine { "right" } else { "wrong" });
+            }
+        }
+        if self.json {
+            print_json(&Value::Array(findings));
+        }
+        right
+    }
+}
+
+fn print_json(value: &Value) {
+    // A `Value` has string keys only, so this cannot fail.
+    println!("{}", serde_json::to_string_pretty(value).unwrap_or_default());
+}
+
+fn execution_json(execution: &JobExecution) -> Value {
+    json!({
+        "execution": execution.id.0,
+        "instance": execution.instance_id.0,
+        "job": execution.job_name,
+        "name": execution.name(),
+        "status": execution.status.as_str(),
+        "exitStatus": execution.exit_status,
+        "exitMessage": execution.exit_message,
+        "created": execution.created.to_string(),
+        "started": execution.started.map(|time| time.to_string()),
+        "ended": execution.ended.map(|time| time.to_string()),
+        "definition": execution.configuration_location,
+    })
+}
+
+fn step_json(step: &StepExecution) -> Value {
+    let counters = step.counters;
+    json!({
+        "step": step.step_name,
+        "stepExecution": step.id.0,
+        "status": step.status.as_str(),
+        "exitStatus": step.exit_status,
+        "exitMessage": step.exit_message,
+        "started": step.started.to_string(),
+        "ended": step.ended.map(|time| time.to_string()),
+        "reads": counters.reads,
+        "writes": counters.writes,
+        "filters": counters.filters,
+        "commits": counters.commits,
+        "rollbacks": counters.rollbacks,
+        "readSkips": counters.read_skips,
+        "processSkips": counters.process_skips,
+        "writeSkips": counters.write_skips,
+    })
+}
+
+fn print_steps(steps: &[StepExecution]) {
+    let mut table = Table::new(&[
+        "STEP",
+        "STATUS",
+        "EXIT STATUS",
+        "READ",
+        "FILTERED",
+        "WRITTEN",
+        "COMMITS",
+        "ROLLBACKS",
+        "TIME",
+    ]);
+    for step in steps {
+        let counters = step.counters;
+        let time = step
+            .ended
+            .map_or_else(|| "-".into(), |end| seconds(end.millis_since(step.started)));
+        table.row([
+            step.step_name.clone(),
+            step.status.to_string(),
+            shortened(&step.exit_status),
+            counters.reads.to_string(),
+            counters.filters.to_string(),
+            counters.writes.to_string(),
+            counters.commits.to_string(),
+            counters.rollbacks.to_string(),
+            time,
+        ]);
+    }
+    table.print();
+    for step in steps.iter().filter(|step| !step.exit_message.is_empty()) {
+        println!("\nstep {}", step.step_name);
+        print_message(&step.exit_message);
+    }
+}
+
+fn print_message(message: &str) {
+    if !message.is_empty() {
+        println!(
+            "message      {}",
+            printable(message).replace('\n', "\n             ")
+        );
+    }
+}
+
+/// User text without control characters, which a terminal would obey. Line breaks stay.
+fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| {
+            if c.is_control() && c != '\n' {
+                char::REPLACEMENT_CHARACTER
+            } else {
+                c
+            }
+        })
+        .collect()
+}
+
+fn shortened(exit_status: &str) -> String {
+    const WIDTH: usize = 30;
+    let text = printable(exit_status).replace('\n', " ");
+    if text.chars().count() <= WIDTH {
+        text
+    } else {
+        text.chars().take(WIDTH - 1).chain(['…']).collect()
+    }
+}
+
+fn seconds(millis: u64) -> String {
+    format!("{}.{:03} s", millis / 1000, millis % 1000)
+}
+
+fn or_dash(time: Option<Timestamp>) -> String {
+    time.map_or_else(|| "-".into(), |time| time.to_string())
+}
+
+/// Columns as wide as their widest cell; numbers to the right.
+struct Table<const COLUMNS: usize> {
+    rows: Vec<[String; COLUMNS]>,
+}
+
+impl<const COLUMNS: usize> Table<COLUMNS> {
+    fn new(head: &[&str; COLUMNS]) -> Self {
+        Self {
+            rows: vec![head.map(str::to_owned)],
+        }
+    }
+
+    fn row(&mut self, cells: [String; COLUMNS]) {
+        self.rows.push(cells);
+    }
+
+    fn print(&self) {
+        if self.rows.len() < 2 {
+            return;
+        }
+        let width = |column: usize| {
+            self.rows
+                .iter()
+                .map(|row| row[column].chars().count())
+                .max()
+                .unwrap_or_default()
+        };
+        let widths: Vec<usize> = (0..COLUMNS).map(width).collect();
+        for row in &self.rows {
+            let cells = row.iter().zip(&widths).map(|(cell, width)| {
+                let is_number = !cell.is_empty() && cell.chars().all(|c| c.is_ascii_digit());
+                if is_number {
+                    format!("{cell:>width$}")
+                } else {
+                    format!("{cell:<width$}")
+                }
+            });
+            println!("{}", cells.collect::<Vec<_>>().join("  ").trim_end());
+        }
+    }
+}

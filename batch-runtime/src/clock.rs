@@ -1,0 +1,81 @@
+//! Time: the clock that the runtime asks, and the point in time that the repository stores.
+
+use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A point in time, in milliseconds since 1970-01-01T00:00:00Z; what the repository's TIMESTAMP columns hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// Milliseconds from `earlier` to this point; 0 if that is later.
+    pub fn millis_since(self, earlier: Self) -> u64 {
+        u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
+    }
+}
+
+impl fmt::Display for Timestamp {
+    /// ISO 8601 in UTC with milliseconds, such as `2026-11-20T13:45:00.123Z`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (days, millis) = (self.0.div_euclid(86_400_000), self.0.rem_euclid(86_400_000));
+        let (year, month, day) = civil_date(days);
+        let (hour, minute, second) = (millis / 3_600_000, millis / 60_000 % 60, millis / 1_000 % 60);
+        write!(
+            f,
+            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z",
+            millis % 1_000
+        )
+    }
+}
+
+/// Year, month and day of a day counted from 1970-01-01, in the proleptic Gregorian calendar. Years are counted from
+/// 1 March, so that the leap day is a year's last.
+fn civil_date(days: i64) -> (i64, i64, i64) {
+    const DAYS_OF_400_YEARS: i64 = 146_097;
+    let days = days + 719_468;
+    let era = days.div_euclid(DAYS_OF_400_YEARS);
+    let day_of_era = days.rem_euclid(DAYS_OF_400_YEARS);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+/// Where the runtime takes its wall-clock time from.
+pub trait Clock: Send + Sync {
+    /// The time now.
+    fn now(&self) -> Timestamp;
+}
+
+/// The operating system's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timestamps_read_as_iso_8601() {
+        let check = |millis, expected: &str| assert_eq!(Timestamp(millis).to_string(), expected);
+        check(0, "1970-01-01T00:00:00.000Z");
+        check(-1, "1969-12-31T23:59:59.999Z");
+        check(951_782_400_000, "2000-02-29T00:00:00.000Z");
+        check(1_704_067_200_123, "2024-01-01T00:00:00.123Z");
+        check(4_107_542_399_999, "2100-02-28T23:59:59.999Z");
+        check(4_107_542_400_000, "2100-03-01T00:00:00.000Z");
+    }
+}

@@ -1,0 +1,398 @@
+//! The batch contexts: cheap handles to what a running job, step, flow or split tells its artifacts, and they it.
+//!
+//! Spec: CTX-01, CTX-13 to CTX-36
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::artifact::{CheckpointInfo, Externalizable};
+use crate::error::BatchError;
+use crate::execution::{Metric, MetricName, StepCounters};
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::repository::{Connector, RepositoryConnection, RepositoryError};
+use crate::status::BatchStatus;
+
+/// What the four contexts have in common. A panicking artifact cannot leave it half-written: no call of the user's
+/// happens under the lock, so a poisoned lock is simply taken.
+struct Shared<S> {
+    state: Mutex<S>,
+}
+
+impl<S> Shared<S> {
+    fn new(state: S) -> Self {
+        Self {
+            state: Mutex::new(state),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, S> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Statuses and transient data of a running element.
+struct ElementState {
+    batch_status: BatchStatus,
+    exit_status: Option<String>,
+    transient: Option<Transient>,
+}
+
+struct Transient {
+    value: Arc<dyn Any + Send + Sync>,
+    type_name: &'static str,
+}
+
+impl Default for ElementState {
+    fn default() -> Self {
+        Self {
+            batch_status: BatchStatus::Starting,
+            exit_status: None,
+            transient: None,
+        }
+    }
+}
+
+impl ElementState {
+    fn set_transient<T: Send + Sync + 'static>(&mut self, value: T) {
+        self.transient = Some(Transient {
+            value: Arc::new(value),
+            type_name: std::any::type_name::<T>(),
+        });
+    }
+
+    fn transient<T: Send + Sync + 'static>(&self) -> Result<Option<Arc<T>>, UserDataError> {
+        let Some(stored) = &self.transient else {
+            return Ok(None);
+        };
+        Arc::clone(&stored.value)
+            .downcast()
+            .map(Some)
+            .map_err(|_| UserDataError {
+                stored: stored.type_name.into(),
+                asked: std::any::type_name::<T>(),
+            })
+    }
+}
+
+/// User data was asked for as another type than it was stored as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserDataError {
+    stored: String,
+    asked: &'static str,
+}
+
+impl fmt::Display for UserDataError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the user data is {}, not the `{}` that was asked for",
+            self.stored, self.asked
+        )
+    }
+}
+
+impl std::error::Error for UserDataError {}
+
+macro_rules! element_methods {
+    ($element:literal) => {
+        #[doc = concat!("The ", $element, "'s current batch status.")]
+        pub fn batch_status(&self) -> BatchStatus {
+            self.0.shared.lock().element().batch_status
+        }
+
+        /// The value stored by `set_exit_status`; it does not show the default.
+        pub fn exit_status(&self) -> Option<String> {
+            self.0.shared.lock().element().exit_status.clone()
+        }
+
+        #[doc = concat!("Sets the exit status that the ", $element, " ends with; the last call counts.")]
+        /// `None` goes back to the default, the batch status.
+        pub fn set_exit_status(&self, status: Option<&str>) {
+            self.0.shared.lock().element_mut().exit_status = status.map(str::to_owned);
+        }
+
+        #[doc = concat!("The value stored by `set_transient_user_data`, kept until the ", $element, " ends.")]
+        ///
+        /// # Errors
+        /// When a value of another type is stored.
+        pub fn transient_user_data<T: Send + Sync + 'static>(&self) -> Result<Option<Arc<T>>, UserDataError> {
+            self.0.shared.lock().element().transient()
+        }
+
+        /// Stores a value of the user's for the other artifacts of the same context. Not persisted.
+        pub fn set_transient_user_data<T: Send + Sync + 'static>(&self, value: T) {
+            self.0.shared.lock().element_mut().set_transient(value);
+        }
+    };
+}
+
+trait HasElement {
+    fn element(&self) -> &ElementState;
+    fn element_mut(&mut self) -> &mut ElementState;
+}
+
+impl HasElement for ElementState {
+    fn element(&self) -> &ElementState {
+        self
+    }
+    fn element_mut(&mut self) -> &mut ElementState {
+        self
+    }
+}
+
+/// The running job. Spec: CTX-06, CTX-13 to CTX-19
+#[derive(Clone)]
+pub struct JobContext(Arc<JobShared>);
+
+struct JobShared {
+    id: String,
+    instance_id: JobInstanceId,
+    execution_id: JobExecutionId,
+    properties: BTreeMap<String, String>,
+    began: Instant,
+    connector: Connector,
+    shared: Shared<ElementState>,
+}
+
+impl JobContext {
+    pub(crate) fn new(
+        id: &str,
+        instance_id: JobInstanceId,
+        execution_id: JobExecutionId,
+        properties: BTreeMap<String, String>,
+        connector: Connector,
+    ) -> Self {
+        Self(Arc::new(JobShared {
+            id: id.to_owned(),
+            instance_id,
+            execution_id,
+            properties,
+            began: Instant::now(),
+            connector,
+            shared: Shared::new(ElementState::default()),
+        }))
+    }
+
+    /// The job's id in its Job XML. Spec: CTX-13
+    pub fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    /// The run's unique name, `{JobId}:{InstanceId}:{ExecutionId}`. Spec: ID-01
+    pub fn name(&self) -> String {
+        format!("{}:{}:{}", self.0.id, self.0.instance_id, self.0.execution_id)
+    }
+
+    /// Id of the job instance.
+    pub fn instance_id(&self) -> JobInstanceId {
+        self.0.instance_id
+    }
+
+    /// Id of the job execution.
+    pub fn execution_id(&self) -> JobExecutionId {
+        self.0.execution_id
+    }
+
+    /// The job-level properties with their effective values. Spec: CTX-14
+    pub fn properties(&self) -> &BTreeMap<String, String> {
+        &self.0.properties
+    }
+
+    /// Job-level metrics: the elapsed time. Spec: CTX-19
+    pub fn metrics(&self) -> Vec<Metric> {
+        let elapsed = i64::try_from(self.0.began.elapsed().as_millis()).unwrap_or(i64::MAX);
+        vec![Metric {
+            name: MetricName::ElapsedMillis,
+            value: elapsed,
+        }]
+    }
+
+    /// A new connection to the database of the job repository, for artifacts that keep their data there too. What is
+    /// written through it is *not* part of the chunk transaction; writers take a `ChunkTransaction` for that.
+    ///
+    /// # Errors
+    /// When the database cannot be opened.
+    pub fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
+        self.0.connector.connect()
+    }
+
+    pub(crate) fn set_batch_status(&self, status: BatchStatus) {
+        self.0.shared.lock().batch_status = status;
+    }
+
+    element_methods!("job");
+}
+
+impl fmt::Debug for JobContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JobContext({})", self.name())
+    }
+}
+
+/// The running step. Spec: CTX-07, CTX-20 to CTX-30
+#[derive(Clone)]
+pub struct StepContext(Arc<StepShared>);
+
+struct StepShared {
+    id: String,
+    execution_id: StepExecutionId,
+    properties: BTreeMap<String, String>,
+    shared: Shared<StepState>,
+}
+
+#[derive(Default)]
+struct StepState {
+    element: ElementState,
+    persistent: Option<CheckpointInfo>,
+    exception: Option<Arc<BatchError>>,
+    counters: StepCounters,
+}
+
+impl HasElement for StepState {
+    fn element(&self) -> &ElementState {
+        &self.element
+    }
+    fn element_mut(&mut self) -> &mut ElementState {
+        &mut self.element
+    }
+}
+
+impl StepContext {
+    pub(crate) fn new(
+        id: &str,
+        execution_id: StepExecutionId,
+        properties: BTreeMap<String, String>,
+        persistent: Option<CheckpointInfo>,
+    ) -> Self {
+        let state = StepState {
+            persistent,
+            ..StepState::default()
+        };
+        let shared = Shared::new(state);
+        Self(Arc::new(StepShared {
+            id: id.to_owned(),
+            execution_id,
+            properties,
+            shared,
+        }))
+    }
+
+    /// The step's id in its Job XML. Spec: CTX-20
+    pub fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    /// Id of the step execution.
+    pub fn execution_id(&self) -> StepExecutionId {
+        self.0.execution_id
+    }
+
+    /// The step-level properties with their effective values. Spec: CTX-21
+    pub fn properties(&self) -> &BTreeMap<String, String> {
+        &self.0.properties
+    }
+
+    /// The data stored by `set_persistent_user_data`, in this or an earlier execution of the instance.
+    ///
+    /// # Errors
+    /// When data of another type is stored.
+    ///
+    /// Spec: CTX-23, RESTART-14
+    pub fn persistent_user_data<P: Externalizable>(&self) -> Result<Option<P>, UserDataError> {
+        let Some(stored) = self.persistent_info() else {
+            return Ok(None);
+        };
+        stored.decode().map(Some).map_err(|_| UserDataError {
+            stored: format!("`{}`", stored.as_json()),
+            asked: std::any::type_name::<P>(),
+        })
+    }
+
+    /// Stores data that survives the execution: saved with each checkpoint, for a batchlet after the step has ended.
+    ///
+    /// # Errors
+    /// When serde cannot serialise it as JSON.
+    ///
+    /// Spec: CTX-23, CHUNK-LOOP-11
+    pub fn set_persistent_user_data<P: Externalizable>(&self, data: &P) -> Result<(), BatchError> {
+        let stored = CheckpointInfo::encode(data)?;
+        self.0.shared.lock().persistent = Some(stored);
+        Ok(())
+    }
+
+    /// The last exception thrown from a step-level artifact to the runtime. Spec: CTX-29
+    pub fn exception(&self) -> Option<Arc<BatchError>> {
+        self.0.shared.lock().exception.clone()
+    }
+
+    /// The step's counters as of the last commit. Spec: CTX-30
+    pub fn metrics(&self) -> Vec<Metric> {
+        self.0.shared.lock().counters.metrics()
+    }
+
+    pub(crate) fn persistent_info(&self) -> Option<CheckpointInfo> {
+        self.0.shared.lock().persistent.clone()
+    }
+
+    pub(crate) fn set_batch_status(&self, status: BatchStatus) {
+        self.0.shared.lock().element.batch_status = status;
+    }
+
+    pub(crate) fn set_exception(&self, error: Arc<BatchError>) {
+        self.0.shared.lock().exception = Some(error);
+    }
+
+    pub(crate) fn set_counters(&self, counters: StepCounters) {
+        self.0.shared.lock().counters = counters;
+    }
+
+    element_methods!("step");
+}
+
+impl fmt::Debug for StepContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StepContext({}:{})", self.0.id, self.0.execution_id)
+    }
+}
+
+macro_rules! plain_context {
+    ($(#[$doc:meta])* $name:ident, $element:literal) => {
+        $(#[$doc])*
+        #[derive(Clone)]
+        pub struct $name(Arc<PlainShared>);
+
+        impl $name {
+            #[doc = concat!("The ", $element, "'s id in its Job XML.")]
+            pub fn id(&self) -> &str {
+                &self.0.id
+            }
+
+            element_methods!($element);
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self.0.id)
+            }
+        }
+    };
+}
+
+struct PlainShared {
+    id: String,
+    shared: Shared<ElementState>,
+}
+
+plain_context!(
+    /// The running flow. Spec: CTX-08, CTX-31 to CTX-33
+    FlowContext,
+    "flow"
+);
+plain_context!(
+    /// The running split. Spec: CTX-09, CTX-34 to CTX-36
+    SplitContext,
+    "split"
+);

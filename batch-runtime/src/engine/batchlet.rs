@@ -1,0 +1,69 @@
+//! Batchlet steps.
+//!
+//! Spec: Appendix B.3 of the catalogue
+
+use std::sync::Arc;
+
+use super::bound::Bound;
+use super::call::{Failure, call};
+use super::running::Running;
+use super::step::BodyEnd;
+use crate::artifact::{Batchlet, ContextScope};
+
+/// Runs one batchlet.
+pub(crate) struct BatchletRunner<'a> {
+    bound: &'a Bound,
+    batchlet: Arc<dyn Batchlet>,
+    running: &'a Running,
+}
+
+impl<'a> BatchletRunner<'a> {
+    pub(crate) fn make(
+        bound: &'a Bound,
+        contexts: &ContextScope,
+        running: &'a Running,
+    ) -> Result<Self, Failure> {
+        let batchlet = bound
+            .batchlet(contexts)
+            .map_err(|error| Failure::not_made(bound, &error))?;
+        Ok(Self {
+            bound,
+            batchlet: batchlet.into(),
+            running,
+        })
+    }
+
+    /// `#[begin_step]`, `#[process]`, `#[end_step]`. Spec: BLET-02, BLET-03, BLET-10
+    pub(crate) fn run(&self) -> Result<BodyEnd, Failure> {
+        let thrown = |method: &'static str| move |error| Failure::thrown(self.bound, method, error);
+        call(|| self.batchlet.begin_step()).map_err(thrown("begin_step"))?;
+        let result = self.process();
+        if let Err(failure) = call(|| self.batchlet.end_step()).map_err(thrown("end_step")) {
+            // The first failure is the one that counts. Spec: D-80
+            if result.is_ok() {
+                return Err(failure);
+            }
+            tracing::error!(message = failure.message, "#[end_step] failed too");
+        }
+        result
+    }
+
+    fn process(&self) -> Result<BodyEnd, Failure> {
+        if !self.running.enter_batchlet(&self.batchlet) {
+            return Ok(BodyEnd::Stopped { exit_status: None });
+        }
+        let result = call(|| self.batchlet.process());
+        self.running.leave_batchlet();
+        let exit_status = result.map_err(|error| Failure::thrown(self.bound, "process", error))?;
+        if exit_status.is_empty() {
+            let message = format!("batchlet `{}` returned an empty exit status", self.bound.name);
+            return Err(Failure::new(message));
+        }
+        let exit_status = Some(exit_status);
+        // What it returned after a stop stays the exit status. Spec: BLET-07
+        if self.running.stop_requested() {
+            return Ok(BodyEnd::Stopped { exit_status });
+        }
+        Ok(BodyEnd::Completed { exit_status })
+    }
+}

@@ -1,0 +1,99 @@
+//! A job as the engine runs it: every `ref` resolved to a registered artifact.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::artifact::{
+    ArtifactRegistration, Batchlet, ContextScope, Factory, InjectError, InjectionScope, ItemProcessor,
+    ItemReader, ItemWriter, JobListener, Properties, StepListener,
+};
+
+/// A `ref` with its artifact and the properties that reach it.
+#[derive(Clone)]
+pub(crate) struct Bound {
+    pub(crate) name: String,
+    pub(crate) registration: &'static ArtifactRegistration,
+    pub(crate) properties: Properties,
+}
+
+/// Why no instance of an artifact could be made.
+#[derive(Debug)]
+pub(crate) enum MakeError {
+    Inject(InjectError),
+    /// The loader compared the role; another one here is a fault of the runtime.
+    Role,
+}
+
+macro_rules! makers {
+    ($($make:ident: $role:ident;)*) => {
+        impl Bound {
+            $(
+                /// A new instance with its properties and contexts. Spec: ART-08, ART-10, LOADER-18
+                pub(crate) fn $make(&self, contexts: &ContextScope) -> Result<Box<dyn $role>, MakeError> {
+                    match self.registration.factory {
+                        Factory::$role(make, ..) => {
+                            make(&InjectionScope::new(&self.properties, contexts)).map_err(MakeError::Inject)
+                        }
+                        _ => Err(MakeError::Role),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+makers! {
+    item_reader: ItemReader;
+    item_processor: ItemProcessor;
+    item_writer: ItemWriter;
+    batchlet: Batchlet;
+    step_listener: StepListener;
+    job_listener: JobListener;
+}
+
+/// A job ready to run.
+pub(crate) struct BoundJob {
+    pub(crate) id: String,
+    pub(crate) restartable: bool,
+    pub(crate) properties: BTreeMap<String, String>,
+    pub(crate) listeners: Vec<Bound>,
+    pub(crate) steps: Vec<BoundStep>,
+}
+
+/// A step ready to run.
+pub(crate) struct BoundStep {
+    pub(crate) id: String,
+    /// Most starts within one instance; `None`: no limit.
+    pub(crate) max_starts: Option<u32>,
+    pub(crate) allow_start_if_complete: bool,
+    /// Position of the step that follows.
+    pub(crate) next: Option<usize>,
+    pub(crate) properties: BTreeMap<String, String>,
+    pub(crate) listeners: Vec<Bound>,
+    pub(crate) body: BoundBody,
+}
+
+/// What a step does.
+pub(crate) enum BoundBody {
+    Chunk(Box<BoundChunk>),
+    Batchlet(Bound),
+}
+
+/// A chunk ready to run.
+pub(crate) struct BoundChunk {
+    pub(crate) reader: Bound,
+    pub(crate) processor: Bound,
+    pub(crate) writer: Bound,
+    pub(crate) interval: CheckpointInterval,
+    /// Items per call of the writer. Spec: D-04
+    pub(crate) write_batch: usize,
+}
+
+/// When a checkpoint is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CheckpointInterval {
+    /// After so many items read. Spec: JSL-CHUNK-07, D-05
+    Items(usize),
+    /// After so much time, looked at after each item. Spec: JSL-CHUNK-08
+    Time(Duration),
+}

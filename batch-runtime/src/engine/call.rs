@@ -1,0 +1,99 @@
+//! Calls of artifacts. A panic ends the call as an error, never the runtime.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::bound::{Bound, MakeError};
+use crate::error::BatchError;
+use crate::repository::RepositoryError;
+
+/// Why a step or job failed.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    /// Goes to EXIT_MESSAGE: the cause first, then where. Spec: STATUS-27
+    pub(crate) message: String,
+    /// What the artifact threw, if one did.
+    pub(crate) exception: Option<Arc<BatchError>>,
+}
+
+impl Failure {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            exception: None,
+        }
+    }
+
+    /// `artifact` threw `error` in `method`.
+    pub(crate) fn thrown(artifact: &Bound, method: &str, error: BatchError) -> Self {
+        let registration = artifact.registration;
+        let message = format!(
+            "{}\nthrown by #[{method}] of {} `{}` ({}:{})",
+            error.chain(),
+            registration.role(),
+            artifact.name,
+            registration.file,
+            registration.line
+        );
+        Self {
+            message,
+            exception: Some(Arc::new(error)),
+        }
+    }
+
+    /// The loop of reader and processor panicked; which of the two, only the backtrace says.
+    pub(crate) fn panicked(reader: &Bound, processor: &Bound, panic: BatchError) -> Self {
+        let message = format!(
+            "{}\nin item reader `{}` or item processor `{}`",
+            panic.chain(),
+            reader.name,
+            processor.name
+        );
+        Self {
+            message,
+            exception: Some(Arc::new(panic)),
+        }
+    }
+
+    /// No instance of `artifact` could be made.
+    pub(crate) fn not_made(artifact: &Bound, error: &MakeError) -> Self {
+        let problem = match error {
+            MakeError::Inject(error) => error.to_string(),
+            MakeError::Role => "it is registered for another role".into(),
+        };
+        Self::new(format!(
+            "{} `{}` cannot be made: {problem}",
+            artifact.registration.role(),
+            artifact.name
+        ))
+    }
+}
+
+/// Calls an artifact. A panic becomes an error. Spec: CHUNK-EXC-03
+pub(crate) fn call<T>(artifact: impl FnOnce() -> Result<T, BatchError>) -> Result<T, BatchError> {
+    catch_unwind(AssertUnwindSafe(artifact)).unwrap_or_else(|payload| Err(BatchError::from_panic(payload)))
+}
+
+/// Why the run of a step's body ended early.
+#[derive(Debug)]
+pub(crate) enum Interrupt {
+    /// The step fails, and says so in the repository.
+    Failed(Failure),
+    /// Another runtime has taken over: nothing more may be written.
+    Fenced(RepositoryError),
+}
+
+impl From<Failure> for Interrupt {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<RepositoryError> for Interrupt {
+    fn from(error: RepositoryError) -> Self {
+        match error {
+            RepositoryError::Fenced { .. } => Self::Fenced(error),
+            other => Self::Failed(Failure::new(other.to_string())),
+        }
+    }
+}

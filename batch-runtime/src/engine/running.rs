@@ -1,0 +1,191 @@
+//! A running execution as its runner, the operator and the lease keeper share it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+
+use super::call::call;
+use crate::artifact::Batchlet;
+use crate::execution::StepCounters;
+use crate::repository::{JobRepository, Lease, RepositoryError};
+
+/// What a watcher sees of a running execution; as of the last commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// The step that runs, or ran last.
+    pub step: Option<String>,
+    /// Its counters.
+    pub counters: StepCounters,
+    /// Steps begun by this execution.
+    pub steps_begun: u32,
+}
+
+/// The shared state of one execution.
+pub(crate) struct Running {
+    pub(crate) lease: Lease,
+    lease_time: Duration,
+    stop: AtomicBool,
+    batchlet: Mutex<BatchletSlot>,
+    renewed: Mutex<Instant>,
+    progress: Mutex<Progress>,
+    thread: OnceLock<ThreadId>,
+    ended: Mutex<Option<Result<(), String>>>,
+    end: Condvar,
+}
+
+/// The batchlet that a stop request has to cancel.
+#[derive(Default)]
+struct BatchletSlot {
+    running: Option<Arc<dyn Batchlet>>,
+    cancelled: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing of the user's runs under these locks but `#[cancel]`, whose panics are caught.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Running {
+    /// `claimed` is when the claim was asked for: the lease lasts at least from then.
+    pub(crate) fn new(lease: Lease, lease_time: Duration, claimed: Instant) -> Self {
+        Self {
+            lease,
+            lease_time,
+            stop: AtomicBool::new(false),
+            batchlet: Mutex::default(),
+            renewed: Mutex::new(claimed),
+            progress: Mutex::default(),
+            thread: OnceLock::new(),
+            ended: Mutex::new(None),
+            end: Condvar::new(),
+        }
+    }
+
+    /// The flag that chunks look at before each item.
+    pub(crate) fn stop_flag(&self) -> &AtomicBool {
+        &self.stop
+    }
+
+    pub(crate) fn stop_requested(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Asks the runner to stop, and cancels the batchlet that is running, on this thread. Spec: BLET-06, D-87
+    pub(crate) fn request_stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // The lock is held while `#[cancel]` runs, so that it never runs after `#[process]` has returned.
+        let mut slot = lock(&self.batchlet);
+        if slot.cancelled {
+            return;
+        }
+        if let Some(batchlet) = slot.running.clone() {
+            slot.cancelled = true;
+            if let Err(error) = call(|| batchlet.cancel()) {
+                tracing::error!(error = error.chain(), "the batchlet's #[cancel] failed");
+            }
+        }
+    }
+
+    /// Says that `#[process]` of `batchlet` is about to be called. `false` when a stop was requested: then it is not.
+    pub(crate) fn enter_batchlet(&self, batchlet: &Arc<dyn Batchlet>) -> bool {
+        let mut slot = lock(&self.batchlet);
+        // Under the lock: either this sees the request, or the request sees the batchlet.
+        if self.stop_requested() {
+            return false;
+        }
+        *slot = BatchletSlot {
+            running: Some(Arc::clone(batchlet)),
+            cancelled: false,
+        };
+        true
+    }
+
+    /// Says that `#[process]` has returned. Spec: BLET-08
+    pub(crate) fn leave_batchlet(&self) {
+        lock(&self.batchlet).running = None;
+    }
+
+    /// Whether it is time to renew the lease: a third of it has passed.
+    pub(crate) fn renewal_due(&self) -> bool {
+        lock(&self.renewed).elapsed() > self.lease_time / 3
+    }
+
+    /// Says that the lease was renewed by a request made at `asked`.
+    pub(crate) fn renewed(&self, asked: Instant) {
+        let mut renewed = lock(&self.renewed);
+        *renewed = asked.max(*renewed);
+    }
+
+    /// Makes sure, before new work begins, that the lease is still held. Costs a look at the clock, and a statement only
+    /// when the keeper has not come to renew it for most of its time.
+    pub(crate) fn ensure_owned(&self, repository: &dyn JobRepository) -> Result<(), RepositoryError> {
+        let margin = self.lease_time / 6;
+        if lock(&self.renewed).elapsed() + margin < self.lease_time {
+            return Ok(());
+        }
+        self.renew(repository)
+    }
+
+    /// Renews the lease.
+    ///
+    /// # Errors
+    /// `Fenced` when it is lost.
+    pub(crate) fn renew(&self, repository: &dyn JobRepository) -> Result<(), RepositoryError> {
+        let asked = Instant::now();
+        if !repository.renew(&self.lease)? {
+            return Err(RepositoryError::Fenced {
+                action: "renew the lease",
+            });
+        }
+        self.renewed(asked);
+        Ok(())
+    }
+
+    pub(crate) fn publish_step(&self, step: &str) {
+        let mut progress = lock(&self.progress);
+        progress.step = Some(step.to_owned());
+        progress.counters = StepCounters::default();
+        progress.steps_begun += 1;
+    }
+
+    pub(crate) fn publish_counters(&self, counters: StepCounters) {
+        lock(&self.progress).counters = counters;
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        lock(&self.progress).clone()
+    }
+
+    /// Called by the runner's thread first of all.
+    pub(crate) fn runs_here(&self) {
+        let _ = self.thread.set(std::thread::current().id());
+    }
+
+    /// Whether the caller is the runner's own thread, which must not wait for itself.
+    pub(crate) fn is_this_thread(&self) -> bool {
+        self.thread.get() == Some(&std::thread::current().id())
+    }
+
+    /// Called when nothing more will happen; an error says why the end could not be recorded.
+    pub(crate) fn set_ended(&self, result: Result<(), String>) {
+        *lock(&self.ended) = Some(result);
+        self.end.notify_all();
+    }
+
+    /// Waits until the runner has ended, at most `limit`; `None` when it has not by then.
+    pub(crate) fn wait(&self, limit: Option<Duration>) -> Option<Result<(), String>> {
+        let ended = lock(&self.ended);
+        let ended = match limit {
+            None => self
+                .end
+                .wait_while(ended, |ended| ended.is_none())
+                .unwrap_or_else(PoisonError::into_inner),
+            Some(limit) => {
+                let waited = self.end.wait_timeout_while(ended, limit, |ended| ended.is_none());
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        ended.clone()
+    }
+}

@@ -1,0 +1,259 @@
+//! One step of a job execution: from its history to its end.
+//!
+//! Spec: Appendix B.2 and B.3 of the catalogue, steps 1, 2 and 6
+
+use std::sync::Arc;
+
+use super::batchlet::BatchletRunner;
+use super::bound::{BoundBody, BoundStep};
+use super::call::{Failure, Interrupt};
+use super::chunk::ChunkRunner;
+use super::listeners::{JobListeners, StepListeners};
+use super::running::Running;
+use crate::artifact::ContextScope;
+use crate::context::{JobContext, StepContext};
+use crate::execution::StepExecution;
+use crate::repository::{Ending, JobRepository, RepositoryError, StepHistory, StepState};
+use crate::status::BatchStatus;
+
+/// Longest exit status that the repository holds. Spec: D-69
+const MAX_EXIT_STATUS: usize = 2_500;
+
+/// How the body of a step ended, if nothing failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum BodyEnd {
+    /// Normally; a batchlet gives an exit status.
+    Completed { exit_status: Option<String> },
+    /// After a stop request.
+    Stopped { exit_status: Option<String> },
+}
+
+impl BodyEnd {
+    pub(crate) fn stopped() -> Self {
+        Self::Stopped { exit_status: None }
+    }
+}
+
+/// How a step left the job.
+#[derive(Clone, Debug)]
+pub(crate) enum StepEnd {
+    /// The job goes on after it.
+    Completed,
+    /// The job ends FAILED.
+    Failed(Failure),
+    /// The job ends STOPPED.
+    Stopped,
+}
+
+/// Runs one step.
+pub(crate) struct StepRunner<'a> {
+    pub(crate) step: &'a BoundStep,
+    pub(crate) job_id: &'a str,
+    pub(crate) job_context: &'a JobContext,
+    pub(crate) repository: &'a dyn JobRepository,
+    pub(crate) running: &'a Running,
+}
+
+impl StepRunner<'_> {
+    /// Runs the step, or passes it over when it completed in an earlier execution.
+    ///
+    /// # Errors
+    /// When the repository does not take what has to be written; nothing can then be said of the step.
+    pub(crate) fn run(&self, job_listeners: &mut JobListeners<'_>) -> Result<StepEnd, RepositoryError> {
+        let history = self
+            .repository
+            .step_history(self.running.lease.instance_id, &self.step.id)?;
+        let completed = history
+            .last
+            .as_ref()
+            .is_some_and(|last| last.status == BatchStatus::Completed);
+        if completed && !self.step.allow_start_if_complete {
+            // Spec: RESTART-05, JSL-STEP-09
+            return Ok(StepEnd::Completed);
+        }
+        if let Some(refusal) = self.start_limit_reached(&history) {
+            return Ok(StepEnd::Failed(refusal));
+        }
+        // A completed step that may run again runs from the beginning. Spec: JSL-STEP-10, JSL-CHUNK-28
+        let state = if completed {
+            StepState::default()
+        } else {
+            history.state
+        };
+        self.execute(state, job_listeners)
+    }
+
+    /// Spec: JSL-STEP-04, JSL-STEP-05, D-59
+    fn start_limit_reached(&self, history: &StepHistory) -> Option<Failure> {
+        let most = self.step.max_starts?;
+        (history.starts >= most).then(|| {
+            let (step, job, starts) = (&self.step.id, self.job_id, history.starts);
+            Failure::new(format!(
+                "step `{step}` of job `{job}` has been started {starts} times in this job instance; its start-limit of \
+                 {} restarts allows no more",
+                most - 1
+            ))
+        })
+    }
+
+    fn execute(
+        &self,
+        state: StepState,
+        job_listeners: &mut JobListeners<'_>,
+    ) -> Result<StepEnd, RepositoryError> {
+        let mut execution = self
+            .repository
+            .create_step(&self.running.lease, &self.step.id, &state)?;
+        self.running.publish_step(&self.step.id);
+        let context = StepContext::new(
+            &self.step.id,
+            execution.id,
+            self.step.properties.clone(),
+            state.user_data.clone(),
+        );
+        let contexts = ContextScope {
+            job: Some(self.job_context.clone()),
+            step: Some(context.clone()),
+            ..Default::default()
+        };
+        let after = ContextScope {
+            step: None,
+            ..contexts.clone()
+        };
+
+        let listeners = StepListeners::make(&self.step.listeners, &contexts);
+        self.repository.begin_step(&mut execution)?;
+        context.set_batch_status(BatchStatus::Started);
+
+        let (mut listeners, made) = match listeners {
+            Ok(listeners) => (listeners, Ok(())),
+            Err(failure) => (StepListeners::none(), Err(failure)),
+        };
+        let result = made
+            .and_then(|()| job_listeners.before_step(&contexts))
+            .and_then(|()| listeners.before_step())
+            .map_err(Interrupt::from)
+            .and_then(|()| self.run_body(&mut execution, state, &contexts, &context));
+        let result = match result {
+            Err(Interrupt::Fenced(error)) => return Err(error),
+            Err(Interrupt::Failed(failure)) => Err(failure),
+            Ok(end) => Ok(end),
+        };
+
+        let (mut status, exit_status) = match &result {
+            Ok(BodyEnd::Completed { exit_status }) => (BatchStatus::Completed, exit_status.clone()),
+            Ok(BodyEnd::Stopped { exit_status }) => (BatchStatus::Stopped, exit_status.clone()),
+            Err(_) => (BatchStatus::Failed, None),
+        };
+        let mut failure = result.err();
+        note_exception(&context, failure.as_ref());
+        context.set_batch_status(status);
+        // After-listeners see the final batch status, and one that fails changes it. Spec: D-82
+        for outcome in [
+            listeners.after_step(),
+            job_listeners.after_step(&contexts, &after),
+        ] {
+            if let Err(thrown) = outcome {
+                note_exception(&context, Some(&thrown));
+                failure = failure.or(Some(thrown));
+                status = BatchStatus::Failed;
+                context.set_batch_status(status);
+            }
+        }
+        let chosen = context.exit_status().or(exit_status);
+        let ending = match settle_exit_status(chosen, status) {
+            Ok(exit_status) => {
+                let message = failure
+                    .as_ref()
+                    .map(|failure| failure.message.clone())
+                    .unwrap_or_default();
+                Ending {
+                    status,
+                    exit_status,
+                    message,
+                }
+            }
+            Err(problem) => {
+                let unusable = Failure::new(format!("step `{}` {problem}", self.step.id));
+                let message = unusable.message.clone();
+                failure = failure.or(Some(unusable));
+                Ending {
+                    status: BatchStatus::Failed,
+                    exit_status: BatchStatus::Failed.to_string(),
+                    message,
+                }
+            }
+        };
+        self.end(&mut execution, &ending, &context)?;
+        Ok(match (ending.status, failure) {
+            (_, Some(failure)) => StepEnd::Failed(failure),
+            (BatchStatus::Stopped, None) => StepEnd::Stopped,
+            (_, None) => StepEnd::Completed,
+        })
+    }
+
+    fn run_body(
+        &self,
+        execution: &mut StepExecution,
+        state: StepState,
+        contexts: &ContextScope,
+        context: &StepContext,
+    ) -> Result<BodyEnd, Interrupt> {
+        match &self.step.body {
+            BoundBody::Chunk(chunk) => {
+                ChunkRunner::make(chunk, contexts, context, self.repository, self.running)?
+                    .run(execution, state)
+            }
+            BoundBody::Batchlet(batchlet) => {
+                Ok(BatchletRunner::make(batchlet, contexts, self.running)?.run()?)
+            }
+        }
+    }
+
+    fn end(
+        &self,
+        execution: &mut StepExecution,
+        ending: &Ending,
+        context: &StepContext,
+    ) -> Result<(), RepositoryError> {
+        // A chunk's data was saved with its last checkpoint; what came after was rolled back. Spec: CTX-25, BLET-12
+        let state = match self.step.body {
+            BoundBody::Chunk(_) => None,
+            BoundBody::Batchlet(_) => Some(StepState {
+                user_data: context.persistent_info(),
+                ..StepState::default()
+            }),
+        };
+        let counters = execution.counters;
+        self.repository
+            .end_step(execution, ending, counters, state.as_ref())?;
+        self.running.publish_counters(counters);
+        Ok(())
+    }
+}
+
+fn note_exception(context: &StepContext, failure: Option<&Failure>) {
+    if let Some(exception) = failure.and_then(|failure| failure.exception.as_ref()) {
+        context.set_exception(Arc::clone(exception));
+    }
+}
+
+/// The exit status to record: the chosen one, else the batch status. Spec: STATUS-03, STATUS-18, D-69
+///
+/// # Errors
+/// What is wrong with the chosen one, to follow the name of the element.
+pub(crate) fn settle_exit_status(chosen: Option<String>, status: BatchStatus) -> Result<String, String> {
+    let Some(chosen) = chosen else {
+        return Ok(status.to_string());
+    };
+    let length = chosen.chars().count();
+    if length > MAX_EXIT_STATUS {
+        return Err(format!(
+            "set an exit status of {length} characters; the repository holds {MAX_EXIT_STATUS}"
+        ));
+    }
+    if chosen.contains('\0') {
+        return Err("set an exit status with a NUL character, which not every database stores".into());
+    }
+    Ok(chosen)
+}

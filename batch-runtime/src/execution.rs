@@ -1,0 +1,155 @@
+//! Job instances and executions as the repository holds them: plain data.
+//!
+//! Spec: OP-33, DOM-18
+
+use crate::clock::Timestamp;
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::status::BatchStatus;
+
+/// One logical run of a job; owns one or more executions. Spec: DOM-05
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobInstance {
+    /// The instance's id.
+    pub id: JobInstanceId,
+    /// The job's id in its Job XML.
+    pub job_name: String,
+    /// Digest of the identifying parameters, 32 hexadecimal digits. Spec: REPO-26
+    pub job_key: String,
+}
+
+/// One attempt to run a job instance. Spec: DOM-12
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobExecution {
+    /// The execution's id.
+    pub id: JobExecutionId,
+    /// The instance that it belongs to.
+    pub instance_id: JobInstanceId,
+    /// The job's id in its Job XML.
+    pub job_name: String,
+    /// When it was handed to the runtime.
+    pub created: Timestamp,
+    /// When it began; `None` before.
+    pub started: Option<Timestamp>,
+    /// When it ended; `None` before.
+    pub ended: Option<Timestamp>,
+    /// When its row was last written.
+    pub last_updated: Timestamp,
+    /// Batch status.
+    pub status: BatchStatus,
+    /// Exit status; `UNKNOWN` until it has ended.
+    pub exit_status: String,
+    /// Description of the end: the error with its causes, or empty.
+    pub exit_message: String,
+    /// Number of updates of the row. Spec: REPO-14
+    pub version: i64,
+    /// The file that the job was read from.
+    pub configuration_location: Option<String>,
+}
+
+impl JobExecution {
+    /// The run's unique name, `{JobId}:{InstanceId}:{ExecutionId}`. Spec: ID-01
+    pub fn name(&self) -> String {
+        format!("{}:{}:{}", self.job_name, self.instance_id, self.id)
+    }
+}
+
+/// One attempt to execute a step. Spec: DOM-16, DOM-18
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepExecution {
+    /// The execution's id.
+    pub id: StepExecutionId,
+    /// The job execution that it belongs to.
+    pub job_execution_id: JobExecutionId,
+    /// The step's id in its Job XML.
+    pub step_name: String,
+    /// When it began.
+    pub started: Timestamp,
+    /// When it ended; `None` before.
+    pub ended: Option<Timestamp>,
+    /// When its row was last written.
+    pub last_updated: Timestamp,
+    /// Batch status.
+    pub status: BatchStatus,
+    /// Exit status; `EXECUTING` until it has ended.
+    pub exit_status: String,
+    /// Description of the end: the error with its causes, or empty.
+    pub exit_message: String,
+    /// What was read, written and so on; true as of the last commit.
+    pub counters: StepCounters,
+    /// Number of updates of the row. Spec: REPO-14
+    pub version: i64,
+}
+
+/// The eight counters of a step execution. Committed work only, but for `rollbacks`.
+///
+/// Spec: REPO-55 to REPO-60, REPO-63
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepCounters {
+    /// Items that the reader returned.
+    pub reads: i64,
+    /// Items written.
+    pub writes: i64,
+    /// Items that the processor filtered.
+    pub filters: i64,
+    /// Checkpoints committed, the last one included.
+    pub commits: i64,
+    /// Transactions rolled back.
+    pub rollbacks: i64,
+    /// Reads skipped.
+    pub read_skips: i64,
+    /// Items skipped while processing.
+    pub process_skips: i64,
+    /// Items skipped while writing.
+    pub write_skips: i64,
+}
+
+/// The names of the [`Metric`]s. Spec: CTX-19, CTX-30
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MetricName {
+    /// Items read.
+    ReadCount,
+    /// Items written.
+    WriteCount,
+    /// Items filtered.
+    FilterCount,
+    /// Checkpoints committed.
+    CommitCount,
+    /// Rollbacks.
+    RollbackCount,
+    /// Reads skipped.
+    ReadSkipCount,
+    /// Items skipped while processing.
+    ProcessSkipCount,
+    /// Items skipped while writing.
+    WriteSkipCount,
+    /// Milliseconds since the job execution began.
+    ElapsedMillis,
+}
+
+/// A named number. Spec: CTX-40
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// What is counted.
+    pub name: MetricName,
+    /// How much.
+    pub value: i64,
+}
+
+impl StepCounters {
+    /// The counters as metrics. Spec: CTX-30
+    pub fn metrics(&self) -> Vec<Metric> {
+        [
+            (MetricName::ReadCount, self.reads),
+            (MetricName::WriteCount, self.writes),
+            (MetricName::FilterCount, self.filters),
+            (MetricName::CommitCount, self.commits),
+            (MetricName::RollbackCount, self.rollbacks),
+            (MetricName::ReadSkipCount, self.read_skips),
+            (MetricName::ProcessSkipCount, self.process_skips),
+            (MetricName::WriteSkipCount, self.write_skips),
+        ]
+        .map(|(name, value)| Metric { name, value })
+        .into()
+    }
+}

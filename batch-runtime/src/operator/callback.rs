@@ -1,0 +1,100 @@
+//! Job end callbacks.
+//!
+//! Spec: OP-27 to OP-30, D-68
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{JobOperator, JobOperatorError, Result};
+use crate::execution::JobExecution;
+
+/// Told of every job execution of the runtime that ends, after its end is in the repository.
+pub trait JobEndCallback: Send + Sync {
+    /// `execution` has ended COMPLETED, FAILED or STOPPED. Called on the job's thread.
+    fn job_ended(&self, execution: &JobExecution);
+}
+
+impl<F: Fn(&JobExecution) + Send + Sync> JobEndCallback for F {
+    fn job_ended(&self, execution: &JobExecution) {
+        self(execution);
+    }
+}
+
+/// Names a registered callback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CallbackId(pub u64);
+
+#[derive(Default)]
+pub(crate) struct Callbacks {
+    registered: Mutex<Registered>,
+}
+
+#[derive(Default)]
+struct Registered {
+    last: u64,
+    callbacks: BTreeMap<u64, Arc<dyn JobEndCallback>>,
+}
+
+impl Callbacks {
+    /// Tells everyone. A callback that panics harms nobody else.
+    pub(crate) fn job_ended(&self, execution: &JobExecution) {
+        let callbacks: Vec<_> = self
+            .registered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .callbacks
+            .values()
+            .cloned()
+            .collect();
+        for callback in callbacks {
+            if catch_unwind(AssertUnwindSafe(|| callback.job_ended(execution))).is_err() {
+                tracing::error!(execution = %execution.id, "a job end callback panicked");
+            }
+        }
+    }
+}
+
+impl JobOperator {
+    /// Registers a callback for the end of every job execution of this runtime.
+    ///
+    /// # Errors
+    /// When no more ids are left.
+    ///
+    /// Spec: OP-27
+    pub fn register_job_end_callback(&self, callback: impl JobEndCallback + 'static) -> Result<CallbackId> {
+        let mut registered = self
+            .inner
+            .callbacks
+            .registered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let id = registered
+            .last
+            .checked_add(1)
+            .ok_or_else(|| JobOperatorError::CallbackRegistration("no id is left".into()))?;
+        registered.last = id;
+        registered.callbacks.insert(id, Arc::new(callback));
+        Ok(CallbackId(id))
+    }
+
+    /// Removes a callback: it is not called again.
+    ///
+    /// # Errors
+    /// `CallbackDeregistration` when there is no such callback.
+    ///
+    /// Spec: OP-29
+    pub fn deregister_job_end_callback(&self, id: CallbackId) -> Result<()> {
+        let mut registered = self
+            .inner
+            .callbacks
+            .registered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        registered
+            .callbacks
+            .remove(&id.0)
+            .map(drop)
+            .ok_or(JobOperatorError::CallbackDeregistration(id.0))
+    }
+}

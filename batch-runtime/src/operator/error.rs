@@ -1,0 +1,187 @@
+//! The errors of the job operator.
+
+use std::error::Error;
+use std::fmt;
+
+use batch_xml::JobXmlErrors;
+
+use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::parameters::ParameterError;
+use crate::repository::RepositoryError;
+
+/// Why the operator did not do what it was asked for. Nothing was changed, unless a variant says so.
+///
+/// Spec: OP-31
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum JobOperatorError {
+    /// No job of that id is on the job path, nor in the repository.
+    NoSuchJob {
+        /// The id that was asked for.
+        job: String,
+        /// What may help: near names, broken files.
+        help: String,
+    },
+    /// No such job instance.
+    NoSuchJobInstance(JobInstanceId),
+    /// No such job execution.
+    NoSuchJobExecution(JobExecutionId),
+    /// The job cannot be started.
+    JobStart {
+        /// The job.
+        job: String,
+        /// Why.
+        cause: StartCause,
+    },
+    /// The execution cannot be restarted.
+    JobRestart {
+        /// The execution.
+        execution: JobExecutionId,
+        /// Why.
+        cause: StartCause,
+    },
+    /// The instance has ended COMPLETED: there is nothing to continue.
+    JobInstanceAlreadyComplete {
+        /// The job.
+        job: String,
+        /// The execution that completed it.
+        execution: JobExecutionId,
+    },
+    /// The instance has an execution that is running.
+    JobExecutionAlreadyRunning {
+        /// The job.
+        job: String,
+        /// That execution.
+        execution: JobExecutionId,
+        /// Who runs it.
+        owner: String,
+    },
+    /// The execution is not running, so it cannot be stopped.
+    JobExecutionNotRunning(JobExecutionId),
+    /// The execution's end is not recorded, and nobody runs it any more. The next launch or restart takes it over.
+    JobExecutionLost {
+        /// The execution.
+        execution: JobExecutionId,
+        /// What is known.
+        reason: String,
+    },
+    /// A callback cannot be registered.
+    CallbackRegistration(String),
+    /// No such callback.
+    CallbackDeregistration(u64),
+    /// The repository failed.
+    Repository(RepositoryError),
+}
+
+/// Why a job cannot be started or restarted.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartCause {
+    /// The Job XML is wrong, or does not fit the artifacts.
+    Definition(JobXmlErrors),
+    /// Several files of the job path define the id.
+    DuplicateId(Vec<String>),
+    /// A parameter that the repository cannot hold.
+    Parameter(ParameterError),
+    /// A parameter that the job does not know, much like one that it does.
+    UnknownParameter {
+        /// The name that was given.
+        name: String,
+        /// The name that was probably meant.
+        nearest: String,
+    },
+    /// The job is not restartable, and the instance has an execution already.
+    NotRestartable {
+        /// That execution.
+        execution: JobExecutionId,
+    },
+    /// The instance has an execution that is running.
+    Running {
+        /// That execution.
+        execution: JobExecutionId,
+        /// Who runs it.
+        owner: String,
+    },
+    /// The operating system gives no thread.
+    Thread(std::io::Error),
+}
+
+impl fmt::Display for StartCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Definition(errors) => write!(f, "its definition is wrong\n{errors}"),
+            Self::DuplicateId(files) => write!(f, "several files define it: {}", files.join(", ")),
+            Self::Parameter(error) => error.fmt(f),
+            Self::UnknownParameter { name, nearest } => write!(
+                f,
+                "it has no property `{}`; did you mean `{nearest}`?",
+                name.escape_debug()
+            ),
+            Self::NotRestartable { execution } => {
+                write!(
+                    f,
+                    "it is not restartable, and execution {execution} of the same instance exists"
+                )
+            }
+            Self::Running { execution, owner } => {
+                write!(f, "execution {execution} is running (owner {owner})")
+            }
+            Self::Thread(error) => write!(f, "no thread can be started: {error}"),
+        }
+    }
+}
+
+impl fmt::Display for JobOperatorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchJob { job, help } => write!(f, "no job is called `{}`{help}", job.escape_debug()),
+            Self::NoSuchJobInstance(id) => write!(f, "there is no job instance {id}"),
+            Self::NoSuchJobExecution(id) => write!(f, "there is no job execution {id}"),
+            Self::JobStart { job, cause } => {
+                write!(f, "job `{}` cannot be started: {cause}", job.escape_debug())
+            }
+            Self::JobRestart { execution, cause } => {
+                write!(f, "job execution {execution} cannot be restarted: {cause}")
+            }
+            Self::JobInstanceAlreadyComplete { job, execution } => write!(
+                f,
+                "this instance of job `{job}` is complete: execution {execution} ended COMPLETED. Use other parameters \
+                 for another instance"
+            ),
+            Self::JobExecutionAlreadyRunning {
+                job,
+                execution,
+                owner,
+            } => {
+                write!(
+                    f,
+                    "this instance of job `{job}` is running: execution {execution}, owner {owner}"
+                )
+            }
+            Self::JobExecutionNotRunning(id) => write!(f, "job execution {id} is not running"),
+            Self::JobExecutionLost { execution, reason } => write!(
+                f,
+                "the end of job execution {execution} is not recorded: {reason}. The next launch or restart of its \
+                 instance goes on from the last checkpoint"
+            ),
+            Self::CallbackRegistration(problem) => write!(f, "the callback cannot be registered: {problem}"),
+            Self::CallbackDeregistration(id) => write!(f, "there is no callback {id}"),
+            Self::Repository(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for JobOperatorError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Repository(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<RepositoryError> for JobOperatorError {
+    fn from(error: RepositoryError) -> Self {
+        Self::Repository(error)
+    }
+}

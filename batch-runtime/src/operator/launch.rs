@@ -1,0 +1,300 @@
+//! `start`, `launch`, `restart`: the definition is checked first, whole, and nothing is written if it is wrong.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use batch_xml::suggest::nearest;
+use batch_xml::{Diagnostic, Document, JobXmlErrors, Values};
+
+use super::{JobOperator, JobOperatorError, Result, StartCause};
+use crate::engine::{BoundJob, JobRunner, Running};
+use crate::ids::JobExecutionId;
+use crate::job_path::Lookup;
+use crate::loader::{BindOutcome, Outside};
+use crate::parameters::JobParameters;
+use crate::repository::{Claim, ClaimError, ClaimRequest, Ending, Target};
+use crate::runtime::Inner;
+use crate::status::BatchStatus;
+
+/// A job whose definition was found right.
+struct Prepared {
+    job: BoundJob,
+    location: String,
+}
+
+impl JobOperator {
+    /// Starts a new instance of a job, whatever its parameters, and returns while it runs.
+    ///
+    /// # Errors
+    /// `NoSuchJob`, or `JobStart` with everything that is wrong with the job's definition or parameters.
+    ///
+    /// Spec: OP-07 to OP-11, ID-03, D-56
+    pub fn start(&self, job: &str, parameters: impl Into<JobParameters>) -> Result<JobExecutionId> {
+        let parameters = parameters.into();
+        let refuse = |cause| JobOperatorError::JobStart {
+            job: job.to_owned(),
+            cause,
+        };
+        parameters
+            .validate()
+            .map_err(|error| refuse(StartCause::Parameter(error)))?;
+        let prepared = self.prepare(job, &parameters, &parameters, &refuse)?;
+        self.claim_and_run(prepared, Target::New, parameters, &refuse)
+    }
+
+    /// Runs the instance that is the job and its identifying parameters, and returns while it runs. The first launch
+    /// creates the instance; a later one continues it from its last checkpoint, also when the process that ran it was
+    /// killed. What a scheduler calls, or a container that may be restarted.
+    ///
+    /// # Errors
+    /// `JobExecutionAlreadyRunning`, `JobInstanceAlreadyComplete`; else as [`JobOperator::start`].
+    ///
+    /// Spec: OP-36, D-56
+    pub fn launch(&self, job: &str, parameters: impl Into<JobParameters>) -> Result<JobExecutionId> {
+        let parameters = parameters.into();
+        let refuse = |cause| JobOperatorError::JobStart {
+            job: job.to_owned(),
+            cause,
+        };
+        parameters
+            .validate()
+            .map_err(|error| refuse(StartCause::Parameter(error)))?;
+        let effective = match self.inner.repository.find_instance(job, &parameters.job_key())? {
+            Some(instance) => self
+                .inner
+                .repository
+                .original_parameters(instance.id)?
+                .overlaid(&parameters),
+            None => parameters.clone(),
+        };
+        let prepared = self.prepare(job, &parameters, &effective, &refuse)?;
+        self.claim_and_run(prepared, Target::Identified, effective, &refuse)
+    }
+
+    /// Continues the instance of a failed or stopped execution from its last checkpoint, and returns while it runs.
+    /// `parameters` add to and override those that the instance was started with.
+    ///
+    /// # Errors
+    /// `NoSuchJobExecution`, `NoSuchJob`, `JobInstanceAlreadyComplete`, or `JobRestart` with the reason.
+    ///
+    /// Spec: OP-12 to OP-16, RESTART-01 to RESTART-03, D-57, D-58
+    pub fn restart(
+        &self,
+        execution: JobExecutionId,
+        parameters: impl Into<JobParameters>,
+    ) -> Result<JobExecutionId> {
+        let parameters = parameters.into();
+        let repository = &self.inner.repository;
+        let earlier = repository
+            .execution(execution)?
+            .ok_or(JobOperatorError::NoSuchJobExecution(execution))?;
+        let refuse = |cause| JobOperatorError::JobRestart { execution, cause };
+        parameters
+            .validate()
+            .map_err(|error| refuse(StartCause::Parameter(error)))?;
+        let effective = repository
+            .original_parameters(earlier.instance_id)?
+            .overlaid(&parameters);
+        let prepared = self.prepare(&earlier.job_name, &parameters, &effective, &refuse)?;
+        self.claim_and_run(prepared, Target::InstanceOf(execution), effective, &refuse)
+    }
+
+    /// Checks a job with these parameters as `start` does, and starts nothing. Returns what is worth a warning.
+    ///
+    /// # Errors
+    /// As [`JobOperator::start`].
+    pub fn check(&self, job: &str, parameters: impl Into<JobParameters>) -> Result<Vec<Diagnostic>> {
+        let parameters = parameters.into();
+        let refuse = |cause| JobOperatorError::JobStart {
+            job: job.to_owned(),
+            cause,
+        };
+        parameters
+            .validate()
+            .map_err(|error| refuse(StartCause::Parameter(error)))?;
+        let document = self.find_job(job, &refuse)?;
+        let (bound, mut warnings) = self
+            .bind(&document, &parameters)
+            .map_err(|e| refuse(StartCause::Definition(e)))?;
+        check_names(&parameters, &bound.parameter_names).map_err(&refuse)?;
+        warnings.extend(bound.warnings);
+        Ok(warnings)
+    }
+
+    /// Finds, substitutes, validates and binds a job. Spec: JSL-DOC-13, RESTART-03
+    fn prepare(
+        &self,
+        job: &str,
+        given: &JobParameters,
+        effective: &JobParameters,
+        refuse: &dyn Fn(StartCause) -> JobOperatorError,
+    ) -> Result<Prepared> {
+        let document = self.find_job(job, refuse)?;
+        let (bound, _) = self
+            .bind(&document, effective)
+            .map_err(|errors| refuse(StartCause::Definition(errors)))?;
+        check_names(given, &bound.parameter_names).map_err(refuse)?;
+        Ok(Prepared {
+            job: bound.job,
+            location: document.source().name().to_owned(),
+        })
+    }
+
+    fn find_job(&self, job: &str, refuse: &dyn Fn(StartCause) -> JobOperatorError) -> Result<Arc<Document>> {
+        self.inner.job_path.look_for_new_files();
+        match self.inner.job_path.find(job) {
+            Lookup::Found(document) => Ok(document),
+            Lookup::Duplicate(files) => Err(refuse(StartCause::DuplicateId(files))),
+            Lookup::Unknown { known, broken } => Err(JobOperatorError::NoSuchJob {
+                job: job.to_owned(),
+                help: unknown_job_help(job, &known, &broken),
+            }),
+        }
+    }
+
+    fn bind(
+        &self,
+        document: &Document,
+        parameters: &JobParameters,
+    ) -> std::result::Result<(BindOutcome, Vec<Diagnostic>), JobXmlErrors> {
+        let outside = Outside {
+            parameters: Arc::new(parameters.clone().without_run_id().as_text()),
+            system: Arc::clone(&self.inner.system),
+        };
+        let values = Values {
+            parameters: &outside.parameters,
+            system: &outside.system,
+        };
+        let resolved = batch_xml::resolve(document, &values, self.inner.job_path.limits())?;
+        Ok((
+            self.inner.artifacts.bind(&resolved.job, &outside)?,
+            resolved.warnings,
+        ))
+    }
+
+    fn claim_and_run(
+        &self,
+        prepared: Prepared,
+        target: Target,
+        parameters: JobParameters,
+        refuse: &dyn Fn(StartCause) -> JobOperatorError,
+    ) -> Result<JobExecutionId> {
+        let restarting = matches!(target, Target::InstanceOf(_));
+        let job_name = prepared.job.id.clone();
+        let asked = Instant::now();
+        let request = ClaimRequest {
+            job_name: &job_name,
+            target,
+            parameters,
+            restartable: prepared.job.restartable,
+            location: &prepared.location,
+        };
+        let claim = self
+            .inner
+            .repository
+            .claim(&request)
+            .map_err(|error| match error {
+                ClaimError::Running { execution, owner } if restarting => {
+                    refuse(StartCause::Running { execution, owner })
+                }
+                ClaimError::Running { execution, owner } => JobOperatorError::JobExecutionAlreadyRunning {
+                    job: job_name.clone(),
+                    execution,
+                    owner,
+                },
+                ClaimError::Complete { execution } => JobOperatorError::JobInstanceAlreadyComplete {
+                    job: job_name.clone(),
+                    execution,
+                },
+                ClaimError::NotRestartable { execution } => refuse(StartCause::NotRestartable { execution }),
+                ClaimError::NoSuchExecution(id) => JobOperatorError::NoSuchJobExecution(id),
+                ClaimError::Repository(error) => error.into(),
+            })?;
+        for dead in &claim.taken_over {
+            tracing::warn!(execution = %dead, by = %claim.execution.id, "taken over from a dead owner");
+        }
+        self.run(prepared.job, claim, asked)
+            .map_err(|error| refuse(StartCause::Thread(error)))
+    }
+
+    fn run(&self, job: BoundJob, claim: Claim, asked: Instant) -> std::io::Result<JobExecutionId> {
+        let repository = Arc::clone(&self.inner.repository);
+        let running = Arc::new(Running::new(claim.lease, repository.lease_time(), asked));
+        let id = claim.execution.id;
+        self.inner.running().insert(id, Arc::clone(&running));
+        let runner = JobRunner {
+            job,
+            execution: claim.execution.clone(),
+            repository,
+            running: Arc::clone(&running),
+        };
+        let inner = Arc::clone(&self.inner);
+        let thread = thread::Builder::new().name(format!("batch-job-{id}"));
+        if let Err(error) = thread.spawn(move || run_to_end(runner, &inner)) {
+            self.inner.running().remove(&id);
+            let ending = Ending {
+                status: BatchStatus::Failed,
+                exit_status: BatchStatus::Failed.to_string(),
+                message: error.to_string(),
+            };
+            let mut execution = claim.execution;
+            if let Err(unrecorded) = self
+                .inner
+                .repository
+                .end_job(&claim.lease, &mut execution, &ending)
+            {
+                tracing::error!(execution = %id, error = %unrecorded, "the failed start is not recorded");
+            }
+            return Err(error);
+        }
+        Ok(id)
+    }
+}
+
+/// The body of a job's thread.
+fn run_to_end(runner: JobRunner, inner: &Inner) {
+    let running = Arc::clone(&runner.running);
+    let id = running.lease.execution_id;
+    let result = runner.run();
+    if let Ok(execution) = &result {
+        inner.callbacks.job_ended(execution);
+    }
+    inner.running().remove(&id);
+    running.set_ended(result.map(drop).map_err(|error| {
+        tracing::error!(execution = %id, %error, "the end of the execution is not recorded");
+        error.to_string()
+    }));
+}
+
+/// A parameter may be there for identification only, so a name that the job does not know is accepted; one that is
+/// much like a name it knows is a typing mistake.
+fn check_names(given: &JobParameters, known: &BTreeSet<String>) -> std::result::Result<(), StartCause> {
+    for (name, _) in given.iter().filter(|(name, _)| !known.contains(*name)) {
+        if let Some(nearest) = nearest(name, known.iter().map(String::as_str)) {
+            return Err(StartCause::UnknownParameter {
+                name: name.to_owned(),
+                nearest: nearest.to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn unknown_job_help(job: &str, known: &BTreeSet<String>, broken: &[Arc<JobXmlErrors>]) -> String {
+    let mut help = match nearest(job, known.iter().map(String::as_str)) {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None if known.is_empty() => "; the job path holds no job".into(),
+        None => format!("; the job path holds {}", quoted(known)),
+    };
+    for errors in broken {
+        help.push_str(&format!("\nA file of the job path cannot be read:\n{errors}"));
+    }
+    help
+}
+
+fn quoted(names: &BTreeSet<String>) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}

@@ -1,0 +1,143 @@
+//! What the repository holds.
+
+use std::collections::BTreeSet;
+
+use super::{JobOperator, JobOperatorError, Result};
+use crate::execution::{JobExecution, JobInstance, StepExecution};
+use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::parameters::JobParameters;
+
+impl JobOperator {
+    /// The ids of all jobs on the job path and in the repository. Spec: OP-21
+    ///
+    /// # Errors
+    /// When the repository fails.
+    pub fn job_names(&self) -> Result<BTreeSet<String>> {
+        self.inner.job_path.look_for_new_files();
+        let mut names = self.inner.job_path.jobs();
+        names.extend(self.inner.repository.job_names()?);
+        Ok(names)
+    }
+
+    /// The ids of the jobs on the job path, which can be started, and a report for each file of it that is broken.
+    pub fn startable_jobs(&self) -> (BTreeSet<String>, Vec<String>) {
+        self.inner.job_path.look_for_new_files();
+        let broken = self.inner.job_path.broken();
+        (
+            self.inner.job_path.jobs(),
+            broken.iter().map(ToString::to_string).collect(),
+        )
+    }
+
+    /// Number of instances of a job; 0 for one that was never started. Spec: OP-03
+    ///
+    /// # Errors
+    /// `NoSuchJob`.
+    pub fn job_instance_count(&self, job: &str) -> Result<i64> {
+        self.require_known(job)?;
+        Ok(self.inner.repository.instance_count(job)?)
+    }
+
+    /// Instances of a job, newest first: at most `count` from position `start`, which counts from 0. Past the end there
+    /// are none. Spec: OP-04
+    ///
+    /// # Errors
+    /// `NoSuchJob`.
+    pub fn job_instances(&self, job: &str, start: u32, count: u32) -> Result<Vec<JobInstance>> {
+        self.require_known(job)?;
+        Ok(self.inner.repository.instances(job, start.into(), count.into())?)
+    }
+
+    /// An instance; `None` if there is none of that id. Spec: OP-22
+    ///
+    /// # Errors
+    /// When the repository fails.
+    pub fn job_instance(&self, instance: JobInstanceId) -> Result<Option<JobInstance>> {
+        Ok(self.inner.repository.instance(instance)?)
+    }
+
+    /// The ids of an instance's executions, newest first. Spec: OP-02
+    ///
+    /// # Errors
+    /// `NoSuchJobInstance`.
+    pub fn executions(&self, instance: JobInstanceId) -> Result<Vec<JobExecutionId>> {
+        if self.inner.repository.instance(instance)?.is_none() {
+            return Err(JobOperatorError::NoSuchJobInstance(instance));
+        }
+        Ok(self
+            .inner
+            .repository
+            .executions(instance)?
+            .into_iter()
+            .map(|execution| execution.id)
+            .collect())
+    }
+
+    /// An instance's executions, newest first; none for an unknown instance. Spec: OP-23
+    ///
+    /// # Errors
+    /// When the repository fails.
+    pub fn job_executions(&self, instance: JobInstanceId) -> Result<Vec<JobExecution>> {
+        Ok(self.inner.repository.executions(instance)?)
+    }
+
+    /// An execution; `None` if there is none of that id. Spec: OP-24
+    ///
+    /// # Errors
+    /// When the repository fails.
+    pub fn job_execution(&self, execution: JobExecutionId) -> Result<Option<JobExecution>> {
+        Ok(self.inner.repository.execution(execution)?)
+    }
+
+    /// The executions of a job that have not ended, newest first. Spec: OP-05
+    ///
+    /// # Errors
+    /// `NoSuchJob`.
+    pub fn running_executions(&self, job: &str) -> Result<Vec<JobExecutionId>> {
+        self.require_known(job)?;
+        Ok(self
+            .inner
+            .repository
+            .running(job)?
+            .into_iter()
+            .map(|execution| execution.id)
+            .collect())
+    }
+
+    /// The parameters of an execution; after a restart the effective ones. Spec: OP-06
+    ///
+    /// # Errors
+    /// `NoSuchJobExecution`.
+    pub fn parameters(&self, execution: JobExecutionId) -> Result<JobParameters> {
+        self.require_execution(execution)?;
+        Ok(self.inner.repository.parameters(execution)?.without_run_id())
+    }
+
+    /// The step executions of a job execution, in the order of their start.
+    ///
+    /// # Errors
+    /// `NoSuchJobExecution`.
+    pub fn step_executions(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>> {
+        self.require_execution(execution)?;
+        Ok(self.inner.repository.steps(execution)?)
+    }
+
+    fn require_execution(&self, execution: JobExecutionId) -> Result<()> {
+        match self.inner.repository.execution(execution)? {
+            Some(_) => Ok(()),
+            None => Err(JobOperatorError::NoSuchJobExecution(execution)),
+        }
+    }
+
+    /// Spec: OP-32
+    fn require_known(&self, job: &str) -> Result<()> {
+        self.inner.job_path.look_for_new_files();
+        if self.inner.job_path.jobs().contains(job) || self.inner.repository.instance_count(job)? > 0 {
+            return Ok(());
+        }
+        Err(JobOperatorError::NoSuchJob {
+            job: job.to_owned(),
+            help: String::new(),
+        })
+    }
+}

@@ -1,0 +1,94 @@
+//! `stop` and `wait`.
+
+use std::time::Duration;
+
+use super::{JobOperator, JobOperatorError, Result};
+use crate::engine::Progress;
+use crate::execution::JobExecution;
+use crate::ids::JobExecutionId;
+use crate::repository::StopOutcome;
+use crate::status::BatchStatus;
+
+/// How often the repository is asked about an execution of another process.
+const POLL: Duration = Duration::from_millis(100);
+
+impl JobOperator {
+    /// Asks a running execution to stop, wherever it runs, and waits until it has, at most the runtime's
+    /// [`stop_timeout`](crate::BatchRuntimeBuilder::stop_timeout). `true` when it is STOPPED by then; the request stays
+    /// in force otherwise. An execution whose process is dead is closed as STOPPED.
+    ///
+    /// # Errors
+    /// `NoSuchJobExecution`, `JobExecutionNotRunning`.
+    ///
+    /// Spec: OP-17, OP-18, D-60
+    pub fn stop(&self, execution: JobExecutionId) -> Result<bool> {
+        match self.inner.repository.request_stop(execution)? {
+            None => return Err(JobOperatorError::NoSuchJobExecution(execution)),
+            Some(StopOutcome::NotRunning) => return Err(JobOperatorError::JobExecutionNotRunning(execution)),
+            Some(StopOutcome::Closed) => return Ok(true),
+            Some(StopOutcome::Requested) => {}
+        }
+        let running = self.inner.running().get(&execution).cloned();
+        match running {
+            Some(running) => {
+                running.request_stop();
+                if running.is_this_thread() || running.wait(Some(self.inner.stop_timeout)).is_none() {
+                    return Ok(false);
+                }
+            }
+            None => {
+                self.poll_until(execution, Some(self.inner.stop_timeout))?;
+            }
+        }
+        let ended = self.inner.repository.execution(execution)?;
+        Ok(ended.is_some_and(|ended| ended.status == BatchStatus::Stopped))
+    }
+
+    /// Waits until an execution has ended, wherever it runs.
+    ///
+    /// # Errors
+    /// `NoSuchJobExecution`; `JobExecutionLost` when nobody runs it any more and its end is not recorded.
+    pub fn wait(&self, execution: JobExecutionId) -> Result<JobExecution> {
+        let running = self.inner.running().get(&execution).cloned();
+        if let Some(running) = running {
+            if let Some(Err(reason)) = running.wait(None) {
+                return Err(JobOperatorError::JobExecutionLost { execution, reason });
+            }
+        }
+        match self.poll_until(execution, None)? {
+            Some(ended) => Ok(ended),
+            None => Err(JobOperatorError::NoSuchJobExecution(execution)),
+        }
+    }
+
+    /// What an execution that runs in this runtime has done so far; `None` when it does not run here.
+    pub fn progress(&self, execution: JobExecutionId) -> Option<Progress> {
+        let running = self.inner.running().get(&execution).cloned();
+        running.map(|running| running.progress())
+    }
+
+    /// Asks the repository until the execution has ended or `limit` is over; `None` when it is over, or when there is
+    /// no such execution.
+    fn poll_until(&self, execution: JobExecutionId, limit: Option<Duration>) -> Result<Option<JobExecution>> {
+        let begin = std::time::Instant::now();
+        loop {
+            let Some(current) = self.inner.repository.execution(execution)? else {
+                return Ok(None);
+            };
+            if current.status.is_final() {
+                return Ok(Some(current));
+            }
+            if limit.is_some_and(|limit| begin.elapsed() >= limit) {
+                return Ok(None);
+            }
+            // Between the two questions the execution may have ended; then the next round finds it so.
+            let alive = self.inner.repository.is_running(execution)?;
+            let ended = || self.inner.repository.execution(execution);
+            if !alive && !ended()?.is_some_and(|current| current.status.is_final()) {
+                let reason = "the process that ran it is dead".to_owned();
+                return Err(JobOperatorError::JobExecutionLost { execution, reason });
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! Job parameters: what a job is started with, and the key that identifies its instance.
+//!
+//! Spec: DOM-10, DOM-11, REPO-26 to REPO-36, D-56
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fmt::Write as _;
+
+use md5::{Digest, Md5};
+
+use crate::clock::Timestamp;
+
+/// Name of the parameter that makes each `start` an instance of its own. Spring Batch's JSR-352 support uses it too.
+pub(crate) const RUN_ID: &str = "jsr_batch_run_id";
+
+const MAX_NAME: usize = 100;
+const MAX_STRING: usize = 250;
+
+/// A parameter's value, with the four types that the repository knows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ParameterValue {
+    /// Text, at most 250 characters.
+    String(String),
+    /// A whole number.
+    Long(i64),
+    /// A floating-point number. Its spelling in the key depends on the JVM for some values: better not identifying.
+    Double(f64),
+    /// A point in time.
+    Date(Timestamp),
+}
+
+impl ParameterValue {
+    /// The value as properties and `${...}` see it.
+    pub fn to_text(&self) -> String {
+        match self {
+            Self::String(text) => text.clone(),
+            Self::Long(number) => number.to_string(),
+            Self::Double(number) => java_double(*number),
+            Self::Date(time) => time.to_string(),
+        }
+    }
+
+    /// The value as it enters the JOB_KEY: as text, but for dates, which enter as milliseconds.
+    fn key_text(&self) -> String {
+        match self {
+            Self::Date(time) => time.0.to_string(),
+            other => other.to_text(),
+        }
+    }
+}
+
+/// A parameter: its value, and whether it is part of the instance's identity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobParameter {
+    /// The value.
+    pub value: ParameterValue,
+    /// Whether another value means another job instance.
+    pub identifying: bool,
+}
+
+/// The parameters of a job execution.
+///
+/// ```
+/// use batch_runtime::JobParameters;
+/// let parameters = JobParameters::from([("input", "flights.csv")]).with_non_identifying("threads", "2");
+/// assert_eq!(parameters.get("input").as_deref(), Some("flights.csv"));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobParameters(BTreeMap<String, JobParameter>);
+
+impl JobParameters {
+    /// No parameters.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds or replaces an identifying text parameter.
+    #[must_use]
+    pub fn with(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.with_parameter(name, ParameterValue::String(value.into()), true)
+    }
+
+    /// Adds or replaces a text parameter that is no part of the instance's identity.
+    #[must_use]
+    pub fn with_non_identifying(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.with_parameter(name, ParameterValue::String(value.into()), false)
+    }
+
+    /// Adds or replaces a parameter.
+    #[must_use]
+    pub fn with_parameter(
+        mut self,
+        name: impl Into<String>,
+        value: ParameterValue,
+        identifying: bool,
+    ) -> Self {
+        self.0.insert(name.into(), JobParameter { value, identifying });
+        self
+    }
+
+    /// The value of a parameter as text.
+    pub fn get(&self, name: &str) -> Option<String> {
+        self.0.get(name).map(|parameter| parameter.value.to_text())
+    }
+
+    /// All parameters by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &JobParameter)> {
+        self.0.iter().map(|(name, parameter)| (name.as_str(), parameter))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// These parameters, overlaid with `replacements`. A replaced parameter keeps its part in the instance's identity
+    /// record. Spec: D-57
+    #[must_use]
+    pub(crate) fn overlaid(mut self, replacements: &JobParameters) -> Self {
+        for (name, replacement) in &replacements.0 {
+            let identifying = self.0.get(name).is_some_and(|original| original.identifying);
+            self.0.insert(
+                name.clone(),
+                JobParameter {
+                    value: replacement.value.clone(),
+                    identifying,
+                },
+            );
+        }
+        self
+    }
+
+    /// The parameters of a `start`: the run id alone identifies the instance. Spec: D-56
+    pub(crate) fn for_start(mut self, run_id: i64) -> Self {
+        self.0
+            .values_mut()
+            .for_each(|parameter| parameter.identifying = false);
+        self.with_parameter(RUN_ID, ParameterValue::Long(run_id), true)
+    }
+
+    /// The parameters as users gave them, without the runtime's own. Spec: OP-06
+    #[must_use]
+    pub(crate) fn without_run_id(mut self) -> Self {
+        self.0.remove(RUN_ID);
+        self
+    }
+
+    /// Name and value of each parameter, as properties and `${...}` see them.
+    pub(crate) fn as_text(&self) -> BTreeMap<String, String> {
+        self.0
+            .iter()
+            .map(|(name, parameter)| (name.clone(), parameter.value.to_text()))
+            .collect()
+    }
+
+    /// Digest of the identifying parameters, as Spring Batch 4.3 makes it: 32 hexadecimal digits.
+    ///
+    /// Spec: REPO-26, D-70
+    pub fn job_key(&self) -> String {
+        let mut identifying: Vec<_> = self
+            .0
+            .iter()
+            .filter(|(_, parameter)| parameter.identifying)
+            .collect();
+        // Java compares strings by UTF-16 code units, Rust by bytes; they differ beyond the basic plane.
+        identifying.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+        let mut digest = Md5::new();
+        for (name, parameter) in identifying {
+            digest.update(format!("{name}={};", parameter.value.key_text()));
+        }
+        digest
+            .finalize()
+            .iter()
+            .fold(String::with_capacity(32), |mut hex, byte| {
+                let _ = write!(hex, "{byte:02x}");
+                hex
+            })
+    }
+
+    /// Checks what the repository's columns can hold, before anything is written.
+    ///
+    /// # Errors
+    /// The first parameter that does not fit.
+    ///
+    /// Spec: REPO-31, REPO-32, D-69
+    pub(crate) fn validate(&self) -> Result<(), ParameterError> {
+        for (name, parameter) in &self.0 {
+            check_text(name, "name", name, MAX_NAME)?;
+            if name.is_empty() {
+                return Err(ParameterError {
+                    name: name.clone(),
+                    problem: "the name is empty".into(),
+                });
+            }
+            if name == RUN_ID {
+                let problem = "the runtime gives this parameter itself".into();
+                return Err(ParameterError {
+                    name: name.clone(),
+                    problem,
+                });
+            }
+            if let ParameterValue::String(text) = &parameter.value {
+                check_text(name, "value", text, MAX_STRING)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_text(name: &str, what: &str, text: &str, max: usize) -> Result<(), ParameterError> {
+    let length = text.chars().count();
+    let problem = if length > max {
+        format!("the {what} has {length} characters, the repository holds {max}")
+    } else if text.contains('\0') {
+        format!("the {what} holds a NUL character, which not every database stores")
+    } else {
+        return Ok(());
+    };
+    Err(ParameterError {
+        name: name.chars().take(MAX_NAME).collect(),
+        problem,
+    })
+}
+
+/// A job parameter that the repository cannot hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParameterError {
+    /// The parameter's name.
+    pub name: String,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl fmt::Display for ParameterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "job parameter `{}`: {}",
+            self.name.escape_debug(),
+            self.problem
+        )
+    }
+}
+
+impl std::error::Error for ParameterError {}
+
+impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for JobParameters {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
+        pairs.into_iter().fold(Self::new(), |parameters, (name, value)| {
+            parameters.with(name, value)
+        })
+    }
+}
+
+impl<N: Into<String>, V: Into<String>, const COUNT: usize> From<[(N, V); COUNT]> for JobParameters {
+    fn from(pairs: [(N, V); COUNT]) -> Self {
+        pairs.into_iter().collect()
+    }
+}
+
+/// `Double.toString` of Java: plain between 10^-3 and 10^7, always with a fraction digit, else with an exponent.
+fn java_double(number: f64) -> String {
+    if number.is_nan() {
+        return "NaN".into();
+    }
+    if number.is_infinite() {
+        return if number > 0.0 { "Infinity" } else { "-Infinity" }.into();
+    }
+    let magnitude = number.abs();
+    if number == 0.0 || (1e-3..1e7).contains(&magnitude) {
+        let plain = number.to_string();
+        return if plain.contains('.') { plain } else { plain + ".0" };
+    }
+    let scientific = format!("{number:e}");
+    match scientific.split_once('e') {
+        Some((digits, exponent)) if digits.contains('.') => format!("{digits}E{exponent}"),
+        Some((digits, exponent)) => format!("{digits}.0E{exponent}"),
+        None => scientific,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The worked examples of Spring Batch 4.3. Spec: REPO-26, REPO-27
+    #[test]
+    fn job_keys_are_those_of_spring_batch() {
+        let check = |parameters: JobParameters, key: &str| assert_eq!(parameters.job_key(), key);
+        let long =
+            |name: &str, value| JobParameters::new().with_parameter(name, ParameterValue::Long(value), true);
+        let double = |value| JobParameters::new().with_parameter("d", ParameterValue::Double(value), true);
+        check(JobParameters::new(), "d41d8cd98f00b204e9800998ecf8427e");
+        check(
+            long("run.id", 1)
+                .with("input.file", "/data/in.csv")
+                .with_parameter("rate", ParameterValue::Double(1.5), true)
+                .with_parameter("date", ParameterValue::Date(Timestamp(1_704_067_200_000)), true)
+                .with_non_identifying("note", "x"),
+            "7fa313051b5bbbd1965642385c3edfd3",
+        );
+        check(
+            JobParameters::from([("a", "2"), ("B", "1")]),
+            "06d4e1513e5758c8e00ce7cf37eeb1cd",
+        );
+        check(double(1e21), "3cef4d73c69e1ac248c1159a26a4072f");
+        check(double(100.0), "308a9ea98f8149752a2a401a656e9c76");
+        check(long("run.id", 2), "e070bff4379694c0210a51d9f6c6a564");
+        check(
+            JobParameters::new().for_start(1),
+            "cbef88237020a799f353b7458263026a",
+        );
+    }
+
+    /// Spec: D-56
+    #[test]
+    fn a_start_is_identified_by_its_run_id_alone() {
+        let of = |value: &str, run| JobParameters::from([("input", value)]).for_start(run).job_key();
+        assert_eq!(of("a", 7), of("b", 7));
+        assert_ne!(of("a", 7), of("a", 8));
+    }
+
+    #[test]
+    fn doubles_are_spelled_as_java_does() {
+        let check = |number, text: &str| assert_eq!(java_double(number), text);
+        check(-0.0, "-0.0");
+        check(0.001, "0.001");
+        check(9_999_999.0, "9999999.0");
+        check(1e7, "1.0E7");
+        check(9e-4, "9.0E-4");
+        check(12_345_678.9, "1.23456789E7");
+        check(f64::NAN, "NaN");
+        check(f64::NEG_INFINITY, "-Infinity");
+    }
+
+    /// Spec: REPO-31, REPO-32
+    #[test]
+    fn what_the_columns_cannot_hold_is_refused() {
+        let check = |name: String, value: String| JobParameters::new().with(name, value).validate();
+        assert_eq!(check("n".repeat(100), "é".repeat(250)), Ok(()));
+        assert!(check("n".repeat(101), String::new()).is_err());
+        assert!(
+            check("n".into(), "é".repeat(251))
+                .unwrap_err()
+                .to_string()
+                .contains("251 characters")
+        );
+        assert!(
+            check("n".into(), "a\0b".into())
+                .unwrap_err()
+                .to_string()
+                .contains("NUL")
+        );
+        assert!(check(String::new(), "v".into()).is_err());
+        assert!(check(RUN_ID.into(), "v".into()).is_err());
+    }
+}

@@ -1,0 +1,180 @@
+//! The execution context in its stored form: the JSON that Spring Batch 4.3 reads.
+//!
+//! Values are strings; a checkpoint is the JSON text of the artifact's own type inside such a string. So nothing of a
+//! Rust type needs Java's type tags, and a checkpoint comes back exactly as it was given.
+//!
+//! Spec: REPO-66, REPO-69, D-69
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::artifact::CheckpointInfo;
+
+const CLASS_KEY: &str = "@class";
+const CLASS: &str = "java.util.HashMap";
+/// The widest SHORT_CONTEXT; what is longer goes to SERIALIZED_CONTEXT.
+const SHORT_CONTEXT: usize = 2_500;
+
+// The keys do not hold the artifact's name: a reader that was renamed between two executions must not lose its place.
+const READER: &str = "batch.reader.checkpoint";
+const WRITER: &str = "batch.writer.checkpoint";
+const USER_DATA: &str = "batch.persistent.user.data";
+
+/// What a step keeps from one execution to the next. Spec: REPO-68
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StepState {
+    /// The reader's checkpoint.
+    pub(crate) reader: Option<CheckpointInfo>,
+    /// The writer's checkpoint.
+    pub(crate) writer: Option<CheckpointInfo>,
+    /// Persistent user data.
+    pub(crate) user_data: Option<CheckpointInfo>,
+}
+
+impl StepState {
+    fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
+        [
+            (READER, &self.reader),
+            (WRITER, &self.writer),
+            (USER_DATA, &self.user_data),
+        ]
+        .into_iter()
+        .filter_map(|(key, value)| value.as_ref().map(|value| (key, value.as_json())))
+    }
+
+    /// The stored form.
+    pub(crate) fn encode(&self) -> StoredContext {
+        StoredContext::new(self.entries())
+    }
+
+    /// From the stored form; entries of others are passed over.
+    ///
+    /// # Errors
+    /// When the text is no such JSON.
+    pub(crate) fn decode(text: &str) -> Result<Self, String> {
+        let mut entries = decode_entries(text)?;
+        let mut take = |key| entries.remove(key).map(CheckpointInfo::from_json);
+        Ok(Self {
+            reader: take(READER),
+            writer: take(WRITER),
+            user_data: take(USER_DATA),
+        })
+    }
+}
+
+/// The two columns of a context row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoredContext {
+    /// SHORT_CONTEXT: the whole context, or its beginning.
+    pub(crate) short: String,
+    /// SERIALIZED_CONTEXT: the whole context if it does not fit into SHORT_CONTEXT.
+    pub(crate) serialized: Option<String>,
+}
+
+impl StoredContext {
+    /// A context without entries.
+    pub(crate) fn empty() -> Self {
+        Self::new(std::iter::empty())
+    }
+
+    fn new<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut text = String::with_capacity(256);
+        let _ = write!(text, "{{\"{CLASS_KEY}\":\"{CLASS}\"");
+        for (key, value) in entries {
+            text.push(',');
+            push_json_string(&mut text, key);
+            text.push(':');
+            push_json_string(&mut text, value);
+        }
+        text.push('}');
+        // The text is pure ASCII, so bytes are characters.
+        if text.len() <= SHORT_CONTEXT {
+            return Self {
+                short: text,
+                serialized: None,
+            };
+        }
+        let short = format!("{} ...", &text[..SHORT_CONTEXT - 8]);
+        Self {
+            short,
+            serialized: Some(text),
+        }
+    }
+}
+
+/// Appends `value` as a JSON string of ASCII characters only: Spring Batch 4.3 reads the bytes as ISO-8859-1.
+fn push_json_string(text: &mut String, value: &str) {
+    text.push('"');
+    for character in value.chars() {
+        match character {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            ' '..='~' => text.push(character),
+            _ => {
+                let mut units = [0; 2];
+                for unit in character.encode_utf16(&mut units) {
+                    let _ = write!(text, "\\u{unit:04x}");
+                }
+            }
+        }
+    }
+    text.push('"');
+}
+
+fn decode_entries(text: &str) -> Result<BTreeMap<String, String>, String> {
+    let entries: BTreeMap<String, serde_json::Value> =
+        serde_json::from_str(text).map_err(|error| format!("holds no JSON object ({error})"))?;
+    let strings = entries.into_iter().filter_map(|(key, value)| match value {
+        serde_json::Value::String(value) => Some((key, value)),
+        _ => None,
+    });
+    Ok(strings.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(reader: &str) -> StepState {
+        StepState {
+            reader: Some(CheckpointInfo::from_json(reader.into())),
+            ..StepState::default()
+        }
+    }
+
+    /// Spec: REPO-66, REPO-69, REPO-75
+    #[test]
+    fn a_context_is_ascii_json_and_comes_back() {
+        let state = state(r#"{"file":"é漢😀\n","line":3}"#);
+        let stored = state.encode();
+        assert!(stored.short.is_ascii() && stored.serialized.is_none());
+        assert!(
+            stored
+                .short
+                .starts_with(r#"{"@class":"java.util.HashMap","batch.reader.checkpoint":"{\"file\""#)
+        );
+        assert_eq!(StepState::decode(&stored.short), Ok(state));
+        assert_eq!(StoredContext::empty().short, r#"{"@class":"java.util.HashMap"}"#);
+    }
+
+    /// Spec: REPO-66, REPO-76
+    #[test]
+    fn a_long_context_is_whole_in_serialized_context() {
+        let around = |length: usize| {
+            let overhead = state("").encode().short.len();
+            state(&"x".repeat(length - overhead)).encode()
+        };
+        assert_eq!(around(2_500).serialized, None);
+        let long = around(2_501);
+        assert_eq!(long.serialized.as_ref().map(String::len), Some(2_501));
+        assert_eq!(long.short.len(), 2_496);
+        assert!(long.short.ends_with(" ..."));
+    }
+
+    #[test]
+    fn entries_of_others_are_passed_over_and_other_text_is_an_error() {
+        let java = r#"{"@class":"java.util.HashMap","r.read.count":11,"d":["java.lang.Long",2]}"#;
+        assert_eq!(StepState::decode(java), Ok(StepState::default()));
+        assert!(StepState::decode("rO0AB").is_err());
+    }
+}

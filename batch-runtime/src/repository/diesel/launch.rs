@@ -1,0 +1,401 @@
+//! Beginning and ending job executions.
+
+use diesel::prelude::*;
+
+use super::DieselRepository;
+use super::connection::TransactionError;
+use super::lease::{LeaseRow, NOBODY, lease_of};
+use super::queries::{execution_in, last_execution};
+use super::rows::{parameter_rows, stored_message};
+use super::schema::{
+    batch_job_execution, batch_job_execution_context, batch_job_execution_params, batch_job_execution_seq,
+    batch_job_instance, batch_job_seq, batch_step_execution, batch_step_execution_seq,
+};
+use crate::clock::Timestamp;
+use crate::execution::JobExecution;
+use crate::ids::JobExecutionId;
+use crate::parameters::JobParameters;
+use crate::repository::{
+    Claim, ClaimError, ClaimRequest, Ending, Lease, RepositoryError, StopOutcome, StoredContext, Target,
+};
+use crate::status::{BatchStatus, Event};
+
+/// Exit status of an execution whose process died.
+const CRASHED: &str = "CRASHED";
+
+type ClaimResult<T> = Result<T, TransactionError<ClaimError>>;
+type WriteResult<T> = Result<T, TransactionError<RepositoryError>>;
+
+/// The next number of a sequence table, as Spring Batch draws it. Spec: REPO-18 to REPO-22
+macro_rules! next_id {
+    ($connection:expr, $sequence:ident) => {{
+        let id: i64 = diesel::insert_into($sequence::table)
+            .default_values()
+            .returning($sequence::id)
+            .get_result($connection)?;
+        diesel::delete($sequence::table.filter($sequence::id.lt(id))).execute($connection)?;
+        id
+    }};
+}
+
+pub(super) fn next_step_id(connection: &mut SqliteConnection) -> QueryResult<i64> {
+    Ok(next_id!(connection, batch_step_execution_seq))
+}
+
+impl DieselRepository {
+    pub(super) fn claim_execution(&self, request: &ClaimRequest<'_>) -> Result<Claim, ClaimError> {
+        self.pool.write("begin the job execution", |connection| {
+            let (instance, previous) = match request.target {
+                Target::New => {
+                    let run_id = next_id!(connection, batch_job_seq);
+                    let parameters = request.parameters.clone().for_start(run_id);
+                    let instance =
+                        insert_instance(connection, run_id, request.job_name, &parameters.job_key())?;
+                    return self.begin_execution(connection, request, instance, parameters, None);
+                }
+                Target::Identified => {
+                    let key = request.parameters.job_key();
+                    let found: Option<i64> = batch_job_instance::table
+                        .filter(batch_job_instance::job_name.eq(request.job_name))
+                        .filter(batch_job_instance::job_key.eq(&key))
+                        .select(batch_job_instance::job_instance_id)
+                        .first(connection)
+                        .optional()?;
+                    match found {
+                        Some(instance) => (instance, last_execution(connection, instance)?),
+                        None => {
+                            let id = next_id!(connection, batch_job_seq);
+                            (insert_instance(connection, id, request.job_name, &key)?, None)
+                        }
+                    }
+                }
+                Target::InstanceOf(id) => {
+                    let execution = execution_in(connection, id.0)?
+                        .ok_or(TransactionError::Refused(ClaimError::NoSuchExecution(id)))?;
+                    let instance = execution.instance_id.0;
+                    (instance, last_execution(connection, instance)?)
+                }
+            };
+            self.begin_execution(
+                connection,
+                request,
+                instance,
+                request.parameters.clone(),
+                previous,
+            )
+        })
+    }
+
+    /// Checks that the instance may run, closes what a dead owner left, and inserts the execution.
+    fn begin_execution(
+        &self,
+        connection: &mut SqliteConnection,
+        request: &ClaimRequest<'_>,
+        instance: i64,
+        parameters: JobParameters,
+        previous: Option<JobExecution>,
+    ) -> ClaimResult<Claim> {
+        let refuse = |error| Err(TransactionError::Refused(error));
+        let lease = lease_of(connection, instance)?;
+        if let Some(running) = self.running_execution(connection, previous.as_ref(), lease.as_ref())? {
+            return refuse(running);
+        }
+        if let Some(execution) = completed_execution(connection, instance)? {
+            return refuse(ClaimError::Complete { execution });
+        }
+        if let Some(previous) = previous.as_ref().filter(|_| !request.restartable) {
+            return refuse(ClaimError::NotRestartable {
+                execution: previous.id,
+            });
+        }
+        let taken_over = self.close_open_executions(connection, instance, lease.as_ref())?;
+
+        let (id, now) = (next_id!(connection, batch_job_execution_seq), self.now());
+        diesel::insert_into(batch_job_execution::table)
+            .values((
+                batch_job_execution::job_execution_id.eq(id),
+                batch_job_execution::version.eq(0),
+                batch_job_execution::job_instance_id.eq(instance),
+                batch_job_execution::create_time.eq(now),
+                batch_job_execution::status.eq(BatchStatus::Starting.as_str()),
+                batch_job_execution::exit_code.eq("UNKNOWN"),
+                batch_job_execution::exit_message.eq(""),
+                batch_job_execution::last_updated.eq(now),
+                batch_job_execution::job_configuration_location.eq(request.location),
+            ))
+            .execute(connection)?;
+        for row in parameter_rows(id, &parameters) {
+            diesel::insert_into(batch_job_execution_params::table)
+                .values(row)
+                .execute(connection)?;
+        }
+        let context = StoredContext::empty();
+        diesel::insert_into(batch_job_execution_context::table)
+            .values((
+                batch_job_execution_context::job_execution_id.eq(id),
+                batch_job_execution_context::short_context.eq(context.short),
+                batch_job_execution_context::serialized_context.eq(context.serialized),
+            ))
+            .execute(connection)?;
+        let fence = self.take_lease(connection, instance, id, lease.as_ref())?;
+        let execution = execution_in(connection, id)?.ok_or(TransactionError::Refused(
+            ClaimError::NoSuchExecution(JobExecutionId(id)),
+        ))?;
+        let lease = Lease {
+            instance_id: execution.instance_id,
+            execution_id: execution.id,
+            fence,
+        };
+        Ok(Claim {
+            execution,
+            lease,
+            taken_over,
+        })
+    }
+
+    /// The refusal, when the instance's latest execution is running.
+    fn running_execution(
+        &self,
+        connection: &mut SqliteConnection,
+        previous: Option<&JobExecution>,
+        lease: Option<&LeaseRow>,
+    ) -> QueryResult<Option<ClaimError>> {
+        let Some(open) = previous.filter(|execution| !execution.status.is_final()) else {
+            return Ok(None);
+        };
+        let owner = match lease {
+            Some(row) if self.is_held(connection, row)? => row.owner.clone(),
+            Some(_) => return Ok(None),
+            None => "another program that keeps no lease, such as Spring Batch".into(),
+        };
+        Ok(Some(ClaimError::Running {
+            execution: open.id,
+            owner,
+        }))
+    }
+
+    /// Closes the executions of an instance whose owner is dead, with their steps. VERSION grows, so that nothing
+    /// which the owner might still write is accepted. Spec: OP-35
+    fn close_open_executions<E: From<RepositoryError>>(
+        &self,
+        connection: &mut SqliteConnection,
+        instance: i64,
+        lease: Option<&LeaseRow>,
+    ) -> Result<Vec<JobExecutionId>, TransactionError<E>> {
+        let open =
+            [BatchStatus::Starting, BatchStatus::Started, BatchStatus::Stopping].map(BatchStatus::as_str);
+        let executions: Vec<(i64, Option<String>)> = batch_job_execution::table
+            .filter(batch_job_execution::job_instance_id.eq(instance))
+            .filter(batch_job_execution::status.eq_any(open))
+            .select((batch_job_execution::job_execution_id, batch_job_execution::status))
+            .load(connection)?;
+        let owner = lease.map_or(NOBODY, |row| row.owner.as_str());
+        let now = self.now();
+        for (id, status) in &executions {
+            let status =
+                closed_status(status.as_deref()).map_err(|error| TransactionError::Refused(error.into()))?;
+            let (exit_code, message) = match status {
+                BatchStatus::Stopped => (status.as_str(), String::new()),
+                _ => (
+                    CRASHED,
+                    format!("the process that ran it ended without a word (owner {owner})"),
+                ),
+            };
+            diesel::update(batch_job_execution::table.find(id))
+                .set((
+                    batch_job_execution::version.eq(batch_job_execution::version + 1),
+                    batch_job_execution::status.eq(status.as_str()),
+                    batch_job_execution::exit_code.eq(exit_code),
+                    batch_job_execution::exit_message.eq(&message),
+                    batch_job_execution::end_time.eq(now),
+                    batch_job_execution::last_updated.eq(now),
+                ))
+                .execute(connection)?;
+            let open_steps = batch_step_execution::table
+                .filter(batch_step_execution::job_execution_id.eq(id))
+                .filter(batch_step_execution::status.eq_any(open));
+            diesel::update(open_steps)
+                .set((
+                    batch_step_execution::version.eq(batch_step_execution::version + 1),
+                    batch_step_execution::status.eq(status.as_str()),
+                    batch_step_execution::exit_code.eq(exit_code),
+                    batch_step_execution::exit_message.eq(&message),
+                    batch_step_execution::end_time.eq(now),
+                    batch_step_execution::last_updated.eq(now),
+                ))
+                .execute(connection)?;
+        }
+        Ok(executions.into_iter().map(|(id, _)| JobExecutionId(id)).collect())
+    }
+
+    pub(super) fn mark_started(
+        &self,
+        lease: &Lease,
+        execution: &mut JobExecution,
+    ) -> Result<bool, RepositoryError> {
+        const ACTION: &str = "record the start of the job execution";
+        let now = self.now();
+        self.pool.write(ACTION, |connection| {
+            let row = batch_job_execution::table
+                .find(execution.id.0)
+                .filter(batch_job_execution::version.eq(execution.version));
+            let changed = diesel::update(row)
+                .set((
+                    batch_job_execution::version.eq(execution.version + 1),
+                    batch_job_execution::status.eq(BatchStatus::Started.as_str()),
+                    batch_job_execution::start_time.eq(now),
+                    batch_job_execution::last_updated.eq(now),
+                ))
+                .execute(connection)?;
+            if changed == 0 {
+                adopt_stop(connection, lease, execution, ACTION)?;
+                return Ok(false);
+            }
+            execution.version += 1;
+            execution.status = BatchStatus::Started;
+            execution.started = Some(Timestamp(now));
+            Ok(true)
+        })
+    }
+
+    pub(super) fn mark_ended(
+        &self,
+        lease: &Lease,
+        execution: &mut JobExecution,
+        ending: &Ending,
+    ) -> Result<bool, RepositoryError> {
+        const ACTION: &str = "record the end of the job execution";
+        // The clock may have been set back meanwhile.
+        let now = execution
+            .started
+            .map_or(self.now(), |started| started.0.max(self.now()));
+        let message = stored_message(&ending.message);
+        self.pool.write(ACTION, |connection| {
+            let row = batch_job_execution::table
+                .find(execution.id.0)
+                .filter(batch_job_execution::version.eq(execution.version));
+            let changed = diesel::update(row)
+                .set((
+                    batch_job_execution::version.eq(execution.version + 1),
+                    batch_job_execution::status.eq(ending.status.as_str()),
+                    batch_job_execution::exit_code.eq(&ending.exit_status),
+                    batch_job_execution::exit_message.eq(&message),
+                    batch_job_execution::end_time.eq(now),
+                    batch_job_execution::last_updated.eq(now),
+                ))
+                .execute(connection)?;
+            if changed == 0 {
+                adopt_stop(connection, lease, execution, ACTION)?;
+                return Ok(false);
+            }
+            if !Self::release_lease(connection, lease)? {
+                return Err(TransactionError::Refused(RepositoryError::Fenced {
+                    action: ACTION,
+                }));
+            }
+            execution.version += 1;
+            execution.status = ending.status;
+            execution.exit_status.clone_from(&ending.exit_status);
+            execution.exit_message.clone_from(&message);
+            execution.ended = Some(Timestamp(now));
+            execution.last_updated = Timestamp(now);
+            Ok(true)
+        })
+    }
+
+    pub(super) fn ask_to_stop(&self, id: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError> {
+        self.pool.write("request the stop", |connection| {
+            let Some(execution) = execution_in(connection, id.0)? else {
+                return Ok(None);
+            };
+            let Ok(stopping) = execution.status.after(Event::RequestStop) else {
+                return Ok(Some(StopOutcome::NotRunning));
+            };
+            if execution.status != stopping {
+                let now = self.now();
+                diesel::update(batch_job_execution::table.find(id.0))
+                    .set((
+                        batch_job_execution::version.eq(execution.version + 1),
+                        batch_job_execution::status.eq(stopping.as_str()),
+                        batch_job_execution::last_updated.eq(now),
+                    ))
+                    .execute(connection)?;
+            }
+            let instance = execution.instance_id.0;
+            let lease = lease_of(connection, instance)?;
+            // Without a lease it is another program's execution, which looks at its row as ours does.
+            let Some(row) = lease.as_ref() else {
+                return Ok(Some(StopOutcome::Requested));
+            };
+            if self.is_held(connection, row)? {
+                return Ok(Some(StopOutcome::Requested));
+            }
+            self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref())?;
+            let held = Lease {
+                instance_id: execution.instance_id,
+                execution_id: id,
+                fence: row.fence,
+            };
+            Self::release_lease(connection, &held)?;
+            Ok(Some(StopOutcome::Closed))
+        })
+    }
+}
+
+/// The status of an execution after its owner was found dead.
+fn closed_status(status: Option<&str>) -> Result<BatchStatus, RepositoryError> {
+    let status = super::rows::status_of(status.map(str::to_owned), || "a job execution".into())?;
+    status
+        .after(Event::Crash)
+        .map_err(|illegal| RepositoryError::Corrupt {
+            row: "a job execution".into(),
+            problem: illegal.to_string(),
+        })
+}
+
+/// A job row that the runner does not recognise: either somebody asked for a stop, which is adopted, or the execution
+/// is somebody else's now. Spec: REPO-17
+fn adopt_stop(
+    connection: &mut SqliteConnection,
+    lease: &Lease,
+    execution: &mut JobExecution,
+    action: &'static str,
+) -> WriteResult<()> {
+    let fenced = || TransactionError::Refused(RepositoryError::Fenced { action });
+    let current = execution_in(connection, execution.id.0)?.ok_or_else(fenced)?;
+    if current.status != BatchStatus::Stopping || !DieselRepository::holds(connection, lease)? {
+        return Err(fenced());
+    }
+    *execution = current;
+    Ok(())
+}
+
+fn insert_instance(
+    connection: &mut SqliteConnection,
+    id: i64,
+    job_name: &str,
+    key: &str,
+) -> QueryResult<i64> {
+    diesel::insert_into(batch_job_instance::table)
+        .values((
+            batch_job_instance::job_instance_id.eq(id),
+            batch_job_instance::version.eq(0),
+            batch_job_instance::job_name.eq(job_name),
+            batch_job_instance::job_key.eq(key),
+        ))
+        .execute(connection)?;
+    Ok(id)
+}
+
+fn completed_execution(
+    connection: &mut SqliteConnection,
+    instance: i64,
+) -> QueryResult<Option<JobExecutionId>> {
+    let id: Option<i64> = batch_job_execution::table
+        .filter(batch_job_execution::job_instance_id.eq(instance))
+        .filter(batch_job_execution::status.eq(BatchStatus::Completed.as_str()))
+        .select(batch_job_execution::job_execution_id)
+        .first(connection)
+        .optional()?;
+    Ok(id.map(JobExecutionId))
+}

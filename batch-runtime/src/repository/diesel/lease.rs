@@ -1,0 +1,114 @@
+//! Leases: who may run an instance, decided by the database's clock.
+//!
+//! Spec: OP-35
+
+use diesel::dsl::sql;
+use diesel::expression::SqlLiteral;
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
+
+use super::DieselRepository;
+use super::schema::batch_job_instance_lease::dsl as lease;
+use crate::repository::{Lease, RepositoryError};
+
+/// The owner of a lease that nobody holds.
+pub(super) const NOBODY: &str = "";
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = super::schema::batch_job_instance_lease, check_for_backend(diesel::sqlite::Sqlite))]
+pub(super) struct LeaseRow {
+    pub(super) owner: String,
+    pub(super) fence: i64,
+    pub(super) expires_at: i64,
+    pub(super) takeovers: i64,
+}
+
+/// The database's clock, in milliseconds since 1970: several hosts share it.
+pub(super) fn database_now() -> SqlLiteral<BigInt> {
+    sql::<BigInt>("CAST(unixepoch('subsec') * 1000 AS INTEGER)")
+}
+
+pub(super) fn lease_of(connection: &mut SqliteConnection, instance: i64) -> QueryResult<Option<LeaseRow>> {
+    lease::batch_job_instance_lease
+        .find(instance)
+        .select(LeaseRow::as_select())
+        .first(connection)
+        .optional()
+}
+
+impl DieselRepository {
+    fn expiry(&self) -> diesel::helper_types::Add<SqlLiteral<BigInt>, i64> {
+        database_now() + i64::try_from(self.lease_time.as_millis()).unwrap_or(i64::MAX / 2)
+    }
+
+    /// Whether somebody lives who runs the instance.
+    pub(super) fn is_held(&self, connection: &mut SqliteConnection, row: &LeaseRow) -> QueryResult<bool> {
+        if row.owner == NOBODY || self.owner.is_dead(&row.owner) {
+            return Ok(false);
+        }
+        let now: i64 = diesel::select(database_now()).get_result(connection)?;
+        Ok(row.expires_at > now)
+    }
+
+    /// Takes the lease of an instance for `execution`; the caller has seen that nobody holds it. Returns the fence.
+    pub(super) fn take_lease(
+        &self,
+        connection: &mut SqliteConnection,
+        instance: i64,
+        execution: i64,
+        previous: Option<&LeaseRow>,
+    ) -> QueryResult<i64> {
+        let fence = previous.map_or(1, |row| row.fence + 1);
+        // A lease that was not given back is one whose owner died.
+        let takeovers = previous.map_or(0, |row| row.takeovers + i64::from(row.owner != NOBODY));
+        let values = || {
+            (
+                lease::job_execution_id.eq(execution),
+                lease::owner.eq(self.owner.name()),
+                lease::fence.eq(fence),
+                lease::expires_at.eq(self.expiry()),
+                lease::takeovers.eq(takeovers),
+                lease::last_checkpoint_version.eq(0),
+            )
+        };
+        diesel::insert_into(lease::batch_job_instance_lease)
+            .values((lease::job_instance_id.eq(instance), values()))
+            .on_conflict(lease::job_instance_id)
+            .do_update()
+            .set(values())
+            .execute(connection)?;
+        Ok(fence)
+    }
+
+    /// Extends the lease. `false` when it is no longer ours.
+    pub(super) fn extend_lease(&self, connection: &mut SqliteConnection, held: &Lease) -> QueryResult<bool> {
+        let ours = lease::batch_job_instance_lease
+            .find(held.instance_id.0)
+            .filter(lease::fence.eq(held.fence));
+        let changed = diesel::update(ours)
+            .set(lease::expires_at.eq(self.expiry()))
+            .execute(connection)?;
+        Ok(changed == 1)
+    }
+
+    /// Gives the lease back. `false` when it is no longer ours.
+    pub(super) fn release_lease(connection: &mut SqliteConnection, held: &Lease) -> QueryResult<bool> {
+        let ours = lease::batch_job_instance_lease
+            .find(held.instance_id.0)
+            .filter(lease::fence.eq(held.fence));
+        let nobody = (lease::owner.eq(NOBODY), lease::expires_at.eq(0));
+        Ok(diesel::update(ours).set(nobody).execute(connection)? == 1)
+    }
+
+    /// Whether the lease is still ours.
+    pub(super) fn holds(connection: &mut SqliteConnection, held: &Lease) -> QueryResult<bool> {
+        let row = lease_of(connection, held.instance_id.0)?;
+        Ok(row.is_some_and(|row| row.fence == held.fence))
+    }
+
+    pub(super) fn renew_lease(&self, held: &Lease) -> Result<bool, RepositoryError> {
+        self.pool.write("renew the lease", |connection| {
+            Ok(self.extend_lease(connection, held)?)
+        })
+    }
+}

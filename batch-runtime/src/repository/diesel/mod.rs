@@ -1,0 +1,145 @@
+//! The job repository on a relational database, through diesel.
+
+mod connection;
+mod launch;
+mod lease;
+mod queries;
+mod rows;
+mod schema;
+mod steps;
+mod transaction;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use diesel::migration::MigrationSource;
+use diesel::prelude::*;
+use diesel::sqlite::Sqlite;
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+
+pub use connection::{Connector, RepositoryConnection};
+pub use transaction::ChunkTransaction;
+
+use super::owner::Owner;
+use crate::clock::Clock;
+use crate::repository::RepositoryError;
+use connection::{Database, Pool};
+
+const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../migrations/sqlite");
+
+/// A repository on SQLite, and this runtime as one of its owners.
+pub(crate) struct DieselRepository {
+    pool: Pool,
+    owner: Owner,
+    clock: Arc<dyn Clock>,
+    lease_time: Duration,
+}
+
+impl DieselRepository {
+    /// Opens the database of `url` and brings its tables up to date.
+    pub(crate) fn open(
+        url: &str,
+        clock: Arc<dyn Clock>,
+        lease_time: Duration,
+    ) -> Result<Self, RepositoryError> {
+        let database = Database::from_url(url)?;
+        let mut connection = database.connect()?;
+        prepare_schema(&mut connection, &database)?;
+        let owner = Owner::new(database.owners_directory());
+        let pool = Pool::new(database);
+        pool.put_back(connection);
+        Ok(Self {
+            pool,
+            owner,
+            clock,
+            lease_time,
+        })
+    }
+
+    fn now(&self) -> i64 {
+        self.clock.now().0
+    }
+}
+
+#[derive(diesel::QueryableByName)]
+struct Name {
+    #[diesel(sql_type = diesel::sql_types::Text)]
+    name: String,
+}
+
+/// Refuses tables of another make, then runs the migrations that are missing.
+///
+/// Spec: REPO-12
+fn prepare_schema(connection: &mut RepositoryConnection, database: &Database) -> Result<(), RepositoryError> {
+    let refuse = |problem: String| RepositoryError::Schema {
+        url: database.url().to_owned(),
+        problem,
+    };
+    let failed = |error: Box<dyn std::error::Error + Send + Sync>| refuse(error.to_string());
+    let sqlite = connection.sqlite().map_err(|error| failed(error.into()))?;
+
+    let names = |sqlite: &mut SqliteConnection, query: &str| -> QueryResult<Vec<String>> {
+        let rows: Vec<Name> = diesel::sql_query(query).load(sqlite)?;
+        Ok(rows.into_iter().map(|row| row.name).collect())
+    };
+    let tables = names(
+        sqlite,
+        "SELECT upper(name) AS name FROM sqlite_master WHERE type = 'table'",
+    )
+    .map_err(|error| failed(error.into()))?;
+    let columns = names(
+        sqlite,
+        "SELECT upper(name) AS name FROM pragma_table_info('BATCH_JOB_EXECUTION_PARAMS')",
+    )
+    .map_err(|error| failed(error.into()))?;
+
+    let has_table = |name: &str| tables.iter().any(|table| table == name);
+    if columns.iter().any(|column| column == "PARAMETER_TYPE") {
+        return Err(refuse(
+            "its tables are those of Spring Batch 5 or later; this runtime keeps those of 4.3. Use another database".into(),
+        ));
+    }
+    if has_table("BATCH_JOB_INSTANCE") && !has_table("__DIESEL_SCHEMA_MIGRATIONS") {
+        return Err(refuse(
+            "its BATCH_ tables were made by another program, and this version cannot adopt them. Use another database"
+                .into(),
+        ));
+    }
+    let known: Vec<String> = MigrationSource::<Sqlite>::migrations(&MIGRATIONS)
+        .map_err(failed)?
+        .iter()
+        .map(|migration| migration.name().version().to_string())
+        .collect();
+    if has_table("__DIESEL_SCHEMA_MIGRATIONS") {
+        let applied = sqlite.applied_migrations().map_err(failed)?;
+        if let Some(newer) = applied
+            .iter()
+            .find(|version| !known.contains(&version.to_string()))
+        {
+            return Err(refuse(format!(
+                "its schema has version {newer}, which this runtime does not know: it was made by a newer one. Update \
+                 this program"
+            )));
+        }
+        if applied.len() == known.len() {
+            return Ok(());
+        }
+    }
+    // Two processes that open a new database at once: the second finds the migrations applied when it gets the lock.
+    sqlite
+        .immediate_transaction(|sqlite| {
+            sqlite
+                .run_pending_migrations(MIGRATIONS)
+                .map(drop)
+                .map_err(MigrationFailed)
+        })
+        .map_err(|MigrationFailed(error)| failed(error))
+}
+
+struct MigrationFailed(Box<dyn std::error::Error + Send + Sync>);
+
+impl From<diesel::result::Error> for MigrationFailed {
+    fn from(error: diesel::result::Error) -> Self {
+        Self(error.into())
+    }
+}

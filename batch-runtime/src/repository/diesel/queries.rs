@@ -1,0 +1,333 @@
+//! Queries, and the repository's trait put together.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use diesel::prelude::*;
+
+use super::DieselRepository;
+use super::connection::{Connector, TransactionError};
+use super::lease::lease_of;
+use super::rows::{ExecutionRow, InstanceRow, StepRow, load_parameters};
+use super::schema::{
+    batch_job_execution, batch_job_instance, batch_step_execution, batch_step_execution_context,
+};
+use super::transaction::ChunkTransaction;
+use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::parameters::JobParameters;
+use crate::repository::{
+    Claim, ClaimError, ClaimRequest, Ending, JobRepository, Lease, RepositoryError, Signal, StepHistory,
+    StepState, StopOutcome,
+};
+use crate::status::BatchStatus;
+
+type ReadResult<T, E = RepositoryError> = Result<T, TransactionError<E>>;
+
+fn refused<E: From<RepositoryError>>(error: RepositoryError) -> TransactionError<E> {
+    TransactionError::Refused(error.into())
+}
+
+/// Executions with their job's name.
+macro_rules! executions {
+    () => {
+        batch_job_execution::table
+            .inner_join(batch_job_instance::table)
+            .select((ExecutionRow::as_select(), batch_job_instance::job_name))
+            .order(batch_job_execution::job_execution_id.desc())
+    };
+}
+
+fn into_executions(rows: Vec<(ExecutionRow, String)>) -> Result<Vec<JobExecution>, RepositoryError> {
+    rows.into_iter()
+        .map(|(row, job_name)| row.into_execution(job_name))
+        .collect()
+}
+
+pub(super) fn execution_in<E: From<RepositoryError>>(
+    connection: &mut SqliteConnection,
+    id: i64,
+) -> ReadResult<Option<JobExecution>, E> {
+    let row: Option<(ExecutionRow, String)> = executions!()
+        .filter(batch_job_execution::job_execution_id.eq(id))
+        .first(connection)
+        .optional()?;
+    row.map(|(row, job_name)| row.into_execution(job_name))
+        .transpose()
+        .map_err(refused)
+}
+
+/// The execution of an instance that was begun last.
+pub(super) fn last_execution<E: From<RepositoryError>>(
+    connection: &mut SqliteConnection,
+    instance: i64,
+) -> ReadResult<Option<JobExecution>, E> {
+    let row: Option<(ExecutionRow, String)> = executions!()
+        .filter(batch_job_execution::job_instance_id.eq(instance))
+        .first(connection)
+        .optional()?;
+    row.map(|(row, job_name)| row.into_execution(job_name))
+        .transpose()
+        .map_err(refused)
+}
+
+fn state_in(connection: &mut SqliteConnection, step: StepExecutionId) -> ReadResult<StepState> {
+    let row: Option<(String, Option<String>)> = batch_step_execution_context::table
+        .find(step.0)
+        .select((
+            batch_step_execution_context::short_context,
+            batch_step_execution_context::serialized_context,
+        ))
+        .first(connection)
+        .optional()?;
+    // A context row that was deleted means that the step starts without checkpoint. Spec: RESTART-17
+    let Some((short, serialized)) = row else {
+        return Ok(StepState::default());
+    };
+    StepState::decode(&serialized.unwrap_or(short)).map_err(|problem| {
+        refused(RepositoryError::Corrupt {
+            row: format!("the context of step execution {step}"),
+            problem,
+        })
+    })
+}
+
+fn execution_ids(
+    connection: &mut SqliteConnection,
+    instance: JobInstanceId,
+) -> QueryResult<Vec<JobExecutionId>> {
+    let ids: Vec<i64> = batch_job_execution::table
+        .filter(batch_job_execution::job_instance_id.eq(instance.0))
+        .select(batch_job_execution::job_execution_id)
+        .order(batch_job_execution::job_execution_id.asc())
+        .load(connection)?;
+    Ok(ids.into_iter().map(JobExecutionId).collect())
+}
+
+impl JobRepository for DieselRepository {
+    fn claim(&self, request: &ClaimRequest<'_>) -> Result<Claim, ClaimError> {
+        self.claim_execution(request)
+    }
+
+    fn begin_job(&self, lease: &Lease, execution: &mut JobExecution) -> Result<bool, RepositoryError> {
+        self.mark_started(lease, execution)
+    }
+
+    fn end_job(
+        &self,
+        lease: &Lease,
+        execution: &mut JobExecution,
+        ending: &Ending,
+    ) -> Result<bool, RepositoryError> {
+        self.mark_ended(lease, execution, ending)
+    }
+
+    fn step_history(&self, instance: JobInstanceId, step_name: &str) -> Result<StepHistory, RepositoryError> {
+        self.pool.read("read the step's history", |connection| {
+            let executions = execution_ids(connection, instance)?;
+            let (last, starts) = Self::last_step(connection, &executions, step_name)?;
+            let Some(last) = last else {
+                return Ok(StepHistory::default());
+            };
+            let last = StepExecution::try_from(last).map_err(refused)?;
+            let state = state_in(connection, last.id)?;
+            Ok(StepHistory {
+                last: Some(last),
+                state,
+                starts: u32::try_from(starts).unwrap_or(u32::MAX),
+            })
+        })
+    }
+
+    fn create_step(
+        &self,
+        lease: &Lease,
+        name: &str,
+        state: &StepState,
+    ) -> Result<StepExecution, RepositoryError> {
+        self.insert_step(lease, name, state)
+    }
+
+    fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
+        self.mark_step_started(step)
+    }
+
+    fn begin_chunk(&self) -> Result<ChunkTransaction, RepositoryError> {
+        Ok(ChunkTransaction::new(self.pool.take()?, self.pool.clone()))
+    }
+
+    fn commit_chunk(
+        &self,
+        tx: ChunkTransaction,
+        step: &mut StepExecution,
+        counters: StepCounters,
+        state: &StepState,
+        renew: Option<&Lease>,
+    ) -> Result<(), RepositoryError> {
+        self.commit_interval(tx, step, counters, state, renew)
+    }
+
+    fn end_step(
+        &self,
+        step: &mut StepExecution,
+        ending: &Ending,
+        counters: StepCounters,
+        state: Option<&StepState>,
+    ) -> Result<(), RepositoryError> {
+        self.mark_step_ended(step, ending, counters, state)
+    }
+
+    fn renew(&self, lease: &Lease) -> Result<bool, RepositoryError> {
+        self.renew_lease(lease)
+    }
+
+    fn is_running(&self, execution: JobExecutionId) -> Result<bool, RepositoryError> {
+        self.pool.read("look for the owner", |connection| {
+            let Some(execution) = execution_in(connection, execution.0)? else {
+                return Ok(false);
+            };
+            if execution.status.is_final() {
+                return Ok(false);
+            }
+            match lease_of(connection, execution.instance_id.0)? {
+                Some(row) => Ok(self.is_held(connection, &row)?),
+                // Another program's, which keeps no lease.
+                None => Ok(true),
+            }
+        })
+    }
+
+    fn lease_time(&self) -> Duration {
+        self.lease_time
+    }
+
+    fn signals(&self, executions: &[JobExecutionId]) -> Result<Vec<Signal>, RepositoryError> {
+        let ids: Vec<i64> = executions.iter().map(|id| id.0).collect();
+        self.pool.read("look for stop requests", |connection| {
+            let rows: Vec<(i64, Option<String>)> = batch_job_execution::table
+                .filter(batch_job_execution::job_execution_id.eq_any(ids))
+                .select((batch_job_execution::job_execution_id, batch_job_execution::status))
+                .load(connection)?;
+            let stopping = BatchStatus::Stopping.as_str();
+            let signal = |(id, status): (i64, Option<String>)| Signal {
+                execution_id: JobExecutionId(id),
+                stop_requested: status.as_deref() == Some(stopping),
+            };
+            Ok(rows.into_iter().map(signal).collect())
+        })
+    }
+
+    fn request_stop(&self, execution: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError> {
+        self.ask_to_stop(execution)
+    }
+
+    fn connector(&self) -> Connector {
+        Connector::new(self.pool.clone())
+    }
+
+    fn find_instance(&self, job_name: &str, job_key: &str) -> Result<Option<JobInstance>, RepositoryError> {
+        self.pool.read("look for the job instance", |connection| {
+            let row = batch_job_instance::table
+                .filter(batch_job_instance::job_name.eq(job_name))
+                .filter(batch_job_instance::job_key.eq(job_key))
+                .select(InstanceRow::as_select())
+                .first(connection)
+                .optional()?;
+            Ok(row.map(JobInstance::from))
+        })
+    }
+
+    fn instance(&self, id: JobInstanceId) -> Result<Option<JobInstance>, RepositoryError> {
+        self.pool.read("read the job instance", |connection| {
+            let row = batch_job_instance::table
+                .find(id.0)
+                .select(InstanceRow::as_select())
+                .first(connection)
+                .optional()?;
+            Ok(row.map(JobInstance::from))
+        })
+    }
+
+    fn instances(&self, job_name: &str, start: i64, count: i64) -> Result<Vec<JobInstance>, RepositoryError> {
+        self.pool.read("list the job instances", |connection| {
+            let rows = batch_job_instance::table
+                .filter(batch_job_instance::job_name.eq(job_name))
+                .order(batch_job_instance::job_instance_id.desc())
+                .offset(start)
+                .limit(count)
+                .select(InstanceRow::as_select())
+                .load(connection)?;
+            Ok(rows.into_iter().map(JobInstance::from).collect())
+        })
+    }
+
+    fn instance_count(&self, job_name: &str) -> Result<i64, RepositoryError> {
+        self.pool.read("count the job instances", |connection| {
+            let of_job = batch_job_instance::table.filter(batch_job_instance::job_name.eq(job_name));
+            Ok(of_job.count().get_result(connection)?)
+        })
+    }
+
+    fn job_names(&self) -> Result<BTreeSet<String>, RepositoryError> {
+        self.pool.read("list the job names", |connection| {
+            let names: Vec<String> = batch_job_instance::table
+                .select(batch_job_instance::job_name)
+                .distinct()
+                .load(connection)?;
+            Ok(names.into_iter().collect())
+        })
+    }
+
+    fn execution(&self, id: JobExecutionId) -> Result<Option<JobExecution>, RepositoryError> {
+        self.pool.read("read the job execution", |connection| {
+            execution_in(connection, id.0)
+        })
+    }
+
+    fn executions(&self, instance: JobInstanceId) -> Result<Vec<JobExecution>, RepositoryError> {
+        self.pool.read("list the job executions", |connection| {
+            let of_instance = executions!().filter(batch_job_execution::job_instance_id.eq(instance.0));
+            into_executions(of_instance.load(connection)?).map_err(refused)
+        })
+    }
+
+    fn running(&self, job_name: &str) -> Result<Vec<JobExecution>, RepositoryError> {
+        let open =
+            [BatchStatus::Starting, BatchStatus::Started, BatchStatus::Stopping].map(BatchStatus::as_str);
+        self.pool.read("list the running job executions", |connection| {
+            let running = executions!()
+                .filter(batch_job_instance::job_name.eq(job_name))
+                .filter(batch_job_execution::status.eq_any(open));
+            into_executions(running.load(connection)?).map_err(refused)
+        })
+    }
+
+    fn parameters(&self, id: JobExecutionId) -> Result<JobParameters, RepositoryError> {
+        self.pool.read("read the job parameters", |connection| {
+            load_parameters(connection, id.0)
+        })
+    }
+
+    fn original_parameters(&self, instance: JobInstanceId) -> Result<JobParameters, RepositoryError> {
+        self.pool.read("read the job parameters", |connection| {
+            match execution_ids(connection, instance)?.first() {
+                Some(first) => load_parameters(connection, first.0),
+                None => Ok(JobParameters::new()),
+            }
+        })
+    }
+
+    fn steps(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>, RepositoryError> {
+        self.pool.read("list the step executions", |connection| {
+            let rows: Vec<StepRow> = batch_step_execution::table
+                .filter(batch_step_execution::job_execution_id.eq(execution.0))
+                .order(batch_step_execution::step_execution_id.asc())
+                .select(StepRow::as_select())
+                .load(connection)?;
+            rows.into_iter()
+                .map(StepExecution::try_from)
+                .collect::<Result<_, _>>()
+                .map_err(refused)
+        })
+    }
+}

@@ -1,0 +1,259 @@
+//! Step executions: their beginning, their checkpoints, their end.
+
+use diesel::prelude::*;
+
+use super::DieselRepository;
+use super::connection::TransactionError;
+use super::launch::next_step_id;
+use super::rows::{StepRow, stored_message};
+use super::schema::{batch_step_execution, batch_step_execution_context};
+use super::transaction::ChunkTransaction;
+use crate::clock::Timestamp;
+use crate::execution::{StepCounters, StepExecution};
+use crate::ids::{JobExecutionId, StepExecutionId};
+use crate::repository::{Ending, Lease, RepositoryError, StepState};
+use crate::status::BatchStatus;
+
+/// The counter columns, NULL nowhere.
+macro_rules! counter_columns {
+    ($counters:expr) => {{
+        let counters: StepCounters = $counters;
+        (
+            batch_step_execution::read_count.eq(counters.reads),
+            batch_step_execution::write_count.eq(counters.writes),
+            batch_step_execution::filter_count.eq(counters.filters),
+            batch_step_execution::commit_count.eq(counters.commits),
+            batch_step_execution::rollback_count.eq(counters.rollbacks),
+            batch_step_execution::read_skip_count.eq(counters.read_skips),
+            batch_step_execution::process_skip_count.eq(counters.process_skips),
+            batch_step_execution::write_skip_count.eq(counters.write_skips),
+        )
+    }};
+}
+
+impl DieselRepository {
+    pub(super) fn insert_step(
+        &self,
+        lease: &Lease,
+        name: &str,
+        state: &StepState,
+    ) -> Result<StepExecution, RepositoryError> {
+        const ACTION: &str = "record the step execution";
+        let now = self.now();
+        self.pool.write(ACTION, |connection| {
+            // An insert has no VERSION to compare, so the lease itself is looked at.
+            if !Self::holds(connection, lease)? {
+                return Err(TransactionError::Refused(RepositoryError::Fenced {
+                    action: ACTION,
+                }));
+            }
+            let id = next_step_id(connection)?;
+            diesel::insert_into(batch_step_execution::table)
+                .values((
+                    batch_step_execution::step_execution_id.eq(id),
+                    batch_step_execution::version.eq(0),
+                    batch_step_execution::step_name.eq(name),
+                    batch_step_execution::job_execution_id.eq(lease.execution_id.0),
+                    batch_step_execution::start_time.eq(now),
+                    batch_step_execution::status.eq(BatchStatus::Starting.as_str()),
+                    counter_columns!(StepCounters::default()),
+                    batch_step_execution::exit_code.eq("EXECUTING"),
+                    batch_step_execution::exit_message.eq(""),
+                    batch_step_execution::last_updated.eq(now),
+                ))
+                .execute(connection)?;
+            let context = state.encode();
+            diesel::insert_into(batch_step_execution_context::table)
+                .values((
+                    batch_step_execution_context::step_execution_id.eq(id),
+                    batch_step_execution_context::short_context.eq(context.short),
+                    batch_step_execution_context::serialized_context.eq(context.serialized),
+                ))
+                .execute(connection)?;
+            let row = batch_step_execution::table
+                .find(id)
+                .select(StepRow::as_select())
+                .first(connection)?;
+            StepExecution::try_from(row).map_err(TransactionError::Refused)
+        })
+    }
+
+    pub(super) fn mark_step_started(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
+        const ACTION: &str = "record the start of the step execution";
+        let now = self.now().max(step.started.0);
+        self.pool.write(ACTION, |connection| {
+            let row = batch_step_execution::table
+                .find(step.id.0)
+                .filter(batch_step_execution::version.eq(step.version));
+            let changed = diesel::update(row)
+                .set((
+                    batch_step_execution::version.eq(step.version + 1),
+                    batch_step_execution::status.eq(BatchStatus::Started.as_str()),
+                    batch_step_execution::start_time.eq(now),
+                    batch_step_execution::last_updated.eq(now),
+                ))
+                .execute(connection)?;
+            fenced_if_none(changed, ACTION)
+        })?;
+        step.version += 1;
+        step.status = BatchStatus::Started;
+        step.started = Timestamp(now);
+        Ok(())
+    }
+
+    pub(super) fn commit_interval(
+        &self,
+        mut tx: ChunkTransaction,
+        step: &mut StepExecution,
+        counters: StepCounters,
+        state: &StepState,
+        renew: Option<&Lease>,
+    ) -> Result<(), RepositoryError> {
+        const ACTION: &str = "record the checkpoint";
+        let now = self.now();
+        let recorded = record_checkpoint(&mut tx, step, counters, state, now).and_then(|()| {
+            let lost = || TransactionError::Refused(RepositoryError::Fenced { action: ACTION });
+            let Some(lease) = renew else { return Ok(()) };
+            if self.extend_lease(tx.sqlite()?, lease)? {
+                Ok(())
+            } else {
+                Err(lost())
+            }
+        });
+        recorded.map_err(|error| match error {
+            TransactionError::Refused(error) => error,
+            TransactionError::Database(source) => RepositoryError::Database {
+                action: ACTION,
+                source: Box::new(source),
+            },
+        })?;
+        tx.commit()?;
+        step.version += 1;
+        step.counters = counters;
+        step.last_updated = Timestamp(now);
+        Ok(())
+    }
+
+    pub(super) fn mark_step_ended(
+        &self,
+        step: &mut StepExecution,
+        ending: &Ending,
+        counters: StepCounters,
+        state: Option<&StepState>,
+    ) -> Result<(), RepositoryError> {
+        const ACTION: &str = "record the end of the step execution";
+        let now = self.now().max(step.started.0);
+        let message = stored_message(&ending.message);
+        self.pool.write(ACTION, |connection| {
+            let row = batch_step_execution::table
+                .find(step.id.0)
+                .filter(batch_step_execution::version.eq(step.version));
+            let changed = diesel::update(row)
+                .set((
+                    batch_step_execution::version.eq(step.version + 1),
+                    batch_step_execution::status.eq(ending.status.as_str()),
+                    counter_columns!(counters),
+                    batch_step_execution::exit_code.eq(&ending.exit_status),
+                    batch_step_execution::exit_message.eq(&message),
+                    batch_step_execution::end_time.eq(now),
+                    batch_step_execution::last_updated.eq(now),
+                ))
+                .execute(connection)?;
+            fenced_if_none(changed, ACTION)?;
+            if let Some(state) = state {
+                update_context(connection, step.id, state)?;
+            }
+            Ok(())
+        })?;
+        step.version += 1;
+        step.status = ending.status;
+        step.exit_status.clone_from(&ending.exit_status);
+        step.exit_message = message;
+        step.counters = counters;
+        step.ended = Some(Timestamp(now));
+        step.last_updated = Timestamp(now);
+        Ok(())
+    }
+
+    /// The latest execution of a step in an instance, and how many there are.
+    pub(super) fn last_step(
+        connection: &mut SqliteConnection,
+        executions: &[JobExecutionId],
+        name: &str,
+    ) -> QueryResult<(Option<StepRow>, i64)> {
+        let ids: Vec<i64> = executions.iter().map(|id| id.0).collect();
+        let of_instance = batch_step_execution::step_name
+            .eq(name)
+            .and(batch_step_execution::job_execution_id.eq_any(ids));
+        let last = batch_step_execution::table
+            .filter(of_instance.clone())
+            .order(batch_step_execution::step_execution_id.desc())
+            .select(StepRow::as_select())
+            .first(connection)
+            .optional()?;
+        let count = batch_step_execution::table
+            .filter(of_instance)
+            .count()
+            .get_result(connection)?;
+        Ok((last, count))
+    }
+}
+
+/// The two statements of a checkpoint. In a build with the feature `sabotage`, the fault that the recovery tests must
+/// notice can be switched on here.
+fn record_checkpoint(
+    tx: &mut ChunkTransaction,
+    step: &StepExecution,
+    counters: StepCounters,
+    state: &StepState,
+    now: i64,
+) -> Result<(), TransactionError<RepositoryError>> {
+    #[cfg(feature = "sabotage")]
+    if crate::sabotage::is_on(crate::sabotage::Fault::SplitCommit) {
+        tx.commit_data_only()?;
+    }
+    let connection = tx.sqlite()?;
+    let row = batch_step_execution::table
+        .find(step.id.0)
+        .filter(batch_step_execution::version.eq(step.version));
+    let changed = diesel::update(row)
+        .set((
+            batch_step_execution::version.eq(step.version + 1),
+            counter_columns!(counters),
+            batch_step_execution::last_updated.eq(now),
+        ))
+        .execute(connection)?;
+    fenced_if_none(changed, "record the checkpoint")?;
+    update_context(connection, step.id, state)
+}
+
+fn update_context(
+    connection: &mut SqliteConnection,
+    step: StepExecutionId,
+    state: &StepState,
+) -> Result<(), TransactionError<RepositoryError>> {
+    let context = state.encode();
+    let changed = diesel::update(batch_step_execution_context::table.find(step.0))
+        .set((
+            batch_step_execution_context::short_context.eq(context.short),
+            batch_step_execution_context::serialized_context.eq(context.serialized),
+        ))
+        .execute(connection)?;
+    if changed == 1 {
+        return Ok(());
+    }
+    // Without the row the checkpoint would be lost in silence.
+    Err(TransactionError::Refused(RepositoryError::Corrupt {
+        row: format!("the context of step execution {step}"),
+        problem: "has been deleted while the step was running".into(),
+    }))
+}
+
+/// No row with the VERSION that this runner wrote last: the execution is somebody else's now. Spec: REPO-15
+fn fenced_if_none(changed: usize, action: &'static str) -> Result<(), TransactionError<RepositoryError>> {
+    if changed == 1 {
+        Ok(())
+    } else {
+        Err(TransactionError::Refused(RepositoryError::Fenced { action }))
+    }
+}

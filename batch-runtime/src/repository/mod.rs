@@ -1,0 +1,215 @@
+//! The job repository: what is known of job instances and their executions, and who runs them.
+//!
+//! The trait says what a crash before and after each call means. The implementation lives in `diesel/`, the only
+//! directory that names diesel.
+//!
+//! Spec: REPO-03, DOM-31
+
+mod context_json;
+mod diesel;
+mod error;
+mod owner;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+pub(crate) use context_json::{StepState, StoredContext};
+pub(crate) use diesel::DieselRepository;
+pub use diesel::{ChunkTransaction, Connector, RepositoryConnection};
+pub use error::{ClaimError, RepositoryError};
+
+use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
+use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::parameters::JobParameters;
+use crate::status::BatchStatus;
+
+/// Which instance an execution is to belong to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A new one, whatever the parameters. Spec: ID-03
+    New,
+    /// The one of the job and its identifying parameters; a new one if there is none. Spec: OP-36
+    Identified,
+    /// The one of this execution. Spec: OP-12
+    InstanceOf(JobExecutionId),
+}
+
+/// A request to begin an execution.
+#[derive(Clone, Debug)]
+pub struct ClaimRequest<'a> {
+    /// The job's id.
+    pub job_name: &'a str,
+    /// Which instance.
+    pub target: Target,
+    /// The parameters to record.
+    pub parameters: JobParameters,
+    /// Whether an instance that has an execution may have another.
+    pub restartable: bool,
+    /// The file that the job was read from.
+    pub location: &'a str,
+}
+
+/// The right to run an instance. Everything that the runner writes is refused once another runtime has claimed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// The instance.
+    pub instance_id: JobInstanceId,
+    /// The execution.
+    pub execution_id: JobExecutionId,
+    /// Grows with every claim of the instance.
+    pub fence: i64,
+}
+
+/// An execution that the repository has let begin.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// The execution, STARTING.
+    pub execution: JobExecution,
+    /// The right to run it.
+    pub lease: Lease,
+    /// Executions of the same instance whose owner was found dead, closed by this claim.
+    pub taken_over: Vec<JobExecutionId>,
+}
+
+/// How an execution ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// Batch status.
+    pub status: BatchStatus,
+    /// Exit status.
+    pub exit_status: String,
+    /// Description, cut to the column's width when stored.
+    pub message: String,
+}
+
+/// What the earlier executions of an instance left of a step.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StepHistory {
+    /// The latest execution of the step.
+    pub(crate) last: Option<StepExecution>,
+    /// What that execution kept.
+    pub(crate) state: StepState,
+    /// How often the step was started.
+    pub(crate) starts: u32,
+}
+
+/// What became of a request to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopOutcome {
+    /// The runner will see the request.
+    Requested,
+    /// The runner was dead; the execution is closed as STOPPED.
+    Closed,
+    /// The execution has ended.
+    NotRunning,
+}
+
+/// What the runner of a job execution learns from its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Signal {
+    pub(crate) execution_id: JobExecutionId,
+    pub(crate) stop_requested: bool,
+}
+
+/// The job repository. Each call is one transaction; a crash in the middle of one leaves the state before it.
+pub(crate) trait JobRepository: Send + Sync {
+    /// Begins an execution: instance (if new), execution, parameters, job context and lease, together. Executions of
+    /// the instance whose owner is dead are closed first. A crash afterwards leaves an execution STARTING whose owner
+    /// is dead: the next claim takes it over.
+    ///
+    /// Spec: REPO-86, OP-34, OP-35
+    fn claim(&self, request: &ClaimRequest<'_>) -> Result<Claim, ClaimError>;
+
+    /// STARTING to STARTED. `false` when a stop was requested first; `execution` then shows STOPPING.
+    fn begin_job(&self, lease: &Lease, execution: &mut JobExecution) -> Result<bool, RepositoryError>;
+
+    /// Writes the end of a job execution and releases the lease. `false` when a stop was requested and not yet known
+    /// to the runner; `execution` then shows STOPPING and nothing is written. A crash before it leaves an execution
+    /// that the next claim closes; its steps keep what they have recorded.
+    fn end_job(
+        &self,
+        lease: &Lease,
+        execution: &mut JobExecution,
+        ending: &Ending,
+    ) -> Result<bool, RepositoryError>;
+
+    /// What earlier executions of the instance left of a step.
+    fn step_history(&self, instance: JobInstanceId, step_name: &str) -> Result<StepHistory, RepositoryError>;
+
+    /// Inserts a step execution, STARTING, with its context. A crash afterwards counts as a start of the step.
+    fn create_step(
+        &self,
+        lease: &Lease,
+        name: &str,
+        state: &StepState,
+    ) -> Result<StepExecution, RepositoryError>;
+
+    /// STARTING to STARTED.
+    fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError>;
+
+    /// A transaction for a checkpoint interval. Nothing is written yet.
+    fn begin_chunk(&self) -> Result<ChunkTransaction, RepositoryError>;
+
+    /// Commits an interval: what the writer wrote through `tx`, `state`, `counters` and VERSION together. With
+    /// `renew`, the lease too. On any error everything is rolled back.
+    ///
+    /// Spec: CHUNK-LOOP-12, REPO-62
+    fn commit_chunk(
+        &self,
+        tx: ChunkTransaction,
+        step: &mut StepExecution,
+        counters: StepCounters,
+        state: &StepState,
+        renew: Option<&Lease>,
+    ) -> Result<(), RepositoryError>;
+
+    /// Writes the end of a step execution, and its state when that is given.
+    fn end_step(
+        &self,
+        step: &mut StepExecution,
+        ending: &Ending,
+        counters: StepCounters,
+        state: Option<&StepState>,
+    ) -> Result<(), RepositoryError>;
+
+    /// Extends a lease. `false` when it is lost.
+    fn renew(&self, lease: &Lease) -> Result<bool, RepositoryError>;
+
+    /// Whether an execution has not ended and its owner lives.
+    fn is_running(&self, execution: JobExecutionId) -> Result<bool, RepositoryError>;
+
+    /// How long a lease lasts.
+    fn lease_time(&self) -> Duration;
+
+    /// The state of the job rows of running executions.
+    fn signals(&self, executions: &[JobExecutionId]) -> Result<Vec<Signal>, RepositoryError>;
+
+    /// Asks an execution to stop; closes it when its owner is dead. `None` when there is no such execution.
+    fn request_stop(&self, execution: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError>;
+
+    /// Connections for artifacts.
+    fn connector(&self) -> Connector;
+
+    /// The instance of a job with this key.
+    fn find_instance(&self, job_name: &str, job_key: &str) -> Result<Option<JobInstance>, RepositoryError>;
+    /// An instance.
+    fn instance(&self, id: JobInstanceId) -> Result<Option<JobInstance>, RepositoryError>;
+    /// Instances of a job, newest first.
+    fn instances(&self, job_name: &str, start: i64, count: i64) -> Result<Vec<JobInstance>, RepositoryError>;
+    /// Number of instances of a job.
+    fn instance_count(&self, job_name: &str) -> Result<i64, RepositoryError>;
+    /// The names of all jobs that have an instance.
+    fn job_names(&self) -> Result<BTreeSet<String>, RepositoryError>;
+    /// An execution.
+    fn execution(&self, id: JobExecutionId) -> Result<Option<JobExecution>, RepositoryError>;
+    /// Executions of an instance, newest first.
+    fn executions(&self, instance: JobInstanceId) -> Result<Vec<JobExecution>, RepositoryError>;
+    /// Executions of a job that have not ended, newest first.
+    fn running(&self, job_name: &str) -> Result<Vec<JobExecution>, RepositoryError>;
+    /// The parameters of an execution.
+    fn parameters(&self, id: JobExecutionId) -> Result<JobParameters, RepositoryError>;
+    /// The parameters that the first execution of an instance had.
+    fn original_parameters(&self, instance: JobInstanceId) -> Result<JobParameters, RepositoryError>;
+    /// Step executions of a job execution, in the order of their start.
+    fn steps(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>, RepositoryError>;
+}

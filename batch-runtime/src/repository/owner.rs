@@ -1,0 +1,142 @@
+//! Who runs a job: one owner per runtime, and whether an owner's process still lives.
+//!
+//! An owner holds an operating-system lock on a file of its own beside the database for as long as it lives. The kernel
+//! frees the lock at the process's death, however it dies, so another runtime on the same host sees at once that the
+//! owner is dead. Everyone else waits for the lease to expire.
+
+use std::fs::{self, File, TryLockError};
+use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
+
+/// Marks an owner that holds a lock file.
+const LOCKED: &str = "locked";
+
+/// This runtime as an owner of executions.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    name: String,
+    host: String,
+    directory: Option<PathBuf>,
+    lock: Option<(PathBuf, File)>,
+}
+
+impl Owner {
+    /// A new owner. `directory` is where the lock files of the repository's owners lie; `None` for a repository that no
+    /// other process sees. Where no lock file can be made, the owner does without, and its death is noticed later.
+    pub(crate) fn new(directory: Option<PathBuf>) -> Self {
+        let host = gethostname::gethostname()
+            .to_string_lossy()
+            .replace(['/', '\0'], "-");
+        let nonce = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
+        let lock = directory
+            .as_deref()
+            .and_then(|directory| take_lock(directory, &nonce));
+        let mark = if lock.is_some() { LOCKED } else { "unlocked" };
+        // OWNER is VARCHAR(250); a host name has at most 64 characters on Linux, 253 in the DNS.
+        let shown: String = host.chars().take(150).collect();
+        let name = format!("{shown}/{}/{nonce}/{mark}", std::process::id());
+        Self {
+            name,
+            host: shown,
+            directory,
+            lock,
+        }
+    }
+
+    /// The name that stands in the lease: `host/process/nonce/mark`.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the process of the owner called `name` is certainly dead. `false` means alive or unknown.
+    pub(crate) fn is_dead(&self, name: &str) -> bool {
+        let mut parts = name.split('/');
+        let (Some(host), Some(_), Some(nonce), Some(LOCKED)) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return false;
+        };
+        let Some(directory) = &self.directory else {
+            return false;
+        };
+        if host != self.host || name == self.name || !nonce.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return false;
+        }
+        let path = lock_path(directory, nonce);
+        match File::open(&path) {
+            Ok(file) => match file.try_lock() {
+                Ok(()) => {
+                    let _ = fs::remove_file(&path);
+                    true
+                }
+                Err(TryLockError::WouldBlock | TryLockError::Error(_)) => false,
+            },
+            // The owner removed its file when it ended, or another runtime found it dead.
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        }
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        if let Some((path, _file)) = self.lock.take() {
+            let _ = fs::remove_file(path);
+        }
+        if let Some(directory) = &self.directory {
+            // Only an empty directory goes.
+            let _ = fs::remove_dir(directory);
+        }
+    }
+}
+
+fn take_lock(directory: &Path, nonce: &str) -> Option<(PathBuf, File)> {
+    let path = lock_path(directory, nonce);
+    let taken = fs::create_dir_all(directory).and_then(|()| {
+        let file = File::create_new(&path)?;
+        file.lock()?;
+        Ok(file)
+    });
+    match taken {
+        Ok(file) => Some((path, file)),
+        Err(error) => {
+            tracing::debug!(path = %path.display(), %error, "no owner lock; a crash will be noticed when the lease expires");
+            None
+        }
+    }
+}
+
+fn lock_path(directory: &Path, nonce: &str) -> PathBuf {
+    directory.join(format!("{nonce}.lock"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_is_dead_when_its_lock_is_free_or_gone() {
+        let directory = tempfile::tempdir().unwrap();
+        let owners = directory.path().join("owners");
+        let (one, other) = (Owner::new(Some(owners.clone())), Owner::new(Some(owners.clone())));
+        let name = one.name().to_owned();
+        assert!(!other.is_dead(&name), "its lock is held");
+        assert!(!one.is_dead(&name), "nobody is dead to itself");
+
+        // What the kernel does when the process dies: the lock is free, the file stays.
+        let mut dead = one;
+        let (path, file) = dead.lock.take().unwrap();
+        drop(file);
+        assert!(path.exists() && other.is_dead(&name));
+        assert!(
+            !path.exists() && other.is_dead(&name),
+            "still dead when the file is gone"
+        );
+        assert!(!other.is_dead("elsewhere/1/00ff/locked"), "another host");
+        assert!(
+            !other.is_dead(&name.replace("locked", "unlocked")),
+            "no lock to look at"
+        );
+        drop((dead, other));
+        assert!(!owners.exists());
+    }
+}

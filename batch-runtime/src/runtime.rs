@@ -1,0 +1,221 @@
+//! `BatchRuntime`: repository, job path, artifacts and the executions that run here, put together.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
+
+use crate::clock::{Clock, SystemClock};
+use crate::engine::Running;
+use crate::ids::JobExecutionId;
+use crate::job_path::JobPath;
+use crate::loader::Artifacts;
+use crate::operator::{Callbacks, JobOperator};
+use crate::repository::{DieselRepository, JobRepository, RepositoryError};
+use crate::system_properties;
+
+/// How often the keeper looks for stop requests of other processes.
+const STOP_POLL: Duration = Duration::from_millis(500);
+
+/// A batch runtime: one repository, one job path, the artifacts of all linked crates.
+///
+/// Cheap to clone. While a clone, its operator or an execution lives, the runtime holds the leases of its executions.
+///
+/// ```
+/// use batch_runtime::BatchRuntime;
+/// let runtime = BatchRuntime::builder().repository("sqlite://:memory:").build()?;
+/// assert!(runtime.job_operator().job_names()?.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct BatchRuntime {
+    inner: Arc<Inner>,
+}
+
+/// What operator, keeper and runners share.
+pub(crate) struct Inner {
+    pub(crate) repository: Arc<dyn JobRepository>,
+    pub(crate) job_path: JobPath,
+    pub(crate) artifacts: Artifacts,
+    pub(crate) system: Arc<BTreeMap<String, String>>,
+    pub(crate) stop_timeout: Duration,
+    pub(crate) callbacks: Callbacks,
+    running: Mutex<HashMap<JobExecutionId, Arc<Running>>>,
+    // Dropping it ends the keeper.
+    _keeper: Sender<()>,
+}
+
+impl Inner {
+    pub(crate) fn running(&self) -> MutexGuard<'_, HashMap<JobExecutionId, Arc<Running>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl BatchRuntime {
+    /// A runtime to be configured.
+    pub fn builder() -> BatchRuntimeBuilder {
+        BatchRuntimeBuilder::default()
+    }
+
+    /// The operator of this runtime's jobs. Spec: ENV-04
+    pub fn job_operator(&self) -> JobOperator {
+        JobOperator::new(Arc::clone(&self.inner))
+    }
+}
+
+/// Configuration of a [`BatchRuntime`].
+pub struct BatchRuntimeBuilder {
+    repository: String,
+    job_path: Option<String>,
+    system: BTreeMap<String, String>,
+    stop_timeout: Duration,
+    lease_time: Duration,
+    clock: Arc<dyn Clock>,
+}
+
+impl Default for BatchRuntimeBuilder {
+    fn default() -> Self {
+        Self {
+            repository: "sqlite://batch.db".into(),
+            job_path: None,
+            system: system_properties::platform(),
+            stop_timeout: Duration::from_secs(5),
+            lease_time: Duration::from_secs(30),
+            clock: Arc::new(SystemClock),
+        }
+    }
+}
+
+impl BatchRuntimeBuilder {
+    /// The repository's URL: `sqlite://PATH`, or `sqlite://:memory:` for one that lives as long as the runtime. With
+    /// `?synchronous=normal`, commits survive a crash of the process but may be lost, the last ones first and whole, when
+    /// the machine loses power; the default is `full`. Default: `sqlite://batch.db`.
+    #[must_use]
+    pub fn repository(mut self, url: impl Into<String>) -> Self {
+        self.repository = url.into();
+        self
+    }
+
+    /// The directories of Job XML files, separated by `:` (`;` on Windows). Default: the system property
+    /// `javax.jobpath`, else the current directory. Spec: PATH-02 to PATH-04
+    #[must_use]
+    pub fn job_path(mut self, directories: impl Into<String>) -> Self {
+        self.job_path = Some(directories.into());
+        self
+    }
+
+    /// Sets a system property: it overrides properties of the same name in Job XML. Spec: OVR-04, D-37
+    #[must_use]
+    pub fn system_property(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.system.insert(name.into(), value.into());
+        self
+    }
+
+    /// How long `stop` waits for the execution to have stopped; 0: not at all. Default: 5 seconds. Spec: D-60
+    #[must_use]
+    pub fn stop_timeout(mut self, limit: Duration) -> Self {
+        self.stop_timeout = limit;
+        self
+    }
+
+    /// How long another host waits before it takes over an execution whose runtime shows no sign of life. It is renewed
+    /// every third of that time. Default: 30 seconds; at least 1 second.
+    #[must_use]
+    pub fn lease_time(mut self, time: Duration) -> Self {
+        self.lease_time = time.max(Duration::from_secs(1));
+        self
+    }
+
+    /// Where the times in the repository come from. Default: the operating system's clock.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Opens the repository, reads the job path and collects the artifacts.
+    ///
+    /// # Errors
+    /// When the repository cannot be opened, or its tables are not those of this version.
+    pub fn build(self) -> Result<BatchRuntime, RepositoryError> {
+        let repository = DieselRepository::open(&self.repository, self.clock, self.lease_time)?;
+        let directories = match self.job_path.as_ref().or(self.system.get("javax.jobpath")) {
+            Some(list) => std::env::split_paths(list).collect(),
+            None => vec![PathBuf::from(".")],
+        };
+        let (keeper, ended) = bounded(0);
+        let inner = Arc::new(Inner {
+            repository: Arc::new(repository),
+            job_path: JobPath::new(directories),
+            artifacts: Artifacts::linked(),
+            system: Arc::new(self.system),
+            stop_timeout: self.stop_timeout,
+            callbacks: Callbacks::default(),
+            running: Mutex::default(),
+            _keeper: keeper,
+        });
+        let weak = Arc::downgrade(&inner);
+        let spawned = thread::Builder::new()
+            .name("batch-keeper".into())
+            .spawn(move || keep(&weak, &ended));
+        if let Err(error) = spawned {
+            // Runners renew their leases themselves at commits; only stop requests of other processes go unseen.
+            tracing::error!(%error, "the keeper thread cannot be started");
+        }
+        Ok(BatchRuntime { inner })
+    }
+}
+
+/// Renews the leases of the executions that run here, and passes on the stop requests of other processes.
+fn keep(runtime: &Weak<Inner>, ended: &Receiver<()>) {
+    while ended.recv_timeout(STOP_POLL) == Err(RecvTimeoutError::Timeout) {
+        let Some(inner) = runtime.upgrade() else { return };
+        let running: Vec<Arc<Running>> = inner.running().values().cloned().collect();
+        if running.is_empty() {
+            continue;
+        }
+        let repository = inner.repository.as_ref();
+        for execution in running.iter().filter(|execution| execution.renewal_due()) {
+            match execution.renew(repository) {
+                Ok(()) => {}
+                Err(error @ RepositoryError::Fenced { .. }) => {
+                    tracing::error!(execution = %execution.lease.execution_id, %error, "stopping");
+                    stop_elsewhere(execution);
+                }
+                Err(error) => tracing::warn!(%error, "the lease could not be renewed; trying again"),
+            }
+        }
+        let ids: Vec<JobExecutionId> = running
+            .iter()
+            .map(|execution| execution.lease.execution_id)
+            .collect();
+        match repository.signals(&ids) {
+            Ok(signals) => {
+                for signal in signals.iter().filter(|signal| signal.stop_requested) {
+                    let found = running
+                        .iter()
+                        .find(|execution| execution.lease.execution_id == signal.execution_id);
+                    found.into_iter().for_each(stop_elsewhere);
+                }
+            }
+            Err(error) => tracing::warn!(%error, "stop requests could not be read; trying again"),
+        }
+    }
+}
+
+/// Requests the stop on a thread of its own: a batchlet's `#[cancel]` may take long, and leases have to be renewed.
+fn stop_elsewhere(execution: &Arc<Running>) {
+    if execution.stop_requested() {
+        return;
+    }
+    let execution = Arc::clone(execution);
+    let spawned = thread::Builder::new()
+        .name("batch-stop".into())
+        .spawn(move || execution.request_stop());
+    if let Err(error) = spawned {
+        tracing::error!(%error, "no thread for a stop request; trying again");
+    }
+}

@@ -1,0 +1,17 @@
+//! Seeded faults, for tests that must notice them. Compiled in by the feature `sabotage` only, and each switched on by
+//! the environment variable `BATCH_SABOTAGE`.
+
+/// A fault that a test can switch on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The data is committed before the checkpoint, in a transaction of its own.
+    SplitCommit,
+}
+
+/// Whether `fault` is switched on.
+pub(crate) fn is_on(fault: Fault) -> bool {
+    let name = match fault {
+        Fault::SplitCommit => "split-commit",
+    };
+    std::env::var("BATCH_SABOTAGE").is_ok_and(|value| value == name)
+}

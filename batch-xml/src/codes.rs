@@ -1,0 +1,71 @@
+//! The stable codes of diagnostics: THE table, one line of explanation each.
+
+macro_rules! codes {
+    ($($name:ident = $code:literal: $explanation:literal;)*) => {
+        $(#[doc = $explanation] pub(crate) const $name: &str = $code;)*
+
+        /// Every code a diagnostic of this crate can carry, with its explanation, in ascending order.
+        pub const CODES: &[(&str, &str)] = &[$(($code, $explanation)),*];
+    };
+}
+
+codes! {
+    TOO_LARGE = "JSL0001": "the file is larger than a job file may be";
+    ENCODING = "JSL0002": "the file is not UTF-8 or UTF-16, or is not in the encoding it declares";
+    NOT_WELL_FORMED = "JSL0003": "the file is not well-formed XML";
+    DOCTYPE = "JSL0004": "a document type declaration is never processed";
+    LIMIT = "JSL0005": "the document is deeper, has more elements or attributes, or longer names or values, than allowed";
+    UNDEFINED_ENTITY = "JSL0006": "of entities only `lt`, `gt`, `amp`, `apos` and `quot` are defined";
+    OTHER_ROOT = "JSL0007": "the root element is not job, step, flow or split: the file is no job file";
+    UNKNOWN_ELEMENT = "JSL0010": "an element the draft does not define at that place";
+    UNKNOWN_ATTRIBUTE = "JSL0011": "an attribute the draft does not define on that element";
+    UNKNOWN_TARGET = "JSL0012": "a transition or restart names an element that does not exist at that level";
+    TEXT = "JSL0013": "text between the tags, where only elements belong";
+    REPEATED_ELEMENT = "JSL0014": "an element that may stand at most once in its parent occurs again";
+    MISSING_ATTRIBUTE = "JSL0015": "a required attribute is missing";
+    EMPTY_VALUE = "JSL0016": "an attribute that must name something is empty";
+    BAD_BOOLEAN = "JSL0017": "a boolean is one of true, false, 1 and 0";
+    BAD_INTEGER = "JSL0018": "an integer is not written as one or is out of its range";
+    BAD_CHOICE = "JSL0019": "the value is none of those the attribute allows";
+    BAD_ID = "JSL0020": "an id is too long or holds a character that ids may not hold";
+    DUPLICATE_ID = "JSL0021": "two execution elements of a job have the same id";
+    DUPLICATE_PROPERTY = "JSL0022": "two properties of one list have the same name and target";
+    MISPLACED_TARGET = "JSL0023": "`target` belongs on properties of a chunk, step or partition only";
+    STEP_BODY = "JSL0024": "a step holds exactly one of chunk and batchlet";
+    CHECKPOINT_ALGORITHM = "JSL0025": "a checkpoint algorithm and the policy `custom` go together";
+    NEXT_TWICE = "JSL0026": "a step has either a `next` attribute or `next` elements";
+    BAD_TARGET = "JSL0027": "a transition or restart names an element that may not be its target";
+    TRANSITION_CYCLE = "JSL0028": "`next` attributes lead back to where they started";
+    EMPTY_JOB = "JSL0029": "a job holds at least one step, flow or split that is not abstract";
+    ABSTRACT_JOB = "JSL0030": "an abstract job serves as a parent and cannot be started";
+    UNSUPPORTED = "JSL0031": "a part of the draft that this version does not run";
+    NOT_A_JOB = "JSL0032": "a document whose root is a step, flow or split cannot be started";
+    MALFORMED_SYMBOL = "JSL0040": "`${` begins a symbol, which is a name followed by `}`";
+    UNRESOLVED_SYMBOL = "JSL0041": "no job parameter, system property or enclosing property has this name";
+    SYMBOL_CYCLE = "JSL0042": "the value of a symbol depends on itself";
+    SUBSTITUTION_LIMIT = "JSL0043": "substitution makes more text, or takes more work, than allowed";
+    LITERAL_ONLY = "JSL0044": "ids of documents and `parent` are read before substitution and hold no symbols";
+    RECORD_POLICY = "JSL0050": "the checkpoint policy `record` is an old name of `item`";
+    UNREACHABLE = "JSL0051": "no transition leads to the element, so it never runs";
+    XML_VERSION = "JSL0052": "the document is read by the rules of XML 1.0";
+}
+
+/// What a code stands for, in one line; `None` for a code this crate does not use.
+pub fn explain(code: &str) -> Option<&'static str> {
+    CODES
+        .iter()
+        .find(|(known, _)| *known == code)
+        .map(|(_, explanation)| *explanation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_ascending() {
+        assert!(CODES.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        assert_eq!(explain(UNKNOWN_TARGET), Some(CODES[9].1));
+        assert_eq!(explain("JSL9999"), None);
+    }
+}

@@ -1,0 +1,343 @@
+//! What is wrong with a document: diagnostics, their collection, the error type made of them.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::Range;
+
+use crate::render;
+use crate::span::Span;
+
+/// Diagnostics kept of one report. The rest is counted: a document of 10,000 wrong elements needs no 10,000
+/// messages.
+pub(crate) const MAX_DIAGNOSTICS: usize = 100;
+
+/// How much a [`Diagnostic`] weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Severity {
+    /// The job cannot be started.
+    Error,
+    /// The job runs, though perhaps not as meant.
+    Warning,
+}
+
+/// One finding: what is wrong, where, and what would help.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Diagnostic {
+    /// Stable code such as `JSL0012`; [`explain`](crate::explain) tells what it stands for.
+    pub code: &'static str,
+    /// Error or warning.
+    pub severity: Severity,
+    /// One sentence without a final period; user text stands in backticks.
+    pub message: String,
+    /// Written beside the underlined text; may be empty.
+    pub label: String,
+    /// The smallest piece of text that has to change.
+    pub span: Span,
+    /// Other places that take part, each with what it is.
+    pub related: Vec<(Span, String)>,
+    /// How to put it right.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// An error without label, help and related places.
+    pub fn error(code: &'static str, message: impl Into<String>, span: Span) -> Diagnostic {
+        Diagnostic {
+            code,
+            severity: Severity::Error,
+            message: message.into(),
+            label: String::new(),
+            span,
+            related: Vec::new(),
+            help: None,
+        }
+    }
+
+    /// A warning without label, help and related places.
+    pub fn warning(code: &'static str, message: impl Into<String>, span: Span) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Warning,
+            ..Diagnostic::error(code, message, span)
+        }
+    }
+
+    /// The same with this message.
+    pub(crate) fn message(self, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            message: message.into(),
+            ..self
+        }
+    }
+
+    /// The same with text beside the underlined place.
+    pub fn label(self, label: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            label: label.into(),
+            ..self
+        }
+    }
+
+    /// The same with a remedy.
+    pub fn help(self, help: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            help: Some(help.into()),
+            ..self
+        }
+    }
+
+    /// The same with one more place that takes part.
+    pub fn related(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
+        self.related.push((span, message.into()));
+        self
+    }
+
+    /// The same with `did you mean ..?` as help, if there is something to propose.
+    pub(crate) fn suggestion(self, name: Option<&str>) -> Diagnostic {
+        match name {
+            Some(name) => self.help(format!("did you mean {}?", quoted(name))),
+            None => self,
+        }
+    }
+
+    /// The diagnostic as text for people, with the source line underlined, in ANSI colours if wished. Ends
+    /// with a line break. Control characters of the document are escaped.
+    pub fn render(&self, color: bool) -> String {
+        render::render(self, color)
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    /// The plain rendering, without the final line break.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.render(false).trim_end())
+    }
+}
+
+/// User text for a message: in backticks, cut to a readable length.
+pub(crate) fn quoted(text: &str) -> String {
+    const MAX_CHARS: usize = 60;
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((cut, _)) => format!("`{}…`", &text[..cut]),
+        None => format!("`{text}`"),
+    }
+}
+
+/// Everything that is wrong with a document, in the order of the text. Displays as the plain rendering of
+/// all.
+///
+/// May hold warnings beside the errors. At most 100 diagnostics are kept; a closing line tells how many there
+/// were more.
+#[derive(Clone, Debug)]
+pub struct JobXmlErrors {
+    diagnostics: Vec<Diagnostic>,
+    omitted: usize,
+}
+
+impl JobXmlErrors {
+    /// The diagnostics, in the order of the text.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.diagnostics.iter()
+    }
+
+    /// The diagnostics by value.
+    pub fn into_inner(self) -> Vec<Diagnostic> {
+        self.diagnostics
+    }
+
+    /// How many further diagnostics were found but not kept.
+    pub fn omitted(&self) -> usize {
+        self.omitted
+    }
+
+    /// All diagnostics as text for people, in ANSI colours if wished.
+    pub fn render(&self, color: bool) -> String {
+        let rendered: Vec<String> = self
+            .diagnostics
+            .iter()
+            .map(|diagnostic| diagnostic.render(color))
+            .collect();
+        let mut text = rendered.join("\n");
+        if self.omitted > 0 {
+            text.push_str(&format!("\n… and {} more\n", self.omitted));
+        }
+        text
+    }
+}
+
+impl From<Vec<Diagnostic>> for JobXmlErrors {
+    fn from(mut diagnostics: Vec<Diagnostic>) -> JobXmlErrors {
+        let omitted = diagnostics.len().saturating_sub(MAX_DIAGNOSTICS);
+        diagnostics.truncate(MAX_DIAGNOSTICS);
+        JobXmlErrors { diagnostics, omitted }
+    }
+}
+
+impl From<Diagnostic> for JobXmlErrors {
+    fn from(diagnostic: Diagnostic) -> JobXmlErrors {
+        JobXmlErrors {
+            diagnostics: vec![diagnostic],
+            omitted: 0,
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a JobXmlErrors {
+    type Item = &'a Diagnostic;
+    type IntoIter = std::slice::Iter<'a, Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl IntoIterator for JobXmlErrors {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.diagnostics.into_iter()
+    }
+}
+
+impl fmt::Display for JobXmlErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.render(false).trim_end())
+    }
+}
+
+impl std::error::Error for JobXmlErrors {}
+
+/// Collects the diagnostics of one run: each mistake once, and no more than a person will read.
+#[derive(Debug, Default)]
+pub(crate) struct Sink {
+    diagnostics: Vec<Diagnostic>,
+    // A property of the job is substituted for every artifact it reaches; its mistake is reported for the
+    // first.
+    seen: HashSet<(&'static str, usize, usize, String)>,
+    omitted: usize,
+    failed: bool,
+}
+
+impl Sink {
+    /// Adds an error; `build` is called only if it will be kept, so suggestions cost nothing beyond the
+    /// report.
+    pub(crate) fn error(
+        &mut self,
+        code: &'static str,
+        span: &Span,
+        build: impl FnOnce(Diagnostic) -> Diagnostic,
+    ) {
+        self.failed = true;
+        self.add(code, span, || build(Diagnostic::error(code, "", span.clone())));
+    }
+
+    /// Adds a warning.
+    pub(crate) fn warning(
+        &mut self,
+        code: &'static str,
+        span: &Span,
+        build: impl FnOnce(Diagnostic) -> Diagnostic,
+    ) {
+        self.add(code, span, || build(Diagnostic::warning(code, "", span.clone())));
+    }
+
+    /// Takes over an earlier report.
+    pub(crate) fn adopt(&mut self, errors: &JobXmlErrors) {
+        self.extend(&errors.diagnostics);
+        self.omitted += errors.omitted;
+    }
+
+    /// Takes over what was found before.
+    pub(crate) fn extend(&mut self, diagnostics: &[Diagnostic]) {
+        for diagnostic in diagnostics {
+            self.failed |= diagnostic.severity == Severity::Error;
+            self.add(diagnostic.code, &diagnostic.span, || diagnostic.clone());
+        }
+    }
+
+    fn add(&mut self, code: &'static str, span: &Span, build: impl FnOnce() -> Diagnostic) {
+        if self.diagnostics.len() >= MAX_DIAGNOSTICS {
+            self.omitted += 1;
+            return;
+        }
+        let diagnostic = build();
+        let Range { start, end } = span.range();
+        if self.seen.insert((code, start, end, diagnostic.message.clone())) {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// Whether an error was reported, kept or not.
+    pub(crate) fn failed(&self) -> bool {
+        self.failed
+    }
+
+    /// All that was found, in the order of the text.
+    pub(crate) fn into_errors(mut self) -> JobXmlErrors {
+        self.diagnostics
+            .sort_by_key(|diagnostic| diagnostic.span.range().start);
+        JobXmlErrors {
+            diagnostics: self.diagnostics,
+            omitted: self.omitted,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::span::Source;
+
+    #[test]
+    fn a_report_is_sorted_and_holds_each_mistake_once() {
+        let source = Source::new("t.xml", "abcdef");
+        let mut sink = Sink::default();
+        for at in [4, 1, 4] {
+            sink.error("JSL0003", &Span::new(&source, at..at + 1), |d| d.message("wrong"));
+        }
+        let errors = sink.into_errors();
+        assert_eq!(
+            errors.iter().map(|d| d.span.range().start).collect::<Vec<_>>(),
+            [1, 4]
+        );
+    }
+
+    #[test]
+    fn a_long_report_is_closed_by_a_count() {
+        let source = Source::new("t.xml", "x\n".repeat(200));
+        for (count, expect) in [
+            (99, None),
+            (100, None),
+            (101, Some("\n… and 1 more")),
+            (150, Some("\n… and 50 more")),
+        ] {
+            let mut sink = Sink::default();
+            for at in 0..count {
+                sink.error("JSL0003", &Span::new(&source, at..at + 1), |d| d.message("wrong"));
+            }
+            let text = sink.into_errors().to_string();
+            assert_eq!(text.matches("error[").count(), count.min(100));
+            match expect {
+                Some(end) => assert!(text.ends_with(end)),
+                None => assert!(!text.contains('…')),
+            }
+        }
+    }
+
+    #[test]
+    fn warnings_are_no_failure() {
+        let source = Source::new("t.xml", "x");
+        let mut sink = Sink::default();
+        sink.warning("JSL0050", &Span::new(&source, 0..1), |d| d.message("old"));
+        assert!(!sink.failed());
+        sink.error("JSL0003", &Span::new(&source, 0..1), |d| d.message("wrong"));
+        assert!(sink.failed());
+    }
+
+    #[test]
+    fn long_user_text_is_cut_in_messages() {
+        assert_eq!(quoted("short"), "`short`");
+        assert_eq!(quoted(&"ä".repeat(61)), format!("`{}…`", "ä".repeat(60)));
+    }
+}

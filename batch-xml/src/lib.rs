@@ -1,0 +1,77 @@
+//! Job XML: text to a checked model.
+//!
+//! This crate reads the Job XML of the JSR 352 draft and says everything about it that can be said without
+//! running it. It knows no thread, artifact or database. The way of a job through it:
+//!
+//! 1. [`Source`] holds the text; every later value remembers its place in it as a [`Span`].
+//! 2. [`parse`] makes a [`Document`]: well-formed XML whose root is a job, step, flow or split with an id.
+//! 3. [`resolve`] substitutes `${..}`, checks everything against everything, and gives a [`model::Job`].
+//!
+//! Mistakes are collected, not thrown one by one: an error is a [`JobXmlErrors`], a list of [`Diagnostic`]s
+//! that render like those of a compiler.
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//! use batch_xml::{Limits, Source, Values, parse, resolve};
+//!
+//! let text = r#"<job id="payroll">
+//!   <step id="load" next="lod2">
+//!     <batchlet ref="Load"><properties><property name="file" value="${dir}/in.csv"/></properties></batchlet>
+//!   </step>
+//!   <step id="load2"><batchlet ref="Load2"/></step>
+//! </job>"#;
+//!
+//! let parameters = BTreeMap::from([("dir".to_owned(), "/data".to_owned())]);
+//! let values = Values { parameters: &parameters, system: &BTreeMap::new() };
+//! let limits = Limits::default();
+//!
+//! let document = parse(&Source::new("payroll.xml", text), &limits)?;
+//! let errors = resolve(&document, &values, &limits).unwrap_err();
+//! assert_eq!(errors.to_string(), "\
+//! error[JSL0012]: `next` refers to an unknown element `lod2`
+//!  --> payroll.xml:2:25
+//!   |
+//! 2 |   <step id=\"load\" next=\"lod2\">
+//!   |                         ^^^^ no step, flow, split or decision has this id
+//!   = help: did you mean `load2`?");
+//!
+//! let document = parse(&Source::new("payroll.xml", text.replace("lod2", "load2")), &limits)?;
+//! let job = resolve(&document, &values, &limits)?.job;
+//! let batch_xml::model::ExecutionElement::Step(step) = &job.elements[0] else { unreachable!() };
+//! let batch_xml::model::StepBody::Batchlet(batchlet) = &step.body else { unreachable!() };
+//! assert_eq!(batchlet.property("file").unwrap().value, "/data/in.csv");
+//! # Ok::<(), batch_xml::JobXmlErrors>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod codes;
+mod decode;
+mod diagnostics;
+mod document;
+mod limits;
+mod lower;
+pub mod model;
+mod outline;
+mod properties;
+mod reader;
+mod render;
+mod resolve;
+mod schema;
+mod span;
+mod substitute;
+pub mod suggest;
+mod symbols;
+mod tree;
+mod validate;
+mod values;
+mod xml;
+
+pub use codes::{CODES, explain};
+pub use diagnostics::{Diagnostic, JobXmlErrors, Severity};
+pub use document::{Document, RootKind, parse};
+pub use limits::Limits;
+pub use reader::sniff_root;
+pub use resolve::{Resolved, resolve};
+pub use span::{Source, Span, Spanned};
+pub use substitute::Values;

@@ -1,0 +1,60 @@
+//! How much of anything a job file may hold.
+
+/// Bounds on the size of a document and of what substitution makes of it. A job file is input: these numbers
+/// are what keeps a hostile or broken one from taking the process down. The defaults are far above any real
+/// job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one file, and of its text in UTF-8. Default 1 MiB.
+    pub file_bytes: usize,
+    /// Levels of nested elements, the root being level 1. Default 32; more than 256 counts as 256.
+    pub depth: usize,
+    /// Attributes of one element. Default 64.
+    pub attributes: usize,
+    /// Bytes of the name of an element or attribute. Default 256.
+    pub name_bytes: usize,
+    /// Bytes of one attribute value, before and after substitution. Default 64 KiB.
+    pub value_bytes: usize,
+    /// Elements of one document. Default 10,000.
+    pub elements: usize,
+    /// Bytes of all attribute values of one job after substitution. Default 1 MiB.
+    pub job_value_bytes: usize,
+    /// Bytes of memory for the property lists handed to artifacts: a property of the job is handed to each of
+    /// them. Default 32 MiB.
+    pub property_list_bytes: usize,
+    /// Symbols `${..}` looked up for one job, those in values of other symbols included. Default 1,000,000.
+    pub symbols: usize,
+    /// Properties that may wait for each other: `a` needs `b`, `b` needs `c`, and so on. Default 64; more
+    /// than 256 counts as 256.
+    pub symbol_depth: usize,
+}
+
+/// The most that `depth` and `symbol_depth` may ask for: trees and symbols are walked recursively.
+const MAX_RECURSION: usize = 256;
+
+impl Limits {
+    pub(crate) fn max_depth(&self) -> usize {
+        self.depth.min(MAX_RECURSION)
+    }
+
+    pub(crate) fn max_symbol_depth(&self) -> usize {
+        self.symbol_depth.min(MAX_RECURSION)
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            file_bytes: 1 << 20,
+            depth: 32,
+            attributes: 64,
+            name_bytes: 256,
+            value_bytes: 64 << 10,
+            elements: 10_000,
+            job_value_bytes: 1 << 20,
+            property_list_bytes: 32 << 20,
+            symbols: 1_000_000,
+            symbol_depth: 64,
+        }
+    }
+}

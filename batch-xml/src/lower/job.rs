@@ -1,0 +1,171 @@
+//! The job element, and what job and step have in common.
+
+use super::Lowering;
+use crate::codes;
+use crate::diagnostics::quoted;
+use crate::model::{ArtifactRef, ExecutionElement, Job};
+use crate::outline::{Kind, Node};
+use crate::schema;
+use crate::span::Spanned;
+use crate::substitute::Target;
+use crate::tree::Element;
+use crate::values;
+
+impl<'a> Lowering<'a> {
+    /// Spec: JSL-JOB-01, JSL-JOB-06, JSL-JOB-09, DOM-04
+    pub(super) fn job(&mut self, root: &'a Element) -> Option<Job> {
+        self.scope.enter(root, self.sink);
+        if self.boolean(root, "abstract", false) {
+            return self.abstract_job(root);
+        }
+        let id = self.required(root, "id");
+        let inherits = self.inherits(root);
+        let restartable = self.boolean(root, "restartable", true);
+        let properties = self.scope.own(self.sink);
+        let listeners = self.listeners(root);
+        let elements = root
+            .children
+            .iter()
+            .filter_map(|child| self.execution_element(child))
+            .collect();
+        if !inherits && !self.outline.has_concrete_element && !schema::has_unknown_child(root) {
+            self.sink.error(codes::EMPTY_JOB, &root.name.span, |d| {
+                d.message(format!(
+                    "job {} has nothing to execute",
+                    quoted(id.as_deref().map_or("", |id| id))
+                ))
+                .label("a step, flow or split that is not abstract is required")
+            });
+        }
+        self.scope.leave();
+        Some(Job {
+            id: id?,
+            restartable,
+            properties,
+            listeners,
+            elements,
+            symbols: Default::default(),
+            property_names: std::mem::take(&mut self.scope.names),
+            source: root.tag.source().clone(),
+        })
+    }
+
+    fn abstract_job(&mut self, root: &Element) -> Option<Job> {
+        let span = root
+            .attribute("abstract")
+            .map_or(&root.name.span, |attribute| &attribute.name.span);
+        self.sink.error(codes::ABSTRACT_JOB, span, |d| {
+            d.message("an abstract job cannot be started")
+                .label("it serves only as a parent of other jobs")
+        });
+        None
+    }
+
+    fn execution_element(&mut self, element: &'a Element) -> Option<ExecutionElement> {
+        let kind = Kind::from_name(&element.name)?;
+        if kind == Kind::Step {
+            return self.step(element).map(ExecutionElement::Step);
+        }
+        let is_abstract = self.boolean(element, "abstract", false);
+        let node = self.node(element, kind, is_abstract);
+        self.outline.nodes.extend(node);
+        self.outline.add_nested(element);
+        self.unsupported(&element.name, &element.name.span);
+        None
+    }
+
+    /// What an execution element of the job is to the others.
+    ///
+    /// Spec: SEQ-02, D-44
+    pub(super) fn node(&mut self, element: &Element, kind: Kind, is_abstract: bool) -> Option<Node> {
+        self.outline.has_concrete_element |= !is_abstract && kind != Kind::Decision;
+        let id = self.required(element, "id");
+        if let Some(id) = &id {
+            self.check_id(id);
+        }
+        // An abstract element is never executed, so nothing follows it.
+        let next = if is_abstract {
+            None
+        } else {
+            self.named(element, "next")
+        };
+        Some(Node {
+            id: id?,
+            kind,
+            at_job_level: true,
+            is_abstract,
+            next,
+            targets: Vec::new(),
+        })
+    }
+
+    /// Spec: JSL-STEP-02
+    fn check_id(&mut self, id: &Spanned<String>) {
+        if id.chars().count() > values::MAX_ID_CHARS {
+            values::long_id(&id.span, self.sink);
+        }
+        if let Some(c) = id.chars().find(|c| c.is_control()) {
+            self.sink.error(codes::BAD_ID, &id.span, |d| {
+                d.message("the id holds a control character")
+                    .label(format!("{c:?} is not allowed"))
+            });
+        }
+    }
+
+    /// Whether the element has a parent. What it would inherit is unknown, so nothing is said to be missing
+    /// then.
+    pub(super) fn inherits(&mut self, element: &Element) -> bool {
+        let parent = element.attribute("parent");
+        if let Some(parent) = parent {
+            self.unsupported("parent", &parent.name.span);
+        }
+        parent.is_some()
+    }
+
+    /// The listeners of a job or step: those in the list and those without one, in the order of the text.
+    ///
+    /// Spec: JSL-JOBLIS-02, JSL-JOBLIS-03, JSL-JOBLIS-08, JSL-STEPLIS-01, JSL-STEPLIS-05, D-52
+    pub(super) fn listeners(&mut self, element: &'a Element) -> Vec<ArtifactRef> {
+        let mut listeners = Vec::new();
+        for child in &element.children {
+            match child.name.value.as_str() {
+                "listener" => listeners.extend(self.artifact(child)),
+                "listeners" => {
+                    self.boolean(child, "merge", true);
+                    listeners.extend(
+                        child
+                            .children("listener")
+                            .filter_map(|listener| self.artifact(listener)),
+                    );
+                }
+                _ => {}
+            }
+        }
+        listeners
+    }
+
+    /// An element that names an artifact by `ref` and may have properties for it.
+    ///
+    /// Spec: JSL-JOBLIS-04, JSL-JOBLIS-09, JSL-STEPLIS-04, JSL-STEPLIS-06, CHUNK-CKPT-02, CHUNK-CKPT-05
+    pub(super) fn artifact(&mut self, element: &'a Element) -> Option<ArtifactRef> {
+        self.scope.enter(element, self.sink);
+        let artifact = self.artifact_named(element, "ref", None);
+        self.scope.leave();
+        artifact
+    }
+
+    /// An artifact named by an attribute, with what reaches it here.
+    pub(super) fn artifact_named(
+        &mut self,
+        element: &Element,
+        attribute: &str,
+        target: Option<Target>,
+    ) -> Option<ArtifactRef> {
+        let name = self.required(element, attribute);
+        let properties = self.scope.reaching(target, self.sink);
+        Some(ArtifactRef {
+            name: name?,
+            properties,
+        })
+    }
+}

@@ -1,0 +1,210 @@
+//! Property lists: how they become levels of a scope, and which properties reach an artifact.
+
+use std::collections::HashSet;
+
+use crate::codes;
+use crate::diagnostics::{Sink, quoted};
+use crate::model::Property;
+use crate::span::Spanned;
+use crate::substitute::{Definition, Level, Scope, Target};
+use crate::symbols;
+use crate::tree::{Attribute, Element};
+use crate::values;
+
+impl Target {
+    fn from_name(name: &str) -> Option<Target> {
+        match name {
+            "reader" => Some(Target::Reader),
+            "processor" => Some(Target::Processor),
+            "writer" => Some(Target::Writer),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Scope<'a> {
+    /// Goes into an element: from here on its properties are visible.
+    ///
+    /// Spec: SUBST-11, JSL-CHPROP-08
+    pub(crate) fn enter(&mut self, element: &'a Element, sink: &mut Sink) {
+        self.levels.push(Level::default());
+        let listed = element
+            .child("properties")
+            .into_iter()
+            .flat_map(|list| list.children("property"));
+        // Names and targets may hold symbols. These can only mean properties whose own hold none, in any
+        // order.
+        let (symbolic, literal): (Vec<_>, Vec<_>) = listed
+            .chain(element.children("property"))
+            .partition(|property| has_symbolic_key(property));
+        for property in literal.into_iter().chain(symbolic) {
+            if let Some(definition) = self.definition(element, property, sink) {
+                self.define(definition, sink);
+            }
+        }
+        if let Some(merge) = element
+            .child("properties")
+            .and_then(|list| list.attribute("merge"))
+        {
+            self.boolean(merge, sink);
+        }
+    }
+
+    /// Leaves the element entered last.
+    pub(crate) fn leave(&mut self) {
+        self.levels.pop();
+    }
+
+    /// The value of a boolean attribute; `None` if it is none, which was reported.
+    pub(crate) fn boolean(&mut self, attribute: &Attribute, sink: &mut Sink) -> Option<bool> {
+        let value = self.attribute(attribute, sink)?;
+        let boolean = values::boolean(&value);
+        if boolean.is_none() {
+            values::bad_boolean(&attribute.name, &value, sink);
+        }
+        boolean
+    }
+
+    /// Everything that reaches an artifact at this place, outermost first, each name once.
+    ///
+    /// Spec: OVR-05, OVR-13, JSL-CHPROP-04, JSL-CHPROP-05, D-35, D-36
+    pub(crate) fn reaching(&mut self, target: Option<Target>, sink: &mut Sink) -> Vec<Property> {
+        let all = self.levels.iter().flat_map(|level| &level.definitions);
+        let mut seen = HashSet::new();
+        let names: Vec<Spanned<String>> = all
+            .filter(|definition| definition.target.is_none() || definition.target == target)
+            .filter(|definition| seen.insert(definition.name.value.as_str()))
+            .map(|definition| definition.name.clone())
+            .collect();
+        self.effective_all(names, target, sink)
+    }
+
+    /// The properties of the element entered last that are not for one artifact, with their effective values.
+    ///
+    /// Spec: JSL-JOBPROP-03, JSL-STEPPROP-03, OVR-07
+    pub(crate) fn own(&mut self, sink: &mut Sink) -> Vec<Property> {
+        let own = self
+            .levels
+            .last()
+            .into_iter()
+            .flat_map(|level| &level.definitions);
+        let names = own
+            .filter(|definition| definition.target.is_none())
+            .map(|definition| definition.name.clone());
+        self.effective_all(names.collect(), None, sink)
+    }
+
+    fn effective_all(
+        &mut self,
+        names: Vec<Spanned<String>>,
+        target: Option<Target>,
+        sink: &mut Sink,
+    ) -> Vec<Property> {
+        let mut properties = Vec::new();
+        for name in names {
+            let Some(value) = self.effective(&name, target, sink) else {
+                continue;
+            };
+            let bytes = size_of::<Property>() + name.len() + value.len();
+            if self.handed(bytes, &value.span, sink).is_none() {
+                break;
+            }
+            properties.push(Property { name, value });
+        }
+        properties
+    }
+
+    fn definition(
+        &mut self,
+        owner: &Element,
+        property: &'a Element,
+        sink: &mut Sink,
+    ) -> Option<Definition<'a>> {
+        let name = self.property_name(property, sink);
+        let target = self.property_target(owner, property, sink);
+        let value = property.attribute("value");
+        if value.is_none() {
+            values::missing_attribute(property, "value", sink);
+        }
+        self.definitions += 1;
+        Some(Definition {
+            number: self.definitions,
+            name: name?,
+            target: target?,
+            value: value?,
+        })
+    }
+
+    fn property_name(&mut self, property: &Element, sink: &mut Sink) -> Option<Spanned<String>> {
+        let Some(attribute) = property.attribute("name") else {
+            values::missing_attribute(property, "name", sink);
+            return None;
+        };
+        let name = self.attribute(attribute, sink)?;
+        if name.is_empty() {
+            values::empty_value(property, "name", &name.span, sink);
+            return None;
+        }
+        Some(name)
+    }
+
+    /// `None` if there is a target but a wrong one.
+    ///
+    /// Spec: JSL-CHPROP-03, JSL-STEPPROP-04, D-35
+    fn property_target(
+        &mut self,
+        owner: &Element,
+        property: &Element,
+        sink: &mut Sink,
+    ) -> Option<Option<Target>> {
+        let Some(attribute) = property.attribute("target") else {
+            return Some(None);
+        };
+        if !matches!(owner.name.value.as_str(), "chunk" | "step" | "partition") {
+            sink.error(codes::MISPLACED_TARGET, &attribute.name.span, |d| {
+                d.message(format!("a property of {} has no target", quoted(&owner.name)))
+                    .label("allowed on properties of a chunk, step or partition")
+            });
+            return None;
+        }
+        let value = self.attribute(attribute, sink)?;
+        let target = Target::from_name(&value);
+        if target.is_none() {
+            values::bad_choice("target", &value, &["reader", "processor", "writer"], sink);
+        }
+        target.map(Some)
+    }
+
+    /// Spec: JSL-JOBPROP-04, JSL-CHPROP-06, OVR-14, D-38
+    fn define(&mut self, definition: Definition<'a>, sink: &mut Sink) {
+        let Some(level) = self.levels.last_mut() else {
+            return;
+        };
+        let same = |other: &&Definition<'a>| other.target == definition.target;
+        if let Some(first) = level.matching(&definition.name, definition.target).find(same) {
+            sink.error(codes::DUPLICATE_PROPERTY, &definition.name.span, |d| {
+                let also = if definition.target.is_some() {
+                    " with this target"
+                } else {
+                    ""
+                };
+                d.message(format!(
+                    "property {} stands twice in one list",
+                    quoted(&definition.name)
+                ))
+                .label(format!("a property of this name{also} is already there"))
+                .related(first.name.span.clone(), "the first one is here")
+            });
+            return;
+        }
+        self.names.insert(definition.name.value.clone());
+        level.define(definition);
+    }
+}
+
+fn has_symbolic_key(property: &Element) -> bool {
+    let mut keys = ["name", "target"]
+        .into_iter()
+        .filter_map(|name| property.attribute(name));
+    keys.any(|key| symbols::has_symbols(&key.value))
+}

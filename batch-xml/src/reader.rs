@@ -1,0 +1,456 @@
+//! Source text to element tree. The only file that names quick-xml.
+//!
+//! quick-xml cuts the text into tags and the rest. What makes a document well-formed beyond that is checked
+//! here and in [`xml`](crate::xml): one root, every element closed, legal characters, references, attributes.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+
+use crate::codes;
+use crate::decode;
+use crate::diagnostics::{Diagnostic, Sink, quoted};
+use crate::limits::Limits;
+use crate::span::{Source, Span, Spanned};
+use crate::tree::{Attribute, Element};
+use crate::xml::{self, Flaw, FlawKind};
+
+/// The local name of the root element, found without looking at the rest of the text; `None` if there is no
+/// telling.
+///
+/// For a quick look at the files of a directory: whether one is a job file at all, says
+/// [`parse`](crate::parse).
+pub fn sniff_root(source: &Source) -> Option<String> {
+    let mut reader = Reader::from_str(source.text());
+    loop {
+        match reader.read_event() {
+            Ok(Event::Start(tag) | Event::Empty(tag)) => {
+                return Some(xml::local_name(tag.name().as_ref()).to_owned())
+                    .filter(|name| xml::is_name(name));
+            }
+            Ok(Event::Eof) | Err(_) => return None,
+            Ok(_) => {}
+        }
+    }
+}
+
+/// Reads the tree. `None` if there is none, or if the rest of the text could not be read; the reason is in
+/// `sink`, as is every flaw that was read over.
+///
+/// Spec: JSL-DOC-01, JSL-DOC-02, JSL-DOC-05, JSL-DOC-18
+pub(crate) fn read(source: &Arc<Source>, limits: &Limits, sink: &mut Sink) -> Option<Element> {
+    let mut builder = Builder {
+        source,
+        limits,
+        sink,
+        open: Vec::new(),
+        root: None,
+        elements: 0,
+    };
+    builder.document().ok().and(builder.root)
+}
+
+/// The rest of the text cannot be read; the reason was reported.
+struct Unreadable;
+
+struct Builder<'a> {
+    source: &'a Arc<Source>,
+    limits: &'a Limits,
+    sink: &'a mut Sink,
+    open: Vec<Open>,
+    root: Option<Element>,
+    elements: usize,
+}
+
+/// An element whose end tag has not been seen.
+struct Open {
+    /// The name as written, prefix included: the end tag repeats it.
+    name: String,
+    element: Element,
+}
+
+impl Builder<'_> {
+    fn document(&mut self) -> Result<(), Unreadable> {
+        self.check_text()?;
+        let mut reader = Reader::from_str(self.source.text());
+        // End tags are matched here, so that a wrong one can be read over and related to its start tag.
+        reader.config_mut().check_end_names = false;
+        reader.config_mut().allow_unmatched_ends = true;
+        reader.config_mut().check_comments = true;
+        loop {
+            let start = position(&reader);
+            let event = reader.read_event();
+            let range = start..position(&reader);
+            match event {
+                Ok(Event::Eof) => break,
+                Ok(event) => self.event(&event, range)?,
+                Err(error) => {
+                    let at = usize::try_from(reader.error_position()).unwrap_or(start);
+                    self.not_well_formed(at..at + 1, &reason(&error), |d| d);
+                    // Only an error within a complete piece of markup can be read over.
+                    if !matches!(error, quick_xml::Error::IllFormed(_)) || range.is_empty() {
+                        return Err(Unreadable);
+                    }
+                }
+            }
+        }
+        self.end_of_text();
+        Ok(())
+    }
+
+    /// What must hold for the whole text before it is cut into events.
+    fn check_text(&mut self) -> Result<(), Unreadable> {
+        let text = self.source.text();
+        if text.len() > self.limits.file_bytes {
+            self.sink
+                .extend(&[decode::too_large(self.source, text.len(), self.limits)]);
+            return Err(Unreadable);
+        }
+        // The source dropped the byte order mark; the event reader would drop a second one without counting
+        // it.
+        if text.starts_with('\u{feff}') {
+            self.not_well_formed(0..3, "text outside the root element", |d| d);
+            return Err(Unreadable);
+        }
+        if let Some((at, c)) = text.char_indices().find(|(_, c)| !xml::is_char(*c)) {
+            let message = format!("the character U+{:04X} is not allowed in XML", u32::from(c));
+            self.not_well_formed(at..at + c.len_utf8(), &message, |d| d);
+            return Err(Unreadable);
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: &Event<'_>, range: Range<usize>) -> Result<(), Unreadable> {
+        match event {
+            Event::Start(tag) => self.start_tag(tag, range, false)?,
+            Event::Empty(tag) => self.start_tag(tag, range, true)?,
+            Event::End(tag) => self.end_tag(tag.name().as_ref(), range),
+            Event::Text(_) => self.text(range),
+            Event::CData(text) => {
+                // Outside the root even blanks may stand only as they are.
+                let blank = !self.open.is_empty() && text.chars().all(xml::is_blank);
+                self.content(blank, range);
+            }
+            Event::GeneralRef(_) => self.reference(range),
+            Event::DocType(_) => return Err(self.doctype(range)),
+            Event::Decl(_) => self.declaration(range),
+            Event::Comment(_) | Event::PI(_) | Event::Eof => {}
+        }
+        Ok(())
+    }
+
+    /// Spec: JSL-DOC-18
+    fn doctype(&mut self, range: Range<usize>) -> Unreadable {
+        let span = self.span(range);
+        self.sink.error(codes::DOCTYPE, &span, |d| {
+            d.message("a document type declaration is not allowed")
+                .help("remove it; Job XML needs no entities but the predefined ones")
+        });
+        // Without the entities it may define nothing that follows can be judged.
+        Unreadable
+    }
+
+    fn declaration(&mut self, range: Range<usize>) {
+        if range.start > 0 {
+            return self.not_well_formed(
+                range,
+                "the XML declaration is not at the start of the file",
+                |d| d,
+            );
+        }
+        let span = self.span(range);
+        let text = span.text();
+        let inner = "<?xml".len()..text.len() - "?>".len();
+        let mut first = None;
+        for found in xml::attributes(&text[inner.clone()]) {
+            match found {
+                Ok(raw) => {
+                    first.get_or_insert(raw);
+                }
+                Err(flaw) => self.flaw(&span, inner.start, flaw),
+            }
+        }
+        let part = |range: Range<usize>| span.part(inner.start + range.start..inner.start + range.end);
+        match first.map(|raw| (part(raw.name), part(raw.value))) {
+            Some((name, version)) if name.text() == "version" => match version.text() {
+                "1.0" => {}
+                "1.1" => self.sink.warning(codes::XML_VERSION, &version, |d| {
+                    d.message("XML 1.1 is read by the rules of XML 1.0")
+                }),
+                _ => self.not_well_formed(version.range(), "the version of XML is not 1.0", |d| d),
+            },
+            _ => self.not_well_formed(
+                span.range(),
+                "the XML declaration does not begin with the version",
+                |d| d,
+            ),
+        }
+    }
+
+    fn start_tag(
+        &mut self,
+        tag: &BytesStart<'_>,
+        range: Range<usize>,
+        empty: bool,
+    ) -> Result<(), Unreadable> {
+        let span = self.span(range.clone());
+        self.elements += 1;
+        self.limit(
+            &span,
+            "elements in a document",
+            self.elements,
+            self.limits.elements,
+        )?;
+        self.limit(
+            &span,
+            "levels of elements",
+            self.open.len() + 1,
+            self.limits.max_depth(),
+        )?;
+        let name = tag.name().as_ref().to_owned();
+        let name_span = span.part(1..1 + name.len());
+        self.limit(&name_span, "bytes in a name", name.len(), self.limits.name_bytes)?;
+        if !xml::is_name(&name) {
+            self.not_well_formed(
+                name_span.range(),
+                &format!("{} is no element name", quoted(&name)),
+                |d| d,
+            );
+        }
+        if self.open.is_empty() && self.root.is_some() {
+            self.not_well_formed(span.range(), "a document has one root element", |d| {
+                d.label("this is the second")
+            });
+        }
+        let attributes = self.attributes(&span, 1 + name.len(), tag.attributes_raw())?;
+        let element = Element {
+            name: Spanned::new(xml::local_name(&name).to_owned(), name_span),
+            tag: span,
+            attributes,
+            children: Vec::new(),
+            text: None,
+        };
+        if empty {
+            self.close(element);
+        } else {
+            self.open.push(Open { name, element });
+        }
+        Ok(())
+    }
+
+    /// The attributes in `raw`, which stands `offset` bytes after the start of `tag`.
+    fn attributes(&mut self, tag: &Span, offset: usize, raw: &str) -> Result<Vec<Attribute>, Unreadable> {
+        let mut attributes = Vec::new();
+        let mut names: HashMap<&str, Span> = HashMap::new();
+        for (count, scanned) in xml::attributes(raw).enumerate() {
+            let scanned = match scanned {
+                Ok(scanned) => scanned,
+                Err(flaw) => {
+                    self.flaw(tag, offset, flaw);
+                    break;
+                }
+            };
+            let name = &raw[scanned.name.clone()];
+            let span = tag.part(offset + scanned.name.start..offset + scanned.name.end);
+            self.limit(
+                &span,
+                "attributes of an element",
+                count + 1,
+                self.limits.attributes,
+            )?;
+            self.limit(&span, "bytes in a name", name.len(), self.limits.name_bytes)?;
+            if let Some(first) = names.insert(name, span.clone()) {
+                self.not_well_formed(
+                    span.range(),
+                    &format!("attribute {} stands twice", quoted(name)),
+                    |d| d.related(first, "the first one is here"),
+                );
+                continue;
+            }
+            let value = self.value(tag, offset, &raw[scanned.value.clone()], scanned.value)?;
+            // Prefixed names, `xml:` and other, belong to somebody else; so do namespace declarations.
+            if name != "xmlns" && !name.contains(':') {
+                attributes.push(Attribute {
+                    name: Spanned::new(name.to_owned(), span),
+                    value,
+                });
+            }
+        }
+        Ok(attributes)
+    }
+
+    fn value(
+        &mut self,
+        tag: &Span,
+        offset: usize,
+        raw: &str,
+        range: Range<usize>,
+    ) -> Result<Spanned<String>, Unreadable> {
+        let span = tag.part(offset + range.start..offset + range.end);
+        self.limit(&span, "bytes in a value", raw.len(), self.limits.value_bytes)?;
+        let (value, flaws) = xml::attribute_value(raw);
+        for flaw in flaws {
+            self.flaw(&span, 0, flaw);
+        }
+        Ok(Spanned::new(value.into_owned(), span))
+    }
+
+    fn end_tag(&mut self, name: &str, range: Range<usize>) {
+        let Some(matching) = self.open.iter().rposition(|open| open.name == name) else {
+            let open = self
+                .open
+                .last()
+                .map(|open| (open.name.clone(), open.element.tag.clone()));
+            return self.not_well_formed(
+                range,
+                &format!("the end tag {} has no start tag", quoted(name)),
+                |d| match open {
+                    Some((name, tag)) => d.related(tag, format!("{} is open", quoted(&name))),
+                    None => d,
+                },
+            );
+        };
+        if matching + 1 < self.open.len() {
+            let end = self.span(range);
+            self.unclosed(matching + 1, |d| {
+                d.related(end, "this end tag belongs further out")
+            });
+        }
+        while self.open.len() > matching {
+            self.close_innermost();
+        }
+    }
+
+    /// Reports the elements open at this level and deeper, as one mistake at the innermost.
+    fn unclosed(&mut self, level: usize, more: impl FnOnce(Diagnostic) -> Diagnostic) {
+        let names: Vec<String> = self.open[level..].iter().map(|open| quoted(&open.name)).collect();
+        if let Some(innermost) = self.open.last() {
+            let range = innermost.element.tag.range();
+            let verb = if names.len() == 1 { "is" } else { "are" };
+            let message = format!("{} {verb} not closed", names.join(", "));
+            self.not_well_formed(range, &message, |d| more(d.label("no end tag follows")));
+        }
+    }
+
+    fn close_innermost(&mut self) {
+        if let Some(open) = self.open.pop() {
+            self.close(open.element);
+        }
+    }
+
+    fn close(&mut self, element: Element) {
+        match self.open.last_mut() {
+            Some(parent) => parent.element.children.push(element),
+            None => {
+                self.root.get_or_insert(element);
+            }
+        }
+    }
+
+    fn text(&mut self, range: Range<usize>) {
+        let text = &self.source.text()[range.clone()];
+        if text.contains("]]>") {
+            self.not_well_formed(range.clone(), "`]]>` may not stand in text", |d| d);
+        }
+        let trimmed = text.trim_matches(xml::is_blank);
+        let start = range.start + text.find(trimmed).unwrap_or(0);
+        self.content(trimmed.is_empty(), start..start + trimmed.len());
+    }
+
+    fn reference(&mut self, range: Range<usize>) {
+        let span = self.span(range.clone());
+        match xml::reference(&span.text()[1..]) {
+            Ok(c) => self.content(!self.open.is_empty() && xml::is_blank(c), range),
+            Err(kind) => self.flaw(
+                &span,
+                0,
+                Flaw {
+                    range: 0..range.len(),
+                    kind,
+                },
+            ),
+        }
+    }
+
+    /// Text between tags. Whether it may stand in the element is the schema's business; outside the root it
+    /// may not.
+    fn content(&mut self, blank: bool, range: Range<usize>) {
+        if blank {
+            return;
+        }
+        let span = self.span(range);
+        match self.open.last_mut() {
+            Some(open) => {
+                open.element.text.get_or_insert(span);
+            }
+            None => self.not_well_formed(span.range(), "text outside the root element", |d| d),
+        }
+    }
+
+    fn end_of_text(&mut self) {
+        if !self.open.is_empty() {
+            self.unclosed(0, |d| d);
+            while !self.open.is_empty() {
+                self.close_innermost();
+            }
+        } else if self.root.is_none() {
+            let end = self.source.text().len();
+            self.not_well_formed(end..end, "the document has no root element", |d| d);
+        }
+    }
+
+    fn span(&self, range: Range<usize>) -> Span {
+        Span::new(self.source, range)
+    }
+
+    fn limit(&mut self, span: &Span, what: &str, found: usize, limit: usize) -> Result<(), Unreadable> {
+        if found <= limit {
+            return Ok(());
+        }
+        self.sink.error(codes::LIMIT, span, |d| {
+            d.message(format!("too many {what}: at most {limit} are allowed"))
+                .label("the limit is passed here")
+        });
+        Err(Unreadable)
+    }
+
+    fn not_well_formed(
+        &mut self,
+        range: Range<usize>,
+        reason: &str,
+        more: impl FnOnce(Diagnostic) -> Diagnostic,
+    ) {
+        let span = self.span(range);
+        self.sink
+            .error(codes::NOT_WELL_FORMED, &span, |d| more(d.message(reason)));
+    }
+
+    /// Reports a flaw whose range counts from `offset` bytes after the start of `span`.
+    fn flaw(&mut self, span: &Span, offset: usize, flaw: Flaw) {
+        let span = span.part(offset + flaw.range.start..offset + flaw.range.end);
+        match flaw.kind {
+            FlawKind::Syntax(reason) => self.not_well_formed(span.range(), reason, |d| d),
+            FlawKind::UndefinedEntity => self.sink.error(codes::UNDEFINED_ENTITY, &span, |d| {
+                d.message(format!("the entity {} is not defined", quoted(span.text())))
+                    .help("a literal `&` is written `&amp;`")
+            }),
+        }
+    }
+}
+
+fn position(reader: &Reader<&[u8]>) -> usize {
+    // The text is in memory, so every offset within it fits.
+    usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX)
+}
+
+/// The reason without the prefix that says no more than the diagnostic's code.
+fn reason(error: &quick_xml::Error) -> String {
+    match error {
+        quick_xml::Error::Syntax(error) => error.to_string(),
+        quick_xml::Error::IllFormed(error) => error.to_string(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,62 @@
+//! From a document to a job that can be started: `resolve`.
+
+use crate::codes;
+use crate::diagnostics::{Diagnostic, JobXmlErrors, Sink};
+use crate::document::{Document, RootKind};
+use crate::limits::Limits;
+use crate::lower;
+use crate::model::Job;
+use crate::substitute::{Scope, Values};
+use crate::symbols;
+use crate::validate;
+
+/// A job that passed every check that needs no artifact.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// The job.
+    pub job: Job,
+    /// What is strange, though not wrong, in the order of the text.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Substitutes, lowers and validates a document: everything that is checked before a job runs and needs no
+/// artifact. To be done for every execution, with its parameters.
+///
+/// Spec: JSL-DOC-12, JSL-DOC-13, JSL-JOB-06, SUBST-05, SUBST-13
+///
+/// # Errors
+///
+/// All mistakes of the document in one report, those against the schema included, with the warnings among
+/// them. A document that is no job, or an abstract one, is a mistake of its own.
+pub fn resolve(document: &Document, values: &Values<'_>, limits: &Limits) -> Result<Resolved, JobXmlErrors> {
+    let mut sink = Sink::default();
+    sink.extend(document.warnings());
+    if document.root_kind() != RootKind::Job {
+        not_a_job(document, &mut sink);
+        return Err(sink.into_errors());
+    }
+    sink.adopt(document.errors());
+    // Inheritance goes here: it makes one effective tree out of this root and its parents, and all below
+    // works on that.
+    let root = document.root();
+    let symbols = symbols::collect(root, &mut sink);
+    let lowered = lower::lower(root, Scope::new(*values, limits), &mut sink);
+    if let Some((_, outline)) = &lowered {
+        validate::validate(outline, &mut sink);
+    }
+    match lowered {
+        Some((job, _)) if !sink.failed() => Ok(Resolved {
+            job: Job { symbols, ..job },
+            warnings: sink.into_errors().into_inner(),
+        }),
+        _ => Err(sink.into_errors()),
+    }
+}
+
+fn not_a_job(document: &Document, sink: &mut Sink) {
+    let kind = document.root_kind().as_str();
+    sink.error(codes::NOT_A_JOB, &document.root().name.span, |d| {
+        d.message(format!("a document that defines a `{kind}` cannot be started"))
+            .label("it serves only as a parent")
+    });
+}

@@ -1,0 +1,144 @@
+//! The syntax of substitution: `${name}` in attribute values.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use crate::codes;
+use crate::diagnostics::Sink;
+use crate::span::Span;
+use crate::tree::{Attribute, Element};
+
+/// A piece of an attribute value.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Piece<'a> {
+    Literal(&'a str),
+    /// A symbol, with the range of the whole operator in the value.
+    Symbol(&'a str, Range<usize>),
+    /// `${` that does not begin a symbol, with its range and what is wrong.
+    Malformed(Range<usize>, &'static str),
+}
+
+/// Cuts a value into its pieces. `$` is an ordinary character unless `{` follows; there is no escape.
+///
+/// Spec: SUBST-04, SUBST-12
+pub(crate) fn pieces(value: &str) -> impl Iterator<Item = Piece<'_>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = &value[at..];
+        if rest.is_empty() {
+            return None;
+        }
+        let start = at;
+        let Some(inner) = rest.strip_prefix("${") else {
+            let length = rest.find("${").unwrap_or(rest.len());
+            at += length;
+            return Some(Piece::Literal(&rest[..length]));
+        };
+        let Some(length) = inner.find('}') else {
+            at = value.len();
+            return Some(Piece::Malformed(start..at, "`${` without `}`"));
+        };
+        at += "${".len() + length + "}".len();
+        Some(match &inner[..length] {
+            "" => Piece::Malformed(start..at, "a symbol without a name"),
+            name if name.contains("${") => {
+                Piece::Malformed(start..at, "a symbol within the name of a symbol")
+            }
+            name => Piece::Symbol(name, start..at),
+        })
+    })
+}
+
+pub(crate) fn has_symbols(value: &str) -> bool {
+    value.contains("${")
+}
+
+/// The place of a range of an attribute's value; the whole value if references hide where that is.
+pub(crate) fn place(attribute: &Attribute, range: Range<usize>) -> Span {
+    let span = &attribute.value.span;
+    if span.text() == attribute.value.value {
+        span.part(range)
+    } else {
+        span.clone()
+    }
+}
+
+/// The names of all symbols of a tree. Reports operators that are malformed or stand where nothing is
+/// substituted.
+///
+/// Spec: SUBST-02, SUBST-03, SUBST-12
+pub(crate) fn collect(root: &Element, sink: &mut Sink) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    root.walk(&mut |element| {
+        for attribute in &element.attributes {
+            if attribute.name.value == "parent" && has_symbols(&attribute.value) {
+                sink.error(codes::LITERAL_ONLY, &attribute.value.span, |d| {
+                    d.message("`parent` may not hold `${..}`")
+                        .label("read before anything is substituted")
+                });
+                continue;
+            }
+            for piece in pieces(&attribute.value) {
+                match piece {
+                    Piece::Literal(_) => {}
+                    Piece::Symbol(name, _) => {
+                        names.insert(name.to_owned());
+                    }
+                    Piece::Malformed(range, reason) => {
+                        sink.error(codes::MALFORMED_SYMBOL, &place(attribute, range), |d| {
+                            d.message(reason)
+                                .help("a symbol is written `${name}`; a `$` alone needs no escape")
+                        });
+                    }
+                }
+            }
+        }
+    });
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Piece::{Literal, Malformed, Symbol};
+    use super::*;
+
+    #[track_caller]
+    fn check(value: &str, expect: &[Piece<'_>]) {
+        assert_eq!(pieces(value).collect::<Vec<_>>(), expect, "{value:?}");
+    }
+
+    /// Spec: SUBST-04, SUBST-12
+    #[test]
+    fn values_are_cut_into_pieces() {
+        check("", &[]);
+        check("a$b$$}c$", &[Literal("a$b$$}c$")]);
+        check("${a}", &[Symbol("a", 0..4)]);
+        check(
+            "x${a}${b c}y",
+            &[
+                Literal("x"),
+                Symbol("a", 1..5),
+                Symbol("b c", 5..11),
+                Literal("y"),
+            ],
+        );
+        check("$${a}}", &[Literal("$"), Symbol("a", 1..5), Literal("}")]);
+        check("ä${ö}", &[Literal("ä"), Symbol("ö", 2..7)]);
+        check(
+            "a${}b",
+            &[
+                Literal("a"),
+                Malformed(1..4, "a symbol without a name"),
+                Literal("b"),
+            ],
+        );
+        check("a${b", &[Literal("a"), Malformed(1..4, "`${` without `}`")]);
+        check(
+            "${a${b}}",
+            &[
+                Malformed(0..7, "a symbol within the name of a symbol"),
+                Literal("}"),
+            ],
+        );
+    }
+}

@@ -1,0 +1,505 @@
+//! Documents made to do harm: limits, bombs, broken encodings, and arbitrary text.
+#![expect(clippy::unwrap_used, reason = "a test that meets nothing has failed")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use batch_xml::{JobXmlErrors, Limits, Resolved, Source, Values, parse, resolve, sniff_root};
+use proptest::prelude::*;
+
+fn run(text: &str, limits: &Limits) -> Result<Resolved, JobXmlErrors> {
+    run_source(&Source::new("t.xml", text), &BTreeMap::new(), limits)
+}
+
+fn run_source(
+    source: &Arc<Source>,
+    parameters: &BTreeMap<String, String>,
+    limits: &Limits,
+) -> Result<Resolved, JobXmlErrors> {
+    resolve(
+        &parse(source, limits)?,
+        &Values {
+            parameters,
+            system: &BTreeMap::new(),
+        },
+        limits,
+    )
+}
+
+fn codes(result: Result<Resolved, JobXmlErrors>) -> Vec<&'static str> {
+    result.map_or_else(|errors| errors.iter().map(|d| d.code).collect(), |_| Vec::new())
+}
+
+/// `document` makes a document of the given measure; it must be accepted up to the limit and refused beyond.
+#[track_caller]
+fn check_limit(limits: &Limits, limit: usize, code: &str, document: impl Fn(usize) -> String) {
+    for (measure, allowed) in [(limit - 1, true), (limit, true), (limit + 1, false)] {
+        let found = codes(run(&document(measure), limits));
+        let expect: &[&str] = if allowed { &[] } else { &[code] };
+        assert_eq!(found, expect, "measure {measure}, limit {limit}");
+    }
+}
+
+fn job(inner: &str) -> String {
+    format!("<job id='j'>{inner}<step id='s'><batchlet ref='B'/></step></job>")
+}
+
+#[track_caller]
+fn in_time<T>(most: Duration, action: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = action();
+    assert!(start.elapsed() < most, "took {:?}", start.elapsed());
+    result
+}
+
+const SHORT: Duration = Duration::from_secs(5);
+
+#[test]
+fn size_of_a_file() {
+    let padded = |size: usize| job("") + &" ".repeat(size - job("").len());
+    check_limit(&Limits::default(), 1 << 20, "JSL0001", padded);
+}
+
+#[test]
+fn depth_of_elements() {
+    // The innermost element of the smallest job is on level 3.
+    let mut limits = Limits::default();
+    limits.depth = 3;
+    assert_eq!(codes(run(&job(""), &limits)), [""; 0]);
+    limits.depth = 2;
+    assert_eq!(codes(run(&job(""), &limits)), ["JSL0005"]);
+    // Deeper ones are wrong by the schema; what matters is which of the two is reported.
+    let nested = |levels: usize| {
+        "<job id='j'>".to_owned() + &"<x>".repeat(levels - 1) + &"</x>".repeat(levels - 1) + "</job>"
+    };
+    limits.depth = 32;
+    for (levels, code) in [(31, "JSL0010"), (32, "JSL0010"), (33, "JSL0005")] {
+        assert_eq!(codes(run(&nested(levels), &limits)), [code], "{levels}");
+    }
+}
+
+#[test]
+fn number_of_elements() {
+    check_limit(&Limits::default(), 10_000, "JSL0005", |count| {
+        // job, step, batchlet and the list are four.
+        let list: String = (4..count)
+            .map(|n| format!("<property name='{n}' value=''/>"))
+            .collect();
+        job(&format!("<properties>{list}</properties>"))
+    });
+}
+
+#[test]
+fn number_of_attributes() {
+    check_limit(&Limits::default(), 64, "JSL0005", |count| {
+        let list: String = (1..count).map(|n| format!(" x:a{n}=''")).collect();
+        job("").replace("<job id='j'", &format!("<job id='j'{list}"))
+    });
+}
+
+#[test]
+fn length_of_names() {
+    check_limit(&Limits::default(), 256, "JSL0005", |length| {
+        job("").replace("<job", &format!("<job x:{}=''", "n".repeat(length - 2)))
+    });
+}
+
+#[test]
+fn length_of_values() {
+    check_limit(&Limits::default(), 64 << 10, "JSL0005", |length| {
+        job(&format!(
+            "<properties><property name='n' value='{}'/></properties>",
+            "v".repeat(length)
+        ))
+    });
+}
+
+/// Spec: SUBST-10
+#[test]
+fn length_of_substituted_values() {
+    check_limit(&Limits::default(), 64 << 10, "JSL0043", |length| {
+        let half = "v".repeat(length / 2);
+        let rest = "w".repeat(length - 2 * (length / 2));
+        job(&format!(
+            "<properties><property name='a' value='{half}'/><property name='b' value='${{a}}${{a}}{rest}'/></properties>"
+        ))
+    });
+}
+
+/// A job parameter counts like any other text.
+#[test]
+fn length_of_parameters() {
+    let limits = Limits::default();
+    let source = Source::new(
+        "t.xml",
+        job("<properties><property name='a' value=''/></properties>"),
+    );
+    for (length, expect) in [
+        ((64 << 10) - 1, None),
+        (64 << 10, None),
+        ((64 << 10) + 1, Some("JSL0043")),
+    ] {
+        let parameters = BTreeMap::from([("a".to_owned(), "v".repeat(length))]);
+        assert_eq!(
+            codes(run_source(&source, &parameters, &limits)),
+            Vec::from_iter(expect),
+            "{length}"
+        );
+    }
+}
+
+#[test]
+fn bytes_of_all_values() {
+    let limits = Limits {
+        job_value_bytes: 1000,
+        ..Limits::default()
+    };
+    // The ids `j` and `s`, the artifact and the name `a` are four.
+    check_limit(&limits, 1000, "JSL0043", |bytes| {
+        job(&format!(
+            "<properties><property name='a' value='{}'/></properties>",
+            "v".repeat(bytes - 4)
+        ))
+    });
+}
+
+#[test]
+fn bytes_of_property_lists() {
+    let size = size_of::<batch_xml::model::Property>() + "a".len();
+    let mut limits = Limits::default();
+    // The list goes to the job and to the batchlet.
+    for (room, allowed) in [(2 * size - 1, false), (2 * size, true), (2 * size + 1, true)] {
+        limits.property_list_bytes = room;
+        let result = run(
+            &job("<properties><property name='a' value=''/></properties>"),
+            &limits,
+        );
+        assert_eq!(result.is_ok(), allowed, "{room}");
+    }
+}
+
+#[test]
+fn number_of_symbols() {
+    let limits = Limits {
+        symbols: 50,
+        ..Limits::default()
+    };
+    check_limit(&limits, 50, "JSL0043", |count| {
+        job(&format!(
+            "<properties><property name='a' value=''/><property name='b' value='{}'/></properties>",
+            "${a}".repeat(count)
+        ))
+    });
+}
+
+/// Spec: SUBST-10
+#[test]
+fn depth_of_symbols() {
+    check_limit(&Limits::default(), 64, "JSL0043", |depth| {
+        // The last property is looked at first, so its value needs all the others.
+        let chain = (1..depth)
+            .rev()
+            .map(|n| format!("<property name='a{n}' value='${{a{}}}'/>", n - 1));
+        job(&format!(
+            "<properties>{}<property name='a0' value=''/></properties>",
+            chain.collect::<String>()
+        ))
+    });
+}
+
+/// Spec: JSL-DOC-18
+#[test]
+fn entity_bombs_are_refused_at_the_declaration() {
+    let mut bomb = "<!DOCTYPE j [<!ENTITY a0 'lol'>".to_owned();
+    for n in 1..100 {
+        bomb += &format!("<!ENTITY a{n} '&a{};&a{};'>", n - 1, n - 1);
+    }
+    bomb += "]><job id='&a99;'/>";
+    assert_eq!(
+        in_time(SHORT, || codes(run(&bomb, &Limits::default()))),
+        ["JSL0004"]
+    );
+}
+
+/// Spec: SUBST-10
+#[test]
+fn substitution_bombs_fail_fast() {
+    let doubling = |first: &str, count: usize| {
+        let list: String = (1..count)
+            .map(|n| format!("<property name='a{n}' value='${{a{0}}}${{a{0}}}'/>", n - 1))
+            .collect();
+        job(&format!(
+            "<properties>{list}<property name='a0' value='{first}'/></properties>"
+        ))
+    };
+    let limits = Limits::default();
+    assert_eq!(
+        in_time(SHORT, || codes(run(&doubling("x", 40), &limits))),
+        ["JSL0043"]
+    );
+    // Of empty values there is no end by size.
+    assert_eq!(
+        in_time(SHORT, || codes(run(&doubling("", 60), &limits))),
+        ["JSL0043"]
+    );
+    let wrong = in_time(SHORT, || codes(run(&doubling("${nothing}", 60), &limits)));
+    assert_eq!(wrong, ["JSL0041"]);
+}
+
+/// Much work for values that fail in the end: long values behind symbols, each time thrown away.
+#[test]
+fn wasted_work_is_bounded() {
+    let long = "v".repeat(60_000);
+    let chain: String = (1..60)
+        .map(|n| format!("<property name='a{n}' value='${{a{}}}'/>", n - 1))
+        .collect();
+    let steps: String = (0..3000)
+        .map(|n| format!("<step id='${{a59}}${{nothing}}{n}'/>"))
+        .collect();
+    let text = format!(
+        "<job id='j'><properties><property name='a0' value='{long}'/>{chain}</properties>{steps}</job>"
+    );
+    let found = in_time(Duration::from_secs(20), || codes(run(&text, &Limits::default())));
+    assert!(found.contains(&"JSL0043"), "{found:?}");
+}
+
+/// A property of the job is handed to every artifact: many of both must not fill the memory.
+#[test]
+fn many_properties_times_many_artifacts_are_bounded() {
+    let properties: String = (0..4000)
+        .map(|n| format!("<property name='p{n}' value=''/>"))
+        .collect();
+    let steps: String = (0..2900)
+        .map(|n| format!("<step id='s{n}'><batchlet ref='B'/></step>"))
+        .collect();
+    let text = format!("<job id='j'><properties>{properties}</properties>{steps}</job>");
+    let found = in_time(Duration::from_secs(20), || codes(run(&text, &Limits::default())));
+    assert_eq!(found, ["JSL0043"]);
+}
+
+#[test]
+fn masses_of_attributes_and_elements_end_early() {
+    let attributes: String = (0..80_000).map(|n| format!(" a{n}=''")).collect();
+    let text = job("").replace("<job", &format!("<job{attributes}"));
+    assert_eq!(
+        in_time(SHORT, || codes(run(&text, &Limits::default()))),
+        ["JSL0005"]
+    );
+    for text in [
+        "<a>".repeat(100_000),
+        "<a>".repeat(100_000) + &"</a>".repeat(100_000),
+    ] {
+        assert_eq!(
+            in_time(SHORT, || codes(run(&text, &Limits::default()))),
+            ["JSL0005"]
+        );
+    }
+}
+
+/// However deep the limits allow: neither reading nor dropping may overflow the stack.
+#[test]
+fn limits_cannot_be_raised_beyond_the_stack() {
+    let most = usize::MAX;
+    let limits = Limits {
+        depth: most,
+        elements: most,
+        symbol_depth: most,
+        ..Limits::default()
+    };
+    let text = "<a>".repeat(100_000) + &"</a>".repeat(100_000);
+    assert_eq!(codes(run(&text, &limits)), ["JSL0005"]);
+    let chain: String = (1..9000)
+        .rev()
+        .map(|n| format!("<property name='a{n}' value='${{a{}}}'/>", n - 1))
+        .collect();
+    let text = job(&format!(
+        "<properties>{chain}<property name='a0' value=''/></properties>"
+    ));
+    assert_eq!(codes(run(&text, &limits)), ["JSL0043"]);
+}
+
+#[test]
+fn thousands_of_mistakes_are_a_short_report() {
+    let steps: String = (0..3000)
+        .map(|n| format!("<step id='step-number-{n}' next='step-numbre-{n}' x{n}=''/>"))
+        .collect();
+    let errors = in_time(SHORT, || {
+        run(&format!("<job id='j'>{steps}</job>"), &Limits::default()).unwrap_err()
+    });
+    assert_eq!(errors.iter().count(), 100);
+    assert!(
+        errors.omitted() > 2900 && errors.to_string().ends_with(" more"),
+        "{}",
+        errors.omitted()
+    );
+}
+
+/// A loop of thousands of steps is reported without naming them all.
+///
+/// Spec: SEQ-25
+#[test]
+fn long_loops_are_one_error() {
+    let steps: String = (0..3000)
+        .map(|n| {
+            format!(
+                "<step id='s{n}' next='s{}'><batchlet ref='B'/></step>",
+                (n + 1) % 3000
+            )
+        })
+        .collect();
+    let errors = in_time(SHORT, || {
+        run(&format!("<job id='j'>{steps}</job>"), &Limits::default()).unwrap_err()
+    });
+    let messages: Vec<_> = errors.iter().map(|d| d.message.as_str()).collect();
+    assert_eq!(messages.len(), 1);
+    assert!(
+        messages[0].contains("`s4` -> … -> ") && messages[0].ends_with("`s2999` -> `s0`"),
+        "{messages:?}"
+    );
+}
+
+/// Spec: JSL-DOC-01, JSL-DOC-02
+#[test]
+fn nul_and_broken_encodings_are_errors() {
+    let limits = Limits::default();
+    assert_eq!(codes(run("<job id='j\0'/>", &limits)), ["JSL0003"]);
+    let marks = format!("\u{feff}\u{feff}{}", job(""));
+    assert_eq!(codes(run(&marks, &limits)), ["JSL0003"]);
+    assert_eq!(codes(run(&marks[3..], &limits)), [""; 0]);
+    for bytes in [
+        &b"\xff\xfe\x3c"[..],
+        b"\xef\xbb\xbf\xff",
+        b"\x00<\xd8\x00",
+        b"\xff",
+        b"<\x00\x00\xdc",
+    ] {
+        let errors = Source::from_bytes("t.xml", bytes, &limits).unwrap_err();
+        assert_eq!(
+            errors.iter().map(|d| d.code).collect::<Vec<_>>(),
+            ["JSL0002"],
+            "{bytes:?}"
+        );
+        assert!(!errors.to_string().is_empty());
+    }
+}
+
+/// Everything that can be done with a text. Renders what is found: that must not panic either.
+fn exercise(source: &Arc<Source>) {
+    let limits = Limits::default();
+    sniff_root(source);
+    let parameters = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
+    match run_source(source, &parameters, &limits) {
+        Ok(resolved) => drop(format!("{:?}", resolved.job)),
+        Err(errors) => {
+            assert!(errors.iter().any(|d| d.severity == batch_xml::Severity::Error));
+            assert!(errors.iter().all(|d| batch_xml::explain(d.code).is_some()));
+            drop((errors.render(true), errors.to_string()));
+        }
+    }
+}
+
+fn valid_documents() -> Vec<String> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/jsl/valid");
+    let files = folder.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    files.map(|file| std::fs::read_to_string(file).unwrap()).collect()
+}
+
+/// Pieces of which text near to Job XML is made.
+fn fragment() -> impl Strategy<Value = String> {
+    let words = [
+        "<",
+        ">",
+        "/>",
+        "</",
+        "=",
+        "'",
+        "\"",
+        "&",
+        ";",
+        "&#",
+        "${",
+        "}",
+        "${a}",
+        " ",
+        "\n",
+        "\t",
+        "<!--",
+        "-->",
+        "<?xml ",
+        "version='1.0'",
+        "?>",
+        "<![CDATA[",
+        "]]>",
+        "<!DOCTYPE",
+        "job",
+        "step",
+        "<job id='j'>",
+        "</job>",
+        "<step id='s'>",
+        "</step>",
+        "<chunk",
+        " next='s'",
+        "<batchlet ref='B'/>",
+        "<property name='a' value='${b}'/>",
+        "<properties>",
+        "</properties>",
+        "\u{feff}",
+        "\u{0}",
+        "ä",
+        "\u{1f600}",
+        "xmlns:x='u'",
+        "<flow id='f'/>",
+        " parent='p'",
+    ];
+    prop_oneof![4 => prop::sample::select(words.to_vec()).prop_map(str::to_owned), 1 => any::<char>().prop_map(String::from)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_survived(text in any::<String>()) {
+        exercise(&Source::new("t.xml", text));
+    }
+
+    #[test]
+    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        match Source::from_bytes("t.xml", &bytes, &Limits::default()) {
+            Ok(source) => exercise(&source),
+            Err(errors) => drop(errors.to_string()),
+        }
+    }
+
+    #[test]
+    fn text_near_to_job_xml_is_survived(fragments in prop::collection::vec(fragment(), 0..60)) {
+        exercise(&Source::new("t.xml", fragments.concat()));
+    }
+
+    /// Valid documents with some pieces cut out and others put in.
+    #[test]
+    fn mutated_documents_are_survived(
+        document in prop::sample::select(valid_documents()),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..8, fragment()), 1..6),
+    ) {
+        let mut text = document;
+        for (place, length, piece) in edits {
+            let start = text.floor_char_boundary(place.index(text.len() + 1));
+            let end = text.ceil_char_boundary((start + length).min(text.len()));
+            text.replace_range(start..end, &piece);
+        }
+        exercise(&Source::new("t.xml", text));
+    }
+
+    /// What is accepted depends on the text alone, and spans point at what they say.
+    #[test]
+    fn integers_are_read_as_written(value in 1_u32..=2_147_483_647, sign in "[+]?", blanks in "[ \t\n]{0,3}", zeros in "0{0,5}") {
+        let text = format!(
+            "<job id='j'><step id='s' start-limit='{blanks}{sign}{zeros}{value}{blanks}'><batchlet ref='B'/></step></job>"
+        );
+        let job = run(&text, &Limits::default()).unwrap().job;
+        let batch_xml::model::ExecutionElement::Step(step) = &job.elements[0] else { unreachable!() };
+        prop_assert_eq!(step.start_limit, value);
+        prop_assert_eq!(step.id.span.text(), "s");
+    }
+}

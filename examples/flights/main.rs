@@ -1,0 +1,24 @@
+//! A real job on real data: airports and 20,000 flights into a database, then a report.
+//!
+//! ```text
+//! cargo run --example flights -- launch flights
+//! ```
+//!
+//! Kill it while it runs and type the same again: it goes on after its last commit, and no flight is lost or doubled.
+
+mod airports;
+mod delays;
+mod loading;
+mod summary;
+mod tables;
+
+use std::process::ExitCode;
+
+use batch_runtime::cli::Cli;
+
+fn main() -> ExitCode {
+    Cli::new()
+        .job_path(concat!(env!("CARGO_MANIFEST_DIR"), "/flights"))
+        .system_property("data", concat!(env!("CARGO_MANIFEST_DIR"), "/data"))
+        .main()
+}

@@ -1,0 +1,34 @@
+//! The smallest complete program: a batchlet, its Job XML, the command line.
+//!
+//! ```text
+//! cargo run --example hello -- start hello name=Ada
+//! ```
+
+use std::process::ExitCode;
+
+use batch_runtime::prelude::*;
+
+/// Greets.
+#[derive(BatchArtifact)]
+struct Greeter {
+    #[batch_property(name = "name", value = "world")]
+    name: String,
+}
+
+#[batchlet("Greeter")]
+impl Greeter {
+    #[process]
+    fn greet(&self) -> String {
+        println!("Hello, {}!", self.name);
+        "GREETED".into()
+    }
+
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+fn main() -> ExitCode {
+    batch_runtime::cli::Cli::new()
+        .job_path(concat!(env!("CARGO_MANIFEST_DIR"), "/hello"))
+        .main()
+}

@@ -1,0 +1,28 @@
+//! What the annotations accept, and what the compiler says about what they do not: `ui/pass/*.rs` compile,
+//! `ui/<attribute>/<mistake>.rs` fail with exactly the text of their `.stderr`.
+//!
+//! The texts are those of the pinned toolchain; `TRYBUILD=overwrite cargo test --test ui` writes them anew.
+
+/// Each case names the requirements that it proves.
+///
+/// Spec: ART-01 to ART-07
+#[test]
+fn annotations() {
+    let cases = trybuild::TestCases::new();
+    cases.pass("ui/pass/*.rs");
+    for attribute in [
+        "artifact_attribute",
+        "batch_artifact",
+        "batch_context",
+        "batch_property",
+        "batchlet",
+        "item_processor",
+        "item_reader",
+        "item_writer",
+        "job_listener",
+        "method_attribute",
+        "step_listener",
+    ] {
+        cases.compile_fail(format!("ui/{attribute}/*.rs"));
+    }
+}

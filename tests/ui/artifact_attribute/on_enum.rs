@@ -1,0 +1,7 @@
+// Spec: ART-01
+use batch_runtime::prelude::*;
+
+#[item_processor]
+enum Sample {}
+
+fn main() {}

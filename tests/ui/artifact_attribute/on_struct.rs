@@ -1,0 +1,8 @@
+// Spec: ART-01
+use batch_runtime::prelude::*;
+
+#[item_reader]
+#[derive(BatchArtifact)]
+struct Sample;
+
+fn main() {}

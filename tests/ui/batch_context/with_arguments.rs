@@ -1,0 +1,10 @@
+// Spec: CTX-02
+use batch_runtime::prelude::*;
+
+#[derive(BatchArtifact)]
+pub struct Sample {
+    #[batch_context(step)]
+    step: StepContext,
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+// Spec: BPROP-02
+use batch_runtime::prelude::*;
+
+#[derive(BatchArtifact)]
+pub struct Sample {
+    #[batch_property(name: "limit")]
+    limit: u32,
+}
+
+fn main() {}

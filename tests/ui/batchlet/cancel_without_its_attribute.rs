@@ -1,0 +1,17 @@
+// Spec: ART-03, BLET-06
+use batch_runtime::prelude::*;
+
+#[derive(BatchArtifact)]
+struct Sample;
+
+#[batchlet]
+impl Sample {
+    #[process]
+    fn process(&self) -> String {
+        String::new()
+    }
+
+    fn stop(&self) {}
+}
+
+fn main() {}

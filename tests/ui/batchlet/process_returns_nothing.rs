@@ -1,0 +1,16 @@
+// Spec: ART-07, BLET-03
+use batch_runtime::prelude::*;
+
+#[derive(BatchArtifact)]
+struct Sample;
+
+#[batchlet]
+impl Sample {
+    #[process]
+    fn process(&self) {}
+
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+fn main() {}

@@ -1,0 +1,18 @@
+// Spec: ART-07, BLET-04
+use batch_runtime::prelude::*;
+
+#[derive(BatchArtifact)]
+struct Sample;
+
+#[batchlet]
+impl Sample {
+    #[process]
+    fn process(&self) -> &'static str {
+        "DONE"
+    }
+
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+fn main() {}

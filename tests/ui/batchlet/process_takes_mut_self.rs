@@ -1,0 +1,18 @@
+// Spec: ART-07, BLET-06
+use batch_runtime::prelude::*;
+
+#[derive(BatchArtifact)]
+struct Sample;
+
+#[batchlet]
+impl Sample {
+    #[process]
+    fn process(&mut self) -> String {
+        String::new()
+    }
+
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+fn main() {}

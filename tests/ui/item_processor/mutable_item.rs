@@ -1,0 +1,15 @@
+// Spec: ART-07, PROC-02
+use batch_runtime::prelude::*;
+
+#[derive(BatchArtifact)]
+struct Sample;
+
+#[item_processor]
+impl Sample {
+    #[process_item]
+    fn process(&mut self, item: &mut u32) -> Option<u32> {
+        Some(*item)
+    }
+}
+
+fn main() {}

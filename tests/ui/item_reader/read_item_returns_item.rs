@@ -1,0 +1,25 @@
+// Spec: ART-07, READ-06
+use batch_runtime::prelude::*;
+
+struct Record;
+
+#[derive(BatchArtifact)]
+struct Sample;
+
+#[item_reader]
+impl Sample {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<u64>) {}
+
+    #[read_item]
+    fn read(&mut self) -> Result<Record, std::io::Error> {
+        Ok(Record)
+    }
+
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        0
+    }
+}
+
+fn main() {}

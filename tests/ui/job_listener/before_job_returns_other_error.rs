@@ -1,0 +1,15 @@
+// Spec: ART-06, LISTEN-JOB-02
+use batch_runtime::prelude::*;
+
+#[derive(BatchArtifact)]
+struct Sample;
+
+#[job_listener]
+impl Sample {
+    #[before_job]
+    fn before(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+// Spec: ART-04, LISTEN-STEP-01
+use batch_runtime::prelude::*;
+
+#[derive(BatchArtifact)]
+struct Sample;
+
+#[step_listener]
+impl Sample {
+    #[before_step]
+    fn before(&mut self) {}
+
+    #[before_step]
+    fn before_too(&mut self) {}
+}
+
+fn main() {}
