@@ -33,8 +33,9 @@ struct Position {
 /// A row of the CSV file.
 #[derive(Deserialize)]
 struct FlightRow {
+    /// Number of the row in the file, from 1.
     #[serde(skip)]
-    line: u64,
+    record: u64,
     /// Such as `2001/01/01 00:47`, local time.
     date: String,
     /// Minutes late at arrival; negative when early.
@@ -68,7 +69,7 @@ impl FlightReader {
             return Ok(None);
         }
         let mut flight: FlightRow = self.row.deserialize(Some(&self.header))?;
-        flight.line = self.row.position().map_or(0, csv::Position::line);
+        flight.record = self.row.position().map_or(0, csv::Position::record);
         Ok(Some(flight))
     }
 
@@ -106,7 +107,7 @@ struct FlightProcessor {
 #[derive(Insertable)]
 #[diesel(table_name = flight, treat_none_as_default_value = false)]
 struct Flight {
-    line: i64,
+    record: i64,
     date: String,
     local_hour: i32,
     origin: String,
@@ -131,9 +132,9 @@ impl FlightProcessor {
             .split_once(' ')
             .and_then(|(_, time)| time.split(':').next());
         let hour =
-            hour.ok_or_else(|| BatchError::msg(format!("line {}: no time in {:?}", row.line, row.date)))?;
+            hour.ok_or_else(|| BatchError::msg(format!("row {}: no time in {:?}", row.record, row.date)))?;
         Ok(Some(Flight {
-            line: i64::try_from(row.line)?,
+            record: i64::try_from(row.record)?,
             date: row.date.clone(),
             local_hour: hour.parse()?,
             origin_city: self.city(&row.origin)?,

@@ -18,7 +18,7 @@ table! {
         rowid -> BigInt,
         job_instance_id -> BigInt,
         job_execution_id -> BigInt,
-        line -> BigInt,
+        record -> BigInt,
         date -> Text,
         local_hour -> Integer,
         origin -> Text,
@@ -38,7 +38,7 @@ pub(crate) fn create(connection: &mut SqliteConnection) -> QueryResult<()> {
         "CREATE TABLE IF NOT EXISTS airport (
             iata TEXT NOT NULL PRIMARY KEY, name TEXT NOT NULL, city TEXT NOT NULL, state TEXT NOT NULL);
          CREATE TABLE IF NOT EXISTS flight (
-            job_instance_id INTEGER NOT NULL, job_execution_id INTEGER NOT NULL, line INTEGER NOT NULL,
+            job_instance_id INTEGER NOT NULL, job_execution_id INTEGER NOT NULL, record INTEGER NOT NULL,
             date TEXT NOT NULL, local_hour INTEGER NOT NULL, origin TEXT NOT NULL, origin_city TEXT NOT NULL,
             destination TEXT NOT NULL, destination_city TEXT NOT NULL, distance INTEGER NOT NULL,
             distance_class TEXT NOT NULL, delay INTEGER NOT NULL, delay_class TEXT NOT NULL);",

@@ -1,1 +1,7 @@
 //! What the tests share.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+pub mod flights;
+pub mod process;
+pub mod random;
+pub mod watch;

@@ -1,0 +1,185 @@
+//! Real processes, really killed.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use batch_tests::random::Random;
+use batch_tests::{flights, process, watch};
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
+
+/// Few items per commit, so that a kill finds many places to strike at.
+const INTERVAL: &str = "commit.interval=50";
+
+struct Folder {
+    folder: tempfile::TempDir,
+}
+
+impl Folder {
+    /// A folder with a new repository that refuses wrong rows.
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        process::run_expecting(0, "flights", folder.path(), &["list"]);
+        let this = Self { folder };
+        watch::install(&this.database());
+        this
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn database(&self) -> PathBuf {
+        self.path().join("batch.db")
+    }
+
+    fn count(&self, query: &str) -> i64 {
+        #[derive(QueryableByName)]
+        struct Count {
+            #[diesel(sql_type = BigInt)]
+            n: i64,
+        }
+        let row: Count = diesel::sql_query(query).get_result(&mut watch::open(&self.database())).unwrap();
+        row.n
+    }
+
+    fn instances(&self) -> i64 {
+        self.count("SELECT COUNT(*) AS n FROM BATCH_JOB_INSTANCE")
+    }
+}
+
+/// Launches the same instance again and again, and kills it at random moments, until it is COMPLETED or the kills are
+/// used up. Returns how many kills it took.
+fn kill_until_completed(folder: &Folder, random: &mut Random, run: i64, kills: u32, whole: Duration, fault: &str) -> u32 {
+    let (run, mut killed) = (format!("run={run}"), 0);
+    loop {
+        let mut command = process::command("flights", folder.path(), &["launch", "flights", INTERVAL, &run]);
+        command.env("BATCH_SABOTAGE", fault).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        if killed < kills {
+            // Part of the time that the whole job takes, so that it takes several launches.
+            let moment = Duration::from_micros(random.below(u64::try_from(whole.as_micros()).unwrap() * 6 / 10));
+            let begin = Instant::now();
+            while begin.elapsed() < moment && child.try_wait().unwrap().is_none() {
+                std::thread::yield_now();
+            }
+            child.kill().unwrap();
+        }
+        let output = child.wait_with_output().unwrap();
+        match output.status.code() {
+            Some(0) => return killed,
+            // The kill came after the last commit and before the end of the process.
+            Some(2) if process::text(&output.stderr).contains("ended COMPLETED") => return killed,
+            None => killed += 1,
+            Some(code) => panic!("exit code {code}: {}", process::text(&output.stderr)),
+        }
+    }
+}
+
+fn undisturbed(folder: &Folder) -> Duration {
+    let begin = Instant::now();
+    process::run_expecting(0, "flights", folder.path(), &["launch", "flights", INTERVAL, "run=0"]);
+    begin.elapsed()
+}
+
+/// 60 kills at random moments; nothing is lost, nothing doubled, every count is true at every commit.
+///
+/// Spec: DOM-26, DOM-27, CHUNK-LOOP-12, CHUNK-LOOP-16, OP-35, OP-36, REPO-44, REPO-58, REPO-62
+#[test]
+fn sixty_kills_lose_nothing_and_double_nothing() {
+    let (folder, mut random) = (Folder::new(), Random::new("kill loop"));
+    let expected = flights::expected_rows();
+    let whole = undisturbed(&folder);
+    let (mut killed, mut run) = (0, 0);
+    while killed < 60 {
+        run += 1;
+        killed += kill_until_completed(&folder, &mut random, run, 60 - killed, whole, "");
+    }
+    println!("{killed} kills in {run} instances");
+    assert_eq!(folder.instances(), run + 1);
+    for instance in 1..=folder.instances() {
+        flights::verify(&folder.database(), instance, &expected).unwrap_or_else(|problem| panic!("{problem}"));
+    }
+    // The kills must have struck where it matters: in the middle of the load, between two commits.
+    let in_the_load = folder.count(
+        "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION WHERE STEP_NAME = 'load-flights' AND EXIT_CODE = 'CRASHED'
+         AND COMMIT_COUNT > 0 AND STATUS = 'FAILED' AND END_TIME IS NOT NULL",
+    );
+    assert!(in_the_load >= 15, "only {in_the_load} of {killed} kills struck in the middle of the load");
+    assert_eq!(folder.count("SELECT COUNT(*) AS n FROM BATCH_JOB_EXECUTION WHERE END_TIME IS NULL"), 0);
+}
+
+/// The negative control of the kill loop: with the data committed apart from the checkpoint it finds a wrong table.
+#[test]
+fn the_kill_loop_finds_a_checkpoint_outside_the_chunk_transaction() {
+    let (folder, mut random) = (Folder::new(), Random::new("negative control"));
+    let expected = flights::expected_rows();
+    let whole = undisturbed(&folder);
+    let found = (1..=30).find_map(|run| {
+        kill_until_completed(&folder, &mut random, run, 8, whole, "split-commit");
+        flights::verify(&folder.database(), run + 1, &expected).err()
+    });
+    println!("found: {}", found.expect("a doubled or lost flight in 30 instances"));
+}
+
+/// Two processes with the same launch: one runs, the other is told so; likewise with the same restart.
+///
+/// Spec: OP-34, OP-36, REPO-16, RESTART-01, RESTART-07
+#[test]
+fn one_of_two_processes_runs_the_instance() {
+    let folder = Folder::new();
+    // So many commits that the first still runs when the second asks.
+    let launch = ["launch", "flights", "commit.interval=5"];
+    let mut first = process::spawn_until(process::command("flights", folder.path(), &launch), "step load-flights");
+    let (_, refused) = process::run_expecting(2, "flights", folder.path(), &launch);
+    assert!(refused.contains("this instance of job `flights` is running: execution 1"), "{refused}");
+    first.kill().unwrap();
+    first.wait().unwrap();
+
+    let restart = ["restart", "1", "commit.interval=5"];
+    let mut second = process::spawn_until(process::command("flights", folder.path(), &restart), "step load-flights");
+    let (_, refused) = process::run_expecting(2, "flights", folder.path(), &restart);
+    assert!(refused.contains("job execution 1 cannot be restarted: execution 2 is running"), "{refused}");
+    assert!(second.wait().unwrap().success());
+
+    let (_, refused) = process::run_expecting(2, "flights", folder.path(), &launch);
+    assert!(refused.contains("is complete: execution 2 ended COMPLETED"), "{refused}");
+    flights::verify(&folder.database(), 1, &flights::expected_rows()).unwrap();
+}
+
+/// `stop` from another process: STOPPED at a checkpoint, and a restart goes on from there.
+///
+/// Spec: DOM-02, OP-17, CHUNK-LOOP-15, REPO-17, RESTART-01
+#[test]
+fn another_process_stops_the_job() {
+    let folder = Folder::new();
+    let launch = ["launch", "flights", "commit.interval=5"];
+    let mut child = process::spawn_until(process::command("flights", folder.path(), &launch), "step load-flights");
+    let (out, _) = process::run_expecting(0, "flights", folder.path(), &["stop", "1"]);
+    assert!(out.contains("execution 1 has stopped"), "{out}");
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    let stopped = "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION WHERE STATUS = 'STOPPED' AND READ_COUNT < 20000";
+    assert_eq!(folder.count(stopped), 1);
+    process::run_expecting(0, "flights", folder.path(), &["restart", "1"]);
+    flights::verify(&folder.database(), 1, &flights::expected_rows()).unwrap();
+    process::run_expecting(2, "flights", folder.path(), &["stop", "1"]);
+}
+
+/// `stop` of an execution whose process was killed closes it as STOPPED.
+///
+/// Spec: OP-17, OP-35
+#[test]
+fn stop_closes_what_a_dead_process_left() {
+    let folder = Folder::new();
+    let launch = ["launch", "flights", "commit.interval=5"];
+    let mut child = process::spawn_until(process::command("flights", folder.path(), &launch), "step load-flights");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    process::run_expecting(0, "flights", folder.path(), &["stop", "1"]);
+    let (out, _) = process::run_expecting(0, "flights", folder.path(), &["show", "1"]);
+    assert!(out.contains("status       STOPPED"), "{out}");
+    process::run_expecting(0, "flights", folder.path(), &["restart", "1"]);
+    flights::verify(&folder.database(), 1, &flights::expected_rows()).unwrap();
+}
