@@ -41,7 +41,9 @@ impl Folder {
             #[diesel(sql_type = BigInt)]
             n: i64,
         }
-        let row: Count = diesel::sql_query(query).get_result(&mut watch::open(&self.database())).unwrap();
+        let row: Count = diesel::sql_query(query)
+            .get_result(&mut watch::open(&self.database()))
+            .unwrap();
         row.n
     }
 
@@ -52,15 +54,26 @@ impl Folder {
 
 /// Launches the same instance again and again, and kills it at random moments, until it is COMPLETED or the kills are
 /// used up. Returns how many kills it took.
-fn kill_until_completed(folder: &Folder, random: &mut Random, run: i64, kills: u32, whole: Duration, fault: &str) -> u32 {
+fn kill_until_completed(
+    folder: &Folder,
+    random: &mut Random,
+    run: i64,
+    kills: u32,
+    whole: Duration,
+    fault: &str,
+) -> u32 {
     let (run, mut killed) = (format!("run={run}"), 0);
     loop {
         let mut command = process::command("flights", folder.path(), &["launch", "flights", INTERVAL, &run]);
-        command.env("BATCH_SABOTAGE", fault).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+            .env("BATCH_SABOTAGE", fault)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         if killed < kills {
             // Part of the time that the whole job takes, so that it takes several launches.
-            let moment = Duration::from_micros(random.below(u64::try_from(whole.as_micros()).unwrap() * 6 / 10));
+            let moment =
+                Duration::from_micros(random.below(u64::try_from(whole.as_micros()).unwrap() * 6 / 10));
             let begin = Instant::now();
             while begin.elapsed() < moment && child.try_wait().unwrap().is_none() {
                 std::thread::yield_now();
@@ -80,7 +93,12 @@ fn kill_until_completed(folder: &Folder, random: &mut Random, run: i64, kills: u
 
 fn undisturbed(folder: &Folder) -> Duration {
     let begin = Instant::now();
-    process::run_expecting(0, "flights", folder.path(), &["launch", "flights", INTERVAL, "run=0"]);
+    process::run_expecting(
+        0,
+        "flights",
+        folder.path(),
+        &["launch", "flights", INTERVAL, "run=0"],
+    );
     begin.elapsed()
 }
 
@@ -100,15 +118,22 @@ fn sixty_kills_lose_nothing_and_double_nothing() {
     println!("{killed} kills in {run} instances");
     assert_eq!(folder.instances(), run + 1);
     for instance in 1..=folder.instances() {
-        flights::verify(&folder.database(), instance, &expected).unwrap_or_else(|problem| panic!("{problem}"));
+        flights::verify(&folder.database(), instance, &expected)
+            .unwrap_or_else(|problem| panic!("{problem}"));
     }
     // The kills must have struck where it matters: in the middle of the load, between two commits.
     let in_the_load = folder.count(
         "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION WHERE STEP_NAME = 'load-flights' AND EXIT_CODE = 'CRASHED'
          AND COMMIT_COUNT > 0 AND STATUS = 'FAILED' AND END_TIME IS NOT NULL",
     );
-    assert!(in_the_load >= 15, "only {in_the_load} of {killed} kills struck in the middle of the load");
-    assert_eq!(folder.count("SELECT COUNT(*) AS n FROM BATCH_JOB_EXECUTION WHERE END_TIME IS NULL"), 0);
+    assert!(
+        in_the_load >= 15,
+        "only {in_the_load} of {killed} kills struck in the middle of the load"
+    );
+    assert_eq!(
+        folder.count("SELECT COUNT(*) AS n FROM BATCH_JOB_EXECUTION WHERE END_TIME IS NULL"),
+        0
+    );
 }
 
 /// The negative control of the kill loop: with the data committed apart from the checkpoint it finds a wrong table.
@@ -121,7 +146,10 @@ fn the_kill_loop_finds_a_checkpoint_outside_the_chunk_transaction() {
         kill_until_completed(&folder, &mut random, run, 8, whole, "split-commit");
         flights::verify(&folder.database(), run + 1, &expected).err()
     });
-    println!("found: {}", found.expect("a doubled or lost flight in 30 instances"));
+    println!(
+        "found: {}",
+        found.expect("a doubled or lost flight in 30 instances")
+    );
 }
 
 /// Two processes with the same launch: one runs, the other is told so; likewise with the same restart.
@@ -132,20 +160,35 @@ fn one_of_two_processes_runs_the_instance() {
     let folder = Folder::new();
     // So many commits that the first still runs when the second asks.
     let launch = ["launch", "flights", "commit.interval=5"];
-    let mut first = process::spawn_until(process::command("flights", folder.path(), &launch), "step load-flights");
+    let mut first = process::spawn_until(
+        process::command("flights", folder.path(), &launch),
+        "step load-flights",
+    );
     let (_, refused) = process::run_expecting(2, "flights", folder.path(), &launch);
-    assert!(refused.contains("this instance of job `flights` is running: execution 1"), "{refused}");
+    assert!(
+        refused.contains("this instance of job `flights` is running: execution 1"),
+        "{refused}"
+    );
     first.kill().unwrap();
     first.wait().unwrap();
 
     let restart = ["restart", "1", "commit.interval=5"];
-    let mut second = process::spawn_until(process::command("flights", folder.path(), &restart), "step load-flights");
+    let mut second = process::spawn_until(
+        process::command("flights", folder.path(), &restart),
+        "step load-flights",
+    );
     let (_, refused) = process::run_expecting(2, "flights", folder.path(), &restart);
-    assert!(refused.contains("job execution 1 cannot be restarted: execution 2 is running"), "{refused}");
+    assert!(
+        refused.contains("job execution 1 cannot be restarted: execution 2 is running"),
+        "{refused}"
+    );
     assert!(second.wait().unwrap().success());
 
     let (_, refused) = process::run_expecting(2, "flights", folder.path(), &launch);
-    assert!(refused.contains("is complete: execution 2 ended COMPLETED"), "{refused}");
+    assert!(
+        refused.contains("is complete: execution 2 ended COMPLETED"),
+        "{refused}"
+    );
     flights::verify(&folder.database(), 1, &flights::expected_rows()).unwrap();
 }
 
@@ -156,11 +199,15 @@ fn one_of_two_processes_runs_the_instance() {
 fn another_process_stops_the_job() {
     let folder = Folder::new();
     let launch = ["launch", "flights", "commit.interval=5"];
-    let mut child = process::spawn_until(process::command("flights", folder.path(), &launch), "step load-flights");
+    let mut child = process::spawn_until(
+        process::command("flights", folder.path(), &launch),
+        "step load-flights",
+    );
     let (out, _) = process::run_expecting(0, "flights", folder.path(), &["stop", "1"]);
     assert!(out.contains("execution 1 has stopped"), "{out}");
     assert_eq!(child.wait().unwrap().code(), Some(3));
-    let stopped = "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION WHERE STATUS = 'STOPPED' AND READ_COUNT < 20000";
+    let stopped =
+        "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION WHERE STATUS = 'STOPPED' AND READ_COUNT < 20000";
     assert_eq!(folder.count(stopped), 1);
     process::run_expecting(0, "flights", folder.path(), &["restart", "1"]);
     flights::verify(&folder.database(), 1, &flights::expected_rows()).unwrap();
@@ -174,7 +221,10 @@ fn another_process_stops_the_job() {
 fn stop_closes_what_a_dead_process_left() {
     let folder = Folder::new();
     let launch = ["launch", "flights", "commit.interval=5"];
-    let mut child = process::spawn_until(process::command("flights", folder.path(), &launch), "step load-flights");
+    let mut child = process::spawn_until(
+        process::command("flights", folder.path(), &launch),
+        "step load-flights",
+    );
     child.kill().unwrap();
     child.wait().unwrap();
     process::run_expecting(0, "flights", folder.path(), &["stop", "1"]);

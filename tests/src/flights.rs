@@ -16,8 +16,11 @@ pub fn data() -> PathBuf {
 /// The table's rows, one text each, in the order of the input.
 pub fn expected_rows() -> Vec<String> {
     let mut airports = csv::Reader::from_path(data().join("airports.csv")).expect("airports.csv");
-    let cities: HashMap<String, String> =
-        airports.records().map(|row| row.expect("a row")).map(|row| (row[0].into(), row[2].into())).collect();
+    let cities: HashMap<String, String> = airports
+        .records()
+        .map(|row| row.expect("a row"))
+        .map(|row| (row[0].into(), row[2].into()))
+        .collect();
     let city = |iata: &str| cities.get(iata).cloned().unwrap_or_default();
     let mut flights = csv::Reader::from_path(data().join("flights.csv")).expect("flights.csv");
     let rows = flights.records().map(|row| row.expect("a row")).enumerate();
@@ -94,15 +97,24 @@ pub fn verify(database: &Path, instance: i64, expected: &[String]) -> Result<(),
     .bind::<BigInt, _>(instance)
     .load(&mut connection)
     .map_err(|error| error.to_string())?;
-    if let Some(wrong) = executions.iter().find(|execution| execution.writes != execution.rows_written) {
+    if let Some(wrong) = executions
+        .iter()
+        .find(|execution| execution.writes != execution.rows_written)
+    {
         let (id, writes, rows) = (wrong.id, wrong.writes, wrong.rows_written);
-        return Err(format!("execution {id} says that it wrote {writes} rows, the table has {rows} of it"));
+        return Err(format!(
+            "execution {id} says that it wrote {writes} rows, the table has {rows} of it"
+        ));
     }
-    let (reads, filters): (i64, i64) =
-        (executions.iter().map(|e| e.reads).sum(), executions.iter().map(|e| e.filters).sum());
+    let (reads, filters): (i64, i64) = (
+        executions.iter().map(|e| e.reads).sum(),
+        executions.iter().map(|e| e.filters).sum(),
+    );
     let written = i64::try_from(expected.len()).expect("a count");
     if (reads, filters) != (20_000, 20_000 - written) {
-        return Err(format!("the executions read {reads} and filtered {filters} in all"));
+        return Err(format!(
+            "the executions read {reads} and filtered {filters} in all"
+        ));
     }
     Ok(())
 }

@@ -4,4 +4,5 @@
 pub mod flights;
 pub mod process;
 pub mod random;
+pub mod stage;
 pub mod watch;

@@ -7,36 +7,58 @@ use std::process::{Child, Command, Output, Stdio};
 /// Path of an example program. `cargo test` builds the examples before it runs a test.
 pub fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the test's own path");
-    let build = test.parent().and_then(Path::parent).expect("the test lies in the build folder");
-    let path = build.join("examples").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-    assert!(path.exists(), "{} is missing: run `cargo build --examples -p batch-examples` first", path.display());
+    let build = test
+        .parent()
+        .and_then(Path::parent)
+        .expect("the test lies in the build folder");
+    let path = build
+        .join("examples")
+        .join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    assert!(
+        path.exists(),
+        "{} is missing: run `cargo build --examples -p batch-examples` first",
+        path.display()
+    );
     path
 }
 
 /// A command on an example in a folder of its own.
 pub fn command(name: &str, folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(example(name));
-    command.args(arguments).current_dir(folder).env_remove("BATCH_SABOTAGE").stdin(Stdio::null());
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("BATCH_SABOTAGE")
+        .stdin(Stdio::null());
     command
 }
 
 /// Runs an example to its end.
 pub fn run(name: &str, folder: &Path, arguments: &[&str]) -> Output {
-    command(name, folder, arguments).output().expect("the example runs")
+    command(name, folder, arguments)
+        .output()
+        .expect("the example runs")
 }
 
 /// Runs an example that must end with this exit code; returns what it printed, standard output first.
 pub fn run_expecting(code: i32, name: &str, folder: &Path, arguments: &[&str]) -> (String, String) {
     let output = run(name, folder, arguments);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(code), "{name} {arguments:?}\n{out}\n{err}");
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "{name} {arguments:?}\n{out}\n{err}"
+    );
     (out, err)
 }
 
 /// Starts an example and returns when it has printed a line with `marker` on its standard error.
 pub fn spawn_until(mut command: Command, marker: &str) -> Child {
-    let mut child =
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the example starts");
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the example starts");
     let mut lines = BufReader::new(child.stderr.take().expect("piped"));
     let mut seen = String::new();
     loop {

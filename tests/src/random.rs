@@ -6,9 +6,14 @@ pub struct Random(u64);
 impl Random {
     /// A generator whose seed is printed, so that a failing run can be repeated.
     pub fn new(what: &str) -> Self {
-        let time = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
-        let given = std::env::var("BATCH_SEED").ok().and_then(|seed| seed.parse().ok());
-        let seed: u64 = given.unwrap_or_else(|| u64::try_from(time.as_nanos() & u128::from(u64::MAX)).expect("masked"));
+        let time = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .expect("after 1970");
+        let given = std::env::var("BATCH_SEED")
+            .ok()
+            .and_then(|seed| seed.parse().ok());
+        let seed: u64 =
+            given.unwrap_or_else(|| u64::try_from(time.as_nanos() & u128::from(u64::MAX)).expect("masked"));
         println!("{what}: BATCH_SEED={seed}");
         Self(seed | 1)
     }

@@ -7,8 +7,11 @@ use diesel::prelude::*;
 
 /// Opens a database as a tool beside the runtime would.
 pub fn open(database: &Path) -> SqliteConnection {
-    let mut connection = SqliteConnection::establish(&database.display().to_string()).expect("the database opens");
-    connection.batch_execute("PRAGMA busy_timeout = 10000").expect("a setting");
+    let mut connection =
+        SqliteConnection::establish(&database.display().to_string()).expect("the database opens");
+    connection
+        .batch_execute("PRAGMA busy_timeout = 10000")
+        .expect("a setting");
     connection
 }
 
@@ -37,5 +40,7 @@ pub fn install(database: &Path) {
              BEGIN SELECT RAISE(ABORT, 'END_TIME does not fit STATUS'); END;"
         ));
     }
-    open(database).batch_execute(&sql).expect("the triggers are installed");
+    open(database)
+        .batch_execute(&sql)
+        .expect("the triggers are installed");
 }

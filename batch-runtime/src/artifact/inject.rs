@@ -15,7 +15,7 @@ use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
     label = "the runtime cannot construct this type",
     note = "add `#[derive(BatchArtifact)]` to `{Self}`; the derive reads `#[batch_property]` and `#[batch_context]` fields"
 )]
-pub trait BatchArtifact: Sized + Send + 'static {
+pub trait BatchArtifact: Sized + 'static {
     /// Makes an instance with its properties and contexts.
     ///
     /// # Errors

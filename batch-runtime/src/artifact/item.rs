@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn ends_at_the_read_limit_when_full_and_on_stop() {
         let (mut sink, stop) = (even_halves(), AtomicBool::new(false));
-        let mut numbers = 1..;
+        let mut numbers = 1u64..;
         assert_eq!(
             Fill::new(&mut sink, &stop, 3, 9)
                 .run(|| Ok(numbers.next()))

@@ -10,7 +10,7 @@
 //! | exit code | meaning |
 //! |---|---|
 //! | 0 | the job ended COMPLETED, or the verb did what it was asked for |
-//! | 1 | the job ended FAILED |
+//! | 1 | the job ended FAILED, or its end could not be recorded |
 //! | 2 | wrong usage, or the job could not be started |
 //! | 3 | the job ended STOPPED |
 
@@ -165,7 +165,14 @@ fn execute(operator: &JobOperator, verb: Verb) -> Result<ExitCode, JobOperatorEr
 
 /// Waits for an execution that was started here, and shows how it goes on and ends.
 fn follow(operator: &JobOperator, execution: JobExecutionId) -> Result<ExitCode, JobOperatorError> {
-    let ended = progress::watch(operator, execution)?;
+    let ended = match progress::watch(operator, execution) {
+        // It ran, and did not end well.
+        Err(error @ JobOperatorError::JobExecutionLost { .. }) => {
+            eprintln!("error: {error}");
+            return Ok(ExitCode::FAILURE);
+        }
+        other => other?,
+    };
     Output::new(false).summary(operator, &ended)?;
     Ok(exit_code(&ended))
 }

@@ -45,6 +45,12 @@ pub(crate) enum StepEnd {
     Stopped,
 }
 
+/// The runner of what the step does.
+enum Body<'a> {
+    Chunk(ChunkRunner<'a>),
+    Batchlet(BatchletRunner<'a>),
+}
+
 /// Runs one step.
 pub(crate) struct StepRunner<'a> {
     pub(crate) step: &'a BoundStep,
@@ -121,19 +127,26 @@ impl StepRunner<'_> {
             ..contexts.clone()
         };
 
-        let listeners = StepListeners::make(&self.step.listeners, &contexts);
+        // Everything is made before the step counts as begun.
+        let made = StepListeners::make(&self.step.listeners, &contexts)
+            .and_then(|listeners| Ok((listeners, self.make_body(&contexts, &context)?)));
         self.repository.begin_step(&mut execution)?;
         context.set_batch_status(BatchStatus::Started);
-
-        let (mut listeners, made) = match listeners {
-            Ok(listeners) => (listeners, Ok(())),
+        let (mut listeners, body) = match made {
+            Ok((listeners, body)) => (listeners, Ok(body)),
             Err(failure) => (StepListeners::none(), Err(failure)),
         };
-        let result = made
-            .and_then(|()| job_listeners.before_step(&contexts))
-            .and_then(|()| listeners.before_step())
+        let result = body
+            .and_then(|body| {
+                job_listeners.before_step(&contexts)?;
+                listeners.before_step()?;
+                Ok(body)
+            })
             .map_err(Interrupt::from)
-            .and_then(|()| self.run_body(&mut execution, state, &contexts, &context));
+            .and_then(|body| match body {
+                Body::Chunk(mut chunk) => chunk.run(&mut execution, state),
+                Body::Batchlet(batchlet) => Ok(batchlet.run()?),
+            });
         let result = match result {
             Err(Interrupt::Fenced(error)) => return Err(error),
             Err(Interrupt::Failed(failure)) => Err(failure),
@@ -192,22 +205,23 @@ impl StepRunner<'_> {
         })
     }
 
-    fn run_body(
-        &self,
-        execution: &mut StepExecution,
-        state: StepState,
+    fn make_body<'a>(
+        &'a self,
         contexts: &ContextScope,
-        context: &StepContext,
-    ) -> Result<BodyEnd, Interrupt> {
-        match &self.step.body {
-            BoundBody::Chunk(chunk) => {
-                ChunkRunner::make(chunk, contexts, context, self.repository, self.running)?
-                    .run(execution, state)
-            }
+        context: &'a StepContext,
+    ) -> Result<Body<'a>, Failure> {
+        Ok(match &self.step.body {
+            BoundBody::Chunk(chunk) => Body::Chunk(ChunkRunner::make(
+                chunk,
+                contexts,
+                context,
+                self.repository,
+                self.running,
+            )?),
             BoundBody::Batchlet(batchlet) => {
-                Ok(BatchletRunner::make(batchlet, contexts, self.running)?.run()?)
+                Body::Batchlet(BatchletRunner::make(batchlet, contexts, self.running)?)
             }
-        }
+        })
     }
 
     fn end(

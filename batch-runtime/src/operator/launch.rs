@@ -1,6 +1,7 @@
 //! `start`, `launch`, `restart`: the definition is checked first, whole, and nothing is written if it is wrong.
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
@@ -14,7 +15,7 @@ use crate::ids::JobExecutionId;
 use crate::job_path::Lookup;
 use crate::loader::{BindOutcome, Outside};
 use crate::parameters::JobParameters;
-use crate::repository::{Claim, ClaimError, ClaimRequest, Ending, Target};
+use crate::repository::{Claim, ClaimError, ClaimRequest, Ending, RepositoryError, Target};
 use crate::runtime::Inner;
 use crate::status::BatchStatus;
 
@@ -257,21 +258,30 @@ impl JobOperator {
 fn run_to_end(runner: JobRunner, inner: &Inner) {
     let running = Arc::clone(&runner.running);
     let id = running.lease.execution_id;
-    let result = runner.run();
+    // A fault of the runtime itself must not leave anyone waiting for ever.
+    let result = catch_unwind(AssertUnwindSafe(|| runner.run())).unwrap_or(Err(RepositoryError::Fault));
     if let Ok(execution) = &result {
         inner.callbacks.job_ended(execution);
     }
     inner.running().remove(&id);
     running.set_ended(result.map(drop).map_err(|error| {
         tracing::error!(execution = %id, %error, "the end of the execution is not recorded");
+        // Whoever launches next need not wait until the lease expires.
+        if let Err(error) = inner.repository.give_up(&running.lease) {
+            tracing::warn!(execution = %id, %error, "the lease could not be given back");
+        }
         error.to_string()
     }));
 }
 
-/// A parameter may be there for identification only, so a name that the job does not know is accepted; one that is
-/// much like a name it knows is a typing mistake.
+/// Shorter names are like too many others: `date` is no misspelt `data`.
+const SHORTEST_TYPING_MISTAKE: usize = 5;
+
+/// A parameter may be there for identification only, so a name that the job does not know is accepted; a longer one that
+/// is much like a name it knows is a typing mistake.
 fn check_names(given: &JobParameters, known: &BTreeSet<String>) -> std::result::Result<(), StartCause> {
-    for (name, _) in given.iter().filter(|(name, _)| !known.contains(*name)) {
+    let unknown = |name: &str| !known.contains(name) && name.chars().count() >= SHORTEST_TYPING_MISTAKE;
+    for (name, _) in given.iter().filter(|(name, _)| unknown(name)) {
         if let Some(nearest) = nearest(name, known.iter().map(String::as_str)) {
             return Err(StartCause::UnknownParameter {
                 name: name.to_owned(),

@@ -46,6 +46,8 @@ pub enum RepositoryError {
         /// What was being done, to complete "failed to".
         action: &'static str,
     },
+    /// The runtime itself failed; a panic message on standard error says where.
+    Fault,
     /// A row holds what no version of this runtime or of Spring Batch writes.
     Corrupt {
         /// The row.
@@ -66,6 +68,7 @@ impl fmt::Display for RepositoryError {
                 f,
                 "failed to {action}: another runtime has taken this execution over, so this one stops without writing"
             ),
+            Self::Fault => f.write_str("the runtime itself failed; please report the panic message above"),
             Self::Corrupt { row, problem } => write!(f, "{row} of the repository {problem}"),
         }
     }

@@ -175,6 +175,9 @@ pub(crate) trait JobRepository: Send + Sync {
     /// Extends a lease. `false` when it is lost.
     fn renew(&self, lease: &Lease) -> Result<bool, RepositoryError>;
 
+    /// Gives a lease back without an end of the execution: the next claim closes the execution at once.
+    fn give_up(&self, lease: &Lease) -> Result<(), RepositoryError>;
+
     /// Whether an execution has not ended and its owner lives.
     fn is_running(&self, execution: JobExecutionId) -> Result<bool, RepositoryError>;
 

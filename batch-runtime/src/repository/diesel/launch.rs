@@ -198,7 +198,7 @@ impl DieselRepository {
                 BatchStatus::Stopped => (status.as_str(), String::new()),
                 _ => (
                     CRASHED,
-                    format!("the process that ran it ended without a word (owner {owner})"),
+                    format!("the runtime that ran it did not record its end (owner {owner})"),
                 ),
             };
             diesel::update(batch_job_execution::table.find(id))

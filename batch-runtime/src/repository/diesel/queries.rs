@@ -181,6 +181,13 @@ impl JobRepository for DieselRepository {
         self.renew_lease(lease)
     }
 
+    fn give_up(&self, lease: &Lease) -> Result<(), RepositoryError> {
+        self.pool.write("give the lease back", |connection| {
+            Self::release_lease(connection, lease)?;
+            Ok(())
+        })
+    }
+
     fn is_running(&self, execution: JobExecutionId) -> Result<bool, RepositoryError> {
         self.pool.read("look for the owner", |connection| {
             let Some(execution) = execution_in(connection, execution.0)? else {

@@ -1,0 +1,125 @@
+//! The statement budget: what the repository costs per chunk and per launch.
+//!
+//! Alone in its process, because it counts the statements of all connections.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+use std::sync::Mutex;
+
+use batch_runtime::prelude::*;
+use batch_tests::stage::Stage;
+use diesel::connection::{Instrumentation, InstrumentationEvent, set_default_instrumentation};
+
+static STATEMENTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+struct Recorder;
+
+impl Instrumentation for Recorder {
+    fn on_connection_event(&mut self, event: InstrumentationEvent<'_>) {
+        if let InstrumentationEvent::StartQuery { query, .. } = event {
+            STATEMENTS.lock().unwrap().push(query.to_string());
+        }
+    }
+}
+
+fn recorder() -> Option<Box<dyn Instrumentation>> {
+    Some(Box::new(Recorder))
+}
+
+const JOB: &str = r#"<job id="count">
+  <step id="count"><chunk reader="Count" processor="Same" writer="Nowhere" commit-interval="10"/></step>
+</job>"#;
+
+#[derive(BatchArtifact)]
+struct Count {
+    #[batch_property(name = "limit")]
+    limit: u32,
+    next: u32,
+}
+
+#[item_reader]
+impl Count {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u32>) {
+        self.next = checkpoint.unwrap_or(0);
+    }
+    #[read_item]
+    fn read(&mut self) -> Option<u32> {
+        (self.next < self.limit).then(|| {
+            self.next += 1;
+            self.next
+        })
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u32 {
+        self.next
+    }
+}
+
+#[derive(BatchArtifact)]
+struct Same {}
+
+#[item_processor]
+impl Same {
+    #[process_item]
+    fn same(&mut self, number: u32) -> Option<u32> {
+        Some(number)
+    }
+}
+
+#[derive(BatchArtifact)]
+struct Nowhere {}
+
+#[item_writer]
+impl Nowhere {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<()>) {}
+    #[write_items]
+    fn write(&mut self, _numbers: &[u32]) {}
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
+/// The statements of one whole job, without those of the keeper, which come with time.
+fn statements_of(stage: &Stage, limit: u32, run: u32) -> Vec<String> {
+    STATEMENTS.lock().unwrap().clear();
+    let (limit, run) = (limit.to_string(), run.to_string());
+    stage.launch("count", [("limit", limit.as_str()), ("run", run.as_str())]);
+    let mut statements = std::mem::take(&mut *STATEMENTS.lock().unwrap());
+    statements.retain(|statement| !statement.contains("`job_execution_id` IN"));
+    statements
+}
+
+fn metadata(statements: &[String]) -> usize {
+    let transaction =
+        |statement: &&String| ["BEGIN", "COMMIT"].iter().any(|word| statement.starts_with(word));
+    statements
+        .iter()
+        .filter(|statement| !transaction(statement))
+        .count()
+}
+
+/// Two metadata statements a chunk (three are allowed), in one transaction; the number per launch does not grow with the
+/// history.
+///
+/// Spec: REPO-62, CHUNK-LOOP-12
+#[test]
+fn a_chunk_costs_two_statements_and_a_launch_a_constant_number() {
+    // Connections record from their beginning.
+    set_default_instrumentation(recorder).unwrap();
+    let stage = Stage::new(JOB);
+    statements_of(&stage, 5, 0);
+    let short = statements_of(&stage, 5, 1);
+    let long = statements_of(&stage, 1_005, 2);
+    // 100 intervals more.
+    assert_eq!(
+        metadata(&long) - metadata(&short),
+        200,
+        "{:#?}",
+        &long[long.len() - 20..]
+    );
+    assert_eq!(long.len() - short.len(), 400, "two statements, BEGIN and COMMIT");
+    let first = short.len();
+    for run in 3..30 {
+        assert_eq!(statements_of(&stage, 5, run).len(), first, "run {run}");
+    }
+}

@@ -1,0 +1,146 @@
+//! The house's rules: which file may name what, how long a file may be, what no file holds.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Longest source file, in lines.
+const MAX_LINES: usize = 620;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .canonicalize()
+        .unwrap()
+}
+
+/// Every Rust file under these folders of the root: its path from the root, and its text.
+fn sources(folders: &[&str]) -> Vec<(String, String)> {
+    let mut pending: Vec<PathBuf> = folders.iter().map(|folder| root().join(folder)).collect();
+    let mut found = Vec::new();
+    while let Some(path) = pending.pop() {
+        if path.is_dir() {
+            pending.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let name = path.strip_prefix(root()).unwrap().display().to_string();
+            found.push((name, fs::read_to_string(&path).unwrap()));
+        }
+    }
+    assert!(!found.is_empty(), "{folders:?}");
+    found
+}
+
+/// The code of a file: without comments, and without its unit tests.
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn check_absent(folder: &str, allowed: &[&str], words: &[&str]) {
+    for (name, text) in sources(&[folder]) {
+        if allowed.iter().any(|allowed| name.starts_with(allowed)) {
+            continue;
+        }
+        for word in words {
+            assert!(
+                !code(&text).contains(word),
+                "{name} names `{word}`, which belongs to {allowed:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn each_library_is_named_in_one_place() {
+    check_absent(
+        "batch-xml/src",
+        &["batch-xml/src/reader.rs", "batch-xml/src/xml.rs"],
+        &["quick_xml"],
+    );
+    let runtime = "batch-runtime/src";
+    let registry = [
+        "batch-runtime/src/artifact/registry.rs",
+        "batch-runtime/src/lib.rs",
+    ];
+    check_absent(runtime, &registry, &["inventory"]);
+    check_absent(
+        runtime,
+        &["batch-runtime/src/repository"],
+        &["diesel::", "diesel_migrations"],
+    );
+    check_absent(
+        runtime,
+        &["batch-runtime/src/cli"],
+        &["clap", "indicatif", "println!"],
+    );
+}
+
+/// The edges of ARCHITECTURE.md: nobody looks back.
+#[test]
+fn the_dependencies_point_one_way() {
+    let runtime = |path: &str| format!("batch-runtime/src/{path}");
+    let engine = [
+        "batch_xml",
+        "crate::loader",
+        "crate::operator",
+        "crate::runtime",
+        "crate::cli",
+        "registry",
+        "SystemTime",
+    ];
+    check_absent(&runtime("engine"), &[], &engine);
+    let above_artifact = [
+        "crate::engine",
+        "crate::loader",
+        "crate::operator",
+        "crate::runtime",
+    ];
+    check_absent(&runtime("artifact"), &[], &above_artifact);
+    check_absent(&runtime("repository"), &[], &above_artifact);
+    check_absent(
+        &runtime("loader.rs"),
+        &[],
+        &["crate::operator", "crate::runtime", "crate::repository"],
+    );
+    check_absent(&runtime("operator"), &[], &["crate::cli"]);
+    for crates in ["batch-macros/src", "batch-xml/src"] {
+        check_absent(crates, &[], &["use batch_runtime", "diesel::", "std::thread"]);
+    }
+}
+
+#[test]
+fn files_are_short_and_say_what_they_own() {
+    for (name, text) in sources(&[
+        "batch-macros/src",
+        "batch-xml/src",
+        "batch-runtime/src",
+        "examples",
+        "tests/src",
+    ]) {
+        let lines = text.lines().count();
+        assert!(
+            lines <= MAX_LINES,
+            "{name} has {lines} lines; {MAX_LINES} are allowed"
+        );
+        assert!(text.starts_with("//!"), "{name} does not begin with what it owns");
+    }
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    let words = [
+        "todo!(",
+        "unimplemented!(",
+        "dbg!(",
+        "#[ignore",
+        "#[should_panic",
+        "TODO ",
+    ];
+    for folder in ["batch-macros/src", "batch-xml", "batch-runtime/src", "examples"] {
+        check_absent(folder, &[], &words);
+    }
+    for (name, text) in sources(&["batch-macros/src", "batch-xml/src", "batch-runtime/src"]) {
+        assert!(!code(&text).contains("unsafe {"), "{name} has unsafe code");
+    }
+}
