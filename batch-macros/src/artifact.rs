@@ -9,7 +9,7 @@ use crate::diagnostics::{Errors, nearest};
 use crate::expand::spanned;
 use crate::fallback;
 use crate::parse::{Argument, arguments};
-use crate::validate::option_of;
+use crate::types::option_of;
 
 /// The derive.
 pub(crate) fn derive(input: TokenStream) -> TokenStream {

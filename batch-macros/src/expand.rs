@@ -227,12 +227,12 @@ fn read(method: &ArtifactMethod) -> Vec<TokenStream> {
     let runtime = runtime();
     let call = converted(method, quote!(ReadReturn), "into_read", quote!(self));
     let item = associated_item(method, quote!(ReadReturn));
-    // The closure is what rustc blames for items that are not `Send`.
-    let closure = spanned(result_type(method), |open, _| quote_spanned!(open=> || #call));
-    vec![
-        quote!(#runtime::Fill::run(fill, #closure)),
-        quote!(#runtime::ItemType::of::<#item>()),
-    ]
+    // Items that are not `Send` are blamed on the result type as well.
+    let fill = spanned(result_type(method), |open, _| {
+        let closure = quote_spanned!(open=> || #call);
+        quote_spanned!(open=> run(#closure))
+    });
+    vec![quote!(fill.#fill), quote!(#runtime::ItemType::of::<#item>())]
 }
 
 fn process(method: &ArtifactMethod) -> Vec<TokenStream> {
@@ -258,7 +258,7 @@ fn process(method: &ArtifactMethod) -> Vec<TokenStream> {
     vec![
         quote! {
             #cloneable
-            #runtime::processor_sink(self, |processor: &mut Self, item: #item| #call)
+            #runtime::processor_sink::<_, #item, #output, _>(self, |processor: &mut Self, item: #item| #call)
         },
         quote! {
             #runtime::ProcessorItems {

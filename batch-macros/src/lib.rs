@@ -10,8 +10,10 @@ mod expand;
 mod fallback;
 mod parse;
 mod role;
+mod settings;
 #[cfg(test)]
 mod snapshots;
+mod types;
 mod validate;
 
 use proc_macro::TokenStream;

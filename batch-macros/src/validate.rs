@@ -1,17 +1,18 @@
 //! The checks: an impl block as it is written becomes an artifact that is complete and well-formed, or errors.
 //! What types can do is not checked here but by the compiler, through the traits that generated code calls.
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{
-    Attribute, Expr, ExprLit, FnArg, GenericArgument, Ident, ImplItem, Lit, LitStr, PathArguments,
-    PathSegment, ReceiverKind, ReturnType, Safety, Signature, Type,
+    Attribute, FnArg, Ident, ImplItem, LitStr, PathSegment, ReceiverKind, ReturnType, Safety, Signature, Type,
 };
 
-use crate::diagnostics::{Errors, nearest, one_of, with_article};
+use crate::diagnostics::{Errors, one_of, with_article};
 use crate::parse::{Argument, Block, Mark};
 use crate::role::{Method, Receiver, Role, Shape, roles_with};
+use crate::settings::settings;
+use crate::types::{borrow_in, item_type, items_type, option_of, type_text, ungroup};
 
 /// An artifact without mistakes, as far as a macro can see.
 pub(crate) struct Artifact {
@@ -46,7 +47,7 @@ pub(crate) enum Parameters {
     /// `&[Out]`, and the type of the second parameter as it is written.
     Items {
         item: Type,
-        transaction: Option<Type>,
+        transaction: Option<Box<Type>>,
     },
 }
 
@@ -58,9 +59,9 @@ pub(crate) fn artifact(
     errors: &mut Errors,
 ) -> Option<Artifact> {
     let settings = settings(role, arguments, errors);
-    let segment = artifact_type(role, block, errors);
+    // In the wrong kind of block nothing is missing.
+    let segment = artifact_type(role, block, errors)?;
     let methods = methods(role, block, errors);
-    let segment = segment?;
     let name = match &settings.name {
         Some(name) => name.value(),
         None => {
@@ -81,105 +82,6 @@ pub(crate) fn artifact(
         type_name: segment.ident.unraw().to_string(),
         methods,
     })
-}
-
-struct Settings {
-    name: Option<LitStr>,
-    class: Option<LitStr>,
-    buffered: bool,
-}
-
-fn settings(role: &Role, arguments: &[Argument], errors: &mut Errors) -> Settings {
-    let mut settings = Settings {
-        name: None,
-        class: None,
-        buffered: true,
-    };
-    let mut seen: Vec<String> = Vec::new();
-    for argument in arguments {
-        let (key, place) = match argument {
-            Argument::Text(text) => ("value".to_owned(), text.to_token_stream()),
-            Argument::Named { key, .. } => (key.to_string(), key.to_token_stream()),
-        };
-        if seen.contains(&key) {
-            let what = if key == "value" {
-                "the name".to_owned()
-            } else {
-                format!("`{key}`")
-            };
-            errors.error(place, format!("{what} is given twice"), &[]);
-            continue;
-        }
-        match (argument, key.as_str()) {
-            (Argument::Text(text), _) => settings.name = not_empty("name", text.clone(), errors),
-            (Argument::Named { value, .. }, "value") => {
-                settings.name = text("name", value, errors).and_then(|text| not_empty("name", text, errors));
-            }
-            (Argument::Named { value, .. }, "class") => {
-                settings.class =
-                    text("class", value, errors).and_then(|text| not_empty("class", text, errors));
-            }
-            (Argument::Named { value, .. }, "buffered") if role.buffered => match value {
-                Expr::Lit(ExprLit {
-                    lit: Lit::Bool(flag), ..
-                }) => settings.buffered = flag.value,
-                _ => errors.error(value, "`buffered` is `true` or `false`", &[]),
-            },
-            (Argument::Named { .. }, "buffered") => errors.error(
-                place,
-                format!(
-                    "`buffered` is an argument of `#[item_writer]`, not of `#[{}]`",
-                    role.attribute
-                ),
-                &[],
-            ),
-            (Argument::Named { .. }, unknown) => errors.error(
-                place,
-                format!("`#[{}]` has no argument `{unknown}`", role.attribute),
-                &[argument_remedy(role, unknown)],
-            ),
-        }
-        seen.push(key);
-    }
-    settings
-}
-
-fn argument_remedy(role: &Role, unknown: &str) -> String {
-    let known: &[&str] = if role.buffered {
-        &["value", "class", "buffered"]
-    } else {
-        &["value", "class"]
-    };
-    if let Some(near) = nearest(unknown, known.iter().copied()) {
-        return format!("did you mean `{near}`?");
-    }
-    if nearest(unknown, ["name"]).is_some() {
-        return format!("write the name alone: `#[{}(\"Name\")]`", role.attribute);
-    }
-    let class = "`class = \"..\"`";
-    match role.buffered {
-        true => format!("its arguments are the name in quotes, {class} and `buffered = true` or `false`"),
-        false => format!("its arguments are the name in quotes and {class}"),
-    }
-}
-
-fn text(what: &str, value: &Expr, errors: &mut Errors) -> Option<LitStr> {
-    match value {
-        Expr::Lit(ExprLit {
-            lit: Lit::Str(text), ..
-        }) => Some(text.clone()),
-        _ => {
-            errors.error(value, format!("the {what} is a string in quotes"), &[]);
-            None
-        }
-    }
-}
-
-fn not_empty(what: &str, text: LitStr, errors: &mut Errors) -> Option<LitStr> {
-    if text.value().trim().is_empty() {
-        errors.error(&text, format!("the {what} of an artifact cannot be empty"), &[]);
-    }
-    Some(text)
 }
 
 /// The last segment of the type's path, which names the artifact.
@@ -207,7 +109,7 @@ fn artifact_type(role: &Role, block: &Block, errors: &mut Errors) -> Option<Path
         );
         return None;
     }
-    let segment = match item.self_ty.as_ref() {
+    let segment = match ungroup(&item.self_ty) {
         Type::Path(path) if path.qself.is_none() => path.path.segments.last().cloned(),
         _ => None,
     };
@@ -307,7 +209,6 @@ fn foreign_attribute(role: &Role, mark: &Mark, missing: &[&Method], errors: &mut
             .collect();
         remedies.push(format!("missing in this block: {}", names.join(", ")));
     }
-
     errors.error(
         &mark.path,
         format!(
@@ -472,13 +373,16 @@ fn parameters(row: &Method, signature: &Signature, errors: &mut Errors) -> Optio
         return None;
     };
     let found = match row.shape {
-        Shape::Open => checkpoint_type(first).map(Parameters::Checkpoint),
-        Shape::Process => item_type(first),
+        Shape::Open => option_of(first).map(|ty| Parameters::Checkpoint(ty.clone())),
+        Shape::Process => item_type(first).map(|(item, borrowed)| Parameters::Item {
+            item: item.clone(),
+            borrowed,
+        }),
         Shape::Write => items_type(first).and_then(|item| match types.get(1) {
             Some(Type::Reference(reference)) if reference.mutability.is_none() => None,
             None | Some(Type::Reference(_)) => Some(Parameters::Items {
                 item,
-                transaction: types.get(1).map(|&ty| ty.clone()),
+                transaction: types.get(1).map(|&ty| Box::new(ty.clone())),
             }),
             Some(_) => None,
         }),
@@ -540,105 +444,6 @@ fn owns(row: &Method, ty: &Type, errors: &mut Errors) -> bool {
     false
 }
 
-/// The first lifetime besides `'static`, written or left out after a `&`.
-fn borrow_in(tokens: TokenStream) -> Option<TokenTree> {
-    let mut tokens = tokens.into_iter().peekable();
-    while let Some(token) = tokens.next() {
-        match &token {
-            TokenTree::Punct(punct) if punct.as_char() == '&' => {
-                let has_lifetime =
-                    matches!(tokens.peek(), Some(TokenTree::Punct(next)) if next.as_char() == '\'');
-                if !has_lifetime {
-                    return Some(token);
-                }
-            }
-            TokenTree::Punct(punct) if punct.as_char() == '\'' => match tokens.next() {
-                Some(TokenTree::Ident(name)) if name == "static" => {}
-                name => return name.or(Some(token)),
-            },
-            // The parameters of a function pointer have lifetimes of their own.
-            TokenTree::Ident(name) if ["fn", "Fn", "FnMut", "FnOnce"].iter().any(|word| name == word) => {
-                tokens.next_if(|next| matches!(next, TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis));
-            }
-            TokenTree::Group(group) => {
-                if let Some(found) = borrow_in(group.stream()) {
-                    return Some(found);
-                }
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
-/// `C` of `Option<C>`.
-fn checkpoint_type(ty: &Type) -> Option<Type> {
-    option_of(ty).cloned()
-}
-
-/// `T` of a type written `Option<T>`. Known by its name: a trait cannot tell the two from each other (E0119).
-pub(crate) fn option_of(ty: &Type) -> Option<&Type> {
-    let ty = ungroup(ty);
-    let Type::Path(path) = ty else { return None };
-    let segment = path
-        .path
-        .segments
-        .last()
-        .filter(|segment| segment.ident == "Option")?;
-    match &segment.arguments {
-        PathArguments::AngleBracketed(arguments) if arguments.args.len() == 1 => {
-            match arguments.args.first()? {
-                GenericArgument::Type(inner) => Some(inner),
-                _ => None,
-            }
-        }
-        _ => None,
-    }
-}
-
-/// `&In` or `In`, but nothing unsized and nothing mutable.
-fn item_type(ty: &Type) -> Option<Parameters> {
-    match ungroup(ty) {
-        Type::Reference(reference) if reference.mutability.is_some() => None,
-        Type::Reference(reference) if is_unsized(&reference.elem) => None,
-        Type::Reference(reference) => Some(Parameters::Item {
-            item: reference.elem.as_ref().clone(),
-            borrowed: true,
-        }),
-        other => Some(Parameters::Item {
-            item: other.clone(),
-            borrowed: false,
-        }),
-    }
-}
-
-/// `Out` of `&[Out]`.
-fn items_type(ty: &Type) -> Option<Type> {
-    match ungroup(ty) {
-        Type::Reference(reference) if reference.mutability.is_none() => match ungroup(&reference.elem) {
-            Type::Slice(slice) => Some(slice.elem.as_ref().clone()),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-fn is_unsized(ty: &Type) -> bool {
-    match ungroup(ty) {
-        Type::Slice(_) | Type::TraitObject(_) => true,
-        Type::Path(path) => path.path.is_ident("str"),
-        _ => false,
-    }
-}
-
-/// The type without the invisible parentheses that `macro_rules!` puts around it.
-fn ungroup(mut ty: &Type) -> &Type {
-    while let Type::Group(syn::TypeGroup { elem, .. }) | Type::Paren(syn::TypeParen { elem, .. }) = ty {
-        ty = elem;
-    }
-    ty
-}
-
 fn expected(row: &Method) -> Vec<String> {
     let section = format!("(section {} of the specification)", row.section);
     match row.alternative {
@@ -648,17 +453,6 @@ fn expected(row: &Method) -> Vec<String> {
             row.signature
         )],
     }
-}
-
-/// The type as it is written, without the blanks between tokens.
-fn type_text(ty: &Type) -> String {
-    let text = ty.to_token_stream().to_string();
-    let text = text
-        .replace(" < ", "<")
-        .replace(" >", ">")
-        .replace(" :: ", "::")
-        .replace("& ", "&");
-    text.replace(" ,", ",")
 }
 
 /// The artifact attribute stands on something that is no impl block.

@@ -14,7 +14,7 @@ codes! {
     ENCODING = "JSL0002": "the file is not UTF-8 or UTF-16, or is not in the encoding it declares";
     NOT_WELL_FORMED = "JSL0003": "the file is not well-formed XML";
     DOCTYPE = "JSL0004": "a document type declaration is never processed";
-    LIMIT = "JSL0005": "the document is deeper, has more elements or attributes, or longer names or values, than allowed";
+    LIMIT = "JSL0005": "the document is deeper, has more elements or attributes, or longer texts, than allowed";
     UNDEFINED_ENTITY = "JSL0006": "of entities only `lt`, `gt`, `amp`, `apos` and `quot` are defined";
     OTHER_ROOT = "JSL0007": "the root element is not job, step, flow or split: the file is no job file";
     UNKNOWN_ELEMENT = "JSL0010": "an element the draft does not define at that place";
@@ -44,7 +44,7 @@ codes! {
     UNRESOLVED_SYMBOL = "JSL0041": "no job parameter, system property or enclosing property has this name";
     SYMBOL_CYCLE = "JSL0042": "the value of a symbol depends on itself";
     SUBSTITUTION_LIMIT = "JSL0043": "substitution makes more text, or takes more work, than allowed";
-    LITERAL_ONLY = "JSL0044": "ids of documents and `parent` are read before substitution and hold no symbols";
+    LITERAL_ONLY = "JSL0044": "ids of documents and `parent` hold no symbols";
     RECORD_POLICY = "JSL0050": "the checkpoint policy `record` is an old name of `item`";
     UNREACHABLE = "JSL0051": "no transition leads to the element, so it never runs";
     XML_VERSION = "JSL0052": "the document is read by the rules of XML 1.0";

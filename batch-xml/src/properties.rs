@@ -69,6 +69,9 @@ impl<'a> Scope<'a> {
     ///
     /// Spec: OVR-05, OVR-13, JSL-CHPROP-04, JSL-CHPROP-05, D-35, D-36
     pub(crate) fn reaching(&mut self, target: Option<Target>, sink: &mut Sink) -> Vec<Property> {
+        if self.stopped {
+            return Vec::new();
+        }
         let all = self.levels.iter().flat_map(|level| &level.definitions);
         let mut seen = HashSet::new();
         let names: Vec<Spanned<String>> = all

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use quick_xml::Reader;
+use quick_xml::errors::IllFormedError;
 use quick_xml::events::{BytesStart, Event};
 
 use crate::codes;
@@ -449,8 +450,9 @@ fn position(reader: &Reader<&[u8]>) -> usize {
 /// The reason without the prefix that says no more than the diagnostic's code.
 fn reason(error: &quick_xml::Error) -> String {
     match error {
-        quick_xml::Error::Syntax(error) => error.to_string(),
+        quick_xml::Error::IllFormed(IllFormedError::UnclosedReference) => xml::AMPERSAND.to_owned(),
         quick_xml::Error::IllFormed(error) => error.to_string(),
+        quick_xml::Error::Syntax(error) => error.to_string(),
         other => other.to_string(),
     }
 }

@@ -137,7 +137,7 @@ pub(crate) struct Scope<'a> {
     work_bytes: Budget,
     list_bytes: Budget,
     /// A limit was passed: nothing more is substituted.
-    stopped: bool,
+    pub(crate) stopped: bool,
 }
 
 impl<'a> Scope<'a> {

@@ -97,6 +97,13 @@ mod tests {
     }
 
     #[test]
+    fn looks_at_a_bounded_number_of_candidates() {
+        let after = |count: usize| std::iter::repeat_n("x", count).chain(["load2"]);
+        assert_eq!(nearest("load", after(MAX_CANDIDATES - 1)), Some("load2"));
+        assert_eq!(nearest("load", after(MAX_CANDIDATES)), None);
+    }
+
+    #[test]
     fn distance_counts_a_swap_as_one() {
         let chars = |text: &str| text.chars().collect::<Vec<_>>();
         assert_eq!(edit_distance(&chars("ab"), &chars("ba")), 1);

@@ -29,13 +29,17 @@ fn is_name_start(c: char) -> bool {
     matches!(c, 'A'..='Z' | '_' | 'a'..='z'
         | '\u{c0}'..='\u{d6}' | '\u{d8}'..='\u{f6}' | '\u{f8}'..='\u{2ff}' | '\u{370}'..='\u{37d}'
         | '\u{37f}'..='\u{1fff}' | '\u{200c}'..='\u{200d}' | '\u{2070}'..='\u{218f}' | '\u{2c00}'..='\u{2fef}'
-        | '\u{3001}'..='\u{d7ff}' | '\u{f900}'..='\u{fdcf}' | '\u{fdf0}'..='\u{fffd}' | '\u{10000}'..='\u{effff}')
+        | '\u{3001}'..='\u{d7ff}' | '\u{f900}'..='\u{fdcf}' | '\u{fdf0}'..='\u{fffd}'
+        | '\u{10000}'..='\u{effff}')
 }
 
 fn is_name_char(c: char) -> bool {
     is_name_start(c)
         || matches!(c, '-' | '.' | '0'..='9' | '\u{b7}' | '\u{300}'..='\u{36f}' | '\u{203f}'..='\u{2040}')
 }
+
+/// What is said about a `&` that begins no reference.
+pub(crate) const AMPERSAND: &str = "`&` begins a reference and is itself written `&amp;`";
 
 /// A violation of the rules: what it is, and the bytes at fault.
 #[derive(Debug, PartialEq, Eq)]
@@ -198,9 +202,7 @@ fn reference_length(text: &str) -> usize {
 /// The character a reference stands for, given without its `&` but with its `;`.
 pub(crate) fn reference(text: &str) -> Result<char, FlawKind> {
     let Some(name) = text.strip_suffix(';') else {
-        return Err(FlawKind::Syntax(
-            "`&` begins a reference and is itself written `&amp;`",
-        ));
+        return Err(FlawKind::Syntax(AMPERSAND));
     };
     match name {
         "lt" => Ok('<'),
@@ -213,9 +215,7 @@ pub(crate) fn reference(text: &str) -> Result<char, FlawKind> {
                 character(number).ok_or(FlawKind::Syntax("this reference names no XML character"))
             }
             None if is_name(name) => Err(FlawKind::UndefinedEntity),
-            None => Err(FlawKind::Syntax(
-                "`&` begins a reference and is itself written `&amp;`",
-            )),
+            None => Err(FlawKind::Syntax(AMPERSAND)),
         },
     }
 }

@@ -74,7 +74,8 @@ fn chunk(job: &Job) -> &Chunk {
 
 fn chunk_of(attributes: &str) -> Chunk {
     let text = format!(
-        "<job id='j'><step id='s'><chunk reader='R' processor='P' writer='W' {attributes}>{}</chunk></step></job>",
+        "<job id='j'><step id='s'>
+         <chunk reader='R' processor='P' writer='W' {attributes}>{}</chunk></step></job>",
         if attributes.contains("custom") {
             "<checkpoint-algorithm ref='A'/>"
         } else {
@@ -217,7 +218,9 @@ fn listeners_keep_the_order_of_the_text() {
 
 const NESTED: &str = "<job id='j'>
   <properties><property name='a' value='job'/></properties>
-  <listener ref='L'><properties><property name='a' value='jl'/><property name='d' value='jl'/></properties></listener>
+  <listener ref='L'>
+    <properties><property name='a' value='jl'/><property name='d' value='jl'/></properties>
+  </listener>
   <step id='s'>
     <properties>
       <property name='a' value='step'/><property name='b' value='step'/>
@@ -232,7 +235,9 @@ const NESTED: &str = "<job id='j'>
         <properties><property name='c' value='alg'/><property name='d' value='alg'/></properties>
       </checkpoint-algorithm>
     </chunk>
-    <listener ref='S'><properties><property name='b' value='sl'/><property name='e' value='sl'/></properties></listener>
+    <listener ref='S'>
+      <properties><property name='b' value='sl'/><property name='e' value='sl'/></properties>
+    </listener>
   </step>
 </job>";
 
@@ -287,7 +292,8 @@ fn outer_properties_reach_inwards_and_win() {
 #[test]
 fn parameters_win_over_system_properties_over_xml() {
     let text = "<job id='j'><properties><property name='x' value='job'/></properties><step id='s'>
-      <batchlet ref='B'><properties><property name='x' value='own'/><property name='y' value='${x}'/></properties>
+      <batchlet ref='B'>
+        <properties><property name='x' value='own'/><property name='y' value='${x}'/></properties>
       </batchlet></step></job>";
     for (parameters, system, expect) in [
         (&[("x", "parameter")][..], &[("x", "system")][..], "parameter"),
@@ -317,11 +323,29 @@ fn the_order_of_a_list_does_not_matter() {
     }
 }
 
+/// A symbol in a property for all artifacts means what the asking artifact sees.
+///
+/// Spec: SUBST-07, OVR-13
+#[test]
+fn symbols_see_the_properties_of_the_artifact() {
+    let job = job("<job id='j'><step id='s'>
+        <chunk reader='R' processor='P' writer='W'><properties>
+        <property name='f' value='all'/><property name='f' value='r' target='reader'/>
+        <property name='f' value='w' target='writer'/><property name='q' value='[${f}]'/>
+        <property name='d' value='${q}'/></properties></chunk></step></job>");
+    let values =
+        |artifact: &ArtifactRef| ["q", "d"].map(|name| artifact.property(name).unwrap().value.clone());
+    assert_eq!(values(&chunk(&job).reader), ["[r]", "[r]"]);
+    assert_eq!(values(&chunk(&job).writer), ["[w]", "[w]"]);
+    assert_eq!(values(&chunk(&job).processor), ["[all]", "[all]"]);
+}
+
 /// Spec: SUBST-01, SUBST-04, SUBST-07, SUBST-10, SUBST-11
 #[test]
 fn symbols_are_replaced_recursively_in_any_order() {
     let job = job(
-        "<job id='j'><properties><property name='path' value='${dir}/${file}$'/><property name='file' value='f.txt'/>
+        "<job id='j'><properties><property name='path' value='${dir}/${file}$'/>
+         <property name='file' value='f.txt'/>
          <property name='dir' value='/${env}'/><property name='env' value='test'/></properties>
          <step id='s'><batchlet ref='${path}'/></step></job>",
     );
@@ -338,7 +362,8 @@ fn symbols_are_replaced_recursively_in_any_order() {
 #[test]
 fn inner_and_sibling_properties_are_not_visible() {
     let text = "<job id='j'><properties><property name='outer' value='${inner}'/></properties>
-         <step id='s'><batchlet ref='B'><properties><property name='inner' value='x'/></properties></batchlet></step></job>";
+         <step id='s'><batchlet ref='B'><properties><property name='inner' value='x'/></properties></batchlet>
+         </step></job>";
     assert_eq!(findings(text, &[]), [("JSL0041", "${inner}".to_owned())]);
     assert!(try_run(text, &[("inner", "given")], &[]).is_ok());
 }
@@ -365,7 +390,7 @@ fn a_property_may_build_on_another_of_its_name() {
     assert_eq!(findings(&text("${q}"), &[]), [("JSL0041", "${q}".to_owned())]);
 }
 
-/// Spec: SUBST-05, SUBST-13
+/// Spec: JSL-DOC-13, SUBST-05, SUBST-13
 #[test]
 fn a_document_is_resolved_anew_for_every_execution() {
     let limits = Limits::default();
@@ -421,7 +446,8 @@ fn values_given_are_not_changed() {
 #[test]
 fn mistakes_of_all_kinds_are_in_one_report() {
     let text = "<job id='j' restartabel='true'><step id='a' next='bb'><batchlet ref='${x}'/></step>
-         <stepp/><step id='b' start-limit='-1'><chunk reader='R' processor='P' checkpoint-policy='custom'/></step></job>";
+         <stepp/><step id='b' start-limit='-1'>
+         <chunk reader='R' processor='P' checkpoint-policy='custom'/></step></job>";
     let codes: Vec<_> = findings(text, &[]).into_iter().map(|(code, _)| code).collect();
     assert_eq!(
         codes,

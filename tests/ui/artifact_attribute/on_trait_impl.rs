@@ -4,9 +4,9 @@ use batch_runtime::prelude::*;
 #[derive(BatchArtifact)]
 struct Sample;
 
-#[step_listener]
+#[item_reader]
 impl Drop for Sample {
-    #[after_step]
+    #[close]
     fn drop(&mut self) {}
 }
 

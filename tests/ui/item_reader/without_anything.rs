@@ -5,8 +5,6 @@ use batch_runtime::prelude::*;
 struct Sample;
 
 #[item_reader]
-impl Sample {
-
-}
+impl Sample {}
 
 fn main() {}

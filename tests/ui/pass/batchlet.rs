@@ -19,7 +19,12 @@ impl Download {
 
     #[process]
     fn process(&self) -> Result<String, std::io::Error> {
-        Ok(if self.stop.load(Ordering::Relaxed) { "STOPPED" } else { "DONE" }.into())
+        Ok(if self.stop.load(Ordering::Relaxed) {
+            "STOPPED"
+        } else {
+            "DONE"
+        }
+        .into())
     }
 
     #[cancel]

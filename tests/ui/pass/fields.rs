@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use batch_runtime::artifact::{BatchArtifact, ContextKind};
 use batch_runtime::prelude::*;
 
 // The struct itself is not `Default`.
@@ -17,7 +18,7 @@ pub struct Everything {
     limit: Option<u32>,
     #[batch_property(name = "prefix", value = "")]
     prefix: std::option::Option<String>,
-    #[batch_property(name = "r#type", value = "csv",)]
+    #[batch_property(name = "r#type", value = "csv")]
     r#type: String,
     #[batch_context]
     job: JobContext,
@@ -39,7 +40,7 @@ struct Empty {}
 #[derive(BatchArtifact)]
 struct Tuple(Vec<u8>, u32);
 
-fn artifact<T: batch_runtime::artifact::BatchArtifact>() {}
+fn artifact<T: BatchArtifact>() {}
 
 fn main() {
     artifact::<Everything>();
@@ -47,4 +48,32 @@ fn main() {
     artifact::<Empty>();
     artifact::<Tuple>();
     let _ = |Tuple(a, b)| (a, b);
+
+    let properties: Vec<_> = Everything::properties()
+        .iter()
+        .map(|property| (property.field, property.name, property.default, property.optional))
+        .collect();
+    assert_eq!(
+        properties,
+        [
+            ("file", "fileName", Some("/tmp/input.txt"), false),
+            ("again", "fileName", None, true),
+            ("limit", "limit", None, true),
+            ("prefix", "prefix", Some(""), true),
+            ("type", "r#type", Some("csv"), true),
+        ]
+    );
+    let contexts: Vec<_> = Everything::contexts()
+        .iter()
+        .map(|context| (context.field, context.kind, context.optional))
+        .collect();
+    assert_eq!(
+        contexts,
+        [
+            ("job", ContextKind::Job, false),
+            ("step", ContextKind::Step, false),
+            ("flow", ContextKind::Flow, true),
+            ("split", ContextKind::Split, true),
+        ]
+    );
 }

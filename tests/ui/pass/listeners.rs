@@ -24,7 +24,8 @@ impl Log {
 
     #[before_step]
     fn before_step(&mut self) -> Result<(), std::io::Error> {
-        self.lines.extend(self.step.as_ref().map(|step| step.id().to_owned()));
+        self.lines
+            .extend(self.step.as_ref().map(|step| step.id().to_owned()));
         Ok(())
     }
 

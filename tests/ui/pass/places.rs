@@ -78,12 +78,12 @@ mod conditional {
 }
 
 macro_rules! listener {
-    ($name:ident, $result:ty) => {
+    ($name:ident, $type:ty, $result:ty) => {
         #[derive(batch_runtime::BatchArtifact)]
         struct $name;
 
         #[batch_runtime::step_listener]
-        impl $name {
+        impl $type {
             #[batch_runtime::before_step]
             fn begin(&mut self) -> $result {
                 Ok(())
@@ -92,8 +92,8 @@ macro_rules! listener {
     };
 }
 
-listener!(First, Result<(), std::io::Error>);
-listener!(Second, Result<(), batch_runtime::BatchError>);
+listener!(First, First, Result<(), std::io::Error>);
+listener!(Second, Second, Result<(), batch_runtime::BatchError>);
 
 fn main() {
     use batch_runtime::prelude::*;

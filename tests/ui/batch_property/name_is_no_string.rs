@@ -1,9 +1,10 @@
-// Spec: ART-10
+// Spec: BPROP-02
 use batch_runtime::prelude::*;
 
 #[derive(BatchArtifact)]
 pub struct Sample {
-    rows: std::rc::Rc<u32>,
+    #[batch_property(name = NAME)]
+    limit: u32,
 }
 
 fn main() {}

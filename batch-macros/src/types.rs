@@ -1,0 +1,103 @@
+//! Types as they are written: the few questions that are answered by spelling and not by traits.
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::{GenericArgument, PathArguments, Type};
+
+/// The first lifetime besides `'static`, written or left out after a `&`.
+pub(crate) fn borrow_in(tokens: TokenStream) -> Option<TokenTree> {
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match &token {
+            TokenTree::Punct(punct) if punct.as_char() == '&' => {
+                let has_lifetime =
+                    matches!(tokens.peek(), Some(TokenTree::Punct(next)) if next.as_char() == '\'');
+                if !has_lifetime {
+                    return Some(token);
+                }
+            }
+            TokenTree::Punct(punct) if punct.as_char() == '\'' => match tokens.next() {
+                Some(TokenTree::Ident(name)) if name == "static" => {}
+                name => return name.or(Some(token)),
+            },
+            // The parameters of a function pointer have lifetimes of their own.
+            TokenTree::Ident(name) if ["fn", "Fn", "FnMut", "FnOnce"].iter().any(|word| name == word) => {
+                tokens.next_if(|next| matches!(next, TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis));
+            }
+            TokenTree::Group(group) => {
+                if let Some(found) = borrow_in(group.stream()) {
+                    return Some(found);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// `T` of a type written `Option<T>`. Known by its name: a trait cannot tell the two from each other (E0119).
+pub(crate) fn option_of(ty: &Type) -> Option<&Type> {
+    let ty = ungroup(ty);
+    let Type::Path(path) = ty else { return None };
+    let segment = path
+        .path
+        .segments
+        .last()
+        .filter(|segment| segment.ident == "Option")?;
+    match &segment.arguments {
+        PathArguments::AngleBracketed(arguments) if arguments.args.len() == 1 => {
+            match arguments.args.first()? {
+                GenericArgument::Type(inner) => Some(inner),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The item type of `&In` or `In`, and whether it is borrowed; nothing unsized and nothing mutable.
+pub(crate) fn item_type(ty: &Type) -> Option<(&Type, bool)> {
+    match ungroup(ty) {
+        Type::Reference(reference) if reference.mutability.is_some() || is_unsized(&reference.elem) => None,
+        Type::Reference(reference) => Some((&reference.elem, true)),
+        other => Some((other, false)),
+    }
+}
+
+/// `Out` of `&[Out]`.
+pub(crate) fn items_type(ty: &Type) -> Option<Type> {
+    match ungroup(ty) {
+        Type::Reference(reference) if reference.mutability.is_none() => match ungroup(&reference.elem) {
+            Type::Slice(slice) => Some(slice.elem.as_ref().clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn is_unsized(ty: &Type) -> bool {
+    match ungroup(ty) {
+        Type::Slice(_) | Type::TraitObject(_) => true,
+        Type::Path(path) => path.path.is_ident("str"),
+        _ => false,
+    }
+}
+
+/// The type without the invisible parentheses that `macro_rules!` puts around it.
+pub(crate) fn ungroup(mut ty: &Type) -> &Type {
+    while let Type::Group(syn::TypeGroup { elem, .. }) | Type::Paren(syn::TypeParen { elem, .. }) = ty {
+        ty = elem;
+    }
+    ty
+}
+
+/// The type as it is written, without the blanks between tokens.
+pub(crate) fn type_text(ty: &Type) -> String {
+    let text = ty.to_token_stream().to_string();
+    let text = text
+        .replace(" < ", "<")
+        .replace(" >", ">")
+        .replace(" :: ", "::")
+        .replace("& ", "&");
+    text.replace(" ,", ",")
+}

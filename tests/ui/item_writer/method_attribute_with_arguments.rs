@@ -1,0 +1,21 @@
+// Spec: ART-07
+use batch_runtime::prelude::*;
+
+#[derive(BatchArtifact)]
+struct Sample;
+
+#[item_writer]
+impl Sample {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<u64>) {}
+
+    #[batch_runtime::write_items(true)]
+    fn write(&mut self, _items: &[u32]) {}
+
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        0
+    }
+}
+
+fn main() {}
