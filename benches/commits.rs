@@ -1,0 +1,165 @@
+//! What a checkpoint costs on SQLite, beside the same statements written by hand with diesel (gate G7b).
+#![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
+
+use std::time::{Duration, Instant};
+
+use batch_bench::{Program, closed, head, in_turn, opened, ratio, report, run};
+use batch_runtime::BatchRuntime;
+use batch_runtime::prelude::*;
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+
+const COMMITS: u64 = 5_000;
+const ROUNDS: usize = 5;
+
+#[derive(BatchArtifact)]
+struct Reader {
+    next: u64,
+}
+
+#[item_reader]
+impl Reader {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) {
+        self.next = checkpoint.unwrap_or(0);
+        opened();
+    }
+    #[read_item]
+    fn read(&mut self) -> Option<u64> {
+        (self.next < COMMITS).then(|| {
+            self.next += 1;
+            self.next
+        })
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        self.next
+    }
+    #[close]
+    fn close(&mut self) {
+        closed();
+    }
+}
+
+#[derive(BatchArtifact)]
+struct Processor {}
+
+#[item_processor]
+impl Processor {
+    #[process_item]
+    fn process(&mut self, item: u64) -> Option<u64> {
+        Some(item)
+    }
+}
+
+#[derive(BatchArtifact)]
+struct Writer {}
+
+#[item_writer]
+impl Writer {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<()>) {}
+    #[write_items]
+    fn write(&mut self, _items: &[u64]) {}
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
+table! {
+    batch_step_execution (step_execution_id) {
+        step_execution_id -> BigInt,
+        version -> BigInt,
+        read_count -> BigInt,
+        write_count -> BigInt,
+        commit_count -> BigInt,
+        last_updated -> BigInt,
+    }
+}
+
+table! {
+    batch_step_execution_context (step_execution_id) {
+        step_execution_id -> BigInt,
+        short_context -> Text,
+    }
+}
+
+fn engine(url: &str) -> Duration {
+    run(
+        url,
+        &[
+            ("reader", "Reader"),
+            ("processor", "Processor"),
+            ("writer", "Writer"),
+            ("commit.interval", "1"),
+            ("chunk.size", "1"),
+        ],
+    )
+}
+
+/// The same two updates in the same kind of transaction, on the rows that the engine's run left.
+fn by_hand(file: &str, synchronous: &str) -> Duration {
+    use batch_step_execution::dsl as step;
+    let mut connection = SqliteConnection::establish(file).unwrap();
+    let settings =
+        format!("PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous}; PRAGMA foreign_keys = ON;");
+    connection.batch_execute(&settings).unwrap();
+    let (id, first): (i64, i64) = step::batch_step_execution
+        .select((step::step_execution_id, step::version))
+        .first(&mut connection)
+        .unwrap();
+    let begin = Instant::now();
+    for n in 0..i64::try_from(COMMITS).unwrap() {
+        connection
+            .immediate_transaction(|connection| {
+                let row = step::batch_step_execution
+                    .find(id)
+                    .filter(step::version.eq(first + n));
+                let changed = diesel::update(row)
+                    .set((
+                        step::version.eq(first + n + 1),
+                        step::read_count.eq(n),
+                        step::write_count.eq(n),
+                        step::commit_count.eq(n),
+                        step::last_updated.eq(n),
+                    ))
+                    .execute(connection)?;
+                assert_eq!(changed, 1);
+                let context =
+                    format!("{{\"@class\":\"java.util.HashMap\",\"batch.reader.checkpoint\":\"{n}\"}}");
+                diesel::update(batch_step_execution_context::table.find(id))
+                    .set(batch_step_execution_context::short_context.eq(context))
+                    .execute(connection)
+            })
+            .unwrap();
+    }
+    begin.elapsed()
+}
+
+fn main() {
+    head("Cost per checkpoint on SQLite, 5,000 commits of one item");
+    for (synchronous, gate) in [("NORMAL", 2.0), ("FULL", 1.25)] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("batch.db").display().to_string();
+        let url = format!("sqlite://{file}?synchronous={}", synchronous.to_lowercase());
+        BatchRuntime::builder().repository(&url).build().unwrap();
+        let mut programs: Vec<Program<'_>> = vec![
+            ("engine", Box::new(|| engine(&url))),
+            ("by hand", Box::new(|| by_hand(&file, synchronous))),
+        ];
+        let [ours, hand] = in_turn(ROUNDS, &mut programs).try_into().unwrap();
+        let micros = |time: Duration| time.as_secs_f64() * 1e6 / COMMITS as f64;
+        report(
+            &format!("{synchronous}, statements by hand with diesel"),
+            micros(hand),
+            "us",
+            None,
+        );
+        report(&format!("{synchronous}, engine"), micros(ours), "us", None);
+        report(
+            &format!("{synchronous}, engine / by hand (G7b)"),
+            ratio(ours, hand),
+            "x",
+            Some(gate),
+        );
+    }
+}

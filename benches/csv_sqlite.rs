@@ -1,0 +1,390 @@
+//! Gates G5 and G5b: a million CSV rows into SQLite, in transactions of 1000, with a checkpoint in each, beside a
+//! hand-written rusqlite program with the same commit interval (which keeps no checkpoint) and spring-batch-rs (neither).
+#![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use batch_bench::{Program, closed, head, in_turn, opened, ratio, report, run};
+use batch_runtime::prelude::*;
+use csv::StringRecord;
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::sql_types::{BigInt, Double, Text};
+use diesel::sqlite::Sqlite;
+use serde::{Deserialize, Serialize};
+use spring_batch_rs::BatchError as RivalError;
+use spring_batch_rs::core::item::ItemProcessor as RivalProcess;
+use spring_batch_rs::core::job::{Job, JobBuilder};
+use spring_batch_rs::core::step::StepBuilder;
+use spring_batch_rs::item::csv::csv_reader::CsvItemReaderBuilder;
+use spring_batch_rs::item::rdbc::RdbcItemWriterBuilder;
+
+const ROWS: u32 = 1_000_000;
+const ROUNDS: usize = 5;
+const TABLE: &str =
+    "CREATE TABLE person (id INTEGER, first TEXT, last TEXT, email TEXT, amount REAL, date TEXT)";
+
+table! {
+    person (id) {
+        id -> BigInt,
+        first -> Text,
+        last -> Text,
+        email -> Text,
+        amount -> Double,
+        date -> Text,
+    }
+}
+
+#[derive(Clone, Deserialize, Serialize, Insertable)]
+#[diesel(table_name = person, treat_none_as_default_value = false)]
+struct Person {
+    id: i64,
+    first: String,
+    last: String,
+    email: String,
+    amount: f64,
+    date: String,
+}
+
+impl Person {
+    fn processed(mut self) -> Self {
+        self.last = self.last.to_uppercase();
+        self.amount = (self.amount * 110.0).round() / 100.0;
+        self
+    }
+}
+
+#[derive(BatchArtifact)]
+struct PersonReader {
+    #[batch_property(name = "input")]
+    input: PathBuf,
+    rows: Option<csv::Reader<File>>,
+    header: StringRecord,
+    row: StringRecord,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Position {
+    byte: u64,
+    line: u64,
+    record: u64,
+}
+
+#[item_reader]
+impl PersonReader {
+    #[open]
+    fn open(&mut self, checkpoint: Option<Position>) -> Result<(), csv::Error> {
+        opened();
+        let mut rows = csv::Reader::from_path(&self.input)?;
+        self.header = rows.headers()?.clone();
+        if let Some(Position { byte, line, record }) = checkpoint {
+            rows.seek(
+                csv::Position::new()
+                    .set_byte(byte)
+                    .set_line(line)
+                    .set_record(record)
+                    .clone(),
+            )?;
+        }
+        self.rows = Some(rows);
+        Ok(())
+    }
+    #[read_item]
+    fn read(&mut self) -> Result<Option<Person>, csv::Error> {
+        let Some(rows) = &mut self.rows else {
+            return Ok(None);
+        };
+        if !rows.read_record(&mut self.row)? {
+            return Ok(None);
+        }
+        self.row.deserialize(Some(&self.header)).map(Some)
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> Position {
+        let position = self
+            .rows
+            .as_ref()
+            .map_or_else(csv::Position::new, |rows| rows.position().clone());
+        Position {
+            byte: position.byte(),
+            line: position.line(),
+            record: position.record(),
+        }
+    }
+    #[close]
+    fn close(&mut self) {
+        closed();
+    }
+}
+
+#[derive(BatchArtifact)]
+struct PersonProcessor {}
+
+#[item_processor]
+impl PersonProcessor {
+    #[process_item]
+    fn process(&mut self, person: Person) -> Option<Person> {
+        Some(person.processed())
+    }
+}
+
+#[derive(BatchArtifact)]
+struct PersonWriter {}
+
+#[item_writer]
+impl PersonWriter {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<()>) {}
+    #[write_items]
+    fn write(&mut self, people: &[Person], tx: &mut ChunkTransaction) -> QueryResult<()> {
+        let connection = tx.sqlite()?;
+        let (fifties, rest) = people.as_chunks();
+        for people in fifties {
+            InsertFifty(people).execute(connection)?;
+        }
+        for one in rest {
+            diesel::insert_into(person::table)
+                .values(one)
+                .execute(connection)?;
+        }
+        Ok(())
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
+/// One statement for 50 rows, which diesel prepares once: the type is static, and so is its SQL.
+struct InsertFifty<'a>(&'a [Person; 50]);
+
+impl QueryId for InsertFifty<'_> {
+    type QueryId = InsertFifty<'static>;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl QueryFragment<Sqlite> for InsertFifty<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        out.push_sql("INSERT INTO person (id, first, last, email, amount, date) VALUES ");
+        for (index, person) in self.0.iter().enumerate() {
+            out.push_sql(if index == 0 { "(" } else { ",(" });
+            out.push_bind_param::<BigInt, _>(&person.id)?;
+            for text in [&person.first, &person.last, &person.email] {
+                out.push_sql(",");
+                out.push_bind_param::<Text, _>(text)?;
+            }
+            out.push_sql(",");
+            out.push_bind_param::<Double, _>(&person.amount)?;
+            out.push_sql(",");
+            out.push_bind_param::<Text, _>(&person.date)?;
+            out.push_sql(")");
+        }
+        Ok(())
+    }
+}
+
+impl RunQueryDsl<SqliteConnection> for InsertFifty<'_> {}
+
+fn write_input(path: &Path) {
+    let mut out = BufWriter::new(File::create(path).unwrap());
+    writeln!(out, "id,first,last,email,amount,date").unwrap();
+    for n in 0..ROWS {
+        let (cents, day) = (n % 100_000, n % 28 + 1);
+        writeln!(
+            out,
+            "{n},First{n},Last{n},first{n}.last{n}@example.com,{}.{:02},2026-11-{day:02}",
+            cents / 100,
+            cents % 100
+        )
+        .unwrap();
+    }
+    out.flush().unwrap();
+}
+
+fn new_table(folder: &Path) -> PathBuf {
+    let file = folder.join("target.db");
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(folder.join(format!("target.db{suffix}")));
+    }
+    SqliteConnection::establish(&file.display().to_string())
+        .unwrap()
+        .batch_execute(TABLE)
+        .unwrap();
+    file
+}
+
+fn count(file: &Path) {
+    let rows: u32 = rusqlite::Connection::open(file)
+        .unwrap()
+        .query_row("SELECT COUNT(*) FROM person", [], |r| r.get(0))
+        .unwrap();
+    assert_eq!(rows, ROWS);
+}
+
+fn engine(folder: &Path, input: &str, synchronous: &str) -> Duration {
+    let file = new_table(folder);
+    let url = format!(
+        "sqlite://{}?synchronous={}",
+        file.display(),
+        synchronous.to_lowercase()
+    );
+    let time = run(
+        &url,
+        &[
+            ("reader", "PersonReader"),
+            ("processor", "PersonProcessor"),
+            ("writer", "PersonWriter"),
+            ("commit.interval", "1000"),
+            ("chunk.size", "1000"),
+            ("input", input),
+        ],
+    );
+    count(&file);
+    time
+}
+
+fn by_hand(folder: &Path, input: &str, synchronous: &str) -> Duration {
+    let file = new_table(folder);
+    let mut connection = rusqlite::Connection::open(&file).unwrap();
+    connection
+        .execute_batch(&format!(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous};"
+        ))
+        .unwrap();
+    let begin = Instant::now();
+    let mut rows = csv::Reader::from_path(input).unwrap();
+    let (header, mut row) = (rows.headers().unwrap().clone(), StringRecord::new());
+    let mut chunk = Vec::with_capacity(1000);
+    loop {
+        chunk.clear();
+        while chunk.len() < 1000 && rows.read_record(&mut row).unwrap() {
+            chunk.push(row.deserialize::<Person>(Some(&header)).unwrap().processed());
+        }
+        if chunk.is_empty() {
+            break;
+        }
+        let transaction = connection.transaction().unwrap();
+        let mut insert = transaction
+            .prepare_cached("INSERT INTO person VALUES (?, ?, ?, ?, ?, ?)")
+            .unwrap();
+        for p in &chunk {
+            insert
+                .execute((p.id, &p.first, &p.last, &p.email, p.amount, &p.date))
+                .unwrap();
+        }
+        drop(insert);
+        transaction.commit().unwrap();
+    }
+    let time = begin.elapsed();
+    count(&file);
+    time
+}
+
+struct RivalProcessor;
+impl RivalProcess<Person, Person> for RivalProcessor {
+    fn process(&self, person: Person) -> Result<Option<Person>, RivalError> {
+        Ok(Some(person.processed()))
+    }
+}
+
+fn rival(folder: &Path, input: &str, synchronous: &str, tokio: &tokio::runtime::Runtime) -> Duration {
+    let file = new_table(folder);
+    let options = sqlx::sqlite::SqliteConnectOptions::new()
+        .filename(&file)
+        .journal_mode(sqlx::sqlite::SqliteJournalMode::Wal)
+        .synchronous(match synchronous {
+            "FULL" => sqlx::sqlite::SqliteSynchronous::Full,
+            _ => sqlx::sqlite::SqliteSynchronous::Normal,
+        });
+    // The writer blocks inside an asynchronous runtime, so it runs on one of its threads.
+    let time = tokio.block_on(async {
+        let pool = sqlx::SqlitePool::connect_with(options).await.unwrap();
+        let begin = Instant::now();
+        let reader = CsvItemReaderBuilder::<Person>::new()
+            .has_headers(true)
+            .from_path(input);
+        let writer = RdbcItemWriterBuilder::<Person>::new()
+            .sqlite(&pool)
+            .table("person")
+            .column("id", |p: &Person| p.id.into())
+            .column("first", |p: &Person| p.first.as_str().into())
+            .column("last", |p: &Person| p.last.as_str().into())
+            .column("email", |p: &Person| p.email.as_str().into())
+            .column("amount", |p: &Person| p.amount.into())
+            .column("date", |p: &Person| p.date.as_str().into())
+            .build_sqlite();
+        let step = StepBuilder::new("step")
+            .chunk(1000)
+            .reader(&reader)
+            .processor(&RivalProcessor)
+            .writer(&writer)
+            .build();
+        tokio::task::block_in_place(|| JobBuilder::new().start(&step).build().run()).unwrap();
+        let time = begin.elapsed();
+        pool.close().await;
+        time
+    });
+    count(&file);
+    time
+}
+
+fn main() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("people.csv");
+    write_input(&input);
+    let (folder, input) = (folder.path(), input.display().to_string());
+    let tokio = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+
+    head("A million CSV rows into SQLite, commits of 1000");
+    for synchronous in ["NORMAL", "FULL"] {
+        let mut programs: Vec<Program<'_>> = vec![
+            ("engine", Box::new(|| engine(folder, &input, synchronous))),
+            (
+                "by hand (rusqlite)",
+                Box::new(|| by_hand(folder, &input, synchronous)),
+            ),
+            (
+                "spring-batch-rs",
+                Box::new(|| rival(folder, &input, synchronous, &tokio)),
+            ),
+        ];
+        let [ours, hand, theirs] = in_turn(ROUNDS, &mut programs).try_into().unwrap();
+        let nanos = |time: Duration| time.as_secs_f64() * 1e9 / f64::from(ROWS);
+        report(
+            &format!("{synchronous}, by hand with rusqlite, no checkpoint"),
+            nanos(hand),
+            "ns/row",
+            None,
+        );
+        report(
+            &format!("{synchronous}, engine, checkpoint in each commit"),
+            nanos(ours),
+            "ns/row",
+            None,
+        );
+        report(
+            &format!("{synchronous}, spring-batch-rs, no checkpoint"),
+            nanos(theirs),
+            "ns/row",
+            None,
+        );
+        report(
+            &format!("{synchronous}, engine / by hand (G5)"),
+            ratio(ours, hand),
+            "x",
+            Some(1.30),
+        );
+        report(
+            &format!("{synchronous}, engine / spring-batch-rs (G5b)"),
+            ratio(ours, theirs),
+            "x",
+            Some(0.55),
+        );
+    }
+}
