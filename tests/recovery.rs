@@ -233,3 +233,37 @@ fn stop_closes_what_a_dead_process_left() {
     process::run_expecting(0, "flights", folder.path(), &["restart", "1"]);
     flights::verify(&folder.database(), 1, &flights::expected_rows()).unwrap();
 }
+
+/// A disk that is full in the middle of the load: FAILED with the true cause, and with space again a launch goes on.
+///
+/// Spec: CHUNK-LOOP-13, STATUS-27, REPO-60
+#[test]
+#[cfg(unix)]
+fn a_full_disk_fails_the_step_and_loses_nothing() {
+    let folder = Folder::new();
+    // No file may grow beyond 1000 blocks of 512 bytes; the signal that would end the process is ignored.
+    let limited = "trap '' XFSZ; ulimit -f 2000; exec \"$0\" launch flights commit.interval=50";
+    let output = std::process::Command::new("sh")
+        .args(["-c", limited])
+        .arg(process::example("flights"))
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let (out, err) = (process::text(&output.stdout), process::text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{out}\n{err}");
+    assert!(
+        err.contains("disk I/O error") || err.contains("disk is full"),
+        "{out}\n{err}"
+    );
+    let failed =
+        "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION WHERE STEP_NAME = 'load-flights' AND COMMIT_COUNT > 0
+                  AND STATUS = 'FAILED' AND ROLLBACK_COUNT = 1 AND EXIT_MESSAGE LIKE '%disk%'";
+    assert_eq!(folder.count(failed), 1, "{out}\n{err}");
+    process::run_expecting(
+        0,
+        "flights",
+        folder.path(),
+        &["launch", "flights", "commit.interval=50"],
+    );
+    flights::verify(&folder.database(), 1, &flights::expected_rows()).unwrap();
+}

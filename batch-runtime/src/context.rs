@@ -13,7 +13,7 @@ use crate::error::BatchError;
 use crate::execution::{Metric, MetricName, StepCounters};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{Connector, RepositoryConnection, RepositoryError};
-use crate::status::BatchStatus;
+use crate::status::{BatchStatus, Event};
 
 /// What the four contexts have in common. A panicking artifact cannot leave it half-written: no call of the user's
 /// happens under the lock, so a poisoned lock is simply taken.
@@ -132,6 +132,14 @@ macro_rules! element_methods {
 trait HasElement {
     fn element(&self) -> &ElementState;
     fn element_mut(&mut self) -> &mut ElementState;
+
+    /// A running element is STOPPING from the request on.
+    fn show_stop(&mut self) {
+        let status = &mut self.element_mut().batch_status;
+        if let Ok(stopping) = status.after(Event::RequestStop) {
+            *status = stopping;
+        }
+    }
 }
 
 impl HasElement for ElementState {
@@ -221,6 +229,10 @@ impl JobContext {
 
     pub(crate) fn set_batch_status(&self, status: BatchStatus) {
         self.0.shared.lock().batch_status = status;
+    }
+
+    pub(crate) fn show_stop(&self) {
+        self.0.shared.lock().show_stop();
     }
 
     element_methods!("job");
@@ -339,6 +351,10 @@ impl StepContext {
 
     pub(crate) fn set_batch_status(&self, status: BatchStatus) {
         self.0.shared.lock().element.batch_status = status;
+    }
+
+    pub(crate) fn show_stop(&self) {
+        self.0.shared.lock().show_stop();
     }
 
     pub(crate) fn set_exception(&self, error: Arc<BatchError>) {

@@ -4,6 +4,7 @@
 //! Spec: LOADER-01, LOADER-08, LOADER-16, LOADER-17, ART-09, CHUNK-LOOP-17
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::artifact::{
     ArtifactRegistration, ContextKind, Factory, ItemType, Properties, PropertySource, Role, registry,
 };
 use crate::engine::{Bound, BoundBody, BoundChunk, BoundJob, BoundStep, CheckpointInterval};
+use crate::error::BatchError;
 
 /// `ref` names no artifact.
 const UNKNOWN: &str = "ART0001";
@@ -425,7 +427,10 @@ impl Binder<'_> {
                     continue;
                 }
             };
-            if let Err(reason) = (info.check)(text) {
+            // A parser that panics must not take the caller of `start` with it. Spec: CHUNK-EXC-03
+            let checked = catch_unwind(AssertUnwindSafe(|| (info.check)(text)))
+                .unwrap_or_else(|payload| Err(BatchError::from_panic(payload).chain()));
+            if let Err(reason) = checked {
                 let in_xml = artifact
                     .properties
                     .iter()

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::call::call;
 use crate::artifact::{
     ArtifactRegistration, Batchlet, ContextScope, Factory, InjectError, InjectionScope, ItemProcessor,
     ItemReader, ItemWriter, JobListener, Properties, StepListener,
 };
+use crate::error::BatchError;
 
 /// A `ref` with its artifact and the properties that reach it.
 #[derive(Clone)]
@@ -20,6 +22,8 @@ pub(crate) struct Bound {
 #[derive(Debug)]
 pub(crate) enum MakeError {
     Inject(InjectError),
+    /// The `Default` of a field or the parsing of a property panicked. Spec: CHUNK-EXC-03
+    Panic(BatchError),
     /// The loader compared the role; another one here is a fault of the runtime.
     Role,
 }
@@ -32,7 +36,10 @@ macro_rules! makers {
                 pub(crate) fn $make(&self, contexts: &ContextScope) -> Result<Box<dyn $role>, MakeError> {
                     match self.registration.factory {
                         Factory::$role(make, ..) => {
-                            make(&InjectionScope::new(&self.properties, contexts)).map_err(MakeError::Inject)
+                            let scope = InjectionScope::new(&self.properties, contexts);
+                            call(|| Ok(make(&scope)))
+                                .map_err(MakeError::Panic)?
+                                .map_err(MakeError::Inject)
                         }
                         _ => Err(MakeError::Role),
                     }

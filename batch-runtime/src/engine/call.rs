@@ -59,6 +59,7 @@ impl Failure {
     pub(crate) fn not_made(artifact: &Bound, error: &MakeError) -> Self {
         let problem = match error {
             MakeError::Inject(error) => error.to_string(),
+            MakeError::Panic(panic) => panic.chain(),
             MakeError::Role => "it is registered for another role".into(),
         };
         Self::new(format!(

@@ -8,7 +8,7 @@ use super::bound::BoundJob;
 use super::call::Failure;
 use super::listeners::JobListeners;
 use super::running::Running;
-use super::step::{StepEnd, StepRunner, settle_exit_status};
+use super::step::{StepEnd, StepRunner, settle_exit_status, with_first};
 use crate::artifact::ContextScope;
 use crate::context::JobContext;
 use crate::execution::JobExecution;
@@ -61,6 +61,7 @@ impl JobRunner {
             return self.end(Outcome::Stopped, &context, &mut JobListeners::none());
         }
         context.set_batch_status(BatchStatus::Started);
+        self.running.show_stop_in_job(&context);
         let bound = std::mem::take(&mut self.job.listeners);
         let contexts = ContextScope {
             job: Some(context.clone()),
@@ -156,11 +157,17 @@ impl JobRunner {
                     message,
                 }
             }
-            Err(problem) => Ending {
-                status: BatchStatus::Failed,
-                exit_status: BatchStatus::Failed.to_string(),
-                message: format!("job `{}` {problem}", self.job.id),
-            },
+            Err(problem) => {
+                let first = match outcome {
+                    Outcome::Failed(failure) => Some(failure),
+                    _ => None,
+                };
+                Ending {
+                    status: BatchStatus::Failed,
+                    exit_status: BatchStatus::Failed.to_string(),
+                    message: with_first(first, &format!("job `{}` {problem}", self.job.id)),
+                }
+            }
         }
     }
 }

@@ -54,13 +54,12 @@ impl<'a> JobListeners<'a> {
         after: &ContextScope,
     ) -> Result<(), Failure> {
         first_failure(self.0.iter_mut().map(|(bound, listener)| {
-            call(|| {
-                bind(listener.as_mut(), contexts)?;
-                let result = listener.after_step();
-                bind(listener.as_mut(), after)?;
-                result
-            })
-            .map_err(|error| Failure::thrown(bound, "after_step", error))
+            let result = call(|| bind(listener.as_mut(), contexts).and_then(|()| listener.after_step()));
+            // Also after a panic: the step's context must not outlive the step. Spec: CTX-12
+            let left = call(|| bind(listener.as_mut(), after));
+            result
+                .and(left)
+                .map_err(|error| Failure::thrown(bound, "after_step", error))
         }))
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::call::call;
 use crate::artifact::Batchlet;
+use crate::context::{JobContext, StepContext};
 use crate::execution::StepCounters;
 use crate::repository::{JobRepository, Lease, RepositoryError};
 
@@ -27,6 +28,7 @@ pub(crate) struct Running {
     lease_time: Duration,
     stop: AtomicBool,
     batchlet: Mutex<BatchletSlot>,
+    contexts: Mutex<Contexts>,
     renewed: Mutex<Instant>,
     progress: Mutex<Progress>,
     thread: OnceLock<ThreadId>,
@@ -39,6 +41,24 @@ pub(crate) struct Running {
 struct BatchletSlot {
     running: Option<Arc<dyn Batchlet>>,
     cancelled: bool,
+}
+
+/// The contexts in which artifacts see that a stop was requested.
+#[derive(Default)]
+struct Contexts {
+    job: Option<JobContext>,
+    step: Option<StepContext>,
+}
+
+impl Contexts {
+    fn show_stop(&self) {
+        if let Some(job) = &self.job {
+            job.show_stop();
+        }
+        if let Some(step) = &self.step {
+            step.show_stop();
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -54,6 +74,7 @@ impl Running {
             lease_time,
             stop: AtomicBool::new(false),
             batchlet: Mutex::default(),
+            contexts: Mutex::default(),
             renewed: Mutex::new(claimed),
             progress: Mutex::default(),
             thread: OnceLock::new(),
@@ -74,6 +95,7 @@ impl Running {
     /// Asks the runner to stop, and cancels the batchlet that is running, on this thread. Spec: BLET-06, D-87
     pub(crate) fn request_stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+        lock(&self.contexts).show_stop();
         // The lock is held while `#[cancel]` runs, so that it never runs after `#[process]` has returned.
         let mut slot = lock(&self.batchlet);
         if slot.cancelled {
@@ -84,6 +106,27 @@ impl Running {
             if let Err(error) = call(|| batchlet.cancel()) {
                 tracing::error!(error = error.chain(), "the batchlet's #[cancel] failed");
             }
+        }
+    }
+
+    /// From now on `job` shows a stop request as STOPPING. Spec: CTX-16, STATUS-10
+    pub(crate) fn show_stop_in_job(&self, job: &JobContext) {
+        let mut contexts = lock(&self.contexts);
+        contexts.job = Some(job.clone());
+        self.show_earlier_stop(&contexts);
+    }
+
+    /// From now on `step` shows a stop request as STOPPING. Spec: CTX-26, STATUS-10
+    pub(crate) fn show_stop_in_step(&self, step: &StepContext) {
+        let mut contexts = lock(&self.contexts);
+        contexts.step = Some(step.clone());
+        self.show_earlier_stop(&contexts);
+    }
+
+    fn show_earlier_stop(&self, contexts: &Contexts) {
+        // Under the lock: either this sees the request, or the request sees the context.
+        if self.stop_requested() {
+            contexts.show_stop();
         }
     }
 

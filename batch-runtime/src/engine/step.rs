@@ -132,6 +132,7 @@ impl StepRunner<'_> {
             .and_then(|listeners| Ok((listeners, self.make_body(&contexts, &context)?)));
         self.repository.begin_step(&mut execution)?;
         context.set_batch_status(BatchStatus::Started);
+        self.running.show_stop_in_step(&context);
         let (mut listeners, body) = match made {
             Ok((listeners, body)) => (listeners, Ok(body)),
             Err(failure) => (StepListeners::none(), Err(failure)),
@@ -160,19 +161,18 @@ impl StepRunner<'_> {
         };
         let mut failure = result.err();
         note_exception(&context, failure.as_ref());
+        context.set_counters(execution.counters);
         context.set_batch_status(status);
-        // After-listeners see the final batch status, and one that fails changes it. Spec: D-82
-        for outcome in [
-            listeners.after_step(),
-            job_listeners.after_step(&contexts, &after),
-        ] {
-            if let Err(thrown) = outcome {
-                note_exception(&context, Some(&thrown));
-                failure = failure.or(Some(thrown));
-                status = BatchStatus::Failed;
-                context.set_batch_status(status);
-            }
-        }
+        // After-listeners see the final batch status; one that fails changes it for the job listeners too. Spec: D-82
+        let mut note = |outcome: Result<(), Failure>| {
+            let Err(thrown) = outcome else { return };
+            note_exception(&context, Some(&thrown));
+            failure.get_or_insert(thrown);
+            status = BatchStatus::Failed;
+            context.set_batch_status(status);
+        };
+        note(listeners.after_step());
+        note(job_listeners.after_step(&contexts, &after));
         let chosen = context.exit_status().or(exit_status);
         let ending = match settle_exit_status(chosen, status) {
             Ok(exit_status) => {
@@ -188,7 +188,7 @@ impl StepRunner<'_> {
             }
             Err(problem) => {
                 let unusable = Failure::new(format!("step `{}` {problem}", self.step.id));
-                let message = unusable.message.clone();
+                let message = with_first(failure.as_ref(), &unusable.message);
                 failure = failure.or(Some(unusable));
                 Ending {
                     status: BatchStatus::Failed,
@@ -250,6 +250,14 @@ fn note_exception(context: &StepContext, failure: Option<&Failure>) {
     if let Some(exception) = failure.and_then(|failure| failure.exception.as_ref()) {
         context.set_exception(Arc::clone(exception));
     }
+}
+
+/// A further problem after the failure that came first, if one did. Spec: STATUS-27
+pub(crate) fn with_first(first: Option<&Failure>, problem: &str) -> String {
+    first.map_or_else(
+        || problem.to_owned(),
+        |first| format!("{}\n{problem}", first.message),
+    )
 }
 
 /// The exit status to record: the chosen one, else the batch status. Spec: STATUS-03, STATUS-18, D-69

@@ -233,7 +233,13 @@ impl JobOperator {
         };
         let inner = Arc::clone(&self.inner);
         let thread = thread::Builder::new().name(format!("batch-job-{id}"));
-        if let Err(error) = thread.spawn(move || run_to_end(runner, &inner)) {
+        let body = move || {
+            let result = run_to_end(runner, &inner);
+            // Whoever waits may end the process; the runtime's owner has to be gone by then.
+            drop(inner);
+            running.set_ended(result);
+        };
+        if let Err(error) = thread.spawn(body) {
             self.inner.running().remove(&id);
             let ending = Ending {
                 status: BatchStatus::Failed,
@@ -254,24 +260,24 @@ impl JobOperator {
     }
 }
 
-/// The body of a job's thread.
-fn run_to_end(runner: JobRunner, inner: &Inner) {
-    let running = Arc::clone(&runner.running);
-    let id = running.lease.execution_id;
+/// The body of a job's thread. Returns why the end could not be recorded, if so.
+fn run_to_end(runner: JobRunner, inner: &Inner) -> std::result::Result<(), String> {
+    let lease = runner.running.lease;
+    let id = lease.execution_id;
     // A fault of the runtime itself must not leave anyone waiting for ever.
     let result = catch_unwind(AssertUnwindSafe(|| runner.run())).unwrap_or(Err(RepositoryError::Fault));
     if let Ok(execution) = &result {
         inner.callbacks.job_ended(execution);
     }
     inner.running().remove(&id);
-    running.set_ended(result.map(drop).map_err(|error| {
+    result.map(drop).map_err(|error| {
         tracing::error!(execution = %id, %error, "the end of the execution is not recorded");
         // Whoever launches next need not wait until the lease expires.
-        if let Err(error) = inner.repository.give_up(&running.lease) {
+        if let Err(error) = inner.repository.give_up(&lease) {
             tracing::warn!(execution = %id, %error, "the lease could not be given back");
         }
         error.to_string()
-    }));
+    })
 }
 
 /// Shorter names are like too many others: `date` is no misspelt `data`.

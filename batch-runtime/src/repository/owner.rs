@@ -6,6 +6,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::hash::{BuildHasher, RandomState};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Marks an owner that holds a lock file.
@@ -28,6 +29,9 @@ impl Owner {
             .to_string_lossy()
             .replace(['/', '\0'], "-");
         let nonce = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
+        if let Some(directory) = &directory {
+            sweep(directory);
+        }
         let lock = directory
             .as_deref()
             .and_then(|directory| take_lock(directory, &nonce));
@@ -62,18 +66,7 @@ impl Owner {
         if host != self.host || name == self.name || !nonce.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return false;
         }
-        let path = lock_path(directory, nonce);
-        match File::open(&path) {
-            Ok(file) => match file.try_lock() {
-                Ok(()) => {
-                    let _ = fs::remove_file(&path);
-                    true
-                }
-                Err(TryLockError::WouldBlock | TryLockError::Error(_)) => false,
-            },
-            // The owner removed its file when it ended, or another runtime found it dead.
-            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
-        }
+        remove_if_free(&lock_path(directory, nonce))
     }
 }
 
@@ -89,19 +82,58 @@ impl Drop for Owner {
     }
 }
 
+/// Tries to make and lock the owner's file. Another runtime may take a file that is not locked yet for one that a dead
+/// owner left, and remove it; then there is a next try.
 fn take_lock(directory: &Path, nonce: &str) -> Option<(PathBuf, File)> {
+    const TRIES: u32 = 10;
     let path = lock_path(directory, nonce);
-    let taken = fs::create_dir_all(directory).and_then(|()| {
-        let file = File::create_new(&path)?;
-        file.lock()?;
-        Ok(file)
+    let taken = (0..TRIES).find_map(|_| {
+        let locked = fs::create_dir_all(directory).and_then(|()| {
+            let file = File::create_new(&path)?;
+            file.lock()?;
+            Ok(file)
+        });
+        match locked {
+            Ok(file) => path.exists().then_some(Ok(file)),
+            // The directory may go with the last owner between the two steps.
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => Some(Err(error)),
+        }
     });
     match taken {
-        Ok(file) => Some((path, file)),
-        Err(error) => {
-            tracing::debug!(path = %path.display(), %error, "no owner lock; a crash will be noticed when the lease expires");
+        Some(Ok(file)) => Some((path, file)),
+        Some(Err(error)) => {
+            tracing::debug!(path = %path.display(), %error, "no owner lock: a crash is noticed when the lease expires");
             None
         }
+        None => None,
+    }
+}
+
+/// Removes the lock files that dead owners left. One that is gone means a dead owner, as one that is not locked does.
+fn sweep(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return;
+    };
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        if path.extension().is_some_and(|extension| extension == "lock") {
+            remove_if_free(&path);
+        }
+    }
+}
+
+/// Removes a lock file that nobody has locked. Returns whether the file's owner is dead.
+fn remove_if_free(path: &Path) -> bool {
+    match File::open(path) {
+        Ok(file) => match file.try_lock() {
+            Ok(()) => {
+                let _ = fs::remove_file(path);
+                true
+            }
+            Err(TryLockError::WouldBlock | TryLockError::Error(_)) => false,
+        },
+        // The owner removed its file when it ended, or another runtime found it dead.
+        Err(error) => error.kind() == ErrorKind::NotFound,
     }
 }
 
@@ -138,5 +170,17 @@ mod tests {
         );
         drop((dead, other));
         assert!(!owners.exists());
+    }
+
+    #[test]
+    fn a_new_owner_removes_what_dead_ones_left_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let owners = directory.path().join("owners");
+        let alive = Owner::new(Some(owners.clone()));
+        fs::write(owners.join("00ff.lock"), "").unwrap();
+        fs::write(owners.join("note.txt"), "").unwrap();
+        let other = Owner::new(Some(owners.clone()));
+        assert!(!owners.join("00ff.lock").exists() && owners.join("note.txt").exists());
+        assert!(!other.is_dead(alive.name()));
     }
 }

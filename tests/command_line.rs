@@ -1,0 +1,205 @@
+//! The command line as its users type it: output, exit code, effect.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+use std::fs;
+
+use batch_tests::process::{run_expecting, text};
+use serde_json::Value;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// Spec: DOM-01, DOM-20, OP-07
+#[test]
+fn start_greets_and_each_start_is_an_instance() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, _) = run_expecting(0, "hello", folder.path(), &["start", "hello", "name=Ada"]);
+    assert!(
+        out.starts_with("Hello, Ada!\n") && out.contains("hello:1:1 COMPLETED in "),
+        "{out}"
+    );
+    let (out, _) = run_expecting(0, "hello", folder.path(), &["start", "hello", "name=Ada"]);
+    assert!(out.contains("hello:2:2 COMPLETED"), "{out}");
+    assert!(folder.path().join("batch.db").exists());
+}
+
+/// Spec: OP-36
+#[test]
+fn launch_completes_an_instance_once() {
+    let folder = tempfile::tempdir().unwrap();
+    run_expecting(0, "hello", folder.path(), &["launch", "hello", "name=Ada"]);
+    let (out, err) = run_expecting(2, "hello", folder.path(), &["launch", "hello", "name=Ada"]);
+    assert!(
+        out.is_empty() && err.contains("is complete: execution 1 ended COMPLETED"),
+        "{out}{err}"
+    );
+    run_expecting(0, "hello", folder.path(), &["launch", "hello", "name=Grace"]);
+    let (_, err) = run_expecting(2, "hello", folder.path(), &["restart", "1"]);
+    assert!(err.contains("is complete"), "{err}");
+}
+
+/// Spec: OP-21, OP-33, OP-06
+#[test]
+fn list_and_show_tell_people_and_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, _) = run_expecting(0, "hello", folder.path(), &["list"]);
+    assert_eq!(
+        out,
+        "JOB    INSTANCES  LAST EXECUTION  STATUS  CREATED\nhello          0  -               -       -\n"
+    );
+    run_expecting(0, "hello", folder.path(), &["launch", "hello", "name=Ada"]);
+    let (out, _) = run_expecting(0, "hello", folder.path(), &["list", "--json"]);
+    let list = json(&out);
+    assert_eq!(
+        (&list[0]["job"], &list[0]["instances"]),
+        (&"hello".into(), &1.into())
+    );
+    assert_eq!(list[0]["lastExecution"]["status"], "COMPLETED");
+
+    let (out, _) = run_expecting(0, "hello", folder.path(), &["show", "1", "--json"]);
+    let show = json(&out);
+    assert_eq!(show["name"], "hello:1:1");
+    assert_eq!(show["parameters"]["name"], "Ada");
+    assert_eq!(
+        (&show["steps"][0]["step"], &show["steps"][0]["exitStatus"]),
+        (&"greet".into(), &"GREETED".into())
+    );
+    let (out, _) = run_expecting(0, "hello", folder.path(), &["show", "1"]);
+    for line in [
+        "job          hello",
+        "status       COMPLETED",
+        "parameter    name=Ada",
+        "greet  COMPLETED  GREETED",
+    ] {
+        assert!(out.contains(line), "{line:?} is missing in\n{out}");
+    }
+    let (_, err) = run_expecting(2, "hello", folder.path(), &["show", "7"]);
+    assert_eq!(err, "error: there is no job execution 7\n");
+}
+
+/// Spec: LOADER-08, JSL-DOC-02, PATH-11, PATH-12, OP-11
+#[test]
+fn check_and_start_point_at_mistakes_and_start_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, xml: &str| fs::write(folder.path().join(name), xml).unwrap();
+    let here = ["--job-path", "."];
+    let with = |arguments: &[&'static str]| [arguments, &here].concat();
+    write(
+        "good.xml",
+        "<job id='good'>\n  <step id='one'><batchlet ref='Greeter'/></step>\n</job>",
+    );
+    let (out, _) = run_expecting(0, "hello", folder.path(), &with(&["check"]));
+    assert_eq!(out, "good: right\n");
+
+    write(
+        "typo.xml",
+        "<job id='typo'>\n  <step id='one' next='tow'><batchlet ref='Greter'/></step>\n</job>",
+    );
+    write("broken.xml", "<job id='broken'>\n  <step id='one'>\n</job>");
+    let (out, err) = run_expecting(2, "hello", folder.path(), &with(&["check"]));
+    assert!(
+        out.contains("good: right") && out.contains("typo: wrong"),
+        "{out}"
+    );
+    assert!(
+        err.contains("typo.xml:2:24") && err.contains("broken.xml:2:3"),
+        "{err}"
+    );
+    let (_, err) = run_expecting(2, "hello", folder.path(), &with(&["start", "typo"]));
+    assert!(err.contains("`next` refers to an unknown element `tow`"), "{err}");
+    write(
+        "ref.xml",
+        "<job id='ref'>\n  <step id='one'><batchlet ref='Greter'/></step>\n</job>",
+    );
+    let (_, err) = run_expecting(2, "hello", folder.path(), &with(&["start", "ref"]));
+    assert!(
+        err.contains("ref.xml:2:33") && err.contains("did you mean `Greeter`?"),
+        "{err}"
+    );
+    assert!(err.contains("use my_artifacts as _;"), "{err}");
+    let (out, _) = run_expecting(2, "hello", folder.path(), &with(&["check", "ref", "--json"]));
+    assert_eq!(
+        (&json(&out)[0]["job"], &json(&out)[0]["right"]),
+        (&"ref".into(), &false.into())
+    );
+
+    let (_, err) = run_expecting(2, "hello", folder.path(), &with(&["start", "god"]));
+    assert!(
+        err.contains("no job is called `god`; did you mean `good`?") && err.contains("broken.xml:3:1"),
+        "{err}"
+    );
+    let (_, err) = run_expecting(
+        2,
+        "hello",
+        folder.path(),
+        &["start", "hello", "name=x", &"n".repeat(101), "--job-path", "."],
+    );
+    assert!(err.contains("expected NAME=VALUE"), "{err}");
+    let (out, _) = run_expecting(0, "hello", folder.path(), &with(&["list", "--json"]));
+    assert!(
+        json(&out)
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|job| job["instances"] == 0),
+        "{out}"
+    );
+}
+
+#[test]
+fn wrong_usage_is_exit_code_2_and_help_is_0() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [
+        &["strat", "hello"][..],
+        &["start"],
+        &["show", "x"],
+        &["start", "hello", "noparameter"],
+        &[],
+    ] {
+        run_expecting(2, "hello", folder.path(), arguments);
+    }
+    let (out, _) = run_expecting(0, "hello", folder.path(), &["--help"]);
+    assert!(
+        out.contains("launch") && out.contains("Exit code: 0 COMPLETED, 1 FAILED"),
+        "{out}"
+    );
+    let (_, err) = run_expecting(2, "hello", folder.path(), &["--repository", "oracle://x", "list"]);
+    assert!(
+        err.contains("`oracle://x` is no repository: expected `sqlite://PATH`"),
+        "{err}"
+    );
+    let (_, err) = run_expecting(
+        2,
+        "hello",
+        folder.path(),
+        &["--repository", "sqlite://no/such/x.db", "list"],
+    );
+    assert!(err.contains("unable to open database file"), "{err}");
+}
+
+/// Eight processes on a database that does not exist yet: all start.
+///
+/// Spec: REPO-12, REPO-22, DOM-09
+#[test]
+fn many_processes_make_the_repository_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut children: Vec<_> = (0..8)
+        .map(|_| batch_tests::process::command("hello", folder.path(), &["start", "hello"]))
+        .map(|mut command| {
+            command
+                .stdout(std::process::Stdio::piped())
+                .stderr(std::process::Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for child in children.drain(..) {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    let (out, _) = run_expecting(0, "hello", folder.path(), &["list", "--json"]);
+    assert_eq!(json(&out)[0]["instances"], 8);
+    // Nobody is left who holds a lock.
+    assert!(!folder.path().join("batch.db-owners").exists());
+}
