@@ -75,9 +75,12 @@ impl JobPath {
             paths.retain(|path| path.extension().is_some_and(|extension| extension == "xml"));
             paths.sort();
             for path in paths {
+                // One file found by two ways is one file. Spec: PATH-08
+                let Ok(key) = fs::canonicalize(&path) else {
+                    continue;
+                };
                 // A FIFO or device would block the reader for ever.
-                if files.contains_key(&path) || !fs::metadata(&path).is_ok_and(|metadata| metadata.is_file())
-                {
+                if files.contains_key(&key) || !fs::metadata(&key).is_ok_and(|metadata| metadata.is_file()) {
                     continue;
                 }
                 let file = read_file(&path, &self.limits);
@@ -85,7 +88,7 @@ impl JobPath {
                     let mistakes = errors.iter().count();
                     tracing::warn!(file = %path.display(), mistakes, "no valid Job XML; `check` shows why");
                 }
-                files.insert(path, file);
+                files.insert(key, file);
             }
         }
     }

@@ -91,7 +91,11 @@ impl Artifacts {
     }
 
     /// Spec: D-64, D-65
-    fn find(&self, role: Role, name: &Spanned<String>) -> Result<&'static ArtifactRegistration, Diagnostic> {
+    fn find(
+        &self,
+        role: Role,
+        name: &Spanned<String>,
+    ) -> Result<&'static ArtifactRegistration, Box<Diagnostic>> {
         let of_role = || {
             self.all
                 .iter()
@@ -111,16 +115,18 @@ impl Artifacts {
         };
         match found.as_slice() {
             [one] => Ok(one),
-            [] => Err(self.not_found(role, name)),
+            [] => Err(Box::new(self.not_found(role, name))),
             several => {
                 let places: Vec<String> = several.iter().map(|one| place(one)).collect();
-                Err(Diagnostic::error(
-                    AMBIGUOUS,
-                    format!("several artifacts are {role} `{}`", name.value),
-                    name.span.clone(),
-                )
-                .label("which one?")
-                .help(format!("give one of them another name: {}", places.join(", "))))
+                Err(Box::new(
+                    Diagnostic::error(
+                        AMBIGUOUS,
+                        format!("several artifacts are {role} `{}`", name.value),
+                        name.span.clone(),
+                    )
+                    .label("which one?")
+                    .help(format!("give one of them another name: {}", places.join(", "))),
+                ))
             }
         }
     }
@@ -132,10 +138,14 @@ impl Artifacts {
         if let Some(other) = self.all.iter().find(named) {
             return Diagnostic::error(
                 WRONG_ROLE,
-                format!("`{}` is no {role}, it is a {}", name.value, other.role()),
+                format!(
+                    "`{}` is no {role}, it is {}",
+                    name.value,
+                    other.role().with_article()
+                ),
                 name.span.clone(),
             )
-            .label(format!("a {role} is needed here"))
+            .label(format!("{} is needed here", role.with_article()))
             .help(format!("`{}` is registered at {}", name.value, place(other)));
         }
         let names: Vec<&str> = self
@@ -373,7 +383,7 @@ impl Binder<'_> {
         let registration = match self.artifacts.find(role, &artifact.name) {
             Ok(registration) => registration,
             Err(diagnostic) => {
-                self.diagnostics.push(diagnostic);
+                self.diagnostics.push(*diagnostic);
                 return None;
             }
         };

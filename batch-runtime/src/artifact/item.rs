@@ -308,7 +308,7 @@ mod tests {
 
     fn even_halves() -> ItemSink {
         processor_sink(Box::new(()), |_: &mut (), item: u64| {
-            Ok((item % 2 == 0).then_some(item as f64 / 2.0))
+            Ok(item.is_multiple_of(2).then_some(item as f64 / 2.0))
         })
     }
 

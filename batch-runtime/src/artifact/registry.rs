@@ -40,6 +40,16 @@ impl Role {
             Self::JobListener => "job_listener",
         }
     }
+
+    /// The role in words, such as `an item reader`.
+    pub(crate) fn with_article(self) -> String {
+        let article = if self.attribute().starts_with(['a', 'e', 'i', 'o', 'u']) {
+            "an"
+        } else {
+            "a"
+        };
+        format!("{article} {self}")
+    }
 }
 
 impl fmt::Display for Role {

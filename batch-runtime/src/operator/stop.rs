@@ -50,10 +50,8 @@ impl JobOperator {
     /// `NoSuchJobExecution`; `JobExecutionLost` when nobody runs it any more and its end is not recorded.
     pub fn wait(&self, execution: JobExecutionId) -> Result<JobExecution> {
         let running = self.inner.running().get(&execution).cloned();
-        if let Some(running) = running {
-            if let Some(Err(reason)) = running.wait(None) {
-                return Err(JobOperatorError::JobExecutionLost { execution, reason });
-            }
+        if let Some(Err(reason)) = running.and_then(|running| running.wait(None)) {
+            return Err(JobOperatorError::JobExecutionLost { execution, reason });
         }
         match self.poll_until(execution, None)? {
             Some(ended) => Ok(ended),

@@ -72,10 +72,15 @@ impl Database {
                 })
             }
             path => {
-                let file = PathBuf::from(path);
+                // The program may change its directory later; the database stays where it was.
+                let file = std::path::absolute(path).map_err(|error| refuse(error.to_string()))?;
+                let target = file
+                    .to_str()
+                    .ok_or_else(|| refuse("the path is no text".into()))?
+                    .to_owned();
                 Ok(Self {
                     url: url.to_owned(),
-                    target: path.to_owned(),
+                    target,
                     file: Some(file),
                     synchronous,
                 })
