@@ -169,13 +169,73 @@ fn wrong_usage_is_exit_code_2_and_help_is_0() {
         err.contains("`oracle://x` is no repository: expected `sqlite://PATH`"),
         "{err}"
     );
+    let elsewhere = ["--repository", "sqlite://no/such/x.db"];
+    for verb in [&["list"][..], &["show", "1"], &["stop", "1"], &["restart", "1"]] {
+        let (_, err) = run_expecting(2, "hello", folder.path(), &[&elsewhere, verb].concat());
+        assert_eq!(err, "error: there is no repository `sqlite://no/such/x.db`\n");
+    }
     let (_, err) = run_expecting(
         2,
         "hello",
         folder.path(),
-        &["--repository", "sqlite://no/such/x.db", "list"],
+        &[&elsewhere[..], &["start", "hello"]].concat(),
     );
     assert!(err.contains("unable to open database file"), "{err}");
+    assert!(err.contains("its folder does not exist"), "{err}");
+    let (_, err) = run_expecting(2, "hello", folder.path(), &["start", "hello", "name=a", "name=b"]);
+    assert_eq!(err, "error: parameter `name` is given twice\n");
+}
+
+/// A check that checks nothing is not green.
+///
+/// Spec: PATH-06, JSL-DOC-04, BPROP-11
+#[test]
+fn check_notices_what_is_missing_or_misspelt() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, err) = run_expecting(2, "hello", folder.path(), &["check", "--job-path", "nowhere"]);
+    assert!(
+        err.contains("nowhere: ") && err.contains("the job path holds no job"),
+        "{err}"
+    );
+    fs::write(folder.path().join("root.xml"), "<jobb id='x'/>").unwrap();
+    fs::write(folder.path().join("pom.xml"), "<project/>").unwrap();
+    let property = "<properties><property name='nmae' value='Ada'/></properties>";
+    let job =
+        format!("<job id='x'><step id='one'><batchlet ref='Greeter'>{property}</batchlet></step></job>");
+    fs::write(folder.path().join("x.xml"), job).unwrap();
+    let (out, err) = run_expecting(2, "hello", folder.path(), &["check", "--job-path", "."]);
+    assert!(
+        err.contains("root.xml is passed over: its root element is `jobb`; did you mean `job`?"),
+        "{err}"
+    );
+    assert!(!err.contains("pom.xml"), "{err}");
+    assert!(
+        err.contains("property `nmae` reaches takes it") && err.contains("did you mean `name`?"),
+        "{err}"
+    );
+    assert!(out.contains("x: right"), "a warning only: {out}");
+    assert!(!folder.path().join("batch.db").exists());
+}
+
+/// A reader that goes away must not end the program, whose exit code tells how the job ended.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_closed_or_full_output_does_not_change_the_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    run_expecting(0, "hello", folder.path(), &["start", "hello"]);
+    for arguments in [&["list"][..], &["show", "1"], &["show", "1", "--json"]] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = batch_tests::process::command("hello", folder.path(), arguments)
+            .stdout(full)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(
+            text(&output.stderr).contains("cannot write to the standard output"),
+            "{}",
+            text(&output.stderr)
+        );
+    }
 }
 
 /// Eight processes on a database that does not exist yet: all start.

@@ -21,7 +21,11 @@ impl Folder {
     /// A folder with a new repository that refuses wrong rows.
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        process::run_expecting(0, "flights", folder.path(), &["list"]);
+        let url = format!("sqlite://{}", folder.path().join("batch.db").display());
+        batch_runtime::BatchRuntime::builder()
+            .repository(url)
+            .build()
+            .unwrap();
         let this = Self { folder };
         watch::install(&this.database());
         this
@@ -104,7 +108,8 @@ fn undisturbed(folder: &Folder) -> Duration {
 
 /// 60 kills at random moments; nothing is lost, nothing doubled, every count is true at every commit.
 ///
-/// Spec: DOM-26, DOM-27, CHUNK-LOOP-12, CHUNK-LOOP-16, OP-35, OP-36, REPO-44, REPO-58, REPO-62
+/// Spec: DOM-26, DOM-27, CHUNK-LOOP-12, CHUNK-LOOP-16, OP-35, OP-36, REPO-44, REPO-62
+/// Spec: REPO-55, REPO-56, REPO-57, REPO-58, REPO-59, REPO-63
 #[test]
 fn sixty_kills_lose_nothing_and_double_nothing() {
     let (folder, mut random) = (Folder::new(), Random::new("kill loop"));

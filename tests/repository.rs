@@ -99,7 +99,7 @@ fn the_schema_file_is_what_the_migrations_give() {
     );
 }
 
-/// Spec: REPO-23 to REPO-27, REPO-40 to REPO-47, REPO-50 to REPO-61, REPO-64, REPO-67, REPO-14, REPO-18, REPO-19,
+/// Spec: REPO-23, REPO-24, REPO-25, REPO-26, REPO-27, REPO-40, REPO-41, REPO-42, REPO-43, REPO-44, REPO-45, REPO-46, REPO-47, REPO-50, REPO-51, REPO-52, REPO-53, REPO-54, REPO-55, REPO-56, REPO-57, REPO-58, REPO-59, REPO-60, REPO-61, REPO-64, REPO-67, REPO-14, REPO-18, REPO-19,
 /// Spec: REPO-20, REPO-21, REPO-39, REPO-49, REPO-54, REPO-65, REPO-68, REPO-86, ID-05
 #[test]
 fn a_run_leaves_the_rows_of_spring_batch_4_3() {
@@ -163,7 +163,7 @@ fn a_run_leaves_the_rows_of_spring_batch_4_3() {
     );
 }
 
-/// Spec: REPO-28, REPO-30, REPO-32 to REPO-36, REPO-38, REPO-75, OP-06
+/// Spec: REPO-02, REPO-03, REPO-28, REPO-30, REPO-32, REPO-33, REPO-34, REPO-35, REPO-36, REPO-38, REPO-75, OP-06
 #[test]
 fn parameters_of_every_type_come_back() {
     let stage = Stage::new(JOB);
@@ -510,4 +510,88 @@ fn many_threads_start_and_launch_at_once() {
             "{refused}"
         );
     }
+}
+
+/// Every column with its type and whether it may be NULL, as Spring Batch 4.3 ships them for SQLite.
+///
+/// Spec: REPO-02, REPO-13, REPO-23, REPO-24, REPO-25, REPO-26, REPO-29, REPO-30, REPO-31, REPO-32, REPO-33, REPO-34, REPO-35
+/// Spec: REPO-36, REPO-37, REPO-40, REPO-41, REPO-42, REPO-43, REPO-45, REPO-46, REPO-47, REPO-50, REPO-51, REPO-52, REPO-54
+/// Spec: REPO-55, REPO-56, REPO-57, REPO-58, REPO-59, REPO-60, REPO-61, REPO-64, REPO-67
+#[test]
+fn the_columns_are_those_of_spring_batch() {
+    let stage = Stage::new(JOB);
+    let columns = "SELECT m.name || '.' || c.name || ' ' || c.type || CASE WHEN c.\"notnull\" THEN ' NOT NULL' ELSE '' END
+            || CASE WHEN c.pk THEN ' PRIMARY KEY' ELSE '' END AS text
+         FROM sqlite_master m, pragma_table_info(m.name) c
+         WHERE m.type = 'table' AND m.name LIKE 'BATCH_%' AND m.name NOT LIKE '%_LEASE' ORDER BY m.name, c.cid";
+    insta::assert_snapshot!(rows(&mut stage.connection(), columns).join("\n"));
+    let keys = "SELECT m.name || ' -> ' || k.\"table\" || '.' || k.\"to\" AS text FROM sqlite_master m,
+         pragma_foreign_key_list(m.name) k WHERE m.name LIKE 'BATCH_%' ORDER BY 1";
+    let expected = [
+        "BATCH_JOB_EXECUTION -> BATCH_JOB_INSTANCE.JOB_INSTANCE_ID",
+        "BATCH_JOB_EXECUTION_CONTEXT -> BATCH_JOB_EXECUTION.JOB_EXECUTION_ID",
+        "BATCH_JOB_EXECUTION_PARAMS -> BATCH_JOB_EXECUTION.JOB_EXECUTION_ID",
+        "BATCH_STEP_EXECUTION -> BATCH_JOB_EXECUTION.JOB_EXECUTION_ID",
+        "BATCH_STEP_EXECUTION_CONTEXT -> BATCH_STEP_EXECUTION.STEP_EXECUTION_ID",
+    ];
+    assert_eq!(rows(&mut stage.connection(), keys), expected);
+}
+
+/// Two instances with one key, two executions of one step in one job execution: the database itself refuses.
+///
+/// Spec: REPO-27, REPO-53, REPO-78, REPO-82
+#[test]
+fn the_database_refuses_doubles() {
+    let stage = Stage::new(JOB);
+    stage.launch("job", [("day", "1")]);
+    for statement in [
+        "INSERT INTO BATCH_JOB_INSTANCE (JOB_INSTANCE_ID, JOB_NAME, JOB_KEY) SELECT 99, JOB_NAME, JOB_KEY FROM BATCH_JOB_INSTANCE",
+        "INSERT INTO BATCH_STEP_EXECUTION (STEP_EXECUTION_ID, VERSION, STEP_NAME, JOB_EXECUTION_ID, START_TIME)
+         SELECT 99, 0, STEP_NAME, JOB_EXECUTION_ID, 0 FROM BATCH_STEP_EXECUTION",
+    ] {
+        let refused = stage.connection().batch_execute(statement).unwrap_err().to_string();
+        assert!(refused.contains("UNIQUE constraint failed"), "{refused}");
+    }
+}
+
+/// The counters of a new execution begin at 0, and a job that is not restartable gets no second execution.
+///
+/// Spec: REPO-63, REPO-71, RESTART-02, JSL-JOB-04, D-83
+#[test]
+fn a_job_that_is_not_restartable_has_one_execution() {
+    let stage = Stage::new(&JOB.replace("id=\"job\"", "id=\"job\" restartable=\"false\""));
+    let execution = stage.launch("job", [("fail", "x")]);
+    let refused = stage.operator().launch("job", [("fail", "x")]).unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            JobOperatorError::JobStart {
+                cause: StartCause::NotRestartable { .. },
+                ..
+            }
+        ),
+        "{refused}"
+    );
+    let refused = stage
+        .operator()
+        .restart(execution, JobParameters::new())
+        .unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            JobOperatorError::JobRestart {
+                cause: StartCause::NotRestartable { .. },
+                ..
+            }
+        ),
+        "{refused}"
+    );
+    assert_eq!(
+        stage
+            .operator()
+            .executions(batch_runtime::JobInstanceId(1))
+            .unwrap(),
+        [execution]
+    );
+    stage.start("job", [("fail", "x")]);
 }

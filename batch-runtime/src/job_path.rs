@@ -7,18 +7,40 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use batch_xml::{Diagnostic, Document, JobXmlErrors, Limits, RootKind, Source, Span, sniff_root};
 
 /// A file of the job path that the operating system does not give.
 const UNREADABLE: &str = "PATH0001";
 
+/// The root elements of Job XML. Spec: JSL-DOC-03
+pub(crate) const ROOTS: [&str; 4] = ["job", "step", "flow", "split"];
+
+/// What was found on the job path.
+#[derive(Clone, Debug, Default)]
+pub struct JobPathReport {
+    /// The ids of the jobs that can be started.
+    pub jobs: BTreeSet<String>,
+    /// A report for each file that is no valid Job XML.
+    pub broken: Vec<String>,
+    /// XML files with another root element, which are passed over, each with its root. Spec: JSL-DOC-04
+    pub foreign: Vec<(String, String)>,
+    /// Directories that could not be read, each with the reason. Spec: PATH-06
+    pub unreadable: Vec<String>,
+}
+
 /// The directories, and what has been read from them.
 pub(crate) struct JobPath {
     directories: Vec<PathBuf>,
     limits: Limits,
-    files: Mutex<BTreeMap<PathBuf, JobFile>>,
+    found: Mutex<Found>,
+}
+
+#[derive(Default)]
+struct Found {
+    files: BTreeMap<PathBuf, JobFile>,
+    unreadable: BTreeMap<PathBuf, String>,
 }
 
 /// A file of the job path.
@@ -28,8 +50,8 @@ enum JobFile {
     Document(Arc<Document>),
     /// A file that cannot be read as Job XML; it takes only its own jobs with it.
     Broken(Arc<JobXmlErrors>),
-    /// An XML file for something else.
-    Foreign,
+    /// An XML file for something else, with its name and its root.
+    Foreign(String, String),
 }
 
 /// What the job path says of a job id.
@@ -50,7 +72,7 @@ impl JobPath {
         let path = Self {
             directories,
             limits: Limits::default(),
-            files: Mutex::new(BTreeMap::new()),
+            found: Mutex::default(),
         };
         path.look_for_new_files();
         path
@@ -60,99 +82,132 @@ impl JobPath {
         &self.limits
     }
 
+    fn found(&self) -> MutexGuard<'_, Found> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Reads the files that were not there before. Spec: PATH-05, PATH-07
     pub(crate) fn look_for_new_files(&self) {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = self.found();
         for directory in &self.directories {
-            let entries = match fs::read_dir(directory) {
-                Ok(entries) => entries,
+            match xml_files(directory) {
+                Ok(paths) => {
+                    found.unreadable.remove(directory);
+                    paths.iter().for_each(|path| found.read(path, &self.limits));
+                }
                 Err(error) => {
-                    tracing::warn!(directory = %directory.display(), %error, "directory of the job path passed over");
-                    continue;
+                    // Said once, not at each start.
+                    if found
+                        .unreadable
+                        .insert(directory.clone(), error.to_string())
+                        .is_none()
+                    {
+                        let directory = directory.display();
+                        tracing::warn!(%directory, %error, "directory of the job path passed over");
+                    }
                 }
-            };
-            let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-            paths.retain(|path| path.extension().is_some_and(|extension| extension == "xml"));
-            paths.sort();
-            for path in paths {
-                // One file found by two ways is one file. Spec: PATH-08
-                let Ok(key) = fs::canonicalize(&path) else {
-                    continue;
-                };
-                // A FIFO or device would block the reader for ever.
-                if files.contains_key(&key) || !fs::metadata(&key).is_ok_and(|metadata| metadata.is_file()) {
-                    continue;
-                }
-                let file = read_file(&path, &self.limits);
-                if let JobFile::Broken(errors) = &file {
-                    let mistakes = errors.iter().count();
-                    tracing::warn!(file = %path.display(), mistakes, "no valid Job XML; `check` shows why");
-                }
-                files.insert(key, file);
             }
         }
     }
 
     /// Finds a job by its id. Spec: PATH-09, PATH-12, PATH-13
     pub(crate) fn find(&self, job: &str) -> Lookup {
-        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut found: Vec<&Arc<Document>> = files
-            .values()
-            .filter_map(|file| match file {
-                JobFile::Document(document) if document.id().value == job => Some(document),
-                _ => None,
-            })
+        let found = self.found();
+        let mut of_id: Vec<&Arc<Document>> = found
+            .documents()
+            .filter(|document| document.id().value == job)
             .collect();
-        if found.len() > 1 {
+        if of_id.len() > 1 {
             return Lookup::Duplicate(
-                found
+                of_id
                     .iter()
                     .map(|document| document.source().name().to_owned())
                     .collect(),
             );
         }
-        match found.pop() {
+        match of_id.pop() {
             Some(document) if document.root_kind() == RootKind::Job => Lookup::Found(Arc::clone(document)),
             _ => Lookup::Unknown {
-                known: jobs_of(&files),
-                broken: broken_of(&files),
+                known: found.jobs(),
+                broken: found.broken(),
             },
         }
     }
 
     /// The ids of all jobs that can be started. Spec: OP-21
     pub(crate) fn jobs(&self) -> BTreeSet<String> {
-        jobs_of(&self.files.lock().unwrap_or_else(PoisonError::into_inner))
+        self.found().jobs()
     }
 
-    /// The reports of the files that could not be read.
-    pub(crate) fn broken(&self) -> Vec<Arc<JobXmlErrors>> {
-        broken_of(&self.files.lock().unwrap_or_else(PoisonError::into_inner))
+    /// What was found.
+    pub(crate) fn report(&self) -> JobPathReport {
+        let found = self.found();
+        let unreadable = found
+            .unreadable
+            .iter()
+            .map(|(path, error)| format!("{}: {error}", path.display()));
+        let foreign = found.files.values().filter_map(|file| match file {
+            JobFile::Foreign(name, root) => Some((name.clone(), root.clone())),
+            _ => None,
+        });
+        JobPathReport {
+            jobs: found.jobs(),
+            broken: found.broken().iter().map(ToString::to_string).collect(),
+            foreign: foreign.collect(),
+            unreadable: unreadable.collect(),
+        }
     }
 }
 
-fn jobs_of(files: &BTreeMap<PathBuf, JobFile>) -> BTreeSet<String> {
-    files
-        .values()
-        .filter_map(|file| match file {
-            JobFile::Document(document)
-                if document.root_kind() == RootKind::Job && !document.is_abstract() =>
-            {
-                Some(document.id().value.clone())
-            }
+impl Found {
+    fn read(&mut self, path: &Path, limits: &Limits) {
+        // One file found by two ways is one file. Spec: PATH-08
+        let Ok(key) = fs::canonicalize(path) else { return };
+        // A FIFO or device would block the reader for ever.
+        if self.files.contains_key(&key) || !fs::metadata(&key).is_ok_and(|metadata| metadata.is_file()) {
+            return;
+        }
+        let file = read_file(path, limits);
+        if let JobFile::Broken(errors) = &file {
+            let mistakes = errors.iter().count();
+            tracing::warn!(file = %path.display(), mistakes, "no valid Job XML; `check` shows why");
+        }
+        self.files.insert(key, file);
+    }
+
+    fn documents(&self) -> impl Iterator<Item = &Arc<Document>> {
+        self.files.values().filter_map(|file| match file {
+            JobFile::Document(document) => Some(document),
             _ => None,
         })
-        .collect()
-}
+    }
 
-fn broken_of(files: &BTreeMap<PathBuf, JobFile>) -> Vec<Arc<JobXmlErrors>> {
-    files
-        .values()
-        .filter_map(|file| match file {
+    fn jobs(&self) -> BTreeSet<String> {
+        let startable =
+            |document: &&Arc<Document>| document.root_kind() == RootKind::Job && !document.is_abstract();
+        self.documents()
+            .filter(startable)
+            .map(|document| document.id().value.clone())
+            .collect()
+    }
+
+    fn broken(&self) -> Vec<Arc<JobXmlErrors>> {
+        let broken = self.files.values().filter_map(|file| match file {
             JobFile::Broken(errors) => Some(Arc::clone(errors)),
             _ => None,
-        })
-        .collect()
+        });
+        broken.collect()
+    }
+}
+
+/// The files of a directory that end in `.xml`, in the order of their names.
+fn xml_files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(directory)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "xml"));
+    paths.sort();
+    Ok(paths)
 }
 
 fn read_file(path: &Path, limits: &Limits) -> JobFile {
@@ -178,11 +233,9 @@ fn read_file(path: &Path, limits: &Limits) -> JobFile {
         Ok(source) => source,
         Err(errors) => return broken(errors),
     };
-    let job_xml_root =
-        sniff_root(&source).is_none_or(|root| ["job", "step", "flow", "split"].contains(&root.as_str()));
-    if !job_xml_root {
-        tracing::debug!(file = source.name(), "no Job XML: another root element");
-        return JobFile::Foreign;
+    if let Some(root) = sniff_root(&source).filter(|root| !ROOTS.contains(&root.as_str())) {
+        tracing::debug!(file = source.name(), root, "no Job XML: another root element");
+        return JobFile::Foreign(source.name().to_owned(), root);
     }
     match batch_xml::parse(&source, limits) {
         Ok(document) => JobFile::Document(Arc::new(document)),

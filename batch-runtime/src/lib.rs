@@ -142,6 +142,7 @@ pub use clock::{Clock, SystemClock, Timestamp};
 pub use engine::Progress;
 pub use error::BatchError;
 pub use ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+pub use job_path::JobPathReport;
 pub use operator::{CallbackId, JobEndCallback, JobOperator, JobOperatorError, StartCause};
 pub use parameters::{JobParameter, JobParameters, ParameterError, ParameterValue};
 pub use runtime::{BatchRuntime, BatchRuntimeBuilder};

@@ -36,6 +36,8 @@ const PROPERTY_MISSING: &str = "ART0006";
 const CONTEXT_SCOPE: &str = "ART0007";
 /// The runtime does not do this yet.
 const UNSUPPORTED: &str = "ART0008";
+/// A property of the Job XML that no artifact takes.
+const PROPERTY_UNUSED: &str = "ART0010";
 /// The writer does not write through the chunk transaction.
 const AT_LEAST_ONCE: &str = "ART0009";
 
@@ -78,8 +80,11 @@ impl Artifacts {
             diagnostics: Vec::new(),
             warnings: Vec::new(),
             parameter_names: job.symbols.union(&job.property_names).cloned().collect(),
+            taken: BTreeSet::new(),
+            reaching: Vec::new(),
         };
         let bound = binder.job(job);
+        binder.unused_properties(job);
         match bound {
             Some(job) if binder.diagnostics.is_empty() => Ok(BindOutcome {
                 job,
@@ -187,9 +192,45 @@ struct Binder<'a> {
     diagnostics: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
     parameter_names: BTreeSet<String>,
+    /// Names of the properties that some artifact takes.
+    taken: BTreeSet<String>,
+    /// Properties that reach an artifact.
+    reaching: Vec<Property>,
 }
 
 impl Binder<'_> {
+    /// A property that nobody takes is most often a misspelt one. One of the job or a step may be there for the
+    /// contexts, so it has to be much like a name that is taken. Spec: BPROP-11, JSL-CHPROP-07
+    fn unused_properties(&mut self, job: &Job) {
+        let steps = job.elements.iter().filter_map(|element| match element {
+            ExecutionElement::Step(step) => Some(step),
+            _ => None,
+        });
+        let of_contexts: BTreeSet<&str> = steps
+            .flat_map(|step| &step.properties)
+            .chain(&job.properties)
+            .map(|property| property.name.value.as_str())
+            .collect();
+        let mut told = BTreeSet::new();
+        for property in &self.reaching {
+            let name = property.name.value.as_str();
+            if self.taken.contains(name) || job.symbols.contains(name) || !told.insert(name) {
+                continue;
+            }
+            let near = nearest(name, self.taken.iter().map(String::as_str));
+            if near.is_none() && of_contexts.contains(name) {
+                continue;
+            }
+            let message = format!("no artifact that property `{name}` reaches takes it");
+            let warning = Diagnostic::warning(PROPERTY_UNUSED, message, property.name.span.clone())
+                .label("has no effect");
+            self.warnings.push(match near {
+                Some(near) => warning.help(format!("did you mean `{near}`?")),
+                None => warning,
+            });
+        }
+    }
+
     fn job(&mut self, job: &Job) -> Option<BoundJob> {
         let listeners = self.listeners(Role::JobListener, &job.listeners);
         let positions: BTreeMap<&str, usize> = job
@@ -399,6 +440,7 @@ impl Binder<'_> {
             system: Arc::clone(&self.outside.system),
             xml: artifact.properties.iter().map(of_xml).collect(),
         };
+        self.reaching.extend(artifact.properties.iter().cloned());
         self.check_properties(registration, &properties, artifact);
         self.check_contexts(role, registration, artifact);
         Some(Bound {
@@ -417,11 +459,17 @@ impl Binder<'_> {
     ) {
         for info in (registration.properties)() {
             self.parameter_names.insert(info.name.to_owned());
+            self.taken.insert(info.name.to_owned());
             let default = info.default.map(|text| (text, PropertySource::Default));
             let (text, source) = match properties.get(info.name).or(default) {
                 Some(found) => found,
                 None if info.optional => continue,
                 None => {
+                    let given = artifact
+                        .properties
+                        .iter()
+                        .map(|property| property.name.value.as_str());
+                    let near = nearest(info.name, given).map(|near| format!(" (the XML gives `{near}`)"));
                     self.diagnostics.push(
                         Diagnostic::error(
                             PROPERTY_MISSING,
@@ -430,8 +478,9 @@ impl Binder<'_> {
                         )
                         .label(format!("field `{}` is of type `{}`", info.field, info.type_name))
                         .help(format!(
-                            "add `<property name=\"{}\" value=\"...\"/>` or give a job parameter",
-                            info.name
+                            "add `<property name=\"{}\" value=\"...\"/>` or give a job parameter{}",
+                            info.name,
+                            near.unwrap_or_default()
                         )),
                     );
                     continue;

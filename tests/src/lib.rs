@@ -6,3 +6,8 @@ pub mod process;
 pub mod random;
 pub mod stage;
 pub mod watch;
+
+/// The README's programs compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;

@@ -1,5 +1,7 @@
 //! The arguments.
 
+use std::collections::BTreeSet;
+
 use clap::{Args, Parser, Subcommand};
 
 use crate::ids::JobExecutionId;
@@ -8,7 +10,6 @@ use crate::parameters::JobParameters;
 /// Runs and looks after batch jobs.
 #[derive(Debug, Parser)]
 #[command(
-    version,
     arg_required_else_help = true,
     after_help = "Exit code: 0 COMPLETED, 1 FAILED, 2 wrong usage or not started, 3 STOPPED"
 )]
@@ -17,7 +18,7 @@ pub(super) struct Arguments {
     #[arg(long, global = true, value_name = "URL")]
     pub(super) repository: Option<String>,
 
-    /// Directories with Job XML files, separated by ':' [default: the current directory]
+    /// Directories with Job XML files, separated by ':' [default: the program's own, or the current directory]
     #[arg(long, global = true, value_name = "DIRS")]
     pub(super) job_path: Option<String>,
 
@@ -50,13 +51,15 @@ pub(super) enum Verb {
         parameters: Parameters,
     },
     /// Goes on with the instance of a failed or stopped execution and waits for its end
+    ///
+    /// Parameters add to those that the instance was started with, and override them.
     Restart {
         /// Id of an execution of the instance
         execution: JobExecutionId,
         #[command(flatten)]
         parameters: Parameters,
     },
-    /// Asks a running execution to stop after the item in hand, and waits a little
+    /// Asks a running execution, in whatever process, to stop after the item in hand, and waits up to 5 seconds
     Stop {
         /// Id of the execution
         execution: JobExecutionId,
@@ -95,8 +98,14 @@ pub(super) struct Parameters {
 }
 
 impl Parameters {
-    pub(super) fn into_parameters(self) -> JobParameters {
-        self.parameters.into_iter().collect()
+    /// # Errors
+    /// When a name is given twice.
+    pub(super) fn into_parameters(self) -> Result<JobParameters, String> {
+        let mut names = BTreeSet::new();
+        match self.parameters.iter().find(|(name, _)| !names.insert(name)) {
+            Some((twice, _)) => Err(format!("parameter `{twice}` is given twice")),
+            None => Ok(self.parameters.into_iter().collect()),
+        }
     }
 }
 

@@ -10,12 +10,14 @@
 //! | exit code | meaning |
 //! |---|---|
 //! | 0 | the job ended COMPLETED, or the verb did what it was asked for |
-//! | 1 | the job ended FAILED, or its end could not be recorded |
+//! | 1 | the job ended FAILED, or its end could not be recorded; `stop`: it has not stopped yet |
 //! | 2 | wrong usage, or the job could not be started |
 //! | 3 | the job ended STOPPED |
 
 mod args;
+mod check;
 mod output;
+mod print;
 mod progress;
 
 use std::io::IsTerminal;
@@ -28,8 +30,12 @@ use self::output::Output;
 use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
 use crate::operator::{JobOperator, JobOperatorError};
+use crate::repository::DieselRepository;
 use crate::runtime::BatchRuntime;
 use crate::status::BatchStatus;
+
+const DEFAULT_REPOSITORY: &str = "sqlite://batch.db";
+const IN_MEMORY: &str = "sqlite://:memory:";
 
 /// Exit code of wrong usage and of a job that could not be started.
 const USAGE: u8 = 2;
@@ -88,12 +94,12 @@ impl Cli {
         let _ = tracing_subscriber::fmt()
             .with_max_level(tracing::Level::WARN)
             .with_writer(std::io::stderr)
-            .with_ansi(std::io::stderr().is_terminal())
+            .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
             .without_time()
             .with_target(false)
             .try_init();
         self.run(arguments).unwrap_or_else(|problem| {
-            eprintln!("error: {problem}");
+            print::err(format_args!("error: {problem}"));
             ExitCode::from(USAGE)
         })
     }
@@ -111,49 +117,55 @@ impl Cli {
         if let Some(directories) = arguments.job_path.or(self.job_path.filter(|_| !on_command_line)) {
             builder = builder.job_path(directories);
         }
-        if let Some(url) = arguments.repository.or(self.repository) {
-            builder = builder.repository(url);
-        }
-        let runtime = builder.build().map_err(|error| error.to_string())?;
-        execute(&runtime.job_operator(), arguments.verb).map_err(|error| error.to_string())
+        let given = arguments.repository.is_some();
+        let url = arguments
+            .repository
+            .or(self.repository)
+            .unwrap_or_else(|| DEFAULT_REPOSITORY.into());
+        let exists = || DieselRepository::exists(&url).map_err(|error| error.to_string());
+        let url = match &arguments.verb {
+            Verb::Start { .. } | Verb::Launch { .. } => url,
+            // The others look at what there is, and make nothing.
+            Verb::Check { .. } => IN_MEMORY.into(),
+            Verb::List { .. } if !given && !exists()? => IN_MEMORY.into(),
+            _ if exists()? => url,
+            _ => return Err(format!("there is no repository `{url}`")),
+        };
+        let runtime = builder
+            .repository(url)
+            .build()
+            .map_err(|error| error.to_string())?;
+        execute(&runtime.job_operator(), arguments.verb)
     }
 }
 
-fn execute(operator: &JobOperator, verb: Verb) -> Result<ExitCode, JobOperatorError> {
+fn execute(operator: &JobOperator, verb: Verb) -> Result<ExitCode, String> {
     match verb {
         Verb::Start { job, parameters } => {
-            follow(operator, operator.start(&job, parameters.into_parameters())?)
+            let parameters = parameters.into_parameters()?;
+            started(operator, operator.start(&job, parameters))
         }
         Verb::Launch { job, parameters } => {
-            follow(operator, operator.launch(&job, parameters.into_parameters())?)
+            let parameters = parameters.into_parameters()?;
+            started(operator, operator.launch(&job, parameters))
         }
         Verb::Restart {
             execution,
             parameters,
-        } => follow(
-            operator,
-            operator.restart(execution, parameters.into_parameters())?,
-        ),
-        Verb::Stop { execution } => {
-            let stopped = operator.stop(execution)?;
-            let state = if stopped {
-                "has stopped"
-            } else {
-                "has been asked to stop, and is still running"
-            };
-            println!("execution {execution} {state}");
-            Ok(ExitCode::SUCCESS)
+        } => {
+            let parameters = parameters.into_parameters()?;
+            started(operator, operator.restart(execution, parameters))
         }
-        Verb::List { json } => Output::new(json).jobs(operator).map(|()| ExitCode::SUCCESS),
-        Verb::Show { execution, json } => Output::new(json)
-            .execution(operator, execution)
-            .map(|()| ExitCode::SUCCESS),
+        Verb::Stop { execution } => stop(operator, execution).map_err(|error| error.to_string()),
+        Verb::List { json } => shown(Output::new(json).jobs(operator)),
+        Verb::Show { execution, json } => shown(Output::new(json).execution(operator, execution)),
         Verb::Check {
             job,
             json,
             parameters,
         } => {
-            let right = Output::new(json).check(operator, job.as_deref(), &parameters.into_parameters());
+            let parameters = parameters.into_parameters()?;
+            let right = check::run(operator, job.as_deref(), &parameters, json);
             Ok(if right {
                 ExitCode::SUCCESS
             } else {
@@ -163,12 +175,46 @@ fn execute(operator: &JobOperator, verb: Verb) -> Result<ExitCode, JobOperatorEr
     }
 }
 
+fn shown(result: Result<(), JobOperatorError>) -> Result<ExitCode, String> {
+    result
+        .map(|()| ExitCode::SUCCESS)
+        .map_err(|error| error.to_string())
+}
+
+fn started(
+    operator: &JobOperator,
+    execution: Result<JobExecutionId, JobOperatorError>,
+) -> Result<ExitCode, String> {
+    execution
+        .and_then(|execution| follow(operator, execution))
+        .map_err(|error| error.to_string())
+}
+
+fn stop(operator: &JobOperator, execution: JobExecutionId) -> Result<ExitCode, JobOperatorError> {
+    let stopped = operator.stop(execution)?;
+    let state = if stopped {
+        "has stopped"
+    } else {
+        "has been asked to stop, and is still running"
+    };
+    print::out(format_args!("execution {execution} {state}"));
+    let ended = operator
+        .job_execution(execution)?
+        .filter(|ended| !ended.exit_message.is_empty());
+    ended.into_iter().for_each(|ended| print::out(ended.exit_message));
+    Ok(if stopped {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
 /// Waits for an execution that was started here, and shows how it goes on and ends.
 fn follow(operator: &JobOperator, execution: JobExecutionId) -> Result<ExitCode, JobOperatorError> {
     let ended = match progress::watch(operator, execution) {
         // It ran, and did not end well.
         Err(error @ JobOperatorError::JobExecutionLost { .. }) => {
-            eprintln!("error: {error}");
+            print::err(format_args!("error: {error}"));
             return Ok(ExitCode::FAILURE);
         }
         other => other?,

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
+use super::print::{err, out};
+
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, StepExecution};
 use crate::ids::JobExecutionId;
-use crate::operator::{JobOperator, JobOperatorError, StartCause};
-use crate::parameters::JobParameters;
+use crate::operator::{JobOperator, JobOperatorError};
 use crate::status::BatchStatus;
 
 pub(super) struct Output {
@@ -40,7 +41,9 @@ impl Output {
             return Ok(());
         }
         if rows.is_empty() {
-            println!("no jobs: the job path holds none, and the repository knows none");
+            out(format_args!(
+                "no jobs: the job path holds none, and the repository knows none"
+            ));
         }
         let mut table = Table::new(&["JOB", "INSTANCES", "LAST EXECUTION", "STATUS", "CREATED"]);
         for (job, instances, last) in rows {
@@ -78,32 +81,38 @@ impl Output {
             print_json(&value);
             return Ok(());
         }
-        println!("job          {}", execution.job_name);
-        println!("instance     {}", execution.instance_id);
-        println!("execution    {}", execution.id);
-        println!("status       {}", execution.status);
-        println!("exit status  {}", execution.exit_status.escape_debug());
-        println!("created      {}", execution.created);
-        println!("started      {}", or_dash(execution.started));
-        println!("ended        {}", or_dash(execution.ended));
-        println!(
+        out(format_args!("job          {}", execution.job_name));
+        out(format_args!("instance     {}", execution.instance_id));
+        out(format_args!("execution    {}", execution.id));
+        out(format_args!(
+            "status       {}",
+            live_status(operator, &execution)?
+        ));
+        out(format_args!(
+            "exit status  {}",
+            execution.exit_status.escape_debug()
+        ));
+        out(format_args!("created      {}", execution.created));
+        out(format_args!("started      {}", or_dash(execution.started)));
+        out(format_args!("ended        {}", or_dash(execution.ended)));
+        out(format_args!(
             "definition   {}",
             execution.configuration_location.as_deref().unwrap_or("-")
-        );
+        ));
         for (name, parameter) in parameters.iter() {
             let part = if parameter.identifying {
                 ""
             } else {
                 " (not identifying)"
             };
-            println!(
+            out(format_args!(
                 "parameter    {name}={}{part}",
                 parameter.value.to_text().escape_debug()
-            );
+            ));
         }
         print_message(&execution.exit_message);
-        println!();
-        print_steps(&steps);
+        out("");
+        print_steps(&steps, &execution.exit_message);
         Ok(())
     }
 
@@ -114,7 +123,7 @@ impl Output {
         ended: &JobExecution,
     ) -> Result<(), JobOperatorError> {
         let steps = operator.step_executions(ended.id)?;
-        print_steps(&steps);
+        print_steps(&steps, &ended.exit_message);
         let duration = ended
             .ended
             .zip(ended.started)
@@ -127,68 +136,26 @@ impl Output {
         let duration = duration
             .map(|seconds| format!(" in {seconds}"))
             .unwrap_or_default();
-        println!("{} {}{exit}{duration}", ended.name(), ended.status);
+        out(format_args!("{} {}{exit}{duration}", ended.name(), ended.status));
         if ended.status == BatchStatus::Failed {
-            eprintln!("error: {}", printable(&ended.exit_message));
+            err(format_args!("error: {}", printable(&ended.exit_message)));
         }
         if matches!(ended.status, BatchStatus::Failed | BatchStatus::Stopped) {
-            eprintln!("`restart {}` goes on from the last checkpoint", ended.id);
+            err(format_args!(
+                "to go on from the last checkpoint: the same `launch` again, or `restart {}`",
+                ended.id
+            ));
         }
         Ok(())
     }
-
-    /// `check`. Returns whether everything is right.
-    pub(super) fn check(
-        &self,
-        operator: &JobOperator,
-        job: Option<&str>,
-        parameters: &JobParameters,
-    ) -> bool {
-        let (jobs, broken) = match job {
-            Some(job) => ([job.to_owned()].into(), Vec::new()),
-            None => operator.startable_jobs(),
-        };
-        let mut right = broken.is_empty();
-        let mut findings = Vec::new();
-        for report in broken {
-            findings.push(json!({ "job": null, "right": false, "report": report }));
-            if !self.json {
-                eprintln!("{report}\n");
-            }
-        }
-        for job in jobs {
-            let result = operator.check(&job, parameters.clone());
-            let (fine, report) = match &result {
-                Ok(warnings) => (
-                    true,
-                    warnings
-                        .iter()
-                        .map(|warning| format!("{warning}\n\n"))
-                        .collect::<String>(),
-                ),
-                Err(JobOperatorError::JobStart {
-                    cause: StartCause::Definition(errors),
-                    ..
-                }) => (false, format!("{errors}\n\n")),
-                Err(error) => (false, format!("error: {error}\n")),
-            };
-            right &= fine;
-            findings.push(json!({ "job": job, "right": fine, "report": report.trim_end() }));
-            if !self.json {
-                eprint!("{report}");
-                println!("{job}: {}", if fine { "right" } else { "wrong" });
-            }
-        }
-        if self.json {
-            print_json(&Value::Array(findings));
-        }
-        right
-    }
 }
 
-fn print_json(value: &Value) {
+pub(super) fn print_json(value: &Value) {
     // A `Value` has string keys only, so this cannot fail.
-    println!("{}", serde_json::to_string_pretty(value).unwrap_or_default());
+    out(format_args!(
+        "{}",
+        serde_json::to_string_pretty(value).unwrap_or_default()
+    ));
 }
 
 fn execution_json(execution: &JobExecution) -> Value {
@@ -228,7 +195,8 @@ fn step_json(step: &StepExecution) -> Value {
     })
 }
 
-fn print_steps(steps: &[StepExecution]) {
+/// `told` is a message that the reader has seen already.
+fn print_steps(steps: &[StepExecution], told: &str) {
     let mut table = Table::new(&[
         "STEP",
         "STATUS",
@@ -258,18 +226,38 @@ fn print_steps(steps: &[StepExecution]) {
         ]);
     }
     table.print();
-    for step in steps.iter().filter(|step| !step.exit_message.is_empty()) {
-        println!("\nstep {}", step.step_name);
-        print_message(&step.exit_message);
+    for step in steps {
+        let news = !step.exit_message.is_empty() && step.exit_message != told;
+        let cut = shortened(&step.exit_status) != step.exit_status;
+        if news || cut {
+            out(format_args!("\nstep {}", step.step_name));
+        }
+        if cut {
+            out(format_args!("exit status  {}", printable(&step.exit_status)));
+        }
+        if news {
+            print_message(&step.exit_message);
+        }
     }
+}
+
+/// The status, and whether it is one that nobody will change any more but the next launch or restart.
+fn live_status(operator: &JobOperator, execution: &JobExecution) -> Result<String, JobOperatorError> {
+    let dead = !execution.status.is_final() && !operator.is_alive(execution.id)?;
+    let note = if dead {
+        ", but its process is dead: `launch` or `restart` continues it"
+    } else {
+        ""
+    };
+    Ok(format!("{}{note}", execution.status))
 }
 
 fn print_message(message: &str) {
     if !message.is_empty() {
-        println!(
+        out(format_args!(
             "message      {}",
             printable(message).replace('\n', "\n             ")
-        );
+        ));
     }
 }
 
@@ -341,7 +329,10 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
                     format!("{cell:<width$}")
                 }
             });
-            println!("{}", cells.collect::<Vec<_>>().join("  ").trim_end());
+            out(format_args!(
+                "{}",
+                cells.collect::<Vec<_>>().join("  ").trim_end()
+            ));
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::{RecvTimeoutError, bounded};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::print::err;
 use crate::engine::Progress;
 use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
@@ -13,6 +14,8 @@ use crate::operator::{JobOperator, JobOperatorError};
 
 const REDRAW: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(10);
+/// Before that, a rate would be a guess.
+const RATE_AFTER: Duration = Duration::from_millis(500);
 
 /// Waits for the execution's end and shows its progress meanwhile.
 pub(super) fn watch(
@@ -28,7 +31,7 @@ pub(super) fn watch(
         loop {
             match ended.recv_timeout(REDRAW) {
                 Ok(result) => {
-                    display.finish();
+                    display.finish(operator, execution);
                     return result;
                 }
                 Err(RecvTimeoutError::Timeout) => {
@@ -44,7 +47,8 @@ pub(super) fn watch(
 
 struct Display {
     bar: Option<ProgressBar>,
-    step: Option<String>,
+    /// Steps announced so far.
+    announced: usize,
     step_began: Instant,
     last_line: Instant,
 }
@@ -58,36 +62,49 @@ impl Display {
         let now = Instant::now();
         Self {
             bar,
-            step: None,
+            announced: 0,
             step_began: now,
             last_line: now,
         }
     }
 
     fn show(&mut self, progress: &Progress) {
-        let new_step = progress.step != self.step;
-        if new_step {
-            self.step.clone_from(&progress.step);
-            self.step_began = Instant::now();
-        }
-        let Some(step) = &self.step else { return };
+        self.announce(&progress.steps);
+        let Some(step) = progress.steps.last() else { return };
+        let elapsed = self.step_began.elapsed();
         match &self.bar {
+            // A step without items prints for itself, if at all.
+            Some(bar) if progress.counters.reads == 0 => bar.set_message(""),
             Some(bar) => {
-                bar.set_message(line(step, progress, self.step_began.elapsed()));
+                bar.set_message(line(step, progress, elapsed));
                 bar.tick();
             }
-            None if new_step => eprintln!("step {step}"),
             None if self.last_line.elapsed() >= LINE_EVERY => {
                 self.last_line = Instant::now();
-                eprintln!("{}", line(step, progress, self.step_began.elapsed()));
+                err(line(step, progress, elapsed));
             }
             None => {}
         }
     }
 
-    fn finish(&self) {
+    fn announce(&mut self, steps: &[String]) {
+        for step in steps.iter().skip(self.announced) {
+            self.step_began = Instant::now();
+            if self.bar.is_none() {
+                err(format_args!("step {step}"));
+            }
+        }
+        self.announced = steps.len();
+    }
+
+    fn finish(&mut self, operator: &JobOperator, execution: JobExecutionId) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
+        }
+        // Steps that were quicker than the eye.
+        if let Ok(steps) = operator.step_executions(execution) {
+            let names: Vec<String> = steps.into_iter().map(|step| step.step_name).collect();
+            self.announce(&names);
         }
     }
 }
@@ -99,9 +116,14 @@ fn line(step: &str, progress: &Progress, elapsed: Duration) -> String {
     if reads == 0 {
         return format!("step {step}  {clock}");
     }
-    // A rate for people; the rounding of large numbers does no harm.
-    let rate = u128::try_from(reads).unwrap_or(0) * 1000 / elapsed.as_millis().max(1);
-    format!("step {step}  {reads} read, {writes} written, {rate}/s, {clock}")
+    let rate = match elapsed >= RATE_AFTER {
+        true => format!(
+            " {}/s,",
+            u128::try_from(reads).unwrap_or(0) * 1000 / elapsed.as_millis().max(1)
+        ),
+        false => String::new(),
+    };
+    format!("step {step}  {reads} read, {writes} written,{rate} {clock}")
 }
 
 #[cfg(test)]
@@ -117,12 +139,15 @@ mod tests {
             ..StepCounters::default()
         };
         let progress = Progress {
-            step: Some("load".into()),
+            steps: vec!["load".into()],
             counters,
-            steps_begun: 1,
         };
         let text = line("load", &progress, Duration::from_secs(90));
         assert_eq!(text, "step load  90000 read, 80000 written, 1000/s, 1:30");
+        assert_eq!(
+            line("load", &progress, Duration::ZERO),
+            "step load  90000 read, 80000 written, 0:00"
+        );
         assert_eq!(
             line("load", &Progress::default(), Duration::ZERO),
             "step load  0:00"

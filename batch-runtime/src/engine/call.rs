@@ -75,6 +75,16 @@ pub(crate) fn call<T>(artifact: impl FnOnce() -> Result<T, BatchError>) -> Resul
     catch_unwind(AssertUnwindSafe(artifact)).unwrap_or_else(|payload| Err(BatchError::from_panic(payload)))
 }
 
+/// Drops an artifact that is no longer needed. A panic of its `Drop` must not end the job. Spec: CHUNK-EXC-03
+pub(crate) fn discard<T>(artifact: T) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(artifact))) {
+        tracing::error!(
+            error = BatchError::from_panic(panic).chain(),
+            "an artifact could not be dropped"
+        );
+    }
+}
+
 /// Why the run of a step's body ended early.
 #[derive(Debug)]
 pub(crate) enum Interrupt {

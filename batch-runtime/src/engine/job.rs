@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::bound::BoundJob;
-use super::call::Failure;
+use super::call::{Failure, discard};
 use super::listeners::JobListeners;
 use super::running::Running;
 use super::step::{StepEnd, StepRunner, settle_exit_status, with_first};
@@ -76,7 +76,9 @@ impl JobRunner {
             // No step is executed, `after_job` is still called. Spec: STATUS-24
             Err(failure) => Outcome::Failed(failure),
         };
-        self.end(outcome, &context, &mut listeners)
+        let ended = self.end(outcome, &context, &mut listeners);
+        discard(listeners);
+        ended
     }
 
     /// Walks from the first step along `next`. Spec: SEQ-01, SEQ-02, STATUS-14, STATUS-15

@@ -47,20 +47,22 @@ impl<'a> JobListeners<'a> {
         })
     }
 
-    /// `after` are the contexts once the step is over. Spec: LISTEN-JOB-05
+    /// `after` are the contexts once the step is over. Calls every listener; `failed` is told of each that fails.
+    /// Spec: LISTEN-JOB-05
     pub(crate) fn after_step(
         &mut self,
         contexts: &ContextScope,
         after: &ContextScope,
-    ) -> Result<(), Failure> {
-        first_failure(self.0.iter_mut().map(|(bound, listener)| {
+        failed: &mut dyn FnMut(Failure),
+    ) {
+        for (bound, listener) in &mut self.0 {
             let result = call(|| bind(listener.as_mut(), contexts).and_then(|()| listener.after_step()));
             // Also after a panic: the step's context must not outlive the step. Spec: CTX-12
             let left = call(|| bind(listener.as_mut(), after));
-            result
-                .and(left)
-                .map_err(|error| Failure::thrown(bound, "after_step", error))
-        }))
+            if let Err(error) = result.and(left) {
+                failed(Failure::thrown(bound, "after_step", error));
+            }
+        }
     }
 }
 
@@ -93,11 +95,13 @@ impl<'a> StepListeners<'a> {
         })
     }
 
-    /// Spec: LISTEN-STEP-03
-    pub(crate) fn after_step(&mut self) -> Result<(), Failure> {
-        first_failure(self.0.iter_mut().map(|(bound, listener)| {
-            call(|| listener.after_step()).map_err(|error| Failure::thrown(bound, "after_step", error))
-        }))
+    /// Calls every listener; `failed` is told of each that fails. Spec: LISTEN-STEP-03
+    pub(crate) fn after_step(&mut self, failed: &mut dyn FnMut(Failure)) {
+        for (bound, listener) in &mut self.0 {
+            if let Err(error) = call(|| listener.after_step()) {
+                failed(Failure::thrown(bound, "after_step", error));
+            }
+        }
     }
 }
 

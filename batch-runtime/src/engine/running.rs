@@ -14,12 +14,10 @@ use crate::repository::{JobRepository, Lease, RepositoryError};
 /// What a watcher sees of a running execution; as of the last commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// The step that runs, or ran last.
-    pub step: Option<String>,
-    /// Its counters.
+    /// The steps that this execution has begun; the last one runs, or ran last.
+    pub steps: Vec<String>,
+    /// The counters of the last one.
     pub counters: StepCounters,
-    /// Steps begun by this execution.
-    pub steps_begun: u32,
 }
 
 /// The shared state of one execution.
@@ -187,9 +185,8 @@ impl Running {
 
     pub(crate) fn publish_step(&self, step: &str) {
         let mut progress = lock(&self.progress);
-        progress.step = Some(step.to_owned());
+        progress.steps.push(step.to_owned());
         progress.counters = StepCounters::default();
-        progress.steps_begun += 1;
     }
 
     pub(crate) fn publish_counters(&self, counters: StepCounters) {

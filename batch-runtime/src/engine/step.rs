@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::batchlet::BatchletRunner;
 use super::bound::{BoundBody, BoundStep};
-use super::call::{Failure, Interrupt};
+use super::call::{Failure, Interrupt, discard};
 use super::chunk::ChunkRunner;
 use super::listeners::{JobListeners, StepListeners};
 use super::running::Running;
@@ -139,14 +139,27 @@ impl StepRunner<'_> {
         };
         let result = body
             .and_then(|body| {
-                job_listeners.before_step(&contexts)?;
-                listeners.before_step()?;
-                Ok(body)
+                let before = job_listeners.before_step(&contexts);
+                match before.and_then(|()| listeners.before_step()) {
+                    Ok(()) => Ok(body),
+                    Err(failure) => {
+                        discard(body);
+                        Err(failure)
+                    }
+                }
             })
             .map_err(Interrupt::from)
             .and_then(|body| match body {
-                Body::Chunk(mut chunk) => chunk.run(&mut execution, state),
-                Body::Batchlet(batchlet) => Ok(batchlet.run()?),
+                Body::Chunk(mut chunk) => {
+                    let end = chunk.run(&mut execution, state);
+                    discard(chunk);
+                    end
+                }
+                Body::Batchlet(batchlet) => {
+                    let end = batchlet.run();
+                    discard(batchlet);
+                    Ok(end?)
+                }
             });
         let result = match result {
             Err(Interrupt::Fenced(error)) => return Err(error),
@@ -163,16 +176,19 @@ impl StepRunner<'_> {
         note_exception(&context, failure.as_ref());
         context.set_counters(execution.counters);
         context.set_batch_status(status);
-        // After-listeners see the final batch status; one that fails changes it for the job listeners too. Spec: D-82
-        let mut note = |outcome: Result<(), Failure>| {
-            let Err(thrown) = outcome else { return };
+        // After-listeners see the final batch status; one that fails changes it for those after it. Spec: D-82, CTX-29
+        let mut failed = |thrown: Failure| {
             note_exception(&context, Some(&thrown));
+            if failure.is_some() {
+                tracing::error!(message = thrown.message, "another artifact failed");
+            }
             failure.get_or_insert(thrown);
             status = BatchStatus::Failed;
             context.set_batch_status(status);
         };
-        note(listeners.after_step());
-        note(job_listeners.after_step(&contexts, &after));
+        listeners.after_step(&mut failed);
+        job_listeners.after_step(&contexts, &after, &mut failed);
+        discard(listeners);
         let chosen = context.exit_status().or(exit_status);
         let ending = match settle_exit_status(chosen, status) {
             Ok(exit_status) => {

@@ -283,17 +283,22 @@ fn run_to_end(runner: JobRunner, inner: &Inner) -> std::result::Result<(), Strin
 /// Shorter names are like too many others: `date` is no misspelt `data`.
 const SHORTEST_TYPING_MISTAKE: usize = 5;
 
-/// A parameter may be there for identification only, so a name that the job does not know is accepted; a longer one that
-/// is much like a name it knows is a typing mistake.
+/// A parameter may be there for identification only, so a name that the job does not know is accepted. A longer one that
+/// is much like a name it knows is a typing mistake; of a shorter one one cannot be so sure.
 fn check_names(given: &JobParameters, known: &BTreeSet<String>) -> std::result::Result<(), StartCause> {
-    let unknown = |name: &str| !known.contains(name) && name.chars().count() >= SHORTEST_TYPING_MISTAKE;
-    for (name, _) in given.iter().filter(|(name, _)| unknown(name)) {
-        if let Some(nearest) = nearest(name, known.iter().map(String::as_str)) {
+    for (name, _) in given.iter().filter(|(name, _)| !known.contains(*name)) {
+        let Some(nearest) = nearest(name, known.iter().map(String::as_str)) else {
+            continue;
+        };
+        if name.chars().count() >= SHORTEST_TYPING_MISTAKE {
             return Err(StartCause::UnknownParameter {
                 name: name.to_owned(),
                 nearest: nearest.to_owned(),
             });
         }
+        tracing::warn!(
+            "the job has no property `{name}`, so this parameter only identifies; did you mean `{nearest}`?"
+        );
     }
     Ok(())
 }

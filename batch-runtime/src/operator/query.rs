@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::{JobOperator, JobOperatorError, Result};
 use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::job_path::JobPathReport;
 use crate::parameters::JobParameters;
 
 impl JobOperator {
@@ -19,14 +20,10 @@ impl JobOperator {
         Ok(names)
     }
 
-    /// The ids of the jobs on the job path, which can be started, and a report for each file of it that is broken.
-    pub fn startable_jobs(&self) -> (BTreeSet<String>, Vec<String>) {
+    /// What was found on the job path.
+    pub fn job_path(&self) -> JobPathReport {
         self.inner.job_path.look_for_new_files();
-        let broken = self.inner.job_path.broken();
-        (
-            self.inner.job_path.jobs(),
-            broken.iter().map(ToString::to_string).collect(),
-        )
+        self.inner.job_path.report()
     }
 
     /// Number of instances of a job; 0 for one that was never started. Spec: OP-03
@@ -120,6 +117,15 @@ impl JobOperator {
     pub fn step_executions(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>> {
         self.require_execution(execution)?;
         Ok(self.inner.repository.steps(execution)?)
+    }
+
+    /// Whether an execution has not ended and the process that runs it lives. An execution that has not ended and is not
+    /// alive is continued by the next launch or restart of its instance.
+    ///
+    /// # Errors
+    /// When the repository fails.
+    pub fn is_alive(&self, execution: JobExecutionId) -> Result<bool> {
+        Ok(self.inner.repository.is_running(execution)?)
     }
 
     fn require_execution(&self, execution: JobExecutionId) -> Result<()> {

@@ -24,6 +24,8 @@ pub enum RepositoryError {
         url: String,
         /// The driver's error.
         source: Source,
+        /// What the driver does not say, or empty.
+        hint: &'static str,
     },
     /// The database's tables are not those of this version.
     Schema {
@@ -61,7 +63,9 @@ impl fmt::Display for RepositoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Url { url, problem } => write!(f, "`{url}` is no repository: {problem}"),
-            Self::Connect { url, source } => write!(f, "cannot open the repository `{url}`: {source}"),
+            Self::Connect { url, source, hint } => {
+                write!(f, "cannot open the repository `{url}`: {source}{hint}")
+            }
             Self::Schema { url, problem } => write!(f, "the repository `{url}` cannot be used: {problem}"),
             Self::Database { action, source } => write!(f, "failed to {action}: {source}"),
             Self::Fenced { action } => write!(

@@ -88,6 +88,12 @@ impl Database {
         }
     }
 
+    /// Whether the database is there already.
+    #[cfg(feature = "cli")]
+    pub(super) fn exists(&self) -> bool {
+        self.file.as_ref().is_some_and(|file| file.exists())
+    }
+
     pub(super) fn url(&self) -> &str {
         &self.url
     }
@@ -99,10 +105,23 @@ impl Database {
         Some(name.into())
     }
 
+    /// What SQLite does not say when it cannot open a file.
+    fn hint(&self) -> &'static str {
+        let Some(file) = &self.file else { return "" };
+        if file.is_dir() {
+            return " (it is a directory)";
+        }
+        match file.parent() {
+            Some(folder) if !folder.exists() => " (its folder does not exist)",
+            _ => "",
+        }
+    }
+
     pub(super) fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
         let fail = |source: Box<dyn std::error::Error + Send + Sync>| RepositoryError::Connect {
             url: self.url.clone(),
             source,
+            hint: self.hint(),
         };
         let mut sqlite = SqliteConnection::establish(&self.target).map_err(|error| fail(Box::new(error)))?;
         // A second writer waits for the first; the write-ahead log lets readers go on meanwhile.

@@ -195,7 +195,10 @@ impl DieselRepository {
             let status =
                 closed_status(status.as_deref()).map_err(|error| TransactionError::Refused(error.into()))?;
             let (exit_code, message) = match status {
-                BatchStatus::Stopped => (status.as_str(), String::new()),
+                BatchStatus::Stopped => (
+                    status.as_str(),
+                    format!("its runtime was dead when the stop was recorded (owner {owner})"),
+                ),
                 _ => (
                     CRASHED,
                     format!("the runtime that ran it did not record its end (owner {owner})"),

@@ -56,6 +56,12 @@ impl DieselRepository {
         })
     }
 
+    /// Whether the database of `url` is there already; opening it would make it otherwise.
+    #[cfg(feature = "cli")]
+    pub(crate) fn exists(url: &str) -> Result<bool, RepositoryError> {
+        Ok(Database::from_url(url)?.exists())
+    }
+
     fn now(&self) -> i64 {
         self.clock.now().0
     }
