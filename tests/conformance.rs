@@ -1,0 +1,24 @@
+//! What the catalogue of requirements asks of a running job, section by section of the draft.
+//!
+//! A test names its requirements in the lines `Spec:` above it. What artifacts are called, in which order, and what the
+//! repository holds afterwards, is shown as text: the execution's tree first, then the log of all calls.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod conformance {
+    mod artifacts;
+    mod restart;
+    mod s3_domain;
+    mod s4_1_job;
+    mod s4_2_1_chunk;
+    mod s4_2_1_failures;
+    mod s4_2_2_batchlet;
+    mod s4_2_step;
+    mod s4_5_status;
+    mod s5_1_artifacts;
+    mod s5_2_listeners;
+    mod s5_3_properties;
+    mod s5_4_contexts;
+    mod s5_7_loader;
+    mod s6_4_job_path;
+    mod s6_8_operator;
+}

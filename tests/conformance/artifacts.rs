@@ -1,0 +1,460 @@
+//! Artifacts that record every call. The job parameter `fail` (or `panic`) names the calls, as the log shows them,
+//! that return an error (or panic); several are separated by `;`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use batch_runtime::prelude::*;
+use batch_runtime::{JobExecutionId, JobOperatorError, JobParameters};
+use batch_tests::stage::{Stage, say};
+use diesel::RunQueryDsl;
+use diesel::sql_types::Text;
+
+/// A job `job` of these elements.
+pub(crate) fn job(elements: &str) -> String {
+    format!("<job id=\"job\">\n{elements}\n</job>")
+}
+
+/// A job `job` with one step of `Numbers`, `Labels` and `Lines`; `attributes` are the chunk's others.
+pub(crate) fn chunk_job(attributes: &str) -> String {
+    job(&format!(
+        "<step id=\"copy\"><chunk reader=\"Numbers\" processor=\"Labels\" writer=\"Lines\" {attributes}/></step>"
+    ))
+}
+
+/// The execution's tree, and what the artifacts have said since the last look.
+pub(crate) fn story(stage: &Stage, execution: JobExecutionId) -> String {
+    format!("{}{}", stage.tree(execution), stage.log().join("\n"))
+}
+
+/// The calls in the log that begin with one of these words.
+pub(crate) fn calls(stage: &Stage, words: &[&str]) -> String {
+    let log = stage.log();
+    let chosen: Vec<_> = log
+        .iter()
+        .filter(|call| words.iter().any(|word| call.starts_with(word)))
+        .map(String::as_str)
+        .collect();
+    chosen.join("\n")
+}
+
+/// Restarts with replacement parameters and waits for the end.
+pub(crate) fn restart_with(
+    stage: &Stage,
+    execution: JobExecutionId,
+    parameters: impl Into<JobParameters>,
+) -> JobExecutionId {
+    let again = stage.operator().restart(execution, parameters).unwrap();
+    stage.operator().wait(again).unwrap();
+    again
+}
+
+/// Why `start` refuses, without the folder of the stage.
+pub(crate) fn refused(stage: &Stage, job: &str, parameters: impl Into<JobParameters>) -> String {
+    let error = stage.operator().start(job, parameters).unwrap_err();
+    plain(stage, &error)
+}
+
+/// An error as text, without the folder of the stage and the lines of these files.
+pub(crate) fn plain(stage: &Stage, error: &JobOperatorError) -> String {
+    let text = error
+        .to_string()
+        .replace(&format!("{}/", stage.path().display()), "");
+    let mut places = text.split(".rs:");
+    let first = places.next().unwrap_or_default().to_owned();
+    places.fold(first, |text, rest| {
+        text + ".rs" + rest.trim_start_matches(|digit: char| digit.is_ascii_digit())
+    })
+}
+
+/// A place where artifacts and tests wait for each other; one for each stage.
+#[derive(Default)]
+pub(crate) struct Gate {
+    opened: Mutex<HashSet<String>>,
+    changed: Condvar,
+}
+
+impl Gate {
+    /// The gate of the stage with this folder, the system property `folder`.
+    pub(crate) fn of(folder: &str) -> Arc<Self> {
+        static GATES: Mutex<Option<HashMap<String, Arc<Gate>>>> = Mutex::new(None);
+        let mut gates = GATES.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(
+            gates
+                .get_or_insert_default()
+                .entry(folder.to_owned())
+                .or_default(),
+        )
+    }
+
+    /// The gate of a stage.
+    pub(crate) fn at(stage: &Stage) -> Arc<Self> {
+        Self::of(&stage.path().display().to_string())
+    }
+
+    /// Lets everyone pass who waits for `what`, now and later.
+    pub(crate) fn open(&self, what: &str) {
+        self.opened
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(what.to_owned());
+        self.changed.notify_all();
+    }
+
+    /// Waits until `what` is open. The limit only ends a test that would never end.
+    pub(crate) fn pass(&self, what: &str) {
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let limit = Duration::from_secs(120);
+        let (opened, _) = self
+            .changed
+            .wait_timeout_while(opened, limit, |opened| !opened.contains(what))
+            .unwrap_or_else(PoisonError::into_inner);
+        assert!(opened.contains(what), "nobody opened {what:?}");
+    }
+
+    /// An artifact is here, and goes on when the test opens `go`.
+    pub(crate) fn hold(&self) {
+        self.open("held");
+        self.pass("go");
+    }
+}
+
+/// Lets the artifact go on that is held, when it is dropped.
+struct Opens(Arc<Gate>);
+
+impl Drop for Opens {
+    fn drop(&mut self) {
+        self.0.open("go");
+    }
+}
+
+/// Records a call, and lets it end as the parameters `fail` and `panic` say.
+pub(crate) fn record(log: &str, (fail, panic): (&str, &str), call: &str) -> Result<(), BatchError> {
+    say(log, call);
+    let named = |calls: &str| calls.split(';').any(|named| named == call);
+    assert!(!named(panic), "no way to {call}");
+    if named(fail) {
+        return Err(BatchError::msg(format!("cannot {call}")));
+    }
+    Ok(())
+}
+
+fn shown<T: ToString>(checkpoint: Option<T>) -> String {
+    checkpoint.map_or_else(
+        || "at the beginning".into(),
+        |checkpoint| format!("at {}", checkpoint.to_string()),
+    )
+}
+
+/// Reads 1 to `items`.
+#[derive(BatchArtifact)]
+struct Numbers {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "fail")]
+    fail: String,
+    #[batch_property(name = "panic")]
+    panic: String,
+    #[batch_property(name = "folder")]
+    folder: String,
+    #[batch_property(name = "items", value = "5")]
+    items: u64,
+    #[batch_property(name = "hold.at", value = "0")]
+    hold_at: u64,
+    last: u64,
+}
+
+impl Numbers {
+    fn record(&self, call: &str) -> Result<(), BatchError> {
+        record(&self.log, (&self.fail, &self.panic), call)
+    }
+}
+
+#[item_reader]
+impl Numbers {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) -> Result<(), BatchError> {
+        self.last = checkpoint.unwrap_or(0);
+        self.record(&format!("open reader {}", shown(checkpoint)))
+    }
+    #[read_item]
+    fn read(&mut self) -> Result<Option<u64>, BatchError> {
+        if self.last >= self.items {
+            self.record("read the end")?;
+            if self.last + 1 == self.hold_at {
+                Gate::of(&self.folder).hold();
+            }
+            return Ok(None);
+        }
+        self.last += 1;
+        self.record(&format!("read {}", self.last))?;
+        if self.last == self.hold_at {
+            Gate::of(&self.folder).hold();
+        }
+        Ok(Some(self.last))
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> Result<u64, BatchError> {
+        self.record(&format!("checkpoint reader at {}", self.last))?;
+        Ok(self.last)
+    }
+    #[close]
+    fn close(&mut self) -> Result<(), BatchError> {
+        self.record("close reader")
+    }
+}
+
+/// Makes `n7` of 7, and nothing of every `filter.every`th number.
+#[derive(BatchArtifact)]
+struct Labels {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "fail")]
+    fail: String,
+    #[batch_property(name = "panic")]
+    panic: String,
+    #[batch_property(name = "filter.every")]
+    filter_every: Option<u64>,
+}
+
+#[item_processor]
+impl Labels {
+    #[process_item]
+    fn process(&mut self, item: &u64) -> Result<Option<String>, BatchError> {
+        record(&self.log, (&self.fail, &self.panic), &format!("process {item}"))?;
+        let filtered = self.filter_every.is_some_and(|every| item.is_multiple_of(every));
+        Ok((!filtered).then(|| format!("n{item}")))
+    }
+}
+
+macro_rules! writers {
+    ($($(#[$doc:meta])* $name:ident($($argument:tt)*) $(, $tx:ident: $chunk:ty)? => $write:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(BatchArtifact)]
+        struct $name {
+            #[batch_property(name = "log")]
+            log: String,
+            #[batch_property(name = "fail")]
+            fail: String,
+            #[batch_property(name = "panic")]
+            panic: String,
+            written: u64,
+        }
+
+        impl $name {
+            fn record(&self, call: &str) -> Result<(), BatchError> {
+                record(&self.log, (&self.fail, &self.panic), call)
+            }
+        }
+
+        #[item_writer($($argument)*)]
+        impl $name {
+            #[open]
+            fn open(&mut self, checkpoint: Option<u64>) -> Result<(), BatchError> {
+                self.written = checkpoint.unwrap_or(0);
+                self.record(&format!("open writer {}", shown(checkpoint)))
+            }
+            #[write_items]
+            fn write(&mut self, items: &[String] $(, $tx: &mut $chunk)?) -> Result<(), BatchError> {
+                let write: fn(&[String] $(, &mut $chunk)?) -> Result<(), BatchError> = $write;
+                write(items $(, $tx)?)?;
+                self.record(&format!("write {}", items.join(" ")))?;
+                self.written += items.len() as u64;
+                Ok(())
+            }
+            #[get_checkpoint_info]
+            fn checkpoint(&mut self) -> Result<u64, BatchError> {
+                self.record(&format!("checkpoint writer at {}", self.written))?;
+                Ok(self.written)
+            }
+            #[close]
+            fn close(&mut self) -> Result<(), BatchError> {
+                self.record("close writer")
+            }
+        }
+    )*};
+}
+
+writers! {
+    /// Writes nowhere.
+    Lines("Lines") => |_| Ok(());
+    /// Writes nowhere, one item at a time.
+    SingleLines("SingleLines", buffered = false) => |_| Ok(());
+    /// Writes to the table `line`, in the chunk's transaction.
+    TableLines("TableLines"), tx: ChunkTransaction => |items, tx| {
+        for item in items {
+            diesel::sql_query("INSERT INTO line (text) VALUES (?)")
+                .bind::<Text, _>(item)
+                .execute(tx.sqlite()?)?;
+        }
+        Ok(())
+    };
+}
+
+/// Does what its properties say.
+#[derive(BatchArtifact)]
+struct Task {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "fail")]
+    fail: String,
+    #[batch_property(name = "panic")]
+    panic: String,
+    #[batch_property(name = "folder")]
+    folder: String,
+    #[batch_property(name = "result", value = "DONE")]
+    result: String,
+    #[batch_property(name = "step.exit")]
+    step_exit: Option<String>,
+    #[batch_property(name = "job.exit")]
+    job_exit: Option<String>,
+    /// `until cancelled` or `until told`.
+    #[batch_property(name = "hold")]
+    hold: String,
+    #[batch_context]
+    job: JobContext,
+    #[batch_context]
+    step: StepContext,
+}
+
+impl Task {
+    fn record(&self, call: &str) -> Result<(), BatchError> {
+        record(
+            &self.log,
+            (&self.fail, &self.panic),
+            &format!("{call} {}", self.step.id()),
+        )
+    }
+}
+
+#[batchlet]
+impl Task {
+    #[begin_step]
+    fn begin(&self) -> Result<(), BatchError> {
+        self.record("begin")
+    }
+    #[process]
+    fn process(&self) -> Result<String, BatchError> {
+        if let Some(status) = &self.job_exit {
+            self.job.set_exit_status(Some(status));
+        }
+        if let Some(status) = &self.step_exit {
+            self.step.set_exit_status(Some(status));
+        }
+        if !self.hold.is_empty() {
+            say(&self.log, format!("hold {}", self.step.id()));
+            Gate::of(&self.folder).hold();
+        }
+        self.record("process")?;
+        Ok(self.result.clone())
+    }
+    #[cancel]
+    fn cancel(&self) -> Result<(), BatchError> {
+        let _opens = (self.hold == "until cancelled").then(|| Opens(Gate::of(&self.folder)));
+        let (job, step) = (self.job.batch_status(), self.step.batch_status());
+        self.record(&format!("cancel ({job}, {step})"))
+    }
+    #[end_step]
+    fn end(&self) -> Result<(), BatchError> {
+        self.record("end")
+    }
+}
+
+/// A step listener.
+#[derive(BatchArtifact)]
+struct StepWatch {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "fail")]
+    fail: String,
+    #[batch_property(name = "panic")]
+    panic: String,
+    #[batch_property(name = "name", value = "StepWatch")]
+    name: String,
+    #[batch_property(name = "after.exit")]
+    after_exit: Option<String>,
+    #[batch_context]
+    step: StepContext,
+}
+
+impl StepWatch {
+    fn record(&self, call: &str) -> Result<(), BatchError> {
+        let (name, step, status) = (&self.name, self.step.id(), self.step.batch_status());
+        record(
+            &self.log,
+            (&self.fail, &self.panic),
+            &format!("{name} {call} {step} {status}"),
+        )
+    }
+}
+
+#[step_listener]
+impl StepWatch {
+    #[before_step]
+    fn before(&mut self) -> Result<(), BatchError> {
+        self.record("before")
+    }
+    #[after_step]
+    fn after(&mut self) -> Result<(), BatchError> {
+        if let Some(status) = &self.after_exit {
+            self.step.set_exit_status(Some(status));
+        }
+        self.record("after")
+    }
+}
+
+/// A job listener.
+#[derive(BatchArtifact)]
+struct JobWatch {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "fail")]
+    fail: String,
+    #[batch_property(name = "panic")]
+    panic: String,
+    #[batch_property(name = "name", value = "JobWatch")]
+    name: String,
+    #[batch_property(name = "after.job.exit")]
+    after_job_exit: Option<String>,
+    #[batch_context]
+    job: JobContext,
+    #[batch_context]
+    step: Option<StepContext>,
+}
+
+impl JobWatch {
+    fn record(&self, call: &str) -> Result<(), BatchError> {
+        let of_step = |step: &StepContext| format!("{} {}", step.id(), step.batch_status());
+        let of_job = || format!("{} {}", self.job.id(), self.job.batch_status());
+        let context = self.step.as_ref().map_or_else(of_job, of_step);
+        record(
+            &self.log,
+            (&self.fail, &self.panic),
+            &format!("{} {call} {context}", self.name),
+        )
+    }
+}
+
+#[job_listener]
+impl JobWatch {
+    #[before_job]
+    fn before_job(&mut self) -> Result<(), BatchError> {
+        self.record("before job")
+    }
+    #[after_job]
+    fn after_job(&mut self) -> Result<(), BatchError> {
+        if let Some(status) = &self.after_job_exit {
+            self.job.set_exit_status(Some(status));
+        }
+        self.record("after job")
+    }
+    #[before_step]
+    fn before_step(&mut self) -> Result<(), BatchError> {
+        self.record("before step")
+    }
+    #[after_step]
+    fn after_step(&mut self) -> Result<(), BatchError> {
+        self.record("after step")
+    }
+}

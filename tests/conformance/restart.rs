@@ -1,0 +1,270 @@
+//! What the draft says of restart, gathered from its sections.
+
+use std::sync::Mutex;
+
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchStatus, JobOperator, JobParameters};
+use batch_tests::stage::{Stage, say};
+use diesel::connection::SimpleConnection;
+use insta::assert_snapshot;
+
+use super::artifacts::{calls, chunk_job, job, refused, restart_with, story};
+
+/// The Job XML of the restart counts, not that of the first execution.
+///
+/// Spec: RESTART-03, RESTART-05, RESTART-06, RESTART-07
+#[test]
+fn a_restart_runs_the_job_xml_as_it_is_now() {
+    let stage = Stage::new(&job(
+        r#"<step id="one" next="two"><batchlet ref="Task"/></step><step id="two"><batchlet ref="Task"/></step>
+           <step id="three"><batchlet ref="Task"/></step>"#,
+    ));
+    let execution = stage.start("job", [("fail", "process two")]);
+    stage.log();
+    stage.rewrite(&job(
+        r#"<step id="one" next="three"><batchlet ref="Task"/></step><step id="two"><batchlet ref="Task"/></step>
+           <step id="three" next="two"><batchlet ref="Task"/></step>"#,
+    ));
+    let operator = stage.another_runtime().job_operator();
+    let again = operator.restart(execution, [("fail", "")]).unwrap();
+    operator.wait(again).unwrap();
+    assert_snapshot!(story(&stage, again), @r"
+    job job COMPLETED COMPLETED
+      step three COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    begin three
+    process three
+    end three
+    begin two
+    process two
+    end two
+    ");
+}
+
+/// The checkpoint belongs to the step, whatever its reader is called now, and whatever the interval is.
+///
+/// Spec: RESTART-07, RESTART-03, DOM-30, CHUNK-LOOP-16
+#[test]
+fn a_restart_may_change_the_interval() {
+    let stage = Stage::new(&chunk_job(r#"commit-interval="${interval}""#));
+    let execution = stage.start("job", [("interval", "2"), ("fail", "read 5"), ("items", "9")]);
+    stage.log();
+    restart_with(&stage, execution, [("interval", "3"), ("fail", "")]);
+    assert_eq!(
+        calls(&stage, &["open", "write"]),
+        "open reader at 4\nopen writer at 4\nwrite n5 n6 n7\nwrite n8 n9"
+    );
+}
+
+/// A stopped and a failed instance go on; each restart begins at the first step of the job.
+///
+/// Spec: RESTART-01, RESTART-04, RESTART-05, RESTART-07, RESTART-13, DOM-02, DOM-08, DOM-26
+#[test]
+fn the_chunks_before_the_failure_are_not_repeated() {
+    let stage = Stage::new(&job(
+        r#"<step id="first" next="second"><chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="2"/></step>
+           <step id="second"><batchlet ref="Task"/></step>"#,
+    ));
+    let mut execution = stage.start("job", [("fail", "write n3 n4;process second"), ("items", "4")]);
+    assert_eq!(
+        calls(&stage, &["open", "write", "process second"]),
+        "open reader at the beginning\nopen writer at the beginning\nwrite n1 n2\nwrite n3 n4"
+    );
+    execution = restart_with(&stage, execution, [("fail", "process second")]);
+    assert_eq!(
+        calls(&stage, &["open", "write", "process second"]),
+        "open reader at 2\nopen writer at 2\nwrite n3 n4\nprocess second"
+    );
+    execution = restart_with(&stage, execution, [("fail", "")]);
+    assert_eq!(
+        calls(&stage, &["open", "write", "process second"]),
+        "process second"
+    );
+    assert!(
+        stage.operator().restart(execution, JobParameters::new()).is_err(),
+        "complete"
+    );
+}
+
+/// Spec: RESTART-17, CHUNK-LOOP-02
+#[test]
+fn without_its_context_a_step_begins_at_the_beginning() {
+    let stage = Stage::new(&chunk_job(r#"commit-interval="2""#));
+    let execution = stage.start("job", [("fail", "read 4")]);
+    stage
+        .connection()
+        .batch_execute("DELETE FROM BATCH_STEP_EXECUTION_CONTEXT")
+        .unwrap();
+    stage.log();
+    restart_with(&stage, execution, [("fail", "")]);
+    assert_eq!(
+        calls(&stage, &["open"]),
+        "open reader at the beginning\nopen writer at the beginning"
+    );
+}
+
+/// A launch continues what a launch began; another parameter is another instance.
+///
+/// Spec: OP-36, DOM-10, DOM-11, RESTART-01
+#[test]
+fn a_launch_continues_its_instance() {
+    let stage = Stage::new(&chunk_job(r#"commit-interval="2""#));
+    let parameters = |fail: &str| JobParameters::from([("day", "1")]).with_non_identifying("fail", fail);
+    let first = stage.launch("job", parameters("read 4"));
+    let second = stage.launch("job", parameters(""));
+    assert_eq!(
+        calls(&stage, &["open reader"]),
+        "open reader at the beginning\nopen reader at 2"
+    );
+    let instance = |execution| {
+        stage
+            .operator()
+            .job_execution(execution)
+            .unwrap()
+            .unwrap()
+            .instance_id
+    };
+    assert_eq!(instance(first), instance(second));
+    let complete = stage.operator().launch("job", parameters("")).unwrap_err();
+    assert!(complete.to_string().contains("is complete"), "{complete}");
+    let other = stage.launch("job", [("day", "2")]);
+    assert_ne!(instance(other), instance(second));
+    assert_eq!(calls(&stage, &["open reader"]), "open reader at the beginning");
+}
+
+static OPERATORS: Mutex<Vec<(String, JobOperator)>> = Mutex::new(Vec::new());
+
+/// Stops its own execution, once.
+#[derive(BatchArtifact)]
+struct StopsItself {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "folder")]
+    folder: String,
+    #[batch_property(name = "stop")]
+    stop: String,
+    #[batch_context]
+    job: JobContext,
+}
+
+impl StopsItself {
+    fn at(&self, place: &str) {
+        say(&self.log, place);
+        if self.stop == place {
+            let operators = OPERATORS.lock().unwrap();
+            let (_, operator) = operators
+                .iter()
+                .find(|(folder, _)| *folder == self.folder)
+                .unwrap();
+            let stopped = operator.stop(self.job.execution_id()).unwrap();
+            say(
+                &self.log,
+                format!("stopped: {stopped}, {}", self.job.batch_status()),
+            );
+        }
+    }
+}
+
+#[job_listener]
+impl StopsItself {
+    #[before_job]
+    fn before_job(&mut self) {
+        self.at("before job");
+    }
+    #[before_step]
+    fn before_step(&mut self) {
+        self.at("before step");
+    }
+    #[after_step]
+    fn after_step(&mut self) {
+        self.at("after step");
+    }
+    #[after_job]
+    fn after_job(&mut self) {
+        self.at("after job");
+    }
+}
+
+/// Wherever a stop comes from within, the job ends STOPPED, no further step begins, and a restart goes on.
+///
+/// Spec: OP-17, STATUS-10, STATUS-11, STATUS-26, CTX-16, DOM-17, RESTART-01, BLET-08
+#[test]
+fn a_job_may_stop_itself() {
+    let mut text = String::new();
+    for place in ["before job", "before step", "after step", "after job"] {
+        let stage = Stage::new(&job(r#"<listener ref="StopsItself"/>
+               <step id="one" next="two"><batchlet ref="Task"/></step><step id="two"><batchlet ref="Task"/></step>"#));
+        let folder = stage.path().display().to_string();
+        OPERATORS.lock().unwrap().push((folder.clone(), stage.operator()));
+        let execution = stage.start("job", [("stop", place)]);
+        text += &format!("== {place}\n{}\n", story(&stage, execution));
+        let again = restart_with(&stage, execution, [("stop", "")]);
+        assert_eq!(
+            stage.operator().job_execution(again).unwrap().unwrap().status,
+            BatchStatus::Completed
+        );
+        OPERATORS.lock().unwrap().retain(|(other, _)| *other != folder);
+    }
+    assert_snapshot!(text, @r"
+    == before job
+    job job STOPPED STOPPED
+    before job
+    stopped: false, STOPPING
+    after job
+    == before step
+    job job STOPPED STOPPED
+      step one STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
+    before job
+    before step
+    stopped: false, STOPPING
+    begin one
+    end one
+    after step
+    after job
+    == after step
+    job job STOPPED STOPPED
+      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    before job
+    before step
+    begin one
+    process one
+    end one
+    after step
+    stopped: false, STOPPING
+    after job
+    == after job
+    job job STOPPED STOPPED
+      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    before job
+    before step
+    begin one
+    process one
+    end one
+    after step
+    before step
+    begin two
+    process two
+    end two
+    after step
+    after job
+    stopped: false, COMPLETED
+    ");
+}
+
+/// Spec: OP-11, RESTART-03
+#[test]
+fn a_restart_checks_the_definition_again() {
+    let stage = Stage::new(&chunk_job(r#"commit-interval="${interval}""#));
+    assert!(refused(&stage, "job", [("interval", "0")]).contains("commit-interval"));
+    let execution = stage.start("job", [("interval", "2"), ("fail", "read 1")]);
+    let error = stage
+        .operator()
+        .restart(execution, [("interval", "none")])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("cannot be restarted") && error.contains("commit-interval"),
+        "{error}"
+    );
+}

@@ -1,0 +1,134 @@
+//! 3: jobs, instances, executions, steps.
+
+use batch_runtime::{BatchStatus, JobParameters};
+use batch_tests::stage::Stage;
+use insta::assert_snapshot;
+
+use super::artifacts::{Gate, calls, chunk_job, job, restart_with};
+
+const TWO: &str =
+    r#"<step id="one" next="two"><batchlet ref="Task"/></step><step id="two"><batchlet ref="Task"/></step>"#;
+
+/// Every start is a new instance with an execution of its own, whatever the parameters; only a restart adds one.
+///
+/// Spec: DOM-01, DOM-05, DOM-07, DOM-10, DOM-11, DOM-12, DOM-13, DOM-14, DOM-20, DOM-31, ID-01, ID-02, ID-03, ID-04,
+/// Spec: ID-05, ID-06, ID-07, OP-07, OP-12, OP-16
+#[test]
+fn a_start_makes_an_instance_and_a_restart_an_execution() {
+    let stage = Stage::new(&job(TWO));
+    let operator = stage.operator();
+    let first = stage.start("job", [("fail", "process one")]);
+    let second = stage.start("job", [("fail", "process one")]);
+    let third = restart_with(&stage, first, [("fail", "")]);
+    let execution = |id| operator.job_execution(id).unwrap().unwrap();
+    let (a, b) = (execution(first).instance_id, execution(second).instance_id);
+    assert_eq!(execution(third).instance_id, a, "a restart stays in its instance");
+    assert!(a < b && first < second && second < third);
+    assert_eq!(operator.executions(a).unwrap(), [third, first]);
+    assert_eq!(operator.executions(b).unwrap(), [second]);
+    let instances = operator.job_instances("job", 0, 9).unwrap();
+    assert_eq!(
+        instances.iter().map(|instance| instance.id).collect::<Vec<_>>(),
+        [b, a]
+    );
+    assert_ne!(instances[0].job_key, instances[1].job_key);
+    assert_eq!(execution(third).name(), format!("job:{a}:{third}"));
+    // The instance is complete by its last execution; the earlier one stays what it was.
+    assert_eq!(execution(first).status, BatchStatus::Failed);
+    assert_eq!(execution(third).status, BatchStatus::Completed);
+    assert!(operator.restart(first, JobParameters::new()).is_err());
+}
+
+/// A new instance begins at the beginning, also after another instance of the same parameters.
+///
+/// Spec: DOM-05, DOM-06, DOM-07, DOM-08
+#[test]
+fn instances_do_not_share_state() {
+    let stage = Stage::new(&chunk_job(r#"commit-interval="2""#));
+    let first = stage.start("job", [("fail", "read 4")]);
+    stage.log();
+    stage.start("job", [("fail", "read 4")]);
+    assert_eq!(
+        calls(&stage, &["open"]),
+        "open reader at the beginning\nopen writer at the beginning"
+    );
+    stage.restart(first);
+    assert_eq!(calls(&stage, &["open"]), "open reader at 2\nopen writer at 2");
+}
+
+/// Two instances of one job, with equal parameters, at the same time.
+///
+/// Spec: DOM-09, OP-10, OP-05, DOM-01
+#[test]
+fn two_instances_run_at_the_same_time() {
+    let stage = Stage::new(&job(TWO));
+    let (operator, gate) = (stage.operator(), Gate::at(&stage));
+    let hold = [("hold", "until told")];
+    let first = operator.start("job", hold).unwrap();
+    let second = std::thread::scope(|scope| {
+        scope
+            .spawn(|| stage.operator().start("job", hold).unwrap())
+            .join()
+            .unwrap()
+    });
+    gate.pass("held");
+    assert_eq!(operator.running_executions("job").unwrap(), [second, first]);
+    gate.open("go");
+    for execution in [first, second] {
+        assert_eq!(operator.wait(execution).unwrap().status, BatchStatus::Completed);
+    }
+    assert_eq!(operator.running_executions("job").unwrap(), []);
+}
+
+/// A step that is not started has no step execution: after a failure, after a stop, when it is passed over.
+///
+/// Spec: DOM-15, DOM-16, DOM-17, DOM-18, STATUS-15, RESTART-05, JSL-STEP-09
+#[test]
+fn only_started_steps_have_executions() {
+    let stage = Stage::new(&job(TWO));
+    let first = stage.start("job", [("fail", "process one")]);
+    let second = restart_with(&stage, first, [("fail", "process two")]);
+    let third = restart_with(&stage, second, [("fail", "")]);
+    assert_snapshot!(format!("{}{}{}", stage.tree(first), stage.tree(second), stage.tree(third)), @r"
+    job job FAILED FAILED
+      | cannot process one
+      | thrown by #[process] of batchlet `Task`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process one
+        | thrown by #[process] of batchlet `Task`
+    job job FAILED FAILED
+      | cannot process two
+      | thrown by #[process] of batchlet `Task`
+      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step two FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process two
+        | thrown by #[process] of batchlet `Task`
+    job job COMPLETED COMPLETED
+      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    ");
+    let of = |execution| stage.operator().step_executions(execution).unwrap();
+    let (a, b) = (of(second).remove(1), of(third).remove(0));
+    assert_eq!((a.step_name.as_str(), b.step_name.as_str()), ("two", "two"));
+    assert_ne!(a.id, b.id, "each attempt has an execution of its own");
+    assert_eq!((a.job_execution_id, b.job_execution_id), (second, third));
+    assert!(b.ended.unwrap() >= b.started);
+}
+
+/// Spec: DOM-13, OP-14, RESTART-01
+#[test]
+fn a_complete_instance_is_not_run_again() {
+    let stage = Stage::new(&job(TWO));
+    let execution = stage.start("job", JobParameters::new());
+    let refused = stage
+        .operator()
+        .restart(execution, JobParameters::new())
+        .unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        format!(
+            "this instance of job `job` is complete: execution {execution} ended COMPLETED. Use other parameters for \
+             another instance"
+        )
+    );
+    assert_eq!(stage.operator().job_instance_count("job").unwrap(), 1);
+}

@@ -1,0 +1,272 @@
+//! 4.1: the job element.
+
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchStatus, JobOperatorError, JobParameters, StartCause};
+use batch_tests::stage::Stage;
+use insta::assert_snapshot;
+
+use super::artifacts::{job, refused};
+
+const STEP: &str = r#"<step id="one"><batchlet ref="Task"/></step>"#;
+
+/// A job that is not restartable can be started again and again, and is never continued.
+///
+/// Spec: JSL-JOB-03, JSL-JOB-04, RESTART-02, OP-14, STATUS-23
+#[test]
+fn a_job_that_is_not_restartable_is_never_continued() {
+    let stage = Stage::new(&format!(r#"<job id="job" restartable="false">{STEP}</job>"#));
+    let operator = stage.operator();
+    let execution = stage.start("job", [("fail", "process one")]);
+    let before = operator.job_execution(execution).unwrap();
+    let error = operator.restart(execution, JobParameters::new()).unwrap_err();
+    assert!(
+        matches!(
+            &error,
+            JobOperatorError::JobRestart {
+                cause: StartCause::NotRestartable { .. },
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert_snapshot!(error, @"job execution 1 cannot be restarted: it is not restartable, and execution 1 of the same instance exists");
+    assert_eq!(
+        operator.job_execution(execution).unwrap(),
+        before,
+        "nothing was changed"
+    );
+    let instance = before.unwrap().instance_id;
+    assert_eq!(operator.executions(instance).unwrap(), [execution]);
+    stage.start("job", JobParameters::new());
+    stage.start("job", JobParameters::new());
+    assert_eq!(operator.job_instance_count("job").unwrap(), 3);
+}
+
+/// Restartable is the default.
+///
+/// Spec: JSL-JOB-03, RESTART-01
+#[test]
+fn jobs_are_restartable() {
+    let stage = Stage::new(&job(STEP));
+    let execution = stage.start("job", [("fail", "process one")]);
+    let again = stage.restart(execution);
+    assert_eq!(
+        stage.operator().job_execution(again).unwrap().unwrap().status,
+        BatchStatus::Failed
+    );
+}
+
+/// Spec: JSL-JOB-05, JSL-JOB-06, DOM-04
+#[test]
+fn what_cannot_be_started_is_refused_before_anything_runs() {
+    let stage = Stage::new(&format!(r#"<job id="job" abstract="true">{STEP}</job>"#));
+    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    job `job` cannot be started: its definition is wrong
+    error[JSL0030]: an abstract job cannot be started
+     --> jobs/job.xml:1:15
+      |
+    1 | <job id="job" abstract="true"><step id="one"><batchlet ref="Task"/></step></job>
+      |               ^^^^^^^^ it serves only as a parent of other jobs
+    "#);
+    let stage = Stage::new(r#"<job id="job"/>"#);
+    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    job `job` cannot be started: its definition is wrong
+    error[JSL0029]: job `job` has nothing to execute
+     --> jobs/job.xml:1:2
+      |
+    1 | <job id="job"/>
+      |  ^^^ a step, flow or split that is not abstract is required
+    "#);
+    let stage =
+        Stage::new(r#"<job id="job"><step id="one" abstract="true"><batchlet ref="Task"/></step></job>"#);
+    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    job `job` cannot be started: its definition is wrong
+    error[JSL0029]: job `job` has nothing to execute
+     --> jobs/job.xml:1:2
+      |
+    1 | <job id="job"><step id="one" abstract="true"><batchlet ref="Task"/></step></job>
+      |  ^^^ a step, flow or split that is not abstract is required
+    "#);
+    assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
+}
+
+/// What a later version will do is refused, each with its place.
+///
+/// Spec: OP-11
+#[test]
+fn what_this_version_does_not_do_is_refused() {
+    let mut text = String::new();
+    for elements in [
+        r#"<flow id="f"><step id="one"><batchlet ref="Task"/></step></flow>"#,
+        r#"<split id="s"><flow id="f"><step id="one"><batchlet ref="Task"/></step></flow></split>"#,
+        r#"<step id="one" next="d"><batchlet ref="Task"/></step><decision id="d" decider="D"><end on="*"/></decision>"#,
+        r#"<step id="one"><batchlet ref="Task"/><partition instances="2"/></step>"#,
+        r#"<step id="one"><batchlet ref="Task"/><fail on="DONE"/></step>"#,
+        r#"<step id="one" parent="base"><batchlet ref="Task"/></step>"#,
+        r#"<step id="one"><chunk reader="Numbers" processor="Labels" writer="Lines" checkpoint-policy="custom"><checkpoint-algorithm ref="item-time"/></chunk></step>"#,
+        r#"<step id="one"><chunk reader="Numbers" processor="Labels" writer="Lines"><skippable-exception-classes><include class="E"/></skippable-exception-classes></chunk></step>"#,
+        r#"<step id="one"><chunk reader="Numbers" processor="Labels" writer="Lines"><retryable-exception-classes><include class="E"/></retryable-exception-classes></chunk></step>"#,
+    ] {
+        let stage = Stage::new(&job(elements));
+        text += &format!("{}\n", refused(&stage, "job", JobParameters::new()));
+        assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
+    }
+    assert_snapshot!(text, @r#"
+    job `job` cannot be started: its definition is wrong
+    error[JSL0031]: `flow` is not supported by this version
+     --> jobs/job.xml:2:2
+      |
+    2 | <flow id="f"><step id="one"><batchlet ref="Task"/></step></flow>
+      |  ^^^^
+    job `job` cannot be started: its definition is wrong
+    error[JSL0031]: `split` is not supported by this version
+     --> jobs/job.xml:2:2
+      |
+    2 | <split id="s"><flow id="f"><step id="one"><batchlet ref="Task"/></step></flow></split>
+      |  ^^^^^
+    job `job` cannot be started: its definition is wrong
+    error[JSL0031]: `decision` is not supported by this version
+     --> jobs/job.xml:2:55
+      |
+    2 | <step id="one" next="d"><batchlet ref="Task"/></step><decision id="d" decider="D"><end on="*"/></decision>
+      |                                                       ^^^^^^^^
+    job `job` cannot be started: its definition is wrong
+    error[JSL0031]: `partition` is not supported by this version
+     --> jobs/job.xml:2:39
+      |
+    2 | <step id="one"><batchlet ref="Task"/><partition instances="2"/></step>
+      |                                       ^^^^^^^^^
+    job `job` cannot be started: its definition is wrong
+    error[ART0008]: a transition element is not supported by this version
+     --> jobs/job.xml:2:48
+      |
+    2 | <step id="one"><batchlet ref="Task"/><fail on="DONE"/></step>
+      |                                                ^^^^
+    job `job` cannot be started: its definition is wrong
+    error[JSL0031]: `parent` is not supported by this version
+     --> jobs/job.xml:2:16
+      |
+    2 | <step id="one" parent="base"><batchlet ref="Task"/></step>
+      |                ^^^^^^
+    job `job` cannot be started: its definition is wrong
+    error[ART0008]: checkpoint policy `custom` is not supported by this version
+     --> jobs/job.xml:2:93
+      |
+    2 | …e"><chunk reader="Numbers" processor="Labels" writer="Lines" checkpoint-policy="custom"><checkpoint-algorithm ref="item-time"/></chunk></ste…
+      |                                                                                  ^^^^^^
+      = help: use the policy `item` or `time`
+    job `job` cannot be started: its definition is wrong
+    error[ART0008]: skip and retry are not supported by this version
+     --> jobs/job.xml:2:74
+      |
+    2 | <step id="one"><chunk reader="Numbers" processor="Labels" writer="Lines"><skippable-exception-classes><include class="E"/></skippable…
+      |                                                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+      = help: remove the element: an exception then ends the step FAILED, and a restart goes on from the last checkpoint
+    job `job` cannot be started: its definition is wrong
+    error[ART0008]: skip and retry are not supported by this version
+     --> jobs/job.xml:2:74
+      |
+    2 | <step id="one"><chunk reader="Numbers" processor="Labels" writer="Lines"><retryable-exception-classes><include class="E"/></retryable…
+      |                                                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+      = help: remove the element: an exception then ends the step FAILED, and a restart goes on from the last checkpoint
+    "#);
+}
+
+/// Any number of properties, none included; every artifact of the job sees them.
+///
+/// Spec: JSL-JOB-09, JSL-JOBPROP-01, JSL-JOBPROP-02, JSL-JOBPROP-03, JSL-JOBPROP-04, JSL-JOBPROP-05, CTX-14, OVR-07
+#[test]
+fn job_properties_reach_every_artifact_and_the_context() {
+    let stage = Stage::new(
+        r#"<job id="job">
+             <properties><property name="region" value="north"/><property name="file" value="${region}.txt"/><property name="none" value=""/></properties>
+             <listener ref="ShowsProperties"/>
+             <step id="one"><listener ref="ShowsProperties"/><batchlet ref="ShowsProperties"/></step>
+           </job>"#,
+    );
+    stage.start("job", JobParameters::new());
+    assert_snapshot!(stage.log().join("\n"), @r#"
+    job listener: north {"file": "north.txt", "none": "", "region": "north"}
+    step listener: north {"file": "north.txt", "none": "", "region": "north"}
+    batchlet: north {"file": "north.txt", "none": "", "region": "north"}
+    "#);
+    // A job parameter is the property's value everywhere.
+    stage.start("job", [("region", "south")]);
+    assert_snapshot!(stage.log().join("\n"), @r#"
+    job listener: south {"file": "south.txt", "none": "", "region": "south"}
+    step listener: south {"file": "south.txt", "none": "", "region": "south"}
+    batchlet: south {"file": "south.txt", "none": "", "region": "south"}
+    "#);
+}
+
+/// Shows the property `region`, and the properties of the job's context.
+#[derive(BatchArtifact)]
+struct ShowsProperties {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "region")]
+    region: String,
+    #[batch_context]
+    job: JobContext,
+}
+
+impl ShowsProperties {
+    fn show(&self, who: &str) {
+        let text = format!("{who}: {} {:?}", self.region, self.job.properties());
+        batch_tests::stage::say(&self.log, text);
+    }
+}
+
+#[job_listener]
+impl ShowsProperties {
+    #[before_job]
+    fn before(&mut self) {
+        self.show("job listener");
+    }
+}
+
+#[step_listener]
+impl ShowsProperties {
+    #[before_step]
+    fn before_the_step(&mut self) {
+        self.show("step listener");
+    }
+}
+
+#[batchlet]
+impl ShowsProperties {
+    #[process]
+    fn process(&self) -> String {
+        self.show("batchlet");
+        "DONE".into()
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// Spec: JSL-JOBLIS-05, JSL-STEPLIS-03, ART-09
+#[test]
+fn a_listener_of_another_scope_is_refused() {
+    let stage = Stage::new(&job(&format!(r#"<listener ref="StepWatch"/>{STEP}"#)));
+    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    job `job` cannot be started: its definition is wrong
+    error[ART0002]: `StepWatch` is no job listener, it is a step listener
+     --> jobs/job.xml:2:16
+      |
+    2 | <listener ref="StepWatch"/><step id="one"><batchlet ref="Task"/></step>
+      |                ^^^^^^^^^ a job listener is needed here
+      = help: `StepWatch` is registered at tests/conformance/artifacts.rs
+    "#);
+    let stage = Stage::new(&job(
+        r#"<step id="one"><listener ref="JobWatch"/><batchlet ref="Task"/></step>"#,
+    ));
+    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    job `job` cannot be started: its definition is wrong
+    error[ART0002]: `JobWatch` is no step listener, it is a job listener
+     --> jobs/job.xml:2:31
+      |
+    2 | <step id="one"><listener ref="JobWatch"/><batchlet ref="Task"/></step>
+      |                               ^^^^^^^^ a step listener is needed here
+      = help: `JobWatch` is registered at tests/conformance/artifacts.rs
+    "#);
+}

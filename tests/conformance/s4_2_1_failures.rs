@@ -1,0 +1,313 @@
+//! 4.2.1: chunk steps whose artifacts fail.
+
+use batch_runtime::{BatchStatus, JobParameters};
+use batch_tests::stage::Stage;
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+use insta::assert_snapshot;
+
+use super::artifacts::{calls, chunk_job, job, restart_with, story};
+
+/// What `start` with this parameter leads to: the tree, and the calls from the failing one on.
+fn failing(stage: &Stage, parameter: &str, call: &str) -> String {
+    let execution = stage.start("job", [(parameter, call), ("items", "4")]);
+    let log = stage.log();
+    let from = log.iter().position(|logged| logged == call).unwrap();
+    format!("== {call}\n{}{}\n", stage.tree(execution), log[from..].join("\n"))
+}
+
+/// Whatever fails in the second interval, its transaction is rolled back, both are closed, the first interval stays.
+///
+/// Spec: CHUNK-LOOP-13, CHUNK-LOOP-14, STATUS-12, STATUS-15, STATUS-25, STATUS-27, STATUS-03, ART-06, READ-05, WRITE-06
+#[test]
+fn an_error_rolls_back_to_the_last_checkpoint() {
+    let stage = Stage::new(&chunk_job(r#"commit-interval="2""#));
+    let mut text = String::new();
+    for call in [
+        "read 4",
+        "process 4",
+        "write n3 n4",
+        "checkpoint reader at 4",
+        "checkpoint writer at 4",
+        "read the end",
+    ] {
+        text += &failing(&stage, "fail", call);
+    }
+    assert_snapshot!(text, @r"
+    == read 4
+    job job FAILED FAILED
+      | cannot read 4
+      | thrown by #[read_item] of item reader `Numbers`
+      step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1
+        | cannot read 4
+        | thrown by #[read_item] of item reader `Numbers`
+    read 4
+    close writer
+    close reader
+    == process 4
+    job job FAILED FAILED
+      | cannot process 4
+      | thrown by #[process_item] of item processor `Labels`
+      step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1
+        | cannot process 4
+        | thrown by #[process_item] of item processor `Labels`
+    process 4
+    close writer
+    close reader
+    == write n3 n4
+    job job FAILED FAILED
+      | cannot write n3 n4
+      | thrown by #[write_items] of item writer `Lines`
+      step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1
+        | cannot write n3 n4
+        | thrown by #[write_items] of item writer `Lines`
+    write n3 n4
+    close writer
+    close reader
+    == checkpoint reader at 4
+    job job FAILED FAILED
+      | cannot checkpoint reader at 4
+      | thrown by #[get_checkpoint_info] of item reader `Numbers`
+      step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1
+        | cannot checkpoint reader at 4
+        | thrown by #[get_checkpoint_info] of item reader `Numbers`
+    checkpoint reader at 4
+    close writer
+    close reader
+    == checkpoint writer at 4
+    job job FAILED FAILED
+      | cannot checkpoint writer at 4
+      | thrown by #[get_checkpoint_info] of item writer `Lines`
+      step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1
+        | cannot checkpoint writer at 4
+        | thrown by #[get_checkpoint_info] of item writer `Lines`
+    checkpoint writer at 4
+    close writer
+    close reader
+    == read the end
+    job job FAILED FAILED
+      | cannot read the end
+      | thrown by #[read_item] of item reader `Numbers`
+      step copy FAILED FAILED read 4 filter 0 write 4 commit 2 rollback 1
+        | cannot read the end
+        | thrown by #[read_item] of item reader `Numbers`
+    read the end
+    close writer
+    close reader
+    ");
+}
+
+/// A panic is an error of the artifact that panicked: the step fails, the runtime goes on.
+///
+/// Spec: CHUNK-EXC-03, CHUNK-LOOP-13, CHUNK-LOOP-14, STATUS-25
+#[test]
+fn a_panic_fails_the_step_and_nothing_else() {
+    let stage = Stage::new(&chunk_job(r#"commit-interval="2""#));
+    let mut text = String::new();
+    for call in [
+        "open reader at the beginning",
+        "open writer at the beginning",
+        "read 4",
+        "process 4",
+        "write n3 n4",
+        "checkpoint reader at 4",
+        "checkpoint writer at 4",
+    ] {
+        text += &failing(&stage, "panic", call);
+    }
+    assert_snapshot!(text, @r"
+    == open reader at the beginning
+    job job FAILED FAILED
+      | the artifact panicked: no way to open reader at the beginning
+      | thrown by #[open] of item reader `Numbers`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | the artifact panicked: no way to open reader at the beginning
+        | thrown by #[open] of item reader `Numbers`
+    open reader at the beginning
+    == open writer at the beginning
+    job job FAILED FAILED
+      | the artifact panicked: no way to open writer at the beginning
+      | thrown by #[open] of item writer `Lines`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | the artifact panicked: no way to open writer at the beginning
+        | thrown by #[open] of item writer `Lines`
+    open writer at the beginning
+    close reader
+    == read 4
+    job job FAILED FAILED
+      | the artifact panicked: no way to read 4
+      | in item reader `Numbers` or item processor `Labels`
+      step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1
+        | the artifact panicked: no way to read 4
+        | in item reader `Numbers` or item processor `Labels`
+    read 4
+    close writer
+    close reader
+    == process 4
+    job job FAILED FAILED
+      | the artifact panicked: no way to process 4
+      | in item reader `Numbers` or item processor `Labels`
+      step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1
+        | the artifact panicked: no way to process 4
+        | in item reader `Numbers` or item processor `Labels`
+    process 4
+    close writer
+    close reader
+    == write n3 n4
+    job job FAILED FAILED
+      | the artifact panicked: no way to write n3 n4
+      | thrown by #[write_items] of item writer `Lines`
+      step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1
+        | the artifact panicked: no way to write n3 n4
+        | thrown by #[write_items] of item writer `Lines`
+    write n3 n4
+    close writer
+    close reader
+    == checkpoint reader at 4
+    job job FAILED FAILED
+      | the artifact panicked: no way to checkpoint reader at 4
+      | thrown by #[get_checkpoint_info] of item reader `Numbers`
+      step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1
+        | the artifact panicked: no way to checkpoint reader at 4
+        | thrown by #[get_checkpoint_info] of item reader `Numbers`
+    checkpoint reader at 4
+    close writer
+    close reader
+    == checkpoint writer at 4
+    job job FAILED FAILED
+      | the artifact panicked: no way to checkpoint writer at 4
+      | thrown by #[get_checkpoint_info] of item writer `Lines`
+      step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1
+        | the artifact panicked: no way to checkpoint writer at 4
+        | thrown by #[get_checkpoint_info] of item writer `Lines`
+    checkpoint writer at 4
+    close writer
+    close reader
+    ");
+    let execution = stage.start("job", JobParameters::new());
+    assert_eq!(
+        stage.operator().job_execution(execution).unwrap().unwrap().status,
+        BatchStatus::Completed
+    );
+}
+
+/// A reader that fails to open is not closed, and the writer is not opened; the restart begins at the beginning.
+///
+/// Spec: CHUNK-LOOP-01, CHUNK-LOOP-14, STATUS-25, RESTART-07
+#[test]
+fn a_reader_that_fails_to_open() {
+    let stage = Stage::new(&chunk_job(""));
+    let execution = stage.start("job", [("fail", "open reader at the beginning"), ("items", "1")]);
+    assert_snapshot!(story(&stage, execution), @r"
+    job job FAILED FAILED
+      | cannot open reader at the beginning
+      | thrown by #[open] of item reader `Numbers`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot open reader at the beginning
+        | thrown by #[open] of item reader `Numbers`
+    open reader at the beginning
+    ");
+    let again = restart_with(&stage, execution, [("fail", "")]);
+    assert_snapshot!(story(&stage, again), @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0
+    open reader at the beginning
+    open writer at the beginning
+    read 1
+    process 1
+    read the end
+    write n1
+    checkpoint reader at 1
+    checkpoint writer at 1
+    close writer
+    close reader
+    ");
+}
+
+/// When the writer fails to open, the reader, which is open, is closed.
+///
+/// Spec: CHUNK-LOOP-14, STATUS-25
+#[test]
+fn a_writer_that_fails_to_open() {
+    let stage = Stage::new(&chunk_job(""));
+    let execution = stage.start("job", [("fail", "open writer at the beginning"), ("items", "1")]);
+    assert_snapshot!(story(&stage, execution), @r"
+    job job FAILED FAILED
+      | cannot open writer at the beginning
+      | thrown by #[open] of item writer `Lines`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot open writer at the beginning
+        | thrown by #[open] of item writer `Lines`
+    open reader at the beginning
+    open writer at the beginning
+    close reader
+    ");
+    let again = restart_with(&stage, execution, [("fail", "")]);
+    assert_eq!(
+        stage.operator().job_execution(again).unwrap().unwrap().status,
+        BatchStatus::Completed
+    );
+}
+
+/// An error of `#[close]` is logged; it neither fails the step, nor keeps the other from being closed, nor hides the
+/// first error.
+///
+/// Spec: CHUNK-LOOP-14
+#[test]
+fn an_error_of_close_changes_nothing() {
+    let stage = Stage::new(&chunk_job(""));
+    for parameter in ["fail", "panic"] {
+        let execution = stage.start("job", [(parameter, "close writer;close reader"), ("items", "1")]);
+        assert_eq!(
+            stage.tree(execution),
+            "job job COMPLETED COMPLETED\n  step copy COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0\n"
+        );
+        assert_eq!(calls(&stage, &["close"]), "close writer\nclose reader");
+    }
+    let execution = stage.start("job", [("fail", "read 1;close writer;close reader")]);
+    let message = stage.operator().step_executions(execution).unwrap()[0]
+        .exit_message
+        .clone();
+    assert!(message.starts_with("cannot read 1\n"), "{message}");
+}
+
+#[derive(QueryableByName)]
+struct Line {
+    #[diesel(sql_type = Text)]
+    text: String,
+}
+
+fn lines(stage: &Stage) -> String {
+    let lines: Vec<Line> = diesel::sql_query("SELECT text FROM line ORDER BY rowid")
+        .load(&mut stage.connection())
+        .unwrap();
+    lines
+        .into_iter()
+        .map(|line| line.text)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// What a writer wrote through the chunk transaction comes and goes with the checkpoint.
+///
+/// Spec: CHUNK-LOOP-12, CHUNK-LOOP-13, JSL-CHUNK-26, JSL-CHUNK-27, DOM-24, DOM-25
+#[test]
+fn the_chunks_transaction_holds_the_writers_work() {
+    let stage = Stage::new(&job(
+        r#"<step id="copy"><chunk reader="Numbers" processor="Labels" writer="TableLines" commit-interval="4"
+            chunk-size="2"/></step>"#,
+    ));
+    stage
+        .connection()
+        .batch_execute("CREATE TABLE line (text TEXT)")
+        .unwrap();
+    let mut execution = stage.start("job", [("items", "9"), ("fail", "write n7 n8")]);
+    assert_eq!(lines(&stage), "n1 n2 n3 n4");
+    execution = restart_with(&stage, execution, [("fail", "checkpoint writer at 8")]);
+    assert_eq!(lines(&stage), "n1 n2 n3 n4");
+    execution = restart_with(&stage, execution, [("fail", ""), ("panic", "read 9")]);
+    assert_eq!(lines(&stage), "n1 n2 n3 n4 n5 n6 n7 n8");
+    restart_with(&stage, execution, [("fail", "")]);
+    assert_eq!(lines(&stage), "n1 n2 n3 n4 n5 n6 n7 n8 n9");
+}

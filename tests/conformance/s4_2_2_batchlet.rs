@@ -1,0 +1,334 @@
+//! 4.2.2 and 5.1.2: batchlet steps.
+
+use std::time::Duration;
+
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchStatus, JobOperatorError, JobParameters};
+use batch_tests::stage::{Stage, say};
+use insta::assert_snapshot;
+
+use super::artifacts::{Gate, job, restart_with, story};
+
+const ONE: &str =
+    r#"<step id="one" next="two"><batchlet ref="Task"/></step><step id="two"><batchlet ref="Task"/></step>"#;
+
+/// Spec: JSL-BATCHLET-01, JSL-BATCHLET-02, BLET-01, BLET-02, BLET-03, BLET-04, BLET-10, STATUS-19, ART-11, SEQ-02
+#[test]
+fn a_batchlet_runs_once_and_gives_the_exit_status() {
+    let stage = Stage::new(&job(ONE));
+    let execution = stage.start("job", [("result", "42 files")]);
+    assert_snapshot!(story(&stage, execution), @r"
+    job job COMPLETED COMPLETED
+      step one COMPLETED 42 files read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED 42 files read 0 filter 0 write 0 commit 0 rollback 0
+    begin one
+    process one
+    end one
+    begin two
+    process two
+    end two
+    ");
+}
+
+/// Spec: BLET-05, BLET-10, STATUS-25
+#[test]
+fn an_empty_result_fails_the_step() {
+    let stage = Stage::new(&job(ONE));
+    let execution = stage.start("job", [("result", "")]);
+    assert_snapshot!(story(&stage, execution), @r"
+    job job FAILED FAILED
+      | batchlet `Task` returned an empty exit status
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | batchlet `Task` returned an empty exit status
+    begin one
+    process one
+    end one
+    ");
+}
+
+/// `end_step` follows whenever `begin_step` succeeded; the first error is the one that counts.
+///
+/// Spec: BLET-02, BLET-10, STATUS-12, STATUS-25, CHUNK-EXC-03, DOM-17
+#[test]
+fn an_error_or_panic_of_any_method_fails_the_step() {
+    let stage = Stage::new(&job(ONE));
+    let mut text = String::new();
+    for (parameter, calls) in [
+        ("fail", "begin one"),
+        ("fail", "process one"),
+        ("fail", "end one"),
+        ("fail", "process one;end one"),
+        ("panic", "begin one"),
+        ("panic", "process one"),
+        ("panic", "end one"),
+    ] {
+        let execution = stage.start("job", [(parameter, calls)]);
+        text += &format!("== {parameter} {calls}\n{}\n", story(&stage, execution));
+    }
+    assert_snapshot!(text, @r"
+    == fail begin one
+    job job FAILED FAILED
+      | cannot begin one
+      | thrown by #[begin_step] of batchlet `Task`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot begin one
+        | thrown by #[begin_step] of batchlet `Task`
+    begin one
+    == fail process one
+    job job FAILED FAILED
+      | cannot process one
+      | thrown by #[process] of batchlet `Task`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process one
+        | thrown by #[process] of batchlet `Task`
+    begin one
+    process one
+    end one
+    == fail end one
+    job job FAILED FAILED
+      | cannot end one
+      | thrown by #[end_step] of batchlet `Task`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot end one
+        | thrown by #[end_step] of batchlet `Task`
+    begin one
+    process one
+    end one
+    == fail process one;end one
+    job job FAILED FAILED
+      | cannot process one
+      | thrown by #[process] of batchlet `Task`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process one
+        | thrown by #[process] of batchlet `Task`
+    begin one
+    process one
+    end one
+    == panic begin one
+    job job FAILED FAILED
+      | the artifact panicked: no way to begin one
+      | thrown by #[begin_step] of batchlet `Task`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | the artifact panicked: no way to begin one
+        | thrown by #[begin_step] of batchlet `Task`
+    begin one
+    == panic process one
+    job job FAILED FAILED
+      | the artifact panicked: no way to process one
+      | thrown by #[process] of batchlet `Task`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | the artifact panicked: no way to process one
+        | thrown by #[process] of batchlet `Task`
+    begin one
+    process one
+    end one
+    == panic end one
+    job job FAILED FAILED
+      | the artifact panicked: no way to end one
+      | thrown by #[end_step] of batchlet `Task`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | the artifact panicked: no way to end one
+        | thrown by #[end_step] of batchlet `Task`
+    begin one
+    process one
+    end one
+    ");
+}
+
+/// Spec: BLET-06, BLET-07, BLET-08, OP-17, OP-18, STATUS-10, STATUS-11, STATUS-26, CTX-16, CTX-26, CTX-39, DOM-17
+#[test]
+fn a_stop_cancels_the_running_batchlet_once() {
+    let stage = Stage::new(&job(ONE));
+    let (operator, gate) = (stage.operator(), Gate::at(&stage));
+    let execution = operator.start("job", [("hold", "until cancelled")]).unwrap();
+    gate.pass("held");
+    assert!(operator.stop(execution).unwrap());
+    assert_snapshot!(story(&stage, execution), @r"
+    job job STOPPED STOPPED
+      step one STOPPED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    begin one
+    hold one
+    cancel (STOPPING, STOPPING) one
+    process one
+    end one
+    ");
+    let again = operator.stop(execution).unwrap_err();
+    assert!(
+        matches!(again, JobOperatorError::JobExecutionNotRunning(id) if id == execution),
+        "{again}"
+    );
+}
+
+/// The runtime does not kill what ignores `cancel`; a second stop changes nothing.
+///
+/// Spec: BLET-08, BLET-09, OP-17, OP-18, STATUS-10
+#[test]
+fn a_batchlet_that_ignores_cancel_goes_on() {
+    let stage = Stage::configured(&job(ONE), |builder| builder.stop_timeout(Duration::ZERO));
+    let (operator, gate) = (stage.operator(), Gate::at(&stage));
+    let execution = operator.start("job", [("hold", "until told")]).unwrap();
+    gate.pass("held");
+    assert!(!operator.stop(execution).unwrap());
+    assert!(!operator.stop(execution).unwrap());
+    let running = operator.job_execution(execution).unwrap().unwrap();
+    assert_eq!(running.status, BatchStatus::Stopping);
+    assert_eq!(operator.running_executions("job").unwrap(), [execution]);
+    gate.open("go");
+    operator.wait(execution).unwrap();
+    assert_snapshot!(story(&stage, execution), @r"
+    job job STOPPED STOPPED
+      step one STOPPED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    begin one
+    hold one
+    cancel (STOPPING, STOPPING) one
+    process one
+    end one
+    ");
+}
+
+/// Spec: BLET-06, BLET-07, STATUS-26, CHUNK-EXC-03
+#[test]
+fn an_error_or_panic_of_cancel_is_only_logged() {
+    for parameter in ["fail", "panic"] {
+        let stage = Stage::new(&job(ONE));
+        let (operator, gate) = (stage.operator(), Gate::at(&stage));
+        let call = "cancel (STOPPING, STOPPING) one";
+        let execution = operator
+            .start("job", [("hold", "until cancelled"), (parameter, call)])
+            .unwrap();
+        gate.pass("held");
+        assert!(operator.stop(execution).unwrap());
+        assert!(stage.log().contains(&call.to_owned()));
+    }
+}
+
+/// Spec: STATUS-26, BLET-07, BLET-10
+#[test]
+fn an_error_while_stopping_fails_the_job() {
+    let stage = Stage::new(&job(ONE));
+    let (operator, gate) = (stage.operator(), Gate::at(&stage));
+    let execution = operator
+        .start("job", [("hold", "until cancelled"), ("fail", "process one")])
+        .unwrap();
+    gate.pass("held");
+    assert!(!operator.stop(execution).unwrap(), "it did not stop, it failed");
+    assert_snapshot!(story(&stage, execution), @r"
+    job job FAILED FAILED
+      | cannot process one
+      | thrown by #[process] of batchlet `Task`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process one
+        | thrown by #[process] of batchlet `Task`
+    begin one
+    hold one
+    cancel (STOPPING, STOPPING) one
+    process one
+    end one
+    ");
+}
+
+/// Waits in `#[begin_step]`.
+#[derive(BatchArtifact)]
+struct WaitsAtTheBeginning {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "folder")]
+    folder: String,
+}
+
+#[batchlet]
+impl WaitsAtTheBeginning {
+    #[begin_step]
+    fn begin(&self) {
+        Gate::of(&self.folder).hold();
+    }
+    #[process]
+    fn process(&self) -> String {
+        say(&self.log, "process");
+        "DONE".into()
+    }
+    #[cancel]
+    fn cancel(&self) {
+        say(&self.log, "cancel");
+    }
+}
+
+/// Spec: BLET-08, BLET-10
+#[test]
+fn cancel_is_not_called_before_process() {
+    let stage = Stage::configured(
+        &job(r#"<step id="one"><batchlet ref="WaitsAtTheBeginning"/></step>"#),
+        |builder| builder.stop_timeout(Duration::ZERO),
+    );
+    let (operator, gate) = (stage.operator(), Gate::at(&stage));
+    let execution = operator.start("job", JobParameters::new()).unwrap();
+    gate.pass("held");
+    assert!(!operator.stop(execution).unwrap());
+    gate.open("go");
+    operator.wait(execution).unwrap();
+    assert_snapshot!(story(&stage, execution), @r"
+    job job STOPPED STOPPED
+      step one STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
+    ");
+}
+
+/// Counts its executions in the persistent user data.
+#[derive(BatchArtifact)]
+struct Tally {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "fail")]
+    fail: String,
+    #[batch_context]
+    step: StepContext,
+}
+
+impl Tally {
+    fn kept(&self) -> Option<u32> {
+        self.step.persistent_user_data().unwrap()
+    }
+}
+
+#[batchlet]
+impl Tally {
+    #[begin_step]
+    fn begin(&self) {
+        say(
+            &self.log,
+            format!("begin {} with {:?}", self.step.id(), self.kept()),
+        );
+    }
+    #[process]
+    fn process(&self) -> Result<String, BatchError> {
+        self.step
+            .set_persistent_user_data(&(self.kept().unwrap_or(0) + 1))?;
+        if self.fail == self.step.id() {
+            return Err(BatchError::msg("not yet"));
+        }
+        Ok("DONE".into())
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// The data of a failed batchlet is saved after its end, is there on restart, and belongs to one step of one instance.
+///
+/// Spec: BLET-12, CTX-23, CTX-24, CTX-25, RESTART-08, RESTART-14, DOM-07, DOM-19
+#[test]
+fn persistent_user_data_is_kept_per_step_and_instance() {
+    let stage = Stage::new(&job(
+        r#"<step id="one" next="two"><batchlet ref="Tally"/></step><step id="two"><batchlet ref="Tally"/></step>"#,
+    ));
+    let first = stage.start("job", [("fail", "two")]);
+    let second = restart_with(&stage, first, [("fail", "two")]);
+    restart_with(&stage, second, [("fail", "")]);
+    stage.start("job", JobParameters::new());
+    assert_snapshot!(stage.log().join("\n"), @r"
+    begin one with None
+    begin two with None
+    begin two with Some(1)
+    begin two with Some(2)
+    begin one with None
+    begin two with None
+    ");
+}

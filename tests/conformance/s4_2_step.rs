@@ -1,0 +1,266 @@
+//! 4.2 and 4.2.5: the step element and the sequence of steps.
+
+use batch_runtime::JobParameters;
+use batch_tests::stage::Stage;
+use insta::assert_snapshot;
+
+use super::artifacts::{calls, job, refused, restart_with, story};
+
+/// The first step in document order is first, then `next` alone counts; what nothing leads to is not run.
+///
+/// Spec: SEQ-01, SEQ-02, SEQ-03, JSL-STEP-01, JSL-STEP-02, JSL-STEP-11, JSL-STEP-12, DOM-03, DOM-17,
+/// Spec: STATUS-14
+#[test]
+fn steps_follow_next_and_not_the_document() {
+    let stage = Stage::new(&job(r#"<step id="b" next="d"><batchlet ref="Task"/></step>
+           <step id="a"><batchlet ref="Task"/></step>
+           <step id="c"><batchlet ref="Task"/></step>
+           <step id="d" next="c"><batchlet ref="Task"/></step>"#));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(story(&stage, execution), @r"
+    job job COMPLETED COMPLETED
+      step b COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step d COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step c COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    begin b
+    process b
+    end b
+    begin d
+    process d
+    end d
+    begin c
+    process c
+    end c
+    ");
+}
+
+/// After a failed step `next` is not followed.
+///
+/// Spec: STATUS-15, DOM-17, STATUS-12
+#[test]
+fn a_failed_step_is_the_last() {
+    let stage = Stage::new(&job(
+        r#"<step id="a" next="b"><batchlet ref="Task"/></step><step id="b"><batchlet ref="Task"/></step>"#,
+    ));
+    let execution = stage.start("job", [("fail", "end a")]);
+    assert_snapshot!(story(&stage, execution), @r"
+    job job FAILED FAILED
+      | cannot end a
+      | thrown by #[end_step] of batchlet `Task`
+      step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot end a
+        | thrown by #[end_step] of batchlet `Task`
+    begin a
+    process a
+    end a
+    ");
+}
+
+/// An abstract step is passed over when the first one is looked for.
+///
+/// Spec: JSL-STEP-13, JSL-STEP-14, SEQ-01, SEQ-12
+#[test]
+fn abstract_steps_are_never_run() {
+    let stage = Stage::new(&job(
+        r#"<step id="a" abstract="true"><batchlet ref="Task"/></step><step id="b"><batchlet ref="Task"/></step>"#,
+    ));
+    stage.start("job", JobParameters::new());
+    assert_eq!(calls(&stage, &["process"]), "process b");
+    let stage = Stage::new(&job(
+        r#"<step id="a" next="b"><batchlet ref="Task"/></step><step id="b" abstract="true"><batchlet ref="Task"/></step>"#,
+    ));
+    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    job `job` cannot be started: its definition is wrong
+    error[JSL0027]: `b` is abstract and never executed
+     --> jobs/job.xml:2:20
+      |
+    2 | <step id="a" next="b"><batchlet ref="Task"/></step><step id="b" abstract="true"><batchlet ref="Task"/></step>
+      |                    ^ cannot be the target of `next`
+    note: the element is here
+     --> jobs/job.xml:2:62
+      |
+    2 | <step id="a" next="b"><batchlet ref="Task"/></step><step id="b" abstract="true"><batchlet ref="Task"/></step>
+      |                                                              -
+    "#);
+}
+
+/// Spec: SEQ-09, SEQ-25, JSL-STEP-16, JSL-DOC-15, ART-11
+#[test]
+fn impossible_steps_are_refused() {
+    let mut text = String::new();
+    for elements in [
+        r#"<step id="a" next="z"><batchlet ref="Task"/></step>"#,
+        r#"<step id="a" next="false"><batchlet ref="Task"/></step>"#,
+        r#"<step id="a" next="b"><batchlet ref="Task"/></step><step id="b" next="a"><batchlet ref="Task"/></step>"#,
+        r#"<step id="a"/>"#,
+        r#"<step id="a"><batchlet ref="Task"/><chunk reader="Numbers" processor="Labels" writer="Lines"/></step>"#,
+    ] {
+        text += &format!(
+            "{}\n",
+            refused(&Stage::new(&job(elements)), "job", JobParameters::new())
+        );
+    }
+    assert_snapshot!(text, @r#"
+    job `job` cannot be started: its definition is wrong
+    error[JSL0012]: `next` refers to an unknown element `z`
+     --> jobs/job.xml:2:20
+      |
+    2 | <step id="a" next="z"><batchlet ref="Task"/></step>
+      |                    ^ no step, flow, split or decision has this id
+    job `job` cannot be started: its definition is wrong
+    error[JSL0012]: `next` refers to an unknown element `false`
+     --> jobs/job.xml:2:20
+      |
+    2 | <step id="a" next="false"><batchlet ref="Task"/></step>
+      |                    ^^^^^ no step, flow, split or decision has this id
+    job `job` cannot be started: its definition is wrong
+    error[JSL0028]: `next` leads in a circle: `a` -> `b` -> `a`
+     --> jobs/job.xml:2:71
+      |
+    2 | <step id="a" next="b"><batchlet ref="Task"/></step><step id="b" next="a"><batchlet ref="Task"/></step>
+      |                                                                       ^ this would execute an element a second time
+    job `job` cannot be started: its definition is wrong
+    error[JSL0024]: a step holds either a `chunk` or a `batchlet`
+     --> jobs/job.xml:2:2
+      |
+    2 | <step id="a"/>
+      |  ^^^^ neither is here
+    job `job` cannot be started: its definition is wrong
+    error[JSL0024]: a step cannot hold both `chunk` and `batchlet`
+     --> jobs/job.xml:2:37
+      |
+    2 | <step id="a"><batchlet ref="Task"/><chunk reader="Numbers" processor="Labels" writer="Lines"/></step>
+      |                                     ^^^^^ one of them has to go
+    note: the other one is here
+     --> jobs/job.xml:2:15
+      |
+    2 | <step id="a"><batchlet ref="Task"/><chunk reader="Numbers" processor="Labels" writer="Lines"/></step>
+      |               --------
+    "#);
+}
+
+/// `start-limit=n` allows n restarts of the step, that is n + 1 starts in the instance; 0 is no limit.
+///
+/// Spec: JSL-STEP-03, JSL-STEP-04, JSL-STEP-05, RESTART-13
+#[test]
+fn the_start_limit_counts_restarts() {
+    for (limit, starts) in [("1", 2), ("2", 3)] {
+        let stage = Stage::new(&job(
+            r#"<step id="one" start-limit="${limit}"><batchlet ref="Task"/></step>"#,
+        ));
+        let mut execution = stage.start("job", [("limit", limit), ("fail", "process one")]);
+        for _ in 1..starts {
+            assert_eq!(calls(&stage, &["process"]), "process one");
+            execution = stage.restart(execution);
+        }
+        assert_eq!(calls(&stage, &["process"]), "process one");
+        let over = stage.restart(execution);
+        let message = stage
+            .operator()
+            .job_execution(over)
+            .unwrap()
+            .unwrap()
+            .exit_message;
+        assert_eq!(
+            message,
+            format!(
+                "step `one` of job `job` has been started {starts} times in this job instance; its start-limit of \
+                 {limit} restarts allows no more"
+            )
+        );
+        assert_eq!(
+            stage.operator().step_executions(over).unwrap(),
+            [],
+            "no step execution"
+        );
+        assert_eq!(stage.log(), [""; 0]);
+        // Another instance has its own count.
+        stage.start("job", [("limit", limit)]);
+        assert_eq!(calls(&stage, &["process"]), "process one");
+    }
+    let stage = Stage::new(&job(
+        r#"<step id="one" start-limit="0"><batchlet ref="Task"/></step>"#,
+    ));
+    let mut execution = stage.start("job", [("fail", "process one")]);
+    for _ in 0..4 {
+        execution = stage.restart(execution);
+    }
+    assert_eq!(stage.log().len(), 15, "begin, process and end of five executions");
+}
+
+/// Passing over a completed step is no start.
+///
+/// Spec: JSL-STEP-06, JSL-STEP-09, RESTART-05
+#[test]
+fn passing_over_a_step_does_not_count_as_a_start() {
+    let stage = Stage::new(&job(
+        r#"<step id="one" next="two" start-limit="1"><batchlet ref="Task"/></step>
+           <step id="two"><batchlet ref="Task"/></step>"#,
+    ));
+    let mut execution = stage.start("job", [("fail", "process two")]);
+    for _ in 0..3 {
+        execution = stage.restart(execution);
+    }
+    let last = restart_with(&stage, execution, [("fail", "")]);
+    assert_snapshot!(stage.tree(last), @r"
+    job job COMPLETED COMPLETED
+      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    ");
+}
+
+/// A job that is not restartable has no use for a start-limit.
+///
+/// Spec: JSL-STEP-07
+#[test]
+fn the_start_limit_is_for_restartable_jobs() {
+    let stage = Stage::new(
+        r#"<job id="job" restartable="false"><step id="one" start-limit="1"><batchlet ref="Task"/></step></job>"#,
+    );
+    for _ in 0..3 {
+        stage.start("job", [("fail", "process one")]);
+        assert_eq!(calls(&stage, &["process"]), "process one");
+    }
+}
+
+/// On restart a completed step is passed over, unless it allows another start.
+///
+/// Spec: JSL-STEP-08, JSL-STEP-09, JSL-STEP-10, RESTART-05, RESTART-04, DOM-08, DOM-28
+#[test]
+fn completed_steps_are_passed_over_unless_they_allow_another_start() {
+    let stage = Stage::new(&job(r#"<step id="one" next="two"><batchlet ref="Task"/></step>
+           <step id="two" next="three" allow-start-if-complete="true"><batchlet ref="Task"/></step>
+           <step id="three"><batchlet ref="Task"/></step>"#));
+    let execution = stage.start("job", [("fail", "process three")]);
+    stage.log();
+    let again = restart_with(&stage, execution, [("fail", "")]);
+    assert_snapshot!(story(&stage, again), @r"
+    job job COMPLETED COMPLETED
+      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step three COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    begin two
+    process two
+    end two
+    begin three
+    process three
+    end three
+    ");
+}
+
+/// Spec: JSL-STEPPROP-01, JSL-STEPPROP-02, JSL-STEPPROP-04, JSL-BATCHLET-03, JSL-STEPLIS-06, OVR-01, OVR-05, OVR-12
+#[test]
+fn a_step_property_reaches_the_artifacts_of_its_step_alone() {
+    let stage = Stage::new(&job(
+        r#"<step id="one" next="two"><properties><property name="result" value="OF THE STEP"/></properties>
+             <batchlet ref="Task"><properties><property name="result" value="OF THE BATCHLET"/></properties></batchlet></step>
+           <step id="two" next="three"><batchlet ref="Task"><properties><property name="result" value="OF ${which}"/>
+             <property name="which" value="THE BATCHLET"/></properties></batchlet></step>
+           <step id="three"><batchlet ref="Task"/></step>"#,
+    ));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(stage.tree(execution), @r"
+    job job COMPLETED COMPLETED
+      step one COMPLETED OF THE STEP read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED OF THE BATCHLET read 0 filter 0 write 0 commit 0 rollback 0
+      step three COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    ");
+}

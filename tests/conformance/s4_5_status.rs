@@ -1,0 +1,456 @@
+//! 4.5: batch and exit status of steps and jobs.
+
+use std::sync::{Arc, Mutex};
+
+use batch_runtime::execution::JobExecution;
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchStatus, JobParameters};
+use batch_tests::stage::{Stage, say};
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use insta::assert_snapshot;
+
+use super::artifacts::{Gate, job, story};
+
+const ONE: &str = r#"<step id="one"><batchlet ref="Task"/></step>"#;
+
+fn ended(stage: &Stage, parameters: impl Into<JobParameters>) -> JobExecution {
+    let execution = stage.start("job", parameters);
+    stage.operator().job_execution(execution).unwrap().unwrap()
+}
+
+/// The exit status is the batch status unless somebody sets one; setting it never changes the batch status.
+///
+/// Spec: STATUS-01, STATUS-02, STATUS-03, STATUS-05, STATUS-13, STATUS-14, STATUS-17, STATUS-18, STATUS-19, STATUS-20,
+/// Spec: STATUS-21, STATUS-22, CTX-18, CTX-28, DOM-12
+#[test]
+fn exit_statuses_default_to_the_batch_status() {
+    let stage = Stage::new(&job(ONE));
+    let mut text = String::new();
+    for parameters in [
+        vec![],
+        vec![("result", "FAILED")],
+        vec![("step.exit", "SET"), ("result", "RETURNED")],
+        vec![("job.exit", "HALF")],
+        vec![
+            ("job.exit", "HALF"),
+            ("step.exit", "SET"),
+            ("fail", "process one"),
+        ],
+    ] {
+        let execution = stage.start("job", JobParameters::from_iter(parameters.clone()));
+        text += &format!("{parameters:?}\n{}", stage.tree(execution));
+    }
+    assert_snapshot!(text, @r#"
+    []
+    job job COMPLETED COMPLETED
+      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    [("result", "FAILED")]
+    job job COMPLETED COMPLETED
+      step one COMPLETED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    [("step.exit", "SET"), ("result", "RETURNED")]
+    job job COMPLETED COMPLETED
+      step one COMPLETED SET read 0 filter 0 write 0 commit 0 rollback 0
+    [("job.exit", "HALF")]
+    job job COMPLETED HALF
+      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    [("job.exit", "HALF"), ("step.exit", "SET"), ("fail", "process one")]
+    job job FAILED HALF
+      | cannot process one
+      | thrown by #[process] of batchlet `Task`
+      step one FAILED SET read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process one
+        | thrown by #[process] of batchlet `Task`
+    "#);
+}
+
+/// Sets exit statuses one after the other; `none` takes it back.
+#[derive(BatchArtifact)]
+struct Undecided {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "statuses")]
+    statuses: String,
+    #[batch_context]
+    job: JobContext,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[batchlet]
+impl Undecided {
+    #[process]
+    fn process(&self) -> String {
+        for status in self.statuses.split(' ') {
+            let status = (status != "none").then_some(status);
+            self.job.set_exit_status(status);
+            self.step.set_exit_status(status);
+            assert_eq!(self.step.exit_status(), self.job.exit_status());
+            say(&self.log, format!("{:?}", self.step.exit_status()));
+        }
+        "RETURNED".into()
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// Every status that the rows of jobs and steps have had, in order.
+fn trail(stage: &Stage, parameters: impl Into<JobParameters>, stop: bool) -> Vec<String> {
+    #[derive(QueryableByName)]
+    struct Line {
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        text: String,
+    }
+    let mut connection = stage.connection();
+    connection
+        .batch_execute("DROP TABLE IF EXISTS trail; CREATE TABLE trail (text TEXT)")
+        .unwrap();
+    for (table, name) in [
+        ("BATCH_JOB_EXECUTION", "'job'"),
+        ("BATCH_STEP_EXECUTION", "'step ' || NEW.STEP_NAME"),
+    ] {
+        for event in ["INSERT", "UPDATE"] {
+            connection
+                .batch_execute(&format!(
+                    "CREATE TRIGGER IF NOT EXISTS trail_{event}_{table} AFTER {event} ON {table}
+                     BEGIN INSERT INTO trail VALUES ({name} || ' ' || NEW.STATUS); END"
+                ))
+                .unwrap();
+        }
+    }
+    let (operator, gate) = (stage.operator(), Gate::at(stage));
+    let execution = operator.start("job", parameters).unwrap();
+    if stop {
+        gate.pass("held");
+        assert!(operator.stop(execution).unwrap());
+    }
+    operator.wait(execution).unwrap();
+    let lines: Vec<Line> = diesel::sql_query("SELECT text FROM trail ORDER BY rowid")
+        .load(&mut connection)
+        .unwrap();
+    lines.into_iter().map(|line| line.text).collect()
+}
+
+/// STARTING before it begins, STARTED while it runs, then the end; a stopped job is STOPPING first.
+///
+/// Spec: STATUS-07, STATUS-08, STATUS-09, STATUS-10, STATUS-11, STATUS-12, STATUS-13, STATUS-23, DOM-31
+#[test]
+fn the_rows_go_through_the_statuses_of_their_life() {
+    let stage = Stage::new(&job(ONE));
+    assert_eq!(
+        trail(&stage, JobParameters::new(), false),
+        [
+            "job STARTING",
+            "job STARTED",
+            "step one STARTING",
+            "step one STARTED",
+            "step one COMPLETED",
+            "job COMPLETED"
+        ]
+    );
+    assert_eq!(
+        trail(&stage, [("fail", "process one")], false),
+        [
+            "job STARTING",
+            "job STARTED",
+            "step one STARTING",
+            "step one STARTED",
+            "step one FAILED",
+            "job FAILED"
+        ]
+    );
+    let stopped = trail(&stage, [("hold", "until cancelled")], true);
+    let of_job: Vec<_> = stopped.iter().filter(|line| line.starts_with("job")).collect();
+    assert_eq!(
+        of_job,
+        ["job STARTING", "job STARTED", "job STOPPING", "job STOPPED"]
+    );
+    assert!(stopped.contains(&"step one STOPPED".to_owned()), "{stopped:?}");
+}
+
+/// The last value counts; `None` goes back to the default. The getter shows what was set, never the default.
+///
+/// Spec: STATUS-18, STATUS-19, STATUS-21, CTX-17, CTX-18, CTX-27, CTX-28
+#[test]
+fn the_last_exit_status_counts() {
+    let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Undecided"/></step>"#));
+    let mut text = String::new();
+    for statuses in ["A B", "A none", "A none C"] {
+        let execution = stage.start("job", [("statuses", statuses)]);
+        text += &format!("{}\n", story(&stage, execution));
+    }
+    assert_snapshot!(text, @r#"
+    job job COMPLETED B
+      step one COMPLETED B read 0 filter 0 write 0 commit 0 rollback 0
+    Some("A")
+    Some("B")
+    job job COMPLETED COMPLETED
+      step one COMPLETED RETURNED read 0 filter 0 write 0 commit 0 rollback 0
+    Some("A")
+    None
+    job job COMPLETED C
+      step one COMPLETED C read 0 filter 0 write 0 commit 0 rollback 0
+    Some("A")
+    None
+    Some("C")
+    "#);
+}
+
+/// STARTING as soon as `start` returns or later, STARTED while it runs, one final status for ever.
+///
+/// Spec: STATUS-05, STATUS-06, STATUS-09, STATUS-23, OP-10
+#[test]
+fn the_batch_status_goes_its_way() {
+    let stage = Stage::new(&job(ONE));
+    let (operator, gate) = (stage.operator(), Gate::at(&stage));
+    let execution = operator.start("job", [("hold", "until told")]).unwrap();
+    let status = || operator.job_execution(execution).unwrap().unwrap().status;
+    assert!(
+        matches!(status(), BatchStatus::Starting | BatchStatus::Started),
+        "{}",
+        status()
+    );
+    gate.pass("held");
+    assert_eq!(status(), BatchStatus::Started);
+    let step = operator.step_executions(execution).unwrap().remove(0);
+    assert_eq!((step.status, step.ended), (BatchStatus::Started, None));
+    gate.open("go");
+    operator.wait(execution).unwrap();
+    assert_eq!(status(), BatchStatus::Completed);
+    assert!(operator.stop(execution).is_err());
+    assert_eq!(status(), BatchStatus::Completed);
+}
+
+/// STARTED before the first listener is called, final when the after-listeners are.
+///
+/// Spec: STATUS-04, STATUS-09, STATUS-12, STATUS-15, CTX-16, CTX-26
+#[test]
+fn listeners_see_the_statuses() {
+    let stage = Stage::new(&job(
+        r#"<listener ref="JobWatch"/><step id="one"><listener ref="StepWatch"/><batchlet ref="Task"/></step>"#,
+    ));
+    let execution = stage.start("job", [("fail", "process one")]);
+    assert_snapshot!(story(&stage, execution), @r"
+    job job FAILED FAILED
+      | cannot process one
+      | thrown by #[process] of batchlet `Task`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process one
+        | thrown by #[process] of batchlet `Task`
+    JobWatch before job job STARTED
+    JobWatch before step one STARTED
+    StepWatch before one STARTED
+    begin one
+    process one
+    end one
+    StepWatch after one FAILED
+    JobWatch after step one FAILED
+    JobWatch after job job FAILED
+    ");
+}
+
+/// What is too long for the repository, or not storable everywhere, is refused, never cut.
+///
+/// Spec: STATUS-17, STATUS-20, REPO-46
+#[test]
+fn an_exit_status_that_cannot_be_stored_fails_its_element() {
+    let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Verbose"/></step>"#));
+    let whole = "é".repeat(2_500);
+    let job = job_with(&stage, &whole, &whole);
+    assert_eq!((job.status, &job.exit_status), (BatchStatus::Completed, &whole));
+    let three_hundred = "x".repeat(300);
+    let job = job_with(&stage, &three_hundred, &three_hundred);
+    let step = stage.operator().step_executions(job.id).unwrap().remove(0);
+    assert_eq!(
+        (&job.exit_status, &step.exit_status),
+        (&three_hundred, &three_hundred)
+    );
+    let mut text = String::new();
+    for (step, job) in [
+        ("x".repeat(2_501), String::new()),
+        (String::new(), "x".repeat(2_501)),
+        ("a\0b".into(), String::new()),
+    ] {
+        let job = job_with(&stage, &step, &job);
+        text += &stage.tree(job.id);
+    }
+    assert_snapshot!(text, @r"
+    job job FAILED FAILED
+      | step `one` set an exit status of 2501 characters; the repository holds 2500
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | step `one` set an exit status of 2501 characters; the repository holds 2500
+    job job FAILED FAILED
+      | job `job` set an exit status of 2501 characters; the repository holds 2500
+      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED FAILED
+      | step `one` set an exit status with a NUL character, which not every database stores
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | step `one` set an exit status with a NUL character, which not every database stores
+    ");
+}
+
+/// Ends with exit statuses that no job parameter could hold.
+#[derive(BatchArtifact)]
+struct Verbose {
+    #[batch_property(name = "folder")]
+    folder: String,
+    #[batch_property(name = "fail")]
+    fail: String,
+    #[batch_context]
+    job: JobContext,
+    #[batch_context]
+    step: StepContext,
+}
+
+static WORDS: Mutex<Vec<(String, String, String)>> = Mutex::new(Vec::new());
+
+#[batchlet]
+impl Verbose {
+    #[process]
+    fn process(&self) -> Result<String, BatchError> {
+        let mut words = WORDS.lock().unwrap();
+        let mine = words
+            .iter()
+            .position(|(folder, ..)| *folder == self.folder)
+            .unwrap();
+        let (_, step, job) = words.remove(mine);
+        let set = |status: &str| (!status.is_empty()).then(|| status.to_owned());
+        self.step.set_exit_status(set(&step).as_deref());
+        self.job.set_exit_status(set(&job).as_deref());
+        if self.fail.is_empty() {
+            Ok("DONE".into())
+        } else {
+            Err(BatchError::msg(&self.fail))
+        }
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+fn job_with(stage: &Stage, step: &str, job: &str) -> JobExecution {
+    let folder = stage.path().display().to_string();
+    WORDS
+        .lock()
+        .unwrap()
+        .push((folder, step.to_owned(), job.to_owned()));
+    ended(stage, JobParameters::new())
+}
+
+/// An exit status that cannot be stored does not hide why the step failed.
+///
+/// Spec: STATUS-27, STATUS-25
+#[test]
+fn the_first_failure_is_the_message() {
+    let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Verbose"/></step>"#));
+    let folder = stage.path().display().to_string();
+    let long = "x".repeat(2_501);
+    WORDS.lock().unwrap().push((folder, long.clone(), long));
+    let execution = stage.start("job", [("fail", "no disk")]);
+    assert_snapshot!(stage.tree(execution), @r"
+    job job FAILED FAILED
+      | no disk
+      | thrown by #[process] of batchlet `Verbose`
+      | job `job` set an exit status of 2501 characters; the repository holds 2500
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | no disk
+        | thrown by #[process] of batchlet `Verbose`
+        | step `one` set an exit status of 2501 characters; the repository holds 2500
+    ");
+}
+
+/// The causes of an error are in the messages of step and job, the outermost first.
+///
+/// Spec: STATUS-27
+#[test]
+fn the_message_holds_the_chain_of_causes() {
+    let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Wrapped"/></step>"#));
+    let job = ended(&stage, JobParameters::new());
+    assert!(
+        job.exit_message
+            .starts_with("the file cannot be used: invalid digit found in string\n"),
+        "{}",
+        job.exit_message
+    );
+    let step = stage.operator().step_executions(job.id).unwrap().remove(0);
+    assert_eq!(step.exit_message, job.exit_message);
+}
+
+#[derive(Debug)]
+struct Unusable(std::num::ParseIntError);
+
+impl std::fmt::Display for Unusable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the file cannot be used")
+    }
+}
+
+impl std::error::Error for Unusable {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+/// Fails with an error that has a cause.
+#[derive(BatchArtifact)]
+struct Wrapped {}
+
+#[batchlet]
+impl Wrapped {
+    #[process]
+    fn process(&self) -> Result<String, Unusable> {
+        "x".parse::<u8>()
+            .map(|number| number.to_string())
+            .map_err(Unusable)
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// Spec: STATUS-06
+#[test]
+fn statuses_of_other_programs_are_readable() {
+    let stage = Stage::new(&job(ONE));
+    let execution = stage.start("job", JobParameters::new());
+    let mut connection = stage.connection();
+    connection
+        .batch_execute("DROP TRIGGER final_BATCH_JOB_EXECUTION; DROP TRIGGER edge_BATCH_JOB_EXECUTION")
+        .unwrap();
+    for status in ["ABANDONED", "UNKNOWN"] {
+        connection
+            .batch_execute(&format!(
+                "UPDATE BATCH_JOB_EXECUTION SET STATUS = '{status}', VERSION = VERSION + 1"
+            ))
+            .unwrap();
+        let read = stage.operator().job_execution(execution).unwrap().unwrap();
+        assert_eq!(read.status.as_str(), status);
+    }
+}
+
+/// The statuses that the callback and the repository see at the end are the same.
+///
+/// Spec: STATUS-05, OP-27, OP-28
+#[test]
+fn the_callback_sees_the_final_status() {
+    let stage = Stage::new(&job(ONE));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (sink, operator) = (Arc::clone(&seen), stage.operator());
+    stage
+        .operator()
+        .register_job_end_callback(move |execution: &JobExecution| {
+            let stored = operator.job_execution(execution.id).unwrap().unwrap();
+            assert_eq!(&stored, execution);
+            sink.lock()
+                .unwrap()
+                .push((execution.status, execution.exit_status.clone()));
+        })
+        .unwrap();
+    stage.start("job", [("job.exit", "HALF")]);
+    stage.start("job", [("fail", "process one")]);
+    assert_eq!(
+        *seen.lock().unwrap(),
+        [
+            (BatchStatus::Completed, "HALF".to_owned()),
+            (BatchStatus::Failed, "FAILED".to_owned())
+        ]
+    );
+}

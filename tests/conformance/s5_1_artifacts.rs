@@ -1,0 +1,380 @@
+//! 5.1: artifacts in general: names, instances, checkpoints, bad behaviour.
+
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchStatus, JobParameters};
+use batch_tests::stage::{Stage, say};
+use insta::assert_snapshot;
+
+use super::artifacts::{job, restart_with, story};
+
+/// Counts its own calls.
+#[derive(BatchArtifact)]
+struct Fresh {
+    #[batch_property(name = "log")]
+    log: String,
+    calls: std::sync::atomic::AtomicU32,
+}
+
+#[batchlet("Fresh")]
+impl Fresh {
+    #[process]
+    fn process(&self) -> String {
+        let calls = self.calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+        say(&self.log, format!("call {calls} of this instance"));
+        "DONE".into()
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// Each `ref` has its own instance, made for one step execution by the `Default` of its fields.
+///
+/// Spec: ART-08, ART-10, LOADER-18, LOADER-01
+#[test]
+fn each_ref_has_an_instance_of_its_own() {
+    let stage = Stage::new(&job(
+        r#"<step id="one" next="two"><batchlet ref="Fresh"/></step><step id="two"><batchlet ref="Fresh"/></step>"#,
+    ));
+    stage.start("job", JobParameters::new());
+    stage.start("job", JobParameters::new());
+    assert_eq!(stage.log(), ["call 1 of this instance"; 4]);
+}
+
+mod named {
+    use batch_runtime::prelude::*;
+
+    /// Has no name of its own.
+    #[derive(BatchArtifact)]
+    struct ByItsType {}
+
+    #[batchlet]
+    impl ByItsType {
+        #[process]
+        fn process(&self) -> String {
+            "BY TYPE".into()
+        }
+        #[cancel]
+        fn cancel(&self) {}
+    }
+
+    /// Has a name that is not its type's.
+    #[derive(BatchArtifact)]
+    struct WithAName {}
+
+    #[batchlet("by its name")]
+    impl WithAName {
+        #[process]
+        fn process(&self) -> String {
+            "BY NAME".into()
+        }
+        #[cancel]
+        fn cancel(&self) {}
+    }
+}
+
+/// An artifact is found by the name in its annotation, by its type where there is none, and by the full path.
+///
+/// Spec: ART-01, ART-02, LOADER-09, LOADER-16, BLET-01
+#[test]
+fn artifacts_are_found_by_name_type_and_path() {
+    let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="${ref}"/></step>"#));
+    for (name, result) in [
+        ("ByItsType", "BY TYPE"),
+        ("by its name", "BY NAME"),
+        (
+            "conformance::conformance::s5_1_artifacts::named::ByItsType",
+            "BY TYPE",
+        ),
+        (
+            "conformance::conformance::s5_1_artifacts::named::WithAName",
+            "BY NAME",
+        ),
+    ] {
+        let execution = stage.start("job", [("ref", name)]);
+        assert_eq!(
+            stage.operator().step_executions(execution).unwrap()[0].exit_status,
+            result
+        );
+    }
+    let error = stage
+        .operator()
+        .start("job", [("ref", "WithAName")])
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("no batchlet is called `WithAName`"), "{error}");
+}
+
+// Readers that differ in the type of their checkpoint.
+macro_rules! readers {
+    ($($name:ident: $checkpoint:ty = $value:expr;)*) => {$(
+        #[derive(BatchArtifact)]
+        struct $name {
+            #[batch_property(name = "log")]
+            log: String,
+            #[batch_property(name = "fail.at", value = "0")]
+            fail_at: u32,
+            read: u32,
+        }
+
+        #[item_reader]
+        impl $name {
+            #[open]
+            fn open(&mut self, checkpoint: Option<$checkpoint>) {
+                say(&self.log, format!("open {checkpoint:?}"));
+            }
+            #[read_item]
+            fn read(&mut self) -> Result<Option<u64>, BatchError> {
+                self.read += 1;
+                if self.read == self.fail_at {
+                    return Err(BatchError::msg("cannot read"));
+                }
+                Ok((self.read <= 3).then_some(1))
+            }
+            #[get_checkpoint_info]
+            fn checkpoint(&mut self) -> $checkpoint {
+                $value
+            }
+        }
+    )*};
+}
+
+readers! {
+    NumberedReader: u32 = 7;
+    NamedReader: String = "seven".into();
+    StructuredReader: (Vec<String>, Option<f64>) = (vec!["é\"\\\n".into()], Some(0.1));
+}
+
+const READS: &str = r#"<step id="one"><chunk reader="${reader}" processor="Labels" writer="Lines" commit-interval="2"/></step>"#;
+
+/// A checkpoint that is not of the reader's type fails the step; it never begins at the beginning instead.
+///
+/// Spec: READ-10, READ-04, RESTART-07, STATUS-27
+#[test]
+fn a_checkpoint_of_another_type_fails_the_step() {
+    let stage = Stage::new(&job(READS));
+    let execution = stage.start("job", [("reader", "NumberedReader"), ("fail.at", "3")]);
+    stage.log();
+    let again = restart_with(&stage, execution, [("reader", "NamedReader"), ("fail.at", "0")]);
+    assert_snapshot!(story(&stage, again), @r"
+    job job FAILED FAILED
+      | the checkpoint cannot be read as `alloc::string::String`: invalid type: integer `7`, expected a string at line 1 column 1
+      | thrown by #[open] of item reader `NamedReader`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | the checkpoint cannot be read as `alloc::string::String`: invalid type: integer `7`, expected a string at line 1 column 1
+        | thrown by #[open] of item reader `NamedReader`
+    ");
+    // Nothing is lost: with the reader that it belongs to, the work goes on.
+    let last = restart_with(&stage, again, [("fail.at", "0")]);
+    assert_eq!(stage.log()[0], "open Some(7)");
+    assert_eq!(
+        stage.operator().job_execution(last).unwrap().unwrap().status,
+        BatchStatus::Completed
+    );
+}
+
+/// Any serde type is a checkpoint, and comes back as it was.
+///
+/// Spec: READ-04, READ-08, READ-09
+#[test]
+fn a_checkpoint_comes_back_as_it_was() {
+    let stage = Stage::new(&job(READS));
+    let execution = stage.start("job", [("reader", "StructuredReader"), ("fail.at", "3")]);
+    stage.log();
+    restart_with(&stage, execution, [("fail.at", "0")]);
+    assert_eq!(stage.log()[0], r#"open Some((["é\"\\\n"], Some(0.1)))"#);
+}
+
+/// Takes its items by value, and gives items of another type.
+#[derive(BatchArtifact)]
+struct Halves {}
+
+#[item_processor("Halves")]
+impl Halves {
+    #[process_item]
+    fn process(&mut self, item: u64) -> Option<f64> {
+        Some(item as f64 / 2.0)
+    }
+}
+
+/// Writes numbers.
+#[derive(BatchArtifact)]
+struct Floats {
+    #[batch_property(name = "log")]
+    log: String,
+}
+
+#[item_writer(value = "Floats")]
+impl Floats {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<()>) {}
+    #[write_items]
+    fn write(&mut self, items: &[f64]) {
+        say(&self.log, format!("{items:?}"));
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
+/// Spec: PROC-02, PROC-03, WRITE-01, WRITE-06, WRITE-07, ART-02, ART-06
+#[test]
+fn input_and_output_of_a_processor_may_differ() {
+    let stage = Stage::new(&job(
+        r#"<step id="one"><chunk reader="NumberedReader" processor="Halves" writer="Floats"/></step>"#,
+    ));
+    stage.start("job", JobParameters::new());
+    assert_eq!(stage.log(), ["open None", "[0.5, 0.5, 0.5]"]);
+}
+
+/// Panics when it is dropped.
+#[derive(BatchArtifact)]
+struct Undroppable {
+    #[batch_property(name = "log")]
+    log: String,
+}
+
+impl Drop for Undroppable {
+    fn drop(&mut self) {
+        say(&self.log, "drop");
+        assert!(std::thread::panicking(), "no way out");
+    }
+}
+
+#[batchlet]
+impl Undroppable {
+    #[process]
+    fn process(&self) -> String {
+        "DONE".into()
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+#[item_reader]
+impl Undroppable {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<()>) {}
+    #[read_item]
+    fn read(&mut self) -> Option<u64> {
+        None
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
+#[step_listener]
+impl Undroppable {
+    #[before_step]
+    fn before(&mut self) {}
+}
+
+#[job_listener]
+impl Undroppable {
+    #[before_job]
+    fn before_job(&mut self) {}
+}
+
+/// An artifact that panics when it is dropped has done its work; nothing else is harmed.
+///
+/// Spec: CHUNK-EXC-03
+#[test]
+fn a_panic_in_drop_harms_nobody() {
+    let stage = Stage::new(&job(r#"<listener ref="Undroppable"/>
+           <step id="one" next="two"><listener ref="Undroppable"/><batchlet ref="Undroppable"/></step>
+           <step id="two"><chunk reader="Undroppable" processor="Labels" writer="Lines"/></step>"#));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(story(&stage, execution), @r"
+    job job COMPLETED COMPLETED
+      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED COMPLETED read 0 filter 0 write 0 commit 1 rollback 0
+    drop
+    drop
+    open writer at the beginning
+    checkpoint writer at 0
+    close writer
+    drop
+    drop
+    ");
+    let stage = Stage::new(&job(
+        r#"<step id="one"><listener ref="StepWatch"/><batchlet ref="Undroppable"/></step>"#,
+    ));
+    let execution = stage.start("job", [("fail", "StepWatch before one STARTED")]);
+    assert_snapshot!(story(&stage, execution), @r"
+    job job FAILED FAILED
+      | cannot StepWatch before one STARTED
+      | thrown by #[before_step] of step listener `StepWatch`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot StepWatch before one STARTED
+        | thrown by #[before_step] of step listener `StepWatch`
+    StepWatch before one STARTED
+    drop
+    StepWatch after one FAILED
+    ");
+}
+
+struct Explosive;
+
+impl Default for Explosive {
+    fn default() -> Self {
+        panic!("no default today")
+    }
+}
+
+/// Cannot be made.
+#[derive(BatchArtifact)]
+struct Unmakeable {
+    #[allow(dead_code, reason = "only its making matters")]
+    field: Explosive,
+}
+
+#[batchlet]
+impl Unmakeable {
+    #[process]
+    fn process(&self) -> String {
+        "DONE".into()
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+#[step_listener]
+impl Unmakeable {
+    #[before_step]
+    fn before(&mut self) {}
+}
+
+#[job_listener]
+impl Unmakeable {
+    #[before_job]
+    fn before_job(&mut self) {}
+}
+
+/// Making an artifact that panics fails the step or job that needs it, and nothing else.
+///
+/// Spec: CHUNK-EXC-03, ART-10, STATUS-24, STATUS-25
+#[test]
+fn an_artifact_that_cannot_be_made_fails_its_scope() {
+    let mut text = String::new();
+    for elements in [
+        r#"<step id="one"><batchlet ref="Unmakeable"/></step>"#,
+        r#"<step id="one"><listener ref="Unmakeable"/><batchlet ref="Task"/></step>"#,
+        r#"<listener ref="Unmakeable"/><step id="one"><batchlet ref="Task"/></step>"#,
+    ] {
+        let stage = Stage::new(&job(elements));
+        let execution = stage.start("job", JobParameters::new());
+        text += &format!("{}\n", story(&stage, execution));
+    }
+    assert_snapshot!(text, @r"
+    job job FAILED FAILED
+      | batchlet `Unmakeable` cannot be made: the artifact panicked: no default today
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | batchlet `Unmakeable` cannot be made: the artifact panicked: no default today
+
+    job job FAILED FAILED
+      | step listener `Unmakeable` cannot be made: the artifact panicked: no default today
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | step listener `Unmakeable` cannot be made: the artifact panicked: no default today
+
+    job job FAILED FAILED
+      | job listener `Unmakeable` cannot be made: the artifact panicked: no default today
+    ");
+}

@@ -1,0 +1,487 @@
+//! 5.2: job and step listeners.
+
+use batch_runtime::JobParameters;
+use batch_runtime::prelude::*;
+use batch_tests::stage::{Stage, say};
+use insta::assert_snapshot;
+
+use super::artifacts::{job, restart_with, story};
+
+/// Two job listeners and two step listeners; the wrapper `listeners` and bare ones are the same.
+const LISTENED: &str = r#"
+  <listeners><listener ref="JobWatch"><properties><property name="name" value="J1"/></properties></listener>
+    <listener ref="JobWatch"><properties><property name="name" value="J2"/></properties></listener></listeners>
+  <step id="one" next="two">
+    <listener ref="StepWatch"><properties><property name="name" value="S1"/></properties></listener>
+    <listener ref="StepWatch"><properties><property name="name" value="S2"/></properties></listener>
+    <batchlet ref="Task"/>
+  </step>
+  <step id="two"><batchlet ref="Task"/></step>"#;
+
+/// Job listeners outside step listeners, each kind in the order of the XML, before and after alike.
+///
+/// Spec: LISTEN-JOB-01, LISTEN-JOB-02, LISTEN-JOB-03, LISTEN-JOB-04, LISTEN-JOB-05, LISTEN-JOB-06, LISTEN-JOB-08,
+/// Spec: LISTEN-STEP-01, LISTEN-STEP-02, LISTEN-STEP-03, JSL-JOBLIS-01, JSL-JOBLIS-02, JSL-JOBLIS-03, JSL-JOBLIS-04,
+/// Spec: JSL-JOBLIS-08, JSL-JOBLIS-09, JSL-STEPLIS-01, JSL-STEPLIS-04, JSL-STEPLIS-05, JSL-STEPLIS-06, CTX-12, BLET-02
+#[test]
+fn listeners_are_called_in_the_order_of_the_xml() {
+    let stage = Stage::new(&job(LISTENED));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(story(&stage, execution), @r"
+    job job COMPLETED COMPLETED
+      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    J1 before job job STARTED
+    J2 before job job STARTED
+    J1 before step one STARTED
+    J2 before step one STARTED
+    S1 before one STARTED
+    S2 before one STARTED
+    begin one
+    process one
+    end one
+    S1 after one COMPLETED
+    S2 after one COMPLETED
+    J1 after step one COMPLETED
+    J2 after step one COMPLETED
+    J1 before step two STARTED
+    J2 before step two STARTED
+    begin two
+    process two
+    end two
+    J1 after step two COMPLETED
+    J2 after step two COMPLETED
+    J1 after job job COMPLETED
+    J2 after job job COMPLETED
+    ");
+}
+
+/// Spec: LISTEN-JOB-07, RESTART-05
+#[test]
+fn a_restart_calls_job_listeners_but_none_for_steps_passed_over() {
+    let stage = Stage::new(&job(LISTENED));
+    let execution = stage.start("job", [("fail", "process two")]);
+    stage.log();
+    let again = restart_with(&stage, execution, [("fail", "")]);
+    assert_snapshot!(story(&stage, again), @r"
+    job job COMPLETED COMPLETED
+      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    J1 before job job STARTED
+    J2 before job job STARTED
+    J1 before step two STARTED
+    J2 before step two STARTED
+    begin two
+    process two
+    end two
+    J1 after step two COMPLETED
+    J2 after step two COMPLETED
+    J1 after job job COMPLETED
+    J2 after job job COMPLETED
+    ");
+}
+
+/// Whatever a listener does, everyone's after-callback is called, and the step or job fails.
+///
+/// Spec: STATUS-24, STATUS-25, STATUS-27, LISTEN-STEP-03, LISTEN-STEP-05, CHUNK-EXC-03, LISTEN-JOB-03
+#[test]
+fn an_error_or_panic_of_a_listener_fails_its_scope() {
+    let stage = Stage::new(&job(LISTENED));
+    let mut text = String::new();
+    for (parameter, call) in [
+        ("fail", "J1 before job job STARTED"),
+        ("fail", "J1 before step one STARTED"),
+        ("fail", "S1 before one STARTED"),
+        ("fail", "S1 after one COMPLETED"),
+        ("fail", "J1 after step one COMPLETED"),
+        ("fail", "J1 after job job COMPLETED"),
+        ("panic", "J1 before job job STARTED"),
+        ("panic", "J1 before step one STARTED"),
+        ("panic", "S1 before one STARTED"),
+        ("panic", "S1 after one COMPLETED"),
+        ("panic", "J1 after step one COMPLETED"),
+        ("panic", "J1 after job job COMPLETED"),
+    ] {
+        let execution = stage.start("job", [(parameter, call)]);
+        text += &format!("== {parameter} {call}\n{}\n", story(&stage, execution));
+    }
+    assert_snapshot!(text, @r"
+    == fail J1 before job job STARTED
+    job job FAILED FAILED
+      | cannot J1 before job job STARTED
+      | thrown by #[before_job] of job listener `JobWatch`
+    J1 before job job STARTED
+    J1 after job job FAILED
+    J2 after job job FAILED
+    == fail J1 before step one STARTED
+    job job FAILED FAILED
+      | cannot J1 before step one STARTED
+      | thrown by #[before_step] of job listener `JobWatch`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot J1 before step one STARTED
+        | thrown by #[before_step] of job listener `JobWatch`
+    J1 before job job STARTED
+    J2 before job job STARTED
+    J1 before step one STARTED
+    S1 after one FAILED
+    S2 after one FAILED
+    J1 after step one FAILED
+    J2 after step one FAILED
+    J1 after job job FAILED
+    J2 after job job FAILED
+    == fail S1 before one STARTED
+    job job FAILED FAILED
+      | cannot S1 before one STARTED
+      | thrown by #[before_step] of step listener `StepWatch`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot S1 before one STARTED
+        | thrown by #[before_step] of step listener `StepWatch`
+    J1 before job job STARTED
+    J2 before job job STARTED
+    J1 before step one STARTED
+    J2 before step one STARTED
+    S1 before one STARTED
+    S1 after one FAILED
+    S2 after one FAILED
+    J1 after step one FAILED
+    J2 after step one FAILED
+    J1 after job job FAILED
+    J2 after job job FAILED
+    == fail S1 after one COMPLETED
+    job job FAILED FAILED
+      | cannot S1 after one COMPLETED
+      | thrown by #[after_step] of step listener `StepWatch`
+      step one FAILED DONE read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot S1 after one COMPLETED
+        | thrown by #[after_step] of step listener `StepWatch`
+    J1 before job job STARTED
+    J2 before job job STARTED
+    J1 before step one STARTED
+    J2 before step one STARTED
+    S1 before one STARTED
+    S2 before one STARTED
+    begin one
+    process one
+    end one
+    S1 after one COMPLETED
+    S2 after one FAILED
+    J1 after step one FAILED
+    J2 after step one FAILED
+    J1 after job job FAILED
+    J2 after job job FAILED
+    == fail J1 after step one COMPLETED
+    job job FAILED FAILED
+      | cannot J1 after step one COMPLETED
+      | thrown by #[after_step] of job listener `JobWatch`
+      step one FAILED DONE read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot J1 after step one COMPLETED
+        | thrown by #[after_step] of job listener `JobWatch`
+    J1 before job job STARTED
+    J2 before job job STARTED
+    J1 before step one STARTED
+    J2 before step one STARTED
+    S1 before one STARTED
+    S2 before one STARTED
+    begin one
+    process one
+    end one
+    S1 after one COMPLETED
+    S2 after one COMPLETED
+    J1 after step one COMPLETED
+    J2 after step one FAILED
+    J1 after job job FAILED
+    J2 after job job FAILED
+    == fail J1 after job job COMPLETED
+    job job FAILED FAILED
+      | cannot J1 after job job COMPLETED
+      | thrown by #[after_job] of job listener `JobWatch`
+      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    J1 before job job STARTED
+    J2 before job job STARTED
+    J1 before step one STARTED
+    J2 before step one STARTED
+    S1 before one STARTED
+    S2 before one STARTED
+    begin one
+    process one
+    end one
+    S1 after one COMPLETED
+    S2 after one COMPLETED
+    J1 after step one COMPLETED
+    J2 after step one COMPLETED
+    J1 before step two STARTED
+    J2 before step two STARTED
+    begin two
+    process two
+    end two
+    J1 after step two COMPLETED
+    J2 after step two COMPLETED
+    J1 after job job COMPLETED
+    J2 after job job COMPLETED
+    == panic J1 before job job STARTED
+    job job FAILED FAILED
+      | the artifact panicked: no way to J1 before job job STARTED
+      | thrown by #[before_job] of job listener `JobWatch`
+    J1 before job job STARTED
+    J1 after job job FAILED
+    J2 after job job FAILED
+    == panic J1 before step one STARTED
+    job job FAILED FAILED
+      | the artifact panicked: no way to J1 before step one STARTED
+      | thrown by #[before_step] of job listener `JobWatch`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | the artifact panicked: no way to J1 before step one STARTED
+        | thrown by #[before_step] of job listener `JobWatch`
+    J1 before job job STARTED
+    J2 before job job STARTED
+    J1 before step one STARTED
+    S1 after one FAILED
+    S2 after one FAILED
+    J1 after step one FAILED
+    J2 after step one FAILED
+    J1 after job job FAILED
+    J2 after job job FAILED
+    == panic S1 before one STARTED
+    job job FAILED FAILED
+      | the artifact panicked: no way to S1 before one STARTED
+      | thrown by #[before_step] of step listener `StepWatch`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | the artifact panicked: no way to S1 before one STARTED
+        | thrown by #[before_step] of step listener `StepWatch`
+    J1 before job job STARTED
+    J2 before job job STARTED
+    J1 before step one STARTED
+    J2 before step one STARTED
+    S1 before one STARTED
+    S1 after one FAILED
+    S2 after one FAILED
+    J1 after step one FAILED
+    J2 after step one FAILED
+    J1 after job job FAILED
+    J2 after job job FAILED
+    == panic S1 after one COMPLETED
+    job job FAILED FAILED
+      | the artifact panicked: no way to S1 after one COMPLETED
+      | thrown by #[after_step] of step listener `StepWatch`
+      step one FAILED DONE read 0 filter 0 write 0 commit 0 rollback 0
+        | the artifact panicked: no way to S1 after one COMPLETED
+        | thrown by #[after_step] of step listener `StepWatch`
+    J1 before job job STARTED
+    J2 before job job STARTED
+    J1 before step one STARTED
+    J2 before step one STARTED
+    S1 before one STARTED
+    S2 before one STARTED
+    begin one
+    process one
+    end one
+    S1 after one COMPLETED
+    S2 after one FAILED
+    J1 after step one FAILED
+    J2 after step one FAILED
+    J1 after job job FAILED
+    J2 after job job FAILED
+    == panic J1 after step one COMPLETED
+    job job FAILED FAILED
+      | the artifact panicked: no way to J1 after step one COMPLETED
+      | thrown by #[after_step] of job listener `JobWatch`
+      step one FAILED DONE read 0 filter 0 write 0 commit 0 rollback 0
+        | the artifact panicked: no way to J1 after step one COMPLETED
+        | thrown by #[after_step] of job listener `JobWatch`
+    J1 before job job STARTED
+    J2 before job job STARTED
+    J1 before step one STARTED
+    J2 before step one STARTED
+    S1 before one STARTED
+    S2 before one STARTED
+    begin one
+    process one
+    end one
+    S1 after one COMPLETED
+    S2 after one COMPLETED
+    J1 after step one COMPLETED
+    J2 after step one FAILED
+    J1 after job job FAILED
+    J2 after job job FAILED
+    == panic J1 after job job COMPLETED
+    job job FAILED FAILED
+      | the artifact panicked: no way to J1 after job job COMPLETED
+      | thrown by #[after_job] of job listener `JobWatch`
+      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    J1 before job job STARTED
+    J2 before job job STARTED
+    J1 before step one STARTED
+    J2 before step one STARTED
+    S1 before one STARTED
+    S2 before one STARTED
+    begin one
+    process one
+    end one
+    S1 after one COMPLETED
+    S2 after one COMPLETED
+    J1 after step one COMPLETED
+    J2 after step one COMPLETED
+    J1 before step two STARTED
+    J2 before step two STARTED
+    begin two
+    process two
+    end two
+    J1 after step two COMPLETED
+    J2 after step two COMPLETED
+    J1 after job job COMPLETED
+    J2 after job job COMPLETED
+    ");
+}
+
+/// The step's own error is the one that is reported, not a later one of its listeners.
+///
+/// Spec: STATUS-27, LISTEN-STEP-03
+#[test]
+fn a_listeners_error_does_not_hide_the_first_one() {
+    let stage = Stage::new(&job(LISTENED));
+    let execution = stage.start(
+        "job",
+        [(
+            "fail",
+            "process one;S1 after one FAILED;S2 after one FAILED;J2 after job job FAILED",
+        )],
+    );
+    assert_snapshot!(story(&stage, execution), @r"
+    job job FAILED FAILED
+      | cannot process one
+      | thrown by #[process] of batchlet `Task`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process one
+        | thrown by #[process] of batchlet `Task`
+    J1 before job job STARTED
+    J2 before job job STARTED
+    J1 before step one STARTED
+    J2 before step one STARTED
+    S1 before one STARTED
+    S2 before one STARTED
+    begin one
+    process one
+    end one
+    S1 after one FAILED
+    S2 after one FAILED
+    J1 after step one FAILED
+    J2 after step one FAILED
+    J1 after job job FAILED
+    J2 after job job FAILED
+    ");
+}
+
+/// The after-listeners see the final batch status and may still set the exit status.
+///
+/// Spec: LISTEN-STEP-03, LISTEN-JOB-03, STATUS-17, STATUS-18, STATUS-20, STATUS-21
+#[test]
+fn after_listeners_may_set_the_exit_status() {
+    let stage = Stage::new(&job(LISTENED));
+    let execution = stage.start("job", [("after.exit", "LATE"), ("after.job.exit", "LATER")]);
+    assert_snapshot!(stage.tree(execution), @r"
+    job job COMPLETED LATER
+      step one COMPLETED LATE read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    ");
+}
+
+/// Counts its own calls, so that it shows which instance is called.
+#[derive(BatchArtifact)]
+struct Counting {
+    #[batch_property(name = "log")]
+    log: String,
+    calls: u32,
+}
+
+impl Counting {
+    fn count(&mut self, call: &str) {
+        self.calls += 1;
+        say(&self.log, format!("{call}: call {}", self.calls));
+    }
+}
+
+#[job_listener]
+impl Counting {
+    #[before_job]
+    fn before_job(&mut self) {
+        self.count("before job");
+    }
+    #[before_step]
+    fn before_step(&mut self) {
+        self.count("before each step");
+    }
+    #[after_job]
+    fn after_job(&mut self) {
+        self.count("after job");
+    }
+}
+
+#[step_listener]
+impl Counting {
+    #[before_step]
+    fn before(&mut self) {
+        self.count("before step");
+    }
+    #[after_step]
+    fn after(&mut self) {
+        self.count("after step");
+    }
+}
+
+/// One instance for each `listener` element: a job listener's lives as long as the job, a step listener's as the step.
+///
+/// Spec: LISTEN-JOB-09, ART-08, LOADER-18, JSL-STEPLIS-07, BPROP-12
+#[test]
+fn each_listener_element_has_its_own_instance() {
+    let stage = Stage::new(&job(r#"<listener ref="Counting"/>
+           <step id="one" next="two"><listener ref="Counting"/><listener ref="Counting"/><batchlet ref="Task"/></step>
+           <step id="two"><listener ref="Counting"/><batchlet ref="Task"/></step>"#));
+    stage.start("job", JobParameters::new());
+    assert_snapshot!(stage.log().join("\n"), @r"
+    before job: call 1
+    before each step: call 2
+    before step: call 1
+    before step: call 1
+    begin one
+    process one
+    end one
+    after step: call 2
+    after step: call 2
+    before each step: call 3
+    before step: call 1
+    begin two
+    process two
+    end two
+    after step: call 2
+    after job: call 4
+    ");
+}
+
+mod silent {
+    #![allow(deprecated, reason = "a listener without methods is legal in the draft")]
+    use batch_runtime::prelude::*;
+
+    /// Listens to nothing.
+    #[derive(BatchArtifact)]
+    struct Silent {}
+
+    #[job_listener]
+    impl Silent {}
+}
+
+/// Spec: LISTEN-JOB-02, LISTEN-JOB-03, LISTEN-JOB-04, LISTEN-JOB-05
+#[test]
+fn every_listener_method_is_optional() {
+    let stage = Stage::new(&job(
+        r#"<listener ref="Silent"/><step id="one"><batchlet ref="Task"/></step>"#,
+    ));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(story(&stage, execution), @r"
+    job job COMPLETED COMPLETED
+      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    begin one
+    process one
+    end one
+    ");
+}

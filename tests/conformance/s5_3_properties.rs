@@ -1,0 +1,454 @@
+//! 4.2.1.1, 4.7 and 5.3: which value a property has, and whom it reaches.
+
+use std::str::FromStr;
+
+use batch_runtime::JobParameters;
+use batch_runtime::prelude::*;
+use batch_tests::stage::{Stage, say};
+use insta::assert_snapshot;
+
+use super::artifacts::{job, refused, restart_with};
+
+macro_rules! shows {
+    ($name:ident) => {
+        /// Shows its properties when its first method is called.
+        #[derive(BatchArtifact)]
+        struct $name {
+            #[batch_property(name = "log")]
+            log: String,
+            #[batch_property(name = "fileName", value = "/tmp/default")]
+            fname: String,
+            #[batch_property(name = "fileName")]
+            same: String,
+            #[batch_property(name = "plain")]
+            without_default: String,
+            #[batch_property(name = "optional")]
+            optional: Option<String>,
+            #[batch_property(name = "number", value = "7")]
+            number: u8,
+        }
+
+        impl $name {
+            fn show(&self) {
+                let text = format!(
+                    "{}: {:?} {:?} {:?} {:?} {}",
+                    stringify!($name),
+                    self.fname,
+                    self.same,
+                    self.without_default,
+                    self.optional,
+                    self.number
+                );
+                say(&self.log, text);
+            }
+        }
+    };
+}
+
+shows!(ShowReader);
+shows!(ShowProcessor);
+shows!(ShowWriter);
+shows!(ShowBatchlet);
+shows!(ShowStepListener);
+shows!(ShowJobListener);
+
+#[item_reader]
+impl ShowReader {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) {
+        self.show();
+        self.number = u8::from(checkpoint.is_some());
+    }
+    #[read_item]
+    fn read(&mut self) -> Option<u64> {
+        self.number += 1;
+        (self.number == 1).then_some(1)
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        1
+    }
+}
+
+#[item_processor]
+impl ShowProcessor {
+    #[process_item]
+    fn process(&mut self, item: &u64) -> Option<u64> {
+        self.show();
+        Some(*item)
+    }
+}
+
+#[item_writer]
+impl ShowWriter {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<u64>) {
+        self.show();
+    }
+    #[write_items]
+    fn write(&mut self, _items: &[u64]) {}
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        1
+    }
+}
+
+#[batchlet]
+impl ShowBatchlet {
+    #[process]
+    fn process(&self) -> String {
+        self.show();
+        "DONE".into()
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+#[step_listener]
+impl ShowStepListener {
+    #[before_step]
+    fn before(&mut self) {
+        self.show();
+    }
+}
+
+#[job_listener]
+impl ShowJobListener {
+    #[before_job]
+    fn before(&mut self) {
+        self.show();
+    }
+}
+
+/// All six roles, each with a place for its own properties; what they show, after a run with these parameters.
+fn shown(
+    of_job: &str,
+    of_step: &str,
+    of_chunk: &str,
+    of_artifact: &str,
+    parameters: impl Into<JobParameters>,
+) -> String {
+    let stage = Stage::new(&job(&format!(
+        r#"{of_job}<listener ref="ShowJobListener">{of_artifact}</listener>
+           <step id="one" next="two">{of_step}<listener ref="ShowStepListener">{of_artifact}</listener>
+             <chunk reader="ShowReader" processor="ShowProcessor" writer="ShowWriter">{of_chunk}</chunk></step>
+           <step id="two"><batchlet ref="ShowBatchlet">{of_artifact}</batchlet></step>"#
+    )));
+    stage.start("job", parameters);
+    stage.log().join("\n")
+}
+
+fn properties(text: &str) -> String {
+    format!("<properties>{text}</properties>")
+}
+
+/// Without a value the annotation's default, else the empty string; an empty value is a value; names are not the fields'.
+///
+/// Spec: BPROP-01, BPROP-02, BPROP-03, BPROP-05, BPROP-06, BPROP-07, BPROP-08, BPROP-09, BPROP-10
+#[test]
+fn a_field_without_a_value_has_its_default() {
+    assert_snapshot!(shown("", "", "", "", JobParameters::new()), @r#"
+    ShowJobListener: "/tmp/default" "" "" None 7
+    ShowStepListener: "/tmp/default" "" "" None 7
+    ShowReader: "/tmp/default" "" "" None 7
+    ShowWriter: "/tmp/default" "" "" None 7
+    ShowProcessor: "/tmp/default" "" "" None 7
+    ShowBatchlet: "/tmp/default" "" "" None 7
+    "#);
+    assert_snapshot!(shown("", "", "", "", [("fileName", ""), ("optional", "")]), @r#"
+    ShowJobListener: "" "" "" Some("") 7
+    ShowStepListener: "" "" "" Some("") 7
+    ShowReader: "" "" "" Some("") 7
+    ShowWriter: "" "" "" Some("") 7
+    ShowProcessor: "" "" "" Some("") 7
+    ShowBatchlet: "" "" "" Some("") 7
+    "#);
+}
+
+/// The artifact's own properties, whether or not it has a field for each.
+///
+/// Spec: BPROP-02, BPROP-03, BPROP-04, BPROP-07, BPROP-09, BPROP-10, BPROP-11, JSL-CHPROP-01, JSL-CHPROP-02,
+/// Spec: JSL-CHPROP-05, JSL-CHPROP-07, JSL-BATCHLET-03, JSL-STEPLIS-06, JSL-JOBLIS-09
+#[test]
+fn the_artifacts_own_properties_reach_it_alone() {
+    let own = properties(
+        r#"<property name="fileName" value="own"/><property name="plain" value="&lt;x&gt; &amp;"/>
+           <property name="nobody" value="asks"/><property name="number" value="255"/>"#,
+    );
+    let chunk = properties(
+        r#"<property name="fileName" value="of the chunk"/><property name="nobody" value="asks"/>"#,
+    );
+    assert_snapshot!(shown("", "", &chunk, &own, JobParameters::new()), @r#"
+    ShowJobListener: "own" "own" "<x> &" None 255
+    ShowStepListener: "own" "own" "<x> &" None 255
+    ShowReader: "of the chunk" "of the chunk" "" None 7
+    ShowWriter: "of the chunk" "of the chunk" "" None 7
+    ShowProcessor: "of the chunk" "of the chunk" "" None 7
+    ShowBatchlet: "own" "own" "<x> &" None 255
+    "#);
+}
+
+/// A target narrows a property to one artifact; the same name may have several.
+///
+/// Spec: JSL-CHPROP-03, JSL-CHPROP-04, JSL-CHPROP-05, JSL-CHPROP-06, JSL-STEPPROP-04, OVR-13
+#[test]
+fn a_target_narrows_a_property_to_one_artifact() {
+    let chunk = properties(
+        r#"<property name="fileName" value="in" target="reader"/><property name="fileName" value="out" target="writer"/>
+           <property name="plain" value="all"/>"#,
+    );
+    let step = properties(r#"<property name="optional" value="for the processor" target="processor"/>"#);
+    assert_snapshot!(shown("", &step, &chunk, "", JobParameters::new()), @r#"
+    ShowJobListener: "/tmp/default" "" "" None 7
+    ShowStepListener: "/tmp/default" "" "" None 7
+    ShowReader: "in" "in" "all" None 7
+    ShowWriter: "out" "out" "all" None 7
+    ShowProcessor: "/tmp/default" "" "all" Some("for the processor") 7
+    ShowBatchlet: "/tmp/default" "" "" None 7
+    "#);
+}
+
+/// The outermost property wins, then system properties, then job parameters.
+///
+/// Spec: OVR-01, OVR-02, OVR-04, OVR-05, OVR-06, OVR-07, OVR-10, OVR-12, JSL-STEPPROP-02, JSL-JOBPROP-02, BPROP-04
+#[test]
+fn outer_properties_override_inner_ones() {
+    let of = |value: &str| properties(&format!(r#"<property name="fileName" value="{value}"/>"#));
+    let (job, step, chunk, own) = (
+        of("of the job"),
+        of("of the step"),
+        of("of the chunk"),
+        of("its own"),
+    );
+    assert_snapshot!(shown("", "", &chunk, &own, JobParameters::new()), @r#"
+    ShowJobListener: "its own" "its own" "" None 7
+    ShowStepListener: "its own" "its own" "" None 7
+    ShowReader: "of the chunk" "of the chunk" "" None 7
+    ShowWriter: "of the chunk" "of the chunk" "" None 7
+    ShowProcessor: "of the chunk" "of the chunk" "" None 7
+    ShowBatchlet: "its own" "its own" "" None 7
+    "#);
+    assert_snapshot!(shown("", &step, &chunk, &own, JobParameters::new()), @r#"
+    ShowJobListener: "its own" "its own" "" None 7
+    ShowStepListener: "of the step" "of the step" "" None 7
+    ShowReader: "of the step" "of the step" "" None 7
+    ShowWriter: "of the step" "of the step" "" None 7
+    ShowProcessor: "of the step" "of the step" "" None 7
+    ShowBatchlet: "its own" "its own" "" None 7
+    "#);
+    assert_snapshot!(shown(&job, &step, &chunk, &own, JobParameters::new()), @r#"
+    ShowJobListener: "of the job" "of the job" "" None 7
+    ShowStepListener: "of the job" "of the job" "" None 7
+    ShowReader: "of the job" "of the job" "" None 7
+    ShowWriter: "of the job" "of the job" "" None 7
+    ShowProcessor: "of the job" "of the job" "" None 7
+    ShowBatchlet: "of the job" "of the job" "" None 7
+    "#);
+    assert_snapshot!(shown(&job, &step, &chunk, &own, [("fileName", "the parameter")]), @r#"
+    ShowJobListener: "the parameter" "the parameter" "" None 7
+    ShowStepListener: "the parameter" "the parameter" "" None 7
+    ShowReader: "the parameter" "the parameter" "" None 7
+    ShowWriter: "the parameter" "the parameter" "" None 7
+    ShowProcessor: "the parameter" "the parameter" "" None 7
+    ShowBatchlet: "the parameter" "the parameter" "" None 7
+    "#);
+}
+
+/// A system property beats the Job XML, a job parameter beats both and leaves the pool as it was.
+///
+/// Spec: OVR-02, OVR-03, OVR-04, OVR-07, OVR-11
+#[test]
+fn system_properties_stand_between_parameters_and_xml() {
+    let stage = Stage::configured(
+        &job(
+            r#"<properties><property name="file.separator" value="@"/><property name="fileName" value="a${file.separator}b"/>
+                 <property name="plain" value="xml"/></properties>
+               <step id="one"><batchlet ref="ShowBatchlet"/></step>"#,
+        ),
+        |builder| builder.system_property("plain", "system"),
+    );
+    for parameters in [
+        JobParameters::new(),
+        JobParameters::from([("plain", "parameter"), ("file.separator", "!")]),
+        JobParameters::new(),
+    ] {
+        stage.start("job", parameters);
+    }
+    assert_snapshot!(stage.log().join("\n").replace(std::path::MAIN_SEPARATOR, "/"), @r#"
+    ShowBatchlet: "a/b" "a/b" "system" None 7
+    ShowBatchlet: "a!b" "a!b" "parameter" None 7
+    ShowBatchlet: "a/b" "a/b" "system" None 7
+    "#);
+}
+
+/// The pool has the usual names, and what the program has set.
+///
+/// Spec: OVR-15, SUBST-15
+#[test]
+fn the_pool_of_system_properties() {
+    let names = [
+        "file.separator",
+        "path.separator",
+        "line.separator",
+        "user.dir",
+        "user.home",
+        "user.name",
+        "java.io.tmpdir",
+        "os.name",
+        "mine",
+    ];
+    for name in names {
+        let xml = job(&format!(
+            r#"<step id="one"><batchlet ref="Task"><properties><property name="result" value="[${{{name}}}]"/></properties>
+               </batchlet></step>"#
+        ));
+        let stage = Stage::configured(&xml, |builder| builder.system_property("mine", "set"));
+        let execution = stage.start("job", JobParameters::new());
+        let value = stage.operator().step_executions(execution).unwrap()[0]
+            .exit_status
+            .clone();
+        let expected = match name {
+            "file.separator" => Some(std::path::MAIN_SEPARATOR.to_string()),
+            "user.dir" => Some(std::env::current_dir().unwrap().display().to_string()),
+            "java.io.tmpdir" => Some(std::env::temp_dir().display().to_string()),
+            "os.name" => Some(std::env::consts::OS.to_owned()),
+            "mine" => Some("set".to_owned()),
+            _ => None,
+        };
+        assert!(
+            value.starts_with('[') && value.ends_with(']'),
+            "{name}: {value:?}"
+        );
+        if let Some(expected) = expected {
+            assert_eq!(value, format!("[{expected}]"), "{name}");
+        }
+    }
+}
+
+/// A value that is made of others, wherever they come from; injection and substitution see the same value.
+///
+/// Spec: OVR-07, JSL-CHPROP-02, JSL-STEPPROP-01, JSL-BATCHLET-03, SUBST-13, BPROP-12, RESTART-03, OP-13
+#[test]
+fn properties_are_resolved_and_injected_anew_at_every_start() {
+    let stage = Stage::new(&job(
+        r#"<properties><property name="day" value="monday"/></properties>
+           <step id="one" next="two" allow-start-if-complete="true">
+             <batchlet ref="ShowBatchlet"><properties><property name="fileName" value="${day}-${day}.txt"/></properties></batchlet></step>
+           <step id="two"><batchlet ref="Task"/></step>"#,
+    ));
+    let execution = stage.start("job", [("fail", "process two")]);
+    let again = restart_with(&stage, execution, [("day", "tuesday")]);
+    restart_with(&stage, again, [("plain", "p"), ("fail", "")]);
+    let log = stage.log();
+    let shown: Vec<_> = log
+        .iter()
+        .filter(|call| call.starts_with("Show"))
+        .map(String::as_str)
+        .collect();
+    assert_snapshot!(shown.join("\n"), @r#"
+    ShowBatchlet: "monday-monday.txt" "monday-monday.txt" "" None 7
+    ShowBatchlet: "tuesday-tuesday.txt" "tuesday-tuesday.txt" "" None 7
+    ShowBatchlet: "monday-monday.txt" "monday-monday.txt" "p" None 7
+    "#);
+}
+
+/// A number that is none of the kind.
+struct Fussy;
+
+impl FromStr for Fussy {
+    type Err = std::num::ParseIntError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        assert!(text != "panic", "no way to parse this");
+        text.parse::<i32>().map(|_| Self)
+    }
+}
+
+/// Has fields of types that do not parse every text.
+#[derive(BatchArtifact)]
+struct Typed {
+    #[batch_property(name = "count")]
+    _count: u32,
+    #[batch_property(name = "fussy", value = "1")]
+    _fussy: Fussy,
+}
+
+#[batchlet]
+impl Typed {
+    #[process]
+    fn process(&self) -> String {
+        "DONE".into()
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// A value that does not parse is found before anything runs, at its place in the XML or by its source.
+///
+/// Spec: BPROP-10, OP-11, CHUNK-EXC-03
+#[test]
+fn a_value_that_does_not_parse_is_refused_at_its_place() {
+    let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Typed">
+             <properties><property name="fussy" value="${fussiness}"/><property name="fussiness" value="2"/></properties></batchlet></step>"#));
+    let mut text = String::new();
+    for parameters in [
+        JobParameters::new(),
+        JobParameters::from([("count", "many")]),
+        JobParameters::from([("count", "-1"), ("fussiness", "x")]),
+        JobParameters::from([("count", "1"), ("fussy", "panic")]),
+    ] {
+        text += &format!("{}\n", refused(&stage, "job", parameters));
+    }
+    assert_snapshot!(text, @r#"
+    job `job` cannot be started: its definition is wrong
+    error[ART0006]: `Typed` needs the property `count`
+     --> jobs/job.xml:2:31
+      |
+    2 | <step id="one"><batchlet ref="Typed">
+      |                               ^^^^^ field `_count` is of type `u32`
+      = help: add `<property name="count" value="..."/>` or give a job parameter
+    job `job` cannot be started: its definition is wrong
+    error[ART0005]: property `count`: "many", given by the job parameter, is no `u32`
+     --> jobs/job.xml:2:31
+      |
+    2 | <step id="one"><batchlet ref="Typed">
+      |                               ^^^^^ invalid digit found in string
+      = help: field `_count` of `conformance::conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
+    job `job` cannot be started: its definition is wrong
+    error[ART0005]: property `count`: "-1", given by the job parameter, is no `u32`
+     --> jobs/job.xml:2:31
+      |
+    2 | <step id="one"><batchlet ref="Typed">
+      |                               ^^^^^ invalid digit found in string
+      = help: field `_count` of `conformance::conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
+
+    error[ART0005]: property `fussy`: "x" is no `conformance::conformance::s5_3_properties::Fussy`
+     --> jobs/job.xml:3:56
+      |
+    3 |              <properties><property name="fussy" value="${fussiness}"/><property name="fussiness" value="2"/></properties></batchlet></step>
+      |                                                        ^^^^^^^^^^^^ invalid digit found in string
+      = help: field `_fussy` of `conformance::conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
+    job `job` cannot be started: its definition is wrong
+    error[ART0005]: property `fussy`: "panic", given by the job parameter, is no `conformance::conformance::s5_3_properties::Fussy`
+     --> jobs/job.xml:2:31
+      |
+    2 | <step id="one"><batchlet ref="Typed">
+      |                               ^^^^^ the artifact panicked: no way to parse this
+      = help: field `_fussy` of `conformance::conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
+    "#);
+    assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
+}
+
+/// A parameter that nobody asks for may be there to identify an instance; a misspelt one is refused.
+///
+/// Spec: DOM-10, OP-09
+#[test]
+fn a_misspelt_parameter_is_refused_and_an_unknown_one_is_not() {
+    let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="ShowBatchlet"/></step>"#));
+    assert_eq!(
+        refused(&stage, "job", [("filName", "x")]),
+        "job `job` cannot be started: it has no property `filName`; did you mean `fileName`?"
+    );
+    assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
+    stage.start("job", [("customer", "42")]);
+    stage.start("job", [("plan", "short names are like too many others")]);
+}

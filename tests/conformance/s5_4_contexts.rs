@@ -1,0 +1,460 @@
+//! 5.4 and 6.8: the contexts of job and step.
+
+use std::sync::Arc;
+
+use batch_runtime::JobParameters;
+use batch_runtime::execution::Metric;
+use batch_runtime::prelude::*;
+use batch_tests::stage::{Stage, say};
+use insta::assert_snapshot;
+
+use super::artifacts::{calls, job, refused, restart_with};
+
+/// Shows what the contexts say, and which there are.
+#[derive(BatchArtifact)]
+struct Tells {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_context]
+    job: JobContext,
+    #[batch_context]
+    step: Option<StepContext>,
+    #[batch_context]
+    flow: Option<FlowContext>,
+    #[batch_context]
+    split: Option<SplitContext>,
+}
+
+impl Tells {
+    fn tell(&self, who: &str) {
+        let step = self.step.as_ref().map(|step| {
+            (
+                step.id().to_owned(),
+                step.batch_status(),
+                step.exit_status(),
+                step.properties().clone(),
+            )
+        });
+        let job = (
+            self.job.id(),
+            self.job.batch_status(),
+            self.job.exit_status(),
+            self.job.properties(),
+        );
+        assert!(
+            self.flow.is_none() && self.split.is_none(),
+            "there is no flow and no split"
+        );
+        say(&self.log, format!("{who}: {job:?} {step:?}"));
+        assert_eq!(
+            self.job.name(),
+            format!(
+                "{}:{}:{}",
+                self.job.id(),
+                self.job.instance_id(),
+                self.job.execution_id()
+            )
+        );
+    }
+}
+
+#[job_listener]
+impl Tells {
+    #[before_job]
+    fn before_job(&mut self) {
+        self.tell("before job");
+    }
+    #[before_step]
+    fn before_each_step(&mut self) {
+        self.tell("before each step");
+    }
+    #[after_step]
+    fn after_each_step(&mut self) {
+        self.tell("after each step");
+    }
+    #[after_job]
+    fn after_job(&mut self) {
+        self.tell("after job");
+    }
+}
+
+#[step_listener]
+impl Tells {
+    #[before_step]
+    fn before(&mut self) {
+        self.tell("before step");
+    }
+    #[after_step]
+    fn after(&mut self) {
+        self.tell("after step");
+    }
+}
+
+#[batchlet]
+impl Tells {
+    #[process]
+    fn process(&self) -> String {
+        self.job.set_exit_status(Some("JOB"));
+        if let Some(step) = &self.step {
+            step.set_exit_status(Some("STEP"));
+        }
+        self.tell("process");
+        "DONE".into()
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// The step's context is there while the step is; statuses change as they go; properties have their effective values.
+///
+/// Spec: CTX-01, CTX-02, CTX-03, CTX-05, CTX-06, CTX-07, CTX-12, CTX-13, CTX-14, CTX-16, CTX-17, CTX-20, CTX-21, CTX-26,
+/// Spec: CTX-27, JSL-JOBPROP-03, JSL-STEPPROP-03, STATUS-04, ID-01, LISTEN-JOB-06
+#[test]
+fn contexts_tell_of_the_running_job_and_step() {
+    let stage = Stage::new(&job(
+        r#"<properties><property name="who" value="${user}"/><property name="user" value="xml"/></properties>
+           <listener ref="Tells"/>
+           <step id="one"><properties><property name="user" value="inner"/><property name="file" value="${who}.txt"/></properties>
+             <listener ref="Tells"/><batchlet ref="Tells"/></step>"#,
+    ));
+    stage.start("job", [("user", "ada")]);
+    assert_snapshot!(stage.log().join("\n"), @r#"
+    before job: ("job", Started, None, {"user": "ada", "who": "ada"}) None
+    before each step: ("job", Started, None, {"user": "ada", "who": "ada"}) Some(("one", Started, None, {"file": "ada.txt", "user": "ada"}))
+    before step: ("job", Started, None, {"user": "ada", "who": "ada"}) Some(("one", Started, None, {"file": "ada.txt", "user": "ada"}))
+    process: ("job", Started, Some("JOB"), {"user": "ada", "who": "ada"}) Some(("one", Started, Some("STEP"), {"file": "ada.txt", "user": "ada"}))
+    after step: ("job", Started, Some("JOB"), {"user": "ada", "who": "ada"}) Some(("one", Completed, Some("STEP"), {"file": "ada.txt", "user": "ada"}))
+    after each step: ("job", Started, Some("JOB"), {"user": "ada", "who": "ada"}) Some(("one", Completed, Some("STEP"), {"file": "ada.txt", "user": "ada"}))
+    after job: ("job", Completed, Some("JOB"), {"user": "ada", "who": "ada"}) None
+    "#);
+}
+
+/// Leaves a note for the others.
+#[derive(BatchArtifact)]
+struct Notes {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_context]
+    job: JobContext,
+    #[batch_context]
+    step: StepContext,
+}
+
+impl Notes {
+    fn note(&self, who: &str) -> Result<(), BatchError> {
+        let (job, step) = (
+            self.job.transient_user_data::<String>()?,
+            self.step.transient_user_data::<Arc<str>>()?,
+        );
+        say(
+            &self.log,
+            format!("{who} in {}: job {job:?}, step {step:?}", self.step.id()),
+        );
+        self.job
+            .set_transient_user_data(format!("{who} in {}", self.step.id()));
+        self.step.set_transient_user_data::<Arc<str>>(who.into());
+        Ok(())
+    }
+}
+
+#[step_listener]
+impl Notes {
+    #[before_step]
+    fn before(&mut self) -> Result<(), BatchError> {
+        self.note("listener")
+    }
+}
+
+#[batchlet]
+impl Notes {
+    #[process]
+    fn process(&self) -> Result<String, BatchError> {
+        self.note("batchlet")?;
+        let other = self.job.transient_user_data::<u8>().unwrap_err();
+        assert!(other.to_string().contains("alloc::string::String"), "{other}");
+        Ok("DONE".into())
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// Transient data is shared by the artifacts of one context and ends with it; a restart begins without.
+///
+/// Spec: CTX-06, CTX-07, CTX-15, CTX-22, RESTART-15
+#[test]
+fn transient_data_lives_as_long_as_its_context() {
+    let stage = Stage::new(&job(
+        r#"<step id="one" next="two" allow-start-if-complete="true"><listener ref="Notes"/><batchlet ref="Notes"/></step>
+           <step id="two" next="three"><batchlet ref="Notes"/></step><step id="three"><batchlet ref="Task"/></step>"#,
+    ));
+    let execution = stage.start("job", [("fail", "process three"), ("job.exit", "HALF")]);
+    let again = restart_with(&stage, execution, [("fail", ""), ("job.exit", "WHOLE")]);
+    assert_snapshot!(calls(&stage, &["listener", "batchlet"]), @r#"
+    listener in one: job None, step None
+    batchlet in one: job Some("listener in one"), step Some("listener")
+    batchlet in two: job Some("batchlet in one"), step None
+    listener in one: job None, step None
+    batchlet in one: job Some("listener in one"), step Some("listener")
+    "#);
+    assert_eq!(
+        stage
+            .operator()
+            .job_execution(again)
+            .unwrap()
+            .unwrap()
+            .exit_status,
+        "WHOLE"
+    );
+}
+
+/// The exit status that an earlier execution set is not carried over.
+///
+/// Spec: RESTART-15, CTX-18
+#[test]
+fn a_restart_begins_without_an_exit_status() {
+    let stage = Stage::new(&job(
+        r#"<step id="one" next="two"><batchlet ref="Tells"/></step><step id="two"><batchlet ref="Task"/></step>"#,
+    ));
+    let execution = stage.start("job", [("fail", "process two")]);
+    let status = |execution| {
+        stage
+            .operator()
+            .job_execution(execution)
+            .unwrap()
+            .unwrap()
+            .exit_status
+    };
+    assert_eq!(status(execution), "JOB");
+    assert_eq!(
+        status(restart_with(&stage, execution, [("fail", "")])),
+        "COMPLETED"
+    );
+}
+
+/// Keeps a diary in the persistent user data while it reads.
+#[derive(BatchArtifact)]
+struct Diary {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "fail.at", value = "0")]
+    fail_at: u64,
+    #[batch_context]
+    step: StepContext,
+    last: u64,
+}
+
+#[item_reader]
+impl Diary {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) -> Result<(), BatchError> {
+        self.last = checkpoint.unwrap_or(0);
+        let diary: Option<Vec<u64>> = self.step.persistent_user_data()?;
+        say(&self.log, format!("open at {checkpoint:?} with {diary:?}"));
+        Ok(())
+    }
+    #[read_item]
+    fn read(&mut self) -> Result<Option<u64>, BatchError> {
+        self.last += 1;
+        let mut diary: Vec<u64> = self.step.persistent_user_data()?.unwrap_or_default();
+        diary.push(self.last);
+        self.step.set_persistent_user_data(&diary)?;
+        if self.last == self.fail_at {
+            return Err(BatchError::msg("the pen broke"));
+        }
+        Ok((self.last <= 5).then_some(self.last))
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        self.last
+    }
+}
+
+/// Shows the persistent user data from the first callback on.
+#[derive(BatchArtifact)]
+struct ReadsDiary {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[step_listener]
+impl ReadsDiary {
+    #[before_step]
+    fn before(&mut self) -> Result<(), BatchError> {
+        let diary: Option<Vec<u64>> = self.step.persistent_user_data()?;
+        say(&self.log, format!("before step with {diary:?}"));
+        let wrong = self.step.persistent_user_data::<String>();
+        if diary.is_some() {
+            say(&self.log, wrong.unwrap_err().to_string());
+        }
+        Ok(())
+    }
+}
+
+/// Saved with each checkpoint; what a rolled-back interval wrote is gone; a restart has it from the first callback on.
+///
+/// Spec: CHUNK-LOOP-11, CTX-23, CTX-24, CTX-25, RESTART-14, DOM-19, DOM-08, READ-09
+#[test]
+fn persistent_data_is_saved_with_each_checkpoint() {
+    let stage = Stage::new(&job(r#"<step id="one"><listener ref="ReadsDiary"/>
+             <chunk reader="Diary" processor="Labels" writer="Lines" commit-interval="2"/></step>"#));
+    let execution = stage.start("job", [("fail.at", "4")]);
+    let again = restart_with(&stage, execution, [("fail.at", "3")]);
+    restart_with(&stage, again, [("fail.at", "0")]);
+    assert_snapshot!(calls(&stage, &["before", "the user", "open at"]), @r"
+    before step with None
+    open at None with None
+    before step with Some([1, 2])
+    the user data is `[1,2]`, not the `alloc::string::String` that was asked for
+    open at Some(2) with Some([1, 2])
+    before step with Some([1, 2])
+    the user data is `[1,2]`, not the `alloc::string::String` that was asked for
+    open at Some(2) with Some([1, 2])
+    ");
+}
+
+/// Shows exception and metrics after its step.
+#[derive(BatchArtifact)]
+struct Inspects {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "fail.after")]
+    fail_after: String,
+    #[batch_context]
+    job: JobContext,
+    #[batch_context]
+    step: StepContext,
+}
+
+fn metrics(metrics: &[Metric]) -> String {
+    let shown: Vec<String> = metrics
+        .iter()
+        .map(|metric| format!("{:?} {}", metric.name, metric.value))
+        .collect();
+    shown.join(", ")
+}
+
+#[step_listener]
+impl Inspects {
+    #[before_step]
+    fn before(&mut self) {
+        say(&self.log, format!("exception {:?}", self.step.exception()));
+        say(&self.log, metrics(&self.step.metrics()));
+    }
+    #[after_step]
+    fn after(&mut self) -> Result<(), BatchError> {
+        say(&self.log, format!("exception {:?}", self.step.exception()));
+        say(&self.log, metrics(&self.step.metrics()));
+        let elapsed = self.job.metrics();
+        assert!(elapsed.len() == 1 && elapsed[0].value >= 0, "{elapsed:?}");
+        assert_eq!(format!("{:?}", elapsed[0].name), "ElapsedMillis");
+        if self.fail_after.is_empty() {
+            Ok(())
+        } else {
+            Err(BatchError::msg(&self.fail_after))
+        }
+    }
+}
+
+/// The metrics of the step are the counters of the repository, the rollback of the failure included.
+///
+/// Spec: CTX-19, CTX-29, CTX-30, CTX-40
+#[test]
+fn the_step_shows_its_exception_and_metrics() {
+    let stage = Stage::new(&job(
+        r#"<step id="one"><listener ref="Inspects"/><listener ref="Inspects"/>
+             <chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="2"/></step>"#,
+    ));
+    let words = ["exception", "ReadCount"];
+    let execution = stage.start(
+        "job",
+        [("fail", "process 4"), ("items", "6"), ("filter.every", "2")],
+    );
+    assert_snapshot!(calls(&stage, &words), @r"
+    exception None
+    ReadCount 0, WriteCount 0, FilterCount 0, CommitCount 0, RollbackCount 0, ReadSkipCount 0, ProcessSkipCount 0, WriteSkipCount 0
+    exception None
+    ReadCount 0, WriteCount 0, FilterCount 0, CommitCount 0, RollbackCount 0, ReadSkipCount 0, ProcessSkipCount 0, WriteSkipCount 0
+    exception Some(cannot process 4)
+    ReadCount 2, WriteCount 1, FilterCount 1, CommitCount 1, RollbackCount 1, ReadSkipCount 0, ProcessSkipCount 0, WriteSkipCount 0
+    exception Some(cannot process 4)
+    ReadCount 2, WriteCount 1, FilterCount 1, CommitCount 1, RollbackCount 1, ReadSkipCount 0, ProcessSkipCount 0, WriteSkipCount 0
+    ");
+    let counters = stage.operator().step_executions(execution).unwrap()[0].counters;
+    assert_eq!(
+        (counters.reads, counters.rollbacks),
+        (2, 1),
+        "as the last line says"
+    );
+    // The second listener sees what the first one has thrown.
+    stage.start("job", [("fail.after", "too late")]);
+    assert_snapshot!(calls(&stage, &words), @r"
+    exception None
+    ReadCount 0, WriteCount 0, FilterCount 0, CommitCount 0, RollbackCount 0, ReadSkipCount 0, ProcessSkipCount 0, WriteSkipCount 0
+    exception None
+    ReadCount 0, WriteCount 0, FilterCount 0, CommitCount 0, RollbackCount 0, ReadSkipCount 0, ProcessSkipCount 0, WriteSkipCount 0
+    exception None
+    ReadCount 5, WriteCount 5, FilterCount 0, CommitCount 3, RollbackCount 0, ReadSkipCount 0, ProcessSkipCount 0, WriteSkipCount 0
+    exception Some(too late)
+    ReadCount 5, WriteCount 5, FilterCount 0, CommitCount 3, RollbackCount 0, ReadSkipCount 0, ProcessSkipCount 0, WriteSkipCount 0
+    ");
+}
+
+/// Needs a step where there is none.
+#[derive(BatchArtifact)]
+struct NeedsStep {
+    #[batch_context]
+    step: StepContext,
+}
+
+#[job_listener]
+impl NeedsStep {
+    #[before_job]
+    fn before(&mut self) {
+        assert_eq!(self.step.id(), "", "never called");
+    }
+}
+
+/// Needs a flow where there is none.
+#[derive(BatchArtifact)]
+struct NeedsFlow {
+    #[batch_context]
+    flow: FlowContext,
+}
+
+#[batchlet]
+impl NeedsFlow {
+    #[process]
+    fn process(&self) -> String {
+        self.flow.id().into()
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// A plain handle that cannot be in scope is found before the job starts.
+///
+/// Spec: CTX-05, CTX-12
+#[test]
+fn a_context_that_is_never_in_scope_is_refused() {
+    let stage = Stage::new(&job(
+        r#"<listener ref="NeedsStep"/><step id="one"><batchlet ref="NeedsFlow"/></step>"#,
+    ));
+    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    job `job` cannot be started: its definition is wrong
+    error[ART0007]: no `StepContext` is in scope when `NeedsStep` is made
+     --> jobs/job.xml:2:16
+      |
+    2 | <listener ref="NeedsStep"/><step id="one"><batchlet ref="NeedsFlow"/></step>
+      |                ^^^^^^^^^ field `step` needs one
+      = help: make the field an `Option<StepContext>` (tests/conformance/s5_4_contexts.rs)
+
+    error[ART0007]: no `FlowContext` is in scope when `NeedsFlow` is made
+     --> jobs/job.xml:2:58
+      |
+    2 | <listener ref="NeedsStep"/><step id="one"><batchlet ref="NeedsFlow"/></step>
+      |                                                          ^^^^^^^^^ field `flow` needs one
+      = help: make the field an `Option<FlowContext>` (tests/conformance/s5_4_contexts.rs)
+    "#);
+}

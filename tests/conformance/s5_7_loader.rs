@@ -1,0 +1,185 @@
+//! 5.7: what the loader refuses before a job starts, each mistake at its place.
+
+use batch_runtime::JobParameters;
+use batch_runtime::prelude::*;
+use batch_tests::stage::Stage;
+use insta::assert_snapshot;
+
+use super::artifacts::{job, refused};
+
+fn refusal(elements: &str) -> String {
+    let stage = Stage::new(&job(elements));
+    let text = refused(&stage, "job", JobParameters::new());
+    assert_eq!(
+        stage.operator().job_instance_count("job").unwrap(),
+        0,
+        "nothing was begun"
+    );
+    text
+}
+
+/// Spec: LOADER-08, LOADER-01, OP-11
+#[test]
+fn an_unknown_ref_is_refused_with_the_nearest_name() {
+    assert_snapshot!(refusal(r#"<step id="one"><batchlet ref="Taks"/></step>"#), @r#"
+    job `job` cannot be started: its definition is wrong
+    error[ART0001]: no batchlet is called `Taks`
+     --> jobs/job.xml:2:31
+      |
+    2 | <step id="one"><batchlet ref="Taks"/></step>
+      |                               ^^^^ unknown artifact
+      = help: did you mean `Task`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
+    "#);
+    assert_snapshot!(
+        refusal(r#"<step id="one"><chunk reader="Nummbers" processor="Label" writer="Linse"/></step>"#), @r#"
+    job `job` cannot be started: its definition is wrong
+    error[ART0001]: no item reader is called `Nummbers`
+     --> jobs/job.xml:2:31
+      |
+    2 | <step id="one"><chunk reader="Nummbers" processor="Label" writer="Linse"/></step>
+      |                               ^^^^^^^^ unknown artifact
+      = help: did you mean `Numbers`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
+
+    error[ART0001]: no item processor is called `Label`
+     --> jobs/job.xml:2:52
+      |
+    2 | <step id="one"><chunk reader="Nummbers" processor="Label" writer="Linse"/></step>
+      |                                                    ^^^^^ unknown artifact
+      = help: did you mean `Labels`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
+
+    error[ART0001]: no item writer is called `Linse`
+     --> jobs/job.xml:2:67
+      |
+    2 | <step id="one"><chunk reader="Nummbers" processor="Label" writer="Linse"/></step>
+      |                                                                   ^^^^^ unknown artifact
+      = help: did you mean `Lines`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
+    "#
+    );
+    // Nothing is near: all batchlets are named.
+    let text = refusal(r#"<step id="one"><batchlet ref="http://example.org"/></step>"#);
+    assert!(text.contains("known: `") && text.contains("`Task`"), "{text}");
+}
+
+/// Spec: ART-09, LOADER-08
+#[test]
+fn an_artifact_of_another_role_is_refused() {
+    assert_snapshot!(refusal(r#"<step id="one"><batchlet ref="Numbers"/></step>"#), @r#"
+    job `job` cannot be started: its definition is wrong
+    error[ART0002]: `Numbers` is no batchlet, it is an item reader
+     --> jobs/job.xml:2:31
+      |
+    2 | <step id="one"><batchlet ref="Numbers"/></step>
+      |                               ^^^^^^^ a batchlet is needed here
+      = help: `Numbers` is registered at tests/conformance/artifacts.rs
+    "#);
+    assert_snapshot!(refusal(r#"<step id="one"><chunk reader="Labels" processor="Labels" writer="Lines"/></step>"#), @r#"
+    job `job` cannot be started: its definition is wrong
+    error[ART0002]: `Labels` is no item reader, it is an item processor
+     --> jobs/job.xml:2:31
+      |
+    2 | <step id="one"><chunk reader="Labels" processor="Labels" writer="Lines"/></step>
+      |                               ^^^^^^ an item reader is needed here
+      = help: `Labels` is registered at tests/conformance/artifacts.rs
+    "#);
+}
+
+/// Takes texts where numbers come, and gives numbers where texts are written.
+#[derive(BatchArtifact)]
+struct Lengths {}
+
+#[item_processor]
+impl Lengths {
+    #[process_item]
+    fn process(&mut self, item: String) -> Option<usize> {
+        Some(item.len())
+    }
+}
+
+/// Spec: CHUNK-LOOP-17
+#[test]
+fn items_of_another_type_are_refused_with_both_types() {
+    assert_snapshot!(refusal(r#"<step id="one"><chunk reader="Numbers" processor="Lengths" writer="Lines"/></step>"#), @r#"
+    job `job` cannot be started: its definition is wrong
+    error[ART0004]: item processor `Lengths` does not take the items that item reader `Numbers` gives
+     --> jobs/job.xml:2:51
+      |
+    2 | <step id="one"><chunk reader="Numbers" processor="Lengths" writer="Lines"/></step>
+      |                                                   ^^^^^^^ takes `alloc::string::String`, is given `u64`
+      = help: the two are at tests/conformance/s5_7_loader.rs and tests/conformance/artifacts.rs
+
+    error[ART0004]: item writer `Lines` does not take the items that item processor `Lengths` gives
+     --> jobs/job.xml:2:68
+      |
+    2 | <step id="one"><chunk reader="Numbers" processor="Lengths" writer="Lines"/></step>
+      |                                                                    ^^^^^ takes `alloc::string::String`, is given `usize`
+      = help: the two are at tests/conformance/artifacts.rs and tests/conformance/s5_7_loader.rs
+    "#);
+}
+
+mod twice {
+    use batch_runtime::prelude::*;
+
+    macro_rules! twins {
+        ($($name:ident)*) => {$(
+            #[derive(BatchArtifact)]
+            struct $name {}
+
+            #[batchlet("Twin")]
+            impl $name {
+                #[process]
+                fn process(&self) -> String {
+                    stringify!($name).into()
+                }
+                #[cancel]
+                fn cancel(&self) {}
+            }
+        )*};
+    }
+
+    twins!(Castor Pollux);
+}
+
+/// Two artifacts of one name are an error only when the name is used.
+///
+/// Spec: LOADER-17
+#[test]
+fn an_ambiguous_name_is_refused_when_it_is_used() {
+    assert_snapshot!(refusal(r#"<step id="one"><batchlet ref="Twin"/></step>"#), @r#"
+    job `job` cannot be started: its definition is wrong
+    error[ART0003]: several artifacts are batchlet `Twin`
+     --> jobs/job.xml:2:31
+      |
+    2 | <step id="one"><batchlet ref="Twin"/></step>
+      |                               ^^^^ which one?
+      = help: give one of them another name: tests/conformance/s5_7_loader.rs, tests/conformance/s5_7_loader.rs
+    "#);
+    let castor = "conformance::conformance::s5_7_loader::twice::Castor";
+    let stage = Stage::new(&job(&format!(
+        r#"<step id="one"><batchlet ref="{castor}"/></step>"#
+    )));
+    let execution = stage.start("job", JobParameters::new());
+    assert_eq!(
+        stage.operator().step_executions(execution).unwrap()[0].exit_status,
+        "Castor"
+    );
+}
+
+/// All mistakes of a job are reported at once.
+///
+/// Spec: OP-11, LOADER-08, ART-09
+#[test]
+fn all_mistakes_are_reported_at_once() {
+    let text = refusal(
+        r#"<listener ref="Numbers"/>
+           <step id="one" next="two"><listener ref="Nobody.At.All"/><batchlet ref="Lines"/></step>
+           <step id="two"><chunk reader="Numbers" processor="Lengths" writer="Lines"/></step>"#,
+    );
+    let places: Vec<_> = text.lines().filter(|line| line.contains("error[")).collect();
+    assert_snapshot!(places.join("\n"), @r"
+    error[ART0002]: `Numbers` is no job listener, it is an item reader
+    error[ART0001]: no step listener is called `Nobody.At.All`
+    error[ART0002]: `Lines` is no batchlet, it is an item writer
+    error[ART0004]: item processor `Lengths` does not take the items that item reader `Numbers` gives
+    error[ART0004]: item writer `Lines` does not take the items that item processor `Lengths` gives
+    ");
+}

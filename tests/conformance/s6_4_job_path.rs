@@ -1,0 +1,232 @@
+//! 6.4: the directories of Job XML files.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use batch_runtime::{BatchRuntime, BatchStatus, JobOperator, JobOperatorError, JobParameters, StartCause};
+use batch_tests::process;
+use batch_tests::stage::Stage;
+
+use super::artifacts::{plain, refused};
+
+fn of(id: &str) -> String {
+    format!(r#"<job id="{id}"><step id="one"><batchlet ref="ByItsType"/></step></job>"#)
+}
+
+fn write(folder: &Path, files: &[(&str, &str)]) {
+    fs::create_dir_all(folder).unwrap();
+    for (name, text) in files {
+        fs::write(folder.join(name), text).unwrap();
+    }
+}
+
+fn operator(job_path: Option<&str>, system: Option<&str>) -> JobOperator {
+    let mut builder = BatchRuntime::builder().repository("sqlite://:memory:");
+    if let Some(directories) = job_path {
+        builder = builder.job_path(directories);
+    }
+    if let Some(directories) = system {
+        builder = builder.system_property("javax.jobpath", directories);
+    }
+    builder.build().unwrap().job_operator()
+}
+
+fn names(operator: &JobOperator) -> Vec<String> {
+    operator.job_names().unwrap().into_iter().collect()
+}
+
+fn run(operator: &JobOperator, job: &str) -> BatchStatus {
+    let execution = operator.start(job, JobParameters::new()).unwrap();
+    operator.wait(execution).unwrap().status
+}
+
+/// Several directories, separated as the platform does it; one that is missing is passed over. Files are told by their
+/// ending, jobs by their id; folders below are not searched.
+///
+/// Spec: PATH-01, PATH-03, PATH-04, PATH-05, PATH-06, PATH-08, PATH-09, PATH-13, OP-08, OP-21
+#[test]
+fn jobs_are_read_from_all_directories_and_told_by_their_ids() {
+    let folder = tempfile::tempdir().unwrap();
+    let (a, b) = (folder.path().join("a"), folder.path().join("b"));
+    write(
+        &a,
+        &[
+            ("z.xml", &of("first")),
+            ("first.txt", &of("text")),
+            ("upper.XML", &of("upper")),
+        ],
+    );
+    write(&a.join("below"), &[("c.xml", &of("below"))]);
+    write(&b, &[("first.xml", &of("second"))]);
+    let list = std::env::join_paths([&a, &folder.path().join("missing"), &b]).unwrap();
+    let list = list.to_str().unwrap();
+    for operator in [operator(Some(list), None), operator(None, Some(list))] {
+        assert_eq!(names(&operator), ["first", "second"]);
+        assert_eq!(run(&operator, "second"), BatchStatus::Completed);
+    }
+    // What the program says comes before the system property.
+    let a = a.to_str().unwrap();
+    assert_eq!(names(&operator(Some(a), Some(list))), ["first"]);
+}
+
+/// The test below, as a process in another directory.
+const IN_ITS_DIRECTORY: &str = "BATCH_TEST_IN_ITS_DIRECTORY";
+
+/// Without a job path it is the current directory.
+///
+/// Spec: PATH-02
+#[test]
+fn the_default_is_the_current_directory() {
+    if std::env::var_os(IN_ITS_DIRECTORY).is_some() {
+        let operator = operator(None, None);
+        assert_eq!(names(&operator), ["here"]);
+        assert_eq!(run(&operator, "here"), BatchStatus::Completed);
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &[("job.xml", &of("here"))]);
+    let test = "conformance::s6_4_job_path::the_default_is_the_current_directory";
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test])
+        .current_dir(folder.path())
+        .env(IN_ITS_DIRECTORY, "1")
+        .output()
+        .unwrap();
+    let text = process::text(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+/// A file that is written after the runtime was built is found at the next start; one that is known is not read again.
+///
+/// Spec: PATH-05, PATH-07, PATH-08, OP-32
+#[test]
+fn new_files_are_found_at_each_start() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &[("a.xml", &of("a"))]);
+    let operator = operator(folder.path().to_str(), None);
+    assert!(operator.start("b", JobParameters::new()).is_err());
+    write(folder.path(), &[("b.xml", &of("b")), ("a.xml", &of("changed"))]);
+    assert_eq!(run(&operator, "b"), BatchStatus::Completed);
+    assert_eq!(names(&operator), ["a", "b"]);
+    assert_eq!(run(&operator, "a"), BatchStatus::Completed);
+}
+
+/// A broken file takes its own job with it and no other; whoever misses the job is told why.
+///
+/// Spec: PATH-11, OP-11
+#[test]
+fn a_broken_file_disables_its_own_jobs_only() {
+    let stage = Stage::new(&of("good"));
+    let jobs = stage.path().join("jobs");
+    write(
+        &jobs,
+        &[
+            ("broken.xml", "<job id=\"broken\">\n  <step id=\"one\"></job>"),
+            ("empty.xml", ""),
+            ("pom.xml", "<project><job id=\"foreign\"/></project>"),
+        ],
+    );
+    let text = refused(&stage, "broken", JobParameters::new());
+    for part in [
+        "no job is called `broken`",
+        "`step` is not closed",
+        "jobs/broken.xml:2:3",
+        "jobs/empty.xml:1:1",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("pom.xml"), "no Job XML, and no mistake: {text}");
+    assert_eq!(names(&stage.operator()), ["good"]);
+    stage.start("good", JobParameters::new());
+}
+
+/// Spec: PATH-11
+#[test]
+fn what_is_no_text_or_too_large_or_no_file_is_passed_over() {
+    let stage = Stage::new(&of("good"));
+    let jobs = stage.path().join("jobs");
+    fs::write(jobs.join("bytes.xml"), [0x3c, 0x6a, 0xff, 0xfe, 0x00, 0xc3]).unwrap();
+    let large = format!("<!-- {} -->{}", "x".repeat(1 << 20), of("large"));
+    fs::write(jobs.join("large.xml"), large).unwrap();
+    fs::create_dir(jobs.join("folder.xml")).unwrap();
+    #[cfg(unix)]
+    {
+        let fifo = Command::new("mkfifo")
+            .arg(jobs.join("fifo.xml"))
+            .status()
+            .unwrap();
+        assert!(fifo.success());
+        std::os::unix::fs::symlink(jobs.join("nowhere"), jobs.join("dangling.xml")).unwrap();
+        std::os::unix::fs::symlink(jobs.join("fifo.xml"), jobs.join("linked.xml")).unwrap();
+    }
+    stage.start("good", JobParameters::new());
+    assert_eq!(names(&stage.operator()), ["good"]);
+    let text = refused(&stage, "large", JobParameters::new());
+    assert!(text.contains("large.xml") && text.contains("bytes.xml"), "{text}");
+    assert!(
+        !text.contains("fifo.xml") && !text.contains("folder.xml"),
+        "{text}"
+    );
+}
+
+/// An id of two files is nobody's; the other jobs are not concerned.
+///
+/// Spec: PATH-12, INH-16
+#[test]
+fn a_duplicate_id_is_unusable_and_names_both_files() {
+    let stage = Stage::new(&of("twice"));
+    write(
+        &stage.path().join("jobs"),
+        &[("other.xml", &of("twice")), ("third.xml", &of("once"))],
+    );
+    let error = stage.operator().start("twice", JobParameters::new()).unwrap_err();
+    assert!(
+        matches!(&error, JobOperatorError::JobStart { cause: StartCause::DuplicateId(files), .. } if files.len() == 2),
+        "{error}"
+    );
+    assert_eq!(
+        plain(&stage, &error),
+        "job `twice` cannot be started: several files define it: jobs/job.xml, jobs/other.xml"
+    );
+    stage.start("once", JobParameters::new());
+}
+
+/// Steps and flows of the job path share their names with the jobs, and are no jobs.
+///
+/// Spec: PATH-08, PATH-12, INH-16, JSL-DOC-03
+#[test]
+fn a_document_of_another_kind_is_no_job() {
+    let stage = Stage::new(&of("good"));
+    let jobs = stage.path().join("jobs");
+    write(
+        &jobs,
+        &[(
+            "step.xml",
+            r#"<step id="alone" abstract="true"><batchlet ref="Task"/></step>"#,
+        )],
+    );
+    let error = stage.operator().start("alone", JobParameters::new()).unwrap_err();
+    assert!(matches!(error, JobOperatorError::NoSuchJob { .. }), "{error}");
+    write(
+        &jobs,
+        &[(
+            "same.xml",
+            r#"<step id="good" abstract="true"><batchlet ref="Task"/></step>"#,
+        )],
+    );
+    let error = refused(&stage, "good", JobParameters::new());
+    assert!(error.contains("several files define it"), "{error}");
+}
+
+/// The file a job came from is on record with its executions.
+///
+/// Spec: PATH-14, ID-02
+#[test]
+fn an_execution_names_its_file() {
+    let stage = Stage::new(&of("job"));
+    let execution = stage.start("job", JobParameters::new());
+    let execution = stage.operator().job_execution(execution).unwrap().unwrap();
+    let location = execution.configuration_location.unwrap();
+    assert!(Path::new(&location).ends_with("jobs/job.xml"), "{location}");
+}

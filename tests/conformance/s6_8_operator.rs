@@ -1,0 +1,336 @@
+//! 6.8: the job operator.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use batch_runtime::execution::JobExecution;
+use batch_runtime::{
+    BatchRuntime, BatchStatus, CallbackId, JobExecutionId, JobInstanceId, JobOperator, JobOperatorError,
+    JobParameters, StartCause, Timestamp,
+};
+use batch_tests::stage::Stage;
+use insta::assert_snapshot;
+
+use super::artifacts::{Gate, job, refused, restart_with};
+
+const ONE: &str = r#"<step id="one"><batchlet ref="Task"/></step>"#;
+
+/// Queries by ids that do not exist, and by names.
+///
+/// Spec: OP-02, OP-03, OP-04, OP-05, OP-06, OP-21, OP-22, OP-23, OP-24, OP-31, OP-32
+#[test]
+fn queries_for_what_does_not_exist() {
+    let stage = Stage::new(&job(ONE));
+    let operator = stage.operator();
+    let (instance, execution) = (JobInstanceId(77), JobExecutionId(77));
+    assert_eq!(operator.job_instance(instance).unwrap(), None);
+    assert_eq!(operator.job_executions(instance).unwrap(), []);
+    assert_eq!(operator.job_execution(execution).unwrap(), None);
+    let errors = [
+        operator.executions(instance).unwrap_err(),
+        operator.parameters(execution).unwrap_err(),
+        operator.step_executions(execution).unwrap_err(),
+        operator.restart(execution, JobParameters::new()).unwrap_err(),
+        operator.stop(execution).unwrap_err(),
+        operator.wait(execution).unwrap_err(),
+        operator.job_instance_count("nobody").unwrap_err(),
+        operator.job_instances("nobody", 0, 1).unwrap_err(),
+        operator.running_executions("nobody").unwrap_err(),
+        operator.start("nobody", JobParameters::new()).unwrap_err(),
+        operator.start("jobb", JobParameters::new()).unwrap_err(),
+    ];
+    let text: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    assert_snapshot!(text.join("\n"), @r"
+    there is no job instance 77
+    there is no job execution 77
+    there is no job execution 77
+    there is no job execution 77
+    there is no job execution 77
+    there is no job execution 77
+    no job is called `nobody`
+    no job is called `nobody`
+    no job is called `nobody`
+    no job is called `nobody`; the job path holds `job`
+    no job is called `jobb`; did you mean `job`?
+    ");
+    // A known job that was never started.
+    assert_eq!(operator.job_instance_count("job").unwrap(), 0);
+    assert_eq!(operator.job_instances("job", 0, 10).unwrap(), []);
+    assert_eq!(operator.running_executions("job").unwrap(), []);
+    assert_eq!(
+        operator.job_names().unwrap().into_iter().collect::<Vec<_>>(),
+        ["job"]
+    );
+}
+
+/// Lists are newest first; positions count from 0; past the end there is nothing.
+///
+/// Spec: OP-02, OP-03, OP-04, OP-22, OP-23, ID-07
+#[test]
+fn lists_are_newest_first() {
+    let stage = Stage::new(&job(ONE));
+    let operator = stage.operator();
+    for _ in 0..3 {
+        stage.start("job", [("fail", "process one")]);
+    }
+    let all = operator.job_instances("job", 0, 100).unwrap();
+    assert!(all.is_sorted_by(|a, b| a.id > b.id) && all.len() == 3, "{all:?}");
+    assert_eq!(operator.job_instance_count("job").unwrap(), 3);
+    assert_eq!(operator.job_instances("job", 1, 1).unwrap(), all[1..2]);
+    assert_eq!(operator.job_instances("job", 2, 5).unwrap(), all[2..]);
+    assert_eq!(operator.job_instances("job", 3, 5).unwrap(), []);
+    assert_eq!(operator.job_instances("job", 0, 0).unwrap(), []);
+    assert_eq!(operator.job_instance(all[0].id).unwrap().as_ref(), Some(&all[0]));
+    let first = operator.executions(all[0].id).unwrap()[0];
+    let again = stage.restart(first);
+    let executions = operator.job_executions(all[0].id).unwrap();
+    let ids: Vec<_> = executions.iter().map(|execution| execution.id).collect();
+    assert_eq!(ids, [again, first]);
+    assert_eq!(operator.executions(all[0].id).unwrap(), ids);
+}
+
+/// What the objects show.
+///
+/// Spec: OP-33, DOM-18, OP-24, ID-01, ID-02
+#[test]
+fn instances_and_executions_show_what_is_recorded() {
+    let stage = Stage::new(&job(ONE));
+    let operator = stage.operator();
+    let execution = operator
+        .job_execution(stage.start("job", JobParameters::new()))
+        .unwrap()
+        .unwrap();
+    assert_eq!(execution.job_name, "job");
+    assert_eq!(
+        (execution.status, execution.exit_status.as_str()),
+        (BatchStatus::Completed, "COMPLETED")
+    );
+    let (started, ended) = (execution.started.unwrap(), execution.ended.unwrap());
+    assert!(execution.created <= started && started <= ended && ended <= execution.last_updated);
+    assert!(execution.created > Timestamp(0));
+    let instance = operator.job_instance(execution.instance_id).unwrap().unwrap();
+    assert_eq!(
+        (instance.id, instance.job_name.as_str()),
+        (execution.instance_id, "job")
+    );
+    let step = operator.step_executions(execution.id).unwrap().remove(0);
+    assert_eq!(
+        (step.job_execution_id, step.step_name.as_str()),
+        (execution.id, "one")
+    );
+    assert!(started <= step.started && step.started <= step.ended.unwrap());
+    assert_eq!(execution.name(), format!("job:{}:{}", instance.id, execution.id));
+    assert!(!execution.name().contains(' '));
+}
+
+/// Parameters come back as they were given; a restart's are those of the first execution, overlaid with its own.
+///
+/// Spec: OP-06, OP-09, OP-13, OP-15, OP-16
+#[test]
+fn a_restart_overlays_the_first_executions_parameters() {
+    let stage = Stage::new(&job(ONE));
+    let operator = stage.operator();
+    let first = stage.start("job", [("fail", "process one"), ("a", "1")]);
+    let second = restart_with(&stage, first, [("a", "2"), ("b", "2")]);
+    let third = restart_with(&stage, second, [("c", "3")]);
+    let shown = |execution| {
+        let parameters = operator.parameters(execution).unwrap();
+        let shown: Vec<String> = parameters
+            .iter()
+            .map(|(name, value)| format!("{name}={}", value.value.to_text()))
+            .collect();
+        shown.join(", ")
+    };
+    assert_eq!(shown(first), "a=1, fail=process one");
+    assert_eq!(shown(second), "a=2, b=2, fail=process one");
+    assert_eq!(
+        shown(third),
+        "a=1, c=3, fail=process one",
+        "not those of the second execution"
+    );
+    assert_eq!(shown(stage.start("job", JobParameters::new())), "");
+    // Any execution of the instance may be named.
+    let fourth = restart_with(&stage, first, [("fail", "")]);
+    let instance = |execution| operator.job_execution(execution).unwrap().unwrap().instance_id;
+    assert_eq!(instance(fourth), instance(first));
+}
+
+/// `start` returns while the job runs; a running instance is not restarted.
+///
+/// Spec: OP-05, OP-07, OP-10, OP-14, OP-16, OP-34, RESTART-01, DOM-02
+#[test]
+fn a_running_instance_is_not_restarted() {
+    let stage = Stage::new(&job(ONE));
+    let (operator, gate) = (stage.operator(), Gate::at(&stage));
+    let failed = stage.start("job", [("fail", "process one"), ("hold", "")]);
+    let running = operator
+        .restart(failed, [("fail", ""), ("hold", "until told")])
+        .unwrap();
+    gate.pass("held");
+    assert_eq!(operator.running_executions("job").unwrap(), [running]);
+    for execution in [failed, running] {
+        let error = operator.restart(execution, JobParameters::new()).unwrap_err();
+        assert!(
+            matches!(&error, JobOperatorError::JobRestart { cause: StartCause::Running { execution, .. }, .. } if *execution == running),
+            "{error}"
+        );
+    }
+    let stopped = operator.stop(failed).unwrap_err();
+    assert!(
+        matches!(stopped, JobOperatorError::JobExecutionNotRunning(_)),
+        "{stopped}"
+    );
+    gate.open("go");
+    assert_eq!(operator.wait(running).unwrap().status, BatchStatus::Completed);
+}
+
+/// Spec: OP-11, OP-31, RESTART-03, OP-14
+#[test]
+fn a_wrong_start_leaves_nothing_behind() {
+    let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="${artifact}"/></step>"#));
+    let operator = stage.operator();
+    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    job `job` cannot be started: its definition is wrong
+    error[JSL0041]: the symbol `artifact` has no value
+     --> jobs/job.xml:2:31
+      |
+    2 | <step id="one"><batchlet ref="${artifact}"/></step>
+      |                               ^^^^^^^^^^^ no job parameter, system property or enclosing property has this name
+    "#);
+    assert_eq!(operator.job_instance_count("job").unwrap(), 0);
+    let failed = stage.start("job", [("artifact", "Task"), ("fail", "process one")]);
+    let error = operator.restart(failed, [("artifact", "Nobody")]).unwrap_err();
+    assert!(
+        matches!(
+            &error,
+            JobOperatorError::JobRestart {
+                cause: StartCause::Definition(_),
+                ..
+            }
+        ),
+        "{error}"
+    );
+    let instance = operator.job_execution(failed).unwrap().unwrap().instance_id;
+    assert_eq!(operator.executions(instance).unwrap(), [failed]);
+}
+
+/// A job that is no longer on the job path is still known by name, and cannot be restarted.
+///
+/// Spec: OP-14, OP-21, OP-32, DOM-20
+#[test]
+fn a_job_that_is_gone_is_known_by_its_executions() {
+    let stage = Stage::new(&job(ONE));
+    let execution = stage.start("job", [("fail", "process one")]);
+    stage.rewrite(r#"<job id="other"><step id="one"><batchlet ref="Task"/></step></job>"#);
+    let operator = stage.another_runtime().job_operator();
+    assert_eq!(
+        operator.job_names().unwrap().into_iter().collect::<Vec<_>>(),
+        ["job", "other"]
+    );
+    assert_eq!(operator.job_instance_count("job").unwrap(), 1);
+    let error = operator.restart(execution, JobParameters::new()).unwrap_err();
+    assert!(
+        matches!(&error, JobOperatorError::NoSuchJob { job, .. } if job == "job"),
+        "{error}"
+    );
+    let error = operator.start("job", JobParameters::new()).unwrap_err();
+    assert!(matches!(error, JobOperatorError::NoSuchJob { .. }), "{error}");
+}
+
+/// The operator is used from several threads, and outlives its runtime's variable.
+///
+/// Spec: OP-01, DOM-01, DOM-09
+#[test]
+fn the_operator_is_shared_between_threads() {
+    fn shared<T: Send + Sync + Clone>(_: &T) {}
+    let stage = Stage::new(&job(ONE));
+    let operator = stage.operator();
+    shared(&operator);
+    let runs: Vec<JobExecution> = std::thread::scope(|scope| {
+        let run = |operator: JobOperator| {
+            let execution = operator.start("job", JobParameters::new()).unwrap();
+            operator.wait(execution).unwrap()
+        };
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let operator = operator.clone();
+                scope.spawn(move || run(operator))
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(runs.iter().all(|run| run.status == BatchStatus::Completed));
+    let memory = BatchRuntime::builder()
+        .repository("sqlite://:memory:")
+        .job_path(stage.path().join("jobs").display().to_string());
+    let operator = memory.build().unwrap().job_operator();
+    assert_eq!(operator.job_instance_count("job").unwrap(), 0);
+}
+
+/// Every execution that ends is told to every callback, whatever the others do, until it is deregistered.
+///
+/// Spec: OP-27, OP-28, OP-29, OP-30, OP-31
+#[test]
+fn callbacks_are_told_of_every_end() {
+    let stage = Stage::configured(&job(ONE), |builder| builder.stop_timeout(Duration::ZERO));
+    let (operator, gate) = (stage.operator(), Gate::at(&stage));
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let tell = |name: &'static str| {
+        let told = Arc::clone(&told);
+        move |execution: &JobExecution| told.lock().unwrap().push(format!("{name} {}", execution.status))
+    };
+    let first = operator.register_job_end_callback(tell("first")).unwrap();
+    let panics = |_: &JobExecution| panic!("no callback today");
+    let broken = operator.register_job_end_callback(panics).unwrap();
+    let last = operator.register_job_end_callback(tell("last")).unwrap();
+    assert!(first != broken && broken != last && first != last);
+    stage.start("job", JobParameters::new());
+    let failed = stage.start("job", [("fail", "process one")]);
+    operator.deregister_job_end_callback(first).unwrap();
+    let stopped = operator
+        .restart(failed, [("fail", ""), ("hold", "until told")])
+        .unwrap();
+    gate.pass("held");
+    assert!(!operator.stop(stopped).unwrap());
+    gate.open("go");
+    operator.wait(stopped).unwrap();
+    assert_eq!(
+        *told.lock().unwrap(),
+        [
+            "first COMPLETED",
+            "last COMPLETED",
+            "first FAILED",
+            "last FAILED",
+            "last STOPPED"
+        ]
+    );
+    for unknown in [first, CallbackId(77)] {
+        let error = operator.deregister_job_end_callback(unknown).unwrap_err();
+        assert!(
+            matches!(error, JobOperatorError::CallbackDeregistration(id) if id == unknown.0),
+            "{error}"
+        );
+    }
+}
+
+/// The callback comes when the end is in the repository: it is too late for a stop.
+///
+/// Spec: OP-28, STATUS-23
+#[test]
+fn a_callback_is_told_after_the_end() {
+    let stage = Stage::new(&job(ONE));
+    let operator = stage.operator();
+    let (stopping, seen) = (operator.clone(), Arc::new(Mutex::new(Vec::new())));
+    let sink = Arc::clone(&seen);
+    operator
+        .register_job_end_callback(move |execution: &JobExecution| {
+            let refused = stopping.stop(execution.id).unwrap_err();
+            sink.lock().unwrap().push(refused.to_string());
+        })
+        .unwrap();
+    let execution = stage.start("job", JobParameters::new());
+    assert_eq!(
+        *seen.lock().unwrap(),
+        [format!("job execution {execution} is not running")]
+    );
+}
