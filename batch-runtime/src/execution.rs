@@ -2,6 +2,8 @@
 //!
 //! Spec: OP-33, DOM-18
 
+use std::fmt;
+
 use crate::clock::Timestamp;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::status::BatchStatus;
@@ -53,6 +55,41 @@ impl JobExecution {
     }
 }
 
+/// One line. Spec: OP-19
+impl fmt::Display for JobExecution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} {}, exit status {}, ",
+            self.name(),
+            self.status,
+            self.exit_status.escape_debug()
+        )?;
+        write!(
+            f,
+            "created {}, {}",
+            self.created,
+            Period(self.started, self.ended)
+        )
+    }
+}
+
+/// When something began and ended, as far as it has.
+struct Period(Option<Timestamp>, Option<Timestamp>);
+
+impl fmt::Display for Period {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(started) => write!(f, "started {started}, ")?,
+            None => f.write_str("not started, ")?,
+        }
+        match self.1 {
+            Some(ended) => write!(f, "ended {ended}"),
+            None => f.write_str("not ended"),
+        }
+    }
+}
+
 /// One attempt to execute a step. Spec: DOM-16, DOM-18
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepExecution {
@@ -78,6 +115,32 @@ pub struct StepExecution {
     pub counters: StepCounters,
     /// Number of updates of the row. Spec: REPO-14
     pub version: i64,
+}
+
+/// One line. Spec: OP-20
+impl fmt::Display for StepExecution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let c = self.counters;
+        write!(
+            f,
+            "{} {}, exit status {}, ",
+            self.step_name,
+            self.status,
+            self.exit_status.escape_debug()
+        )?;
+        write!(f, "{}, ", Period(Some(self.started), self.ended))?;
+        write!(
+            f,
+            "read {}, written {}, filtered {}, commits {}, ",
+            c.reads, c.writes, c.filters, c.commits
+        )?;
+        write!(f, "rollbacks {}, read skips {}, ", c.rollbacks, c.read_skips)?;
+        write!(
+            f,
+            "process skips {}, write skips {}",
+            c.process_skips, c.write_skips
+        )
+    }
 }
 
 /// The eight counters of a step execution. Committed work only, but for `rollbacks`.

@@ -454,3 +454,18 @@ fn the_callback_sees_the_final_status() {
         ]
     );
 }
+
+/// An exit status is never empty: no pattern could match it.
+///
+/// Spec: STATUS-18, STATUS-25
+#[test]
+fn an_empty_exit_status_fails_the_step() {
+    let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Task"/></step>"#));
+    let execution = stage.start("job", [("step.exit", "")]);
+    assert_snapshot!(stage.tree(execution), @r"
+    job job FAILED FAILED
+      | step `one` set an empty exit status
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | step `one` set an empty exit status
+    ");
+}

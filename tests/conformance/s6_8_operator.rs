@@ -334,3 +334,78 @@ fn a_callback_is_told_after_the_end() {
         [format!("job execution {execution} is not running")]
     );
 }
+
+/// Summaries are one line each and hold what the draft's operator shows.
+///
+/// Spec: OP-19, OP-20, OP-25, OP-26
+#[test]
+fn summaries_tell_everything_on_one_line() {
+    let stage = Stage::configured(&job(ONE), |builder| builder.stop_timeout(Duration::ZERO));
+    let (operator, gate) = (stage.operator(), Gate::at(&stage));
+    let unknown = JobExecutionId(77);
+    assert!(
+        matches!(operator.summary(unknown), Err(JobOperatorError::NoSuchJobExecution(id)) if id == unknown)
+    );
+    assert!(matches!(
+        operator.step_execution_summaries(unknown),
+        Err(JobOperatorError::NoSuchJobExecution(id)) if id == unknown
+    ));
+    assert!(operator.running_job_instances("no such job").unwrap().is_empty());
+
+    let running = operator.start("job", [("hold", "until told")]).unwrap();
+    gate.pass("held");
+    let instances = operator.running_job_instances("job").unwrap();
+    assert_eq!(
+        instances,
+        [operator.job_instance(instances[0].id).unwrap().unwrap()]
+    );
+    let summary = operator.summary(running).unwrap();
+    assert!(
+        summary.starts_with("job:1:1 STARTED, exit status UNKNOWN, created 20"),
+        "{summary}"
+    );
+    assert!(summary.ends_with(", not ended"), "{summary}");
+    gate.open("go");
+    operator.wait(running).unwrap();
+    assert!(operator.running_job_instances("job").unwrap().is_empty());
+    let summary = operator.summary(running).unwrap();
+    assert!(
+        summary.contains("COMPLETED, exit status COMPLETED") && summary.contains(", ended 20"),
+        "{summary}"
+    );
+
+    let summaries = operator.step_execution_summaries(running).unwrap();
+    let (id, summary) = summaries.first_key_value().unwrap();
+    assert!(
+        summary.starts_with("one COMPLETED, exit status DONE, started 20"),
+        "{summary}"
+    );
+    let counters =
+        "read 0, written 0, filtered 0, commits 0, rollbacks 0, read skips 0, process skips 0, write skips 0";
+    assert!(summary.ends_with(counters), "{summary}");
+    assert_eq!(
+        operator.step_execution(running, *id).unwrap().unwrap().step_name,
+        "one"
+    );
+    assert_eq!(operator.step_execution(unknown, *id).unwrap(), None);
+}
+
+/// Who waits for its own execution would wait for ever: it is told how things stand instead.
+///
+/// Spec: OP-28, OP-30
+#[test]
+fn a_callback_may_wait_for_its_own_execution() {
+    let stage = Stage::new(&job(ONE));
+    let operator = stage.operator();
+    let (waiting, seen) = (operator.clone(), Arc::new(Mutex::new(Vec::new())));
+    let sink = Arc::clone(&seen);
+    operator
+        .register_job_end_callback(move |execution: &JobExecution| {
+            sink.lock()
+                .unwrap()
+                .push(waiting.wait(execution.id).unwrap().status);
+        })
+        .unwrap();
+    stage.start("job", JobParameters::new());
+    assert_eq!(*seen.lock().unwrap(), [BatchStatus::Completed]);
+}

@@ -25,20 +25,16 @@ pub(crate) struct Running {
     pub(crate) lease: Lease,
     lease_time: Duration,
     stop: AtomicBool,
-    batchlet: Mutex<BatchletSlot>,
+    /// The batchlet that a stop request has to cancel.
+    batchlet: Mutex<Option<Arc<dyn Batchlet>>>,
+    /// Whether `#[cancel]` has been called.
+    cancelled: AtomicBool,
     contexts: Mutex<Contexts>,
     renewed: Mutex<Instant>,
     progress: Mutex<Progress>,
     thread: OnceLock<ThreadId>,
     ended: Mutex<Option<Result<(), String>>>,
     end: Condvar,
-}
-
-/// The batchlet that a stop request has to cancel.
-#[derive(Default)]
-struct BatchletSlot {
-    running: Option<Arc<dyn Batchlet>>,
-    cancelled: bool,
 }
 
 /// The contexts in which artifacts see that a stop was requested.
@@ -72,6 +68,7 @@ impl Running {
             lease_time,
             stop: AtomicBool::new(false),
             batchlet: Mutex::default(),
+            cancelled: AtomicBool::new(false),
             contexts: Mutex::default(),
             renewed: Mutex::new(claimed),
             progress: Mutex::default(),
@@ -94,16 +91,20 @@ impl Running {
     pub(crate) fn request_stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
         lock(&self.contexts).show_stop();
-        // The lock is held while `#[cancel]` runs, so that it never runs after `#[process]` has returned.
-        let mut slot = lock(&self.batchlet);
-        if slot.cancelled {
+        // Once is enough, and `#[cancel]` itself may ask for a stop.
+        if self.cancelled.load(Ordering::Relaxed) {
             return;
         }
-        if let Some(batchlet) = slot.running.clone() {
-            slot.cancelled = true;
-            if let Err(error) = call(|| batchlet.cancel()) {
-                tracing::error!(error = error.chain(), "the batchlet's #[cancel] failed");
-            }
+        // The lock is held while `#[cancel]` runs, so that it never runs after `#[process]` has returned.
+        let running = lock(&self.batchlet);
+        let Some(batchlet) = running
+            .as_ref()
+            .filter(|_| !self.cancelled.swap(true, Ordering::Relaxed))
+        else {
+            return;
+        };
+        if let Err(error) = call(|| batchlet.cancel()) {
+            tracing::error!(error = error.chain(), "the batchlet's #[cancel] failed");
         }
     }
 
@@ -135,16 +136,13 @@ impl Running {
         if self.stop_requested() {
             return false;
         }
-        *slot = BatchletSlot {
-            running: Some(Arc::clone(batchlet)),
-            cancelled: false,
-        };
+        *slot = Some(Arc::clone(batchlet));
         true
     }
 
     /// Says that `#[process]` has returned. Spec: BLET-08
     pub(crate) fn leave_batchlet(&self) {
-        lock(&self.batchlet).running = None;
+        *lock(&self.batchlet) = None;
     }
 
     /// Whether it is time to renew the lease: a third of it has passed.

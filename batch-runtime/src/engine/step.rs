@@ -285,6 +285,9 @@ pub(crate) fn settle_exit_status(chosen: Option<String>, status: BatchStatus) ->
         return Ok(status.to_string());
     };
     let length = chosen.chars().count();
+    if chosen.is_empty() {
+        return Err("set an empty exit status".into());
+    }
     if length > MAX_EXIT_STATUS {
         return Err(format!(
             "set an exit status of {length} characters; the repository holds {MAX_EXIT_STATUS}"

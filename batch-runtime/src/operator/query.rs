@@ -1,10 +1,10 @@
 //! What the repository holds.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{JobOperator, JobOperatorError, Result};
 use crate::execution::{JobExecution, JobInstance, StepExecution};
-use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::job_path::JobPathReport;
 use crate::parameters::JobParameters;
 
@@ -84,6 +84,62 @@ impl JobOperator {
     /// When the repository fails.
     pub fn job_execution(&self, execution: JobExecutionId) -> Result<Option<JobExecution>> {
         Ok(self.inner.repository.execution(execution)?)
+    }
+
+    /// One line on an execution: name, statuses, times. Spec: OP-19
+    ///
+    /// # Errors
+    /// `NoSuchJobExecution`.
+    pub fn summary(&self, execution: JobExecutionId) -> Result<String> {
+        let found = self.inner.repository.execution(execution)?;
+        found
+            .map(|found| found.to_string())
+            .ok_or(JobOperatorError::NoSuchJobExecution(execution))
+    }
+
+    /// One line on each step execution of a job execution: name, statuses, times, counters. Spec: OP-20
+    ///
+    /// # Errors
+    /// `NoSuchJobExecution`.
+    pub fn step_execution_summaries(
+        &self,
+        execution: JobExecutionId,
+    ) -> Result<BTreeMap<StepExecutionId, String>> {
+        let steps = self.step_executions(execution)?;
+        Ok(steps
+            .into_iter()
+            .map(|step| (step.id, step.to_string()))
+            .collect())
+    }
+
+    /// A step execution of a job execution; `None` if there is none of that id. Spec: OP-25
+    ///
+    /// # Errors
+    /// When the repository fails.
+    pub fn step_execution(
+        &self,
+        job: JobExecutionId,
+        step: StepExecutionId,
+    ) -> Result<Option<StepExecution>> {
+        Ok(self
+            .inner
+            .repository
+            .steps(job)?
+            .into_iter()
+            .find(|found| found.id == step))
+    }
+
+    /// The instances of a job with an execution that has not ended; none for an unknown job. Spec: OP-26
+    ///
+    /// # Errors
+    /// When the repository fails.
+    pub fn running_job_instances(&self, job: &str) -> Result<Vec<JobInstance>> {
+        let running = self.inner.repository.running(job)?;
+        let ids: BTreeSet<JobInstanceId> = running.iter().map(|execution| execution.instance_id).collect();
+        let instances = ids
+            .into_iter()
+            .filter_map(|id| self.inner.repository.instance(id).transpose());
+        Ok(instances.collect::<std::result::Result<_, _>>()?)
     }
 
     /// The executions of a job that have not ended, newest first. Spec: OP-05

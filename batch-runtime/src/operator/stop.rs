@@ -44,12 +44,17 @@ impl JobOperator {
         Ok(ended.is_some_and(|ended| ended.status == BatchStatus::Stopped))
     }
 
-    /// Waits until an execution has ended, wherever it runs.
+    /// Waits until an execution has ended, wherever it runs. On a thread of that execution itself, which would wait for
+    /// ever, it returns at once with the execution as it is.
     ///
     /// # Errors
     /// `NoSuchJobExecution`; `JobExecutionLost` when nobody runs it any more and its end is not recorded.
     pub fn wait(&self, execution: JobExecutionId) -> Result<JobExecution> {
         let running = self.inner.running().get(&execution).cloned();
+        if running.as_ref().is_some_and(|running| running.is_this_thread()) {
+            let current = self.inner.repository.execution(execution)?;
+            return current.ok_or(JobOperatorError::NoSuchJobExecution(execution));
+        }
         if let Some(Err(reason)) = running.and_then(|running| running.wait(None)) {
             return Err(JobOperatorError::JobExecutionLost { execution, reason });
         }
