@@ -99,7 +99,7 @@ fn the_dependencies_point_one_way() {
     check_absent(&runtime("artifact"), &[], &above_artifact);
     check_absent(&runtime("repository"), &[], &above_artifact);
     check_absent(
-        &runtime("loader.rs"),
+        &runtime("loader"),
         &[],
         &["crate::operator", "crate::runtime", "crate::repository"],
     );

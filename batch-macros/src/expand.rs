@@ -16,7 +16,6 @@ pub(crate) fn role(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenSt
     let self_ty = &item.self_ty;
     let block_cfgs = cfgs(&item.attrs);
     let methods = role.methods.iter().map(|row| trait_methods(row, artifact));
-    let outlives_step = role.outlives_step.then(|| bind_contexts(role, self_ty));
     let no_methods = artifact
         .methods
         .is_empty()
@@ -30,7 +29,6 @@ pub(crate) fn role(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenSt
             #[automatically_derived]
             impl ::batch_runtime::__private::#trait_name for #self_ty {
                 #(#methods)*
-                #outlives_step
             }
             #registration
             #no_methods
@@ -356,23 +354,6 @@ pub(crate) fn spanned(place: impl ToTokens, build: impl FnOnce(Span, Span) -> To
         token => token.span(),
     });
     build(open, close)
-}
-
-/// A job listener sees many steps: its context fields are set again for each.
-///
-/// Spec: LISTEN-JOB-06
-fn bind_contexts(role: &Role, self_ty: &Type) -> TokenStream {
-    let constructor = format_ident!("{}", role.attribute);
-    quote! {
-        fn bind_contexts(
-            &mut self,
-            contexts: &::batch_runtime::__private::ContextScope,
-        ) -> ::core::result::Result<(), ::batch_runtime::__private::InjectError> {
-            // Named only so that a missing derive is the same error here as at the registration, shown once.
-            let _ = ::batch_runtime::__private::ArtifactRegistration::#constructor::<#self_ty>;
-            <#self_ty as ::batch_runtime::__private::BatchArtifact>::bind_contexts(self, contexts)
-        }
-    }
 }
 
 /// A listener without methods is legal, and surely a mistake. Macros cannot warn on stable; the compiler does when

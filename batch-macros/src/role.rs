@@ -11,8 +11,6 @@ pub(crate) struct Role {
     pub(crate) methods: &'static [Method],
     /// Whether `buffered = ...` is an argument.
     pub(crate) buffered: bool,
-    /// Whether an instance lives longer than a step, so that its context fields are set again for each.
-    pub(crate) outlives_step: bool,
 }
 
 /// A method attribute of a role.
@@ -122,7 +120,6 @@ pub(crate) static ITEM_READER: Role = Role {
         },
     ],
     buffered: false,
-    outlives_step: false,
 };
 
 pub(crate) static ITEM_PROCESSOR: Role = Role {
@@ -139,7 +136,6 @@ pub(crate) static ITEM_PROCESSOR: Role = Role {
         usual_names: &["process", "transform"],
     }],
     buffered: false,
-    outlives_step: false,
 };
 
 pub(crate) static ITEM_WRITER: Role = Role {
@@ -172,7 +168,6 @@ pub(crate) static ITEM_WRITER: Role = Role {
         },
     ],
     buffered: true,
-    outlives_step: false,
 };
 
 pub(crate) static BATCHLET: Role = Role {
@@ -215,7 +210,6 @@ pub(crate) static BATCHLET: Role = Role {
         },
     ],
     buffered: false,
-    outlives_step: false,
 };
 
 pub(crate) static STEP_LISTENER: Role = Role {
@@ -232,7 +226,6 @@ pub(crate) static STEP_LISTENER: Role = Role {
         },
     ],
     buffered: false,
-    outlives_step: false,
 };
 
 pub(crate) static JOB_LISTENER: Role = Role {
@@ -261,7 +254,6 @@ pub(crate) static JOB_LISTENER: Role = Role {
         },
     ],
     buffered: false,
-    outlives_step: true,
 };
 
 // What several rows share; each row adds its own section.

@@ -4,6 +4,8 @@
 mod checkpoint;
 mod inject;
 mod item;
+mod listener;
+mod parallel;
 pub(crate) mod registry;
 mod returns;
 mod role;
@@ -16,8 +18,16 @@ pub use inject::{
 pub use item::{
     Fill, FillEnd, FillError, ItemClone, ItemSink, ItemType, Items, processor_sink, require_item_clone,
 };
-pub use registry::{ArtifactRegistration, Factory, Role};
+pub use listener::{
+    CheckpointListener, ItemProcessListener, ItemReadListener, ItemWriteListener, ListenerItems,
+    RetryListener, SkipListener, StepListener,
+};
+pub use parallel::{
+    CollectorData, LogicalTX, PartitionAlgorithm, PartitionPlan, SubJobAnalyzer, SubJobCollector,
+};
+pub use registry::{ArtifactRegistration, BindContexts, Factory, ListenerRole, Role};
 pub use returns::{CheckpointReturn, ProcessReturn, ReadReturn, StringReturn, UnitReturn};
 pub use role::{
-    Batchlet, ItemProcessor, ItemReader, ItemWriter, JobListener, ProcessorItems, StepListener, WriterInfo,
+    Batchlet, CheckpointAlgorithm, Decider, ItemProcessor, ItemReader, ItemWriter, JobListener,
+    ProcessorItems, WriterInfo,
 };

@@ -2,61 +2,20 @@
 //!
 //! Spec: LOADER-16, LOADER-19
 
+use std::any::Any;
 use std::fmt;
 
-use super::inject::{BatchArtifact, ContextInfo, InjectError, InjectionScope, PropertyInfo};
+use super::inject::{BatchArtifact, ContextInfo, ContextScope, InjectError, InjectionScope, PropertyInfo};
 use super::item::ItemType;
-use super::role::{
-    Batchlet, ItemProcessor, ItemReader, ItemWriter, JobListener, ProcessorItems, StepListener, WriterInfo,
+use super::listener::{
+    CheckpointListener, ItemProcessListener, ItemReadListener, ItemWriteListener, ListenerItems,
+    RetryListener, SkipListener, StepListener,
 };
-
-/// The kinds of artifacts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Role {
-    /// `#[item_reader]`
-    ItemReader,
-    /// `#[item_processor]`
-    ItemProcessor,
-    /// `#[item_writer]`
-    ItemWriter,
-    /// `#[batchlet]`
-    Batchlet,
-    /// `#[step_listener]`
-    StepListener,
-    /// `#[job_listener]`
-    JobListener,
-}
-
-impl Role {
-    /// The attribute's name.
-    pub fn attribute(self) -> &'static str {
-        match self {
-            Self::ItemReader => "item_reader",
-            Self::ItemProcessor => "item_processor",
-            Self::ItemWriter => "item_writer",
-            Self::Batchlet => "batchlet",
-            Self::StepListener => "step_listener",
-            Self::JobListener => "job_listener",
-        }
-    }
-
-    /// The role in words, such as `an item reader`.
-    pub(crate) fn with_article(self) -> String {
-        let article = if self.attribute().starts_with(['a', 'e', 'i', 'o', 'u']) {
-            "an"
-        } else {
-            "a"
-        };
-        format!("{article} {self}")
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.attribute().replace('_', " "))
-    }
-}
+use super::parallel::{LogicalTX, PartitionAlgorithm, SubJobAnalyzer, SubJobCollector};
+use super::role::{
+    Batchlet, CheckpointAlgorithm, Decider, ItemProcessor, ItemReader, ItemWriter, JobListener,
+    ProcessorItems, WriterInfo,
+};
 
 /// One artifact attribute on one type: its names, its place in the source, and how to make an instance.
 pub struct ArtifactRegistration {
@@ -76,78 +35,199 @@ pub struct ArtifactRegistration {
     pub properties: fn() -> Vec<PropertyInfo>,
     /// The type's context fields.
     pub contexts: fn() -> Vec<ContextInfo>,
+    /// Sets the context fields of an instance again. Spec: D-66
+    pub bind_contexts: BindContexts,
 }
 
 type Make<T> = fn(&InjectionScope<'_>) -> Result<Box<T>, InjectError>;
 
-/// How to make an instance of each role, and the item types that the loader compares.
-#[derive(Clone, Copy)]
-#[non_exhaustive]
-pub enum Factory {
-    /// Makes an item reader.
-    ItemReader(Make<dyn ItemReader>, fn() -> ItemType),
-    /// Makes an item processor.
-    ItemProcessor(Make<dyn ItemProcessor>, fn() -> ProcessorItems),
-    /// Makes an item writer.
-    ItemWriter(Make<dyn ItemWriter>, fn() -> WriterInfo),
-    /// Makes a batchlet.
-    Batchlet(Make<dyn Batchlet>),
-    /// Makes a step listener.
-    StepListener(Make<dyn StepListener>),
-    /// Makes a job listener.
-    JobListener(Make<dyn JobListener>),
+/// Sets the context fields of an instance of the registered type; of another type it leaves them.
+pub type BindContexts = fn(&mut (dyn Any + Send), &ContextScope) -> Result<(), InjectError>;
+
+/// A listener role of a type. One instance of the type may serve several: it is made as an object of no role, and seen
+/// as each of its roles in turn. Spec: JSL-STEPLIS-07
+pub struct ListenerRole<R: ?Sized> {
+    /// Makes an instance.
+    pub make: Make<dyn Any + Send>,
+    /// The instance in this role; `None` for an instance of another type.
+    pub cast: fn(&mut (dyn Any + Send)) -> Option<&mut R>,
 }
 
-// One constructor per role. Their bounds join the two halves of an artifact: the attribute on the impl block and the
-// derive on the struct; either missing is a compile error at the type.
-macro_rules! constructors {
-    ($($(#[$doc:meta])* $constructor:ident: $role:ident $(, $info:ident)?;)*) => {
+impl<R: ?Sized> Clone for ListenerRole<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: ?Sized> Copy for ListenerRole<R> {}
+
+/// THE table of roles: trait, attribute, and what the loader asks of a type in that role. The constructors' bounds join
+/// the two halves of an artifact, the attribute on the impl block and the derive on the struct; either missing is a
+/// compile error at the type.
+macro_rules! roles {
+    (
+        artifacts { $($artifact:ident, $a_new:ident $(, $a_info:ident: $a_type:ty)?;)* }
+        listeners { $($listener:ident, $l_new:ident $(, $l_info:ident: $l_type:ty)?;)* }
+    ) => {
+        /// The kinds of artifacts.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Role {
+            $(#[doc = concat!("`#[", stringify!($a_new), "]`")] $artifact,)*
+            $(#[doc = concat!("`#[", stringify!($l_new), "]`")] $listener,)*
+        }
+
+        impl Role {
+            /// The attribute's name.
+            pub fn attribute(self) -> &'static str {
+                match self {
+                    $(Self::$artifact => stringify!($a_new),)*
+                    $(Self::$listener => stringify!($l_new),)*
+                }
+            }
+
+            /// Whether it is one of the listener roles.
+            pub fn is_listener(self) -> bool {
+                match self {
+                    $(Self::$artifact => false,)*
+                    $(Self::$listener => true,)*
+                }
+            }
+        }
+
+        /// How to make an instance of each role, and what the loader asks of the type.
+        #[derive(Clone, Copy)]
+        #[non_exhaustive]
+        pub enum Factory {
+            $(
+                #[doc = concat!("Of `#[", stringify!($a_new), "]`.")]
+                $artifact(Make<dyn $artifact> $(, fn() -> $a_type)?),
+            )*
+            $(
+                #[doc = concat!("Of `#[", stringify!($l_new), "]`.")]
+                $listener(ListenerRole<dyn $listener> $(, fn() -> $l_type)?),
+            )*
+        }
+
         impl ArtifactRegistration {
             $(
-                $(#[$doc])*
-                pub const fn $constructor<T: $role + BatchArtifact>(
+                #[doc = concat!("Registers a type with `#[", stringify!($a_new), "]`. Called by generated code.")]
+                pub const fn $a_new<T: $artifact + BatchArtifact>(
                     name: &'static str,
                     class: &'static str,
                     declared_class: Option<&'static str>,
                     file: &'static str,
                     line: u32,
                 ) -> Self {
-                    Self {
-                        name,
-                        class,
-                        declared_class,
-                        file,
-                        line,
-                        factory: Factory::$role(|scope| Ok(Box::new(T::inject(scope)?)) $(, T::$info)?),
-                        properties: T::properties,
-                        contexts: T::contexts,
-                    }
+                    let make: Make<dyn $artifact> = |scope| Ok(Box::new(T::inject(scope)?));
+                    let factory = Factory::$artifact(make $(, T::$a_info)?);
+                    Self::new::<T>(name, class, declared_class, file, line, factory)
+                }
+            )*
+            $(
+                #[doc = concat!("Registers a type with `#[", stringify!($l_new), "]`. Called by generated code.")]
+                pub const fn $l_new<T: $listener + BatchArtifact>(
+                    name: &'static str,
+                    class: &'static str,
+                    declared_class: Option<&'static str>,
+                    file: &'static str,
+                    line: u32,
+                ) -> Self {
+                    let role = ListenerRole::<dyn $listener> {
+                        make: |scope| Ok(Box::new(T::inject(scope)?)),
+                        cast: |object| object.downcast_mut::<T>().map(|object| object as &mut dyn $listener),
+                    };
+                    let factory = Factory::$listener(role $(, T::$l_info)?);
+                    Self::new::<T>(name, class, declared_class, file, line, factory)
                 }
             )*
 
             /// The role that the attribute gives the type.
             pub fn role(&self) -> Role {
                 match self.factory {
-                    $(Factory::$role(..) => Role::$role,)*
+                    $(Factory::$artifact(..) => Role::$artifact,)*
+                    $(Factory::$listener(..) => Role::$listener,)*
+                }
+            }
+
+            /// How to make an instance of no role, for a listener.
+            pub(crate) fn listener_maker(&self) -> Option<Make<dyn Any + Send>> {
+                match self.factory {
+                    $(Factory::$artifact(..) => None,)*
+                    $(Factory::$listener(role, ..) => Some(role.make),)*
                 }
             }
         }
     };
 }
 
-constructors! {
-    /// Registers an item reader.
-    item_reader: ItemReader, item_type;
-    /// Registers an item processor.
-    item_processor: ItemProcessor, item_types;
-    /// Registers an item writer.
-    item_writer: ItemWriter, info;
-    /// Registers a batchlet.
-    batchlet: Batchlet;
-    /// Registers a step listener.
-    step_listener: StepListener;
-    /// Registers a job listener.
-    job_listener: JobListener;
+roles! {
+    artifacts {
+        ItemReader, item_reader, item_type: ItemType;
+        ItemProcessor, item_processor, item_types: ProcessorItems;
+        ItemWriter, item_writer, info: WriterInfo;
+        CheckpointAlgorithm, checkpoint_algorithm;
+        Batchlet, batchlet;
+        PartitionAlgorithm, partition_algorithm;
+        LogicalTX, logical_tx, compensates: bool;
+        SubJobCollector, sub_job_collector;
+        SubJobAnalyzer, sub_job_analyzer;
+        Decider, decider;
+    }
+    listeners {
+        JobListener, job_listener;
+        StepListener, step_listener;
+        CheckpointListener, checkpoint_listener;
+        ItemReadListener, item_read_listener, items: ListenerItems;
+        ItemProcessListener, item_process_listener, items: ListenerItems;
+        ItemWriteListener, item_write_listener, items: ListenerItems;
+        SkipListener, skip_listener, items: ListenerItems;
+        RetryListener, retry_listener, items: ListenerItems;
+    }
+}
+
+impl Role {
+    /// The role in words, such as `an item reader`.
+    pub(crate) fn with_article(self) -> String {
+        let article = if self.attribute().starts_with(['a', 'e', 'i', 'o', 'u']) {
+            "an"
+        } else {
+            "a"
+        };
+        format!("{article} {self}")
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.attribute().replace('_', " "))
+    }
+}
+
+impl ArtifactRegistration {
+    const fn new<T: BatchArtifact + Send>(
+        name: &'static str,
+        class: &'static str,
+        declared_class: Option<&'static str>,
+        file: &'static str,
+        line: u32,
+        factory: Factory,
+    ) -> Self {
+        Self {
+            name,
+            class,
+            declared_class,
+            file,
+            line,
+            factory,
+            properties: T::properties,
+            contexts: T::contexts,
+            bind_contexts: |object, contexts| match object.downcast_mut::<T>() {
+                Some(object) => object.bind_contexts(contexts),
+                None => Ok(()),
+            },
+        }
+    }
 }
 
 inventory::collect!(ArtifactRegistration);

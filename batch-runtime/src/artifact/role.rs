@@ -7,7 +7,6 @@ use crate::error::BatchError;
 use crate::repository::ChunkTransaction;
 
 use super::checkpoint::CheckpointInfo;
-use super::inject::{ContextScope, InjectError};
 use super::item::{Fill, FillEnd, FillError, ItemSink, ItemType, Items};
 
 /// `#[item_reader]`: the source of items of a chunk step. Spec: READ-01
@@ -133,21 +132,6 @@ pub trait Batchlet: Send + Sync {
     fn end_step(&self) -> Result<(), BatchError>;
 }
 
-/// `#[step_listener]`. Spec: LISTEN-STEP-01
-pub trait StepListener: Send {
-    /// `#[before_step]`. Spec: LISTEN-STEP-02
-    ///
-    /// # Errors
-    /// The artifact's error; the step then ends FAILED without running.
-    fn before_step(&mut self) -> Result<(), BatchError>;
-
-    /// `#[after_step]`. Spec: LISTEN-STEP-03
-    ///
-    /// # Errors
-    /// The artifact's error; the step then ends FAILED.
-    fn after_step(&mut self) -> Result<(), BatchError>;
-}
-
 /// `#[job_listener]`. Spec: LISTEN-JOB-01
 pub trait JobListener: Send {
     /// `#[before_job]`. Spec: LISTEN-JOB-02
@@ -173,10 +157,40 @@ pub trait JobListener: Send {
     /// # Errors
     /// The artifact's error; the step then ends FAILED.
     fn after_step(&mut self) -> Result<(), BatchError>;
+}
 
-    /// Sets the context fields: a job listener outlives the steps that it listens to. Spec: LISTEN-JOB-06
+/// `#[checkpoint_algorithm]`. Spec: CKALG-01
+pub trait CheckpointAlgorithm: Send {
+    /// `#[get_checkpoint_timeout]`: seconds in, seconds out. Spec: CKALG-02 to CKALG-04
     ///
     /// # Errors
-    /// When a plain context field is out of scope.
-    fn bind_contexts(&mut self, contexts: &ContextScope) -> Result<(), InjectError>;
+    /// The artifact's error.
+    fn checkpoint_timeout(&mut self, timeout: i32) -> Result<i32, BatchError>;
+
+    /// `#[begin_checkpoint]`. Spec: CKALG-05
+    ///
+    /// # Errors
+    /// The artifact's error.
+    fn begin_checkpoint(&mut self) -> Result<(), BatchError>;
+
+    /// `#[is_ready_to_checkpoint]`. Spec: CKALG-06
+    ///
+    /// # Errors
+    /// The artifact's error.
+    fn is_ready_to_checkpoint(&mut self) -> Result<bool, BatchError>;
+
+    /// `#[end_checkpoint]`. Spec: CKALG-07
+    ///
+    /// # Errors
+    /// The artifact's error.
+    fn end_checkpoint(&mut self) -> Result<(), BatchError>;
+}
+
+/// `#[decider]`. Spec: DECIDER-01
+pub trait Decider: Send {
+    /// `#[decide]`: the exit status, not empty. Spec: DECIDER-02
+    ///
+    /// # Errors
+    /// The artifact's error; the job then ends FAILED. Spec: DEC-17
+    fn decide(&mut self) -> Result<String, BatchError>;
 }

@@ -1,9 +1,10 @@
 //! A job as the engine runs it: every `ref` resolved to a registered artifact.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::call::call;
+use super::call::{Failure, call};
 use crate::artifact::{
     ArtifactRegistration, Batchlet, ContextScope, Factory, InjectError, InjectionScope, ItemProcessor,
     ItemReader, ItemWriter, JobListener, Properties, StepListener,
@@ -54,8 +55,70 @@ makers! {
     item_processor: ItemProcessor;
     item_writer: ItemWriter;
     batchlet: Batchlet;
-    step_listener: StepListener;
-    job_listener: JobListener;
+}
+
+/// A `listener` element: one type, in all the listener roles that it has and that count at this place.
+pub(crate) struct BoundListener {
+    pub(crate) roles: Vec<Bound>,
+}
+
+/// The one instance of a `listener` element, for the life of its scope. Spec: JSL-STEPLIS-07, ART-08
+pub(crate) struct Listener<'a> {
+    bound: &'a BoundListener,
+    object: Box<dyn Any + Send>,
+}
+
+impl BoundListener {
+    pub(crate) fn make(&self, contexts: &ContextScope) -> Result<Listener<'_>, Failure> {
+        // The loader binds at least one role; one without roles would be a listener that is never called.
+        let Some(bound) = self.roles.first() else {
+            return Ok(Listener {
+                bound: self,
+                object: Box::new(()),
+            });
+        };
+        let scope = InjectionScope::new(&bound.properties, contexts);
+        let made = match bound.registration.listener_maker() {
+            Some(make) => call(|| Ok(make(&scope).map_err(MakeError::Inject)))
+                .unwrap_or_else(|e| Err(MakeError::Panic(e))),
+            None => Err(MakeError::Role),
+        };
+        let object = made.map_err(|error| Failure::not_made(bound, &error))?;
+        Ok(Listener { bound: self, object })
+    }
+}
+
+macro_rules! casts {
+    ($($cast:ident: $role:ident;)*) => {
+        impl<'a> Listener<'a> {
+            $(
+                /// The instance in this role, if it has it.
+                pub(crate) fn $cast(&mut self) -> Option<(&'a Bound, &mut dyn $role)> {
+                    let of_role = |bound: &'a Bound| match bound.registration.factory {
+                        Factory::$role(role, ..) => Some((bound, role)),
+                        _ => None,
+                    };
+                    let (bound, role) = self.bound.roles.iter().find_map(of_role)?;
+                    Some((bound, (role.cast)(self.object.as_mut())?))
+                }
+            )*
+        }
+    };
+}
+
+casts! {
+    as_job_listener: JobListener;
+    as_step_listener: StepListener;
+}
+
+impl Listener<'_> {
+    /// Sets the context fields again: a listener of the job outlives the steps. Spec: LISTEN-JOB-06, D-66
+    pub(crate) fn bind_contexts(&mut self, contexts: &ContextScope) -> Result<(), InjectError> {
+        match self.bound.roles.first() {
+            Some(bound) => (bound.registration.bind_contexts)(self.object.as_mut(), contexts),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A job ready to run.
@@ -63,7 +126,7 @@ pub(crate) struct BoundJob {
     pub(crate) id: String,
     pub(crate) restartable: bool,
     pub(crate) properties: BTreeMap<String, String>,
-    pub(crate) listeners: Vec<Bound>,
+    pub(crate) listeners: Vec<BoundListener>,
     pub(crate) steps: Vec<BoundStep>,
 }
 
@@ -76,7 +139,7 @@ pub(crate) struct BoundStep {
     /// Position of the step that follows.
     pub(crate) next: Option<usize>,
     pub(crate) properties: BTreeMap<String, String>,
-    pub(crate) listeners: Vec<Bound>,
+    pub(crate) listeners: Vec<BoundListener>,
     pub(crate) body: BoundBody,
 }
 

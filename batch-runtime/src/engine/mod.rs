@@ -9,7 +9,9 @@ mod listeners;
 mod running;
 mod step;
 
-pub(crate) use bound::{Bound, BoundBody, BoundChunk, BoundJob, BoundStep, CheckpointInterval};
+pub(crate) use bound::{
+    Bound, BoundBody, BoundChunk, BoundJob, BoundListener, BoundStep, CheckpointInterval,
+};
 pub(crate) use job::JobRunner;
 pub use running::Progress;
 pub(crate) use running::Running;

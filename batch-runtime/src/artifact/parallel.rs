@@ -1,0 +1,207 @@
+//! The roles around partitions and splits: partition algorithm, logical transaction, collector, analyzer.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::BatchError;
+
+use super::checkpoint::Externalizable;
+
+/// How a step or flow is partitioned. Spec: PPLAN-01 to PPLAN-05
+///
+/// ```
+/// use batch_runtime::artifact::PartitionPlan;
+/// let halves = [("from", "0"), ("from", "500")];
+/// let plan = PartitionPlan::with_properties(halves.map(|pair| [pair]));
+/// assert_eq!(plan.sub_job_count(), 2);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartitionPlan {
+    sub_job_count: i32,
+    sub_job_properties: Option<Vec<BTreeMap<String, String>>>,
+}
+
+impl PartitionPlan {
+    /// A plan of `count` partitions without properties.
+    pub fn new(count: i32) -> Self {
+        Self {
+            sub_job_count: count,
+            sub_job_properties: None,
+        }
+    }
+
+    /// A plan with one partition for each set of properties.
+    pub fn with_properties<P, N, V>(partitions: impl IntoIterator<Item = P>) -> Self
+    where
+        P: IntoIterator<Item = (N, V)>,
+        N: Into<String>,
+        V: Into<String>,
+    {
+        let to_map = |properties: P| {
+            properties
+                .into_iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect()
+        };
+        let properties: Vec<_> = partitions.into_iter().map(to_map).collect();
+        // More partitions than an `i32` counts are refused when the plan is used.
+        let count = i32::try_from(properties.len()).unwrap_or(-1);
+        Self {
+            sub_job_count: count,
+            sub_job_properties: Some(properties),
+        }
+    }
+
+    /// Number of partitions. Spec: PPLAN-01
+    pub fn sub_job_count(&self) -> i32 {
+        self.sub_job_count
+    }
+
+    /// Sets the number of partitions. Spec: PPLAN-01
+    pub fn set_sub_job_count(&mut self, count: i32) {
+        self.sub_job_count = count;
+    }
+
+    /// The properties of each partition; `None` when there are none. Spec: PPLAN-02
+    pub fn sub_job_properties(&self) -> Option<&[BTreeMap<String, String>]> {
+        self.sub_job_properties.as_deref()
+    }
+
+    /// Sets the properties of each partition; as many as there are partitions. Spec: PPLAN-02
+    pub fn set_sub_job_properties(&mut self, properties: Option<Vec<BTreeMap<String, String>>>) {
+        self.sub_job_properties = properties;
+    }
+}
+
+/// `#[partition_algorithm]`. Spec: PALG-02
+pub trait PartitionAlgorithm: Send {
+    /// `#[calculate_partitions]`. Spec: PALG-04
+    ///
+    /// # Errors
+    /// The artifact's error; the step or flow then ends FAILED.
+    fn calculate_partitions(&mut self) -> Result<PartitionPlan, BatchError>;
+}
+
+/// `#[logical_tx]`. Spec: LTX-06
+pub trait LogicalTX: Send {
+    /// `#[logical_tx_begin]`. Spec: LTX-07
+    ///
+    /// # Errors
+    /// The artifact's error, which rolls back. Spec: LTX-13
+    fn begin(&mut self) -> Result<(), BatchError>;
+
+    /// `#[logical_tx_before_completion]`. Spec: LTX-08
+    ///
+    /// # Errors
+    /// The artifact's error, which rolls back. Spec: LTX-13
+    fn before_completion(&mut self) -> Result<(), BatchError>;
+
+    /// `#[logical_tx_rollback]`. Spec: LTX-09
+    ///
+    /// # Errors
+    /// The artifact's error; the rollback stays owed. Spec: LTX-22
+    fn rollback(&mut self) -> Result<(), BatchError>;
+
+    /// `#[logical_tx_after_completion]`: `status` is `COMMIT` or `ROLLBACK`. Spec: LTX-17, LTX-18
+    ///
+    /// # Errors
+    /// The artifact's error; the element then ends FAILED.
+    fn after_completion(&mut self, status: &str) -> Result<(), BatchError>;
+
+    /// Whether there is a `#[logical_tx_rollback]` method, which compensates. Spec: D-48
+    fn compensates() -> bool
+    where
+        Self: Sized;
+}
+
+/// What a collector sends to the analyzer. Not persisted. Spec: SUBJOB-17
+pub struct CollectorData {
+    value: Box<dyn Any + Send>,
+    type_name: &'static str,
+}
+
+impl CollectorData {
+    /// Wraps a payload.
+    pub fn new<P: Externalizable>(payload: P) -> Self {
+        Self {
+            value: Box::new(payload),
+            type_name: std::any::type_name::<P>(),
+        }
+    }
+
+    /// The payload as the type that the analyzer's method names.
+    ///
+    /// # Errors
+    /// When it is of another type.
+    ///
+    /// Spec: PALG-11
+    pub fn take<P: Externalizable>(self) -> Result<P, BatchError> {
+        let Self { value, type_name } = self;
+        value.downcast().map(|payload| *payload).map_err(|_| {
+            let asked = std::any::type_name::<P>();
+            BatchError::msg(format!(
+                "the collector sent a `{type_name}`, the analyzer takes a `{asked}`"
+            ))
+        })
+    }
+}
+
+impl fmt::Debug for CollectorData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CollectorData({})", self.type_name)
+    }
+}
+
+/// `#[sub_job_collector]`. Spec: PALG-05
+pub trait SubJobCollector: Send {
+    /// `#[collect_sub_job_data]`; `None` sends nothing. Spec: PALG-06, SUBJOB-15
+    ///
+    /// # Errors
+    /// The artifact's error, which rolls back. Spec: LTX-14
+    fn collect(&mut self) -> Result<Option<CollectorData>, BatchError>;
+}
+
+/// `#[sub_job_analyzer]`. Spec: PALG-07
+pub trait SubJobAnalyzer: Send {
+    /// `#[analyze_collector_data]`. Spec: PALG-08
+    ///
+    /// # Errors
+    /// The artifact's error, which rolls back. Spec: LTX-15
+    fn analyze_collector_data(&mut self, data: CollectorData) -> Result<(), BatchError>;
+
+    /// `#[analyze_exit_status]`. Spec: PALG-09
+    ///
+    /// # Errors
+    /// The artifact's error, which rolls back. Spec: LTX-15
+    fn analyze_exit_status(&mut self, exit_status: &str) -> Result<(), BatchError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec: PPLAN-01, PPLAN-02, PPLAN-03, PPLAN-05
+    #[test]
+    fn a_plan_is_set_read_stored_and_restored() {
+        let mut plan = PartitionPlan::new(3);
+        assert_eq!((plan.sub_job_count(), plan.sub_job_properties()), (3, None));
+        plan.set_sub_job_count(1);
+        plan.set_sub_job_properties(Some(vec![BTreeMap::from([("month".into(), "1".into())])]));
+        let stored = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<PartitionPlan>(&stored).unwrap(), plan);
+    }
+
+    /// Spec: PALG-11
+    #[test]
+    fn a_payload_of_another_type_is_an_error_that_names_both() {
+        assert_eq!(CollectorData::new(7_u32).take::<u32>().unwrap(), 7);
+        let error = CollectorData::new(7_u32)
+            .take::<String>()
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("`u32`") && error.contains("String"), "{error}");
+    }
+}

@@ -1,0 +1,32 @@
+//! The artifact loader: from a checked Job XML to a job whose every `ref` is a registered artifact. All mistakes of a
+//! job are reported at once, each at its place in the XML, before anything runs.
+//!
+//! Spec: LOADER-01, LOADER-08, LOADER-16, LOADER-17, ART-09, CHUNK-LOOP-17
+
+mod artifacts;
+mod bind;
+mod checks;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use batch_xml::Diagnostic;
+
+pub(crate) use artifacts::Artifacts;
+
+use crate::engine::BoundJob;
+
+/// Values from outside the Job XML.
+#[derive(Clone, Default)]
+pub(crate) struct Outside {
+    pub(crate) parameters: Arc<BTreeMap<String, String>>,
+    pub(crate) system: Arc<BTreeMap<String, String>>,
+}
+
+/// A bound job, with what is worth a warning.
+pub(crate) struct BindOutcome {
+    pub(crate) job: BoundJob,
+    pub(crate) warnings: Vec<Diagnostic>,
+    /// The names that a job parameter can have an effect by.
+    pub(crate) parameter_names: BTreeSet<String>,
+}
