@@ -120,7 +120,6 @@ fn sixty_kills_lose_nothing_and_double_nothing() {
         run += 1;
         killed += kill_until_completed(&folder, &mut random, run, 60 - killed, whole, "");
     }
-    println!("{killed} kills in {run} instances");
     assert_eq!(folder.instances(), run + 1);
     for instance in 1..=folder.instances() {
         flights::verify(&folder.database(), instance, &expected)
@@ -131,6 +130,7 @@ fn sixty_kills_lose_nothing_and_double_nothing() {
         "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION WHERE STEP_NAME = 'load-flights' AND EXIT_CODE = 'CRASHED'
          AND COMMIT_COUNT > 0 AND STATUS = 'FAILED' AND END_TIME IS NOT NULL",
     );
+    println!("{killed} kills in {run} instances, {in_the_load} in the middle of the load");
     assert!(
         in_the_load >= 15,
         "only {in_the_load} of {killed} kills struck in the middle of the load"

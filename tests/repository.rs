@@ -438,11 +438,11 @@ fn what_is_no_repository_of_ours_is_refused_with_the_reason() {
         .repository(url("newer.db"))
         .build()
         .unwrap();
-    let newer = "INSERT INTO __diesel_schema_migrations (version) VALUES ('9999')";
+    let newer = "INSERT INTO __diesel_schema_migrations (version) VALUES ('0000000000999')";
     watch::open(&folder.path().join("newer.db"))
         .batch_execute(newer)
         .unwrap();
-    check("newer.db", "schema has version 9999");
+    check("newer.db", "schema has version 0000000000999");
     // An index and a column more do no harm.
     BatchRuntime::builder()
         .repository(url("more.db"))

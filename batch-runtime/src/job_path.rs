@@ -164,11 +164,14 @@ impl Found {
         // One file found by two ways is one file. Spec: PATH-08
         let Ok(key) = fs::canonicalize(path) else { return };
         // A FIFO or device would block the reader for ever.
-        if self.files.contains_key(&key) || !fs::metadata(&key).is_ok_and(|metadata| metadata.is_file()) {
+        let earlier = self.files.get(&key);
+        // One that was broken may have been half-written.
+        let known = earlier.is_some_and(|file| !matches!(file, JobFile::Broken(_)));
+        if known || !fs::metadata(&key).is_ok_and(|metadata| metadata.is_file()) {
             return;
         }
         let file = read_file(path, limits);
-        if let JobFile::Broken(errors) = &file {
+        if let (JobFile::Broken(errors), None) = (&file, earlier) {
             let mistakes = errors.iter().count();
             tracing::warn!(file = %path.display(), mistakes, "no valid Job XML; `check` shows why");
         }

@@ -130,6 +130,15 @@ impl JobParameters {
         self
     }
 
+    /// Whether the identifying parameters are the same.
+    pub(crate) fn same_identity(&self, other: &Self) -> bool {
+        let identifying = |(_, parameter): &(&String, &JobParameter)| parameter.identifying;
+        self.0
+            .iter()
+            .filter(identifying)
+            .eq(other.0.iter().filter(identifying))
+    }
+
     /// The parameters of a `start`: the run id alone identifies the instance. Spec: D-56
     pub(crate) fn for_start(mut self, run_id: i64) -> Self {
         self.0
@@ -199,8 +208,16 @@ impl JobParameters {
                     problem,
                 });
             }
-            if let ParameterValue::String(text) = &parameter.value {
-                check_text(name, "value", text, MAX_STRING)?;
+            match &parameter.value {
+                ParameterValue::String(text) => check_text(name, "value", text, MAX_STRING)?,
+                ParameterValue::Double(number) if !number.is_finite() => {
+                    let problem = format!("{number} is no number that every database stores");
+                    return Err(ParameterError {
+                        name: name.clone(),
+                        problem,
+                    });
+                }
+                _ => {}
             }
         }
         Ok(())

@@ -173,19 +173,24 @@ impl BatchRuntimeBuilder {
 fn keep(runtime: &Weak<Inner>, ended: &Receiver<()>) {
     while ended.recv_timeout(STOP_POLL) == Err(RecvTimeoutError::Timeout) {
         let Some(inner) = runtime.upgrade() else { return };
-        let running: Vec<Arc<Running>> = inner.running().values().cloned().collect();
+        let mut running: Vec<Arc<Running>> = inner.running().values().cloned().collect();
+        running.retain(|execution| !execution.has_ended());
         if running.is_empty() {
             continue;
         }
         let repository = inner.repository.as_ref();
         for execution in running.iter().filter(|execution| execution.renewal_due()) {
-            match execution.renew(repository) {
-                Ok(()) => {}
-                Err(error @ RepositoryError::Fenced { .. }) => {
-                    tracing::error!(execution = %execution.lease.execution_id, %error, "stopping");
+            let id = execution.lease.execution_id;
+            if let Err(error) = execution.renew(repository) {
+                // Taken over, or the database is out of reach for so long that it may be: no new work, and an end.
+                if matches!(error, RepositoryError::Fenced { .. }) || execution.is_untrusted() {
+                    if !execution.stop_requested() {
+                        tracing::error!(execution = %id, %error, "the lease is lost; stopping");
+                    }
                     stop_elsewhere(execution);
+                } else {
+                    tracing::warn!(execution = %id, %error, "the lease could not be renewed; trying again");
                 }
-                Err(error) => tracing::warn!(%error, "the lease could not be renewed; trying again"),
             }
         }
         let ids: Vec<JobExecutionId> = running

@@ -186,7 +186,7 @@ fn started(
     execution: Result<JobExecutionId, JobOperatorError>,
 ) -> Result<ExitCode, String> {
     execution
-        .and_then(|execution| follow(operator, execution))
+        .map(|execution| follow(operator, execution))
         .map_err(|error| error.to_string())
 }
 
@@ -209,18 +209,22 @@ fn stop(operator: &JobOperator, execution: JobExecutionId) -> Result<ExitCode, J
     })
 }
 
-/// Waits for an execution that was started here, and shows how it goes on and ends.
-fn follow(operator: &JobOperator, execution: JobExecutionId) -> Result<ExitCode, JobOperatorError> {
-    let ended = match progress::watch(operator, execution) {
-        // It ran, and did not end well.
-        Err(error @ JobOperatorError::JobExecutionLost { .. }) => {
-            print::err(format_args!("error: {error}"));
-            return Ok(ExitCode::FAILURE);
+/// Waits for an execution that was started here, and shows how it goes on and ends. It ran, so whatever goes wrong now is
+/// no wrong usage.
+fn follow(operator: &JobOperator, execution: JobExecutionId) -> ExitCode {
+    let complain = |error: JobOperatorError| print::err(format_args!("error: {error}"));
+    match progress::watch(operator, execution) {
+        Ok(ended) => {
+            Output::new(false)
+                .summary(operator, &ended)
+                .unwrap_or_else(complain);
+            exit_code(&ended)
         }
-        other => other?,
-    };
-    Output::new(false).summary(operator, &ended)?;
-    Ok(exit_code(&ended))
+        Err(error) => {
+            complain(error);
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn exit_code(ended: &JobExecution) -> ExitCode {

@@ -156,14 +156,29 @@ impl Running {
         *renewed = asked.max(*renewed);
     }
 
+    /// Whether the lease may have expired: it could not be renewed for so long.
+    pub(crate) fn is_untrusted(&self) -> bool {
+        lock(&self.renewed).elapsed() + self.margin() >= self.lease_time
+    }
+
+    /// What is kept of the lease's time for the way to the database.
+    fn margin(&self) -> Duration {
+        self.lease_time / 6
+    }
+
+    /// Whether the runner has ended; one whose end could not be recorded is still known.
+    pub(crate) fn has_ended(&self) -> bool {
+        lock(&self.ended).is_some()
+    }
+
     /// Makes sure, before new work begins, that the lease is still held. Costs a look at the clock, and a statement only
     /// when the keeper has not come to renew it for most of its time.
     pub(crate) fn ensure_owned(&self, repository: &dyn JobRepository) -> Result<(), RepositoryError> {
-        let margin = self.lease_time / 6;
-        if lock(&self.renewed).elapsed() + margin < self.lease_time {
-            return Ok(());
+        if self.is_untrusted() {
+            self.renew(repository)
+        } else {
+            Ok(())
         }
-        self.renew(repository)
     }
 
     /// Renews the lease.

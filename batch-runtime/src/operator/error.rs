@@ -90,6 +90,11 @@ pub enum StartCause {
         /// The name that was probably meant.
         nearest: String,
     },
+    /// An instance with other parameters has the same JOB_KEY.
+    SameKey {
+        /// That instance.
+        instance: JobInstanceId,
+    },
     /// The job is not restartable, and the instance has an execution already.
     NotRestartable {
         /// That execution.
@@ -116,6 +121,11 @@ impl fmt::Display for StartCause {
                 f,
                 "it has no property `{}`; did you mean `{nearest}`?",
                 name.escape_debug()
+            ),
+            Self::SameKey { instance } => write!(
+                f,
+                "its parameters have the same key in the repository as those of instance {instance}, which are others; \
+                 change a value, for example one with `;` or `=` in it"
             ),
             Self::NotRestartable { execution } => {
                 write!(

@@ -63,11 +63,16 @@ impl JobOperator {
             .validate()
             .map_err(|error| refuse(StartCause::Parameter(error)))?;
         let effective = match self.inner.repository.find_instance(job, &parameters.job_key())? {
-            Some(instance) => self
-                .inner
-                .repository
-                .original_parameters(instance.id)?
-                .overlaid(&parameters),
+            Some(instance) => {
+                let original = self.inner.repository.original_parameters(instance.id)?;
+                // The key is a digest of a text that is not escaped: other parameters may have the same.
+                if !original.same_identity(&parameters) {
+                    return Err(refuse(StartCause::SameKey {
+                        instance: instance.id,
+                    }));
+                }
+                original.overlaid(&parameters)
+            }
             None => parameters.clone(),
         };
         let prepared = self.prepare(job, &parameters, &effective, &refuse)?;
@@ -269,7 +274,10 @@ fn run_to_end(runner: JobRunner, inner: &Inner) -> std::result::Result<(), Strin
     if let Ok(execution) = &result {
         inner.callbacks.job_ended(execution);
     }
-    inner.running().remove(&id);
+    // One whose end could not be recorded stays, so that whoever asks is told why.
+    if result.is_ok() {
+        inner.running().remove(&id);
+    }
     result.map(drop).map_err(|error| {
         tracing::error!(execution = %id, %error, "the end of the execution is not recorded");
         // Whoever launches next need not wait until the lease expires.

@@ -15,7 +15,8 @@ const POLL: Duration = Duration::from_millis(100);
 impl JobOperator {
     /// Asks a running execution to stop, wherever it runs, and waits until it has, at most the runtime's
     /// [`stop_timeout`](crate::BatchRuntimeBuilder::stop_timeout). `true` when it is STOPPED by then; the request stays
-    /// in force otherwise. An execution whose process is dead is closed as STOPPED.
+    /// in force otherwise. An execution whose process is dead is closed as STOPPED. A batchlet's `#[cancel]` runs on the
+    /// calling thread, before the wait.
     ///
     /// # Errors
     /// `NoSuchJobExecution`, `JobExecutionNotRunning`.
@@ -88,7 +89,7 @@ impl JobOperator {
             let alive = self.inner.repository.is_running(execution)?;
             let ended = || self.inner.repository.execution(execution);
             if !alive && !ended()?.is_some_and(|current| current.status.is_final()) {
-                let reason = "the process that ran it is dead".to_owned();
+                let reason = "nobody runs it any more".to_owned();
                 return Err(JobOperatorError::JobExecutionLost { execution, reason });
             }
             std::thread::sleep(POLL);

@@ -50,6 +50,9 @@ pub enum RepositoryError {
     },
     /// The runtime itself failed; a panic message on standard error says where.
     Fault,
+    /// The chunk transaction is not the one any more that was begun: the database rolled it back after an error that the
+    /// writer did not return, or the writer committed or rolled back itself.
+    TransactionEnded,
     /// A row holds what no version of this runtime or of Spring Batch writes.
     Corrupt {
         /// The row.
@@ -71,6 +74,10 @@ impl fmt::Display for RepositoryError {
             Self::Fenced { action } => write!(
                 f,
                 "failed to {action}: another runtime has taken this execution over, so this one stops without writing"
+            ),
+            Self::TransactionEnded => f.write_str(
+                "the chunk transaction was ended before its time: by the database, after an error that the writer did not \
+                 return, or by the writer itself",
             ),
             Self::Fault => f.write_str("the runtime itself failed; please report the panic message above"),
             Self::Corrupt { row, problem } => write!(f, "{row} of the repository {problem}"),

@@ -75,38 +75,27 @@ impl Drop for Owner {
         if let Some((path, _file)) = self.lock.take() {
             let _ = fs::remove_file(path);
         }
-        if let Some(directory) = &self.directory {
-            // Only an empty directory goes.
-            let _ = fs::remove_dir(directory);
-        }
     }
 }
 
-/// Tries to make and lock the owner's file. Another runtime may take a file that is not locked yet for one that a dead
-/// owner left, and remove it; then there is a next try.
+/// Makes and locks the owner's file. It gets its name only when it is locked: a file with that name which nobody has
+/// locked is one whose owner is dead, at every moment.
 fn take_lock(directory: &Path, nonce: &str) -> Option<(PathBuf, File)> {
-    const TRIES: u32 = 10;
     let path = lock_path(directory, nonce);
-    let taken = (0..TRIES).find_map(|_| {
-        let locked = fs::create_dir_all(directory).and_then(|()| {
-            let file = File::create_new(&path)?;
-            file.lock()?;
-            Ok(file)
-        });
-        match locked {
-            Ok(file) => path.exists().then_some(Ok(file)),
-            // The directory may go with the last owner between the two steps.
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => Some(Err(error)),
-        }
+    let made = path.with_extension("new");
+    let taken = fs::create_dir_all(directory).and_then(|()| {
+        let file = File::create_new(&made)?;
+        file.lock()?;
+        fs::rename(&made, &path)?;
+        Ok(file)
     });
     match taken {
-        Some(Ok(file)) => Some((path, file)),
-        Some(Err(error)) => {
-            tracing::debug!(path = %path.display(), %error, "no owner lock: a crash is noticed when the lease expires");
+        Ok(file) => Some((path, file)),
+        Err(error) => {
+            let path = path.display();
+            tracing::warn!(%path, %error, "no owner lock: a crash of this process is noticed only when its lease expires");
             None
         }
-        None => None,
     }
 }
 
@@ -169,7 +158,7 @@ mod tests {
             "no lock to look at"
         );
         drop((dead, other));
-        assert!(!owners.exists());
+        assert_eq!(fs::read_dir(&owners).unwrap().count(), 0);
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use diesel::connection::SimpleConnection;
+use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
 
@@ -88,19 +89,41 @@ impl Database {
         }
     }
 
-    /// Whether the database is there already.
+    /// Whether there is a job repository already. Looks without changing anything.
     #[cfg(feature = "cli")]
-    pub(super) fn exists(&self) -> bool {
-        self.file.as_ref().is_some_and(|file| file.exists())
+    pub(super) fn holds_repository(&self) -> Result<bool, RepositoryError> {
+        if !self.file.as_ref().is_some_and(|file| file.exists()) {
+            return Ok(false);
+        }
+        let found = SqliteConnection::establish(&self.target)
+            .map_err(|error| error.to_string())
+            .and_then(|mut sqlite| {
+                let table =
+                    "SELECT name AS journal_mode FROM sqlite_master WHERE upper(name) = 'BATCH_JOB_INSTANCE'";
+                let found: Result<Vec<JournalMode>, _> = diesel::sql_query(table).load(&mut sqlite);
+                found.map_err(|error| error.to_string())
+            });
+        found
+            .map(|tables| !tables.is_empty())
+            .map_err(|error| RepositoryError::Connect {
+                url: self.url.clone(),
+                source: error.into(),
+                hint: self.hint(),
+            })
     }
 
     pub(super) fn url(&self) -> &str {
         &self.url
     }
 
-    /// The directory for the owners' lock files; none for a database that lives in memory.
+    /// The directory for the owners' lock files; none for a database that lives in memory. The database exists by now,
+    /// and whoever comes to it by a symbolic link finds the same owners.
     pub(super) fn owners_directory(&self) -> Option<PathBuf> {
-        let mut name = self.file.as_ref()?.clone().into_os_string();
+        let file = self.file.as_ref()?;
+        let mut name = file
+            .canonicalize()
+            .unwrap_or_else(|_| file.clone())
+            .into_os_string();
         name.push("-owners");
         Some(name.into())
     }
@@ -124,15 +147,45 @@ impl Database {
             hint: self.hint(),
         };
         let mut sqlite = SqliteConnection::establish(&self.target).map_err(|error| fail(Box::new(error)))?;
-        // A second writer waits for the first; the write-ahead log lets readers go on meanwhile.
         let settings = format!(
-            "PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = {}; PRAGMA foreign_keys = ON;",
+            "PRAGMA busy_timeout = {BUSY_MILLIS}; PRAGMA synchronous = {}; PRAGMA foreign_keys = ON;",
             self.synchronous
         );
-        sqlite
+        let set_up = sqlite
             .batch_execute(&settings)
-            .map_err(|error| fail(Box::new(error)))?;
+            .and_then(|()| use_write_ahead_log(&mut sqlite));
+        set_up.map_err(|error| fail(Box::new(error)))?;
         Ok(RepositoryConnection { sqlite })
+    }
+}
+
+/// How long a writer waits for another one. Longer than a chunk ought to take, and than a lease lasts: whoever has waited
+/// in vain for so long has lost its lease anyway.
+const BUSY_MILLIS: u64 = 60_000;
+
+#[derive(QueryableByName)]
+struct JournalMode {
+    #[diesel(sql_type = diesel::sql_types::Text)]
+    journal_mode: String,
+}
+
+/// The write-ahead log lets readers go on while one writes. Only the first connection ever switches to it, and the switch
+/// does not wait for other connections, as everything else does.
+fn use_write_ahead_log(sqlite: &mut SqliteConnection) -> QueryResult<()> {
+    let begin = Instant::now();
+    loop {
+        let mode: JournalMode = diesel::sql_query("PRAGMA journal_mode").get_result(sqlite)?;
+        // A database in memory has no log, and stays as it is.
+        if mode.journal_mode == "wal" || mode.journal_mode == "memory" {
+            return Ok(());
+        }
+        match sqlite.batch_execute("PRAGMA journal_mode = WAL") {
+            Err(error) if begin.elapsed() < Duration::from_secs(10) => {
+                tracing::debug!(%error, "trying again to switch to the write-ahead log");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            other => return other,
+        }
     }
 }
 
@@ -145,16 +198,25 @@ pub(super) struct Pool {
 struct Shared {
     database: Database,
     idle: Mutex<Vec<RepositoryConnection>>,
+    // A database in memory lives as long as a connection to it; this one is never lent.
+    _anchor: Mutex<Option<RepositoryConnection>>,
 }
 
 impl Pool {
-    pub(super) fn new(database: Database) -> Self {
-        Self {
-            shared: Arc::new(Shared {
-                database,
-                idle: Mutex::new(Vec::new()),
-            }),
-        }
+    pub(super) fn new(database: Database) -> Result<Self, RepositoryError> {
+        let anchor = if database.file.is_none() {
+            Some(database.connect()?)
+        } else {
+            None
+        };
+        let shared = Shared {
+            database,
+            idle: Mutex::default(),
+            _anchor: Mutex::new(anchor),
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
     }
 
     pub(super) fn database(&self) -> &Database {
@@ -186,43 +248,41 @@ impl Pool {
         action: &'static str,
         work: impl FnOnce(&mut SqliteConnection) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
-        let mut connection = self.take()?;
-        match connection.sqlite.immediate_transaction(work) {
-            Ok(value) => {
-                self.put_back(connection);
-                Ok(value)
-            }
-            Err(TransactionError::Refused(error)) => {
-                self.put_back(connection);
-                Err(error)
-            }
-            Err(TransactionError::Database(source)) => Err(RepositoryError::Database {
-                action,
-                source: Box::new(source),
-            }
-            .into()),
-        }
+        self.transaction("BEGIN IMMEDIATE", action, work)
     }
 
-    /// Runs queries that write nothing.
+    /// Runs queries on one snapshot.
     pub(super) fn read<T>(
         &self,
         action: &'static str,
         work: impl FnOnce(&mut SqliteConnection) -> Result<T, TransactionError<RepositoryError>>,
     ) -> Result<T, RepositoryError> {
-        let mut connection = self.take()?;
-        // One snapshot for all the queries.
-        match connection.sqlite.transaction(work) {
-            Ok(value) => {
-                self.put_back(connection);
-                Ok(value)
-            }
-            Err(TransactionError::Refused(error)) => Err(error),
-            Err(TransactionError::Database(source)) => Err(RepositoryError::Database {
+        self.transaction("BEGIN", action, work)
+    }
+
+    /// A connection whose transaction did not end well is closed, which rolls back. So there is no ROLLBACK that could
+    /// fail and hide the cause.
+    fn transaction<T, E: From<RepositoryError>>(
+        &self,
+        begin: &str,
+        action: &'static str,
+        work: impl FnOnce(&mut SqliteConnection) -> Result<T, TransactionError<E>>,
+    ) -> Result<T, E> {
+        let failed = |source: DieselError| {
+            E::from(RepositoryError::Database {
                 action,
                 source: Box::new(source),
-            }),
-        }
+            })
+        };
+        let mut connection = self.take()?;
+        AnsiTransactionManager::begin_transaction_sql(&mut connection.sqlite, begin).map_err(failed)?;
+        let value = work(&mut connection.sqlite).map_err(|error| match error {
+            TransactionError::Refused(error) => error,
+            TransactionError::Database(source) => failed(source),
+        })?;
+        AnsiTransactionManager::commit_transaction(&mut connection.sqlite).map_err(failed)?;
+        self.put_back(connection);
+        Ok(value)
     }
 }
 
@@ -232,6 +292,19 @@ pub(super) enum TransactionError<E> {
     Database(DieselError),
     /// The work itself says no.
     Refused(E),
+}
+
+impl TransactionError<RepositoryError> {
+    /// As an error of the repository.
+    pub(super) fn into_error(self, action: &'static str) -> RepositoryError {
+        match self {
+            Self::Refused(error) => error,
+            Self::Database(source) => RepositoryError::Database {
+                action,
+                source: Box::new(source),
+            },
+        }
+    }
 }
 
 impl<E> From<DieselError> for TransactionError<E> {

@@ -153,29 +153,35 @@ impl DieselRepository {
         })
     }
 
-    /// The refusal, when the instance's latest execution is running.
+    /// The refusal, when somebody runs the instance: he who holds its lease, whatever the rows say, or a program that
+    /// keeps none.
     fn running_execution(
         &self,
         connection: &mut SqliteConnection,
         previous: Option<&JobExecution>,
         lease: Option<&LeaseRow>,
     ) -> QueryResult<Option<ClaimError>> {
-        let Some(open) = previous.filter(|execution| !execution.status.is_final()) else {
-            return Ok(None);
-        };
-        let owner = match lease {
-            Some(row) if self.is_held(connection, row)? => row.owner.clone(),
-            Some(_) => return Ok(None),
-            None => "another program that keeps no lease, such as Spring Batch".into(),
-        };
-        Ok(Some(ClaimError::Running {
-            execution: open.id,
-            owner,
-        }))
+        match (lease, previous) {
+            (Some(row), _) if self.is_held(connection, row)? => {
+                let execution = JobExecutionId(row.job_execution_id);
+                Ok(Some(ClaimError::Running {
+                    execution,
+                    owner: row.owner.clone(),
+                }))
+            }
+            (None, Some(open)) if !open.status.is_final() => {
+                let owner = "another program that keeps no lease, such as Spring Batch".into();
+                Ok(Some(ClaimError::Running {
+                    execution: open.id,
+                    owner,
+                }))
+            }
+            _ => Ok(None),
+        }
     }
 
-    /// Closes the executions of an instance whose owner is dead, with their steps. VERSION grows, so that nothing
-    /// which the owner might still write is accepted. Spec: OP-35
+    /// Closes the executions of an instance whose owner is dead, and every step execution of the instance that is open.
+    /// VERSION grows, so that nothing which the owner might still write is accepted. Spec: OP-35
     fn close_open_executions<E: From<RepositoryError>>(
         &self,
         connection: &mut SqliteConnection,
@@ -184,51 +190,80 @@ impl DieselRepository {
     ) -> Result<Vec<JobExecutionId>, TransactionError<E>> {
         let open =
             [BatchStatus::Starting, BatchStatus::Started, BatchStatus::Stopping].map(BatchStatus::as_str);
-        let executions: Vec<(i64, Option<String>)> = batch_job_execution::table
+        let owner = lease.map_or(NOBODY, |row| row.owner.as_str());
+        let executions: Vec<(i64, i64, Option<i64>, Option<String>)> = batch_job_execution::table
             .filter(batch_job_execution::job_instance_id.eq(instance))
             .filter(batch_job_execution::status.eq_any(open))
-            .select((batch_job_execution::job_execution_id, batch_job_execution::status))
+            .select((
+                batch_job_execution::job_execution_id,
+                batch_job_execution::create_time,
+                batch_job_execution::start_time,
+                batch_job_execution::status,
+            ))
             .load(connection)?;
-        let owner = lease.map_or(NOBODY, |row| row.owner.as_str());
-        let now = self.now();
-        for (id, status) in &executions {
-            let status =
-                closed_status(status.as_deref()).map_err(|error| TransactionError::Refused(error.into()))?;
-            let (exit_code, message) = match status {
-                BatchStatus::Stopped => (
-                    status.as_str(),
-                    format!("its runtime was dead when the stop was recorded (owner {owner})"),
-                ),
-                _ => (
-                    CRASHED,
-                    format!("the runtime that ran it did not record its end (owner {owner})"),
-                ),
-            };
-            diesel::update(batch_job_execution::table.find(id))
-                .set((
-                    batch_job_execution::version.eq(batch_job_execution::version + 1),
-                    batch_job_execution::status.eq(status.as_str()),
-                    batch_job_execution::exit_code.eq(exit_code),
-                    batch_job_execution::exit_message.eq(&message),
-                    batch_job_execution::end_time.eq(now),
-                    batch_job_execution::last_updated.eq(now),
-                ))
-                .execute(connection)?;
-            let open_steps = batch_step_execution::table
-                .filter(batch_step_execution::job_execution_id.eq(id))
-                .filter(batch_step_execution::status.eq_any(open));
-            diesel::update(open_steps)
+        let steps: Vec<(i64, i64, Option<String>)> = batch_step_execution::table
+            .inner_join(batch_job_execution::table)
+            .filter(batch_job_execution::job_instance_id.eq(instance))
+            .filter(batch_step_execution::status.eq_any(open))
+            .select((
+                batch_step_execution::step_execution_id,
+                batch_step_execution::start_time,
+                // A step's own row never says STOPPING; its job's does.
+                batch_job_execution::status,
+            ))
+            .load(connection)?;
+        for (id, began, job_status) in steps {
+            let closing =
+                Closing::of(job_status.as_deref(), owner).unwrap_or_else(|_| Closing::crashed(owner));
+            // The dead owner's clock may have been ahead.
+            let now = self.now().max(began);
+            diesel::update(batch_step_execution::table.find(id))
                 .set((
                     batch_step_execution::version.eq(batch_step_execution::version + 1),
-                    batch_step_execution::status.eq(status.as_str()),
-                    batch_step_execution::exit_code.eq(exit_code),
-                    batch_step_execution::exit_message.eq(&message),
+                    batch_step_execution::status.eq(closing.status.as_str()),
+                    batch_step_execution::exit_code.eq(closing.exit_code),
+                    batch_step_execution::exit_message.eq(&closing.message),
                     batch_step_execution::end_time.eq(now),
                     batch_step_execution::last_updated.eq(now),
                 ))
                 .execute(connection)?;
         }
-        Ok(executions.into_iter().map(|(id, _)| JobExecutionId(id)).collect())
+        let mut closed = Vec::new();
+        for (id, created, began, status) in executions {
+            let closing = Closing::of(status.as_deref(), owner)
+                .map_err(|error| TransactionError::Refused(error.into()))?;
+            let now = self.now().max(began.unwrap_or(created));
+            diesel::update(batch_job_execution::table.find(id))
+                .set((
+                    batch_job_execution::version.eq(batch_job_execution::version + 1),
+                    batch_job_execution::status.eq(closing.status.as_str()),
+                    batch_job_execution::exit_code.eq(closing.exit_code),
+                    batch_job_execution::exit_message.eq(&closing.message),
+                    batch_job_execution::end_time.eq(now),
+                    batch_job_execution::last_updated.eq(now),
+                ))
+                .execute(connection)?;
+            closed.push(JobExecutionId(id));
+        }
+        Ok(closed)
+    }
+
+    /// A job row that the runner does not recognise: either somebody asked for a stop, which is adopted, or the execution
+    /// is somebody else's now. Spec: REPO-17
+    fn adopt_stop(
+        &self,
+        connection: &mut SqliteConnection,
+        lease: &Lease,
+        execution: &mut JobExecution,
+        action: &'static str,
+    ) -> WriteResult<()> {
+        let fenced = || TransactionError::Refused(RepositoryError::Fenced { action });
+        let current = execution_in(connection, execution.id.0)?.ok_or_else(fenced)?;
+        if current.status != BatchStatus::Stopping || !self.holds(connection, lease)? {
+            return Err(fenced());
+        }
+        *execution = current;
+        Ok(())
     }
 
     pub(super) fn mark_started(
@@ -251,7 +286,7 @@ impl DieselRepository {
                 ))
                 .execute(connection)?;
             if changed == 0 {
-                adopt_stop(connection, lease, execution, ACTION)?;
+                self.adopt_stop(connection, lease, execution, ACTION)?;
                 return Ok(false);
             }
             execution.version += 1;
@@ -288,10 +323,10 @@ impl DieselRepository {
                 ))
                 .execute(connection)?;
             if changed == 0 {
-                adopt_stop(connection, lease, execution, ACTION)?;
+                self.adopt_stop(connection, lease, execution, ACTION)?;
                 return Ok(false);
             }
-            if !Self::release_lease(connection, lease)? {
+            if !self.release_lease(connection, lease)? {
                 return Err(TransactionError::Refused(RepositoryError::Fenced {
                     action: ACTION,
                 }));
@@ -334,43 +369,47 @@ impl DieselRepository {
                 return Ok(Some(StopOutcome::Requested));
             }
             self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref())?;
-            let held = Lease {
-                instance_id: execution.instance_id,
-                execution_id: id,
-                fence: row.fence,
-            };
-            Self::release_lease(connection, &held)?;
+            Self::void_lease(connection, instance)?;
             Ok(Some(StopOutcome::Closed))
         })
     }
 }
 
-/// The status of an execution after its owner was found dead.
-fn closed_status(status: Option<&str>) -> Result<BatchStatus, RepositoryError> {
-    let status = super::rows::status_of(status.map(str::to_owned), || "a job execution".into())?;
-    status
-        .after(Event::Crash)
-        .map_err(|illegal| RepositoryError::Corrupt {
-            row: "a job execution".into(),
-            problem: illegal.to_string(),
-        })
+/// How an execution ends whose owner was found dead.
+struct Closing {
+    status: BatchStatus,
+    exit_code: &'static str,
+    message: String,
 }
 
-/// A job row that the runner does not recognise: either somebody asked for a stop, which is adopted, or the execution
-/// is somebody else's now. Spec: REPO-17
-fn adopt_stop(
-    connection: &mut SqliteConnection,
-    lease: &Lease,
-    execution: &mut JobExecution,
-    action: &'static str,
-) -> WriteResult<()> {
-    let fenced = || TransactionError::Refused(RepositoryError::Fenced { action });
-    let current = execution_in(connection, execution.id.0)?.ok_or_else(fenced)?;
-    if current.status != BatchStatus::Stopping || !DieselRepository::holds(connection, lease)? {
-        return Err(fenced());
+impl Closing {
+    fn of(status: Option<&str>, owner: &str) -> Result<Self, RepositoryError> {
+        let corrupt = |problem| RepositoryError::Corrupt {
+            row: "a job execution".into(),
+            problem,
+        };
+        let status = super::rows::status_of(status.map(str::to_owned), || "a job execution".into())?;
+        match status
+            .after(Event::Crash)
+            .map_err(|illegal| corrupt(illegal.to_string()))?
+        {
+            status @ BatchStatus::Stopped => Ok(Self {
+                status,
+                exit_code: status.as_str(),
+                message: format!("its runtime was dead when the stop was recorded (owner {owner})"),
+            }),
+            _ => Ok(Self::crashed(owner)),
+        }
     }
-    *execution = current;
-    Ok(())
+
+    fn crashed(owner: &str) -> Self {
+        let message = format!("the runtime that ran it did not record its end (owner {owner})");
+        Self {
+            status: BatchStatus::Failed,
+            exit_code: CRASHED,
+            message,
+        }
+    }
 }
 
 fn insert_instance(

@@ -17,6 +17,7 @@ pub(super) const NOBODY: &str = "";
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = super::schema::batch_job_instance_lease, check_for_backend(diesel::sqlite::Sqlite))]
 pub(super) struct LeaseRow {
+    pub(super) job_execution_id: i64,
     pub(super) owner: String,
     pub(super) fence: i64,
     pub(super) expires_at: i64,
@@ -82,28 +83,46 @@ impl DieselRepository {
 
     /// Extends the lease. `false` when it is no longer ours.
     pub(super) fn extend_lease(&self, connection: &mut SqliteConnection, held: &Lease) -> QueryResult<bool> {
-        let ours = lease::batch_job_instance_lease
-            .find(held.instance_id.0)
-            .filter(lease::fence.eq(held.fence));
-        let changed = diesel::update(ours)
+        let changed = diesel::update(self.ours(held))
             .set(lease::expires_at.eq(self.expiry()))
             .execute(connection)?;
         Ok(changed == 1)
     }
 
     /// Gives the lease back. `false` when it is no longer ours.
-    pub(super) fn release_lease(connection: &mut SqliteConnection, held: &Lease) -> QueryResult<bool> {
-        let ours = lease::batch_job_instance_lease
-            .find(held.instance_id.0)
-            .filter(lease::fence.eq(held.fence));
+    pub(super) fn release_lease(&self, connection: &mut SqliteConnection, held: &Lease) -> QueryResult<bool> {
         let nobody = (lease::owner.eq(NOBODY), lease::expires_at.eq(0));
-        Ok(diesel::update(ours).set(nobody).execute(connection)? == 1)
+        Ok(diesel::update(self.ours(held)).set(nobody).execute(connection)? == 1)
     }
 
     /// Whether the lease is still ours.
-    pub(super) fn holds(connection: &mut SqliteConnection, held: &Lease) -> QueryResult<bool> {
-        let row = lease_of(connection, held.instance_id.0)?;
-        Ok(row.is_some_and(|row| row.fence == held.fence))
+    pub(super) fn holds(&self, connection: &mut SqliteConnection, held: &Lease) -> QueryResult<bool> {
+        Ok(self.ours(held).count().get_result::<i64>(connection)? == 1)
+    }
+
+    /// Takes the lease away from a dead owner without giving it to anybody. Should the owner live after all, nothing that
+    /// it writes is accepted any more.
+    pub(super) fn void_lease(connection: &mut SqliteConnection, instance: i64) -> QueryResult<()> {
+        let nobody = (
+            lease::owner.eq(NOBODY),
+            lease::expires_at.eq(0),
+            lease::fence.eq(lease::fence + 1),
+        );
+        diesel::update(lease::batch_job_instance_lease.find(instance))
+            .set(nobody)
+            .execute(connection)?;
+        Ok(())
+    }
+
+    #[diesel::dsl::auto_type(no_type_alias)]
+    fn ours<'a>(&'a self, held: &'a Lease) -> _ {
+        let instance: i64 = held.instance_id.0;
+        let fence: i64 = held.fence;
+        let owner: &'a str = self.owner.name();
+        lease::batch_job_instance_lease
+            .filter(lease::job_instance_id.eq(instance))
+            .filter(lease::fence.eq(fence))
+            .filter(lease::owner.eq(owner))
     }
 
     pub(super) fn renew_lease(&self, held: &Lease) -> Result<bool, RepositoryError> {

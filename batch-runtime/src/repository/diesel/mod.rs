@@ -25,6 +25,9 @@ use crate::clock::Clock;
 use crate::repository::RepositoryError;
 use connection::{Database, Pool};
 
+/// What the versions of our migrations begin with; those of the program's own begin with a year.
+const OUR_VERSIONS: &str = "0000000000";
+
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../migrations/sqlite");
 
 /// A repository on SQLite, and this runtime as one of its owners.
@@ -45,8 +48,9 @@ impl DieselRepository {
         let database = Database::from_url(url)?;
         let mut connection = database.connect()?;
         prepare_schema(&mut connection, &database)?;
+        // The database exists by now, which settles where its owners' locks are.
         let owner = Owner::new(database.owners_directory());
-        let pool = Pool::new(database);
+        let pool = Pool::new(database)?;
         pool.put_back(connection);
         Ok(Self {
             pool,
@@ -56,10 +60,10 @@ impl DieselRepository {
         })
     }
 
-    /// Whether the database of `url` is there already; opening it would make it otherwise.
+    /// Whether there is a job repository at `url` already; opening it would make one.
     #[cfg(feature = "cli")]
     pub(crate) fn exists(url: &str) -> Result<bool, RepositoryError> {
-        Ok(Database::from_url(url)?.exists())
+        Database::from_url(url)?.holds_repository()
     }
 
     fn now(&self) -> i64 {
@@ -105,31 +109,33 @@ fn prepare_schema(connection: &mut RepositoryConnection, database: &Database) ->
             "its tables are those of Spring Batch 5 or later; this runtime keeps those of 4.3. Use another database".into(),
         ));
     }
-    if has_table("BATCH_JOB_INSTANCE") && !has_table("__DIESEL_SCHEMA_MIGRATIONS") {
-        return Err(refuse(
-            "its BATCH_ tables were made by another program, and this version cannot adopt them. Use another database"
-                .into(),
-        ));
-    }
     let known: Vec<String> = MigrationSource::<Sqlite>::migrations(&MIGRATIONS)
         .map_err(failed)?
         .iter()
         .map(|migration| migration.name().version().to_string())
         .collect();
-    if has_table("__DIESEL_SCHEMA_MIGRATIONS") {
+    // The program's own diesel migrations may stand in the same table.
+    let ours = |version: &String| version.starts_with(OUR_VERSIONS);
+    let applied: Vec<String> = if has_table("__DIESEL_SCHEMA_MIGRATIONS") {
         let applied = sqlite.applied_migrations().map_err(failed)?;
-        if let Some(newer) = applied
-            .iter()
-            .find(|version| !known.contains(&version.to_string()))
-        {
-            return Err(refuse(format!(
-                "its schema has version {newer}, which this runtime does not know: it was made by a newer one. Update \
-                 this program"
-            )));
-        }
-        if applied.len() == known.len() {
-            return Ok(());
-        }
+        applied.iter().map(ToString::to_string).filter(ours).collect()
+    } else {
+        Vec::new()
+    };
+    if has_table("BATCH_JOB_INSTANCE") && applied.is_empty() {
+        return Err(refuse(
+            "its BATCH_ tables were made by another program, and this version cannot adopt them. Use another database"
+                .into(),
+        ));
+    }
+    if let Some(newer) = applied.iter().find(|version| !known.contains(version)) {
+        return Err(refuse(format!(
+            "its schema has version {newer}, which this runtime does not know: it was made by a newer one. Update this \
+             program"
+        )));
+    }
+    if known.iter().all(|version| applied.contains(version)) {
+        return Ok(());
     }
     // Two processes that open a new database at once: the second finds the migrations applied when it gets the lock.
     sqlite

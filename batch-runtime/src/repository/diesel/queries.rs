@@ -183,7 +183,7 @@ impl JobRepository for DieselRepository {
 
     fn give_up(&self, lease: &Lease) -> Result<(), RepositoryError> {
         self.pool.write("give the lease back", |connection| {
-            Self::release_lease(connection, lease)?;
+            self.release_lease(connection, lease)?;
             Ok(())
         })
     }

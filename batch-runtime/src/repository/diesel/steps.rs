@@ -14,6 +14,9 @@ use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::{Ending, Lease, RepositoryError, StepState};
 use crate::status::BatchStatus;
 
+/// What committing an interval is called in errors.
+const ACTION: &str = "record the checkpoint";
+
 /// The counter columns, NULL nowhere.
 macro_rules! counter_columns {
     ($counters:expr) => {{
@@ -42,7 +45,7 @@ impl DieselRepository {
         let now = self.now();
         self.pool.write(ACTION, |connection| {
             // An insert has no VERSION to compare, so the lease itself is looked at.
-            if !Self::holds(connection, lease)? {
+            if !self.holds(connection, lease)? {
                 return Err(TransactionError::Refused(RepositoryError::Fenced {
                     action: ACTION,
                 }));
@@ -109,23 +112,14 @@ impl DieselRepository {
         state: &StepState,
         renew: Option<&Lease>,
     ) -> Result<(), RepositoryError> {
-        const ACTION: &str = "record the checkpoint";
         let now = self.now();
-        let recorded = record_checkpoint(&mut tx, step, counters, state, now).and_then(|()| {
-            let lost = || TransactionError::Refused(RepositoryError::Fenced { action: ACTION });
-            let Some(lease) = renew else { return Ok(()) };
-            if self.extend_lease(tx.sqlite()?, lease)? {
-                Ok(())
-            } else {
-                Err(lost())
+        record_checkpoint(&mut tx, step, counters, state, now, |connection| match renew {
+            Some(lease) if !self.extend_lease(connection, lease)? => {
+                Err(TransactionError::Refused(RepositoryError::Fenced {
+                    action: ACTION,
+                }))
             }
-        });
-        recorded.map_err(|error| match error {
-            TransactionError::Refused(error) => error,
-            TransactionError::Database(source) => RepositoryError::Database {
-                action: ACTION,
-                source: Box::new(source),
-            },
+            _ => Ok(()),
         })?;
         tx.commit()?;
         step.version += 1;
@@ -199,32 +193,37 @@ impl DieselRepository {
     }
 }
 
-/// The two statements of a checkpoint. In a build with the feature `sabotage`, the fault that the recovery tests must
-/// notice can be switched on here.
+/// The two statements of a checkpoint, and `renew`. In a build with the feature `sabotage`, the fault that the recovery
+/// tests must notice can be switched on here.
 fn record_checkpoint(
     tx: &mut ChunkTransaction,
     step: &StepExecution,
     counters: StepCounters,
     state: &StepState,
     now: i64,
-) -> Result<(), TransactionError<RepositoryError>> {
+    renew: impl FnOnce(&mut SqliteConnection) -> Result<(), TransactionError<RepositoryError>>,
+) -> Result<(), RepositoryError> {
     #[cfg(feature = "sabotage")]
     if crate::sabotage::is_on(crate::sabotage::Fault::SplitCommit) {
         tx.commit_data_only()?;
     }
-    let connection = tx.sqlite()?;
-    let row = batch_step_execution::table
-        .find(step.id.0)
-        .filter(batch_step_execution::version.eq(step.version));
-    let changed = diesel::update(row)
-        .set((
-            batch_step_execution::version.eq(step.version + 1),
-            counter_columns!(counters),
-            batch_step_execution::last_updated.eq(now),
-        ))
-        .execute(connection)?;
-    fenced_if_none(changed, "record the checkpoint")?;
-    update_context(connection, step.id, state)
+    let connection = tx.after_the_writer()?;
+    let record = || {
+        let row = batch_step_execution::table
+            .find(step.id.0)
+            .filter(batch_step_execution::version.eq(step.version));
+        let changed = diesel::update(row)
+            .set((
+                batch_step_execution::version.eq(step.version + 1),
+                counter_columns!(counters),
+                batch_step_execution::last_updated.eq(now),
+            ))
+            .execute(connection)?;
+        fenced_if_none(changed, ACTION)?;
+        update_context(connection, step.id, state)?;
+        renew(connection)
+    };
+    record().map_err(|error| error.into_error(ACTION))
 }
 
 fn update_context(
