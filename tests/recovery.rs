@@ -1,110 +1,9 @@
 //! Real processes, really killed.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::{Duration, Instant};
-
+use batch_tests::kill::{Folder, kill_until_completed, undisturbed};
 use batch_tests::random::Random;
-use batch_tests::{flights, process, watch};
-use diesel::prelude::*;
-use diesel::sql_types::BigInt;
-
-/// Few items per commit, so that a kill finds many places to strike at.
-const INTERVAL: &str = "commit.interval=50";
-
-struct Folder {
-    folder: tempfile::TempDir,
-}
-
-impl Folder {
-    /// A folder with a new repository that refuses wrong rows.
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let url = format!("sqlite://{}", folder.path().join("batch.db").display());
-        batch_runtime::BatchRuntime::builder()
-            .repository(url)
-            .build()
-            .unwrap();
-        let this = Self { folder };
-        watch::install(&this.database());
-        this
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    fn database(&self) -> PathBuf {
-        self.path().join("batch.db")
-    }
-
-    fn count(&self, query: &str) -> i64 {
-        #[derive(QueryableByName)]
-        struct Count {
-            #[diesel(sql_type = BigInt)]
-            n: i64,
-        }
-        let row: Count = diesel::sql_query(query)
-            .get_result(&mut watch::open(&self.database()))
-            .unwrap();
-        row.n
-    }
-
-    fn instances(&self) -> i64 {
-        self.count("SELECT COUNT(*) AS n FROM BATCH_JOB_INSTANCE")
-    }
-}
-
-/// Launches the same instance again and again, and kills it at random moments, until it is COMPLETED or the kills are
-/// used up. Returns how many kills it took.
-fn kill_until_completed(
-    folder: &Folder,
-    random: &mut Random,
-    run: i64,
-    kills: u32,
-    whole: Duration,
-    fault: &str,
-) -> u32 {
-    let (run, mut killed) = (format!("run={run}"), 0);
-    loop {
-        let mut command = process::command("flights", folder.path(), &["launch", "flights", INTERVAL, &run]);
-        command
-            .env("BATCH_SABOTAGE", fault)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        if killed < kills {
-            // Part of the time that the whole job takes, so that it takes several launches.
-            let moment =
-                Duration::from_micros(random.below(u64::try_from(whole.as_micros()).unwrap() * 6 / 10));
-            let begin = Instant::now();
-            while begin.elapsed() < moment && child.try_wait().unwrap().is_none() {
-                std::thread::yield_now();
-            }
-            child.kill().unwrap();
-        }
-        let output = child.wait_with_output().unwrap();
-        match output.status.code() {
-            Some(0) => return killed,
-            // The kill came after the last commit and before the end of the process.
-            Some(2) if process::text(&output.stderr).contains("ended COMPLETED") => return killed,
-            None => killed += 1,
-            Some(code) => panic!("exit code {code}: {}", process::text(&output.stderr)),
-        }
-    }
-}
-
-fn undisturbed(folder: &Folder) -> Duration {
-    let begin = Instant::now();
-    process::run_expecting(
-        0,
-        "flights",
-        folder.path(),
-        &["launch", "flights", INTERVAL, "run=0"],
-    );
-    begin.elapsed()
-}
+use batch_tests::{flights, process};
 
 /// 60 kills at random moments; nothing is lost, nothing doubled, every count is true at every commit.
 ///
@@ -138,22 +37,6 @@ fn sixty_kills_lose_nothing_and_double_nothing() {
     assert_eq!(
         folder.count("SELECT COUNT(*) AS n FROM BATCH_JOB_EXECUTION WHERE END_TIME IS NULL"),
         0
-    );
-}
-
-/// The negative control of the kill loop: with the data committed apart from the checkpoint it finds a wrong table.
-#[test]
-fn the_kill_loop_finds_a_checkpoint_outside_the_chunk_transaction() {
-    let (folder, mut random) = (Folder::new(), Random::new("negative control"));
-    let expected = flights::expected_rows();
-    let whole = undisturbed(&folder);
-    let found = (1..=30).find_map(|run| {
-        kill_until_completed(&folder, &mut random, run, 8, whole, "split-commit");
-        flights::verify(&folder.database(), run + 1, &expected).err()
-    });
-    println!(
-        "found: {}",
-        found.expect("a doubled or lost flight in 30 instances")
     );
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 pub mod flights;
+pub mod kill;
 pub mod process;
 pub mod random;
 pub mod stage;
