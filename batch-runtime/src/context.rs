@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::artifact::{CheckpointInfo, Externalizable};
+use crate::checkpoint::{CheckpointInfo, Externalizable};
 use crate::error::BatchError;
 use crate::execution::{Metric, MetricName, StepCounters};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};

@@ -108,14 +108,17 @@
 //!
 //! # Repository
 //!
-//! The six tables of Spring Batch 4.3, and one that says who runs what, on SQLite; see [`repository`].
+//! The six tables of Spring Batch 4.3, and one that says who runs what, on SQLite. Artifacts keep data
+//! of their own in the same database: writers through the [`ChunkTransaction`], others through
+//! [`JobContext::connect`](context::JobContext::connect).
 //!
 //! # Linking
 //!
 //! Artifacts of another crate are found only if the program names that crate: `use my_artifacts as _;`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-pub mod artifact;
+mod artifact;
+mod checkpoint;
 #[cfg(feature = "cli")]
 pub mod cli;
 mod clock;
@@ -129,15 +132,17 @@ mod loader;
 mod operator;
 mod parameters;
 pub mod prelude;
-pub mod repository;
+mod repository;
 mod runtime;
 #[cfg(feature = "sabotage")]
 mod sabotage;
 mod status;
 mod system_properties;
 
+pub use artifact::{BatchArtifact, PartitionPlan};
 pub use batch_macros::*;
 pub use batch_xml as xml;
+pub use checkpoint::Externalizable;
 pub use clock::{Clock, SystemClock, Timestamp};
 pub use engine::Progress;
 pub use error::BatchError;
@@ -145,6 +150,7 @@ pub use ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 pub use job_path::JobPathReport;
 pub use operator::{CallbackId, JobEndCallback, JobOperator, JobOperatorError, StartCause};
 pub use parameters::{JobParameter, JobParameters, ParameterError, ParameterValue};
+pub use repository::{ChunkTransaction, RepositoryConnection, RepositoryError};
 pub use runtime::{BatchRuntime, BatchRuntimeBuilder};
 pub use status::{BatchStatus, Event, IllegalTransition};
 
@@ -152,6 +158,7 @@ pub use status::{BatchStatus, Event, IllegalTransition};
 #[doc(hidden)]
 pub mod __private {
     pub use crate::artifact::*;
+    pub use crate::checkpoint::*;
     pub use crate::error::BatchError;
     pub use crate::repository::ChunkTransaction;
     pub use inventory;

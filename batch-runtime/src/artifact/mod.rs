@@ -1,7 +1,6 @@
 //! Batch artifacts: what the annotations implement, and how the runtime makes, fills and calls them.
-//! Knows no job, no repository and no thread.
+//! Knows no job and no thread; of the repository only the chunk transaction, which writers are handed.
 
-mod checkpoint;
 mod inject;
 mod item;
 mod listener;
@@ -10,7 +9,6 @@ pub(crate) mod registry;
 mod returns;
 mod role;
 
-pub use checkpoint::{CheckpointCodec, CheckpointError, CheckpointInfo, Externalizable};
 pub use inject::{
     BatchArtifact, ContextField, ContextInfo, ContextKind, ContextScope, InjectError, InjectionScope,
     Properties, PropertyInfo, PropertySource, PropertyValue,

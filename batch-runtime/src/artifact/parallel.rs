@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::BatchError;
 
-use super::checkpoint::Externalizable;
+use crate::checkpoint::Externalizable;
 
 /// How a step or flow is partitioned. Spec: PPLAN-01 to PPLAN-05
 ///
 /// ```
-/// use batch_runtime::artifact::PartitionPlan;
+/// use batch_runtime::PartitionPlan;
 /// let halves = [("from", "0"), ("from", "500")];
 /// let plan = PartitionPlan::with_properties(halves.map(|pair| [pair]));
 /// assert_eq!(plan.sub_job_count(), 2);

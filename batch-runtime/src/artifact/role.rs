@@ -6,8 +6,8 @@
 use crate::error::BatchError;
 use crate::repository::ChunkTransaction;
 
-use super::checkpoint::CheckpointInfo;
 use super::item::{Fill, FillEnd, FillError, ItemSink, ItemType, Items};
+use crate::checkpoint::CheckpointInfo;
 
 /// `#[item_reader]`: the source of items of a chunk step. Spec: READ-01
 pub trait ItemReader: Send {

@@ -104,7 +104,13 @@ impl From<RepositoryError> for Interrupt {
     fn from(error: RepositoryError) -> Self {
         match error {
             RepositoryError::Fenced { .. } => Self::Fenced(error),
-            other => Self::Failed(Failure::new(other.to_string())),
+            other => {
+                let message = other.to_string();
+                Self::Failed(Failure {
+                    message,
+                    exception: Some(Arc::new(other.into())),
+                })
+            }
         }
     }
 }

@@ -103,7 +103,8 @@ impl<'a> ChunkRunner<'a> {
     fn intervals(&mut self, step: &mut StepExecution, state: &mut StepState) -> Result<BodyEnd, Interrupt> {
         loop {
             self.running.ensure_owned(self.repository)?;
-            match self.interval(step, state) {
+            let tx = self.repository.begin_chunk()?;
+            match self.interval(tx, step, state) {
                 Ok(IntervalEnd::CheckpointDue) => {}
                 Ok(IntervalEnd::EndOfInput) if self.running.stop_requested() => return Ok(BodyEnd::stopped()),
                 Ok(IntervalEnd::EndOfInput) => return Ok(BodyEnd::Completed { exit_status: None }),
@@ -120,10 +121,10 @@ impl<'a> ChunkRunner<'a> {
     /// From one commit to the next. Every interval ends with a checkpoint, an empty one too. Spec: CHUNK-LOOP-09
     fn interval(
         &mut self,
+        mut tx: ChunkTransaction,
         step: &mut StepExecution,
         state: &mut StepState,
     ) -> Result<IntervalEnd, Interrupt> {
-        let mut tx = self.repository.begin_chunk()?;
         let (mut reads, mut writes) = (0, 0);
         let begin = Instant::now();
         let end = loop {

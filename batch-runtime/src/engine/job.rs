@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use super::bound::BoundJob;
 use super::call::{Failure, discard};
+use super::ending;
 use super::listeners::JobListeners;
 use super::running::Running;
-use super::step::{StepEnd, StepRunner, settle_exit_status, with_first};
+use super::step::{StepEnd, StepRunner};
 use crate::artifact::ContextScope;
 use crate::context::JobContext;
 use crate::execution::JobExecution;
@@ -146,30 +147,16 @@ impl JobRunner {
 
     /// Spec: STATUS-20, D-25
     fn ending(&self, outcome: &Outcome, context: &JobContext) -> Ending {
-        let status = outcome.status();
-        match settle_exit_status(context.exit_status(), status) {
-            Ok(exit_status) => {
-                let message = match outcome {
-                    Outcome::Failed(failure) => failure.message.clone(),
-                    _ => String::new(),
-                };
-                Ending {
-                    status,
-                    exit_status,
-                    message,
-                }
-            }
-            Err(problem) => {
-                let first = match outcome {
-                    Outcome::Failed(failure) => Some(failure),
-                    _ => None,
-                };
-                Ending {
-                    status: BatchStatus::Failed,
-                    exit_status: BatchStatus::Failed.to_string(),
-                    message: with_first(first, &format!("job `{}` {problem}", self.job.id)),
-                }
-            }
-        }
+        let failure = match outcome {
+            Outcome::Failed(failure) => Some(failure.clone()),
+            _ => None,
+        };
+        let (ending, _) = ending::settle(
+            &format!("job `{}`", self.job.id),
+            context.exit_status(),
+            outcome.status(),
+            failure,
+        );
+        ending
     }
 }

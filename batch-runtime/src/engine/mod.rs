@@ -4,6 +4,7 @@ mod batchlet;
 mod bound;
 mod call;
 mod chunk;
+mod ending;
 mod job;
 mod listeners;
 mod running;

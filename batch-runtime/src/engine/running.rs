@@ -122,6 +122,11 @@ impl Running {
         self.show_earlier_stop(&contexts);
     }
 
+    /// The step has ended: its context, and what the user keeps in it, is let go.
+    pub(crate) fn forget_step(&self) {
+        lock(&self.contexts).step = None;
+    }
+
     fn show_earlier_stop(&self, contexts: &Contexts) {
         // Under the lock: either this sees the request, or the request sees the context.
         if self.stop_requested() {

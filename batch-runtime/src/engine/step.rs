@@ -8,6 +8,7 @@ use super::batchlet::BatchletRunner;
 use super::bound::{BoundBody, BoundStep};
 use super::call::{Failure, Interrupt, discard};
 use super::chunk::ChunkRunner;
+use super::ending;
 use super::listeners::{JobListeners, StepListeners};
 use super::running::Running;
 use crate::artifact::ContextScope;
@@ -15,9 +16,6 @@ use crate::context::{JobContext, StepContext};
 use crate::execution::StepExecution;
 use crate::repository::{Ending, JobRepository, RepositoryError, StepHistory, StepState};
 use crate::status::BatchStatus;
-
-/// Longest exit status that the repository holds. Spec: D-69
-const MAX_EXIT_STATUS: usize = 2_500;
 
 /// How the body of a step ended, if nothing failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,30 +188,9 @@ impl StepRunner<'_> {
         job_listeners.after_step(&contexts, &after, &mut failed);
         discard(listeners);
         let chosen = context.exit_status().or(exit_status);
-        let ending = match settle_exit_status(chosen, status) {
-            Ok(exit_status) => {
-                let message = failure
-                    .as_ref()
-                    .map(|failure| failure.message.clone())
-                    .unwrap_or_default();
-                Ending {
-                    status,
-                    exit_status,
-                    message,
-                }
-            }
-            Err(problem) => {
-                let unusable = Failure::new(format!("step `{}` {problem}", self.step.id));
-                let message = with_first(failure.as_ref(), &unusable.message);
-                failure = failure.or(Some(unusable));
-                Ending {
-                    status: BatchStatus::Failed,
-                    exit_status: BatchStatus::Failed.to_string(),
-                    message,
-                }
-            }
-        };
+        let (ending, failure) = ending::settle(&format!("step `{}`", self.step.id), chosen, status, failure);
         self.end(&mut execution, &ending, &context)?;
+        self.running.forget_step();
         Ok(match (ending.status, failure) {
             (_, Some(failure)) => StepEnd::Failed(failure),
             (BatchStatus::Stopped, None) => StepEnd::Stopped,
@@ -255,8 +232,13 @@ impl StepRunner<'_> {
             }),
         };
         let counters = execution.counters;
-        self.repository
-            .end_step(execution, ending, counters, state.as_ref())?;
+        let recorded = self
+            .repository
+            .end_step(execution, ending, counters, state.as_ref());
+        recorded.inspect_err(|_| {
+            // What is not in the repository is at least in the log: this is the true cause.
+            tracing::error!(step = self.step.id, status = %ending.status, message = ending.message, "not recorded");
+        })?;
         self.running.publish_counters(counters);
         Ok(())
     }
@@ -266,35 +248,4 @@ fn note_exception(context: &StepContext, failure: Option<&Failure>) {
     if let Some(exception) = failure.and_then(|failure| failure.exception.as_ref()) {
         context.set_exception(Arc::clone(exception));
     }
-}
-
-/// A further problem after the failure that came first, if one did. Spec: STATUS-27
-pub(crate) fn with_first(first: Option<&Failure>, problem: &str) -> String {
-    first.map_or_else(
-        || problem.to_owned(),
-        |first| format!("{}\n{problem}", first.message),
-    )
-}
-
-/// The exit status to record: the chosen one, else the batch status. Spec: STATUS-03, STATUS-18, D-69
-///
-/// # Errors
-/// What is wrong with the chosen one, to follow the name of the element.
-pub(crate) fn settle_exit_status(chosen: Option<String>, status: BatchStatus) -> Result<String, String> {
-    let Some(chosen) = chosen else {
-        return Ok(status.to_string());
-    };
-    let length = chosen.chars().count();
-    if chosen.is_empty() {
-        return Err("set an empty exit status".into());
-    }
-    if length > MAX_EXIT_STATUS {
-        return Err(format!(
-            "set an exit status of {length} characters; the repository holds {MAX_EXIT_STATUS}"
-        ));
-    }
-    if chosen.contains('\0') {
-        return Err("set an exit status with a NUL character, which not every database stores".into());
-    }
-    Ok(chosen)
 }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::artifact::CheckpointInfo;
+use crate::checkpoint::CheckpointInfo;
 
 const CLASS_KEY: &str = "@class";
 const CLASS: &str = "java.util.HashMap";

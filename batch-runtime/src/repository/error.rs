@@ -96,8 +96,7 @@ impl Error for RepositoryError {
 
 /// Why the repository refused to begin an execution.
 #[derive(Debug)]
-#[non_exhaustive]
-pub enum ClaimError {
+pub(crate) enum ClaimError {
     /// The instance has an execution that is running.
     Running {
         /// That execution.

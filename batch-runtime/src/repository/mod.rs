@@ -14,9 +14,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 pub(crate) use context_json::{StepState, StoredContext};
+pub(crate) use diesel::Connector;
 pub(crate) use diesel::DieselRepository;
-pub use diesel::{ChunkTransaction, Connector, RepositoryConnection};
-pub use error::{ClaimError, RepositoryError};
+pub use diesel::{ChunkTransaction, RepositoryConnection};
+pub(crate) use error::ClaimError;
+pub use error::RepositoryError;
 
 use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId};
@@ -25,7 +27,7 @@ use crate::status::BatchStatus;
 
 /// Which instance an execution is to belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub(crate) enum Target {
     /// A new one, whatever the parameters. Spec: ID-03
     New,
     /// The one of the job and its identifying parameters; a new one if there is none. Spec: OP-36
@@ -36,50 +38,50 @@ pub enum Target {
 
 /// A request to begin an execution.
 #[derive(Clone, Debug)]
-pub struct ClaimRequest<'a> {
+pub(crate) struct ClaimRequest<'a> {
     /// The job's id.
-    pub job_name: &'a str,
+    pub(crate) job_name: &'a str,
     /// Which instance.
-    pub target: Target,
+    pub(crate) target: Target,
     /// The parameters to record.
-    pub parameters: JobParameters,
+    pub(crate) parameters: JobParameters,
     /// Whether an instance that has an execution may have another.
-    pub restartable: bool,
+    pub(crate) restartable: bool,
     /// The file that the job was read from.
-    pub location: &'a str,
+    pub(crate) location: &'a str,
 }
 
 /// The right to run an instance. Everything that the runner writes is refused once another runtime has claimed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lease {
+pub(crate) struct Lease {
     /// The instance.
-    pub instance_id: JobInstanceId,
+    pub(crate) instance_id: JobInstanceId,
     /// The execution.
-    pub execution_id: JobExecutionId,
+    pub(crate) execution_id: JobExecutionId,
     /// Grows with every claim of the instance.
-    pub fence: i64,
+    pub(crate) fence: i64,
 }
 
 /// An execution that the repository has let begin.
 #[derive(Clone, Debug)]
-pub struct Claim {
+pub(crate) struct Claim {
     /// The execution, STARTING.
-    pub execution: JobExecution,
+    pub(crate) execution: JobExecution,
     /// The right to run it.
-    pub lease: Lease,
+    pub(crate) lease: Lease,
     /// Executions of the same instance whose owner was found dead, closed by this claim.
-    pub taken_over: Vec<JobExecutionId>,
+    pub(crate) taken_over: Vec<JobExecutionId>,
 }
 
 /// How an execution ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ending {
+pub(crate) struct Ending {
     /// Batch status.
-    pub status: BatchStatus,
+    pub(crate) status: BatchStatus,
     /// Exit status.
-    pub exit_status: String,
+    pub(crate) exit_status: String,
     /// Description, cut to the column's width when stored.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 /// What the earlier executions of an instance left of a step.
@@ -95,7 +97,7 @@ pub(crate) struct StepHistory {
 
 /// What became of a request to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StopOutcome {
+pub(crate) enum StopOutcome {
     /// The runner will see the request.
     Requested,
     /// The runner was dead; the execution is closed as STOPPED.

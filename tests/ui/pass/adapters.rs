@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use batch_runtime::artifact::{
+use batch_runtime::__private::{
     Batchlet, CheckpointInfo, Fill, FillEnd, FillError, ItemProcessor, ItemReader, ItemWriter, StepListener,
 };
 use batch_runtime::prelude::*;

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use batch_runtime::artifact::{BatchArtifact, ContextKind};
+use batch_runtime::__private::{BatchArtifact, ContextKind};
 use batch_runtime::prelude::*;
 
 // The struct itself is not `Default`.

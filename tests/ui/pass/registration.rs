@@ -1,7 +1,7 @@
 // Spec: ART-01, ART-02, READ-01, PROC-01, WRITE-01, WRITE-02, WRITE-03, BLET-01, LISTEN-JOB-01, LISTEN-STEP-01
 // Every artifact of the program is in the registry, under its name and the path of its type.
 
-use batch_runtime::artifact::{ArtifactRegistration, Role};
+use batch_runtime::__private::{ArtifactRegistration, Role};
 
 mod jobs {
     use batch_runtime::prelude::*;

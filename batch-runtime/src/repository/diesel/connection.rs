@@ -315,7 +315,7 @@ impl<E> From<DieselError> for TransactionError<E> {
 
 /// The repository's database, for artifacts that open connections of their own.
 #[derive(Clone)]
-pub struct Connector {
+pub(crate) struct Connector {
     pool: Pool,
 }
 

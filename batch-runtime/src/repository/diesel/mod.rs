@@ -17,7 +17,8 @@ use diesel::prelude::*;
 use diesel::sqlite::Sqlite;
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 
-pub use connection::{Connector, RepositoryConnection};
+pub(crate) use connection::Connector;
+pub use connection::RepositoryConnection;
 pub use transaction::ChunkTransaction;
 
 use super::owner::Owner;

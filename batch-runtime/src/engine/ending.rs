@@ -1,0 +1,76 @@
+//! How a step or job execution ends: the exit status that is recorded, and the message.
+//!
+//! Spec: STATUS-03, STATUS-18, STATUS-20, STATUS-27
+
+use super::call::Failure;
+use crate::repository::Ending;
+use crate::status::BatchStatus;
+
+/// Longest exit status that the repository holds. Spec: D-69
+const MAX_EXIT_STATUS: usize = 2_500;
+
+/// The ending of `element`, such as ``step `load` ``, and the failure that it ends with. An exit status that cannot be
+/// recorded is a failure too, after the one that came first.
+pub(crate) fn settle(
+    element: &str,
+    chosen: Option<String>,
+    status: BatchStatus,
+    failure: Option<Failure>,
+) -> (Ending, Option<Failure>) {
+    match exit_status(chosen, status) {
+        Ok(exit_status) => {
+            let message = failure
+                .as_ref()
+                .map(|failure| failure.message.clone())
+                .unwrap_or_default();
+            (
+                Ending {
+                    status,
+                    exit_status,
+                    message,
+                },
+                failure,
+            )
+        }
+        Err(problem) => {
+            let problem = format!("{element} set {problem}");
+            let message = match &failure {
+                Some(first) => format!("{}\n{problem}", first.message),
+                None => problem.clone(),
+            };
+            let status = BatchStatus::Failed;
+            let failure = failure.unwrap_or_else(|| Failure::new(problem));
+            (
+                Ending {
+                    status,
+                    exit_status: status.to_string(),
+                    message,
+                },
+                Some(failure),
+            )
+        }
+    }
+}
+
+/// The chosen exit status, else the batch status.
+///
+/// # Errors
+/// What is wrong with the chosen one.
+fn exit_status(chosen: Option<String>, status: BatchStatus) -> Result<String, String> {
+    let Some(chosen) = chosen else {
+        return Ok(status.to_string());
+    };
+    let length = chosen.chars().count();
+    if chosen.is_empty() {
+        return Err("an empty exit status".into());
+    }
+    if length > MAX_EXIT_STATUS {
+        return Err(format!(
+            "an exit status of {length} characters; the repository holds {MAX_EXIT_STATUS}"
+        ));
+    }
+    if chosen.contains('\0') {
+        return Err("an exit status with a NUL character, which not every database stores".into());
+    }
+    Ok(chosen)
+}
