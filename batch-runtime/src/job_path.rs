@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use batch_xml::{Diagnostic, Document, JobXmlErrors, Limits, RootKind, Source, Span, sniff_root};
+use batch_xml::{Diagnostic, Document, JobXmlErrors, Library, Limits, RootKind, Source, Span, sniff_root};
 
 /// A file of the job path that the operating system does not give.
 const UNREADABLE: &str = "PATH0001";
@@ -156,6 +156,21 @@ impl JobPath {
             foreign: foreign.collect(),
             unreadable: unreadable.collect(),
         }
+    }
+}
+
+/// Spec: PATH-10, INH-15, INH-27
+impl Library for JobPath {
+    fn find(&self, id: &str) -> Vec<Arc<Document>> {
+        let found = self.found();
+        let same = found.documents().filter(|document| document.id().value == id);
+        same.cloned().collect()
+    }
+
+    fn ids(&self, kind: RootKind) -> Vec<String> {
+        let found = self.found();
+        let same = found.documents().filter(|document| document.root_kind() == kind);
+        same.map(|document| document.id().value.clone()).collect()
     }
 }
 

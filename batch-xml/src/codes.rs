@@ -38,16 +38,26 @@ codes! {
     TRANSITION_CYCLE = "JSL0028": "`next` attributes lead back to where they started";
     EMPTY_JOB = "JSL0029": "a job holds at least one step, flow or split that is not abstract";
     ABSTRACT_JOB = "JSL0030": "an abstract job serves as a parent and cannot be started";
-    UNSUPPORTED = "JSL0031": "a part of the draft that this version does not run";
     NOT_A_JOB = "JSL0032": "a document whose root is a step, flow or split cannot be started";
+    UNKNOWN_PARENT = "JSL0033": "`parent` names an element that does not exist in the job or on the job path";
+    PARENT_KIND = "JSL0034": "an element inherits only from one of its own kind";
+    AMBIGUOUS_PARENT = "JSL0035": "`parent` names an id that several documents have";
+    INHERITANCE_CYCLE = "JSL0036": "an element inherits from itself";
+    INHERITANCE_LIMIT = "JSL0037": "inheritance goes over more generations, or gives more elements, than allowed";
+    INCOMPLETE_PARENT = "JSL0038": "a parent that lacks something required is marked abstract";
     MALFORMED_SYMBOL = "JSL0040": "`${` begins a symbol, which is a name followed by `}`";
     UNRESOLVED_SYMBOL = "JSL0041": "no job parameter, system property or enclosing property has this name";
     SYMBOL_CYCLE = "JSL0042": "the value of a symbol depends on itself";
     SUBSTITUTION_LIMIT = "JSL0043": "substitution makes more text, or takes more work, than allowed";
-    LITERAL_ONLY = "JSL0044": "ids of documents and `parent` hold no symbols";
+    LITERAL_ONLY = "JSL0044": "ids of documents, `parent`, and `merge` of a list that inherits hold no symbols";
+    EMPTY_CONTAINER = "JSL0045": "a flow holds at least one step, a split at least one flow, that is not abstract";
+    DECIDER_TWICE = "JSL0046": "a decision names its decider by `decider` or by `ref`";
+    PARTITION_NUMBER = "JSL0047": "the name of a partition property ends with the number of a partition";
+    SPLIT_TARGET = "JSL0048": "a flow of a split follows at most one other element";
     RECORD_POLICY = "JSL0050": "the checkpoint policy `record` is an old name of `item`";
     UNREACHABLE = "JSL0051": "no transition leads to the element, so it never runs";
     XML_VERSION = "JSL0052": "the document is read by the rules of XML 1.0";
+    SHADOWED = "JSL0053": "a transition never acts, because another one is always taken before";
 }
 
 /// What a code stands for, in one line; `None` for a code this crate does not use.

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::ops::Range;
+use std::sync::Arc;
 
+use crate::origins::Origins;
 use crate::render;
 use crate::span::Span;
 
@@ -214,12 +215,21 @@ pub(crate) struct Sink {
     diagnostics: Vec<Diagnostic>,
     // A property of the job is substituted for every artifact it reaches; its mistake is reported for the
     // first.
-    seen: HashSet<(&'static str, usize, usize, String)>,
+    seen: HashSet<(&'static str, usize, usize, usize, String)>,
     omitted: usize,
     failed: bool,
+    origins: Origins,
 }
 
 impl Sink {
+    /// From here on every diagnostic tells through which `parent` its place belongs to the job.
+    pub(crate) fn set_origins(&mut self, origins: Origins) {
+        for diagnostic in &mut self.diagnostics {
+            explain_origin(diagnostic, &origins);
+        }
+        self.origins = origins;
+    }
+
     /// Adds an error; `build` is called only if it will be kept, so suggestions cost nothing beyond the
     /// report.
     pub(crate) fn error(
@@ -261,9 +271,13 @@ impl Sink {
             self.omitted += 1;
             return;
         }
-        let diagnostic = build();
-        let Range { start, end } = span.range();
-        if self.seen.insert((code, start, end, diagnostic.message.clone())) {
+        let mut diagnostic = build();
+        let (source, range) = (Arc::as_ptr(span.source()).addr(), span.range());
+        if self
+            .seen
+            .insert((code, source, range.start, range.end, diagnostic.message.clone()))
+        {
+            explain_origin(&mut diagnostic, &self.origins);
             self.diagnostics.push(diagnostic);
         }
     }
@@ -273,15 +287,34 @@ impl Sink {
         self.failed
     }
 
-    /// All that was found, in the order of the text.
+    /// All that was found, in the order of the text; of several texts the job's own is the first.
     pub(crate) fn into_errors(mut self) -> JobXmlErrors {
-        self.diagnostics
-            .sort_by_key(|diagnostic| diagnostic.span.range().start);
+        let origins = &self.origins;
+        self.diagnostics.sort_by_key(|diagnostic| {
+            (
+                origins.rank(diagnostic.span.source()),
+                diagnostic.span.range().start,
+            )
+        });
         JobXmlErrors {
             diagnostics: self.diagnostics,
             omitted: self.omitted,
         }
     }
+}
+
+/// What is said about a `parent` that takes part.
+pub(crate) const INHERITED: &str = "inherited through this `parent`";
+
+/// Adds through which `parent` attributes the place came into the job, unless that is told already.
+fn explain_origin(diagnostic: &mut Diagnostic, origins: &Origins) {
+    if diagnostic.related.iter().any(|(_, what)| what == INHERITED) {
+        return;
+    }
+    let trail = origins.trail(&diagnostic.span);
+    diagnostic
+        .related
+        .extend(trail.into_iter().map(|span| (span, INHERITED.to_owned())));
 }
 
 #[cfg(test)]

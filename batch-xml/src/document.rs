@@ -38,7 +38,7 @@ impl RootKind {
         }
     }
 
-    fn from_name(name: &str) -> Option<RootKind> {
+    pub(crate) fn from_name(name: &str) -> Option<RootKind> {
         [RootKind::Job, RootKind::Step, RootKind::Flow, RootKind::Split]
             .into_iter()
             .find(|kind| kind.as_str() == name)

@@ -5,7 +5,15 @@
 //!
 //! 1. [`Source`] holds the text; every later value remembers its place in it as a [`Span`].
 //! 2. [`parse`] makes a [`Document`]: well-formed XML whose root is a job, step, flow or split with an id.
-//! 3. [`resolve`] substitutes `${..}`, checks everything against everything, and gives a [`model::Job`].
+//! 3. [`resolve`] makes a [`model::Job`] of it: the document is given what it inherits from the documents of
+//!    a [`Library`], which makes it an [`Effective`] one; `${..}` is substituted; everything is checked
+//!    against everything.
+//! 4. Of a partitioned step or flow some values are known only within a partition:
+//!    [`Effective::resolve_partition`] tells what it is there.
+//!
+//! Which of several transitions acts on an exit status, says [`select`]. A job can be written as XML again,
+//! before substitution ([`Effective::to_xml`]) and after it ([`model::Job::to_xml`]), and it can be built in
+//! Rust instead of XML ([`builder::JobBuilder`]).
 //!
 //! Mistakes are collected, not thrown one by one: an error is a [`JobXmlErrors`], a list of [`Diagnostic`]s
 //! that render like those of a compiler.
@@ -24,9 +32,10 @@
 //! let parameters = BTreeMap::from([("dir".to_owned(), "/data".to_owned())]);
 //! let values = Values { parameters: &parameters, system: &BTreeMap::new() };
 //! let limits = Limits::default();
+//! let library = Vec::new(); // no document to inherit from
 //!
 //! let document = parse(&Source::new("payroll.xml", text), &limits)?;
-//! let errors = resolve(&document, &values, &limits).unwrap_err();
+//! let errors = resolve(&document, &library, &values, &limits).unwrap_err();
 //! assert_eq!(errors.to_string(), "\
 //! error[JSL0012]: `next` refers to an unknown element `lod2`
 //!  --> payroll.xml:2:25
@@ -36,7 +45,7 @@
 //!   = help: did you mean `load2`?");
 //!
 //! let document = parse(&Source::new("payroll.xml", text.replace("lod2", "load2")), &limits)?;
-//! let job = resolve(&document, &values, &limits)?.job;
+//! let job = resolve(&document, &library, &values, &limits)?.job;
 //! let batch_xml::model::ExecutionElement::Step(step) = &job.elements[0] else { unreachable!() };
 //! let batch_xml::model::StepBody::Batchlet(batchlet) = &step.body else { unreachable!() };
 //! assert_eq!(batchlet.property("file").unwrap().value, "/data/in.csv");
@@ -45,14 +54,21 @@
 
 #![forbid(unsafe_code)]
 
+pub mod builder;
 mod codes;
 mod decode;
 mod diagnostics;
 mod document;
+mod effective;
+mod inherit;
 mod limits;
 mod lower;
 pub mod model;
+#[cfg(test)]
+mod oracle;
+mod origins;
 mod outline;
+mod pattern;
 mod properties;
 mod reader;
 mod render;
@@ -65,12 +81,17 @@ mod symbols;
 mod tree;
 mod validate;
 mod values;
+mod write;
 mod xml;
 
 pub use codes::{CODES, explain};
 pub use diagnostics::{Diagnostic, JobXmlErrors, Severity};
 pub use document::{Document, RootKind, parse};
+pub use effective::Effective;
+pub use inherit::Library;
 pub use limits::Limits;
+pub use lower::PartitionView;
+pub use pattern::{Pattern, Specificity, select};
 pub use reader::sniff_root;
 pub use resolve::{Resolved, resolve};
 pub use span::{Source, Span, Spanned};

@@ -17,6 +17,10 @@ pub struct Limits {
     pub value_bytes: usize,
     /// Elements of one document. Default 10,000.
     pub elements: usize,
+    /// Generations of parents above an element. Default 16; more than 256 counts as 256.
+    pub parents: usize,
+    /// Elements of one job that come from parents. Default 10,000.
+    pub inherited_elements: usize,
     /// Bytes of all attribute values of one job after substitution. Default 1 MiB.
     pub job_value_bytes: usize,
     /// Bytes of memory for the property lists handed to artifacts: a property of the job is handed to each of
@@ -29,12 +33,16 @@ pub struct Limits {
     pub symbol_depth: usize,
 }
 
-/// The most that `depth` and `symbol_depth` may ask for: trees and symbols are walked recursively.
+/// The most that `depth`, `parents` and `symbol_depth` may ask for: all three are walked recursively.
 const MAX_RECURSION: usize = 256;
 
 impl Limits {
     pub(crate) fn max_depth(&self) -> usize {
         self.depth.min(MAX_RECURSION)
+    }
+
+    pub(crate) fn max_parents(&self) -> usize {
+        self.parents.min(MAX_RECURSION)
     }
 
     pub(crate) fn max_symbol_depth(&self) -> usize {
@@ -51,6 +59,8 @@ impl Default for Limits {
             name_bytes: 256,
             value_bytes: 64 << 10,
             elements: 10_000,
+            parents: 16,
+            inherited_elements: 10_000,
             job_value_bytes: 1 << 20,
             property_list_bytes: 32 << 20,
             symbols: 1_000_000,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use crate::pattern::Pattern;
 use crate::span::{Source, Span, Spanned};
 
 /// A concrete job, substituted and checked.
@@ -19,8 +20,8 @@ pub struct Job {
     pub properties: Vec<Property>,
     /// The listeners of the job, in the order of the text. Spec: JSL-JOBLIS-08
     pub listeners: Vec<ArtifactRef>,
-    /// The execution elements in the order of the text; the first is executed first. Abstract ones serve
-    /// inheritance and are left out. Spec: SEQ-01, D-44
+    /// The execution elements in the order of the text; the first that is no decision is executed first.
+    /// Abstract ones serve inheritance and are left out. Spec: SEQ-01, D-44
     pub elements: Vec<ExecutionElement>,
     /// Every name used in a `${..}` anywhere in the document.
     pub symbols: BTreeSet<String>,
@@ -30,12 +31,37 @@ pub struct Job {
     pub source: Arc<Source>,
 }
 
-/// What a job consists of.
+impl Job {
+    /// The element that is executed first. Spec: SEQ-01
+    pub fn first(&self) -> Option<&ExecutionElement> {
+        first_of(&self.elements)
+    }
+}
+
+impl Flow {
+    /// The step that is executed first. Spec: FLOW-11
+    pub fn first(&self) -> Option<&ExecutionElement> {
+        first_of(&self.elements)
+    }
+}
+
+fn first_of(elements: &[ExecutionElement]) -> Option<&ExecutionElement> {
+    elements
+        .iter()
+        .find(|element| !matches!(element, ExecutionElement::Decision(_)))
+}
+
+/// What a job, a flow and a split consist of.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub enum ExecutionElement {
-    /// A step.
-    Step(Step),
+    /// A step, of a job or a flow.
+    Step(Box<Step>),
+    /// A flow, of a job or a split.
+    Flow(Box<Flow>),
+    /// A split, of a job.
+    Split(Box<Split>),
+    /// A decision, of a job, a flow or a split.
+    Decision(Box<Decision>),
 }
 
 impl ExecutionElement {
@@ -43,8 +69,171 @@ impl ExecutionElement {
     pub fn id(&self) -> &Spanned<String> {
         match self {
             ExecutionElement::Step(step) => &step.id,
+            ExecutionElement::Flow(flow) => &flow.id,
+            ExecutionElement::Split(split) => &split.id,
+            ExecutionElement::Decision(decision) => &decision.id,
         }
     }
+
+    /// The attribute `next`: the sibling that follows unless a transition says otherwise. Spec: SEQ-02,
+    /// DEC-20
+    pub fn next(&self) -> Option<&Spanned<String>> {
+        match self {
+            ExecutionElement::Step(step) => step.next.as_ref(),
+            ExecutionElement::Flow(flow) => flow.next.as_ref(),
+            ExecutionElement::Split(split) => split.next.as_ref(),
+            ExecutionElement::Decision(_) => None,
+        }
+    }
+
+    /// The transition elements, in the order of the text; [`select`](crate::select) tells which one acts.
+    pub fn transitions(&self) -> &[Transition] {
+        match self {
+            ExecutionElement::Step(step) => &step.transitions,
+            ExecutionElement::Decision(decision) => &decision.transitions,
+            ExecutionElement::Flow(_) | ExecutionElement::Split(_) => &[],
+        }
+    }
+
+    /// What is within a flow or split, in the order of the text.
+    pub fn elements(&self) -> &[ExecutionElement] {
+        match self {
+            ExecutionElement::Flow(flow) => &flow.elements,
+            ExecutionElement::Split(split) => &split.elements,
+            ExecutionElement::Step(_) | ExecutionElement::Decision(_) => &[],
+        }
+    }
+
+    /// The partition of a step or flow.
+    pub fn partition(&self) -> Option<&Partition> {
+        match self {
+            ExecutionElement::Step(step) => step.partition.as_ref(),
+            ExecutionElement::Flow(flow) => flow.partition.as_ref(),
+            ExecutionElement::Split(_) | ExecutionElement::Decision(_) => None,
+        }
+    }
+}
+
+/// A flow: steps and decisions that lead to each other only.
+///
+/// Spec: FLOW-01, FLOW-07, FLOW-08, FLOW-17
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// At most 100 characters, unique within the job.
+    pub id: Spanned<String>,
+    /// The id of the sibling that follows the whole flow. It exists. Spec: FLOW-03, FLOW-06
+    pub next: Option<Spanned<String>>,
+    /// Steps and decisions in the order of the text, without abstract ones. The first step is executed first.
+    /// Spec: FLOW-11, FLOW-16
+    pub elements: Vec<ExecutionElement>,
+    /// Into how many threads the flow goes, and with what. Spec: FPART-01
+    pub partition: Option<Partition>,
+    /// The start tag.
+    pub span: Span,
+}
+
+/// A split: flows that run at the same time, with decisions between flows that follow each other.
+///
+/// Spec: SPLIT-01, SPLIT-09, SPLIT-12, SPLIT-24
+#[derive(Clone, Debug)]
+pub struct Split {
+    /// At most 100 characters, unique within the job.
+    pub id: Spanned<String>,
+    /// The id of the job-level element that follows the whole split. It exists. Spec: SPLIT-03, SPLIT-08
+    pub next: Option<Spanned<String>>,
+    /// Flows and decisions in the order of the text, without abstract ones. Every flow that no other element
+    /// leads to starts at once; to each other flow exactly one element leads. Spec: SPLIT-06, SPLIT-10,
+    /// SPLIT-11, D-29
+    pub elements: Vec<ExecutionElement>,
+    /// What accompanies the flows. Spec: SPLIT-15
+    pub concurrency: Concurrency,
+    /// The start tag.
+    pub span: Span,
+}
+
+/// What accompanies the flows of a split.
+///
+/// Spec: SPLIT-15, LTX-04, SUBJOB-26
+#[derive(Clone, Debug, Default)]
+pub struct Concurrency {
+    /// Told of the beginning and the end of the logical transaction around all flows.
+    pub logical_tx: Option<ArtifactRef>,
+    /// Collects data on the thread of each flow.
+    pub collector: Option<ArtifactRef>,
+    /// Analyzes what the collectors give, on the thread of the split.
+    pub analyzer: Option<ArtifactRef>,
+}
+
+/// How a step or flow is partitioned.
+///
+/// A partition has values of its own. What the step or flow is for one of them gives
+/// [`Effective::resolve_partition`](crate::Effective::resolve_partition); in the job they are what they are
+/// outside of every partition, where some values may be [deferred](Partition::deferred).
+///
+/// Spec: PART-01, PART-05, FPART-01, SUBST-09
+#[derive(Clone, Debug)]
+pub struct Partition {
+    /// How many partitions there are, unless there is an algorithm. Default 1. Spec: PART-03, PART-18
+    pub instances: NonZeroU32,
+    /// What the XML gives to single partitions; without meaning if there is an algorithm. Spec: PART-08,
+    /// PART-18
+    pub properties: Vec<PartitionProperty>,
+    /// Computes the partitions, on the parent thread. Spec: PART-17, FPART-05
+    pub algorithm: Option<ArtifactRef>,
+    /// Told of the beginning and the end of the logical transaction around all partitions. Spec: LTX-04
+    pub logical_tx: Option<ArtifactRef>,
+    /// Collects data on the thread of each partition. Spec: SUBJOB-01
+    pub collector: Option<ArtifactRef>,
+    /// Analyzes what the collectors give, on the parent thread. Spec: SUBJOB-07
+    pub analyzer: Option<ArtifactRef>,
+    /// The symbols within the step or flow that only a partition has a value for. Spec: SUBST-09
+    pub deferred: BTreeSet<String>,
+    /// The start tag.
+    pub span: Span,
+}
+
+/// A property for one partition, written `name.number`.
+///
+/// Spec: PART-08, PART-09, PART-15, D-33
+#[derive(Clone, Debug)]
+pub struct PartitionProperty {
+    /// The number of the partition, from 1 to the number of instances.
+    pub number: NonZeroU32,
+    /// The name without the number.
+    pub name: Spanned<String>,
+    /// The one artifact it is for.
+    pub target: Option<Target>,
+    /// The value as written: its symbols mean what they mean within the partition.
+    pub value: Spanned<String>,
+}
+
+/// The artifact of a chunk that a property is for.
+///
+/// Spec: JSL-CHPROP-03
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// The item reader.
+    Reader,
+    /// The item processor.
+    Processor,
+    /// The item writer.
+    Writer,
+}
+
+/// A decision: an artifact says where to go on.
+///
+/// Spec: DEC-01, DEC-05
+#[derive(Clone, Debug)]
+pub struct Decision {
+    /// At most 100 characters, unique within the job.
+    pub id: Spanned<String>,
+    /// The artifact whose result selects the transition. Spec: DEC-03, DEC-11
+    pub decider: ArtifactRef,
+    /// The transition elements in the order of the text, which is not the order they are tried in. Spec:
+    /// DEC-10
+    pub transitions: Vec<Transition>,
+    /// The start tag.
+    pub span: Span,
 }
 
 /// A step.
@@ -72,6 +261,10 @@ pub struct Step {
     pub body: StepBody,
     /// The transition elements in the order of the text, which is not the order they are tried in: SEQ-18.
     pub transitions: Vec<Transition>,
+    /// Into how many threads the step goes, and with what. Spec: PART-01
+    pub partition: Option<Partition>,
+    /// The start tag.
+    pub span: Span,
 }
 
 /// What a step does.
@@ -151,11 +344,15 @@ pub struct ExceptionClasses {
 /// An artifact named in the XML.
 #[derive(Clone, Debug)]
 pub struct ArtifactRef {
-    /// The name the artifact loader knows it by.
+    /// The name the artifact loader knows it by. Deferred: as written.
     pub name: Spanned<String>,
     /// Every property that reaches the artifact from the XML, outermost first, each name once: of several
-    /// properties of one name the outermost reaches it. Spec: OVR-05, OVR-13, D-36
+    /// properties of one name the outermost reaches it; before all others those of the partition. Their
+    /// values have taken job parameters and system properties into account, so within a partition they go
+    /// before both. Spec: OVR-05, OVR-13, PART-12, D-34, D-36
     pub properties: Vec<Property>,
+    /// Whether the name is known only within a partition. Spec: SUBST-09
+    pub deferred: bool,
 }
 
 impl ArtifactRef {
@@ -176,19 +373,21 @@ pub struct Property {
     /// The name, never empty.
     pub name: Spanned<String>,
     /// The value of the job parameter of that name, else of the system property, else the one written in the
-    /// XML. The span is always that of the XML.
+    /// XML. The span is always that of the XML. Deferred: as written.
     pub value: Spanned<String>,
+    /// Whether the value is known only within a partition. Spec: SUBST-09
+    pub deferred: bool,
 }
 
-/// A transition element of a step.
+/// A transition element of a step or decision.
 ///
-/// Spec: SEQ-04, TERM-01, TERM-02, TERM-03
+/// Spec: SEQ-04, TERM-01, TERM-02, TERM-03, DEC-06, DEC-07, DEC-08, DEC-09
 #[derive(Clone, Debug)]
 pub struct Transition {
     /// What happens.
     pub kind: TransitionKind,
-    /// The pattern that the exit status of the step has to match. Never empty. Spec: SEQ-13, SEQ-14, SEQ-15
-    pub on: Spanned<String>,
+    /// The pattern that the exit status of the step, or the result of the decider, has to match. Never empty.
+    pub on: Spanned<Pattern>,
     /// The start tag.
     pub span: Span,
 }
@@ -198,7 +397,7 @@ pub struct Transition {
 pub enum TransitionKind {
     /// Another element follows.
     Next {
-        /// The id of that element. It exists.
+        /// The id of that element, a sibling. It exists.
         to: Spanned<String>,
     },
     /// The job ends FAILED.
@@ -215,7 +414,8 @@ pub enum TransitionKind {
     Stop {
         /// The exit status of the job, if given.
         exit_status: Option<Spanned<String>>,
-        /// The id of the job-level element a restart begins with; `None`: this step. It exists. Spec: TERM-09
+        /// The id of the job-level element a restart begins with; `None`: this step or decision. It
+        /// exists. Spec: TERM-09
         restart: Option<Spanned<String>>,
     },
 }

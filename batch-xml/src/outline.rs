@@ -1,8 +1,6 @@
 //! The execution elements of a job as a graph: who is named what, and who leads where.
 
 use crate::span::Spanned;
-use crate::symbols;
-use crate::tree::Element;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -24,13 +22,16 @@ impl Kind {
     }
 }
 
+/// The container that is the job itself.
+pub(crate) const JOB: usize = 0;
+
 /// An execution element.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) id: Spanned<String>,
     pub(crate) kind: Kind,
-    /// Whether it is a child of the job. Nested ones share the ids of the job, but are no targets of it.
-    pub(crate) at_job_level: bool,
+    /// Where it stands: [`JOB`], or the number of its flow or split. Only siblings lead to each other.
+    pub(crate) container: usize,
     pub(crate) is_abstract: bool,
     /// The `next` attribute.
     pub(crate) next: Option<Spanned<String>>,
@@ -39,7 +40,7 @@ pub(crate) struct Node {
 }
 
 /// An id named by an attribute of a transition element.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reference {
     /// `to` or `restart`.
     pub(crate) attribute: &'static str,
@@ -50,41 +51,24 @@ pub(crate) struct Reference {
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
     pub(crate) nodes: Vec<Node>,
-    /// Whether there is a step, flow or split that is not abstract, even one too wrong to be a node.
+    /// The flows and splits that hold something that runs: the kind of container 1, of container 2, and so
+    /// on.
+    containers: Vec<Kind>,
+    /// Whether there is a step, flow or split that is not abstract at job level, even one too wrong to
+    /// be a node.
     pub(crate) has_concrete_element: bool,
 }
 
 impl Outline {
-    /// The element a job begins with.
-    ///
-    /// Spec: SEQ-01
-    pub(crate) fn first(&self) -> Option<&Node> {
-        self.nodes
-            .iter()
-            .find(|node| node.at_job_level && !node.is_abstract && node.kind != Kind::Decision)
+    /// A new place for siblings.
+    pub(crate) fn add_container(&mut self, kind: Kind) -> usize {
+        self.containers.push(kind);
+        self.containers.len()
     }
 
-    /// Adds what stands within a flow or split. Its contents are not lowered, so ids that hold symbols are
-    /// left out.
-    pub(crate) fn add_nested(&mut self, element: &Element) {
-        for child in &element.children {
-            child.walk(&mut |inner| {
-                let id = inner
-                    .attribute("id")
-                    .filter(|id| !symbols::has_symbols(&id.value));
-                if let (Some(kind), Some(id)) = (Kind::from_name(&inner.name), id) {
-                    let id = id.value.clone();
-                    let node = Node {
-                        id,
-                        kind,
-                        at_job_level: false,
-                        is_abstract: false,
-                        next: None,
-                        targets: Vec::new(),
-                    };
-                    self.nodes.push(node);
-                }
-            });
-        }
+    /// All places, each with its kind; `None` is the job.
+    pub(crate) fn containers(&self) -> impl Iterator<Item = (usize, Option<Kind>)> {
+        let within = self.containers.iter().enumerate();
+        std::iter::once((JOB, None)).chain(within.map(|(index, kind)| (index + 1, Some(*kind))))
     }
 }

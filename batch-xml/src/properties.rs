@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use crate::codes;
 use crate::diagnostics::{Sink, quoted};
-use crate::model::Property;
+use crate::model::{Property, Target};
 use crate::span::Spanned;
-use crate::substitute::{Definition, Level, Scope, Target};
+use crate::substitute::{Definition, Level, Scope, Subjob, Value};
 use crate::symbols;
 use crate::tree::{Attribute, Element};
 use crate::values;
@@ -34,9 +34,7 @@ impl<'a> Scope<'a> {
             .flat_map(|list| list.children("property"));
         // Names and targets may hold symbols. These can only mean properties whose own hold none, in any
         // order.
-        let (symbolic, literal): (Vec<_>, Vec<_>) = listed
-            .chain(element.children("property"))
-            .partition(|property| has_symbolic_key(property));
+        let (symbolic, literal): (Vec<_>, Vec<_>) = listed.partition(|property| has_symbolic_key(property));
         for property in literal.into_iter().chain(symbolic) {
             if let Some(definition) = self.definition(element, property, sink) {
                 self.define(definition, sink);
@@ -57,7 +55,7 @@ impl<'a> Scope<'a> {
 
     /// The value of a boolean attribute; `None` if it is none, which was reported.
     pub(crate) fn boolean(&mut self, attribute: &Attribute, sink: &mut Sink) -> Option<bool> {
-        let value = self.attribute(attribute, sink)?;
+        let value = self.attribute(attribute, sink)?.known()?;
         let boolean = values::boolean(&value);
         if boolean.is_none() {
             values::bad_boolean(&attribute.name, &value, sink);
@@ -72,13 +70,19 @@ impl<'a> Scope<'a> {
         if self.stopped {
             return Vec::new();
         }
-        let all = self.levels.iter().flat_map(|level| &level.definitions);
+        let of_partitions = self.subjobs.iter().rev().map(|subjob| &subjob.properties);
+        let all = of_partitions
+            .chain(&self.levels)
+            .flat_map(|level| &level.definitions);
         let mut seen = HashSet::new();
-        let names: Vec<Spanned<String>> = all
+        let written = all
             .filter(|definition| definition.target.is_none() || definition.target == target)
             .filter(|definition| seen.insert(definition.name.value.as_str()))
-            .map(|definition| definition.name.clone())
-            .collect();
+            .map(|definition| definition.name.clone());
+        let planned = self.subjobs.iter().rev().flat_map(Subjob::planned);
+        let mut names: Vec<Spanned<String>> = planned.collect();
+        let known: HashSet<String> = names.iter().map(|name| name.value.clone()).collect();
+        names.extend(written.filter(|name| !known.contains(&name.value)));
         self.effective_all(names, target, sink)
     }
 
@@ -105,19 +109,23 @@ impl<'a> Scope<'a> {
     ) -> Vec<Property> {
         let mut properties = Vec::new();
         for name in names {
-            let Some(value) = self.effective(&name, target, sink) else {
+            let Some(Value { text, deferred }) = self.effective(&name, target, sink) else {
                 continue;
             };
-            let bytes = size_of::<Property>() + name.len() + value.len();
-            if self.handed(bytes, &value.span, sink).is_none() {
+            let bytes = size_of::<Property>() + name.len() + text.len();
+            if self.handed(bytes, &text.span, sink).is_none() {
                 break;
             }
-            properties.push(Property { name, value });
+            properties.push(Property {
+                name,
+                value: text,
+                deferred,
+            });
         }
         properties
     }
 
-    fn definition(
+    pub(crate) fn definition(
         &mut self,
         owner: &Element,
         property: &'a Element,
@@ -135,6 +143,7 @@ impl<'a> Scope<'a> {
             name: name?,
             target: target?,
             value: value?,
+            given: None,
         })
     }
 
@@ -143,7 +152,7 @@ impl<'a> Scope<'a> {
             values::missing_attribute(property, "name", sink);
             return None;
         };
-        let name = self.attribute(attribute, sink)?;
+        let name = self.attribute(attribute, sink)?.known()?;
         if name.is_empty() {
             values::empty_value(property, "name", &name.span, sink);
             return None;
@@ -170,7 +179,7 @@ impl<'a> Scope<'a> {
             });
             return None;
         }
-        let value = self.attribute(attribute, sink)?;
+        let value = self.attribute(attribute, sink)?.known()?;
         let target = Target::from_name(&value);
         if target.is_none() {
             values::bad_choice("target", &value, &["reader", "processor", "writer"], sink);

@@ -138,7 +138,8 @@ impl Builder<'_> {
             Event::GeneralRef(_) => self.reference(range),
             Event::DocType(_) => return Err(self.doctype(range)),
             Event::Decl(_) => self.declaration(range),
-            Event::Comment(_) | Event::PI(_) | Event::Eof => {}
+            Event::PI(_) => self.instruction(range),
+            Event::Comment(_) | Event::Eof => {}
         }
         Ok(())
     }
@@ -154,6 +155,20 @@ impl Builder<'_> {
         Unreadable
     }
 
+    /// A processing instruction: without meaning, but with a name.
+    fn instruction(&mut self, range: Range<usize>) {
+        let span = self.span(range);
+        let inner = &span.text()["<?".len()..span.text().len() - "?>".len()];
+        let target = inner.split(xml::is_blank).next().unwrap_or_default();
+        if !xml::is_name(target) || target.eq_ignore_ascii_case("xml") {
+            let message = match target {
+                "" => "a processing instruction has a name".to_owned(),
+                other => format!("{} is no name of a processing instruction", quoted(other)),
+            };
+            self.not_well_formed(span.range(), &message, |d| d);
+        }
+    }
+
     fn declaration(&mut self, range: Range<usize>) {
         if range.start > 0 {
             return self.not_well_formed(
@@ -165,17 +180,16 @@ impl Builder<'_> {
         let span = self.span(range);
         let text = span.text();
         let inner = "<?xml".len()..text.len() - "?>".len();
-        let mut first = None;
+        let part = |range: Range<usize>| span.part(inner.start + range.start..inner.start + range.end);
+        let mut parts = Vec::new();
         for found in xml::attributes(&text[inner.clone()]) {
             match found {
-                Ok(raw) => {
-                    first.get_or_insert(raw);
-                }
+                Ok(raw) => parts.push((part(raw.name), part(raw.value))),
                 Err(flaw) => self.flaw(&span, inner.start, flaw),
             }
         }
-        let part = |range: Range<usize>| span.part(inner.start + range.start..inner.start + range.end);
-        match first.map(|raw| (part(raw.name), part(raw.value))) {
+        let mut parts = parts.into_iter();
+        match parts.next() {
             Some((name, version)) if name.text() == "version" => match version.text() {
                 "1.0" => {}
                 "1.1" => self.sink.warning(codes::XML_VERSION, &version, |d| {
@@ -188,6 +202,26 @@ impl Builder<'_> {
                 "the XML declaration does not begin with the version",
                 |d| d,
             ),
+        }
+        let mut allowed = ["encoding", "standalone"].as_slice();
+        for (name, value) in parts {
+            let Some(at) = allowed.iter().position(|allowed| name.text() == *allowed) else {
+                self.not_well_formed(
+                    name.range(),
+                    "the XML declaration holds `version`, then `encoding`, then `standalone`",
+                    |d| d,
+                );
+                return;
+            };
+            let is_right = match allowed[at] {
+                "encoding" => xml::is_encoding_name(value.text()),
+                _ => ["yes", "no"].contains(&value.text()),
+            };
+            if !is_right {
+                let message = format!("{} is no value of `{}`", quoted(value.text()), allowed[at]);
+                self.not_well_formed(value.range(), &message, |d| d);
+            }
+            allowed = &allowed[at + 1..];
         }
     }
 

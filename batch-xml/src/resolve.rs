@@ -3,6 +3,8 @@
 use crate::codes;
 use crate::diagnostics::{Diagnostic, JobXmlErrors, Sink};
 use crate::document::{Document, RootKind};
+use crate::effective::Effective;
+use crate::inherit::Library;
 use crate::limits::Limits;
 use crate::lower;
 use crate::model::Job;
@@ -17,28 +19,33 @@ pub struct Resolved {
     pub job: Job,
     /// What is strange, though not wrong, in the order of the text.
     pub warnings: Vec<Diagnostic>,
+    /// What the job was made from.
+    pub effective: Effective,
 }
 
-/// Substitutes, lowers and validates a document: everything that is checked before a job runs and needs no
-/// artifact. To be done for every execution, with its parameters.
+/// Gives a document what it inherits, substitutes, lowers and validates it: everything that is checked before
+/// a job runs and needs no artifact. To be done for every execution, with its parameters.
 ///
-/// Spec: JSL-DOC-12, JSL-DOC-13, JSL-JOB-06, SUBST-05, SUBST-13
+/// Spec: JSL-DOC-12, JSL-DOC-13, JSL-JOB-06, OVR-08, SUBST-05, SUBST-06, SUBST-13
 ///
 /// # Errors
 ///
-/// All mistakes of the document in one report, those against the schema included, with the warnings among
-/// them. A document that is no job, or an abstract one, is a mistake of its own.
-pub fn resolve(document: &Document, values: &Values<'_>, limits: &Limits) -> Result<Resolved, JobXmlErrors> {
+/// All mistakes of the document and of the parents it uses in one report, those against the schema included,
+/// with the warnings among them. A document that is no job, or an abstract one, is a mistake of its own.
+pub fn resolve(
+    document: &Document,
+    library: &dyn Library,
+    values: &Values<'_>,
+    limits: &Limits,
+) -> Result<Resolved, JobXmlErrors> {
     let mut sink = Sink::default();
-    sink.extend(document.warnings());
     if document.root_kind() != RootKind::Job {
+        sink.extend(document.warnings());
         not_a_job(document, &mut sink);
         return Err(sink.into_errors());
     }
-    sink.adopt(document.errors());
-    // Inheritance goes here: it makes one effective tree out of this root and its parents, and all below
-    // works on that.
-    let root = document.root();
+    let effective = Effective::collect(document, library, limits, &mut sink);
+    let root = effective.root();
     let symbols = symbols::collect(root, &mut sink);
     let lowered = lower::lower(root, Scope::new(*values, limits), &mut sink);
     if let Some((_, outline)) = &lowered {
@@ -48,6 +55,7 @@ pub fn resolve(document: &Document, values: &Values<'_>, limits: &Limits) -> Res
         Some((job, _)) if !sink.failed() => Ok(Resolved {
             job: Job { symbols, ..job },
             warnings: sink.into_errors().into_inner(),
+            effective,
         }),
         _ => Err(sink.into_errors()),
     }

@@ -143,6 +143,25 @@ const RULES: &[Rule] = &[
     rule("stop", &["on", "exit-status", "restart"], &[], &[]),
 ];
 
+/// The elements that may have a parent. Spec: INH-01
+pub(crate) const INHERITABLE: [&str; 4] = ["job", "step", "flow", "split"];
+
+/// What a complete element has: attributes, and one of some children. Entries of lists are not combined, so
+/// what they lack is missing wherever they come to stand. Spec: INH-17
+const REQUIRED: &[(&str, &[&str], &[&str])] = &[
+    ("step", &["id"], &["chunk", "batchlet"]),
+    ("flow", &["id"], &["step"]),
+    ("split", &["id"], &["flow"]),
+    ("decision", &["id"], &[]),
+    ("chunk", &["reader", "processor", "writer"], &[]),
+    ("batchlet", &["ref"], &[]),
+    ("checkpoint-algorithm", &["ref"], &[]),
+    ("algorithm", &["ref"], &[]),
+    ("logicalTX", &["ref"], &[]),
+    ("collector", &["ref"], &[]),
+    ("analyzer", &["ref"], &[]),
+];
+
 impl Rule {
     fn children(&self) -> impl Iterator<Item = &'static str> {
         self.once.iter().chain(self.many).copied()
@@ -179,6 +198,34 @@ pub(crate) fn check(element: &Element, sink: &mut Sink) {
         }
         check(child, sink);
     }
+}
+
+/// Reports what a parent lacks that does not say it is abstract.
+///
+/// Spec: INH-17
+pub(crate) fn check_complete(parent: &Element, sink: &mut Sink) {
+    parent.walk(&mut |element| {
+        let Some((name, attributes, children)) =
+            REQUIRED.iter().find(|(name, ..)| element.name.value == *name)
+        else {
+            return;
+        };
+        let missing = attributes
+            .iter()
+            .find(|attribute| element.attribute(attribute).is_none());
+        let lacks_child =
+            !children.is_empty() && !children.iter().any(|child| element.child(child).is_some());
+        let what = match missing {
+            Some(attribute) if !is_mistyped(element, attribute) => format!("attribute `{attribute}`"),
+            None if lacks_child && !has_unknown_child(element) => format!("`{}`", children.join("` or `")),
+            _ => return,
+        };
+        sink.error(codes::INCOMPLETE_PARENT, &element.name.span, |d| {
+            d.message(format!("{} has no {what}", quoted(name)))
+                .label("only an abstract parent may be incomplete")
+                .help(format!("add `abstract=\"true\"` to the {}", parent.name.value))
+        });
+    });
 }
 
 fn check_first(rule: &Rule, element: &Element, index: usize, sink: &mut Sink) {
@@ -264,6 +311,11 @@ pub(crate) fn is_mistyped(element: &Element, name: &str) -> bool {
     unknown
         .map(|attribute| suggest::nearest(&attribute.name, rule.attributes.iter().copied()))
         .any(|meant| meant == Some(name))
+}
+
+/// Whether the draft defines `child` in `parent`.
+pub(crate) fn allows(parent: &Element, child: &Element) -> bool {
+    find(&parent.name).is_some_and(|rule| rule.allows(&child.name))
 }
 
 /// Whether the element holds one that the draft does not define at that place.

@@ -135,6 +135,11 @@ impl Span {
         &self.source.text[self.range()]
     }
 
+    /// Whether this is the same place.
+    pub(crate) fn is(&self, other: &Span) -> bool {
+        Arc::ptr_eq(&self.source, &other.source) && self.range == other.range
+    }
+
     /// The part of this span given by a range relative to its start.
     pub(crate) fn part(&self, range: Range<usize>) -> Span {
         Span::new(

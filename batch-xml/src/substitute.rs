@@ -11,6 +11,7 @@ use std::ops::Range;
 use crate::codes;
 use crate::diagnostics::{Sink, quoted};
 use crate::limits::Limits;
+use crate::model::Target;
 use crate::span::{Span, Spanned};
 use crate::suggest;
 use crate::symbols::{self, Piece};
@@ -34,16 +35,6 @@ impl<'a> Values<'a> {
     }
 }
 
-/// The artifact of a chunk that a property is for.
-///
-/// Spec: JSL-CHPROP-03
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Target {
-    Reader,
-    Processor,
-    Writer,
-}
-
 /// A property as written in the list of an enclosing element.
 #[derive(Debug)]
 pub(crate) struct Definition<'a> {
@@ -52,6 +43,8 @@ pub(crate) struct Definition<'a> {
     pub(crate) name: Spanned<String>,
     pub(crate) target: Option<Target>,
     pub(crate) value: &'a Attribute,
+    /// The value from outside that a property of a partition has by its raw name. Spec: PART-13
+    pub(crate) given: Option<&'a str>,
 }
 
 /// The properties of one enclosing element.
@@ -84,6 +77,89 @@ impl<'a> Level<'a> {
         let all = same_name.iter().map(|index| &self.definitions[*index]);
         all.filter(move |definition| definition.target.is_none() || definition.target == target)
     }
+}
+
+/// The parameters of a subjob: what one partition has in addition to the job.
+///
+/// Spec: PART-12, OVR-09, D-34
+#[derive(Debug)]
+pub(crate) struct Subjob<'a> {
+    /// How many levels enclose its properties.
+    pub(crate) levels: usize,
+    /// The properties in the XML, by their names without the number.
+    pub(crate) properties: Level<'a>,
+    /// What the algorithm gave instead of them.
+    pub(crate) plan: Option<&'a BTreeMap<String, String>>,
+    pub(crate) span: Span,
+}
+
+/// The inside of a partitioned element, seen from outside of all partitions: what only they have values for
+/// is deferred.
+///
+/// Spec: SUBST-09, D-39
+#[derive(Debug, Default)]
+pub(crate) struct Deferral {
+    /// What the partitions have; `None`: an algorithm will tell, so it may be anything.
+    pub(crate) names: Option<HashSet<String>>,
+    /// The symbols deferred.
+    pub(crate) used: BTreeSet<String>,
+}
+
+impl<'a> Subjob<'a> {
+    /// The names of an algorithm's properties, which stand nowhere in the XML.
+    pub(crate) fn planned(&self) -> impl Iterator<Item = Spanned<String>> {
+        let names = self.plan.into_iter().flat_map(BTreeMap::keys);
+        names.map(|name| Spanned::new(name.clone(), self.span.clone()))
+    }
+
+    /// The names it has values for.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let planned = self.plan.into_iter().flat_map(BTreeMap::keys);
+        let written = self.properties.definitions.iter();
+        planned
+            .map(String::as_str)
+            .chain(written.map(|definition| definition.name.value.as_str()))
+    }
+}
+
+impl Deferral {
+    fn may_supply(&self, name: &str) -> bool {
+        self.names.as_ref().is_none_or(|names| names.contains(name))
+    }
+}
+
+/// What substitution made of a text.
+#[derive(Clone, Debug)]
+enum Text {
+    Known(String),
+    /// It will be known within a partition.
+    Deferred,
+}
+
+/// The value of an attribute.
+#[derive(Clone, Debug)]
+pub(crate) struct Value {
+    /// As written, if deferred.
+    pub(crate) text: Spanned<String>,
+    pub(crate) deferred: bool,
+}
+
+impl Value {
+    /// The value, unless it is deferred.
+    pub(crate) fn known(self) -> Option<Spanned<String>> {
+        (!self.deferred).then_some(self.text)
+    }
+}
+
+/// What a name stands for.
+enum Meaning<'a> {
+    /// This text, without symbols.
+    Given(&'a str),
+    Property {
+        number: usize,
+        value: &'a Attribute,
+        view: View,
+    },
 }
 
 /// From where a value is looked at.
@@ -125,11 +201,17 @@ pub(crate) struct Scope<'a> {
     values: Values<'a>,
     limits: &'a Limits,
     pub(crate) levels: Vec<Level<'a>>,
+    /// The partitions that enclose the place, outermost first.
+    pub(crate) subjobs: Vec<Subjob<'a>>,
+    /// The partitioned elements that enclose the place, outermost first, if it is looked at from outside of
+    /// them.
+    pub(crate) deferrals: Vec<Deferral>,
     /// The names of all properties met.
     pub(crate) names: BTreeSet<String>,
     pub(crate) definitions: usize,
-    /// The values of properties looked at from their own place, by number and target.
-    known: HashMap<(usize, Option<Target>), Option<String>>,
+    /// The values of properties looked at from their own place, by number, target and depth of partitions: an
+    /// inner partition may give another value to a symbol.
+    known: HashMap<(usize, Option<Target>, usize), Option<Text>>,
     /// The numbers of properties that have no value; the reason was reported.
     failed: HashSet<usize>,
     symbols: Budget,
@@ -148,6 +230,8 @@ impl<'a> Scope<'a> {
             values,
             limits,
             levels: Vec::new(),
+            subjobs: Vec::new(),
+            deferrals: Vec::new(),
             names: BTreeSet::new(),
             definitions: 0,
             known: HashMap::new(),
@@ -166,56 +250,111 @@ impl<'a> Scope<'a> {
     /// The value of an attribute; `None` if it has none, which was reported.
     ///
     /// Spec: SUBST-01, SUBST-02, JSL-DOC-12
-    pub(crate) fn attribute(&mut self, attribute: &Attribute, sink: &mut Sink) -> Option<Spanned<String>> {
+    pub(crate) fn attribute(&mut self, attribute: &Attribute, sink: &mut Sink) -> Option<Value> {
         let view = View {
             levels: self.levels.len(),
             target: None,
         };
-        let value = self.expand(attribute, view, &mut Vec::new(), sink)?;
-        self.made(value, &attribute.value.span, sink)
+        let text = self.expand(attribute, view, &mut Vec::new(), sink)?;
+        let text = self.made(text, &attribute.value.span, sink)?;
+        Some(value(
+            &text,
+            attribute.value.value.as_str(),
+            &attribute.value.span,
+        ))
     }
 
-    /// The value of the property that decides about `name` here.
+    /// The value given from outside for a name.
+    pub(crate) fn given(&self, name: &str) -> Option<&'a str> {
+        self.values.get(name)
+    }
+
+    /// The value of the property that decides about `name` here; its place is that of `name` in the XML.
     ///
-    /// Spec: OVR-02, OVR-04, OVR-05, OVR-07
+    /// Spec: OVR-02, OVR-04, OVR-05, OVR-07, PART-12
     pub(crate) fn effective(
         &mut self,
-        name: &str,
+        name: &Spanned<String>,
         target: Option<Target>,
         sink: &mut Sink,
-    ) -> Option<Spanned<String>> {
-        let found = self.levels.iter().enumerate().find_map(|(level, properties)| {
-            properties
-                .matching(name, target)
-                .next()
-                .map(|definition| (level, definition))
-        });
-        let (
-            level,
-            &Definition {
-                number,
-                value,
-                target: own_target,
-                ..
+    ) -> Option<Value> {
+        let view = View {
+            levels: self.levels.len(),
+            target,
+        };
+        let place = self.place(name, target).unwrap_or_else(|| name.span.clone());
+        match self.meaning(name, view, &[]).ok()? {
+            Meaning::Given(given) => {
+                self.check_length(given.len(), &place, sink)?;
+                Some(Value {
+                    text: Spanned::new(given.to_owned(), place),
+                    deferred: false,
+                })
+            }
+            Meaning::Property { number, value, view } => {
+                let key = (number, view.target, self.subjobs.len());
+                if !self.known.contains_key(&key) {
+                    let expanded = self.property(number, name, value, view, &mut Vec::new(), sink);
+                    let made = expanded.and_then(|text| self.made(text, &value.value.span, sink));
+                    self.known.insert(key, made);
+                }
+                let text = self.known.get(&key)?.as_ref()?;
+                Some(self::value(text, value.value.value.as_str(), &value.value.span))
+            }
+        }
+    }
+
+    /// Where the XML gives `name` a value for an artifact.
+    fn place(&self, name: &str, target: Option<Target>) -> Option<Span> {
+        let of_partitions = self.subjobs.iter().rev().map(|subjob| &subjob.properties);
+        let mut lists = of_partitions.chain(&self.levels);
+        let found = lists.find_map(|list| list.matching(name, target).next());
+        found.map(|definition| definition.value.value.span.clone())
+    }
+
+    /// What a name stands for, seen from a place. Properties being put together are passed over; `Err` tells
+    /// the first of them if nothing else is left.
+    ///
+    /// Spec: OVR-02, OVR-04, OVR-05, PART-12, SUBST-07, D-34, D-39
+    fn meaning(&self, name: &str, view: View, pending: &[Pending]) -> Result<Meaning<'a>, Option<usize>> {
+        let mut passed_over = None;
+        let mut is_pending = |number| {
+            let position = pending.iter().position(|property| property.number == number);
+            passed_over = passed_over.or(position);
+            position.is_some()
+        };
+        let property = |definition: &Definition<'a>, levels| Meaning::Property {
+            number: definition.number,
+            value: definition.value,
+            view: View {
+                levels,
+                target: definition.target.or(view.target),
             },
-        ) = found?;
-        let span = value.value.span.clone();
+        };
+        for subjob in self.subjobs.iter().rev() {
+            if let Some(planned) = subjob.plan.and_then(|plan| plan.get(name)) {
+                return Ok(Meaning::Given(planned));
+            }
+            for definition in subjob.properties.matching(name, view.target) {
+                if let Some(given) = definition.given {
+                    return Ok(Meaning::Given(given));
+                }
+                if !is_pending(definition.number) {
+                    return Ok(property(definition, subjob.levels));
+                }
+            }
+        }
         if let Some(given) = self.values.get(name) {
-            self.check_length(given.len(), &span, sink)?;
-            return Some(Spanned::new(given.to_owned(), span));
+            return Ok(Meaning::Given(given));
         }
-        let target = own_target.or(target);
-        if !self.known.contains_key(&(number, target)) {
-            let view = View {
-                levels: level + 1,
-                target,
-            };
-            let expanded = self.property(number, name, value, view, &mut Vec::new(), sink);
-            let made = expanded.and_then(|text| self.made(text, &span, sink));
-            self.known.insert((number, target), made.map(|made| made.value));
+        for (level, properties) in self.levels[..view.levels].iter().enumerate() {
+            for definition in properties.matching(name, view.target) {
+                if !is_pending(definition.number) {
+                    return Ok(property(definition, level + 1));
+                }
+            }
         }
-        let value = self.known.get(&(number, target)).cloned().flatten()?;
-        Some(Spanned::new(value, span))
+        Err(passed_over)
     }
 
     /// Accounts for a property handed to an artifact.
@@ -232,7 +371,7 @@ impl<'a> Scope<'a> {
         view: View,
         pending: &mut Vec<Pending>,
         sink: &mut Sink,
-    ) -> Option<String> {
+    ) -> Option<Text> {
         if self.failed.contains(&number) {
             return None;
         }
@@ -255,19 +394,29 @@ impl<'a> Scope<'a> {
         view: View,
         pending: &mut Vec<Pending>,
         sink: &mut Sink,
-    ) -> Option<String> {
+    ) -> Option<Text> {
         if self.stopped {
             return None;
         }
         if !symbols::has_symbols(&attribute.value) {
-            return Some(attribute.value.value.clone());
+            return Some(Text::Known(attribute.value.value.clone()));
         }
         let span = &attribute.value.span;
         let mut text = Some(String::new());
+        let mut deferred = false;
         for piece in symbols::pieces(&attribute.value) {
             let part = match piece {
                 Piece::Literal(literal) => Some(literal.to_owned()),
-                Piece::Symbol(name, range) => self.symbol(name, attribute, range, view, pending, sink),
+                Piece::Symbol(name, range) => {
+                    match self.symbol(name, attribute, range, view, pending, sink) {
+                        Some(Text::Known(text)) => Some(text),
+                        Some(Text::Deferred) => {
+                            deferred = true;
+                            continue;
+                        }
+                        None => None,
+                    }
+                }
                 // Reported when the symbols of the document were collected.
                 Piece::Malformed(..) => None,
             };
@@ -279,7 +428,8 @@ impl<'a> Scope<'a> {
             self.spend(|scope| &mut scope.work_bytes, part.len(), span, sink)?;
             so_far.push_str(&part);
         }
-        text
+        let text = text.map(Text::Known)?;
+        Some(if deferred { Text::Deferred } else { text })
     }
 
     fn symbol(
@@ -290,32 +440,24 @@ impl<'a> Scope<'a> {
         view: View,
         pending: &mut Vec<Pending>,
         sink: &mut Sink,
-    ) -> Option<String> {
+    ) -> Option<Text> {
         let place = symbols::place(attribute, range);
         self.spend(|scope| &mut scope.symbols, 1, &place, sink)?;
-        if let Some(given) = self.values.get(name) {
-            return Some(given.to_owned());
-        }
-        let is_pending = |number| pending.iter().position(|property| property.number == number);
-        let mut passed_over = None;
-        let mut found = None;
-        'levels: for (level, properties) in self.levels[..view.levels].iter().enumerate() {
-            for definition in properties.matching(name, view.target) {
-                // Being put together itself, so the symbol means another one (D-39).
-                if let Some(position) = is_pending(definition.number) {
-                    passed_over = Some(position);
-                    continue;
+        let (number, value, view) = match self.meaning(name, view, pending) {
+            Ok(Meaning::Given(given)) => return Some(Text::Known(given.to_owned())),
+            Ok(Meaning::Property { number, value, view }) => (number, value, view),
+            Err(passed_over) => {
+                let mut deferrals = self.deferrals.iter_mut().rev();
+                if let Some(deferral) = deferrals.find(|deferral| deferral.may_supply(name)) {
+                    deferral.used.insert(name.to_owned());
+                    return Some(Text::Deferred);
                 }
-                found = Some((level, definition.number, definition.value, definition.target));
-                break 'levels;
+                match passed_over {
+                    Some(position) => self.report_cycle(&pending[position..], name, &place, sink),
+                    None => self.report_unresolved(name, view, &place, sink),
+                }
+                return None;
             }
-        }
-        let Some((level, number, value, target)) = found else {
-            match passed_over {
-                Some(position) => self.report_cycle(&pending[position..], name, &place, sink),
-                None => self.report_unresolved(name, view, &place, sink),
-            }
-            return None;
         };
         if pending.len() >= self.limits.max_symbol_depth() {
             self.stop(
@@ -328,10 +470,6 @@ impl<'a> Scope<'a> {
             );
             return None;
         }
-        let view = View {
-            levels: level + 1,
-            target: target.or(view.target),
-        };
         self.property(number, name, value, view, pending, sink)
     }
 
@@ -360,6 +498,7 @@ impl<'a> Scope<'a> {
                 .flat_map(|level| &level.definitions);
             let names = enclosing
                 .map(|definition| definition.name.value.as_str())
+                .chain(self.subjobs.iter().flat_map(Subjob::names))
                 .chain(self.values.parameters.keys().map(String::as_str))
                 .chain(self.values.system.keys().map(String::as_str));
             d.message(format!("the symbol {} has no value", quoted(name)))
@@ -368,11 +507,13 @@ impl<'a> Scope<'a> {
         });
     }
 
-    /// A finished value.
-    fn made(&mut self, value: String, span: &Span, sink: &mut Sink) -> Option<Spanned<String>> {
-        self.check_length(value.len(), span, sink)?;
-        self.spend(|scope| &mut scope.value_bytes, value.len(), span, sink)?;
-        Some(Spanned::new(value, span.clone()))
+    /// A finished text.
+    fn made(&mut self, text: Text, span: &Span, sink: &mut Sink) -> Option<Text> {
+        if let Text::Known(text) = &text {
+            self.check_length(text.len(), span, sink)?;
+            self.spend(|scope| &mut scope.value_bytes, text.len(), span, sink)?;
+        }
+        Some(text)
     }
 
     fn check_length(&mut self, bytes: usize, span: &Span, sink: &mut Sink) -> Option<()> {
@@ -419,5 +560,16 @@ impl<'a> Scope<'a> {
                 .label("the limit is passed here")
                 .help("nothing after this was substituted")
         });
+    }
+}
+
+fn value(text: &Text, written: &str, span: &Span) -> Value {
+    let (text, deferred) = match text {
+        Text::Known(text) => (text.as_str(), false),
+        Text::Deferred => (written, true),
+    };
+    Value {
+        text: Spanned::new(text.to_owned(), span.clone()),
+        deferred,
     }
 }

@@ -63,19 +63,15 @@ pub(crate) fn place(attribute: &Attribute, range: Range<usize>) -> Span {
     }
 }
 
-/// The names of all symbols of a tree. Reports operators that are malformed or stand where nothing is
-/// substituted.
+/// The names of all symbols of a tree. Reports operators that are malformed.
 ///
-/// Spec: SUBST-02, SUBST-03, SUBST-12
+/// Spec: SUBST-02, SUBST-12
 pub(crate) fn collect(root: &Element, sink: &mut Sink) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     root.walk(&mut |element| {
         for attribute in &element.attributes {
-            if attribute.name.value == "parent" && has_symbols(&attribute.value) {
-                sink.error(codes::LITERAL_ONLY, &attribute.value.span, |d| {
-                    d.message("`parent` may not hold `${..}`")
-                        .label("read before anything is substituted")
-                });
+            // Refused where parents are looked up.
+            if attribute.name.value == "parent" {
                 continue;
             }
             for piece in pieces(&attribute.value) {

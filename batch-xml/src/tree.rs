@@ -26,6 +26,17 @@ pub(crate) struct Element {
 }
 
 impl Element {
+    /// An element without attributes and children that nobody wrote, at the place of another one.
+    pub(crate) fn at(name: &str, place: &Element) -> Element {
+        Element {
+            name: Spanned::new(name.to_owned(), place.name.span.clone()),
+            tag: place.tag.clone(),
+            attributes: Vec::new(),
+            children: Vec::new(),
+            text: None,
+        }
+    }
+
     pub(crate) fn attribute(&self, name: &str) -> Option<&Attribute> {
         self.attributes
             .iter()

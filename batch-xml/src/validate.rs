@@ -5,96 +5,150 @@ use std::collections::{HashMap, HashSet};
 
 use crate::codes;
 use crate::diagnostics::{Sink, quoted};
-use crate::outline::{Kind, Node, Outline};
+use crate::outline::{JOB, Kind, Node, Outline};
 use crate::span::Spanned;
 use crate::suggest;
 
 /// Checks the whole outline.
 ///
-/// Spec: JSL-DOC-14, JSL-DOC-15, SEQ-03, SEQ-09, SEQ-12, SEQ-25, TERM-16
+/// Spec: JSL-DOC-14, JSL-DOC-15, SEQ-03, SEQ-09, SEQ-10, SEQ-11, SEQ-12, SEQ-25, TERM-16, DEC-18
 pub(crate) fn validate(outline: &Outline, sink: &mut Sink) {
     check_unique(outline, sink);
-    let by_id = job_level(outline);
-    for node in by_id.in_order() {
-        if let Some(next) = &node.next {
-            check_target(outline, &by_id, "next", next, sink);
+    let siblings = siblings(outline);
+    for group in &siblings {
+        for (attribute, id, from) in group.references() {
+            let place = if attribute == "restart" {
+                &siblings[JOB]
+            } else {
+                group
+            };
+            check_target(outline, place, from, attribute, id, sink);
         }
-        for target in &node.targets {
-            check_target(outline, &by_id, target.attribute, &target.id, sink);
+        check_cycles(group, sink);
+        if group.kind == Some(Kind::Split) {
+            check_predecessors(group, sink);
         }
     }
-    check_cycles(&by_id, sink);
     // With a wrong transition somewhere, what it was meant to lead to only seems out of reach.
     if !sink.failed() {
-        check_reach(outline, &by_id, sink);
+        siblings
+            .iter()
+            .for_each(|group| check_reach(outline, group, sink));
     }
 }
 
-/// The job-level elements by id; of a duplicate id the first.
-struct ById<'a> {
+/// The elements that may lead to each other, by id; of a duplicate id the first.
+struct Siblings<'a> {
+    /// What they stand in; `None` is the job.
+    kind: Option<Kind>,
     nodes: Vec<&'a Node>,
     index: HashMap<&'a str, usize>,
 }
 
-impl<'a> ById<'a> {
+fn siblings(outline: &Outline) -> Vec<Siblings<'_>> {
+    let mut groups: Vec<Siblings<'_>> = outline
+        .containers()
+        .map(|(_, kind)| Siblings {
+            kind,
+            nodes: Vec::new(),
+            index: HashMap::new(),
+        })
+        .collect();
+    for node in &outline.nodes {
+        let group = &mut groups[node.container];
+        group.index.entry(&node.id).or_insert(group.nodes.len());
+        group.nodes.push(node);
+    }
+    groups
+}
+
+impl<'a> Siblings<'a> {
     fn get(&self, id: &str) -> Option<&'a Node> {
         self.index.get(id).map(|index| self.nodes[*index])
     }
 
-    fn in_order(&self) -> impl Iterator<Item = &'a Node> {
-        self.nodes.iter().copied()
+    /// Every id that is named, with the attribute that does and the element it belongs to.
+    fn references(&self) -> impl Iterator<Item = (&'static str, &'a Spanned<String>, &'a Node)> {
+        self.nodes.iter().flat_map(|node| {
+            let next = node.next.iter().map(|id| ("next", id, *node));
+            next.chain(
+                node.targets
+                    .iter()
+                    .map(|target| (target.attribute, &target.id, *node)),
+            )
+        })
+    }
+
+    /// The first element to be executed.
+    ///
+    /// Spec: SEQ-01, FLOW-11
+    fn first(&self) -> Option<&'a Node> {
+        let mut nodes = self.nodes.iter().copied();
+        nodes.find(|node| !node.is_abstract && node.kind != Kind::Decision)
     }
 }
 
-fn job_level(outline: &Outline) -> ById<'_> {
-    let nodes: Vec<&Node> = outline.nodes.iter().filter(|node| node.at_job_level).collect();
-    let mut index = HashMap::new();
-    for (position, node) in nodes.iter().enumerate() {
-        index.entry(node.id.as_str()).or_insert(position);
-    }
-    ById { nodes, index }
+/// The siblings an element leads to.
+fn successors(node: &Node) -> impl Iterator<Item = &Spanned<String>> {
+    let targets = node.targets.iter().filter(|target| target.attribute == "to");
+    node.next.iter().chain(targets.map(|target| &target.id))
 }
 
 /// Spec: JSL-DOC-14, D-77
 fn check_unique(outline: &Outline, sink: &mut Sink) {
     let mut first_of: HashMap<&str, &Node> = HashMap::new();
     for node in &outline.nodes {
-        if let Some(first) = first_of.get(node.id.as_str()) {
-            sink.error(codes::DUPLICATE_ID, &node.id.span, |d| {
-                d.message(format!("the id {} is already taken", quoted(&node.id)))
-                    .label("ids are unique within a job, over all levels")
-                    .related(first.id.span.clone(), "the first element of this id is here")
-            });
-        } else {
+        let Some(first) = first_of.get(node.id.as_str()) else {
             first_of.insert(&node.id, node);
-        }
+            continue;
+        };
+        sink.error(codes::DUPLICATE_ID, &node.id.span, |d| {
+            let d = d
+                .message(format!("the id {} is already taken", quoted(&node.id)))
+                .label("ids are unique within a job, over all levels");
+            if node.id.span.is(&first.id.span) {
+                return d.help("several elements inherit this one; give each of them its own");
+            }
+            d.related(first.id.span.clone(), "the first element of this id is here")
+        });
     }
 }
 
-/// Spec: SEQ-09, SEQ-12, TERM-16
-fn check_target(outline: &Outline, by_id: &ById<'_>, attribute: &str, id: &Spanned<String>, sink: &mut Sink) {
-    let Some(target) = by_id.get(id) else {
+/// Spec: SEQ-09, SEQ-10, SEQ-11, SEQ-12, TERM-16, DEC-09, FLOW-07, SPLIT-09
+fn check_target(
+    outline: &Outline,
+    siblings: &Siblings<'_>,
+    from: &Node,
+    attribute: &str,
+    id: &Spanned<String>,
+    sink: &mut Sink,
+) {
+    let Some(target) = siblings.get(id) else {
         sink.error(codes::UNKNOWN_TARGET, &id.span, |d| {
-            let possible = by_id
-                .in_order()
-                .filter(|node| !node.is_abstract)
-                .map(|node| node.id.as_str());
-            let is_nested = outline.nodes.iter().any(|node| node.id == *id);
+            let possible = siblings.nodes.iter().filter(|node| !node.is_abstract);
+            let is_elsewhere = outline.nodes.iter().any(|node| node.id == *id);
             d.message(format!(
                 "`{attribute}` refers to an unknown element {}",
                 quoted(id)
             ))
-            .label(match is_nested {
-                true => "the element of this id is within a flow or split, out of reach from here",
-                false => "no step, flow, split or decision has this id",
+            .label(match (is_elsewhere, siblings.kind) {
+                (false, None) => "no step, flow, split or decision has this id",
+                (false, Some(Kind::Split)) => "no flow or decision of this split has this id",
+                (false, Some(_)) => "no step or decision of this flow has this id",
+                (true, None) => "the element of this id is within a flow or split, out of reach from here",
+                (true, Some(Kind::Split)) => "within a split only its own flows and decisions are in reach",
+                (true, Some(_)) => "within a flow only its own steps and decisions are in reach",
             })
-            .suggestion(suggest::nearest(id, possible))
+            .suggestion(suggest::nearest(id, possible.map(|node| node.id.as_str())))
         });
         return;
     };
-    let reason = match (target.is_abstract, target.kind, attribute) {
-        (true, ..) => "is abstract and never executed",
-        (false, Kind::Decision, "restart") => "is a decision: a job restarts at a step, flow or split",
+    let reason = match (target.kind, attribute) {
+        _ if target.is_abstract => "is abstract and never executed",
+        (Kind::Decision, "restart") => "is a decision: a job restarts at a step, flow or split",
+        (Kind::Decision, _) if from.kind == Kind::Decision => {
+            "is a decision: a decision leads to what is executed"
+        }
         _ => return,
     };
     sink.error(codes::BAD_TARGET, &id.span, |d| {
@@ -104,33 +158,72 @@ fn check_target(outline: &Outline, by_id: &ById<'_>, attribute: &str, id: &Spann
     });
 }
 
-/// Finds the loops of `next` attributes. Every element has at most one, so each loop is met once by walking
-/// on from every element until a known one.
+/// Finds the loops of `next` attributes; within a split, where nothing may come twice, those of all
+/// transitions.
 ///
-/// Spec: SEQ-25, D-76
-fn check_cycles(by_id: &ById<'_>, sink: &mut Sink) {
-    let mut known: HashSet<&str> = HashSet::new();
-    for start in by_id.in_order() {
-        let mut path: Vec<&Node> = Vec::new();
+/// Spec: SEQ-25, SPLIT-11, D-29, D-76
+fn check_cycles(siblings: &Siblings<'_>, sink: &mut Sink) {
+    let mut done: HashSet<&str> = HashSet::new();
+    for start in &siblings.nodes {
+        // The path walked, each element with those it leads to and that are left to look at.
+        let mut path: Vec<(&Node, Vec<&Spanned<String>>)> = Vec::new();
         let mut on_path: HashMap<&str, usize> = HashMap::new();
-        let mut at = Some(start);
-        while let Some(node) = at.filter(|node| known.insert(&node.id)) {
-            on_path.insert(&node.id, path.len());
-            path.push(node);
-            at = node.next.as_ref().and_then(|next| by_id.get(next));
+        let mut at = (!done.contains(start.id.as_str())).then_some(*start);
+        loop {
+            if let Some(node) = at.take() {
+                let all = siblings.kind == Some(Kind::Split);
+                let mut left: Vec<_> = successors(node)
+                    .filter(|id| all || node.next.as_ref() == Some(id))
+                    .collect();
+                left.reverse();
+                on_path.insert(&node.id, path.len());
+                path.push((node, left));
+            }
+            let Some((node, left)) = path.last_mut() else {
+                break;
+            };
+            let Some(next) = left.pop() else {
+                on_path.remove(node.id.as_str());
+                done.insert(&node.id);
+                path.pop();
+                continue;
+            };
+            if let Some(entry) = on_path.get(next.as_str()) {
+                let ids = path[*entry..].iter().map(|(node, _)| &node.id).chain([next]);
+                let ids: Vec<String> = ids.map(|id| quoted(id)).collect();
+                sink.error(codes::TRANSITION_CYCLE, &next.span, |d| {
+                    d.message(format!("`next` leads in a circle: {}", cut(&ids).join(" -> ")))
+                        .label("this would execute an element a second time")
+                });
+            } else if !done.contains(next.as_str()) {
+                at = siblings.get(next);
+            }
         }
-        let entry = at.and_then(|node| on_path.get(node.id.as_str()));
-        if let (Some(entry), Some(next)) = (entry, path.last().and_then(|last| last.next.as_ref())) {
-            let ids: Vec<String> = path[*entry..]
-                .iter()
-                .map(|node| &node.id)
-                .chain([next])
-                .map(|id| quoted(id))
-                .collect();
-            sink.error(codes::TRANSITION_CYCLE, &next.span, |d| {
-                d.message(format!("`next` leads in a circle: {}", cut(&ids).join(" -> ")))
-                    .label("this would execute an element a second time")
-            });
+    }
+}
+
+/// Spec: SPLIT-11, D-29
+fn check_predecessors(split: &Siblings<'_>, sink: &mut Sink) {
+    let mut first_of: HashMap<&str, (&Node, &Spanned<String>)> = HashMap::new();
+    let steps = split
+        .nodes
+        .iter()
+        .flat_map(|node| successors(node).map(|id| (*node, id)));
+    for (node, id) in steps {
+        match first_of.get(id.as_str()) {
+            // One decision takes one of its ways only.
+            Some((first, _)) if first.id == node.id => {}
+            Some((_, first)) => sink.error(codes::SPLIT_TARGET, &id.span, |d| {
+                d.message(format!(
+                    "{} follows more than one element of the split",
+                    quoted(id)
+                ))
+                .label("flows run at the same time, so it would run more than once")
+                .related(first.span.clone(), "it follows already here")
+            }),
+            None => {
+                first_of.insert(id, (node, id));
+            }
         }
     }
 }
@@ -149,23 +242,49 @@ fn cut(ids: &[String]) -> Vec<&str> {
         .collect()
 }
 
-/// Spec: SEQ-03
-fn check_reach(outline: &Outline, by_id: &ById<'_>, sink: &mut Sink) {
+/// Spec: SEQ-03, SPLIT-06, D-29
+fn check_reach(outline: &Outline, siblings: &Siblings<'_>, sink: &mut Sink) {
+    let mut waiting: Vec<&Node> = Vec::new();
+    if siblings.kind.is_none() {
+        // A stop within a flow lets the job restart at one of its own elements.
+        let nested = outline.nodes.iter().filter(|node| node.container != JOB);
+        let targets = nested.flat_map(|node| &node.targets);
+        let restarts = targets.filter(|target| target.attribute == "restart");
+        waiting.extend(restarts.filter_map(|target| siblings.get(&target.id)));
+    }
+    if siblings.kind == Some(Kind::Split) {
+        let targets: HashSet<&str> = siblings
+            .nodes
+            .iter()
+            .flat_map(|node| successors(node).map(|id| id.as_str()))
+            .collect();
+        let flows = siblings.nodes.iter().filter(|node| node.kind == Kind::Flow);
+        waiting.extend(flows.filter(|flow| !targets.contains(flow.id.as_str())));
+    } else {
+        waiting.extend(siblings.first());
+    }
     let mut reached: HashSet<&str> = HashSet::new();
-    let mut waiting: Vec<&Node> = outline.first().into_iter().collect();
     while let Some(node) = waiting.pop() {
         if reached.insert(&node.id) {
-            let named = node.targets.iter().map(|target| &target.id).chain(&node.next);
-            waiting.extend(named.filter_map(|id| by_id.get(id)));
+            let named = node
+                .targets
+                .iter()
+                .filter(|target| target.attribute == "to" || siblings.kind.is_none());
+            let ids = named.map(|target| &target.id).chain(&node.next);
+            waiting.extend(ids.filter_map(|id| siblings.get(id)));
         }
     }
-    for node in by_id
-        .in_order()
-        .filter(|node| !node.is_abstract && !reached.contains(node.id.as_str()))
-    {
+    let unreached = siblings
+        .nodes
+        .iter()
+        .filter(|node| !node.is_abstract && !reached.contains(node.id.as_str()));
+    for node in unreached {
         sink.warning(codes::UNREACHABLE, &node.id.span, |d| {
-            d.message(format!("{} is never executed", quoted(&node.id)))
-                .label("no path of transitions leads here from the first element")
+            let d = d.message(format!("{} is never executed", quoted(&node.id)));
+            if siblings.kind == Some(Kind::Split) {
+                return d.label("no flow of the split leads here");
+            }
+            d.label("no path of transitions leads here from the first element")
                 .help("only the first element starts by itself; name this one in a `next`")
         });
     }

@@ -25,6 +25,14 @@ pub(crate) fn local_name(name: &str) -> &str {
     name.split_once(':').map_or(name, |(_, local)| local)
 }
 
+/// Whether an XML declaration may name an encoding so.
+pub(crate) fn is_encoding_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+}
+
 fn is_name_start(c: char) -> bool {
     matches!(c, 'A'..='Z' | '_' | 'a'..='z'
         | '\u{c0}'..='\u{d6}' | '\u{d8}'..='\u{f6}' | '\u{f8}'..='\u{2ff}' | '\u{370}'..='\u{37d}'
@@ -230,6 +238,23 @@ fn character(number: &str) -> Option<char> {
         .ok()
         .and_then(char::from_u32)
         .filter(|c| is_char(*c))
+}
+
+/// Appends a value so that it is read back as it is. What XML cannot hold at all is left as it is.
+pub(crate) fn push_escaped(out: &mut String, value: &str) {
+    for c in value.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            // Written as they are they would be read as blanks.
+            '\t' => out.push_str("&#9;"),
+            '\n' => out.push_str("&#10;"),
+            '\r' => out.push_str("&#13;"),
+            other => out.push(other),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use batch_xml::{JobXmlErrors, Limits, Resolved, Source, Values, parse, resolve, sniff_root};
+use batch_xml::model::ExecutionElement;
+use batch_xml::{JobXmlErrors, Limits, PartitionView, Resolved, Source, Values, parse, resolve, sniff_root};
 use proptest::prelude::*;
 
 fn run(text: &str, limits: &Limits) -> Result<Resolved, JobXmlErrors> {
@@ -19,6 +20,7 @@ fn run_source(
 ) -> Result<Resolved, JobXmlErrors> {
     resolve(
         &parse(source, limits)?,
+        &Vec::new(),
         &Values {
             parameters,
             system: &BTreeMap::new(),
@@ -404,7 +406,19 @@ fn exercise(source: &Arc<Source>) {
     sniff_root(source);
     let parameters = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
     match run_source(source, &parameters, &limits) {
-        Ok(resolved) => drop(format!("{:?}", resolved.job)),
+        Ok(resolved) => {
+            drop(format!("{:?}", resolved.job));
+            for written in [resolved.job.to_xml(), resolved.effective.to_xml()] {
+                let again = parse(&Source::new("w.xml", written.clone()), &limits);
+                let errors = again.err().map(|errors| errors.to_string()).unwrap_or_default();
+                // Escapes and what was substituted may make it too long, nothing else may be wrong.
+                assert!(
+                    errors.is_empty() || errors.contains("JSL0001"),
+                    "{written}{errors}"
+                );
+            }
+            exercise_partitions(&resolved, &parameters, &resolved.job.elements);
+        }
         Err(errors) => {
             assert!(errors.iter().any(|d| d.severity == batch_xml::Severity::Error));
             assert!(errors.iter().all(|d| batch_xml::explain(d.code).is_some()));
@@ -413,10 +427,39 @@ fn exercise(source: &Arc<Source>) {
     }
 }
 
+/// Every partitioned element, as it is in two partitions.
+fn exercise_partitions(
+    resolved: &Resolved,
+    parameters: &BTreeMap<String, String>,
+    elements: &[ExecutionElement],
+) {
+    let values = Values {
+        parameters,
+        system: &BTreeMap::new(),
+    };
+    for element in elements {
+        exercise_partitions(resolved, parameters, element.elements());
+        for (number, plan) in [(1, None), (2, Some(parameters))] {
+            let path = [PartitionView {
+                element: element.id(),
+                number,
+                plan,
+            }];
+            let found = resolved
+                .effective
+                .resolve_partition(&path, &values, &Limits::default());
+            assert!(found.is_err() || element.partition().is_some());
+        }
+    }
+}
+
 fn valid_documents() -> Vec<String> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/jsl/valid");
     let files = folder.read_dir().unwrap().map(|entry| entry.unwrap().path());
-    files.map(|file| std::fs::read_to_string(file).unwrap()).collect()
+    files
+        .filter(|file| file.is_file())
+        .map(|file| std::fs::read_to_string(file).unwrap())
+        .collect()
 }
 
 /// Pieces of which text near to Job XML is made.
@@ -464,7 +507,22 @@ fn fragment() -> impl Strategy<Value = String> {
         "\u{1f600}",
         "xmlns:x='u'",
         "<flow id='f'/>",
+        "<flow id='f'>",
+        "</flow>",
+        "<split id='p'>",
+        "</split>",
+        "<decision id='d' decider='D'>",
+        "</decision>",
+        "<next on='*' to='s'/>",
+        "<stop on='?' restart='s'/>",
+        "<partition instances='2'>",
+        "</partition>",
+        "<algorithm ref='A'/>",
+        "<property name='a.1' value='${a}'/>",
+        " abstract='true'",
+        " merge='false'",
         " parent='p'",
+        " parent='s'",
     ];
     prop_oneof![
         4 => prop::sample::select(words.to_vec()).prop_map(str::to_owned),

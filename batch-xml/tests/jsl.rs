@@ -1,4 +1,5 @@
-//! The job files of `tests/jsl`: what is said about each invalid one, and the model of each valid one.
+//! The job files of `tests/jsl`: what is said about each invalid one, and the model of each valid one. A case
+//! of several documents is a folder; the job is in `job.xml`.
 //!
 //! A file may name job parameters in a comment: `<!-- Parameters: name=value; name=value -->`. The only
 //! system property is `file.separator`.
@@ -6,26 +7,41 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use batch_xml::{CODES, Diagnostic, JobXmlErrors, Limits, Resolved, Source, Values, parse, resolve};
+use batch_xml::{
+    CODES, Diagnostic, Document, JobXmlErrors, Limits, Resolved, Source, Values, parse, resolve,
+};
 
-fn files(folder: &str) -> Vec<PathBuf> {
+/// The cases of a folder: a file each, or a folder that holds `job.xml` and the documents it inherits from.
+fn cases(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../tests/jsl")
         .join(folder);
-    let mut files: Vec<PathBuf> = folder
-        .read_dir()
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    files.sort();
+    let mut cases = entries(&folder);
     assert!(
-        files
+        cases
             .iter()
-            .all(|file| file.extension().is_some_and(|extension| extension == "xml")),
-        "{files:?}"
+            .all(|case| case.is_dir() || case.extension().is_some_and(|extension| extension == "xml")),
+        "{cases:?}"
     );
-    files
+    cases.sort();
+    cases
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = folder.read_dir().unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+fn job_file(case: &Path) -> PathBuf {
+    if case.is_dir() {
+        case.join("job.xml")
+    } else {
+        case.to_owned()
+    }
 }
 
 fn comment<'a>(text: &'a str, title: &str) -> Option<&'a str> {
@@ -43,22 +59,33 @@ fn parameters(text: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn run(file: &Path) -> Result<Resolved, JobXmlErrors> {
-    let bytes = std::fs::read(file).unwrap();
-    let parameters = parameters(&String::from_utf8_lossy(&bytes));
+fn document(file: &Path, limits: &Limits) -> Result<Document, JobXmlErrors> {
+    let name = file.file_name().unwrap().to_string_lossy();
+    parse(
+        &Source::from_bytes(name, &std::fs::read(file).unwrap(), limits)?,
+        limits,
+    )
+}
+
+fn run(case: &Path) -> Result<Resolved, JobXmlErrors> {
+    let file = job_file(case);
+    let parameters = parameters(&String::from_utf8_lossy(&std::fs::read(&file).unwrap()));
     let system = BTreeMap::from([("file.separator".to_owned(), "/".to_owned())]);
     let values = Values {
         parameters: &parameters,
         system: &system,
     };
     let limits = Limits::default();
-    let name = file.file_name().unwrap().to_string_lossy();
-    let source = Source::from_bytes(name, &bytes, &limits)?;
-    resolve(&parse(&source, &limits)?, &values, &limits)
+    let others = if case.is_dir() { entries(case) } else { Vec::new() };
+    let others = others.iter().filter(|other| **other != file);
+    let library: Vec<Arc<Document>> = others
+        .map(|other| Arc::new(document(other, &limits).unwrap()))
+        .collect();
+    resolve(&document(&file, &limits)?, &library, &values, &limits)
 }
 
-fn snapshot_name(folder: &str, file: &Path) -> String {
-    format!("{folder}__{}", file.file_stem().unwrap().to_string_lossy())
+fn snapshot_name(folder: &str, case: &Path) -> String {
+    format!("{folder}__{}", case.file_stem().unwrap().to_string_lossy())
 }
 
 fn rendered(diagnostics: &[Diagnostic]) -> String {
@@ -72,19 +99,22 @@ fn rendered(diagnostics: &[Diagnostic]) -> String {
 /// Every invalid file is rejected, with the diagnostics of its snapshot and no others.
 #[test]
 fn invalid_files_are_rejected() {
-    for file in files("invalid") {
-        let errors = run(&file).expect_err(&format!("{file:?} is invalid"));
-        insta::assert_snapshot!(snapshot_name("invalid", &file), errors.to_string());
+    for case in cases("invalid") {
+        let errors = run(&case).expect_err(&format!("{case:?} is invalid"));
+        insta::assert_snapshot!(snapshot_name("invalid", &case), errors.to_string());
     }
 }
 
 /// Every valid file becomes the model of its snapshot, with the warnings there.
 #[test]
 fn valid_files_become_models() {
-    for file in files("valid") {
-        let Resolved { job, warnings } = run(&file).unwrap_or_else(|errors| panic!("{file:?}:\n{errors}"));
-        let text = format!("{job:#?}\n\n{}", rendered(&warnings));
-        insta::assert_snapshot!(snapshot_name("valid", &file), text.trim_end());
+    for case in cases("valid") {
+        let resolved = run(&case).unwrap_or_else(|errors| panic!("{case:?}:\n{errors}"));
+        let mut text = format!("{:#?}\n\n{}", resolved.job, rendered(&resolved.warnings));
+        if case.is_dir() {
+            text += &resolved.effective.to_xml();
+        }
+        insta::assert_snapshot!(snapshot_name("valid", &case), text.trim_end());
     }
 }
 
@@ -92,9 +122,9 @@ fn valid_files_become_models() {
 /// takes a file of more than a megabyte.
 #[test]
 fn every_code_has_a_case() {
-    let all = files("invalid").into_iter().chain(files("valid"));
+    let all = cases("invalid").into_iter().chain(cases("valid"));
     let seen: BTreeSet<&str> = all
-        .flat_map(|file| run(&file).map_or_else(JobXmlErrors::into_inner, |resolved| resolved.warnings))
+        .flat_map(|case| run(&case).map_or_else(JobXmlErrors::into_inner, |resolved| resolved.warnings))
         .map(|diagnostic| diagnostic.code)
         .collect();
     let missing: Vec<&str> = CODES
@@ -108,8 +138,8 @@ fn every_code_has_a_case() {
 /// Every file says which requirements it is for. The empty one cannot.
 #[test]
 fn every_file_names_its_requirements() {
-    for file in files("invalid").into_iter().chain(files("valid")) {
-        let text = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
-        assert!(text.is_empty() || comment(&text, "Spec").is_some(), "{file:?}");
+    for case in cases("invalid").into_iter().chain(cases("valid")) {
+        let text = String::from_utf8_lossy(&std::fs::read(job_file(&case)).unwrap()).into_owned();
+        assert!(text.is_empty() || comment(&text, "Spec").is_some(), "{case:?}");
     }
 }

@@ -22,6 +22,7 @@ fn try_run(
     let document = parse(&Source::new("t.xml", text), &limits)?;
     resolve(
         &document,
+        &Vec::new(),
         &Values {
             parameters: &map(parameters),
             system: &map(system),
@@ -402,7 +403,7 @@ fn a_document_is_resolved_anew_for_every_execution() {
             system: &map(&[]),
         };
         assert_eq!(
-            batchlet(&resolve(&document, &values, &limits).unwrap().job, 0)
+            batchlet(&resolve(&document, &Vec::new(), &values, &limits).unwrap().job, 0)
                 .name
                 .value,
             which
@@ -432,6 +433,7 @@ fn values_given_are_not_changed() {
     let document = parse(&Source::new("t.xml", text), &limits).unwrap();
     resolve(
         &document,
+        &Vec::new(),
         &Values {
             parameters: &parameters,
             system: &system,
@@ -477,7 +479,7 @@ fn one_mistake_gives_one_error() {
         ["reff"]
     );
     assert_eq!(wrong("<job id='j'><stepp id='s'/></job>"), ["stepp"]);
-    assert_eq!(wrong("<job id='j' parent='p'/>"), ["parent"]);
+    assert_eq!(wrong("<job id='j' parent='p'/>"), ["p"]);
 }
 
 /// Spec: JSL-DOC-03, JSL-DOC-04, JSL-JOB-05

@@ -113,29 +113,29 @@ fn what_this_version_does_not_do_is_refused() {
     }
     assert_snapshot!(text, @r#"
     job `job` cannot be started: its definition is wrong
-    error[JSL0031]: `flow` is not supported by this version
-     --> jobs/job.xml:2:2
+    error[ART0008]: a flow is not supported by this version
+     --> jobs/job.xml:2:11
       |
     2 | <flow id="f"><step id="one"><batchlet ref="Task"/></step></flow>
-      |  ^^^^
+      |           ^
     job `job` cannot be started: its definition is wrong
-    error[JSL0031]: `split` is not supported by this version
-     --> jobs/job.xml:2:2
+    error[ART0008]: a split is not supported by this version
+     --> jobs/job.xml:2:12
       |
     2 | <split id="s"><flow id="f"><step id="one"><batchlet ref="Task"/></step></flow></split>
-      |  ^^^^^
+      |            ^
     job `job` cannot be started: its definition is wrong
-    error[JSL0031]: `decision` is not supported by this version
-     --> jobs/job.xml:2:55
+    error[ART0008]: a decision is not supported by this version
+     --> jobs/job.xml:2:68
       |
     2 | <step id="one" next="d"><batchlet ref="Task"/></step><decision id="d" decider="D"><end on="*"/></decision>
-      |                                                       ^^^^^^^^
+      |                                                                    ^
     job `job` cannot be started: its definition is wrong
-    error[JSL0031]: `partition` is not supported by this version
-     --> jobs/job.xml:2:39
+    error[ART0008]: a partition is not supported by this version
+     --> jobs/job.xml:2:38
       |
     2 | <step id="one"><batchlet ref="Task"/><partition instances="2"/></step>
-      |                                       ^^^^^^^^^
+      |                                      ^^^^^^^^^^^^^^^^^^^^^^^^^^
     job `job` cannot be started: its definition is wrong
     error[ART0008]: a transition element is not supported by this version
      --> jobs/job.xml:2:48
@@ -143,11 +143,11 @@ fn what_this_version_does_not_do_is_refused() {
     2 | <step id="one"><batchlet ref="Task"/><fail on="DONE"/></step>
       |                                                ^^^^
     job `job` cannot be started: its definition is wrong
-    error[JSL0031]: `parent` is not supported by this version
-     --> jobs/job.xml:2:16
+    error[JSL0033]: `parent` refers to an unknown step `base`
+     --> jobs/job.xml:2:24
       |
     2 | <step id="one" parent="base"><batchlet ref="Task"/></step>
-      |                ^^^^^^
+      |                        ^^^^ no step of this job or of the job path has this id
     job `job` cannot be started: its definition is wrong
     error[ART0008]: checkpoint policy `custom` is not supported by this version
      --> jobs/job.xml:2:93

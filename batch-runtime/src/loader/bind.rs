@@ -7,7 +7,7 @@ use std::time::Duration;
 use batch_xml::model::{
     ArtifactRef, CheckpointPolicy, Chunk, ExceptionClasses, ExecutionElement, Job, Property, Step, StepBody,
 };
-use batch_xml::{Diagnostic, JobXmlErrors, Spanned};
+use batch_xml::{Diagnostic, JobXmlErrors, Span, Spanned};
 
 use super::artifacts::{Artifacts, place};
 use super::{BindOutcome, Outside};
@@ -93,7 +93,12 @@ impl Binder<'_> {
             .map(|element| match element {
                 ExecutionElement::Step(step) => self.step(step, job.restartable, &positions),
                 other => {
-                    self.unsupported("this element", other.id());
+                    let what = match other {
+                        ExecutionElement::Flow(_) => "a flow",
+                        ExecutionElement::Split(_) => "a split",
+                        _ => "a decision",
+                    };
+                    self.unsupported(what, &other.id().span);
                     None
                 }
             })
@@ -114,7 +119,11 @@ impl Binder<'_> {
         positions: &BTreeMap<&str, usize>,
     ) -> Option<BoundStep> {
         for transition in &step.transitions {
-            self.unsupported("a transition element", &transition.on);
+            self.unsupported("a transition element", &transition.on.span);
+        }
+        if let Some(partition) = &step.partition {
+            self.unsupported("a partition", &partition.span);
+            return None;
         }
         let roles = match &step.body {
             StepBody::Chunk(_) => CHUNK_LISTENERS.as_slice(),
@@ -257,10 +266,10 @@ impl Binder<'_> {
         }
     }
 
-    fn unsupported(&mut self, what: &str, at: &Spanned<String>) {
+    fn unsupported(&mut self, what: &str, at: &Span) {
         let message = format!("{what} is not supported by this version");
         self.diagnostics
-            .push(Diagnostic::error(UNSUPPORTED, message, at.span.clone()));
+            .push(Diagnostic::error(UNSUPPORTED, message, at.clone()));
     }
 
     fn listeners(&mut self, roles: &[Role], refs: &[ArtifactRef]) -> Option<Vec<BoundListener>> {

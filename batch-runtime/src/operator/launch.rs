@@ -173,7 +173,12 @@ impl JobOperator {
             parameters: &outside.parameters,
             system: &outside.system,
         };
-        let resolved = batch_xml::resolve(document, &values, self.inner.job_path.limits())?;
+        let resolved = batch_xml::resolve(
+            document,
+            &self.inner.job_path,
+            &values,
+            self.inner.job_path.limits(),
+        )?;
         Ok((
             self.inner.artifacts.bind(&resolved.job, &outside)?,
             resolved.warnings,

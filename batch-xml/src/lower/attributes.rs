@@ -3,36 +3,56 @@
 use super::Lowering;
 use crate::schema;
 use crate::span::Spanned;
+use crate::substitute::Value;
 use crate::tree::Element;
 use crate::values;
 
 impl Lowering<'_> {
-    /// Any text, the empty one included.
-    pub(super) fn text(&mut self, element: &Element, name: &str) -> Option<Spanned<String>> {
+    /// The value of an attribute, which may be deferred.
+    pub(super) fn value(&mut self, element: &Element, name: &str) -> Option<Value> {
         self.scope.attribute(element.attribute(name)?, self.sink)
+    }
+
+    /// Any text, the empty one included; `None` also if it is deferred.
+    pub(super) fn text(&mut self, element: &Element, name: &str) -> Option<Spanned<String>> {
+        self.value(element, name)?.known()
+    }
+
+    /// Any text; as written, if it is deferred.
+    pub(super) fn text_or_written(&mut self, element: &Element, name: &str) -> Option<Spanned<String>> {
+        Some(self.value(element, name)?.text)
     }
 
     /// Text that names something.
     ///
     /// Spec: JSL-DOC-09
     pub(super) fn named(&mut self, element: &Element, name: &str) -> Option<Spanned<String>> {
-        let value = self.text(element, name)?;
-        if value.is_empty() {
-            values::empty_value(element, name, &value.span, self.sink);
-            return None;
-        }
-        Some(value)
+        self.named_value(element, name)?.known()
     }
 
     /// Text that names something and must be there.
     ///
     /// Spec: JSL-DOC-08
     pub(super) fn required(&mut self, element: &Element, name: &str) -> Option<Spanned<String>> {
+        self.required_value(element, name)?.known()
+    }
+
+    /// The same, which may be deferred.
+    pub(super) fn required_value(&mut self, element: &Element, name: &str) -> Option<Value> {
         // A mistyped name was reported as such.
         if element.attribute(name).is_none() && !schema::is_mistyped(element, name) {
             values::missing_attribute(element, name, self.sink);
         }
-        self.named(element, name)
+        self.named_value(element, name)
+    }
+
+    fn named_value(&mut self, element: &Element, name: &str) -> Option<Value> {
+        let value = self.value(element, name)?;
+        if value.text.is_empty() {
+            values::empty_value(element, name, &value.text.span, self.sink);
+            return None;
+        }
+        Some(value)
     }
 
     pub(super) fn boolean(&mut self, element: &Element, name: &str, default: bool) -> bool {

@@ -4,9 +4,8 @@ use std::num::NonZeroU32;
 
 use super::Lowering;
 use crate::codes;
-use crate::model::{CheckpointPolicy, Chunk, ExceptionClasses};
+use crate::model::{CheckpointPolicy, Chunk, ExceptionClasses, Target};
 use crate::span::Spanned;
-use crate::substitute::Target;
 use crate::tree::Element;
 use crate::values;
 
@@ -71,7 +70,16 @@ impl<'a> Lowering<'a> {
         if element.attribute(name).is_none() {
             return Some(Spanned::new(CheckpointPolicy::Item, element.name.span.clone()));
         }
-        let value = self.text(element, name)?;
+        let value = self.value(element, name)?;
+        if value.deferred {
+            // Whatever it will be, it has to fit.
+            let policy = match element.child("checkpoint-algorithm") {
+                Some(_) => CheckpointPolicy::Custom,
+                None => CheckpointPolicy::Item,
+            };
+            return Some(Spanned::new(policy, value.text.span));
+        }
+        let value = value.text;
         let policy = match value.as_str() {
             "item" => CheckpointPolicy::Item,
             "time" => CheckpointPolicy::Time,

@@ -1,13 +1,14 @@
 //! The job element, and what job and step have in common.
 
 use super::Lowering;
+use super::flow::digits;
 use crate::codes;
 use crate::diagnostics::quoted;
-use crate::model::{ArtifactRef, ExecutionElement, Job};
-use crate::outline::{Kind, Node};
+use crate::model::{ArtifactRef, ExecutionElement, Job, Target};
+use crate::outline::{JOB, Kind, Node};
 use crate::schema;
 use crate::span::Spanned;
-use crate::substitute::Target;
+use crate::substitute::Value;
 use crate::tree::Element;
 use crate::values;
 
@@ -19,7 +20,7 @@ impl<'a> Lowering<'a> {
             return self.abstract_job(root);
         }
         let id = self.required(root, "id");
-        let inherits = self.inherits(root);
+        let lacks_parent = self.lacks_parent(root);
         let restartable = self.boolean(root, "restartable", true);
         let properties = self.scope.own(self.sink);
         let listeners = self.listeners(root);
@@ -28,7 +29,7 @@ impl<'a> Lowering<'a> {
             .iter()
             .filter_map(|child| self.execution_element(child))
             .collect();
-        if !inherits && !self.outline.has_concrete_element && !schema::has_unknown_child(root) {
+        if !lacks_parent && !self.outline.has_concrete_element && !schema::has_unknown_child(root) {
             self.sink.error(codes::EMPTY_JOB, &root.name.span, |d| {
                 d.message(format!(
                     "job {} has nothing to execute",
@@ -61,48 +62,60 @@ impl<'a> Lowering<'a> {
         None
     }
 
-    fn execution_element(&mut self, element: &'a Element) -> Option<ExecutionElement> {
-        let kind = Kind::from_name(&element.name)?;
-        if kind == Kind::Step {
-            return self.step(element).map(ExecutionElement::Step);
+    pub(super) fn execution_element(&mut self, element: &'a Element) -> Option<ExecutionElement> {
+        match Kind::from_name(&element.name)? {
+            Kind::Step => self.step(element).map(Box::new).map(ExecutionElement::Step),
+            Kind::Flow => self.flow(element).map(Box::new).map(ExecutionElement::Flow),
+            Kind::Split => self.split(element).map(Box::new).map(ExecutionElement::Split),
+            Kind::Decision => self
+                .decision(element)
+                .map(Box::new)
+                .map(ExecutionElement::Decision),
         }
-        let is_abstract = self.boolean(element, "abstract", false);
-        let node = self.node(element, kind, is_abstract);
-        self.outline.nodes.extend(node);
-        self.outline.add_nested(element);
-        self.unsupported(&element.name, &element.name.span);
-        None
     }
 
-    /// What an execution element of the job is to the others.
+    /// What an execution element is to its siblings. What the order of execution hangs on is the same for all
+    /// partitions.
     ///
     /// Spec: SEQ-02, D-44
     pub(super) fn node(&mut self, element: &Element, kind: Kind, is_abstract: bool) -> Option<Node> {
-        self.outline.has_concrete_element |= !is_abstract && kind != Kind::Decision;
-        let id = self.required(element, "id");
+        let is_concrete = !is_abstract && kind != Kind::Decision;
+        self.outline.has_concrete_element |= is_concrete && self.at == JOB;
+        let id = self.fixed(|lowering| lowering.required(element, "id"));
         if let Some(id) = &id {
-            self.check_id(id);
+            self.check_id(id, element);
         }
         // An abstract element is never executed, so nothing follows it.
         let next = if is_abstract {
             None
         } else {
-            self.named(element, "next")
+            self.fixed(|lowering| lowering.named(element, "next"))
         };
         Some(Node {
             id: id?,
             kind,
-            at_job_level: true,
+            container: self.at,
             is_abstract,
             next,
             targets: Vec::new(),
         })
     }
 
-    /// Spec: JSL-STEP-02
-    fn check_id(&mut self, id: &Spanned<String>) {
-        if id.chars().count() > values::MAX_ID_CHARS {
+    /// Spec: JSL-STEP-02, D-75
+    fn check_id(&mut self, id: &Spanned<String>, element: &Element) {
+        let length = id.chars().count();
+        let partition = element.child("partition");
+        let numbers = self.prefix + partition.map_or(0, |partition| ":".len() + digits(partition));
+        if length > values::MAX_ID_CHARS {
             values::long_id(&id.span, self.sink);
+        } else if element.name.value == "step" && numbers + length > values::MAX_ID_CHARS {
+            self.sink.error(codes::BAD_ID, &id.span, |d| {
+                d.message(format!(
+                    "with the numbers of its partitions the id is longer than {} characters",
+                    values::MAX_ID_CHARS
+                ))
+                .label("the job repository cannot hold it")
+            });
         }
         if let Some(c) = id.chars().find(|c| c.is_control()) {
             self.sink.error(codes::BAD_ID, &id.span, |d| {
@@ -112,14 +125,10 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Whether the element has a parent. What it would inherit is unknown, so nothing is said to be missing
-    /// then.
-    pub(super) fn inherits(&mut self, element: &Element) -> bool {
-        let parent = element.attribute("parent");
-        if let Some(parent) = parent {
-            self.unsupported("parent", &parent.name.span);
-        }
-        parent.is_some()
+    /// Whether the element has a parent that could not be used. What it would inherit is unknown, so nothing
+    /// is said to be missing then.
+    pub(super) fn lacks_parent(&self, element: &Element) -> bool {
+        element.attribute("parent").is_some()
     }
 
     /// The listeners of a job or step: those in the list and those without one, in the order of the text.
@@ -161,11 +170,13 @@ impl<'a> Lowering<'a> {
         attribute: &str,
         target: Option<Target>,
     ) -> Option<ArtifactRef> {
-        let name = self.required(element, attribute);
+        let name = self.required_value(element, attribute);
         let properties = self.scope.reaching(target, self.sink);
+        let Value { text, deferred } = name?;
         Some(ArtifactRef {
-            name: name?,
+            name: text,
             properties,
+            deferred,
         })
     }
 }

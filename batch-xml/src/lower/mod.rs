@@ -4,40 +4,112 @@
 
 mod attributes;
 mod chunk;
+mod flow;
 mod job;
+mod partition;
 mod step;
 
-use crate::codes;
-use crate::diagnostics::{Sink, quoted};
-use crate::model::Job;
-use crate::outline::Outline;
-use crate::span::Span;
+use crate::diagnostics::Sink;
+use crate::model::{ExecutionElement, Job};
+use crate::outline::{JOB, Outline};
 use crate::substitute::Scope;
+use crate::symbols;
 use crate::tree::Element;
+
+pub use partition::PartitionView;
 
 /// The state of lowering one job.
 pub(crate) struct Lowering<'a> {
     scope: Scope<'a>,
     sink: &'a mut Sink,
     outline: Outline,
+    /// The place in the outline where elements are being lowered.
+    at: usize,
+    /// Characters in front of the names of steps at that place.
+    prefix: usize,
+    /// The partitions asked for, outermost first.
+    views: &'a [PartitionView<'a>],
+}
+
+impl<'a> Lowering<'a> {
+    fn new(scope: Scope<'a>, views: &'a [PartitionView<'a>], sink: &'a mut Sink) -> Lowering<'a> {
+        Lowering {
+            scope,
+            sink,
+            outline: Outline::default(),
+            at: JOB,
+            prefix: 0,
+            views,
+        }
+    }
+
+    /// Does something as it is done outside of partitioned elements: nothing is deferred.
+    fn fixed<T>(&mut self, action: impl FnOnce(&mut Self) -> T) -> T {
+        let deferrals = std::mem::take(&mut self.scope.deferrals);
+        let result = action(self);
+        self.scope.deferrals = deferrals;
+        result
+    }
 }
 
 /// Lowers a job. Whatever is wrong is in `sink`; what is left of the job then is `None` or incomplete.
 pub(crate) fn lower<'a>(root: &'a Element, scope: Scope<'a>, sink: &'a mut Sink) -> Option<(Job, Outline)> {
-    let mut lowering = Lowering {
-        scope,
-        sink,
-        outline: Outline::default(),
-    };
+    let mut lowering = Lowering::new(scope, &[], sink);
     let job = lowering.job(root)?;
     Some((job, lowering.outline))
 }
 
-impl Lowering<'_> {
-    /// Reports a part of the draft that the model does not hold yet.
-    fn unsupported(&mut self, name: &str, span: &Span) {
-        self.sink.error(codes::UNSUPPORTED, span, |d| {
-            d.message(format!("{} is not supported by this version", quoted(name)))
-        });
+/// Lowers the innermost element of `views`, as it is in the partition they lead to. `None` if there is no
+/// such element, or if something is wrong, which is in `sink` then.
+///
+/// Spec: PART-14, SUBST-09
+pub(crate) fn lower_partition<'a>(
+    root: &'a Element,
+    scope: Scope<'a>,
+    views: &'a [PartitionView<'a>],
+    sink: &'a mut Sink,
+) -> Option<ExecutionElement> {
+    let (outermost, innermost) = (views.first()?, views.last()?);
+    let mut lowering = Lowering::new(scope, views, sink);
+    lowering.scope.enter(root, lowering.sink);
+    let element = lowering.find(root, outermost.element)?;
+    let element = lowering.execution_element(element)?;
+    let mut within = std::iter::once(&element).chain(element.elements());
+    within
+        .find(|inner| inner.id().value == innermost.element && inner.partition().is_some())
+        .cloned()
+}
+
+impl<'a> Lowering<'a> {
+    /// The element of an id, not within an abstract one.
+    fn find(&mut self, within: &'a Element, id: &str) -> Option<&'a Element> {
+        for child in &within.children {
+            if self.boolean(child, "abstract", false) {
+                continue;
+            }
+            match child.name.value.as_str() {
+                "step" | "flow" if self.has_id(child, id) => return Some(child),
+                "flow" | "split" => {
+                    if let Some(found) = self.find(child, id) {
+                        return Some(found);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    fn has_id(&mut self, element: &'a Element, id: &str) -> bool {
+        let Some(attribute) = element.attribute("id") else {
+            return false;
+        };
+        if !symbols::has_symbols(&attribute.value) {
+            return attribute.value.value == id;
+        }
+        self.scope.enter(element, self.sink);
+        let value = self.scope.attribute(attribute, self.sink);
+        self.scope.leave();
+        value.is_some_and(|value| value.text.value == id)
     }
 }

@@ -1,11 +1,14 @@
-//! The step element.
+//! The step element, and transition elements.
 
 use super::Lowering;
 use crate::codes;
+use crate::diagnostics::quoted;
 use crate::model::{Step, StepBody, Transition, TransitionKind};
 use crate::outline::{Kind, Node, Reference};
+use crate::pattern::{self, Pattern};
 use crate::schema;
 use crate::span::Spanned;
+use crate::symbols;
 use crate::tree::Element;
 
 impl<'a> Lowering<'a> {
@@ -14,7 +17,7 @@ impl<'a> Lowering<'a> {
     /// Spec: JSL-STEP-01, JSL-STEP-14
     pub(super) fn step(&mut self, element: &'a Element) -> Option<Step> {
         self.scope.enter(element, self.sink);
-        let is_abstract = self.boolean(element, "abstract", false);
+        let is_abstract = self.fixed(|lowering| lowering.boolean(element, "abstract", false));
         let node = self.node(element, Kind::Step, is_abstract);
         let step = match node {
             Some(node) if is_abstract => {
@@ -27,30 +30,22 @@ impl<'a> Lowering<'a> {
         step
     }
 
-    /// Spec: JSL-STEP-17
+    /// Spec: JSL-STEP-17, PART-01, PART-07
     fn concrete_step(&mut self, element: &'a Element, node: Option<Node>) -> Option<Step> {
-        let inherits = self.inherits(element);
+        let lacks_parent = self.lacks_parent(element);
         let start_limit = self.integer(element, "start-limit", 0).unwrap_or(0);
         let allow_start_if_complete = self.boolean(element, "allow-start-if-complete", false);
-        let properties = self.scope.own(self.sink);
-        let listeners = self.listeners(element);
-        let body = self.body(element, inherits);
-        if let Some(partition) = element.child("partition") {
-            self.unsupported("partition", &partition.name.span);
-        }
         self.check_next_once(element);
-        let transitions: Vec<Transition> = element
-            .children
-            .iter()
-            .filter_map(|child| self.transition(child))
-            .collect();
-        let node = Node {
-            targets: references(&transitions),
-            ..node?
-        };
-        let (id, next) = (node.id.clone(), node.next.clone());
-        self.outline.nodes.push(node);
-        let body = body?;
+        let id = node.as_ref().map(|node| node.id.value.clone());
+        let next = node.as_ref().and_then(|node| node.next.clone());
+        let transitions = self.transitions(element, node);
+        let ((properties, listeners, body), partition) =
+            self.partitioned(element, id.as_deref(), |lowering| {
+                let properties = lowering.scope.own(lowering.sink);
+                let listeners = lowering.listeners(element);
+                (properties, listeners, lowering.body(element, lacks_parent))
+            });
+        let (id, transitions) = transitions?;
         Some(Step {
             id,
             start_limit,
@@ -58,13 +53,75 @@ impl<'a> Lowering<'a> {
             next,
             properties,
             listeners,
-            body,
+            body: body?,
             transitions,
+            partition,
+            span: element.tag.clone(),
         })
     }
 
+    /// The transition elements of a step or decision, which is entered into the outline with what they lead
+    /// to. Its id is given back.
+    pub(super) fn transitions(
+        &mut self,
+        element: &Element,
+        node: Option<Node>,
+    ) -> Option<(Spanned<String>, Vec<Transition>)> {
+        let transitions: Vec<Transition> = element
+            .children
+            .iter()
+            .filter_map(|child| self.transition(child))
+            .collect();
+        self.check_turns(&transitions, element);
+        let node = Node {
+            targets: references(&transitions),
+            ..node?
+        };
+        let id = node.id.clone();
+        self.outline.nodes.push(node);
+        Some((id, transitions))
+    }
+
+    /// Warns of what can never act, because something that is tried before always does.
+    ///
+    /// Spec: SEQ-08, SEQ-17, SEQ-18, D-18, D-19
+    fn check_turns(&mut self, transitions: &[Transition], element: &Element) {
+        let literal: Vec<&Transition> = transitions
+            .iter()
+            .filter(|transition| !symbols::has_symbols(transition.on.span.text()))
+            .collect();
+        let patterns: Vec<&Pattern> = literal.iter().map(|transition| &transition.on.value).collect();
+        for (index, before) in pattern::shadowed(&patterns) {
+            self.sink.warning(codes::SHADOWED, &literal[index].on.span, |d| {
+                d.message(format!(
+                    "the transition on {} never acts",
+                    quoted(patterns[index])
+                ))
+                .label("whatever matches this is taken before")
+                .related(
+                    literal[before].on.span.clone(),
+                    "by this more specific or earlier one",
+                )
+            });
+        }
+        if element.name.value != "step" || element.child("next").is_some() {
+            return;
+        }
+        let everything = Pattern::new("*");
+        let all = literal
+            .iter()
+            .find(|transition| transition.on.covers(&everything));
+        if let (Some(all), Some(next)) = (all, element.attribute("next")) {
+            self.sink.warning(codes::SHADOWED, &next.value.span, |d| {
+                d.message("the attribute `next` is never followed")
+                    .label("transition elements are tried first")
+                    .related(all.on.span.clone(), "this one always matches")
+            });
+        }
+    }
+
     /// Spec: JSL-STEP-16
-    fn body(&mut self, element: &'a Element, inherits: bool) -> Option<StepBody> {
+    fn body(&mut self, element: &'a Element, lacks_parent: bool) -> Option<StepBody> {
         let chunk = element.child("chunk");
         let batchlet = element.child("batchlet");
         if let (Some(chunk), Some(batchlet)) = (chunk, batchlet) {
@@ -85,7 +142,7 @@ impl<'a> Lowering<'a> {
             (None, Some(batchlet)) => self.artifact(batchlet).map(StepBody::Batchlet),
             (None, None) => {
                 // An unknown element may be a mistyped one, and was reported as such.
-                if !inherits && !schema::has_unknown_child(element) {
+                if !lacks_parent && !schema::has_unknown_child(element) {
                     self.sink.error(codes::STEP_BODY, &element.name.span, |d| {
                         d.message("a step holds either a `chunk` or a `batchlet`")
                             .label("neither is here")
@@ -112,28 +169,28 @@ impl<'a> Lowering<'a> {
     fn transition(&mut self, element: &Element) -> Option<Transition> {
         let kind = match element.name.value.as_str() {
             "next" => {
-                let to = self.required(element, "to");
+                let to = self.fixed(|lowering| lowering.required(element, "to"));
                 to.map(|to| TransitionKind::Next { to })
             }
             "fail" => Some(TransitionKind::Fail {
-                exit_status: self.text(element, "exit-status"),
+                exit_status: self.text_or_written(element, "exit-status"),
             }),
             "end" => Some(TransitionKind::End {
-                exit_status: self.text(element, "exit-status"),
+                exit_status: self.text_or_written(element, "exit-status"),
             }),
             "stop" => {
-                let exit_status = self.text(element, "exit-status");
+                let exit_status = self.text_or_written(element, "exit-status");
                 Some(TransitionKind::Stop {
                     exit_status,
-                    restart: self.named(element, "restart"),
+                    restart: self.fixed(|lowering| lowering.named(element, "restart")),
                 })
             }
             _ => return None,
         };
-        let on = self.required(element, "on");
+        let on = self.required_value(element, "on")?.text;
         Some(Transition {
             kind: kind?,
-            on: on?,
+            on: Spanned::new(Pattern::new(on.value), on.span),
             span: element.tag.clone(),
         })
     }

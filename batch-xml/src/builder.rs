@@ -1,0 +1,448 @@
+//! Jobs written in Rust: the same elements and attributes as in XML, and the same checks.
+
+use crate::diagnostics::JobXmlErrors;
+use crate::document::{Document, parse};
+use crate::limits::Limits;
+use crate::model::Target;
+use crate::span::Source;
+use crate::write::{self, Node};
+
+/// Makes a [`Document`] without a file: Rust code says what the XML would, attribute by attribute. Nothing is
+/// checked before [`document`](JobBuilder::document); values may hold symbols `${..}`.
+///
+/// ```
+/// use batch_xml::builder::{ArtifactBuilder, JobBuilder, StepBuilder};
+/// use batch_xml::{Limits, Values, resolve};
+/// use std::collections::BTreeMap;
+///
+/// let report = ArtifactBuilder::new("Report").property("title", "${month}");
+/// let document = JobBuilder::new("payroll")
+///     .property("month", "May")
+///     .element(StepBuilder::batchlet("load", ArtifactBuilder::new("Load")).next("reprot"))
+///     .element(StepBuilder::batchlet("report", report).fail("EMPTY", Some("NO DATA")))
+///     .document(&Limits::default())?;
+///
+/// let none = BTreeMap::new();
+/// let values = Values { parameters: &none, system: &none };
+/// let errors = resolve(&document, &Vec::new(), &values, &Limits::default()).unwrap_err();
+/// assert_eq!(errors.to_string(), "\
+/// error[JSL0012]: `next` refers to an unknown element `reprot`
+///  --> job `payroll`:6:25
+///   |
+/// 6 |   <step id=\"load\" next=\"reprot\">
+///   |                         ^^^^^^ no step, flow, split or decision has this id
+///   = help: did you mean `report`?");
+/// # Ok::<(), batch_xml::JobXmlErrors>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct JobBuilder(Node);
+
+/// Builds a step.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct StepBuilder(Node);
+
+/// Builds a chunk.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ChunkBuilder(Node);
+
+/// Builds a flow.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct FlowBuilder(Node);
+
+/// Builds a split.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct SplitBuilder(Node);
+
+/// Builds a decision.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct DecisionBuilder(Node);
+
+/// Builds the reference to an artifact.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ArtifactBuilder(Node);
+
+/// Builds the partition of a step or flow.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct PartitionBuilder(Node);
+
+/// A finished step, flow, split or decision.
+#[derive(Clone, Debug)]
+pub struct BuiltElement(Node);
+
+macro_rules! attributes {
+    ($($(#[$doc:meta])* $method:ident: $kind:ty => $name:literal;)*) => {
+        $($(#[$doc])* pub fn $method(mut self, value: $kind) -> Self {
+            self.0.set($name, value);
+            self
+        })*
+    };
+}
+
+macro_rules! artifacts {
+    ($($(#[$doc:meta])* $method:ident => $name:literal;)*) => {
+        $($(#[$doc])* pub fn $method(mut self, artifact: ArtifactBuilder) -> Self {
+            self.0.push(artifact.named($name));
+            self
+        })*
+    };
+}
+
+macro_rules! properties {
+    () => {
+        /// Adds a property.
+        pub fn property(mut self, name: &str, value: &str) -> Self {
+            self.0
+                .child("properties")
+                .push(write::property(name, value, None));
+            self
+        }
+    };
+    (targeted) => {
+        properties!();
+
+        /// Adds a property for one artifact of the chunk.
+        pub fn property_for(mut self, target: Target, name: &str, value: &str) -> Self {
+            self.0
+                .child("properties")
+                .push(write::property(name, value, Some(target)));
+            self
+        }
+    };
+}
+
+macro_rules! listeners {
+    () => {
+        /// Adds a listener.
+        pub fn listener(mut self, listener: ArtifactBuilder) -> Self {
+            self.0.child("listeners").push(listener.named("listener"));
+            self
+        }
+    };
+}
+
+macro_rules! elements {
+    ($what:literal) => {
+        #[doc = concat!("Adds ", $what, ".")]
+        pub fn element(mut self, element: impl Into<BuiltElement>) -> Self {
+            self.0.push(element.into().0);
+            self
+        }
+    };
+}
+
+macro_rules! transitions {
+    () => {
+        /// Adds a transition to another element.
+        pub fn next_on(mut self, on: &str, to: &str) -> Self {
+            self.0.push(Node::new("next").with("on", on).with("to", to));
+            self
+        }
+
+        /// Adds an end of the job as FAILED.
+        pub fn fail(self, on: &str, exit_status: Option<&str>) -> Self {
+            self.terminating("fail", on, exit_status, None)
+        }
+
+        /// Adds an end of the job as COMPLETED.
+        pub fn end(self, on: &str, exit_status: Option<&str>) -> Self {
+            self.terminating("end", on, exit_status, None)
+        }
+
+        /// Adds an end of the job as STOPPED, with the element that a restart begins with.
+        pub fn stop(self, on: &str, exit_status: Option<&str>, restart: Option<&str>) -> Self {
+            self.terminating("stop", on, exit_status, restart)
+        }
+
+        fn terminating(
+            mut self,
+            name: &str,
+            on: &str,
+            exit_status: Option<&str>,
+            restart: Option<&str>,
+        ) -> Self {
+            let mut node = Node::new(name).with("on", on);
+            exit_status
+                .into_iter()
+                .for_each(|value| node.set("exit-status", value));
+            restart
+                .into_iter()
+                .for_each(|value| node.set("restart", value));
+            self.0.push(node);
+            self
+        }
+    };
+}
+
+macro_rules! built {
+    ($($builder:ident)*) => {
+        $(impl From<$builder> for BuiltElement {
+            fn from(builder: $builder) -> BuiltElement {
+                BuiltElement(builder.0)
+            }
+        })*
+    };
+}
+
+built!(StepBuilder FlowBuilder SplitBuilder DecisionBuilder);
+
+impl JobBuilder {
+    /// A job without elements.
+    pub fn new(id: &str) -> JobBuilder {
+        JobBuilder(Node::new("job").with("id", id))
+    }
+
+    properties!();
+    listeners!();
+    elements!("a step, flow, split or decision; the first that is no decision is executed first");
+    attributes! {
+        /// Whether executions of the job may be restarted.
+        restartable: bool => "restartable";
+        /// The job it inherits from.
+        parent: &str => "parent";
+        /// Whether it serves as a parent only.
+        is_abstract: bool => "abstract";
+    }
+
+    /// The job as XML.
+    pub fn to_xml(&self) -> String {
+        self.0.to_xml()
+    }
+
+    /// The job as a document: what [`parse`] makes of its XML. Diagnostics show that XML, under the name
+    /// ``job `id` ``.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be a document: a character that XML cannot hold, an id that is none, a passed limit.
+    pub fn document(&self, limits: &Limits) -> Result<Document, JobXmlErrors> {
+        let id = self.0.attribute("id").unwrap_or_default();
+        parse(&Source::new(format!("job `{id}`"), self.to_xml()), limits)
+    }
+}
+
+impl StepBuilder {
+    /// A step with neither chunk nor batchlet, to inherit one.
+    pub fn new(id: &str) -> StepBuilder {
+        StepBuilder(Node::new("step").with("id", id))
+    }
+
+    /// A step that calls a batchlet.
+    pub fn batchlet(id: &str, batchlet: ArtifactBuilder) -> StepBuilder {
+        let mut step = StepBuilder::new(id);
+        step.0.push(batchlet.named("batchlet"));
+        step
+    }
+
+    /// A step that processes items.
+    pub fn chunk(id: &str, chunk: ChunkBuilder) -> StepBuilder {
+        let mut step = StepBuilder::new(id);
+        step.0.push(chunk.0);
+        step
+    }
+
+    properties!(targeted);
+    listeners!();
+    transitions!();
+    attributes! {
+        /// The element that follows.
+        next: &str => "next";
+        /// How often the step may be restarted; 0 means without limit.
+        start_limit: u32 => "start-limit";
+        /// Whether it runs again on restart although it completed.
+        allow_start_if_complete: bool => "allow-start-if-complete";
+        /// The step it inherits from.
+        parent: &str => "parent";
+        /// Whether it serves as a parent only.
+        is_abstract: bool => "abstract";
+    }
+
+    /// Partitions the step.
+    pub fn partition(mut self, partition: PartitionBuilder) -> StepBuilder {
+        self.0.push(partition.0);
+        self
+    }
+}
+
+impl ChunkBuilder {
+    /// A chunk with these artifacts.
+    pub fn new(reader: &str, processor: &str, writer: &str) -> ChunkBuilder {
+        let node = Node::new("chunk").with("reader", reader);
+        ChunkBuilder(node.with("processor", processor).with("writer", writer))
+    }
+
+    properties!(targeted);
+    attributes! {
+        /// `item`, `time` or `custom`.
+        checkpoint_policy: &str => "checkpoint-policy";
+        /// Items or seconds between checkpoints.
+        commit_interval: u32 => "commit-interval";
+        /// Items per call of the writer.
+        chunk_size: u32 => "chunk-size";
+        /// Whether items are kept to be written again after a rollback.
+        buffer_reads: bool => "buffer-reads";
+        /// Exceptions the step may skip.
+        skip_limit: u32 => "skip-limit";
+        /// Retries the step may make.
+        retry_limit: u32 => "retry-limit";
+        /// Seconds until a checkpoint interval times out; 0 means never.
+        checkpoint_timeout: u32 => "checkpoint-timeout";
+    }
+    artifacts! {
+        /// The algorithm of the checkpoint policy `custom`.
+        checkpoint_algorithm => "checkpoint-algorithm";
+    }
+
+    /// Exceptions that are skipped, but for the excluded ones.
+    pub fn skippable(self, include: &[&str], exclude: &[&str]) -> ChunkBuilder {
+        self.classes("skippable-exception-classes", include, exclude)
+    }
+
+    /// Exceptions after which the write is tried again, but for the excluded ones.
+    pub fn retryable(self, include: &[&str], exclude: &[&str]) -> ChunkBuilder {
+        self.classes("retryable-exception-classes", include, exclude)
+    }
+
+    /// Exceptions that are retried without a rollback, but for the excluded ones.
+    pub fn no_rollback(self, include: &[&str], exclude: &[&str]) -> ChunkBuilder {
+        self.classes("no-rollback-exception-classes", include, exclude)
+    }
+
+    fn classes(mut self, name: &str, include: &[&str], exclude: &[&str]) -> ChunkBuilder {
+        let list = self.0.child(name);
+        for class in include {
+            list.push(Node::new("include").with("class", class));
+        }
+        for class in exclude {
+            list.push(Node::new("exclude").with("class", class));
+        }
+        self
+    }
+}
+
+impl FlowBuilder {
+    /// A flow without elements.
+    pub fn new(id: &str) -> FlowBuilder {
+        FlowBuilder(Node::new("flow").with("id", id))
+    }
+
+    elements!("a step or decision; the first step is executed first");
+    attributes! {
+        /// The element that follows the whole flow.
+        next: &str => "next";
+        /// The flow it inherits from.
+        parent: &str => "parent";
+        /// Whether it serves as a parent only.
+        is_abstract: bool => "abstract";
+    }
+
+    /// Partitions the flow.
+    pub fn partition(mut self, partition: PartitionBuilder) -> FlowBuilder {
+        self.0.push(partition.0);
+        self
+    }
+}
+
+impl SplitBuilder {
+    /// A split without elements.
+    pub fn new(id: &str) -> SplitBuilder {
+        SplitBuilder(Node::new("split").with("id", id))
+    }
+
+    elements!("a flow or decision");
+    attributes! {
+        /// The element that follows the whole split.
+        next: &str => "next";
+        /// The split it inherits from.
+        parent: &str => "parent";
+        /// Whether it serves as a parent only.
+        is_abstract: bool => "abstract";
+    }
+
+    /// Told of the logical transaction around all flows.
+    pub fn logical_tx(self, artifact: ArtifactBuilder) -> SplitBuilder {
+        self.companion(artifact.named("logicalTX"))
+    }
+
+    /// Collects data on the thread of each flow.
+    pub fn collector(self, artifact: ArtifactBuilder) -> SplitBuilder {
+        self.companion(artifact.named("collector"))
+    }
+
+    /// Analyzes what the collectors give.
+    pub fn analyzer(self, artifact: ArtifactBuilder) -> SplitBuilder {
+        self.companion(artifact.named("analyzer"))
+    }
+
+    fn companion(mut self, node: Node) -> SplitBuilder {
+        self.0.child("concurrency").push(node);
+        self
+    }
+}
+
+impl DecisionBuilder {
+    /// A decision without transitions.
+    pub fn new(id: &str, decider: &str) -> DecisionBuilder {
+        DecisionBuilder(Node::new("decision").with("id", id).with("decider", decider))
+    }
+
+    properties!();
+    transitions!();
+}
+
+impl ArtifactBuilder {
+    /// The artifact the loader knows by this name.
+    pub fn new(name: &str) -> ArtifactBuilder {
+        ArtifactBuilder(Node::new("artifact").with("ref", name))
+    }
+
+    properties!();
+
+    fn named(mut self, element: &str) -> Node {
+        self.0.rename(element);
+        self.0
+    }
+}
+
+impl PartitionBuilder {
+    /// So many partitions.
+    pub fn new(instances: u32) -> PartitionBuilder {
+        PartitionBuilder(Node::new("partition").with("instances", instances))
+    }
+
+    /// Partitions that an artifact computes.
+    pub fn algorithm(algorithm: ArtifactBuilder) -> PartitionBuilder {
+        let mut node = Node::new("partition");
+        node.push(algorithm.named("algorithm"));
+        PartitionBuilder(node)
+    }
+
+    artifacts! {
+        /// Told of the logical transaction around all partitions.
+        logical_tx => "logicalTX";
+        /// Collects data on the thread of each partition.
+        collector => "collector";
+        /// Analyzes what the collectors give.
+        analyzer => "analyzer";
+    }
+
+    /// Adds a property for one partition, counted from 1, and there for one artifact of the chunk or for all.
+    pub fn property(
+        mut self,
+        number: u32,
+        name: &str,
+        value: &str,
+        target: Option<Target>,
+    ) -> PartitionBuilder {
+        let property = write::property(&format!("{name}.{number}"), value, target);
+        self.0.child("properties").push(property);
+        self
+    }
+}

@@ -1,0 +1,576 @@
+//! Inheritance (4.8 of the draft): one effective tree out of a document and the parents of its elements.
+//! Works on the generic tree, before anything is substituted; the tables below hold all it knows of Job XML.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::codes;
+use crate::diagnostics::{INHERITED, Sink, quoted};
+use crate::document::{Document, RootKind};
+use crate::limits::Limits;
+use crate::origins::Origins;
+use crate::schema;
+use crate::span::Span;
+use crate::suggest;
+use crate::symbols;
+use crate::tree::{Attribute, Element};
+use crate::values;
+
+/// Where the parents are found that are not in the job itself: the documents of the job path.
+///
+/// Spec: INH-15, INH-27, PATH-10
+pub trait Library {
+    /// Every document whose root has the id: none, one, or several if the id was given twice.
+    fn find(&self, id: &str) -> Vec<Arc<Document>>;
+
+    /// The ids of all documents of a kind, for suggestions.
+    fn ids(&self, kind: RootKind) -> Vec<String>;
+}
+
+/// A library of the given documents.
+impl Library for Vec<Arc<Document>> {
+    fn find(&self, id: &str) -> Vec<Arc<Document>> {
+        let same = self.iter().filter(|document| document.id().value == id);
+        same.cloned().collect()
+    }
+
+    fn ids(&self, kind: RootKind) -> Vec<String> {
+        let same = self.iter().filter(|document| document.root_kind() == kind);
+        same.map(|document| document.id().value.clone()).collect()
+    }
+}
+
+/// What makes an entry of a list itself: elements of one group whose attributes are equal are the same entry,
+/// and the child's replaces the parent's. All other elements are the same if their names are, and are
+/// combined.
+///
+/// Spec: INH-10, INH-19, INH-20
+const ENTRIES: &[(&str, &str, &[&str])] = &[
+    ("property", "property", &["name", "target"]),
+    ("listener", "listener", &["ref"]),
+    ("include", "include", &["class"]),
+    ("exclude", "exclude", &["class"]),
+    ("step", "execution element", &["id"]),
+    ("flow", "execution element", &["id"]),
+    ("split", "execution element", &["id"]),
+    ("decision", "execution element", &["id"]),
+    ("next", "transition", &["on"]),
+    ("fail", "transition", &["on"]),
+    ("end", "transition", &["on"]),
+    ("stop", "transition", &["on"]),
+];
+
+/// Of these a child has one, and drops the other of its parent. Spec: INH-21
+const EXCLUSIVE: [&str; 2] = ["chunk", "batchlet"];
+
+/// Which elements with a `parent` stand in which. Spec: INH-01, DEC-20
+const INHERITING: &[(&str, &[&str])] = &[
+    ("job", &["step", "flow", "split"]),
+    ("split", &["flow"]),
+    ("flow", &["step"]),
+];
+
+/// Entries that may stand without the list they belong to: the owner, the entry, the list. Spec: D-52, D-84
+const BARE: &[(&str, &str, &str)] = &[
+    ("job", "listener", "listeners"),
+    ("step", "listener", "listeners"),
+    ("chunk", "property", "properties"),
+];
+
+type Key<'k> = (&'k str, Vec<Option<&'k str>>);
+
+fn key(element: &Element) -> Key<'_> {
+    match ENTRIES.iter().find(|(name, ..)| element.name.value == *name) {
+        Some((_, group, attributes)) => {
+            let values = attributes.iter().map(|name| element.attribute(name));
+            (
+                group,
+                values
+                    .map(|found| found.map(|attribute| attribute.value.value.as_str()))
+                    .collect(),
+            )
+        }
+        None => (element.name.value.as_str(), Vec::new()),
+    }
+}
+
+fn is_entry(element: &Element) -> bool {
+    ENTRIES.iter().any(|(name, ..)| element.name.value == *name)
+}
+
+/// The effective tree of a document. Whatever is wrong is in `sink`; an element whose parent could not be
+/// used keeps its attribute `parent`.
+///
+/// Spec: INH-01, INH-03, INH-06, INH-14, JSL-JOB-07, JSL-JOB-08, JSL-STEP-15, FLOW-05, SPLIT-05
+pub(crate) fn inherit(
+    document: &Document,
+    library: &dyn Library,
+    limits: &Limits,
+    origins: &mut Origins,
+    sink: &mut Sink,
+) -> Element {
+    let (parents, by_id) = gather(document, library);
+    let documents: Vec<&Document> = std::iter::once(document)
+        .chain(parents.iter().map(Arc::as_ref))
+        .collect();
+    let files = documents.into_iter().map(File::new).collect();
+    let mut inheritance = Inheritance {
+        files,
+        by_id: &by_id,
+        library,
+        limits,
+        origins,
+        sink,
+        known: HashMap::new(),
+        adopted: HashSet::from([0]),
+        copied: 0,
+        full: false,
+    };
+    let root = Place {
+        file: 0,
+        element: document.root(),
+    };
+    inheritance.build(root, &mut Vec::new()).element
+}
+
+/// The documents that parents may be in, over all generations, and the numbers of those with an id; 0 is the
+/// document itself.
+fn gather(document: &Document, library: &dyn Library) -> (Vec<Arc<Document>>, HashMap<String, Vec<usize>>) {
+    let mut found: Vec<Arc<Document>> = Vec::new();
+    let mut by_id: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut wanted = VecDeque::from(parents_named(document));
+    while let Some(id) = wanted.pop_front() {
+        if by_id.contains_key(&id) {
+            continue;
+        }
+        let mut numbers = Vec::new();
+        for parent in library.find(&id) {
+            let is = |other: &Document| Arc::ptr_eq(other.source(), parent.source());
+            let known = found
+                .iter()
+                .position(|other| is(other))
+                .map(|position| position + 1);
+            let number = known.or(is(document).then_some(0)).unwrap_or_else(|| {
+                wanted.extend(parents_named(&parent));
+                found.push(parent);
+                found.len()
+            });
+            numbers.push(number);
+        }
+        // A document that names itself is found even where the library does not hold it.
+        if numbers.is_empty() && document.id().value == id {
+            numbers.push(0);
+        }
+        by_id.insert(id, numbers);
+    }
+    (found, by_id)
+}
+
+fn parents_named(document: &Document) -> Vec<String> {
+    let mut ids = Vec::new();
+    document.root().walk(&mut |element| {
+        let parent = element.attribute("parent");
+        ids.extend(parent.map(|parent| parent.value.value.clone()));
+    });
+    ids
+}
+
+/// A document with its elements by kind and id; of a duplicate the first.
+struct File<'a> {
+    document: &'a Document,
+    nested: HashMap<(&'a str, &'a str), &'a Element>,
+}
+
+impl<'a> File<'a> {
+    fn new(document: &'a Document) -> File<'a> {
+        let mut nested = HashMap::new();
+        for child in &document.root().children {
+            child.walk(&mut |element| {
+                if let Some(id) = element.attribute("id") {
+                    let key = (element.name.value.as_str(), id.value.value.as_str());
+                    nested.entry(key).or_insert(element);
+                }
+            });
+        }
+        File { document, nested }
+    }
+}
+
+/// An element and the number of its document.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    file: usize,
+    element: &'a Element,
+}
+
+impl Place<'_> {
+    fn is(self, other: Place<'_>) -> bool {
+        std::ptr::eq(self.element, other.element)
+    }
+}
+
+/// An effective element.
+struct Inherited {
+    element: Element,
+    /// How many generations stand above it.
+    depth: usize,
+}
+
+struct Inheritance<'a, 's> {
+    files: Vec<File<'a>>,
+    by_id: &'s HashMap<String, Vec<usize>>,
+    library: &'s dyn Library,
+    limits: &'s Limits,
+    origins: &'s mut Origins,
+    sink: &'s mut Sink,
+    /// What was used as a parent, by its address.
+    known: HashMap<usize, Rc<Inherited>>,
+    /// The documents whose own mistakes are reported.
+    adopted: HashSet<usize>,
+    /// Elements taken over from parents.
+    copied: usize,
+    /// The limit on them was passed: nothing more is inherited.
+    full: bool,
+}
+
+impl<'a> Inheritance<'a, '_> {
+    /// An element with what it inherits. `chain` holds those that wait for it as their parent.
+    fn build(&mut self, place: Place<'a>, chain: &mut Vec<Place<'a>>) -> Inherited {
+        let mut element = self.own(place);
+        let Some(parent) = place.element.attribute("parent") else {
+            return Inherited { element, depth: 0 };
+        };
+        chain.push(place);
+        let found = self.parent(place, parent, chain);
+        chain.pop();
+        let Some(found) = found else {
+            return Inherited { element, depth: 0 };
+        };
+        element
+            .attributes
+            .retain(|attribute| attribute.name.value != "parent");
+        Inherited {
+            element: self.combine(&found.element, element, &parent.value.span),
+            depth: found.depth + 1,
+        }
+    }
+
+    /// The element as written, with what its own sub-elements inherit, and bare entries in their lists.
+    fn own(&mut self, place: Place<'a>) -> Element {
+        let written = place.element;
+        let inheriting = INHERITING.iter().find(|(name, _)| written.name.value == *name);
+        let inheriting = inheriting.map_or(&[][..], |(_, children)| children);
+        let mut children = Vec::with_capacity(written.children.len());
+        for child in &written.children {
+            if inheriting.contains(&child.name.value.as_str()) {
+                let child = Place {
+                    file: place.file,
+                    element: child,
+                };
+                children.push(self.build(child, &mut Vec::new()).element);
+            } else {
+                children.push(with_lists(child.clone()));
+            }
+        }
+        with_lists(Element {
+            name: written.name.clone(),
+            tag: written.tag.clone(),
+            attributes: written.attributes.clone(),
+            children,
+            text: written.text.clone(),
+        })
+    }
+
+    /// The effective parent that an attribute names; `None` if there is none to use, which was reported.
+    fn parent(
+        &mut self,
+        place: Place<'a>,
+        parent: &'a Attribute,
+        chain: &mut Vec<Place<'a>>,
+    ) -> Option<Rc<Inherited>> {
+        if self.full {
+            return None;
+        }
+        let target = self.look_up(place, parent)?;
+        if let Some(start) = chain.iter().position(|waiting| waiting.is(target)) {
+            self.report_cycle(&chain[start..], parent);
+            return None;
+        }
+        self.origins
+            .inherited(target.element, self.is_root(target), &parent.value.span);
+        let address = std::ptr::from_ref(target.element).addr();
+        let found = match self.known.get(&address) {
+            Some(found) => Rc::clone(found),
+            None if chain.len() > self.limits.max_parents() => {
+                self.report_depth(&parent.value.span);
+                return None;
+            }
+            None => {
+                let built = Rc::new(self.build(target, chain));
+                self.known.insert(address, Rc::clone(&built));
+                self.check_document(target, &built.element);
+                built
+            }
+        };
+        // Whose own parent is missing serves nobody; that was reported there.
+        if found.element.attribute("parent").is_some() {
+            return None;
+        }
+        if found.depth >= self.limits.max_parents() {
+            self.report_depth(&parent.value.span);
+            return None;
+        }
+        Some(found)
+    }
+
+    fn is_root(&self, place: Place<'_>) -> bool {
+        std::ptr::eq(self.files[place.file].document.root(), place.element)
+    }
+
+    /// Spec: INH-02, INH-15, INH-26, PATH-12, SUBST-03, D-42
+    fn look_up(&mut self, place: Place<'a>, parent: &'a Attribute) -> Option<Place<'a>> {
+        let id = parent.value.value.as_str();
+        let kind = place.element.name.value.as_str();
+        if symbols::has_symbols(id) {
+            self.sink.error(codes::LITERAL_ONLY, &parent.value.span, |d| {
+                d.message("`parent` may not hold `${..}`")
+                    .label("read before anything is substituted")
+            });
+            return None;
+        }
+        if id.is_empty() {
+            values::empty_value(place.element, "parent", &parent.value.span, self.sink);
+            return None;
+        }
+        let mut other_kind = None;
+        if !self.is_root(place) {
+            for file in self.jobs_above(place.file) {
+                if let Some(element) = self.files[file].nested.get(&(kind, id)).copied() {
+                    return Some(Place { file, element });
+                }
+                let others = schema::INHERITABLE
+                    .iter()
+                    .filter_map(|kind| self.files[file].nested.get(&(*kind, id)));
+                other_kind = other_kind.or(others.copied().next());
+            }
+        }
+        let found: &[usize] = self.by_id.get(id).map_or(&[], Vec::as_slice);
+        let roots = found.iter().map(|file| (*file, self.files[*file].document));
+        match roots.collect::<Vec<_>>().as_slice() {
+            [(file, document)] if document.root().name.value == kind => {
+                return Some(Place {
+                    file: *file,
+                    element: document.root(),
+                });
+            }
+            [(_, document)] => other_kind = Some(document.root()),
+            [] => {}
+            several => {
+                self.sink.error(codes::AMBIGUOUS_PARENT, &parent.value.span, |d| {
+                    let d = d
+                        .message(format!("several documents have the id {}", quoted(id)))
+                        .label("which one is the parent?");
+                    several.iter().fold(d, |d, (_, document)| {
+                        d.related(document.id().span.clone(), "one is here")
+                    })
+                });
+                return None;
+            }
+        }
+        self.report_unknown(place, parent, other_kind);
+        None
+    }
+
+    /// The document and, if it is a job, the jobs it inherits from: their elements are elements of it too.
+    fn jobs_above(&self, file: usize) -> Vec<usize> {
+        let mut jobs = vec![file];
+        let mut at = file;
+        while self.files[at].document.root_kind() == RootKind::Job {
+            let parent = self.files[at].document.root().attribute("parent");
+            match parent.and_then(|parent| self.by_id.get(&parent.value.value)) {
+                Some(found) if found.len() == 1 && !jobs.contains(&found[0]) => at = found[0],
+                _ => break,
+            }
+            jobs.push(at);
+        }
+        jobs
+    }
+
+    fn report_unknown(&mut self, place: Place<'a>, parent: &Attribute, other_kind: Option<&Element>) {
+        let kind = place.element.name.value.as_str();
+        let id = parent.value.value.as_str();
+        if let Some(other) = other_kind {
+            self.sink.error(codes::PARENT_KIND, &parent.value.span, |d| {
+                d.message(format!(
+                    "{} is a {}, and a {kind} inherits from a {kind} only",
+                    quoted(id),
+                    other.name.value
+                ))
+                .label(format!("expected the id of a {kind}"))
+                .related(other.tag.clone(), "the element is here")
+            });
+            return;
+        }
+        let nested = self.files[place.file].nested.keys();
+        let mut known: Vec<String> = nested
+            .filter(|(other, _)| *other == kind)
+            .map(|(_, id)| (*id).to_owned())
+            .collect();
+        known.sort();
+        known.extend(RootKind::from_name(kind).map_or(Vec::new(), |kind| self.library.ids(kind)));
+        self.sink.error(codes::UNKNOWN_PARENT, &parent.value.span, |d| {
+            let of = if kind == "job" { "" } else { "of this job or " };
+            d.message(format!("`parent` refers to an unknown {kind} {}", quoted(id)))
+                .label(format!("no {kind} {of}of the job path has this id"))
+                .suggestion(suggest::nearest(id, known.iter().map(String::as_str)))
+        });
+    }
+
+    /// Spec: INH-14
+    fn report_cycle(&mut self, cycle: &[Place<'a>], closing: &Attribute) {
+        let id = |place: &Place<'a>| {
+            let id = place.element.attribute("id");
+            quoted(id.map_or("", |id| id.value.value.as_str()))
+        };
+        let path: Vec<String> = cycle.iter().chain(cycle.first()).map(id).collect();
+        self.sink
+            .error(codes::INHERITANCE_CYCLE, &closing.value.span, |d| {
+                let d = d
+                    .message(format!("`parent` leads in a circle: {}", path.join(" -> ")))
+                    .label("an element cannot inherit from itself");
+                let before = cycle.iter().rev().skip(1).rev();
+                let others = before.filter_map(|place| place.element.attribute("parent"));
+                others.fold(d, |d, parent| d.related(parent.value.span.clone(), INHERITED))
+            });
+    }
+
+    fn report_depth(&mut self, span: &Span) {
+        let limit = self.limits.max_parents();
+        self.sink.error(codes::INHERITANCE_LIMIT, span, |d| {
+            d.message(format!("parents have parents over more than {limit} generations"))
+                .label("the limit is passed here")
+        });
+    }
+
+    /// What is wrong with another document and concerns this one now that it is used.
+    ///
+    /// Spec: INH-17
+    fn check_document(&mut self, place: Place<'a>, effective: &Element) {
+        let document = self.files[place.file].document;
+        if self.adopted.insert(place.file) {
+            self.sink.extend(document.warnings());
+            self.sink.adopt(document.errors());
+        }
+        let complete = !self.is_root(place)
+            || document.root_kind() == RootKind::Job
+            || effective.attribute("parent").is_some();
+        // Where it depends on a symbol whether it is abstract, it may be.
+        let is_abstract = |attribute: &Attribute| values::boolean(&attribute.value) != Some(false);
+        if !complete && !effective.attribute("abstract").is_some_and(is_abstract) {
+            schema::check_complete(effective, self.sink);
+        }
+    }
+
+    /// Sub-elements of both, the parent's first; attributes of the child, and at the sub-elements also those
+    /// only the parent has.
+    ///
+    /// Spec: INH-03, INH-04, INH-05, INH-09, INH-12, INH-22
+    fn combine(&mut self, parent: &Element, child: Element, link: &Span) -> Element {
+        let partners = partners(&parent.children, &child.children);
+        let chosen = |name: &str| EXCLUSIVE.contains(&name);
+        let has_own_body = child.children.iter().any(|own| chosen(&own.name));
+        let mut own: Vec<Option<Element>> = child.children.into_iter().map(Some).collect();
+        let mut children = Vec::with_capacity(parent.children.len() + own.len());
+        for (inherited, partner) in parent.children.iter().zip(partners) {
+            match partner.and_then(|index| own[index].take()) {
+                Some(own) if is_entry(inherited) => children.push(own),
+                Some(own) => children.push(self.combine_nested(inherited, own, link)),
+                None if has_own_body && chosen(&inherited.name) => {}
+                None => children.extend(self.copy(inherited, link)),
+            }
+        }
+        children.extend(own.into_iter().flatten());
+        Element { children, ..child }
+    }
+
+    /// Spec: INH-07, INH-08, INH-11, D-41
+    fn combine_nested(&mut self, parent: &Element, mut child: Element, link: &Span) -> Element {
+        if let Some(merge) = child.attribute("merge") {
+            if symbols::has_symbols(&merge.value) {
+                self.sink.error(codes::LITERAL_ONLY, &merge.value.span, |d| {
+                    d.message("`merge` of a list that inherits may not hold `${..}`")
+                        .label("read before anything is substituted")
+                });
+            }
+            if values::boolean(&merge.value) == Some(false) {
+                return child;
+            }
+        }
+        for attribute in &parent.attributes {
+            if attribute.name.value != "merge" && child.attribute(&attribute.name).is_none() {
+                child.attributes.push(attribute.clone());
+            }
+        }
+        self.combine(parent, child, link)
+    }
+
+    /// An element of the parent; `None` once there are too many.
+    fn copy(&mut self, element: &Element, link: &Span) -> Option<Element> {
+        let mut count = 0;
+        element.walk(&mut |_| count += 1);
+        self.copied += count;
+        if self.copied <= self.limits.inherited_elements {
+            return Some(element.clone());
+        }
+        if !self.full {
+            self.full = true;
+            let limit = self.limits.inherited_elements;
+            self.sink.error(codes::INHERITANCE_LIMIT, link, |d| {
+                d.message(format!("no more than {limit} elements are inherited by one job"))
+                    .label("the limit is passed here")
+            });
+        }
+        None
+    }
+}
+
+/// For each element of a parent the index of the child's element that stands for the same. The second of two
+/// equal entries stands for the second.
+fn partners(parent: &[Element], child: &[Element]) -> Vec<Option<usize>> {
+    let mut waiting: HashMap<Key<'_>, VecDeque<usize>> = HashMap::new();
+    for (index, element) in child.iter().enumerate() {
+        waiting.entry(key(element)).or_default().push_back(index);
+    }
+    let mut partner = |element| waiting.get_mut(&key(element)).and_then(VecDeque::pop_front);
+    parent.iter().map(&mut partner).collect()
+}
+
+/// The element with bare entries put into the list they belong to, in the order of the text.
+///
+/// Spec: D-52, D-84
+fn with_lists(mut element: Element) -> Element {
+    for (owner, entry, list) in BARE {
+        let is_bare = |child: &Element| child.name.value == *entry;
+        if element.name.value != *owner || !element.children.iter().any(is_bare) {
+            continue;
+        }
+        let (parts, others): (Vec<_>, Vec<_>) = element
+            .children
+            .into_iter()
+            .partition(|child| is_bare(child) || child.name.value == *list);
+        let written = parts.iter().find(|part| !is_bare(part));
+        let mut whole = Element::at(list, written.unwrap_or(&parts[0]));
+        whole.attributes = written.map_or(Vec::new(), |list| list.attributes.clone());
+        for part in parts {
+            if is_bare(&part) {
+                whole.children.push(part);
+            } else {
+                whole.children.extend(part.children);
+            }
+        }
+        element.children = others;
+        element.children.push(whole);
+    }
+    element
+}

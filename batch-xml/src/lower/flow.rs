@@ -1,0 +1,139 @@
+//! The flow, split and decision elements.
+
+use super::Lowering;
+use crate::codes;
+use crate::model::{Decision, ExecutionElement, Flow, Split};
+use crate::outline::{Kind, Node};
+use crate::schema;
+use crate::tree::Element;
+use crate::values;
+
+impl<'a> Lowering<'a> {
+    /// `None` also for an abstract flow: of it only the id matters.
+    ///
+    /// Spec: FLOW-01, FLOW-02, FLOW-03, FLOW-04, FLOW-08, FLOW-17, FPART-01, FPART-02, FPART-05, FPART-06
+    pub(super) fn flow(&mut self, element: &'a Element) -> Option<Flow> {
+        let (node, container) = self.container(element, Kind::Flow)?;
+        let (id, next) = node.map(|node| (node.id, node.next)).unzip();
+        let prefix = self.prefix_of_partition(element, id.as_ref().map(|id| id.value.as_str()));
+        let before = std::mem::replace(&mut self.prefix, prefix);
+        let (elements, partition) =
+            self.partitioned(element, id.as_ref().map(|id| id.value.as_str()), |lowering| {
+                lowering.elements_of(element, container)
+            });
+        self.prefix = before;
+        self.check_not_empty(element, "step");
+        Some(Flow {
+            id: id?,
+            next: next.flatten(),
+            elements,
+            partition,
+            span: element.tag.clone(),
+        })
+    }
+
+    /// `None` also for an abstract split.
+    ///
+    /// Spec: SPLIT-01, SPLIT-02, SPLIT-03, SPLIT-04, SPLIT-12, SPLIT-24
+    pub(super) fn split(&mut self, element: &'a Element) -> Option<Split> {
+        let (node, container) = self.container(element, Kind::Split)?;
+        let elements = self.elements_of(element, container);
+        self.check_not_empty(element, "flow");
+        let concurrency = self.concurrency(element);
+        let node = node?;
+        Some(Split {
+            id: node.id,
+            next: node.next,
+            elements,
+            concurrency,
+            span: element.tag.clone(),
+        })
+    }
+
+    /// Spec: DEC-01, DEC-02, DEC-03, DEC-05, DEC-11, DEC-18, D-28
+    pub(super) fn decision(&mut self, element: &'a Element) -> Option<Decision> {
+        self.scope.enter(element, self.sink);
+        let node = self.node(element, Kind::Decision, false);
+        let (decider, other) = (element.attribute("decider"), element.attribute("ref"));
+        let name = match (decider, other) {
+            (None, Some(_)) => "ref",
+            (Some(decider), Some(other)) => {
+                self.sink.error(codes::DECIDER_TWICE, &other.name.span, |d| {
+                    d.message("a decision names its decider either by `decider` or by `ref`")
+                        .label("not both")
+                        .related(decider.name.span.clone(), "the decider is named here")
+                });
+                "decider"
+            }
+            (_, None) => "decider",
+        };
+        let decider = self.artifact_named(element, name, None);
+        let transitions = self.transitions(element, node);
+        self.scope.leave();
+        let (id, transitions) = transitions?;
+        Some(Decision {
+            id,
+            decider: decider?,
+            transitions,
+            span: element.tag.clone(),
+        })
+    }
+
+    /// The element as one of its siblings, and the number of the place within it. `None` if it is abstract.
+    fn container(&mut self, element: &'a Element, kind: Kind) -> Option<(Option<Node>, usize)> {
+        let is_abstract = self.fixed(|lowering| lowering.boolean(element, "abstract", false));
+        let node = self.node(element, kind, is_abstract);
+        self.outline.nodes.extend(node.clone());
+        if is_abstract {
+            return None;
+        }
+        Some((node, self.outline.add_container(kind)))
+    }
+
+    fn elements_of(&mut self, element: &'a Element, container: usize) -> Vec<ExecutionElement> {
+        let outer = std::mem::replace(&mut self.at, container);
+        let elements = element
+            .children
+            .iter()
+            .filter(|child| schema::allows(element, child))
+            .filter_map(|child| self.execution_element(child))
+            .collect();
+        self.at = outer;
+        elements
+    }
+
+    /// Spec: FLOW-16, SPLIT-14
+    fn check_not_empty(&mut self, element: &Element, what: &str) {
+        let mut of_kind = element.children.iter().filter(|child| child.name.value == what);
+        let is_concrete = |child: &Element| {
+            let attribute = child.attribute("abstract");
+            let is_abstract = attribute.and_then(|attribute| values::boolean(&attribute.value));
+            is_abstract != Some(true)
+        };
+        if of_kind.any(is_concrete) || self.lacks_parent(element) || schema::has_unknown_child(element) {
+            return;
+        }
+        self.sink.error(codes::EMPTY_CONTAINER, &element.name.span, |d| {
+            d.message(format!("a {} without a {what}", element.name.value))
+                .label(format!("a {what} that is not abstract is required"))
+        });
+    }
+
+    /// How many characters the names of steps in the repository have in front of their id within this flow.
+    ///
+    /// Spec: JSL-STEP-02, D-75
+    fn prefix_of_partition(&self, flow: &Element, id: Option<&str>) -> usize {
+        let Some(partition) = flow.child("partition") else {
+            return self.prefix;
+        };
+        let id = id.map_or(0, |id| id.chars().count());
+        self.prefix + id + ":".len() + digits(partition) + "/".len()
+    }
+}
+
+/// Digits of the highest number of a partition, as far as the XML tells.
+pub(super) fn digits(partition: &Element) -> usize {
+    let instances = partition.attribute("instances");
+    let count = instances.and_then(|instances| values::integer(&instances.value, 1));
+    count.unwrap_or(1).to_string().len()
+}

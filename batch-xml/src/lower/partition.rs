@@ -1,0 +1,255 @@
+//! The partition and concurrency elements, and the view of one partition.
+
+use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroU32;
+
+use super::Lowering;
+use crate::codes;
+use crate::diagnostics::quoted;
+use crate::model::{ArtifactRef, Concurrency, Partition, PartitionProperty, Property};
+use crate::span::{Span, Spanned};
+use crate::substitute::{Deferral, Definition, Level, Subjob};
+use crate::tree::Element;
+
+/// One partition of a step or flow.
+#[derive(Clone, Copy, Debug)]
+pub struct PartitionView<'a> {
+    /// The id of the partitioned step or flow.
+    pub element: &'a str,
+    /// The number of the partition, from 1. Spec: PART-09
+    pub number: u32,
+    /// What the algorithm, or a plan kept from an earlier execution, gives to the partition; `None`: what the
+    /// XML gives. Spec: PART-18, PART-21, PART-30
+    pub plan: Option<&'a BTreeMap<String, String>>,
+}
+
+/// A property of a partition, its number taken off the name.
+struct Numbered<'a> {
+    number: NonZeroU32,
+    definition: Definition<'a>,
+}
+
+impl<'a> Lowering<'a> {
+    /// Lowers what is inside of a step or flow that may be partitioned: in the view of the partition asked
+    /// for, or outside of all of them, where what only they know is deferred.
+    ///
+    /// Spec: PART-05, PART-14, PART-16, SUBST-09, SUBST-18, FPART-03, FPART-04, FPART-07, D-34, D-39
+    pub(super) fn partitioned<T>(
+        &mut self,
+        owner: &'a Element,
+        id: Option<&str>,
+        inside: impl FnOnce(&mut Self) -> T,
+    ) -> (T, Option<Partition>) {
+        let Some(element) = owner.child("partition") else {
+            return (inside(self), None);
+        };
+        let has_algorithm = element.child("algorithm").is_some();
+        let instances = self.integer(element, "instances", 1).and_then(NonZeroU32::new);
+        let is_known = instances.is_some() || element.attribute("instances").is_none();
+        let count = instances.unwrap_or(NonZeroU32::MIN);
+        let properties = if has_algorithm {
+            Vec::new()
+        } else {
+            self.numbered(element, is_known.then_some(count))
+        };
+        let view = self.views.iter().find(|view| Some(view.element) == id).copied();
+        if let Some(view) = view {
+            self.scope.subjobs.push(self.subjob(view, properties, element));
+            let result = inside(self);
+            let collector = element.child("collector").and_then(|child| self.artifact(child));
+            self.scope.subjobs.pop();
+            let partition = Partition {
+                collector,
+                ..outside(count, element)
+            };
+            return (result, Some(partition));
+        }
+        let names = properties
+            .iter()
+            .map(|property| property.definition.name.value.clone());
+        self.scope.deferrals.push(Deferral {
+            names: (!has_algorithm).then(|| names.collect()),
+            ..Deferral::default()
+        });
+        let result = inside(self);
+        let properties = properties
+            .into_iter()
+            .map(|property| self.written(property))
+            .collect();
+        let algorithm = self.parent_side(element, "algorithm");
+        let logical_tx = self.parent_side(element, "logicalTX");
+        let collector = element.child("collector").and_then(|child| self.artifact(child));
+        let analyzer = self.parent_side(element, "analyzer");
+        let deferral = self.scope.deferrals.pop().unwrap_or_default();
+        let partition = Partition {
+            properties,
+            algorithm,
+            logical_tx,
+            collector,
+            analyzer,
+            deferred: deferral.used,
+            ..outside(count, element)
+        };
+        (result, Some(partition))
+    }
+
+    /// Spec: PART-09, PART-13, PART-18, PART-21
+    fn subjob(
+        &self,
+        view: PartitionView<'a>,
+        properties: Vec<Numbered<'a>>,
+        element: &Element,
+    ) -> Subjob<'a> {
+        let mut own = Level::default();
+        if view.plan.is_none() {
+            let of_partition = properties
+                .into_iter()
+                .filter(|property| property.number.get() == view.number);
+            of_partition.for_each(|property| own.define(property.definition));
+        }
+        Subjob {
+            levels: self.scope.levels.len(),
+            properties: own,
+            plan: view.plan,
+            span: element.tag.clone(),
+        }
+    }
+
+    /// Spec: PART-08, PART-09, PART-10, PART-11, PART-15, D-33
+    fn numbered(&mut self, element: &'a Element, count: Option<NonZeroU32>) -> Vec<Numbered<'a>> {
+        let Some(list) = element.child("properties") else {
+            return Vec::new();
+        };
+        self.boolean(list, "merge", true);
+        let mut seen: HashMap<_, Span> = HashMap::new();
+        let mut numbered = Vec::new();
+        for property in list.children("property") {
+            let Some(mut definition) = self.scope.definition(element, property, self.sink) else {
+                continue;
+            };
+            let raw = definition.name.clone();
+            self.scope.names.insert(raw.value.clone());
+            let Some((name, number)) = self.split_number(&raw, count) else {
+                continue;
+            };
+            let key = (name.to_owned(), number, definition.target);
+            if let Some(first) = seen.get(&key) {
+                self.sink.error(codes::DUPLICATE_PROPERTY, &raw.span, |d| {
+                    d.message(format!("property {} stands twice in one list", quoted(&raw)))
+                        .label("a property of this name and partition is already there")
+                        .related(Span::clone(first), "the first one is here")
+                });
+                continue;
+            }
+            seen.insert(key, raw.span.clone());
+            definition.given = self.scope.given(&raw);
+            definition.name = Spanned::new(name.to_owned(), raw.span.clone());
+            numbered.push(Numbered { number, definition });
+        }
+        numbered
+    }
+
+    fn split_number<'n>(
+        &mut self,
+        raw: &'n Spanned<String>,
+        count: Option<NonZeroU32>,
+    ) -> Option<(&'n str, NonZeroU32)> {
+        let parts = raw
+            .rsplit_once('.')
+            .filter(|(name, digits)| !name.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()));
+        let found = parts.and_then(|(name, digits)| Some((name, digits.parse().ok()?)));
+        let most = count.map_or(i32::MAX.unsigned_abs(), NonZeroU32::get);
+        if let Some((name, number)) = found.filter(|(_, number): &(_, NonZeroU32)| number.get() <= most) {
+            return Some((name, number));
+        }
+        self.sink.error(codes::PARTITION_NUMBER, &raw.span, |d| {
+            let d = match found {
+                Some(_) => d.message(format!("{} is for a partition that does not exist", quoted(raw))),
+                None => d.message(format!("{} names no partition", quoted(raw))),
+            };
+            let range = match most {
+                1 => "`name.1`: there is one partition".to_owned(),
+                most => format!("`name.1` to `name.{most}`"),
+            };
+            d.label(format!("expected {range}"))
+        });
+        None
+    }
+
+    /// A property as it stands in the model. Its symbols have to be known now, or by some partition.
+    fn written(&mut self, property: Numbered<'a>) -> PartitionProperty {
+        let Numbered { number, definition } = property;
+        if definition.given.is_none() {
+            self.scope.attribute(definition.value, self.sink);
+        }
+        PartitionProperty {
+            number,
+            name: definition.name,
+            target: definition.target,
+            value: definition.value.value.clone(),
+        }
+    }
+
+    /// An artifact that runs on the thread of the parent. What only partitions know does not exist there.
+    ///
+    /// Spec: PART-16, PART-19, PART-20, LTX-05, LTX-20, SUBJOB-08, SUBJOB-13
+    fn parent_side(&mut self, partition: &'a Element, name: &str) -> Option<ArtifactRef> {
+        let element = partition.children.iter().find(|child| child.name.value == name)?;
+        self.scope.enter(element, self.sink);
+        let name = self.fixed(|lowering| lowering.required(element, "ref"));
+        let mut properties = self.scope.reaching(None, self.sink);
+        for property in properties.iter().filter(|property| property.deferred) {
+            self.own_value_must_be_known(element, property);
+        }
+        self.scope.leave();
+        properties.retain(|property| !property.deferred);
+        Some(ArtifactRef {
+            name: name?,
+            properties,
+            deferred: false,
+        })
+    }
+
+    /// Reports the symbols of a property that stands at the artifact itself.
+    fn own_value_must_be_known(&mut self, element: &'a Element, property: &Property) {
+        let listed = element
+            .child("properties")
+            .into_iter()
+            .flat_map(|list| &list.children);
+        let mut values = listed.filter_map(|listed| listed.attribute("value"));
+        let own = values.find(|value| value.value.span.is(&property.value.span));
+        if let Some(value) = own {
+            self.fixed(|lowering| lowering.scope.attribute(value, lowering.sink));
+        }
+    }
+
+    /// Spec: SPLIT-15, LTX-04, LTX-05, SUBJOB-26
+    pub(super) fn concurrency(&mut self, split: &'a Element) -> Concurrency {
+        let Some(element) = split.child("concurrency") else {
+            return Concurrency::default();
+        };
+        let mut artifact = |name| {
+            let found = element.children.iter().find(|child| child.name.value == name);
+            found.and_then(|child| self.artifact(child))
+        };
+        Concurrency {
+            logical_tx: artifact("logicalTX"),
+            collector: artifact("collector"),
+            analyzer: artifact("analyzer"),
+        }
+    }
+}
+
+/// A partition with nothing in it.
+fn outside(instances: NonZeroU32, element: &Element) -> Partition {
+    Partition {
+        instances,
+        properties: Vec::new(),
+        algorithm: None,
+        logical_tx: None,
+        collector: None,
+        analyzer: None,
+        deferred: Default::default(),
+        span: element.tag.clone(),
+    }
+}

@@ -1,0 +1,281 @@
+//! What elements inherit: which parent, which parts of it, and how much of it at most. The examples of the
+//! draft are in `examples.rs`.
+#![expect(clippy::unwrap_used, reason = "a test that meets nothing has failed")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use batch_xml::{Document, Effective, JobXmlErrors, Library, Limits, RootKind, Source, parse};
+
+fn document(text: &str) -> Arc<Document> {
+    let name = format!("{}.xml", text.split('\'').nth(1).unwrap());
+    let limits = Limits {
+        elements: 100_000,
+        file_bytes: 1 << 30,
+        ..Limits::default()
+    };
+    Arc::new(parse(&Source::new(name, text), &limits).unwrap_or_else(|errors| panic!("{text}\n{errors}")))
+}
+
+fn try_inherit(limits: &Limits, text: &str, library: &[&str]) -> Result<Effective, JobXmlErrors> {
+    let library: Vec<Arc<Document>> = library.iter().map(|text| document(text)).collect();
+    Effective::new(&document(text), &library, limits)
+}
+
+/// Without declaration, indentation and line breaks, double quotes as single ones.
+fn short(effective: &Effective) -> String {
+    let text = effective.to_xml().replace('"', "'");
+    text.lines().skip(1).map(str::trim).collect()
+}
+
+#[track_caller]
+fn check(text: &str, library: &[&str], expect: &str) {
+    let effective =
+        try_inherit(&Limits::default(), text, library).unwrap_or_else(|errors| panic!("\n{errors}"));
+    let expect: String = expect.lines().map(str::trim).collect();
+    assert_eq!(short(&effective), expect);
+}
+
+fn codes(result: Result<Effective, JobXmlErrors>) -> Vec<&'static str> {
+    result.map_or_else(
+        |errors| errors.iter().map(|error| error.code).collect(),
+        |_| Vec::new(),
+    )
+}
+
+/// Spec: INH-04, INH-05, INH-06, INH-12, D-40
+#[test]
+fn attributes_of_the_element_are_its_own_those_of_its_parts_combined() {
+    check(
+        "<job id='j'><step id='s' parent='p' next='n'><chunk writer='w' skip-limit='1'/></step></job>",
+        &["<step id='p' start-limit='3' abstract='true' next='x'>
+           <chunk reader='r' writer='x' skip-limit='2'><checkpoint-algorithm ref='c'/></chunk></step>"],
+        "<job id='j'><step id='s' next='n'><chunk writer='w' skip-limit='1' reader='r'>
+         <checkpoint-algorithm ref='c'/></chunk></step></job>",
+    );
+}
+
+/// Spec: INH-07, INH-08, INH-09, INH-10, INH-11, D-41
+#[test]
+fn lists_are_merged_entry_by_entry() {
+    let parent = "<step id='p' abstract='true'><properties>
+        <property name='a' value='p'/><property name='a' value='p' target='reader'/><property name='b' value='p'/>
+        </properties></step>";
+    let child = |merge: &str| {
+        format!(
+            "<job id='j'><step id='s' parent='p'><properties{merge}><property name='c' value='c'/>
+             <property target='reader' name='a' value='c'/></properties></step></job>"
+        )
+    };
+    for merge in ["", " merge='true'", " merge='1'"] {
+        check(
+            &child(merge),
+            &[parent],
+            "<job id='j'><step id='s'><properties><property name='a' value='p'/>
+             <property target='reader' name='a' value='c'/><property name='b' value='p'/>
+             <property name='c' value='c'/></properties></step></job>",
+        );
+    }
+    check(
+        &child(" merge='0'"),
+        &[parent],
+        "<job id='j'><step id='s'><properties><property name='c' value='c'/>
+         <property target='reader' name='a' value='c'/></properties></step></job>",
+    );
+    check(
+        "<job id='j'><step id='s' parent='p'><properties merge='false'/></step></job>",
+        &[parent],
+        "<job id='j'><step id='s'><properties/></step></job>",
+    );
+}
+
+/// Bare listeners are a list too. An entry that stands twice is two entries.
+///
+/// Spec: INH-09, INH-10, D-52
+#[test]
+fn bare_listeners_are_merged_like_listed_ones() {
+    let parent =
+        "<step id='p' abstract='true'><listener ref='a'/><listener ref='b'/><listener ref='a'/></step>";
+    let own = "<properties><property name='n' value='1'/></properties>";
+    check(
+        &format!(
+            "<job id='j'><step id='s' parent='p'><listener ref='c'/><listener ref='a'>{own}</listener></step></job>"
+        ),
+        &[parent],
+        &format!(
+            "<job id='j'><step id='s'><listeners><listener ref='a'>{own}</listener><listener ref='b'/>
+             <listener ref='a'/><listener ref='c'/></listeners></step></job>"
+        ),
+    );
+    check(
+        "<job id='j'><step id='s' parent='p'><listeners merge='false'><listener ref='d'/></listeners></step></job>",
+        &[parent],
+        "<job id='j'><step id='s'><listeners><listener ref='d'/></listeners></step></job>",
+    );
+}
+
+/// Spec: INH-19, INH-20, INH-21, D-43
+#[test]
+fn elements_transitions_and_bodies_are_replaced_whole() {
+    check(
+        "<job id='j' parent='p'><flow id='b'><step id='t'><batchlet ref='T'/></step></flow><step id='d'/></job>",
+        &["<job id='p' abstract='true'><step id='a' next='b'/><step id='b' next='c'><batchlet ref='B'/></step>
+           <decision id='c' decider='D'/></job>"],
+        "<job id='j'><step id='a' next='b'/><flow id='b'><step id='t'><batchlet ref='T'/></step></flow>
+         <decision id='c' decider='D'/><step id='d'/></job>",
+    );
+    check(
+        "<job id='j'><step id='s' parent='p'><batchlet ref='B'/><end on='X'/><fail on='Z'/></step></job>",
+        &["<step id='p' abstract='true'><chunk reader='R'/><next on='X' to='a'/><fail on='Y'/></step>"],
+        "<job id='j'><step id='s'><end on='X'/><fail on='Y'/><batchlet ref='B'/><fail on='Z'/></step></job>",
+    );
+}
+
+/// Spec: INH-22, INH-03, FLOW-05, SPLIT-05
+#[test]
+fn flows_splits_and_nested_parts_are_combined() {
+    check(
+        "<job id='j'><split id='s' parent='ps'><flow id='f' parent='pf'>
+         <partition><analyzer ref='A'/><logicalTX><properties><property name='x' value='c'/></properties></logicalTX>
+         </partition></flow><concurrency><collector ref='C2'/></concurrency></split></job>",
+        &[
+            "<split id='ps'><flow id='g'><step id='t'><batchlet ref='T'/></step></flow>
+             <concurrency><logicalTX ref='L'/><collector ref='C1'><properties><property name='c' value='1'/></properties>
+             </collector></concurrency></split>",
+            "<flow id='pf'><step id='u' parent='pu'/><partition instances='2'><logicalTX ref='L'><properties>
+             <property name='y' value='p'/></properties></logicalTX></partition></flow>",
+            "<step id='pu'><batchlet ref='U'/></step>",
+        ],
+        "<job id='j'><split id='s'><flow id='g'><step id='t'><batchlet ref='T'/></step></flow>
+         <concurrency><logicalTX ref='L'/><collector ref='C2'><properties><property name='c' value='1'/></properties>
+         </collector></concurrency>
+         <flow id='f'><step id='u'><batchlet ref='U'/></step><partition instances='2'><logicalTX ref='L'><properties>
+         <property name='y' value='p'/><property name='x' value='c'/></properties></logicalTX><analyzer ref='A'/>
+         </partition></flow></split></job>",
+    );
+}
+
+/// The element of the job, at whatever level, goes before the document of the same id; of a document that is
+/// no job the parents are its own.
+///
+/// Spec: INH-15, D-42
+#[test]
+fn parents_are_looked_up_in_the_job_first() {
+    let library = [
+        "<step id='p'><batchlet ref='Document'/></step>",
+        "<step id='q' parent='p'/>",
+    ];
+    check(
+        "<job id='j'><step id='s' parent='p'/><step id='t' parent='q'/>
+         <flow id='f'><step id='p'><batchlet ref='Own'/></step></flow></job>",
+        &library,
+        "<job id='j'><step id='s'><batchlet ref='Own'/></step><step id='t'><batchlet ref='Document'/></step>
+         <flow id='f'><step id='p'><batchlet ref='Own'/></step></flow></job>",
+    );
+    // A flow of the same id is no element of the same kind.
+    check(
+        "<job id='j'><step id='s' parent='p'/><flow id='p'><step id='t'/></flow></job>",
+        &library,
+        "<job id='j'><step id='s'><batchlet ref='Document'/></step><flow id='p'><step id='t'/></flow></job>",
+    );
+}
+
+/// Spec: INH-27
+#[test]
+fn a_parent_added_later_is_found() {
+    let text = "<job id='j'><step id='s' parent='p'/></job>";
+    assert_eq!(codes(try_inherit(&Limits::default(), text, &[])), ["JSL0033"]);
+    let later = ["<step id='p'><batchlet ref='B'/></step>"];
+    assert_eq!(codes(try_inherit(&Limits::default(), text, &later)), [""; 0]);
+}
+
+/// Documents of all kinds have an effective form.
+///
+/// Spec: JSL-DOC-19
+#[test]
+fn any_document_can_inherit() {
+    for kind in ["job", "step", "flow", "split"] {
+        let text = format!("<{kind} id='c' parent='p' abstract='true'/>");
+        let parent = format!("<{kind} id='p' abstract='true'/>");
+        check(&text, &[&parent], &text.replace(" parent='p'", ""));
+    }
+    let library: Vec<Arc<Document>> =
+        vec![document("<flow id='f' abstract='1'/>"), document("<job id='j'/>")];
+    assert_eq!(
+        (library.ids(RootKind::Flow), library.ids(RootKind::Step)),
+        (vec!["f".to_owned()], vec![])
+    );
+}
+
+#[test]
+fn generations_are_bounded() {
+    let chain = |generations: usize| {
+        let steps: String = (0..generations)
+            .map(|n| format!("<step id='s{n}' parent='s{}' abstract='true'/>", n + 1))
+            .collect();
+        format!("<job id='j'>{steps}<step id='s{generations}' abstract='true'/></job>")
+    };
+    let limits = Limits::default();
+    for (generations, expect) in [(15, None), (16, None), (17, Some("JSL0037"))] {
+        assert_eq!(
+            codes(try_inherit(&limits, &chain(generations), &[])),
+            Vec::from_iter(expect),
+            "{generations}"
+        );
+    }
+    let limits = Limits {
+        parents: usize::MAX,
+        ..limits
+    };
+    assert_eq!(codes(try_inherit(&limits, &chain(256), &[])), [""; 0]);
+    let found = codes(try_inherit(&limits, &chain(20_000), &[]));
+    assert!(
+        !found.is_empty() && found.iter().all(|code| *code == "JSL0037"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn inherited_elements_are_bounded() {
+    let limits = Limits {
+        inherited_elements: 12,
+        ..Limits::default()
+    };
+    for (properties, expect) in [(9, None), (10, None), (11, Some("JSL0037"))] {
+        let list: String = (0..properties)
+            .map(|n| format!("<property name='{n}' value=''/>"))
+            .collect();
+        // The list and the batchlet count too.
+        let parent = format!("<step id='p'><properties>{list}</properties><batchlet ref='B'/></step>");
+        let text = "<job id='j'><step id='s' parent='p'/></job>";
+        assert_eq!(
+            codes(try_inherit(&limits, text, &[&parent])),
+            Vec::from_iter(expect),
+            "{properties}"
+        );
+    }
+}
+
+/// Few lines that ask for millions of elements.
+#[test]
+fn inheritance_bombs_fail_fast() {
+    let steps: String = (0..3000)
+        .map(|n| format!("<step id='s{n}'><batchlet ref='B'/></step>"))
+        .collect();
+    let parent = format!("<flow id='p'>{steps}</flow>");
+    let flows: String = (0..9000)
+        .map(|n| format!("<flow id='f{n}' parent='p'/>"))
+        .collect();
+    let start = Instant::now();
+    let found = codes(try_inherit(
+        &Limits::default(),
+        &format!("<job id='j'>{flows}</job>"),
+        &[&parent],
+    ));
+    assert_eq!(found, ["JSL0037"]);
+    assert!(
+        start.elapsed() < Duration::from_secs(5),
+        "took {:?}",
+        start.elapsed()
+    );
+}
