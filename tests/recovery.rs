@@ -115,7 +115,15 @@ fn stop_closes_what_a_dead_process_left() {
     );
     child.kill().unwrap();
     child.wait().unwrap();
-    process::run_expecting(0, "flights", folder.path(), &["stop", "1"]);
+    let (out, _) = process::run_expecting(0, "flights", folder.path(), &["list"]);
+    assert!(out.contains("STARTED (dead)"), "{out}");
+    let (out, _) = process::run_expecting(0, "flights", folder.path(), &["show", "1"]);
+    assert!(out.contains("STARTED, but its process is dead"), "{out}");
+    let (out, _) = process::run_expecting(0, "flights", folder.path(), &["stop", "1"]);
+    assert!(
+        out.contains("its runtime was dead when the stop was recorded"),
+        "{out}"
+    );
     let (out, _) = process::run_expecting(0, "flights", folder.path(), &["show", "1"]);
     assert!(out.contains("status       STOPPED"), "{out}");
     process::run_expecting(0, "flights", folder.path(), &["restart", "1"]);
