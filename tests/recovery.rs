@@ -47,7 +47,7 @@ fn sixty_kills_lose_nothing_and_double_nothing() {
 fn one_of_two_processes_runs_the_instance() {
     let folder = Folder::new();
     // So many commits that the first still runs when the second asks.
-    let launch = ["launch", "flights", "commit.interval=5"];
+    let launch = ["launch", "flights", "commit.interval=1"];
     let mut first = process::spawn_until(
         process::command("flights", folder.path(), &launch),
         "step load-flights",
@@ -60,7 +60,7 @@ fn one_of_two_processes_runs_the_instance() {
     first.kill().unwrap();
     first.wait().unwrap();
 
-    let restart = ["restart", "1", "commit.interval=5"];
+    let restart = ["restart", "1", "commit.interval=1"];
     let mut second = process::spawn_until(
         process::command("flights", folder.path(), &restart),
         "step load-flights",
@@ -86,7 +86,7 @@ fn one_of_two_processes_runs_the_instance() {
 #[test]
 fn another_process_stops_the_job() {
     let folder = Folder::new();
-    let launch = ["launch", "flights", "commit.interval=5"];
+    let launch = ["launch", "flights", "commit.interval=1"];
     let mut child = process::spawn_until(
         process::command("flights", folder.path(), &launch),
         "step load-flights",
@@ -108,14 +108,22 @@ fn another_process_stops_the_job() {
 #[test]
 fn stop_closes_what_a_dead_process_left() {
     let folder = Folder::new();
-    let launch = ["launch", "flights", "commit.interval=5"];
+    let launch = ["launch", "flights", "commit.interval=1"];
     let mut child = process::spawn_until(
         process::command("flights", folder.path(), &launch),
         "step load-flights",
     );
     child.kill().unwrap();
     child.wait().unwrap();
-    process::run_expecting(0, "flights", folder.path(), &["stop", "1"]);
+    let (out, _) = process::run_expecting(0, "flights", folder.path(), &["list"]);
+    assert!(out.contains("STARTED (dead)"), "{out}");
+    let (out, _) = process::run_expecting(0, "flights", folder.path(), &["show", "1"]);
+    assert!(out.contains("STARTED, but its process is dead"), "{out}");
+    let (out, _) = process::run_expecting(0, "flights", folder.path(), &["stop", "1"]);
+    assert!(
+        out.contains("its runtime was dead when the stop was recorded"),
+        "{out}"
+    );
     let (out, _) = process::run_expecting(0, "flights", folder.path(), &["show", "1"]);
     assert!(out.contains("status       STOPPED"), "{out}");
     process::run_expecting(0, "flights", folder.path(), &["restart", "1"]);

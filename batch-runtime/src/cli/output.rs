@@ -48,11 +48,14 @@ impl Output {
         let mut table = Table::new(&["JOB", "INSTANCES", "LAST EXECUTION", "STATUS", "CREATED"]);
         for (job, instances, last) in rows {
             let (id, status, created) = match last {
-                Some(last) => (
-                    last.id.to_string(),
-                    last.status.to_string(),
-                    last.created.to_string(),
-                ),
+                Some(last) => {
+                    let dead = if is_dead(operator, &last)? { " (dead)" } else { "" };
+                    (
+                        last.id.to_string(),
+                        format!("{}{dead}", last.status),
+                        last.created.to_string(),
+                    )
+                }
                 None => ("-".into(), "-".into(), "-".into()),
             };
             table.row([job, instances.to_string(), id, status, created]);
@@ -243,13 +246,16 @@ fn print_steps(steps: &[StepExecution], told: &str) {
 
 /// The status, and whether it is one that nobody will change any more but the next launch or restart.
 fn live_status(operator: &JobOperator, execution: &JobExecution) -> Result<String, JobOperatorError> {
-    let dead = !execution.status.is_final() && !operator.is_alive(execution.id)?;
-    let note = if dead {
-        ", but its process is dead: `launch` or `restart` continues it"
-    } else {
-        ""
+    let note = match is_dead(operator, execution)? {
+        true => ", but its process is dead: `launch` or `restart` continues it",
+        false => "",
     };
     Ok(format!("{}{note}", execution.status))
+}
+
+/// Whether nobody runs an execution that has not ended.
+fn is_dead(operator: &JobOperator, execution: &JobExecution) -> Result<bool, JobOperatorError> {
+    Ok(!execution.status.is_final() && !operator.is_alive(execution.id)?)
 }
 
 fn print_message(message: &str) {
