@@ -33,7 +33,7 @@ impl Item for u64 {
         number
     }
     fn is_even(&self) -> bool {
-        self % 2 == 0
+        self.is_multiple_of(2)
     }
 }
 
@@ -42,7 +42,7 @@ impl Item for Row {
         Self([number; 13])
     }
     fn is_even(&self) -> bool {
-        self.0[12] % 2 == 0
+        self.0[12].is_multiple_of(2)
     }
 }
 
@@ -139,7 +139,7 @@ impl item::ItemReader<u64> for RivalReader {
 struct RivalProcessor;
 impl item::ItemProcessor<u64, u64> for RivalProcessor {
     fn process(&self, item: u64) -> Result<Option<u64>, RivalError> {
-        Ok((*black_box(&item) % 2 == 0).then_some(item))
+        Ok(black_box(&item).is_multiple_of(2).then_some(item))
     }
 }
 struct RivalWriter;
