@@ -4,6 +4,8 @@
 use std::fs;
 
 use batch_tests::process::{run_expecting, text};
+use batch_tests::watch;
+use diesel::connection::SimpleConnection;
 use serde_json::Value;
 
 fn json(text: &str) -> Value {
@@ -267,4 +269,79 @@ fn many_processes_make_the_repository_together() {
             .count(),
         0
     );
+}
+
+/// Another program's database: the verbs that look, stop or continue change no byte of it, nor leave anything beside it,
+/// whether it has tables of a job repository or not.
+///
+/// Spec: REPO-06, REPO-07, REPO-12
+#[test]
+fn a_database_of_another_program_is_left_alone() {
+    let instances = "CREATE TABLE BATCH_JOB_INSTANCE (JOB_INSTANCE_ID BIGINT);";
+    let spring5 =
+        "CREATE TABLE batch_job_execution_params (JOB_EXECUTION_ID BIGINT, PARAMETER_TYPE VARCHAR(100));";
+    for (tables, reason) in [
+        (
+            "CREATE TABLE customer (id INTEGER); INSERT INTO customer VALUES (1)",
+            "there is no repository",
+        ),
+        (instances, "made by another program"),
+        (&format!("{instances}{spring5}"), "Spring Batch 5 or later"),
+        ("", "there is no repository"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("theirs.db");
+        fs::write(&file, "").unwrap();
+        watch::open(&file).batch_execute(tables).unwrap();
+        let before = fs::read(&file).unwrap();
+        let repository = ["--repository", "sqlite://theirs.db"];
+        for verb in [
+            &["list"][..],
+            &["list", "--json"],
+            &["show", "1"],
+            &["stop", "1"],
+            &["restart", "1"],
+        ] {
+            let (out, err) = run_expecting(2, "hello", folder.path(), &[&repository, verb].concat());
+            assert!(
+                out.is_empty() && err.contains(reason),
+                "{tables} {verb:?}: {out}{err}"
+            );
+            assert!(fs::read(&file).unwrap() == before, "{tables} {verb:?}");
+            assert_eq!(
+                fs::read_dir(folder.path()).unwrap().count(),
+                1,
+                "{tables} {verb:?}"
+            );
+        }
+        // What was refused is left alone by a `start` too.
+        if reason != "there is no repository" {
+            let start = [&repository[..], &["start", "hello"]].concat();
+            let (_, err) = run_expecting(2, "hello", folder.path(), &start);
+            assert!(err.contains(reason), "{err}");
+            assert!(fs::read(&file).unwrap() == before, "{tables}");
+        }
+    }
+}
+
+/// The job ran, so it is no wrong usage when its rows cannot be read afterwards: 1 when nobody can say how it ended, else
+/// what it ended with.
+///
+/// Spec: OP-19, STATUS-13
+#[test]
+fn rows_that_cannot_be_read_after_the_job_ran_are_no_wrong_usage() {
+    for (table, code) in [("BATCH_JOB_EXECUTION", 1), ("BATCH_STEP_EXECUTION", 0)] {
+        let folder = tempfile::tempdir().unwrap();
+        run_expecting(0, "hello", folder.path(), &["start", "hello"]);
+        let spoil = format!(
+            "CREATE TRIGGER spoil AFTER UPDATE OF STATUS ON BATCH_JOB_EXECUTION WHEN NEW.STATUS = 'COMPLETED'
+             BEGIN UPDATE {table} SET STATUS = 'NONSENSE' WHERE STATUS = 'COMPLETED'; END"
+        );
+        watch::open(&folder.path().join("batch.db"))
+            .batch_execute(&spoil)
+            .unwrap();
+        let (out, err) = run_expecting(code, "hello", folder.path(), &["start", "hello"]);
+        assert!(out.contains("Hello, world!"), "{out}");
+        assert!(err.contains("error: ") && err.contains("NONSENSE"), "{err}");
+    }
 }

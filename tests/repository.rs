@@ -1,6 +1,12 @@
 //! The repository on SQLite: its shape, who may write, what is refused.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+mod repository {
+    mod databases;
+    mod leases;
+    mod transactions;
+}
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -130,13 +130,17 @@ impl JobParameters {
         self
     }
 
-    /// Whether the identifying parameters are the same.
+    /// Whether the identifying parameters are the same: their names and texts, as in the key. A command line knows no
+    /// types, and continues what was begun with a LONG.
     pub(crate) fn same_identity(&self, other: &Self) -> bool {
-        let identifying = |(_, parameter): &(&String, &JobParameter)| parameter.identifying;
+        self.identity().eq(other.identity())
+    }
+
+    fn identity(&self) -> impl Iterator<Item = (&String, String)> {
         self.0
             .iter()
-            .filter(identifying)
-            .eq(other.0.iter().filter(identifying))
+            .filter(|(_, parameter)| parameter.identifying)
+            .map(|(name, parameter)| (name, parameter.value.key_text()))
     }
 
     /// The parameters of a `start`: the run id alone identifies the instance. Spec: D-56

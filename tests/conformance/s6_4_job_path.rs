@@ -230,3 +230,34 @@ fn an_execution_names_its_file() {
     let location = execution.configuration_location.unwrap();
     assert!(Path::new(&location).ends_with("jobs/job.xml"), "{location}");
 }
+
+/// A file may be half-written when the runtime first sees it. One that was right stays as it was read.
+///
+/// Spec: PATH-06, PATH-11, PATH-12, LOADER-08
+#[test]
+fn a_broken_file_that_is_mended_is_found_at_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let right = of("job");
+    write(
+        folder.path(),
+        &[
+            ("job.xml", &right[..right.len() / 2]),
+            ("other.xml", &of("other")),
+        ],
+    );
+    let operator = operator(Some(&folder.path().display().to_string()), None);
+    for _ in 0..2 {
+        let refused = operator
+            .start("job", JobParameters::new())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            refused.contains("no job is called `job`") && refused.contains("job.xml:1:"),
+            "{refused}"
+        );
+    }
+    write(folder.path(), &[("job.xml", &right), ("other.xml", "<job")]);
+    assert_eq!(run(&operator, "job"), BatchStatus::Completed);
+    assert_eq!(run(&operator, "other"), BatchStatus::Completed);
+    assert_eq!(names(&operator), ["job", "other"]);
+}

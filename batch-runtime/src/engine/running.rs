@@ -247,3 +247,52 @@ impl Running {
         ended.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::parameters::JobParameters;
+    use crate::repository::{ClaimRequest, DieselRepository, Target};
+
+    const LEASE: Duration = Duration::from_secs(3_600);
+
+    fn claimed(repository: &DieselRepository) -> Lease {
+        let request = ClaimRequest {
+            job_name: "job",
+            target: Target::New,
+            parameters: JobParameters::new(),
+            restartable: true,
+            location: "job.xml",
+        };
+        repository.claim(&request).unwrap().lease
+    }
+
+    /// A lease that nobody has renewed for most of its time is renewed before new work begins, and work does not begin when
+    /// it is lost. Earlier nobody asks the repository.
+    ///
+    /// Spec: OP-35, REPO-15
+    #[test]
+    fn a_lease_is_made_sure_of_before_new_work_begins() {
+        let repository = DieselRepository::open("sqlite://:memory:", Arc::new(SystemClock), LEASE).unwrap();
+        let lease = claimed(&repository);
+        let lost = Lease {
+            fence: lease.fence + 1,
+            ..lease
+        };
+        let now = Instant::now();
+        let fresh = Running::new(lost, LEASE, now);
+        assert!(!fresh.is_untrusted() && fresh.ensure_owned(&repository).is_ok());
+        let stale = Running::new(lost, Duration::ZERO, now);
+        assert!(stale.is_untrusted());
+        let refused = stale.ensure_owned(&repository);
+        assert!(
+            matches!(refused, Err(RepositoryError::Fenced { .. })),
+            "{refused:?}"
+        );
+
+        let held = Running::new(lease, Duration::ZERO, now);
+        held.ensure_owned(&repository).unwrap();
+        assert!(*lock(&held.renewed) > now, "it was renewed");
+    }
+}

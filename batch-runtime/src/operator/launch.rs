@@ -65,8 +65,9 @@ impl JobOperator {
         let effective = match self.inner.repository.find_instance(job, &parameters.job_key())? {
             Some(instance) => {
                 let original = self.inner.repository.original_parameters(instance.id)?;
-                // The key is a digest of a text that is not escaped: other parameters may have the same.
-                if !original.same_identity(&parameters) {
+                // The key is a digest of a text that is not escaped: other parameters may have the same. Recorded ones
+                // that do not give the key are not those of the instance: somebody deleted some, or all.
+                if original.job_key() == instance.job_key && !original.same_identity(&parameters) {
                     return Err(refuse(StartCause::SameKey {
                         instance: instance.id,
                     }));

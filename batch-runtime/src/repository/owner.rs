@@ -172,4 +172,29 @@ mod tests {
         assert!(!owners.join("00ff.lock").exists() && owners.join("note.txt").exists());
         assert!(!other.is_dead(alive.name()));
     }
+
+    /// Owners that come, sweep and go, on many threads: none is taken for dead while it lives.
+    ///
+    /// Spec: OP-34, OP-35
+    #[test]
+    fn no_living_owner_is_ever_seen_dead() {
+        let directory = tempfile::tempdir().unwrap();
+        let owners = directory.path().join("owners");
+        let observer = Owner::new(Some(owners.clone()));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..400 {
+                        let owner = Owner::new(Some(owners.clone()));
+                        let (path, _) = owner.lock.as_ref().expect("it holds a lock");
+                        std::thread::yield_now();
+                        assert!(path.exists(), "its file was swept away");
+                        assert!(!observer.is_dead(owner.name()) && !owner.is_dead(observer.name()));
+                    }
+                });
+            }
+        });
+        drop(observer);
+        assert_eq!(fs::read_dir(&owners).unwrap().count(), 0);
+    }
 }

@@ -105,11 +105,7 @@ impl Database {
             });
         found
             .map(|tables| !tables.is_empty())
-            .map_err(|error| RepositoryError::Connect {
-                url: self.url.clone(),
-                source: error.into(),
-                hint: self.hint(),
-            })
+            .map_err(|error| self.unusable(error.into()))
     }
 
     pub(super) fn url(&self) -> &str {
@@ -141,21 +137,38 @@ impl Database {
     }
 
     pub(super) fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
-        let fail = |source: Box<dyn std::error::Error + Send + Sync>| RepositoryError::Connect {
-            url: self.url.clone(),
-            source,
-            hint: self.hint(),
-        };
-        let mut sqlite = SqliteConnection::establish(&self.target).map_err(|error| fail(Box::new(error)))?;
+        let mut connection = self.connect_to_look()?;
+        self.use_write_ahead_log(&mut connection)?;
+        Ok(connection)
+    }
+
+    /// A connection that has not changed anything in the file yet, which may be another program's.
+    pub(super) fn connect_to_look(&self) -> Result<RepositoryConnection, RepositoryError> {
+        let mut sqlite =
+            SqliteConnection::establish(&self.target).map_err(|error| self.unusable(Box::new(error)))?;
         let settings = format!(
             "PRAGMA busy_timeout = {BUSY_MILLIS}; PRAGMA synchronous = {}; PRAGMA foreign_keys = ON;",
             self.synchronous
         );
-        let set_up = sqlite
+        sqlite
             .batch_execute(&settings)
-            .and_then(|()| use_write_ahead_log(&mut sqlite));
-        set_up.map_err(|error| fail(Box::new(error)))?;
+            .map_err(|error| self.unusable(Box::new(error)))?;
         Ok(RepositoryConnection { sqlite })
+    }
+
+    pub(super) fn use_write_ahead_log(
+        &self,
+        connection: &mut RepositoryConnection,
+    ) -> Result<(), RepositoryError> {
+        use_write_ahead_log(&mut connection.sqlite).map_err(|error| self.unusable(Box::new(error)))
+    }
+
+    fn unusable(&self, source: Box<dyn std::error::Error + Send + Sync>) -> RepositoryError {
+        RepositoryError::Connect {
+            url: self.url.clone(),
+            source,
+            hint: self.hint(),
+        }
     }
 }
 

@@ -28,6 +28,8 @@ use connection::{Database, Pool};
 
 /// What the versions of our migrations begin with; those of the program's own begin with a year.
 const OUR_VERSIONS: &str = "0000000000";
+/// How long they are; diesel's own first migration is `00000000000000`.
+const OUR_VERSION_LENGTH: usize = 13;
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../migrations/sqlite");
 
@@ -47,8 +49,13 @@ impl DieselRepository {
         lease_time: Duration,
     ) -> Result<Self, RepositoryError> {
         let database = Database::from_url(url)?;
-        let mut connection = database.connect()?;
-        prepare_schema(&mut connection, &database)?;
+        let mut connection = database.connect_to_look()?;
+        let complete = check_schema(&mut connection, &database)?;
+        // Only now: what was refused is not ours to change.
+        database.use_write_ahead_log(&mut connection)?;
+        if !complete {
+            migrate(&mut connection, &database)?;
+        }
         // The database exists by now, which settles where its owners' locks are.
         let owner = Owner::new(database.owners_directory());
         let pool = Pool::new(database)?;
@@ -78,14 +85,18 @@ struct Name {
     name: String,
 }
 
-/// Refuses tables of another make, then runs the migrations that are missing.
-///
-/// Spec: REPO-12
-fn prepare_schema(connection: &mut RepositoryConnection, database: &Database) -> Result<(), RepositoryError> {
-    let refuse = |problem: String| RepositoryError::Schema {
+fn unusable(database: &Database, problem: String) -> RepositoryError {
+    RepositoryError::Schema {
         url: database.url().to_owned(),
         problem,
-    };
+    }
+}
+
+/// Refuses tables of another make, without changing anything. Returns whether no migration is missing.
+///
+/// Spec: REPO-12
+fn check_schema(connection: &mut RepositoryConnection, database: &Database) -> Result<bool, RepositoryError> {
+    let refuse = |problem: String| unusable(database, problem);
     let failed = |error: Box<dyn std::error::Error + Send + Sync>| refuse(error.to_string());
     let sqlite = connection.sqlite().map_err(|error| failed(error.into()))?;
 
@@ -116,7 +127,7 @@ fn prepare_schema(connection: &mut RepositoryConnection, database: &Database) ->
         .map(|migration| migration.name().version().to_string())
         .collect();
     // The program's own diesel migrations may stand in the same table.
-    let ours = |version: &String| version.starts_with(OUR_VERSIONS);
+    let ours = |version: &String| version.starts_with(OUR_VERSIONS) && version.len() == OUR_VERSION_LENGTH;
     let applied: Vec<String> = if has_table("__DIESEL_SCHEMA_MIGRATIONS") {
         let applied = sqlite.applied_migrations().map_err(failed)?;
         applied.iter().map(ToString::to_string).filter(ours).collect()
@@ -135,9 +146,13 @@ fn prepare_schema(connection: &mut RepositoryConnection, database: &Database) ->
              program"
         )));
     }
-    if known.iter().all(|version| applied.contains(version)) {
-        return Ok(());
-    }
+    Ok(known.iter().all(|version| applied.contains(version)))
+}
+
+/// Runs the migrations that are missing.
+fn migrate(connection: &mut RepositoryConnection, database: &Database) -> Result<(), RepositoryError> {
+    let failed = |error: Box<dyn std::error::Error + Send + Sync>| unusable(database, error.to_string());
+    let sqlite = connection.sqlite().map_err(|error| failed(error.into()))?;
     // Two processes that open a new database at once: the second finds the migrations applied when it gets the lock.
     sqlite
         .immediate_transaction(|sqlite| {
@@ -156,3 +171,6 @@ impl From<diesel::result::Error> for MigrationFailed {
         Self(error.into())
     }
 }
+
+#[cfg(test)]
+mod tests;
