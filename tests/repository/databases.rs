@@ -34,7 +34,7 @@ fn many_runtimes_open_a_new_database_at_once() {
     }
 }
 
-/// The switch to the write-ahead log needs the file for itself, and does not wait for a reader by itself.
+/// The switch to the write-ahead log needs the file for itself, so it waits.
 ///
 /// Spec: REPO-12
 #[test]
