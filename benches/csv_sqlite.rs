@@ -142,9 +142,9 @@ impl PersonWriter {
     #[write_items]
     fn write(&mut self, people: &[Person], tx: &mut ChunkTransaction) -> QueryResult<()> {
         let connection = tx.sqlite()?;
-        let (fifties, rest) = people.as_chunks();
-        for people in fifties {
-            InsertFifty(people).execute(connection)?;
+        let (many, rest) = people.as_chunks();
+        for people in many {
+            InsertMany(people).execute(connection)?;
         }
         for one in rest {
             diesel::insert_into(person::table)
@@ -157,15 +157,15 @@ impl PersonWriter {
     fn checkpoint(&mut self) {}
 }
 
-/// One statement for 50 rows, which diesel prepares once: the type is static, and so is its SQL.
-struct InsertFifty<'a>(&'a [Person; 50]);
+/// One statement for 20 rows, which diesel prepares once: the type is static, and so is its SQL.
+struct InsertMany<'a>(&'a [Person; 20]);
 
-impl QueryId for InsertFifty<'_> {
-    type QueryId = InsertFifty<'static>;
+impl QueryId for InsertMany<'_> {
+    type QueryId = InsertMany<'static>;
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-impl QueryFragment<Sqlite> for InsertFifty<'_> {
+impl QueryFragment<Sqlite> for InsertMany<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
         out.push_sql("INSERT INTO person (id, first, last, email, amount, date) VALUES ");
         for (index, person) in self.0.iter().enumerate() {
@@ -185,7 +185,7 @@ impl QueryFragment<Sqlite> for InsertFifty<'_> {
     }
 }
 
-impl RunQueryDsl<SqliteConnection> for InsertFifty<'_> {}
+impl RunQueryDsl<SqliteConnection> for InsertMany<'_> {}
 
 fn write_input(path: &Path) {
     let mut out = BufWriter::new(File::create(path).unwrap());
