@@ -14,6 +14,7 @@ mod conformance {
     mod s4_2_2_batchlet;
     mod s4_2_step;
     mod s4_5_status;
+    mod s4_8_inheritance;
     mod s5_1_artifacts;
     mod s5_2_listeners;
     mod s5_3_properties;
