@@ -2,7 +2,6 @@
 
 use std::sync::Barrier;
 use std::thread;
-use std::time::Duration;
 
 use batch_runtime::RepositoryError;
 use batch_runtime::{BatchRuntime, BatchStatus, JobOperatorError, JobParameters, ParameterValue, StartCause};
@@ -32,35 +31,6 @@ fn many_runtimes_open_a_new_database_at_once() {
             }
         });
     }
-}
-
-/// The switch to the write-ahead log needs the file for itself, so it waits.
-///
-/// Spec: REPO-12
-#[test]
-fn a_database_that_somebody_reads_is_opened_when_he_has_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("batch.db");
-    let mut reader = watch::open(&file);
-    reader
-        .batch_execute("CREATE TABLE customer (id INTEGER); BEGIN")
-        .unwrap();
-    assert_eq!(
-        rows(&mut reader, "SELECT '' || COUNT(*) AS text FROM customer"),
-        ["0"]
-    );
-    thread::scope(|scope| {
-        scope.spawn(|| build(&format!("sqlite://{}", file.display())).unwrap());
-        thread::sleep(Duration::from_millis(200));
-        reader.batch_execute("COMMIT").unwrap();
-    });
-    assert_eq!(
-        rows(
-            &mut reader,
-            "SELECT journal_mode AS text FROM pragma_journal_mode"
-        ),
-        ["wal"]
-    );
 }
 
 /// The program's own diesel migrations stand in the same table; its first ones may be older than ours, and that of

@@ -2,7 +2,6 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use batch_runtime::prelude::*;
@@ -129,7 +128,6 @@ fn the_lease_of_a_long_batchlet_is_renewed() {
             ),
             "{refused:?}"
         );
-        thread::sleep(Duration::from_millis(50));
     }
     assert_eq!(
         stage.operator().wait(execution).unwrap().status,
@@ -138,9 +136,11 @@ fn the_lease_of_a_long_batchlet_is_renewed() {
     assert_eq!(stage.log(), ["found"]);
 }
 
-/// Reads one item after a third of the shortest lease.
+/// Reads one item, and is not done with it before the database's clock says that a third of the shortest lease is over.
 #[derive(BatchArtifact)]
 struct Slow {
+    #[batch_property(name = "folder")]
+    folder: std::path::PathBuf,
     read: bool,
 }
 
@@ -151,7 +151,11 @@ impl Slow {
     #[read_item]
     fn read(&mut self) -> Option<u32> {
         (!std::mem::replace(&mut self.read, true)).then(|| {
-            thread::sleep(Duration::from_millis(350));
+            let mut connection = watch::open(&self.folder.join("batch.db"));
+            let mut now =
+                || rows(&mut connection, "SELECT '' || unixepoch('subsec') AS text")[0].parse::<f64>();
+            let begin = now().unwrap();
+            while now().unwrap() < begin + 0.35 {}
             1
         })
     }
@@ -193,7 +197,8 @@ fn a_commit_renews_the_lease_when_it_is_time() {
     stage.connection().batch_execute(NOTE_RENEWALS).unwrap();
     // A runtime of its own: its keeper's half second begins now.
     let operator = short_runtime(&stage);
-    let execution = operator.start("job", JobParameters::new()).unwrap();
+    let folder = stage.path().display().to_string();
+    let execution = operator.start("job", [("folder", folder)]).unwrap();
     assert_eq!(operator.wait(execution).unwrap().status, BatchStatus::Completed);
     let renewals = rows(
         &mut stage.connection(),
