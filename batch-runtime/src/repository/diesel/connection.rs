@@ -95,17 +95,13 @@ impl Database {
         if !self.file.as_ref().is_some_and(|file| file.exists()) {
             return Ok(false);
         }
-        let found = SqliteConnection::establish(&self.target)
-            .map_err(|error| error.to_string())
-            .and_then(|mut sqlite| {
-                let table =
-                    "SELECT name AS journal_mode FROM sqlite_master WHERE upper(name) = 'BATCH_JOB_INSTANCE'";
-                let found: Result<Vec<JournalMode>, _> = diesel::sql_query(table).load(&mut sqlite);
-                found.map_err(|error| error.to_string())
-            });
+        // It waits like every other: a process that ends may hold the file for a moment.
+        let mut connection = self.connect_to_look()?;
+        let table = "SELECT name AS journal_mode FROM sqlite_master WHERE upper(name) = 'BATCH_JOB_INSTANCE'";
+        let found: Result<Vec<JournalMode>, _> = diesel::sql_query(table).load(&mut connection.sqlite);
         found
             .map(|tables| !tables.is_empty())
-            .map_err(|error| self.unusable(error.into()))
+            .map_err(|error| self.unusable(Box::new(error)))
     }
 
     pub(super) fn url(&self) -> &str {

@@ -519,3 +519,33 @@ fn a_connection_waits_longer_than_a_lease_lasts() {
     let waits = number(&repository, "SELECT timeout FROM pragma_busy_timeout");
     assert!(u128::try_from(waits).unwrap() > lease.as_millis(), "{waits} ms");
 }
+
+/// Whoever looks for a repository waits while another process holds the file, as one does that closes it.
+///
+/// Spec: OP-17, REPO-06
+#[cfg(feature = "cli")]
+#[test]
+fn looking_for_a_repository_waits_for_who_holds_the_file() {
+    let folder = TempDir::new().unwrap();
+    drop(open(&folder, LONG));
+    let file = folder.path().join("batch.db");
+    let mut holder = diesel::SqliteConnection::establish(file.to_str().unwrap()).unwrap();
+    // Without the write-ahead log an exclusive transaction keeps readers out.
+    let lock = "PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE";
+    holder.batch_execute(lock).unwrap();
+    let url = format!("sqlite://{}", file.display());
+    let (begins, begun) = std::sync::mpsc::channel();
+    let looking = std::thread::spawn(move || {
+        begins.send(()).unwrap();
+        DieselRepository::exists(&url)
+    });
+    begun.recv().unwrap();
+    // Work that takes longer than a look that does not wait.
+    for _ in 0..10_000 {
+        holder
+            .batch_execute("SELECT COUNT(*) FROM BATCH_JOB_INSTANCE")
+            .unwrap();
+    }
+    holder.batch_execute("COMMIT").unwrap();
+    assert!(looking.join().unwrap().unwrap());
+}
