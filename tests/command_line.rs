@@ -345,3 +345,25 @@ fn rows_that_cannot_be_read_after_the_job_ran_are_no_wrong_usage() {
         assert!(err.contains("error: ") && err.contains("NONSENSE"), "{err}");
     }
 }
+
+/// A long exit status is cut in the table, and stands whole below it.
+///
+/// Spec: OP-33
+#[test]
+fn show_tells_a_long_exit_status_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    run_expecting(0, "hello", folder.path(), &["launch", "hello"]);
+    let (out, _) = run_expecting(0, "hello", folder.path(), &["show", "1"]);
+    assert!(!out.contains("step greet\n"), "{out}");
+    let long = "GREETED ".repeat(10) + "ALL";
+    watch::open(&folder.path().join("batch.db"))
+        .batch_execute(&format!("UPDATE BATCH_STEP_EXECUTION SET EXIT_CODE = '{long}'"))
+        .unwrap();
+    let (out, _) = run_expecting(0, "hello", folder.path(), &["show", "1"]);
+    assert!(out.contains(&format!("exit status  {long}\n")), "{out}");
+    assert_eq!(
+        out.matches(&long).count(),
+        1,
+        "the table shows a part of it: {out}"
+    );
+}
