@@ -11,7 +11,7 @@
 //! injected, every other field is made by its `Default`. The attribute on the impl block, such as `#[item_reader]`, sees
 //! the methods, whose names are free; each may return its value or a `Result` of it with any error.
 //!
-//! ```
+//! ```standalone_crate
 //! use batch_runtime::prelude::*;
 //!
 //! /// Counts up to a limit; a restart goes on after the last number that was committed.
@@ -117,6 +117,7 @@
 //! Artifacts of another crate are found only if the program names that crate: `use my_artifacts as _;`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod annotations;
 mod artifact;
 mod checkpoint;
 #[cfg(feature = "cli")]
@@ -139,8 +140,9 @@ mod sabotage;
 mod status;
 mod system_properties;
 
-pub use artifact::{BatchArtifact, PartitionPlan};
-pub use batch_macros::*;
+#[doc(inline)]
+pub use annotations::*;
+pub use artifact::{BatchArtifact, Items, PartitionPlan};
 pub use batch_xml as xml;
 pub use checkpoint::Externalizable;
 pub use clock::{Clock, SystemClock, Timestamp};
