@@ -427,13 +427,20 @@ fn process(method: &ArtifactMethod) -> Vec<TokenStream> {
         return Vec::new();
     };
     let runtime = runtime();
-    let argument = if *borrowed { quote!(&item) } else { quote!(item) };
-    let call = converted(
-        method,
-        quote!(ProcessReturn),
-        "into_processed",
-        quote!(processor, #argument),
-    );
+    let (owned, kept) = if *borrowed {
+        (quote!(&item), quote!(item))
+    } else {
+        (quote!(item), quote!(::core::clone::Clone::clone(item)))
+    };
+    let call = |argument| {
+        converted(
+            method,
+            quote!(ProcessReturn),
+            "into_processed",
+            quote!(processor, #argument),
+        )
+    };
+    let (process, process_kept) = (call(owned), call(kept));
     let cloneable = (!borrowed).then(|| {
         spanned(item, |open, close| {
             let open = quote_spanned!(open=> ::batch_runtime);
@@ -445,7 +452,11 @@ fn process(method: &ArtifactMethod) -> Vec<TokenStream> {
     vec![
         quote! {
             #cloneable
-            #runtime::processor_sink::<_, #item, #output, _>(self, |processor: &mut Self, item: #item| #call)
+            #runtime::processor_sink::<_, #item, #output, _, _>(
+                self,
+                |processor: &mut Self, item: #item| #process,
+                |processor: &mut Self, item: &#item| #process_kept,
+            )
         },
         quote! {
             #runtime::ProcessorItems {

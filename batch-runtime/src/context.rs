@@ -151,6 +151,29 @@ impl HasElement for ElementState {
     }
 }
 
+/// A context that shows a stop request as STOPPING.
+pub(crate) trait ShowsStop: Send {
+    fn show_stop(&self);
+}
+
+macro_rules! shows_stop {
+    ($($context:ident),*) => {$(
+        impl ShowsStop for $context {
+            fn show_stop(&self) {
+                self.0.shared.lock().show_stop();
+            }
+        }
+
+        impl $context {
+            pub(crate) fn set_batch_status(&self, status: BatchStatus) {
+                self.0.shared.lock().element_mut().batch_status = status;
+            }
+        }
+    )*};
+}
+
+shows_stop!(JobContext, StepContext, FlowContext, SplitContext);
+
 /// The running job. Spec: CTX-06, CTX-13 to CTX-19
 #[derive(Clone)]
 pub struct JobContext(Arc<JobShared>);
@@ -227,12 +250,22 @@ impl JobContext {
         self.0.connector.connect()
     }
 
-    pub(crate) fn set_batch_status(&self, status: BatchStatus) {
-        self.0.shared.lock().batch_status = status;
-    }
-
-    pub(crate) fn show_stop(&self) {
-        self.0.shared.lock().show_stop();
+    /// The context of a subjob: what the job is, without what its artifacts have stored. Spec: CTX-06, D-67
+    pub(crate) fn for_subjob(&self) -> Self {
+        let job = &self.0;
+        let state = ElementState {
+            batch_status: self.batch_status(),
+            ..ElementState::default()
+        };
+        Self(Arc::new(JobShared {
+            id: job.id.clone(),
+            instance_id: job.instance_id,
+            execution_id: job.execution_id,
+            properties: job.properties.clone(),
+            began: job.began,
+            connector: job.connector.clone(),
+            shared: Shared::new(state),
+        }))
     }
 
     element_methods!("job");
@@ -349,14 +382,6 @@ impl StepContext {
         self.0.shared.lock().persistent.clone()
     }
 
-    pub(crate) fn set_batch_status(&self, status: BatchStatus) {
-        self.0.shared.lock().element.batch_status = status;
-    }
-
-    pub(crate) fn show_stop(&self) {
-        self.0.shared.lock().show_stop();
-    }
-
     pub(crate) fn set_exception(&self, error: Arc<BatchError>) {
         self.0.shared.lock().exception = Some(error);
     }
@@ -381,6 +406,13 @@ macro_rules! plain_context {
         pub struct $name(Arc<PlainShared>);
 
         impl $name {
+            pub(crate) fn new(id: &str) -> Self {
+                Self(Arc::new(PlainShared {
+                    id: id.to_owned(),
+                    shared: Shared::new(ElementState::default()),
+                }))
+            }
+
             #[doc = concat!("The ", $element, "'s id in its Job XML.")]
             pub fn id(&self) -> &str {
                 &self.0.id

@@ -124,6 +124,7 @@ mod checkpoint;
 pub mod cli;
 mod clock;
 pub mod context;
+mod dialect;
 mod engine;
 mod error;
 pub mod execution;
@@ -139,6 +140,7 @@ mod runtime;
 mod sabotage;
 mod status;
 mod system_properties;
+mod transition;
 
 #[doc(inline)]
 pub use annotations::*;
@@ -146,7 +148,7 @@ pub use artifact::{BatchArtifact, Items, PartitionPlan};
 pub use batch_xml as xml;
 pub use checkpoint::Externalizable;
 pub use clock::{Clock, SystemClock, Timestamp};
-pub use engine::Progress;
+pub use engine::{Progress, StepProgress};
 pub use error::BatchError;
 pub use ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 pub use job_path::JobPathReport;

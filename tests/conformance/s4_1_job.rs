@@ -97,15 +97,10 @@ fn what_cannot_be_started_is_refused_before_anything_runs() {
 fn what_this_version_does_not_do_is_refused() {
     let mut text = String::new();
     for elements in [
-        r#"<flow id="f"><step id="one"><batchlet ref="Task"/></step></flow>"#,
-        r#"<split id="s"><flow id="f"><step id="one"><batchlet ref="Task"/></step></flow></split>"#,
-        r#"<step id="one" next="d"><batchlet ref="Task"/></step><decision id="d" decider="D"><end on="*"/></decision>"#,
+        r#"<flow id="f"><step id="one"><batchlet ref="Task"/></step><partition instances="2"/></flow>"#,
+        r#"<split id="s"><flow id="f"><step id="one"><batchlet ref="Task"/></step></flow><concurrency><collector ref="C"/></concurrency></split>"#,
         r#"<step id="one"><batchlet ref="Task"/><partition instances="2"/></step>"#,
-        r#"<step id="one"><batchlet ref="Task"/><fail on="DONE"/></step>"#,
         r#"<step id="one" parent="base"><batchlet ref="Task"/></step>"#,
-        r#"<step id="one"><chunk reader="Numbers" processor="Labels" writer="Lines" checkpoint-policy="custom"><checkpoint-algorithm ref="item-time"/></chunk></step>"#,
-        r#"<step id="one"><chunk reader="Numbers" processor="Labels" writer="Lines"><skippable-exception-classes><include class="E"/></skippable-exception-classes></chunk></step>"#,
-        r#"<step id="one"><chunk reader="Numbers" processor="Labels" writer="Lines"><retryable-exception-classes><include class="E"/></retryable-exception-classes></chunk></step>"#,
     ] {
         let stage = Stage::new(&job(elements));
         text += &format!("{}\n", refused(&stage, "job", JobParameters::new()));
@@ -113,23 +108,17 @@ fn what_this_version_does_not_do_is_refused() {
     }
     assert_snapshot!(text, @r#"
     job `job` cannot be started: its definition is wrong
-    error[ART0008]: a flow is not supported by this version
-     --> jobs/job.xml:2:11
+    error[ART0008]: a partition is not supported by this version
+     --> jobs/job.xml:2:58
       |
-    2 | <flow id="f"><step id="one"><batchlet ref="Task"/></step></flow>
-      |           ^
+    2 | <flow id="f"><step id="one"><batchlet ref="Task"/></step><partition instances="2"/></flow>
+      |                                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^
     job `job` cannot be started: its definition is wrong
-    error[ART0008]: a split is not supported by this version
-     --> jobs/job.xml:2:12
+    error[ART0008]: a collector is not supported by this version
+     --> jobs/job.xml:2:108
       |
-    2 | <split id="s"><flow id="f"><step id="one"><batchlet ref="Task"/></step></flow></split>
-      |            ^
-    job `job` cannot be started: its definition is wrong
-    error[ART0008]: a decision is not supported by this version
-     --> jobs/job.xml:2:68
-      |
-    2 | <step id="one" next="d"><batchlet ref="Task"/></step><decision id="d" decider="D"><end on="*"/></decision>
-      |                                                                    ^
+    2 | <split id="s"><flow id="f"><step id="one"><batchlet ref="Task"/></step></flow><concurrency><collector ref="C"/></concurrency></split>
+      |                                                                                                            ^
     job `job` cannot be started: its definition is wrong
     error[ART0008]: a partition is not supported by this version
      --> jobs/job.xml:2:38
@@ -137,38 +126,11 @@ fn what_this_version_does_not_do_is_refused() {
     2 | <step id="one"><batchlet ref="Task"/><partition instances="2"/></step>
       |                                      ^^^^^^^^^^^^^^^^^^^^^^^^^^
     job `job` cannot be started: its definition is wrong
-    error[ART0008]: a transition element is not supported by this version
-     --> jobs/job.xml:2:48
-      |
-    2 | <step id="one"><batchlet ref="Task"/><fail on="DONE"/></step>
-      |                                                ^^^^
-    job `job` cannot be started: its definition is wrong
     error[JSL0033]: `parent` refers to an unknown step `base`
      --> jobs/job.xml:2:24
       |
     2 | <step id="one" parent="base"><batchlet ref="Task"/></step>
       |                        ^^^^ no step of this job or of the job path has this id
-    job `job` cannot be started: its definition is wrong
-    error[ART0008]: checkpoint policy `custom` is not supported by this version
-     --> jobs/job.xml:2:93
-      |
-    2 | …e"><chunk reader="Numbers" processor="Labels" writer="Lines" checkpoint-policy="custom"><checkpoint-algorithm ref="item-time"/></chunk></ste…
-      |                                                                                  ^^^^^^
-      = help: use the policy `item` or `time`
-    job `job` cannot be started: its definition is wrong
-    error[ART0008]: skip and retry are not supported by this version
-     --> jobs/job.xml:2:74
-      |
-    2 | <step id="one"><chunk reader="Numbers" processor="Labels" writer="Lines"><skippable-exception-classes><include class="E"/></skippable…
-      |                                                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-      = help: remove the element: an exception then ends the step FAILED, and a restart goes on from the last checkpoint
-    job `job` cannot be started: its definition is wrong
-    error[ART0008]: skip and retry are not supported by this version
-     --> jobs/job.xml:2:74
-      |
-    2 | <step id="one"><chunk reader="Numbers" processor="Labels" writer="Lines"><retryable-exception-classes><include class="E"/></retryable…
-      |                                                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-      = help: remove the element: an exception then ends the step FAILED, and a restart goes on from the last checkpoint
     "#);
 }
 

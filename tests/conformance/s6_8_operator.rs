@@ -168,7 +168,7 @@ fn a_running_instance_is_not_restarted() {
         .unwrap();
     gate.pass("held");
     assert_eq!(operator.running_executions("job").unwrap(), [running]);
-    assert_eq!(operator.progress(running).unwrap().steps, ["one"]);
+    assert_eq!(operator.progress(running).unwrap().steps[0].step, "one");
     assert_eq!(operator.progress(failed), None);
     for execution in [failed, running] {
         let error = operator.restart(execution, JobParameters::new()).unwrap_err();

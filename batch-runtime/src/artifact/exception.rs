@@ -1,7 +1,6 @@
 //! Exception classes: how the include and exclude lists of Job XML name Rust errors.
 //!
 //! Spec: CHUNK-EXC-01, CHUNK-EXC-02, D-14
-#![allow(dead_code, reason = "the engine does not skip or retry yet")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;

@@ -102,6 +102,16 @@ impl ItemSink {
         self.0.clear();
     }
 
+    /// Removes one result: the writer skips it.
+    pub(crate) fn remove(&mut self, index: usize) {
+        self.0.remove(index);
+    }
+
+    /// One result.
+    pub(crate) fn item(&self, index: usize) -> Option<&dyn Any> {
+        self.0.item(index)
+    }
+
     /// The results of `range`. A range outside the buffer gives no items when it is read.
     pub fn items(&self, range: Range<usize>) -> Items<'_> {
         Items {
@@ -111,20 +121,24 @@ impl ItemSink {
     }
 }
 
-/// The sink of a processor: `process` is applied to each item, what it gives is collected.
-/// `process` returns `None` for an item that it filters.
+/// The sink of a processor: `process` is applied to each item, what it gives is collected. `process_kept` is the same
+/// for an item that is still needed afterwards. Both return `None` for an item that they filter.
 ///
 /// Called by generated code.
-pub fn processor_sink<P, I, O, F>(processor: Box<P>, process: F) -> ItemSink
+///
+/// Spec: PROC-02
+pub fn processor_sink<P, I, O, F, G>(processor: Box<P>, process: F, process_kept: G) -> ItemSink
 where
     P: Send + 'static,
     I: Send + 'static,
     O: Send + 'static,
     F: FnMut(&mut P, I) -> Result<Option<O>, BatchError> + Send + 'static,
+    G: FnMut(&mut P, &I) -> Result<Option<O>, BatchError> + Send + 'static,
 {
     let sink = ProcessorSink {
         processor,
         process,
+        process_kept,
         results: Vec::new(),
     };
     ItemSink(Box::new(TypedSink::<I>(Box::new(sink))))
@@ -149,48 +163,64 @@ pub fn require_item_clone<I: ItemClone>() {}
 /// What `Fill::run` downcasts to: the sink for items of type `I`.
 struct TypedSink<I>(Box<dyn Sink<I>>);
 
-trait Sink<I>: Send {
+trait Sink<I>: Results {
     /// Takes one item; returns the number of results now in the buffer.
     fn push(&mut self, item: I) -> Result<usize, BatchError>;
+    /// As `push`; the observer sees the item, and the result or the error.
+    fn push_observed(&mut self, item: I, observer: &mut dyn ItemObserver) -> Result<usize, Halt>;
+}
+
+/// The buffer of results, whatever their type is.
+trait Results: Send {
     fn len(&self) -> usize;
     fn clear(&mut self);
+    fn remove(&mut self, index: usize);
+    fn item(&self, index: usize) -> Option<&dyn Any>;
     fn buffer(&self) -> &(dyn Any + Send);
 }
 
-trait ErasedSink: Send {
+trait ErasedSink: Results {
     fn as_any(&mut self) -> &mut dyn Any;
-    fn len(&self) -> usize;
-    fn clear(&mut self);
-    fn buffer(&self) -> &(dyn Any + Send);
 }
 
 impl<I: Send + 'static> ErasedSink for TypedSink<I> {
     fn as_any(&mut self) -> &mut dyn Any {
         self
     }
+}
+
+impl<I: Send + 'static> Results for TypedSink<I> {
     fn len(&self) -> usize {
         self.0.len()
     }
     fn clear(&mut self) {
         self.0.clear();
     }
+    fn remove(&mut self, index: usize) {
+        self.0.remove(index);
+    }
+    fn item(&self, index: usize) -> Option<&dyn Any> {
+        self.0.item(index)
+    }
     fn buffer(&self) -> &(dyn Any + Send) {
         self.0.buffer()
     }
 }
 
-struct ProcessorSink<P, O, F> {
+struct ProcessorSink<P, O, F, G> {
     processor: Box<P>,
     process: F,
+    process_kept: G,
     results: Vec<O>,
 }
 
-impl<P, I, O, F> Sink<I> for ProcessorSink<P, O, F>
+impl<P, I, O, F, G> Sink<I> for ProcessorSink<P, O, F, G>
 where
     P: Send,
-    I: Send,
+    I: Send + 'static,
     O: Send + 'static,
     F: FnMut(&mut P, I) -> Result<Option<O>, BatchError> + Send,
+    G: FnMut(&mut P, &I) -> Result<Option<O>, BatchError> + Send,
 {
     #[inline]
     fn push(&mut self, item: I) -> Result<usize, BatchError> {
@@ -199,16 +229,78 @@ where
         }
         Ok(self.results.len())
     }
+
+    fn push_observed(&mut self, item: I, observer: &mut dyn ItemObserver) -> Result<usize, Halt> {
+        observer.before_process(&item)?;
+        match (self.process_kept)(&mut self.processor, &item) {
+            Ok(result) => {
+                observer.after_process(&item, result.as_ref().map(|result| result as &dyn Any))?;
+                self.results.extend(result);
+            }
+            Err(error) => observer.process_failed(error, &item)?,
+        }
+        Ok(self.results.len())
+    }
+}
+
+impl<P, O, F, G> Results for ProcessorSink<P, O, F, G>
+where
+    P: Send,
+    O: Send + 'static,
+    F: Send,
+    G: Send,
+{
     fn len(&self) -> usize {
         self.results.len()
     }
     fn clear(&mut self) {
         self.results.clear();
     }
+    fn remove(&mut self, index: usize) {
+        if index < self.results.len() {
+            drop(self.results.remove(index));
+        }
+    }
+    fn item(&self, index: usize) -> Option<&dyn Any> {
+        self.results.get(index).map(|item| item as &dyn Any)
+    }
     fn buffer(&self) -> &(dyn Any + Send) {
         &self.results
     }
 }
+
+/// What sees each item of a [`Fill`] while it is read and processed.
+pub trait ItemObserver {
+    /// The reader is about to be called.
+    ///
+    /// # Errors
+    /// When the fill has to end; so do the others.
+    fn before_read(&mut self) -> Result<(), Halt>;
+    /// The reader has returned an item.
+    ///
+    /// # Errors
+    /// See `before_read`.
+    fn after_read(&mut self, item: &dyn Any) -> Result<(), Halt>;
+    /// The processor is about to be called.
+    ///
+    /// # Errors
+    /// See `before_read`.
+    fn before_process(&mut self, item: &dyn Any) -> Result<(), Halt>;
+    /// The processor has returned a result, or filtered the item.
+    ///
+    /// # Errors
+    /// See `before_read`.
+    fn after_process(&mut self, item: &dyn Any, result: Option<&dyn Any>) -> Result<(), Halt>;
+    /// The processor has failed. `Ok`: the item is left out.
+    ///
+    /// # Errors
+    /// See `before_read`.
+    fn process_failed(&mut self, error: BatchError, item: &dyn Any) -> Result<(), Halt>;
+}
+
+/// The fill ends; the observer knows why.
+#[derive(Debug)]
+pub struct Halt;
 
 /// One request to a reader: read items into the processor until the write batch is full, the checkpoint is due, the
 /// input ends or a stop is requested.
@@ -218,6 +310,7 @@ pub struct Fill<'a> {
     max_reads: usize,
     full_at: usize,
     reads: usize,
+    observer: Option<&'a mut dyn ItemObserver>,
 }
 
 /// Why a [`Fill`] ended.
@@ -240,6 +333,14 @@ pub enum FillError {
     Read(BatchError),
     /// The processor.
     Process(BatchError),
+    /// The observer, which knows why.
+    Halted,
+}
+
+impl From<Halt> for FillError {
+    fn from(_: Halt) -> Self {
+        Self::Halted
+    }
 }
 
 impl<'a> Fill<'a> {
@@ -252,7 +353,15 @@ impl<'a> Fill<'a> {
             max_reads,
             full_at,
             reads: 0,
+            observer: None,
         }
+    }
+
+    /// The same request, observed.
+    #[must_use]
+    pub(crate) fn observed(mut self, observer: &'a mut dyn ItemObserver) -> Self {
+        self.observer = Some(observer);
+        self
     }
 
     /// Items read so far by this request.
@@ -277,6 +386,13 @@ impl<'a> Fill<'a> {
                 std::any::type_name::<I>()
             ))));
         };
+        if let Some(observer) = &mut self.observer {
+            let mut reads = 0;
+            let limits = (self.stop, self.max_reads, self.full_at);
+            let end = run_observed(sink.as_mut(), &mut **observer, limits, &mut reads, read);
+            self.reads += reads;
+            return end;
+        }
         let mut reads = 0;
         let end = loop {
             if reads == self.max_reads {
@@ -302,14 +418,44 @@ impl<'a> Fill<'a> {
     }
 }
 
+/// The loop of an observed fill: the same order, with the observer between the calls. Spec: Appendix B.2
+fn run_observed<I: Send + 'static>(
+    sink: &mut dyn Sink<I>,
+    observer: &mut dyn ItemObserver,
+    (stop, max_reads, full_at): (&AtomicBool, usize, usize),
+    reads: &mut usize,
+    mut read: impl FnMut() -> Result<Option<I>, BatchError>,
+) -> Result<FillEnd, FillError> {
+    loop {
+        if *reads == max_reads {
+            return Ok(FillEnd::Limit);
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Ok(FillEnd::Stop);
+        }
+        observer.before_read()?;
+        let Some(item) = read().map_err(FillError::Read)? else {
+            return Ok(FillEnd::EndOfInput);
+        };
+        *reads += 1;
+        observer.after_read(&item)?;
+        if sink.push_observed(item, observer)? >= full_at {
+            return Ok(FillEnd::Full);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn even_halves() -> ItemSink {
-        processor_sink(Box::new(()), |_: &mut (), item: u64| {
-            Ok(item.is_multiple_of(2).then_some(item as f64 / 2.0))
-        })
+        let halve = |item: u64| Ok(item.is_multiple_of(2).then_some(item as f64 / 2.0));
+        processor_sink(
+            Box::new(()),
+            move |_: &mut (), item: u64| halve(item),
+            move |_: &mut (), item: &u64| halve(*item),
+        )
     }
 
     /// Spec: CHUNK-LOOP-03, DOM-23

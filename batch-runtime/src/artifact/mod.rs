@@ -11,12 +11,14 @@ mod returns;
 mod role;
 
 pub use exception::{ExceptionClass, ExceptionRegistration};
+pub(crate) use exception::{ExceptionFilter, class_names, is_called};
 pub use inject::{
     BatchArtifact, ContextField, ContextInfo, ContextKind, ContextScope, InjectError, InjectionScope,
     Properties, PropertyInfo, PropertySource, PropertyValue,
 };
 pub use item::{
-    Fill, FillEnd, FillError, ItemClone, ItemSink, ItemType, Items, processor_sink, require_item_clone,
+    Fill, FillEnd, FillError, Halt, ItemClone, ItemObserver, ItemSink, ItemType, Items, processor_sink,
+    require_item_clone,
 };
 pub use listener::{
     CheckpointListener, ItemProcessListener, ItemReadListener, ItemWriteListener, ListenerItems,

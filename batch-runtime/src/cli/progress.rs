@@ -7,7 +7,7 @@ use crossbeam::channel::{RecvTimeoutError, bounded};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::print::err;
-use crate::engine::Progress;
+use crate::engine::{Progress, StepProgress};
 use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
 use crate::operator::{JobOperator, JobOperatorError};
@@ -69,32 +69,33 @@ impl Display {
     }
 
     fn show(&mut self, progress: &Progress) {
-        self.announce(&progress.steps);
+        self.announce(progress.steps.iter().map(|step| step.step.as_str()));
+        // Of several that run at the same time, the one that began last.
         let Some(step) = progress.steps.last() else { return };
         let elapsed = self.step_began.elapsed();
         match &self.bar {
             // A step without items prints for itself, if at all.
-            Some(bar) if progress.counters.reads == 0 => bar.set_message(""),
+            Some(bar) if step.counters.reads == 0 => bar.set_message(""),
             Some(bar) => {
-                bar.set_message(line(step, progress, elapsed));
+                bar.set_message(line(step, elapsed));
                 bar.tick();
             }
             None if self.last_line.elapsed() >= LINE_EVERY => {
                 self.last_line = Instant::now();
-                err(line(step, progress, elapsed));
+                err(line(step, elapsed));
             }
             None => {}
         }
     }
 
-    fn announce(&mut self, steps: &[String]) {
-        for step in steps.iter().skip(self.announced) {
+    fn announce<'a>(&mut self, steps: impl Iterator<Item = &'a str>) {
+        for step in steps.skip(self.announced) {
+            self.announced += 1;
             self.step_began = Instant::now();
             if self.bar.is_none() {
                 err(format_args!("step {step}"));
             }
         }
-        self.announced = steps.len();
     }
 
     fn finish(&mut self, operator: &JobOperator, execution: JobExecutionId) {
@@ -103,14 +104,14 @@ impl Display {
         }
         // Steps that were quicker than the eye.
         if let Ok(steps) = operator.step_executions(execution) {
-            let names: Vec<String> = steps.into_iter().map(|step| step.step_name).collect();
-            self.announce(&names);
+            self.announce(steps.iter().map(|step| step.step_name.as_str()));
         }
     }
 }
 
-fn line(step: &str, progress: &Progress, elapsed: Duration) -> String {
-    let (reads, writes) = (progress.counters.reads, progress.counters.writes);
+fn line(progress: &StepProgress, elapsed: Duration) -> String {
+    let StepProgress { step, counters } = progress;
+    let (reads, writes) = (counters.reads, counters.writes);
     let seconds = elapsed.as_secs();
     let clock = format!("{}:{:02}", seconds / 60, seconds % 60);
     if reads == 0 {
@@ -138,19 +139,17 @@ mod tests {
             writes: 80_000,
             ..StepCounters::default()
         };
-        let progress = Progress {
-            steps: vec!["load".into()],
+        let mut progress = StepProgress {
+            step: "load".into(),
             counters,
         };
-        let text = line("load", &progress, Duration::from_secs(90));
+        let text = line(&progress, Duration::from_secs(90));
         assert_eq!(text, "step load  90000 read, 80000 written, 1000/s, 1:30");
         assert_eq!(
-            line("load", &progress, Duration::ZERO),
+            line(&progress, Duration::ZERO),
             "step load  90000 read, 80000 written, 0:00"
         );
-        assert_eq!(
-            line("load", &Progress::default(), Duration::ZERO),
-            "step load  0:00"
-        );
+        progress.counters = StepCounters::default();
+        assert_eq!(line(&progress, Duration::ZERO), "step load  0:00");
     }
 }

@@ -6,22 +6,22 @@ use std::sync::Arc;
 
 use super::bound::Bound;
 use super::call::{Failure, call};
-use super::running::Running;
 use super::step::BodyEnd;
+use super::worker::Worker;
 use crate::artifact::{Batchlet, ContextScope};
 
 /// Runs one batchlet.
 pub(crate) struct BatchletRunner<'a> {
     bound: &'a Bound,
     batchlet: Arc<dyn Batchlet>,
-    running: &'a Running,
+    worker: &'a Worker,
 }
 
 impl<'a> BatchletRunner<'a> {
     pub(crate) fn make(
         bound: &'a Bound,
         contexts: &ContextScope,
-        running: &'a Running,
+        worker: &'a Worker,
     ) -> Result<Self, Failure> {
         let batchlet = bound
             .batchlet(contexts)
@@ -29,7 +29,7 @@ impl<'a> BatchletRunner<'a> {
         Ok(Self {
             bound,
             batchlet: batchlet.into(),
-            running,
+            worker,
         })
     }
 
@@ -49,11 +49,11 @@ impl<'a> BatchletRunner<'a> {
     }
 
     fn process(&self) -> Result<BodyEnd, Failure> {
-        if !self.running.enter_batchlet(&self.batchlet) {
+        if !self.worker.enter_batchlet(&self.batchlet) {
             return Ok(BodyEnd::Stopped { exit_status: None });
         }
         let result = call(|| self.batchlet.process());
-        self.running.leave_batchlet();
+        self.worker.leave_batchlet();
         let exit_status = result.map_err(|error| Failure::thrown(self.bound, "process", error))?;
         if exit_status.is_empty() {
             let message = format!("batchlet `{}` returned an empty exit status", self.bound.name);
@@ -61,7 +61,7 @@ impl<'a> BatchletRunner<'a> {
         }
         let exit_status = Some(exit_status);
         // What it returned after a stop stays the exit status. Spec: BLET-07
-        if self.running.stop_requested() {
+        if self.worker.stop_requested() {
             return Ok(BodyEnd::Stopped { exit_status });
         }
         Ok(BodyEnd::Completed { exit_status })

@@ -1,13 +1,13 @@
 //! A job as the engine runs it: every `ref` resolved to a registered artifact.
 
 use std::any::Any;
-use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::Arc;
 
 use super::call::{Failure, call};
 use crate::artifact::{
-    ArtifactRegistration, Batchlet, ContextScope, Factory, InjectError, InjectionScope, ItemProcessor,
-    ItemReader, ItemWriter, JobListener, Properties, StepListener,
+    ArtifactRegistration, Batchlet, CheckpointAlgorithm, CheckpointListener, ContextScope, Decider, Factory,
+    InjectError, InjectionScope, ItemProcessListener, ItemProcessor, ItemReadListener, ItemReader,
+    ItemWriteListener, ItemWriter, JobListener, Properties, RetryListener, SkipListener, StepListener,
 };
 use crate::error::BatchError;
 
@@ -17,6 +17,12 @@ pub(crate) struct Bound {
     pub(crate) name: String,
     pub(crate) registration: &'static ArtifactRegistration,
     pub(crate) properties: Properties,
+}
+
+impl Bound {
+    fn factory(&self) -> Factory {
+        self.registration.factory
+    }
 }
 
 /// Why no instance of an artifact could be made.
@@ -55,6 +61,8 @@ makers! {
     item_processor: ItemProcessor;
     item_writer: ItemWriter;
     batchlet: Batchlet;
+    checkpoint_algorithm: CheckpointAlgorithm;
+    decider: Decider;
 }
 
 /// A `listener` element: one type, in all the listener roles that it has and that count at this place.
@@ -63,17 +71,17 @@ pub(crate) struct BoundListener {
 }
 
 /// The one instance of a `listener` element, for the life of its scope. Spec: JSL-STEPLIS-07, ART-08
-pub(crate) struct Listener<'a> {
-    bound: &'a BoundListener,
+pub(crate) struct Listener {
+    bound: Arc<BoundListener>,
     object: Box<dyn Any + Send>,
 }
 
-impl BoundListener {
-    pub(crate) fn make(&self, contexts: &ContextScope) -> Result<Listener<'_>, Failure> {
+impl Listener {
+    pub(crate) fn make(listener: &Arc<BoundListener>, contexts: &ContextScope) -> Result<Self, Failure> {
         // The loader binds at least one role; one without roles would be a listener that is never called.
-        let Some(bound) = self.roles.first() else {
-            return Ok(Listener {
-                bound: self,
+        let Some(bound) = listener.roles.first() else {
+            return Ok(Self {
+                bound: Arc::clone(listener),
                 object: Box::new(()),
             });
         };
@@ -84,17 +92,20 @@ impl BoundListener {
             None => Err(MakeError::Role),
         };
         let object = made.map_err(|error| Failure::not_made(bound, &error))?;
-        Ok(Listener { bound: self, object })
+        Ok(Self {
+            bound: Arc::clone(listener),
+            object,
+        })
     }
 }
 
 macro_rules! casts {
     ($($cast:ident: $role:ident;)*) => {
-        impl<'a> Listener<'a> {
+        impl Listener {
             $(
                 /// The instance in this role, if it has it.
-                pub(crate) fn $cast(&mut self) -> Option<(&'a Bound, &mut dyn $role)> {
-                    let of_role = |bound: &'a Bound| match bound.registration.factory {
+                pub(crate) fn $cast(&mut self) -> Option<(&Bound, &mut dyn $role)> {
+                    let of_role = |bound| match Bound::factory(bound) {
                         Factory::$role(role, ..) => Some((bound, role)),
                         _ => None,
                     };
@@ -109,9 +120,15 @@ macro_rules! casts {
 casts! {
     as_job_listener: JobListener;
     as_step_listener: StepListener;
+    as_checkpoint_listener: CheckpointListener;
+    as_item_read_listener: ItemReadListener;
+    as_item_process_listener: ItemProcessListener;
+    as_item_write_listener: ItemWriteListener;
+    as_skip_listener: SkipListener;
+    as_retry_listener: RetryListener;
 }
 
-impl Listener<'_> {
+impl Listener {
     /// Sets the context fields again: a listener of the job outlives the steps. Spec: LISTEN-JOB-06, D-66
     pub(crate) fn bind_contexts(&mut self, contexts: &ContextScope) -> Result<(), InjectError> {
         match self.bound.roles.first() {
@@ -119,51 +136,4 @@ impl Listener<'_> {
             None => Ok(()),
         }
     }
-}
-
-/// A job ready to run.
-pub(crate) struct BoundJob {
-    pub(crate) id: String,
-    pub(crate) restartable: bool,
-    pub(crate) properties: BTreeMap<String, String>,
-    pub(crate) listeners: Vec<BoundListener>,
-    pub(crate) steps: Vec<BoundStep>,
-}
-
-/// A step ready to run.
-pub(crate) struct BoundStep {
-    pub(crate) id: String,
-    /// Most starts within one instance; `None`: no limit.
-    pub(crate) max_starts: Option<u32>,
-    pub(crate) allow_start_if_complete: bool,
-    /// Position of the step that follows.
-    pub(crate) next: Option<usize>,
-    pub(crate) properties: BTreeMap<String, String>,
-    pub(crate) listeners: Vec<BoundListener>,
-    pub(crate) body: BoundBody,
-}
-
-/// What a step does.
-pub(crate) enum BoundBody {
-    Chunk(Box<BoundChunk>),
-    Batchlet(Bound),
-}
-
-/// A chunk ready to run.
-pub(crate) struct BoundChunk {
-    pub(crate) reader: Bound,
-    pub(crate) processor: Bound,
-    pub(crate) writer: Bound,
-    pub(crate) interval: CheckpointInterval,
-    /// Items per call of the writer. Spec: D-04
-    pub(crate) write_batch: usize,
-}
-
-/// When a checkpoint is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CheckpointInterval {
-    /// After so many items read. Spec: JSL-CHUNK-07, D-05
-    Items(usize),
-    /// After so much time, looked at after each item. Spec: JSL-CHUNK-08
-    Time(Duration),
 }

@@ -25,7 +25,8 @@ impl Failure {
     }
 
     /// `artifact` threw `error` in `method`.
-    pub(crate) fn thrown(artifact: &Bound, method: &str, error: BatchError) -> Self {
+    pub(crate) fn thrown(artifact: &Bound, method: &str, error: impl Into<Arc<BatchError>>) -> Self {
+        let error = error.into();
         let registration = artifact.registration;
         let message = format!(
             "{}\nthrown by #[{method}] of {} `{}` ({}:{})",
@@ -37,8 +38,14 @@ impl Failure {
         );
         Self {
             message,
-            exception: Some(Arc::new(error)),
+            exception: Some(error),
         }
+    }
+
+    /// The same failure, with a remark.
+    pub(crate) fn because(mut self, remark: impl std::fmt::Display) -> Self {
+        self.message = format!("{}\n{remark}", self.message);
+        self
     }
 
     /// The loop of reader and processor panicked; which of the two, only the backtrace says.

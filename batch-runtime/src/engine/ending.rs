@@ -28,6 +28,7 @@ pub(crate) fn settle(
                     status,
                     exit_status,
                     message,
+                    restart: None,
                 },
                 failure,
             )
@@ -45,6 +46,7 @@ pub(crate) fn settle(
                     status,
                     exit_status: status.to_string(),
                     message,
+                    restart: None,
                 },
                 Some(failure),
             )

@@ -4,16 +4,19 @@
 
 use std::sync::Arc;
 
-use super::bound::BoundJob;
 use super::call::{Failure, discard};
+use super::elements::BoundJob;
 use super::ending;
 use super::listeners::JobListeners;
 use super::running::Running;
-use super::step::{StepEnd, StepRunner};
+use super::walk::{Last, Outcome, Shared, Walk, WalkEnd};
 use crate::artifact::ContextScope;
-use crate::context::JobContext;
+use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
 use crate::execution::JobExecution;
-use crate::repository::{Ending, JobRepository, RepositoryError};
+use crate::ids::StepExecutionId;
+use crate::repository::{
+    ElementBefore, ElementKind, Ending, JobRepository, RepositoryError, RestartPosition,
+};
 use crate::status::BatchStatus;
 
 /// Runs one job execution.
@@ -24,19 +27,17 @@ pub(crate) struct JobRunner {
     pub(crate) running: Arc<Running>,
 }
 
-/// How the steps of a job ended.
-enum Outcome {
-    Completed,
-    Failed(Failure),
-    Stopped,
+/// How the elements of a job ended, and where a restart begins.
+struct JobEnd {
+    outcome: Outcome,
+    restart: Option<RestartPosition>,
 }
 
-impl Outcome {
-    fn status(&self) -> BatchStatus {
-        match self {
-            Self::Completed => BatchStatus::Completed,
-            Self::Failed(_) => BatchStatus::Failed,
-            Self::Stopped => BatchStatus::Stopped,
+impl From<Outcome> for JobEnd {
+    fn from(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            restart: None,
         }
     }
 }
@@ -59,67 +60,97 @@ impl JobRunner {
         if !began {
             // Stopped before it began. Spec: STATUS-10
             self.running.request_stop();
-            return self.end(Outcome::Stopped, &context, &mut JobListeners::none());
+            return self.end(Outcome::Stopped.into(), &context, &JobListeners::default());
         }
         context.set_batch_status(BatchStatus::Started);
-        self.running.show_stop_in_job(&context);
-        let bound = std::mem::take(&mut self.job.listeners);
+        let worker = self.running.begin_worker();
+        worker.enter(context.clone());
         let contexts = ContextScope {
             job: Some(context.clone()),
             ..Default::default()
         };
-        let (mut listeners, made) = match JobListeners::make(&bound, &contexts) {
+        let (listeners, made) = match JobListeners::make(&self.job.listeners, &contexts) {
             Ok(listeners) => (listeners, Ok(())),
-            Err(failure) => (JobListeners::none(), Err(failure)),
+            Err(failure) => (JobListeners::default(), Err(failure)),
         };
-        let outcome = match made.and_then(|()| listeners.before_job()) {
-            Ok(()) => self.run_steps(&context, &mut listeners)?,
+        let end = match made.and_then(|()| listeners.before_job()) {
+            Ok(()) => {
+                let shared = Shared {
+                    job: &self.job,
+                    repository: self.repository.as_ref(),
+                    running: &self.running,
+                    listeners: &listeners,
+                    outside: &contexts,
+                };
+                let walk = Walk {
+                    shared,
+                    worker: Arc::clone(&worker),
+                    contexts: contexts.clone(),
+                };
+                self.walk(&walk)?
+            }
             // No step is executed, `after_job` is still called. Spec: STATUS-24
-            Err(failure) => Outcome::Failed(failure),
+            Err(failure) => Outcome::Failed(failure).into(),
         };
-        let ended = self.end(outcome, &context, &mut listeners);
+        let ended = self.end(end, &context, &listeners);
         discard(listeners);
         ended
     }
 
-    /// Walks from the first step along `next`. Spec: SEQ-01, SEQ-02, STATUS-14, STATUS-15
-    fn run_steps(
-        &self,
-        context: &JobContext,
-        listeners: &mut JobListeners<'_>,
-    ) -> Result<Outcome, RepositoryError> {
-        let mut position = Some(0);
-        while let Some(step) = position.and_then(|position| self.job.steps.get(position)) {
-            if self.running.stop_requested() {
-                return Ok(Outcome::Stopped);
-            }
-            let runner = StepRunner {
-                step,
-                job_id: &self.job.id,
-                job_context: context,
-                repository: self.repository.as_ref(),
-                running: &self.running,
-            };
-            match runner.run(listeners)? {
-                StepEnd::Completed => position = step.next,
-                StepEnd::Failed(failure) => return Ok(Outcome::Failed(failure)),
-                StepEnd::Stopped => return Ok(Outcome::Stopped),
-            }
-        }
+    /// Walks from the first element, or from where the execution before was stopped. Spec: SEQ-01, RESTART-04
+    fn walk(&self, walk: &Walk<'_>) -> Result<JobEnd, RepositoryError> {
+        let elements = &walk.shared.job.elements;
+        let (begin, last) = match self.repository.restart_position(&self.execution)? {
+            None => (elements.first().unwrap_or_default(), None),
+            Some(position) => match elements.position(&position.element) {
+                Some(begin) => (begin, position.after.as_ref().map(last_before)),
+                None => {
+                    let failure = Failure::new(format!(
+                        "a restart has to begin at `{}`, which is no longer an element of job `{}`",
+                        position.element, self.job.id
+                    ));
+                    return Ok(Outcome::Failed(failure).into());
+                }
+            },
+        };
+        let ended = walk.run(elements, begin, last)?;
+        let restart = self.restart_position(&ended);
         // A stop that came with the last item still is a stop. Spec: D-86
-        if self.running.stop_requested() {
-            Ok(Outcome::Stopped)
-        } else {
-            Ok(Outcome::Completed)
+        let outcome = match ended.outcome {
+            Outcome::Completed if self.running.stop_requested() => Outcome::Stopped,
+            other => other,
+        };
+        Ok(JobEnd { outcome, restart })
+    }
+
+    /// Spec: TERM-09, TERM-11, DEC-16, D-24
+    fn restart_position(&self, ended: &WalkEnd) -> Option<RestartPosition> {
+        let Outcome::Terminated(termination) = &ended.outcome else {
+            return None;
+        };
+        if termination.status != BatchStatus::Stopped {
+            return None;
         }
+        let stopped_at = &self.job.elements.all.get(ended.at)?.id;
+        let element = match &termination.restart {
+            Some(element) => element.as_str(),
+            None => self.job.dialect.restart_after_stop(stopped_at)?,
+        };
+        // What was executed last came before the decision that stopped; before another element it was not.
+        let after = (element == stopped_at).then_some(ended.last.as_ref()).flatten();
+        Some(RestartPosition {
+            element: element.to_owned(),
+            after: after.map(before),
+        })
     }
 
     fn end(
         mut self,
-        mut outcome: Outcome,
+        end: JobEnd,
         context: &JobContext,
-        listeners: &mut JobListeners<'_>,
+        listeners: &JobListeners,
     ) -> Result<JobExecution, RepositoryError> {
+        let JobEnd { mut outcome, restart } = end;
         context.set_batch_status(outcome.status());
         if let Err(failure) = listeners.after_job() {
             outcome = match outcome {
@@ -129,7 +160,7 @@ impl JobRunner {
             context.set_batch_status(outcome.status());
         }
         loop {
-            let ending = self.ending(&outcome, context);
+            let ending = self.ending(&outcome, context, restart.clone());
             if self
                 .repository
                 .end_job(&self.running.lease, &mut self.execution, &ending)?
@@ -138,25 +169,71 @@ impl JobRunner {
             }
             // A stop was accepted just now: the job no longer ends COMPLETED. Spec: STATUS-26
             self.running.request_stop();
-            if matches!(outcome, Outcome::Completed) {
+            if outcome.status() == BatchStatus::Completed {
                 outcome = Outcome::Stopped;
                 context.set_batch_status(BatchStatus::Stopped);
             }
         }
     }
 
-    /// Spec: STATUS-20, D-25
-    fn ending(&self, outcome: &Outcome, context: &JobContext) -> Ending {
+    /// Spec: STATUS-20, TERM-05, TERM-06, D-25
+    fn ending(&self, outcome: &Outcome, context: &JobContext, restart: Option<RestartPosition>) -> Ending {
         let failure = match outcome {
             Outcome::Failed(failure) => Some(failure.clone()),
             _ => None,
         };
+        let of_element = match outcome {
+            Outcome::Terminated(termination) => termination.exit_status.clone(),
+            _ => None,
+        };
         let (ending, _) = ending::settle(
             &format!("job `{}`", self.job.id),
-            context.exit_status(),
+            of_element.or_else(|| context.exit_status()),
             outcome.status(),
             failure,
         );
-        ending
+        let restart = restart.filter(|_| ending.status == BatchStatus::Stopped);
+        Ending { restart, ..ending }
+    }
+}
+
+/// The element as it is recorded. Spec: DEC-16, DEC-19
+fn before(last: &Last) -> ElementBefore {
+    let (id, kind, status) = match last {
+        Last::Step(context) => (context.id(), ElementKind::Step, context.batch_status()),
+        Last::Flow(context) => (context.id(), ElementKind::Flow, context.batch_status()),
+        Last::Split(context) => (context.id(), ElementKind::Split, context.batch_status()),
+    };
+    ElementBefore {
+        id: id.to_owned(),
+        kind,
+        batch_status: status.to_string(),
+        exit_status: last.exit_status().unwrap_or_default(),
+    }
+}
+
+/// The recorded element as a decider sees it.
+fn last_before(before: &ElementBefore) -> Last {
+    let status = BatchStatus::from_repository(&before.batch_status).unwrap_or(BatchStatus::Unknown);
+    let exit_status = Some(before.exit_status.as_str());
+    match before.kind {
+        ElementKind::Step => {
+            let context = StepContext::new(&before.id, StepExecutionId(0), Default::default(), None);
+            context.set_batch_status(status);
+            context.set_exit_status(exit_status);
+            Last::Step(context)
+        }
+        ElementKind::Flow => {
+            let context = FlowContext::new(&before.id);
+            context.set_batch_status(status);
+            context.set_exit_status(exit_status);
+            Last::Flow(context)
+        }
+        ElementKind::Split => {
+            let context = SplitContext::new(&before.id);
+            context.set_batch_status(status);
+            context.set_exit_status(exit_status);
+            Last::Split(context)
+        }
     }
 }

@@ -2,94 +2,115 @@
 //!
 //! Spec: D-53
 
-use super::bound::{Bound, BoundListener, Listener};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::bound::{BoundListener, Listener};
 use super::call::{Failure, call};
-use crate::artifact::{ContextScope, JobListener};
+use super::worker::lock;
+use crate::artifact::ContextScope;
 use crate::error::BatchError;
 
-fn make<'a>(bound: &'a [BoundListener], contexts: &ContextScope) -> Result<Vec<Listener<'a>>, Failure> {
-    bound.iter().map(|listener| listener.make(contexts)).collect()
+fn make(bound: &[Arc<BoundListener>], contexts: &ContextScope) -> Result<Vec<Listener>, Failure> {
+    bound
+        .iter()
+        .map(|listener| Listener::make(listener, contexts))
+        .collect()
 }
 
-/// The job listeners of a job execution. Spec: LISTEN-JOB-09
-pub(crate) struct JobListeners<'a>(Vec<Listener<'a>>);
+/// The job listeners of a job execution. One instance each, which several threads call, one at a time.
+/// Spec: LISTEN-JOB-09, D-66
+#[derive(Default)]
+pub(crate) struct JobListeners(Mutex<Vec<Listener>>);
 
-impl<'a> JobListeners<'a> {
-    pub(crate) fn none() -> Self {
-        Self(Vec::new())
+impl JobListeners {
+    pub(crate) fn make(bound: &[Arc<BoundListener>], contexts: &ContextScope) -> Result<Self, Failure> {
+        make(bound, contexts).map(|made| Self(Mutex::new(made)))
     }
 
-    pub(crate) fn make(bound: &'a [BoundListener], contexts: &ContextScope) -> Result<Self, Failure> {
-        make(bound, contexts).map(Self)
-    }
-
-    fn each(&mut self) -> impl Iterator<Item = (&'a Bound, &mut dyn JobListener)> {
-        self.0.iter_mut().filter_map(Listener::as_job_listener)
+    fn made(&self) -> MutexGuard<'_, Vec<Listener>> {
+        lock(&self.0)
     }
 
     /// Stops at the first listener that fails. Spec: LISTEN-JOB-02, STATUS-24
-    pub(crate) fn before_job(&mut self) -> Result<(), Failure> {
-        self.each().try_for_each(|(bound, listener)| {
+    pub(crate) fn before_job(&self) -> Result<(), Failure> {
+        let mut made = self.made();
+        let mut roles = made.iter_mut().filter_map(Listener::as_job_listener);
+        roles.try_for_each(|(bound, listener)| {
             call(|| listener.before_job()).map_err(|error| Failure::thrown(bound, "before_job", error))
         })
     }
 
     /// Calls every listener, whatever the others do. Spec: LISTEN-JOB-03
-    pub(crate) fn after_job(&mut self) -> Result<(), Failure> {
-        first_failure(self.each().map(|(bound, listener)| {
+    pub(crate) fn after_job(&self) -> Result<(), Failure> {
+        let mut made = self.made();
+        let roles = made.iter_mut().filter_map(Listener::as_job_listener);
+        first_failure(roles.map(|(bound, listener)| {
             call(|| listener.after_job()).map_err(|error| Failure::thrown(bound, "after_job", error))
         }))
     }
 
     /// Spec: LISTEN-JOB-04, LISTEN-JOB-06
-    pub(crate) fn before_step(&mut self, contexts: &ContextScope) -> Result<(), Failure> {
-        self.0.iter_mut().try_for_each(|listener| {
-            let bound = bind(listener, contexts);
-            let Some((artifact, listener)) = listener.as_job_listener() else {
+    pub(crate) fn before_step(&self, contexts: &ContextScope, after: &ContextScope) -> Result<(), Failure> {
+        self.each_within(contexts, after, &mut |listener| {
+            let Some((artifact, role)) = listener.as_job_listener() else {
                 return Ok(());
             };
-            call(|| bound.and_then(|()| listener.before_step()))
-                .map_err(|error| Failure::thrown(artifact, "before_step", error))
+            call(|| role.before_step()).map_err(|error| Failure::thrown(artifact, "before_step", error))
         })
     }
 
     /// `after` are the contexts once the step is over. Calls every listener; `failed` is told of each that fails.
     /// Spec: LISTEN-JOB-05
     pub(crate) fn after_step(
-        &mut self,
+        &self,
         contexts: &ContextScope,
         after: &ContextScope,
         failed: &mut dyn FnMut(Failure),
     ) {
-        for listener in &mut self.0 {
-            let bound = bind(listener, contexts);
-            let Some((artifact, role)) = listener.as_job_listener() else {
-                continue;
-            };
-            let result = call(|| bound.and_then(|()| role.after_step()));
-            // Also after a panic: the step's context must not outlive the step. Spec: CTX-12
-            let left = bind(listener, after);
-            if let Err(error) = result.and(left) {
+        let told = self.each_within(contexts, after, &mut |listener| {
+            if let Some((artifact, role)) = listener.as_job_listener()
+                && let Err(error) = call(|| role.after_step())
+            {
                 failed(Failure::thrown(artifact, "after_step", error));
             }
+            Ok(())
+        });
+        if let Err(failure) = told {
+            failed(failure);
         }
+    }
+
+    /// Calls `tell` for each listener, with `contexts` in its fields, and with `after` when the call is over: the
+    /// listener outlives the step, and the next call may come from another thread. Spec: CTX-12, D-66
+    pub(crate) fn each_within(
+        &self,
+        contexts: &ContextScope,
+        after: &ContextScope,
+        tell: &mut dyn FnMut(&mut Listener) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.made().iter_mut().try_for_each(|listener| {
+            let result = bind(listener, contexts).and_then(|()| tell(listener));
+            result.and(bind(listener, after))
+        })
     }
 }
 
-fn bind(listener: &mut Listener<'_>, contexts: &ContextScope) -> Result<(), BatchError> {
-    call(|| Ok(listener.bind_contexts(contexts)?))
+fn bind(listener: &mut Listener, contexts: &ContextScope) -> Result<(), Failure> {
+    let bound = call(|| Ok(listener.bind_contexts(contexts)?));
+    bound.map_err(|error: BatchError| Failure::new(error.chain()))
 }
 
 /// The step listeners of a step execution.
-pub(crate) struct StepListeners<'a>(Vec<Listener<'a>>);
+#[derive(Default)]
+pub(crate) struct StepListeners(Vec<Listener>);
 
-impl<'a> StepListeners<'a> {
-    pub(crate) fn none() -> Self {
-        Self(Vec::new())
+impl StepListeners {
+    pub(crate) fn make(bound: &[Arc<BoundListener>], contexts: &ContextScope) -> Result<Self, Failure> {
+        make(bound, contexts).map(Self)
     }
 
-    pub(crate) fn make(bound: &'a [BoundListener], contexts: &ContextScope) -> Result<Self, Failure> {
-        make(bound, contexts).map(Self)
+    pub(crate) fn each(&mut self) -> impl Iterator<Item = &mut Listener> {
+        self.0.iter_mut()
     }
 
     /// Spec: LISTEN-STEP-02

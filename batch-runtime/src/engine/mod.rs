@@ -4,15 +4,22 @@ mod batchlet;
 mod bound;
 mod call;
 mod chunk;
+mod decision;
+mod elements;
 mod ending;
 mod job;
 mod listeners;
 mod running;
+mod split;
 mod step;
+mod walk;
+mod worker;
 
-pub(crate) use bound::{
-    Bound, BoundBody, BoundChunk, BoundJob, BoundListener, BoundStep, CheckpointInterval,
+pub(crate) use bound::{Bound, BoundListener};
+pub(crate) use chunk::FaultRules;
+pub(crate) use elements::{
+    BoundBody, BoundChunk, BoundJob, BoundStep, CheckpointInterval, Element, ElementBody, Elements,
 };
 pub(crate) use job::JobRunner;
-pub use running::Progress;
 pub(crate) use running::Running;
+pub use running::{Progress, StepProgress};

@@ -1,22 +1,27 @@
 //! A running execution as its runner, the operator and the lease keeper share it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use super::call::call;
-use crate::artifact::Batchlet;
-use crate::context::{JobContext, StepContext};
+use super::worker::{Worker, lock};
 use crate::execution::StepCounters;
 use crate::repository::{JobRepository, Lease, RepositoryError};
 
 /// What a watcher sees of a running execution; as of the last commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// The steps that this execution has begun; the last one runs, or ran last.
-    pub steps: Vec<String>,
-    /// The counters of the last one.
+    /// The steps that this execution has begun, in the order of their beginning.
+    pub steps: Vec<StepProgress>,
+}
+
+/// What a watcher sees of a step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepProgress {
+    /// The step's id.
+    pub step: String,
+    /// Its counters as of the last commit.
     pub counters: StepCounters,
 }
 
@@ -25,39 +30,13 @@ pub(crate) struct Running {
     pub(crate) lease: Lease,
     lease_time: Duration,
     stop: AtomicBool,
-    /// The batchlet that a stop request has to cancel.
-    batchlet: Mutex<Option<Arc<dyn Batchlet>>>,
-    /// Whether `#[cancel]` has been called.
-    cancelled: AtomicBool,
-    contexts: Mutex<Contexts>,
+    /// The threads that run now.
+    workers: Mutex<Vec<Arc<Worker>>>,
     renewed: Mutex<Instant>,
     progress: Mutex<Progress>,
     thread: OnceLock<ThreadId>,
     ended: Mutex<Option<Result<(), String>>>,
     end: Condvar,
-}
-
-/// The contexts in which artifacts see that a stop was requested.
-#[derive(Default)]
-struct Contexts {
-    job: Option<JobContext>,
-    step: Option<StepContext>,
-}
-
-impl Contexts {
-    fn show_stop(&self) {
-        if let Some(job) = &self.job {
-            job.show_stop();
-        }
-        if let Some(step) = &self.step {
-            step.show_stop();
-        }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing of the user's runs under these locks but `#[cancel]`, whose panics are caught.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Running {
@@ -67,9 +46,7 @@ impl Running {
             lease,
             lease_time,
             stop: AtomicBool::new(false),
-            batchlet: Mutex::default(),
-            cancelled: AtomicBool::new(false),
-            contexts: Mutex::default(),
+            workers: Mutex::default(),
             renewed: Mutex::new(claimed),
             progress: Mutex::default(),
             thread: OnceLock::new(),
@@ -78,76 +55,34 @@ impl Running {
         }
     }
 
-    /// The flag that chunks look at before each item.
-    pub(crate) fn stop_flag(&self) -> &AtomicBool {
-        &self.stop
-    }
-
     pub(crate) fn stop_requested(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Asks the runner to stop, and cancels the batchlet that is running, on this thread. Spec: BLET-06, D-87
+    /// Asks every thread of the execution to stop.
     pub(crate) fn request_stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
-        lock(&self.contexts).show_stop();
-        // Once is enough, and `#[cancel]` itself may ask for a stop.
-        if self.cancelled.load(Ordering::Relaxed) {
-            return;
-        }
-        // The lock is held while `#[cancel]` runs, so that it never runs after `#[process]` has returned.
-        let running = lock(&self.batchlet);
-        let Some(batchlet) = running
-            .as_ref()
-            .filter(|_| !self.cancelled.swap(true, Ordering::Relaxed))
-        else {
-            return;
-        };
-        if let Err(error) = call(|| batchlet.cancel()) {
-            tracing::error!(error = error.chain(), "the batchlet's #[cancel] failed");
-        }
+        // `#[cancel]` may ask for a stop again, so it is not called under the lock of the list.
+        let workers = lock(&self.workers).clone();
+        workers.iter().for_each(|worker| worker.request_stop());
     }
 
-    /// From now on `job` shows a stop request as STOPPING. Spec: CTX-16, STATUS-10
-    pub(crate) fn show_stop_in_job(&self, job: &JobContext) {
-        let mut contexts = lock(&self.contexts);
-        contexts.job = Some(job.clone());
-        self.show_earlier_stop(&contexts);
-    }
-
-    /// From now on `step` shows a stop request as STOPPING. Spec: CTX-26, STATUS-10
-    pub(crate) fn show_stop_in_step(&self, step: &StepContext) {
-        let mut contexts = lock(&self.contexts);
-        contexts.step = Some(step.clone());
-        self.show_earlier_stop(&contexts);
-    }
-
-    /// The step has ended: its context, and what the user keeps in it, is let go.
-    pub(crate) fn forget_step(&self) {
-        lock(&self.contexts).step = None;
-    }
-
-    fn show_earlier_stop(&self, contexts: &Contexts) {
-        // Under the lock: either this sees the request, or the request sees the context.
+    /// A thread more.
+    pub(crate) fn begin_worker(&self) -> Arc<Worker> {
+        let worker = Arc::new(Worker::default());
+        // Under the lock: either this sees the request, or the request sees the worker.
+        let mut workers = lock(&self.workers);
+        workers.push(Arc::clone(&worker));
+        drop(workers);
         if self.stop_requested() {
-            contexts.show_stop();
+            worker.request_stop();
         }
+        worker
     }
 
-    /// Says that `#[process]` of `batchlet` is about to be called. `false` when a stop was requested: then it is not.
-    pub(crate) fn enter_batchlet(&self, batchlet: &Arc<dyn Batchlet>) -> bool {
-        let mut slot = lock(&self.batchlet);
-        // Under the lock: either this sees the request, or the request sees the batchlet.
-        if self.stop_requested() {
-            return false;
-        }
-        *slot = Some(Arc::clone(batchlet));
-        true
-    }
-
-    /// Says that `#[process]` has returned. Spec: BLET-08
-    pub(crate) fn leave_batchlet(&self) {
-        *lock(&self.batchlet) = None;
+    /// The thread has ended.
+    pub(crate) fn end_worker(&self, worker: &Arc<Worker>) {
+        lock(&self.workers).retain(|other| !Arc::ptr_eq(other, worker));
     }
 
     /// Whether it is time to renew the lease: a third of it has passed.
@@ -202,13 +137,17 @@ impl Running {
     }
 
     pub(crate) fn publish_step(&self, step: &str) {
-        let mut progress = lock(&self.progress);
-        progress.steps.push(step.to_owned());
-        progress.counters = StepCounters::default();
+        lock(&self.progress).steps.push(StepProgress {
+            step: step.to_owned(),
+            counters: StepCounters::default(),
+        });
     }
 
-    pub(crate) fn publish_counters(&self, counters: StepCounters) {
-        lock(&self.progress).counters = counters;
+    pub(crate) fn publish_counters(&self, step: &str, counters: StepCounters) {
+        let mut progress = lock(&self.progress);
+        if let Some(of_step) = progress.steps.iter_mut().rev().find(|other| other.step == step) {
+            of_step.counters = counters;
+        }
     }
 
     pub(crate) fn progress(&self) -> Progress {

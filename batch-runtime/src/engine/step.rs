@@ -5,17 +5,18 @@
 use std::sync::Arc;
 
 use super::batchlet::BatchletRunner;
-use super::bound::{BoundBody, BoundStep};
 use super::call::{Failure, Interrupt, discard};
-use super::chunk::ChunkRunner;
+use super::chunk::{ChunkRunner, Listening, Surroundings};
+use super::elements::{BoundBody, BoundStep};
 use super::ending;
-use super::listeners::{JobListeners, StepListeners};
-use super::running::Running;
+use super::listeners::StepListeners;
+use super::walk::{ElementEnd, Last, Outcome, Walk};
 use crate::artifact::ContextScope;
-use crate::context::{JobContext, StepContext};
+use crate::context::StepContext;
 use crate::execution::StepExecution;
-use crate::repository::{Ending, JobRepository, RepositoryError, StepHistory, StepState};
+use crate::repository::{Ending, RepositoryError, StepHistory, StepState};
 use crate::status::BatchStatus;
+use crate::transition::{Follow, Transitions};
 
 /// How the body of a step ended, if nothing failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,17 +33,6 @@ impl BodyEnd {
     }
 }
 
-/// How a step left the job.
-#[derive(Clone, Debug)]
-pub(crate) enum StepEnd {
-    /// The job goes on after it.
-    Completed,
-    /// The job ends FAILED.
-    Failed(Failure),
-    /// The job ends STOPPED.
-    Stopped,
-}
-
 /// The runner of what the step does.
 enum Body<'a> {
     Chunk(ChunkRunner<'a>),
@@ -50,48 +40,67 @@ enum Body<'a> {
 }
 
 /// Runs one step.
-pub(crate) struct StepRunner<'a> {
-    pub(crate) step: &'a BoundStep,
-    pub(crate) job_id: &'a str,
-    pub(crate) job_context: &'a JobContext,
-    pub(crate) repository: &'a dyn JobRepository,
-    pub(crate) running: &'a Running,
+pub(super) struct StepRunner<'w, 'a> {
+    pub(super) id: &'a str,
+    pub(super) step: &'a BoundStep,
+    pub(super) transitions: &'a Transitions,
+    pub(super) walk: &'w Walk<'a>,
 }
 
-impl StepRunner<'_> {
+impl StepRunner<'_, '_> {
     /// Runs the step, or passes it over when it completed in an earlier execution.
     ///
     /// # Errors
     /// When the repository does not take what has to be written; nothing can then be said of the step.
-    pub(crate) fn run(&self, job_listeners: &mut JobListeners<'_>) -> Result<StepEnd, RepositoryError> {
-        let history = self
+    pub(super) fn run(&self) -> Result<ElementEnd, RepositoryError> {
+        let shared = self.walk.shared;
+        let history = shared
             .repository
-            .step_history(self.running.lease.instance_id, &self.step.id)?;
+            .step_history(shared.running.lease.instance_id, self.id)?;
         let completed = history
             .last
             .as_ref()
-            .is_some_and(|last| last.status == BatchStatus::Completed);
-        if completed && !self.step.allow_start_if_complete {
-            // Spec: RESTART-05, JSL-STEP-09
-            return Ok(StepEnd::Completed);
+            .filter(|last| last.status == BatchStatus::Completed);
+        if let Some(last) = completed.filter(|_| !self.step.allow_start_if_complete) {
+            return Ok(self.pass_over(last, &history.state));
         }
         if let Some(refusal) = self.start_limit_reached(&history) {
-            return Ok(StepEnd::Failed(refusal));
+            return Ok(ElementEnd {
+                outcome: Outcome::Failed(refusal),
+                follow: Follow::Nothing,
+                last: None,
+            });
         }
         // A completed step that may run again runs from the beginning. Spec: JSL-STEP-10, JSL-CHUNK-28
-        let state = if completed {
+        let state = if completed.is_some() {
             StepState::default()
         } else {
             history.state
         };
-        self.execute(state, job_listeners)
+        self.execute(state)
+    }
+
+    /// The step leads on by its recorded exit status, and by the transitions of today's Job XML.
+    /// Spec: RESTART-05, RESTART-06, JSL-STEP-09
+    fn pass_over(&self, last: &StepExecution, state: &StepState) -> ElementEnd {
+        let properties = self.step.properties.clone();
+        let context = StepContext::new(self.id, last.id, properties, state.user_data.clone());
+        context.set_batch_status(last.status);
+        context.set_exit_status(Some(&last.exit_status));
+        context.set_counters(last.counters);
+        let dialect = self.walk.shared.job.dialect;
+        ElementEnd {
+            outcome: Outcome::Completed,
+            follow: self.transitions.after(dialect, last.status, &last.exit_status),
+            last: Some(Last::Step(context)),
+        }
     }
 
     /// Spec: JSL-STEP-04, JSL-STEP-05, D-59
     fn start_limit_reached(&self, history: &StepHistory) -> Option<Failure> {
         let most = self.step.max_starts?;
         (history.starts >= most).then(|| {
-            let (step, job, starts) = (&self.step.id, self.job_id, history.starts);
+            let (step, job, starts) = (self.id, &self.walk.shared.job.id, history.starts);
             Failure::new(format!(
                 "step `{step}` of job `{job}` has been started {starts} times in this job instance; its start-limit of \
                  {} restarts allows no more",
@@ -100,44 +109,43 @@ impl StepRunner<'_> {
         })
     }
 
-    fn execute(
-        &self,
-        state: StepState,
-        job_listeners: &mut JobListeners<'_>,
-    ) -> Result<StepEnd, RepositoryError> {
-        let mut execution = self
+    fn execute(&self, state: StepState) -> Result<ElementEnd, RepositoryError> {
+        let (shared, worker) = (self.walk.shared, self.walk.worker.as_ref());
+        let job_listeners = shared.listeners;
+        let mut execution = shared
             .repository
-            .create_step(&self.running.lease, &self.step.id, &state)?;
-        self.running.publish_step(&self.step.id);
+            .create_step(&shared.running.lease, self.id, &state)?;
+        shared.running.publish_step(self.id);
         let context = StepContext::new(
-            &self.step.id,
+            self.id,
             execution.id,
             self.step.properties.clone(),
             state.user_data.clone(),
         );
         let contexts = ContextScope {
-            job: Some(self.job_context.clone()),
             step: Some(context.clone()),
-            ..Default::default()
+            ..self.walk.contexts.clone()
         };
-        let after = ContextScope {
-            step: None,
-            ..contexts.clone()
+        let around = Surroundings {
+            repository: shared.repository,
+            running: shared.running,
+            worker,
+            context: &context,
         };
 
         // Everything is made before the step counts as begun.
         let made = StepListeners::make(&self.step.listeners, &contexts)
-            .and_then(|listeners| Ok((listeners, self.make_body(&contexts, &context)?)));
-        self.repository.begin_step(&mut execution)?;
+            .and_then(|listeners| Ok((listeners, self.make_body(&contexts, around)?)));
+        shared.repository.begin_step(&mut execution)?;
         context.set_batch_status(BatchStatus::Started);
-        self.running.show_stop_in_step(&context);
+        worker.enter(context.clone());
         let (mut listeners, body) = match made {
             Ok((listeners, body)) => (listeners, Ok(body)),
-            Err(failure) => (StepListeners::none(), Err(failure)),
+            Err(failure) => (StepListeners::default(), Err(failure)),
         };
         let result = body
             .and_then(|body| {
-                let before = job_listeners.before_step(&contexts);
+                let before = job_listeners.before_step(&contexts, shared.outside);
                 match before.and_then(|()| listeners.before_step()) {
                     Ok(()) => Ok(body),
                     Err(failure) => {
@@ -149,7 +157,12 @@ impl StepRunner<'_> {
             .map_err(Interrupt::from)
             .and_then(|body| match body {
                 Body::Chunk(mut chunk) => {
-                    let end = chunk.run(&mut execution, state);
+                    let mut listening = Listening::new(
+                        (&mut listeners, &self.step.listeners),
+                        (job_listeners, &shared.job.listeners),
+                        (&contexts, shared.outside),
+                    );
+                    let end = chunk.run(&mut execution, state, &mut listening);
                     discard(chunk);
                     end
                 }
@@ -185,34 +198,43 @@ impl StepRunner<'_> {
             context.set_batch_status(status);
         };
         listeners.after_step(&mut failed);
-        job_listeners.after_step(&contexts, &after, &mut failed);
+        job_listeners.after_step(&contexts, shared.outside, &mut failed);
         discard(listeners);
         let chosen = context.exit_status().or(exit_status);
-        let (ending, failure) = ending::settle(&format!("step `{}`", self.step.id), chosen, status, failure);
+        let (mut ending, failure) = ending::settle(&format!("step `{}`", self.id), chosen, status, failure);
+        // The exit status is final now. Spec: SEQ-26, LISTEN-STEP-04
+        let dialect = shared.job.dialect;
+        let follow = self
+            .transitions
+            .after(dialect, ending.status, &ending.exit_status);
+        if let Follow::Terminate(termination) = &follow {
+            ending.status = dialect.terminated_step(ending.status, termination.status);
+        }
         self.end(&mut execution, &ending, &context)?;
-        self.running.forget_step();
-        Ok(match (ending.status, failure) {
-            (_, Some(failure)) => StepEnd::Failed(failure),
-            (BatchStatus::Stopped, None) => StepEnd::Stopped,
-            (_, None) => StepEnd::Completed,
+        context.set_batch_status(ending.status);
+        context.set_exit_status(Some(&ending.exit_status));
+        worker.leave();
+        let outcome = match failure {
+            Some(failure) => Outcome::Failed(failure),
+            None if ending.status == BatchStatus::Stopped => Outcome::Stopped,
+            None => Outcome::Completed,
+        };
+        Ok(ElementEnd {
+            outcome,
+            follow,
+            last: Some(Last::Step(context)),
         })
     }
 
-    fn make_body<'a>(
-        &'a self,
+    fn make_body<'b>(
+        &'b self,
         contexts: &ContextScope,
-        context: &'a StepContext,
-    ) -> Result<Body<'a>, Failure> {
+        around: Surroundings<'b>,
+    ) -> Result<Body<'b>, Failure> {
         Ok(match &self.step.body {
-            BoundBody::Chunk(chunk) => Body::Chunk(ChunkRunner::make(
-                chunk,
-                contexts,
-                context,
-                self.repository,
-                self.running,
-            )?),
+            BoundBody::Chunk(chunk) => Body::Chunk(ChunkRunner::make(chunk, contexts, around)?),
             BoundBody::Batchlet(batchlet) => {
-                Body::Batchlet(BatchletRunner::make(batchlet, contexts, self.running)?)
+                Body::Batchlet(BatchletRunner::make(batchlet, contexts, around.worker)?)
             }
         })
     }
@@ -232,14 +254,15 @@ impl StepRunner<'_> {
             }),
         };
         let counters = execution.counters;
-        let recorded = self
+        let shared = self.walk.shared;
+        let recorded = shared
             .repository
             .end_step(execution, ending, counters, state.as_ref());
         recorded.inspect_err(|_| {
             // What is not in the repository is at least in the log: this is the true cause.
-            tracing::error!(step = self.step.id, status = %ending.status, message = ending.message, "not recorded");
+            tracing::error!(step = self.id, status = %ending.status, message = ending.message, "not recorded");
         })?;
-        self.running.publish_counters(counters);
+        shared.running.publish_counters(self.id, counters);
         Ok(())
     }
 }

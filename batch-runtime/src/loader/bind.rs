@@ -5,14 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use batch_xml::model::{
-    ArtifactRef, CheckpointPolicy, Chunk, ExceptionClasses, ExecutionElement, Job, Property, Step, StepBody,
+    ArtifactRef, CheckpointPolicy, Chunk, ExceptionClasses, ExecutionElement, Flow, Job, Partition, Property,
+    Split, Step, StepBody, TransitionKind,
 };
 use batch_xml::{Diagnostic, JobXmlErrors, Span, Spanned};
 
 use super::artifacts::{Artifacts, place};
 use super::{BindOutcome, Outside};
-use crate::artifact::{ArtifactRegistration, Factory, ItemType, Properties, Role};
-use crate::engine::{Bound, BoundBody, BoundChunk, BoundJob, BoundListener, BoundStep, CheckpointInterval};
+use crate::artifact::{ArtifactRegistration, ExceptionFilter, Factory, ItemType, Properties, Role};
+use crate::dialect::Dialect;
+use crate::engine::{
+    Bound, BoundBody, BoundChunk, BoundJob, BoundListener, BoundStep, CheckpointInterval, Element,
+    ElementBody, Elements, FaultRules,
+};
+use crate::status::BatchStatus;
+use crate::transition::{Termination, Then, Transition, Transitions};
 
 /// Item types do not fit together.
 const ITEM_TYPES: &str = "ART0004";
@@ -20,6 +27,9 @@ const ITEM_TYPES: &str = "ART0004";
 const UNSUPPORTED: &str = "ART0008";
 /// The writer does not write through the chunk transaction.
 const AT_LEAST_ONCE: &str = "ART0009";
+
+/// The rules of the draft.
+const DIALECT: Dialect = Dialect::Draft;
 
 /// The roles of a listener of a job. Spec: D-51
 const JOB_LISTENERS: [Role; 3] = [Role::JobListener, Role::SkipListener, Role::RetryListener];
@@ -35,8 +45,6 @@ const CHUNK_LISTENERS: [Role; 7] = [
 ];
 /// The roles of a listener of a batchlet step. Spec: JSL-STEPLIS-03
 const BATCHLET_LISTENERS: [Role; 1] = [Role::StepListener];
-/// The listener roles that the engine calls in this version.
-const CALLED: [Role; 2] = [Role::JobListener, Role::StepListener];
 
 impl Artifacts {
     /// Binds `job`.
@@ -81,97 +89,130 @@ pub(super) struct Binder<'a> {
 impl Binder<'_> {
     fn job(&mut self, job: &Job) -> Option<BoundJob> {
         let listeners = self.listeners(&JOB_LISTENERS, &job.listeners);
-        let positions: BTreeMap<&str, usize> = job
-            .elements
+        let elements = self.elements(&job.elements, Around::default());
+        Some(BoundJob {
+            id: job.id.value.clone(),
+            restartable: job.restartable,
+            dialect: DIALECT,
+            properties: as_map(&job.properties),
+            listeners: listeners?,
+            elements: elements?,
+        })
+    }
+
+    /// The elements of a job, flow or split, and how they lead to each other.
+    fn elements(&mut self, elements: &[ExecutionElement], around: Around) -> Option<Elements> {
+        let positions: BTreeMap<&str, usize> = elements
             .iter()
             .enumerate()
             .map(|(position, element)| (element.id().value.as_str(), position))
             .collect();
-        let steps: Vec<_> = job
-            .elements
+        let bound: Vec<_> = elements
             .iter()
-            .map(|element| match element {
-                ExecutionElement::Step(step) => self.step(step, job.restartable, &positions),
-                other => {
-                    let what = match other {
-                        ExecutionElement::Flow(_) => "a flow",
-                        ExecutionElement::Split(_) => "a split",
-                        _ => "a decision",
-                    };
-                    self.unsupported(what, &other.id().span);
-                    None
-                }
+            .map(|element| {
+                let body = match element {
+                    ExecutionElement::Step(step) => {
+                        self.step(step, around).map(Box::new).map(ElementBody::Step)
+                    }
+                    ExecutionElement::Flow(flow) => self.flow(flow, around).map(ElementBody::Flow),
+                    ExecutionElement::Split(split) => self.split(split).map(ElementBody::Split),
+                    ExecutionElement::Decision(decision) => self
+                        .artifact(Role::Decider, &decision.decider, Around::everything())
+                        .map(ElementBody::Decision),
+                };
+                Some(Element {
+                    id: element.id().value.clone(),
+                    transitions: transitions(element, &positions),
+                    body: body?,
+                })
             })
             .collect();
-        Some(BoundJob {
-            id: job.id.value.clone(),
-            restartable: job.restartable,
-            properties: as_map(&job.properties),
-            listeners: listeners?,
-            steps: steps.into_iter().collect::<Option<_>>()?,
-        })
+        let all = bound.into_iter().collect::<Option<Vec<_>>>()?;
+        Some(Elements { all })
     }
 
-    fn step(
-        &mut self,
-        step: &Step,
-        restartable: bool,
-        positions: &BTreeMap<&str, usize>,
-    ) -> Option<BoundStep> {
-        for transition in &step.transitions {
-            self.unsupported("a transition element", &transition.on.span);
+    fn flow(&mut self, flow: &Flow, around: Around) -> Option<Elements> {
+        if let Some(partition) = &flow.partition {
+            self.no_partition(partition);
         }
+        self.elements(&flow.elements, Around { flow: true, ..around })
+    }
+
+    fn split(&mut self, split: &Split) -> Option<Elements> {
+        let concurrency = &split.concurrency;
+        for (what, artifact) in [
+            ("a logical transaction", &concurrency.logical_tx),
+            ("a collector", &concurrency.collector),
+            ("an analyzer", &concurrency.analyzer),
+        ] {
+            if let Some(artifact) = artifact {
+                self.unsupported(what, &artifact.name.span);
+            }
+        }
+        let around = Around {
+            split: true,
+            ..Around::default()
+        };
+        self.elements(&split.elements, around)
+    }
+
+    fn no_partition(&mut self, partition: &Partition) {
+        self.unsupported("a partition", &partition.span);
+    }
+
+    fn step(&mut self, step: &Step, around: Around) -> Option<BoundStep> {
+        let around = Around { step: true, ..around };
         if let Some(partition) = &step.partition {
-            self.unsupported("a partition", &partition.span);
+            self.no_partition(partition);
             return None;
         }
         let roles = match &step.body {
             StepBody::Chunk(_) => CHUNK_LISTENERS.as_slice(),
             StepBody::Batchlet(_) => BATCHLET_LISTENERS.as_slice(),
         };
-        let listeners = self.listeners(roles, &step.listeners);
+        let listeners = self.listeners_around(roles, &step.listeners, around);
         let body = match &step.body {
-            StepBody::Chunk(chunk) => self.chunk(chunk).map(|chunk| BoundBody::Chunk(Box::new(chunk))),
-            StepBody::Batchlet(batchlet) => self.artifact(Role::Batchlet, batchlet).map(BoundBody::Batchlet),
+            StepBody::Chunk(chunk) => self
+                .chunk(chunk, around)
+                .map(|chunk| BoundBody::Chunk(Box::new(chunk))),
+            StepBody::Batchlet(batchlet) => self
+                .artifact(Role::Batchlet, batchlet, around)
+                .map(BoundBody::Batchlet),
         };
-        // A limit of n restarts allows n + 1 starts. Spec: JSL-STEP-04, JSL-STEP-07, D-59
-        let limited = restartable && step.start_limit > 0;
         Some(BoundStep {
-            id: step.id.value.clone(),
-            max_starts: limited.then(|| step.start_limit.saturating_add(1)),
+            max_starts: DIALECT.most_starts(step.start_limit),
             allow_start_if_complete: step.allow_start_if_complete,
-            next: step
-                .next
-                .as_ref()
-                .and_then(|next| positions.get(next.value.as_str()).copied()),
             properties: as_map(&step.properties),
             listeners: listeners?,
             body: body?,
         })
     }
 
-    fn chunk(&mut self, chunk: &Chunk) -> Option<BoundChunk> {
-        let reader = self.artifact(Role::ItemReader, &chunk.reader);
-        let processor = self.artifact(Role::ItemProcessor, &chunk.processor);
-        let writer = self.artifact(Role::ItemWriter, &chunk.writer);
-        for classes in [&chunk.skippable, &chunk.retryable, &chunk.no_rollback] {
-            self.no_exception_classes(classes);
-        }
+    fn chunk(&mut self, chunk: &Chunk, around: Around) -> Option<BoundChunk> {
+        let reader = self.artifact(Role::ItemReader, &chunk.reader, around);
+        let processor = self.artifact(Role::ItemProcessor, &chunk.processor, around);
+        let writer = self.artifact(Role::ItemWriter, &chunk.writer, around);
+        let mut filter = |classes: &ExceptionClasses| {
+            self.check_exception_classes(classes);
+            let names = |list: &[Spanned<String>]| list.iter().map(|class| class.value.clone()).collect();
+            ExceptionFilter::new(names(&classes.include), names(&classes.exclude))
+        };
+        let faults = FaultRules {
+            skippable: filter(&chunk.skippable),
+            skip_limit: chunk.skip_limit,
+            retryable: filter(&chunk.retryable),
+            retry_limit: chunk.retry_limit,
+            no_rollback: filter(&chunk.no_rollback),
+        };
         let interval = match chunk.checkpoint_policy.value {
             CheckpointPolicy::Item => CheckpointInterval::Items(as_usize(chunk.commit_interval.get())),
             CheckpointPolicy::Time => {
                 CheckpointInterval::Time(Duration::from_secs(chunk.commit_interval.get().into()))
             }
+            // The XML is refused without an algorithm.
             CheckpointPolicy::Custom => {
-                self.diagnostics.push(
-                    Diagnostic::error(
-                        UNSUPPORTED,
-                        "checkpoint policy `custom` is not supported by this version",
-                        chunk.checkpoint_policy.span.clone(),
-                    )
-                    .help("use the policy `item` or `time`"),
-                );
-                return None;
+                let algorithm = chunk.checkpoint_algorithm.as_ref()?;
+                CheckpointInterval::Custom(self.artifact(Role::CheckpointAlgorithm, algorithm, around)?)
             }
         };
         let (reader, processor, writer) = (reader?, processor?, writer?);
@@ -223,6 +264,9 @@ impl Binder<'_> {
             writer,
             interval,
             write_batch,
+            transactional: info.transactional,
+            buffer_reads: chunk.buffer_reads,
+            faults,
         })
     }
 
@@ -255,33 +299,31 @@ impl Binder<'_> {
         );
     }
 
-    fn no_exception_classes(&mut self, classes: &ExceptionClasses) {
-        let Some(span) = &classes.span else { return };
-        if !classes.include.is_empty() {
-            self.diagnostics.push(
-                Diagnostic::error(UNSUPPORTED, "skip and retry are not supported by this version", span.clone())
-                    .help("remove the element: an exception then ends the step FAILED, and a restart goes on from the \
-                           last checkpoint"),
-            );
-        }
-    }
-
     fn unsupported(&mut self, what: &str, at: &Span) {
         let message = format!("{what} is not supported by this version");
         self.diagnostics
             .push(Diagnostic::error(UNSUPPORTED, message, at.clone()));
     }
 
-    fn listeners(&mut self, roles: &[Role], refs: &[ArtifactRef]) -> Option<Vec<BoundListener>> {
+    fn listeners(&mut self, roles: &[Role], refs: &[ArtifactRef]) -> Option<Vec<Arc<BoundListener>>> {
+        self.listeners_around(roles, refs, Around::default())
+    }
+
+    fn listeners_around(
+        &mut self,
+        roles: &[Role],
+        refs: &[ArtifactRef],
+        around: Around,
+    ) -> Option<Vec<Arc<BoundListener>>> {
         // Each is looked at, also after one that fails.
         let bound: Vec<_> = refs
             .iter()
-            .map(|listener| self.listener(roles, listener))
+            .map(|listener| self.listener(roles, listener, around).map(Arc::new))
             .collect();
         bound.into_iter().collect()
     }
 
-    fn listener(&mut self, roles: &[Role], artifact: &ArtifactRef) -> Option<BoundListener> {
+    fn listener(&mut self, roles: &[Role], artifact: &ArtifactRef, around: Around) -> Option<BoundListener> {
         let found = match self.artifacts.find_listener(roles, &artifact.name) {
             Ok(found) => found,
             Err(diagnostic) => {
@@ -289,28 +331,16 @@ impl Binder<'_> {
                 return None;
             }
         };
-        for registration in found
-            .iter()
-            .filter(|registration| !CALLED.contains(&registration.role()))
-        {
-            let message = format!("a {} is not supported by this version", registration.role());
-            self.diagnostics.push(Diagnostic::error(
-                UNSUPPORTED,
-                message,
-                artifact.name.span.clone(),
-            ));
-        }
-        let place = roles[0];
         let bound: Vec<Bound> = found
             .iter()
-            .map(|registration| self.bound(place, registration, artifact))
+            .map(|registration| self.bound(registration, artifact, around))
             .collect();
         Some(BoundListener { roles: bound })
     }
 
-    fn artifact(&mut self, role: Role, artifact: &ArtifactRef) -> Option<Bound> {
+    fn artifact(&mut self, role: Role, artifact: &ArtifactRef, around: Around) -> Option<Bound> {
         match self.artifacts.find(role, &artifact.name) {
-            Ok(registration) => Some(self.bound(role, registration, artifact)),
+            Ok(registration) => Some(self.bound(registration, artifact, around)),
             Err(diagnostic) => {
                 self.diagnostics.push(*diagnostic);
                 None
@@ -318,12 +348,12 @@ impl Binder<'_> {
         }
     }
 
-    /// An artifact with its properties, checked for a place where `role` is at home.
+    /// An artifact with its properties, checked for its place.
     fn bound(
         &mut self,
-        role: Role,
         registration: &'static ArtifactRegistration,
         artifact: &ArtifactRef,
+        around: Around,
     ) -> Bound {
         let of_xml = |property: &Property| {
             (
@@ -339,12 +369,62 @@ impl Binder<'_> {
         };
         self.reaching.extend(artifact.properties.iter().cloned());
         self.check_properties(registration, &properties, artifact);
-        self.check_contexts(role, registration, artifact);
+        self.check_contexts(registration, artifact, around);
         Bound {
             name: artifact.name.value.clone(),
             registration,
             properties,
         }
+    }
+}
+
+/// The elements around an artifact, whose contexts are in scope. Spec: CTX-10 to CTX-12
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Around {
+    pub(super) step: bool,
+    pub(super) flow: bool,
+    pub(super) split: bool,
+}
+
+impl Around {
+    /// Of a decider: which it is shows when it is asked.
+    fn everything() -> Self {
+        Self {
+            step: true,
+            flow: true,
+            split: true,
+        }
+    }
+}
+
+/// What an element leads to, by the positions of its siblings. Targets were checked with the XML.
+fn transitions(element: &ExecutionElement, positions: &BTreeMap<&str, usize>) -> Transitions {
+    let position = |id: &Spanned<String>| positions.get(id.value.as_str()).copied();
+    let text = |text: &Option<Spanned<String>>| text.as_ref().map(|text| text.value.clone());
+    let elements = element.transitions().iter().filter_map(|transition| {
+        let end = |status, exit_status: &Option<Spanned<String>>, restart| {
+            Then::Terminate(Termination {
+                status,
+                exit_status: text(exit_status),
+                restart,
+            })
+        };
+        let then = match &transition.kind {
+            TransitionKind::Next { to } => Then::Next(position(to)?),
+            TransitionKind::Fail { exit_status } => end(BatchStatus::Failed, exit_status, None),
+            TransitionKind::End { exit_status } => end(BatchStatus::Completed, exit_status, None),
+            TransitionKind::Stop { exit_status, restart } => {
+                end(BatchStatus::Stopped, exit_status, text(restart))
+            }
+        };
+        Some(Transition {
+            on: transition.on.value.clone(),
+            then,
+        })
+    });
+    Transitions {
+        elements: elements.collect(),
+        next: element.next().and_then(position),
     }
 }
 

@@ -256,6 +256,7 @@ impl JobOperator {
                 status: BatchStatus::Failed,
                 exit_status: BatchStatus::Failed.to_string(),
                 message: error.to_string(),
+                restart: None,
             };
             let mut execution = claim.execution;
             if let Err(unrecorded) = self

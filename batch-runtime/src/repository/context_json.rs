@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use serde::{Deserialize, Serialize};
+
 use crate::checkpoint::CheckpointInfo;
 
 const CLASS_KEY: &str = "@class";
@@ -19,6 +21,7 @@ const SHORT_CONTEXT: usize = 2_500;
 const READER: &str = "batch.reader.checkpoint";
 const WRITER: &str = "batch.writer.checkpoint";
 const USER_DATA: &str = "batch.persistent.user.data";
+const RESTART: &str = "batch.restart.position";
 
 /// What a step keeps from one execution to the next. Spec: REPO-68
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,6 +62,53 @@ impl StepState {
             writer: take(WRITER),
             user_data: take(USER_DATA),
         })
+    }
+}
+
+/// Where a restart begins after a `stop` element. Kept in the context of the job execution that it ended.
+///
+/// Spec: RESTART-04, D-24
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RestartPosition {
+    /// Id of the job-level element.
+    pub(crate) element: String,
+    /// What was executed before it, which a decision asks for.
+    pub(crate) after: Option<ElementBefore>,
+}
+
+/// An element that was executed, with its final statuses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ElementBefore {
+    pub(crate) id: String,
+    pub(crate) kind: ElementKind,
+    pub(crate) batch_status: String,
+    pub(crate) exit_status: String,
+}
+
+/// What kind of element has a context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ElementKind {
+    Step,
+    Flow,
+    Split,
+}
+
+impl RestartPosition {
+    /// The stored form.
+    pub(crate) fn encode(&self) -> Result<StoredContext, serde_json::Error> {
+        let text = serde_json::to_string(self)?;
+        Ok(StoredContext::new([(RESTART, text.as_str())].into_iter()))
+    }
+
+    /// From the stored form of a job context; `None` when it holds no position.
+    ///
+    /// # Errors
+    /// When the text is no such JSON.
+    pub(crate) fn decode(text: &str) -> Result<Option<Self>, String> {
+        let stored = decode_entries(text)?.remove(RESTART);
+        let position = stored.map(|text| serde_json::from_str(&text)).transpose();
+        position.map_err(|error| format!("holds no restart position ({error})"))
     }
 }
 
@@ -169,6 +219,24 @@ mod tests {
         assert_eq!(long.serialized.as_ref().map(String::len), Some(2_501));
         assert_eq!(long.short.len(), 2_496);
         assert!(long.short.ends_with(" ..."));
+    }
+
+    /// Spec: RESTART-04
+    #[test]
+    fn a_restart_position_comes_back_from_a_job_context() {
+        let position = RestartPosition {
+            element: "decide".into(),
+            after: Some(ElementBefore {
+                id: "load".into(),
+                kind: ElementKind::Step,
+                batch_status: "COMPLETED".into(),
+                exit_status: "EMPTY".into(),
+            }),
+        };
+        let stored = position.encode().unwrap();
+        assert_eq!(RestartPosition::decode(&stored.short), Ok(Some(position)));
+        assert_eq!(RestartPosition::decode(&StoredContext::empty().short), Ok(None));
+        assert!(RestartPosition::decode(r#"{"batch.restart.position":"step1"}"#).is_err());
     }
 
     #[test]

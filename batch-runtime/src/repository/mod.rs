@@ -13,7 +13,7 @@ mod owner;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-pub(crate) use context_json::{StepState, StoredContext};
+pub(crate) use context_json::{ElementBefore, ElementKind, RestartPosition, StepState, StoredContext};
 pub(crate) use diesel::Connector;
 pub(crate) use diesel::DieselRepository;
 pub use diesel::{ChunkTransaction, RepositoryConnection};
@@ -82,6 +82,8 @@ pub(crate) struct Ending {
     pub(crate) exit_status: String,
     /// Description, cut to the column's width when stored.
     pub(crate) message: String,
+    /// Where a restart of the job begins, if a `stop` element ended it.
+    pub(crate) restart: Option<RestartPosition>,
 }
 
 /// What the earlier executions of an instance left of a step.
@@ -134,6 +136,11 @@ pub(crate) trait JobRepository: Send + Sync {
         execution: &mut JobExecution,
         ending: &Ending,
     ) -> Result<bool, RepositoryError>;
+
+    /// Where the execution begins: the position that the execution before it left, if a `stop` element ended that.
+    ///
+    /// Spec: RESTART-04
+    fn restart_position(&self, execution: &JobExecution) -> Result<Option<RestartPosition>, RepositoryError>;
 
     /// What earlier executions of the instance left of a step.
     fn step_history(&self, instance: JobInstanceId, step_name: &str) -> Result<StepHistory, RepositoryError>;

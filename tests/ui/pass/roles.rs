@@ -214,7 +214,11 @@ fn listeners() {
     let result = String::from("one");
     let (item, result): (&dyn Any, &dyn Any) = (&1_u64, &result);
     // As many items as the sink holds, of its type.
-    let sink = processor_sink(Box::new(()), |_: &mut (), item: u64| Ok(Some(item.to_string())));
+    let sink = processor_sink(
+        Box::new(()),
+        |_: &mut (), item: u64| Ok(Some(item.to_string())),
+        |_: &mut (), item: &u64| Ok(Some(item.to_string())),
+    );
     let items = sink.items(0..0);
 
     log.before_checkpoint().unwrap();

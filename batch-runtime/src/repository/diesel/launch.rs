@@ -16,7 +16,8 @@ use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
 use crate::parameters::JobParameters;
 use crate::repository::{
-    Claim, ClaimError, ClaimRequest, Ending, Lease, RepositoryError, StopOutcome, StoredContext, Target,
+    Claim, ClaimError, ClaimRequest, Ending, Lease, RepositoryError, RestartPosition, StopOutcome,
+    StoredContext, Target,
 };
 use crate::status::{BatchStatus, Event};
 
@@ -308,6 +309,11 @@ impl DieselRepository {
             .started
             .map_or(self.now(), |started| started.0.max(self.now()));
         let message = stored_message(&ending.message);
+        let restart = ending.restart.as_ref().map(RestartPosition::encode).transpose();
+        let restart = restart.map_err(|error| RepositoryError::Corrupt {
+            row: format!("the restart position of job execution {}", execution.id),
+            problem: error.to_string(),
+        })?;
         self.pool.write(ACTION, |connection| {
             let row = batch_job_execution::table
                 .find(execution.id.0)
@@ -330,6 +336,14 @@ impl DieselRepository {
                 return Err(TransactionError::Refused(RepositoryError::Fenced {
                     action: ACTION,
                 }));
+            }
+            if let Some(context) = &restart {
+                diesel::update(batch_job_execution_context::table.find(execution.id.0))
+                    .set((
+                        batch_job_execution_context::short_context.eq(&context.short),
+                        batch_job_execution_context::serialized_context.eq(&context.serialized),
+                    ))
+                    .execute(connection)?;
             }
             execution.version += 1;
             execution.status = ending.status;

@@ -10,15 +10,16 @@ use super::connection::{Connector, TransactionError};
 use super::lease::lease_of;
 use super::rows::{ExecutionRow, InstanceRow, StepRow, load_parameters};
 use super::schema::{
-    batch_job_execution, batch_job_instance, batch_step_execution, batch_step_execution_context,
+    batch_job_execution, batch_job_execution_context, batch_job_instance, batch_step_execution,
+    batch_step_execution_context,
 };
 use super::transaction::ChunkTransaction;
 use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::{
-    Claim, ClaimError, ClaimRequest, Ending, JobRepository, Lease, RepositoryError, Signal, StepHistory,
-    StepState, StopOutcome,
+    Claim, ClaimError, ClaimRequest, Ending, JobRepository, Lease, RepositoryError, RestartPosition, Signal,
+    StepHistory, StepState, StopOutcome,
 };
 use crate::status::BatchStatus;
 
@@ -120,6 +121,40 @@ impl JobRepository for DieselRepository {
         ending: &Ending,
     ) -> Result<bool, RepositoryError> {
         self.mark_ended(lease, execution, ending)
+    }
+
+    fn restart_position(&self, execution: &JobExecution) -> Result<Option<RestartPosition>, RepositoryError> {
+        self.pool.read("read where the job begins", |connection| {
+            let before: Option<(i64, Option<String>)> = batch_job_execution::table
+                .filter(batch_job_execution::job_instance_id.eq(execution.instance_id.0))
+                .filter(batch_job_execution::job_execution_id.lt(execution.id.0))
+                .order(batch_job_execution::job_execution_id.desc())
+                .select((batch_job_execution::job_execution_id, batch_job_execution::status))
+                .first(connection)
+                .optional()?;
+            let Some((before, _)) =
+                before.filter(|(_, status)| status.as_deref() == Some(BatchStatus::Stopped.as_str()))
+            else {
+                return Ok(None);
+            };
+            let context: Option<(String, Option<String>)> = batch_job_execution_context::table
+                .find(before)
+                .select((
+                    batch_job_execution_context::short_context,
+                    batch_job_execution_context::serialized_context,
+                ))
+                .first(connection)
+                .optional()?;
+            let Some((short, serialized)) = context else {
+                return Ok(None);
+            };
+            RestartPosition::decode(&serialized.unwrap_or(short)).map_err(|problem| {
+                refused(RepositoryError::Corrupt {
+                    row: format!("the context of job execution {before}"),
+                    problem,
+                })
+            })
+        })
     }
 
     fn step_history(&self, instance: JobInstanceId, step_name: &str) -> Result<StepHistory, RepositoryError> {

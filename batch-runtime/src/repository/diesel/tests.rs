@@ -167,6 +167,7 @@ fn completed() -> Ending {
         status: BatchStatus::Completed,
         exit_status: "COMPLETED".into(),
         message: String::new(),
+        restart: None,
     }
 }
 

@@ -21,6 +21,10 @@ pub struct ChunkTransaction {
     guarded: bool,
 }
 
+const SET_SAVEPOINT: &str = "SAVEPOINT batch_write";
+const RELEASE_SAVEPOINT: &str = "RELEASE batch_write";
+const UNDO_TO_SAVEPOINT: &str = "ROLLBACK TO batch_write; RELEASE batch_write";
+
 const OPEN_GUARD: &str = "SAVEPOINT batch_chunk";
 const CLOSE_GUARD: &str = "RELEASE batch_chunk";
 
@@ -81,6 +85,44 @@ impl ChunkTransaction {
             self.guarded = false;
         }
         Ok(connection)
+    }
+
+    /// Marks the place that a failed write is undone to.
+    pub(crate) fn set_savepoint(&mut self) -> Result<(), RepositoryError> {
+        let begun = self.sqlite().map(|_| ());
+        begun.map_err(|source| RepositoryError::Database {
+            action: "begin the transaction of the chunk",
+            source: Box::new(source),
+        })?;
+        self.at_savepoint(SET_SAVEPOINT)
+    }
+
+    /// The write was successful.
+    pub(crate) fn release_savepoint(&mut self) -> Result<(), RepositoryError> {
+        self.at_savepoint(RELEASE_SAVEPOINT)
+    }
+
+    /// Undoes the write, and nothing else.
+    pub(crate) fn undo_to_savepoint(&mut self) -> Result<(), RepositoryError> {
+        self.at_savepoint(UNDO_TO_SAVEPOINT)
+    }
+
+    /// On an error SQLite may have ended the transaction by itself.
+    fn at_savepoint(&mut self, statement: &str) -> Result<(), RepositoryError> {
+        let done = self
+            .connection
+            .sqlite()
+            .and_then(|connection| connection.batch_execute(statement));
+        done.map_err(|_| RepositoryError::TransactionEnded)
+    }
+
+    /// Rolls everything back, and is a new transaction for the same interval. Spec: CHUNK-RETRY-07, CHUNK-RETRY-08
+    pub(crate) fn restart(&mut self) -> Result<(), RepositoryError> {
+        // Closing a connection rolls back, whatever state it is in; nothing of ours has to succeed for that.
+        self.connection = self.pool.take()?;
+        self.begun = false;
+        self.guarded = false;
+        Ok(())
     }
 
     /// Commits, and gives the connection back for the next chunk.

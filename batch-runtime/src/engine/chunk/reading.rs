@@ -1,0 +1,208 @@
+//! Reading and processing, and what is skipped of it.
+//!
+//! Spec: CHUNK-LOOP-03, CHUNK-SKIP-09, CHUNK-SKIP-10
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::super::bound::Bound;
+use super::super::call::{Failure, call};
+use super::faults::{FaultRules, Skip};
+use super::interval::{Broken, Interval};
+use super::{ChunkRunner, Listening, Stuck};
+use crate::artifact::{Fill, FillEnd, FillError, Halt, ItemObserver};
+use crate::context::StepContext;
+use crate::error::BatchError;
+use crate::execution::StepExecution;
+
+/// So many reads skipped in a row call for a look whether the reader comes on at all.
+const SUSPICIOUS_SKIPS: u32 = 1_000;
+
+impl ChunkRunner<'_> {
+    /// Reads and processes at most `limit` items, until as many results wait as the writer takes in one call.
+    pub(super) fn fill(
+        &mut self,
+        interval: &mut Interval,
+        limit: usize,
+        step: &StepExecution,
+        listening: &mut Listening<'_>,
+    ) -> Result<FillEnd, Broken> {
+        let chunk = self.chunk;
+        let most = interval.reads + limit;
+        loop {
+            let full_at = interval.next + chunk.write_batch;
+            let mut watch = Watch {
+                chunk_processor: &chunk.processor,
+                rules: &chunk.faults,
+                context: self.around.context,
+                skips: interval.skips(step),
+                process_skips: &mut interval.process_skips,
+                listening: &mut *listening,
+                failure: None,
+            };
+            let observed = watch.listening.hears.single_items();
+            let fill = Fill::new(
+                &mut self.sink,
+                self.around.worker.stop_flag(),
+                most - interval.reads,
+                full_at,
+            );
+            let mut fill = if observed { fill.observed(&mut watch) } else { fill };
+            // One guard for all items of the call: none per item.
+            let result = call(|| Ok(self.reader.fill(&mut fill)));
+            let reads = fill.reads();
+            let halted = watch.failure.take();
+            interval.reads += reads;
+            if reads > 0 {
+                self.stuck = Stuck::default();
+            }
+            match result {
+                Ok(Ok(end)) => return Ok(end),
+                Ok(Err(FillError::Read(error))) => self.read_failed(interval, error, step, listening)?,
+                Ok(Err(FillError::Process(error))) => {
+                    self.process_failed(interval, error, step)?;
+                    if interval.reads == most {
+                        return Ok(FillEnd::Limit);
+                    }
+                }
+                Ok(Err(FillError::Halted)) => {
+                    let failure = halted.unwrap_or_else(|| Failure::new("the chunk was halted"));
+                    return Err(failure.into());
+                }
+                Err(panic) => return Err(Failure::panicked(&chunk.reader, &chunk.processor, panic).into()),
+            }
+        }
+    }
+
+    /// Skips a failed read, or fails. Spec: CHUNK-SKIP-09, LISTEN-READ-04, LISTEN-SKIP-02
+    fn read_failed(
+        &mut self,
+        interval: &mut Interval,
+        error: BatchError,
+        step: &StepExecution,
+        listening: &mut Listening<'_>,
+    ) -> Result<(), Failure> {
+        let chunk = self.chunk;
+        let error = Arc::new(error);
+        self.around.context.set_exception(Arc::clone(&error));
+        listening.on_read_error(&error)?;
+        let skip = chunk.faults.skip(&error, interval.skips(step));
+        may_skip(skip, || {
+            Failure::thrown(&chunk.reader, "read_item", Arc::clone(&error))
+        })?;
+        interval.read_skips += 1;
+        listening.on_skip("on_skip_in_read", &mut |listener| {
+            listener.on_skip_in_read(&error)
+        })?;
+        self.ensure_coming_on(&error)
+    }
+
+    /// Without a limit, a reader that fails at the same place for ever would be asked for ever.
+    fn ensure_coming_on(&mut self, error: &Arc<BatchError>) -> Result<(), Failure> {
+        self.stuck.skips += 1;
+        if !self.stuck.skips.is_multiple_of(SUSPICIOUS_SKIPS) {
+            return Ok(());
+        }
+        let reader = &self.chunk.reader;
+        let position = call(|| self.reader.checkpoint_info())
+            .map_err(|error| Failure::thrown(reader, "get_checkpoint_info", error))?;
+        let before = self.stuck.position.replace(position);
+        if before.is_some() && before == self.stuck.position {
+            let failure = Failure::thrown(reader, "read_item", Arc::clone(error));
+            return Err(failure.because(format_args!(
+                "{} reads in a row were skipped, and the reader's position has not changed during the last \
+                 {SUSPICIOUS_SKIPS}: it has to pass over what it cannot read",
+                self.stuck.skips
+            )));
+        }
+        Ok(())
+    }
+
+    /// Skips an item that nobody hears of, or fails. Spec: CHUNK-SKIP-10
+    fn process_failed(
+        &self,
+        interval: &mut Interval,
+        error: BatchError,
+        step: &StepExecution,
+    ) -> Result<(), Failure> {
+        let error = Arc::new(error);
+        self.around.context.set_exception(Arc::clone(&error));
+        let skip = self.chunk.faults.skip(&error, interval.skips(step));
+        may_skip(skip, || {
+            Failure::thrown(&self.chunk.processor, "process_item", error)
+        })?;
+        interval.process_skips += 1;
+        Ok(())
+    }
+}
+
+/// `Ok` when it is skipped; else the failure, with why it is not.
+pub(super) fn may_skip(skip: Skip, failure: impl FnOnce() -> Failure) -> Result<(), Failure> {
+    match skip {
+        Skip::Yes => Ok(()),
+        Skip::No => Err(failure()),
+        Skip::LimitReached(limit) => Err(failure().because(format_args!(
+            "it is skippable, but the skip-limit of {limit} is used up"
+        ))),
+    }
+}
+
+/// Tells the listeners of each item, and decides about those that the processor fails at.
+struct Watch<'w, 'r> {
+    chunk_processor: &'w Bound,
+    rules: &'w FaultRules,
+    context: &'w StepContext,
+    /// The skips of the step execution when the fill began.
+    skips: u64,
+    process_skips: &'w mut usize,
+    listening: &'w mut Listening<'r>,
+    failure: Option<Failure>,
+}
+
+impl Watch<'_, '_> {
+    fn halt(&mut self, result: Result<(), Failure>) -> Result<(), Halt> {
+        result.map_err(|failure| {
+            self.failure = Some(failure);
+            Halt
+        })
+    }
+
+    /// Spec: LISTEN-PROC-05, LISTEN-SKIP-03, LISTEN-SKIP-05
+    fn skip(&mut self, error: BatchError, item: &dyn Any) -> Result<(), Failure> {
+        let error = Arc::new(error);
+        self.context.set_exception(Arc::clone(&error));
+        self.listening.on_process_error(&error, item)?;
+        let skip = self.rules.skip(&error, self.skips);
+        may_skip(skip, || {
+            Failure::thrown(self.chunk_processor, "process_item", Arc::clone(&error))
+        })?;
+        *self.process_skips += 1;
+        self.skips += 1;
+        self.listening.on_skip("on_skip_in_process", &mut |listener| {
+            listener.on_skip_in_process(&error, item)
+        })
+    }
+}
+
+impl ItemObserver for Watch<'_, '_> {
+    fn before_read(&mut self) -> Result<(), Halt> {
+        let told = self.listening.before_read();
+        self.halt(told)
+    }
+    fn after_read(&mut self, item: &dyn Any) -> Result<(), Halt> {
+        let told = self.listening.after_read(item);
+        self.halt(told)
+    }
+    fn before_process(&mut self, item: &dyn Any) -> Result<(), Halt> {
+        let told = self.listening.before_process(item);
+        self.halt(told)
+    }
+    fn after_process(&mut self, item: &dyn Any, result: Option<&dyn Any>) -> Result<(), Halt> {
+        let told = self.listening.after_process(item, result);
+        self.halt(told)
+    }
+    fn process_failed(&mut self, error: BatchError, item: &dyn Any) -> Result<(), Halt> {
+        let skipped = self.skip(error, item);
+        self.halt(skipped)
+    }
+}

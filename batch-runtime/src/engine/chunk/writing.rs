@@ -1,0 +1,379 @@
+//! Writing, and what becomes of an item that the writer fails at: retried, skipped, or the end of the step.
+//!
+//! Spec: CHUNK-SKIP-11, CHUNK-SKIP-12, CHUNK-RETRY-07 to CHUNK-RETRY-16, CHUNK-NORB-02, D-10 to D-15
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::call::{Failure, call};
+use super::faults::{Budget, Skip};
+use super::interval::{Broken, Interval, Mode};
+use super::reading::may_skip;
+use super::{ChunkRunner, Listening};
+use crate::error::BatchError;
+use crate::execution::StepExecution;
+
+/// Retries without a pause between two commits; then each waits longer, up to the longest pause.
+const QUICK_RETRIES: u32 = 3;
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// A failed call of the writer.
+struct FailedWrite {
+    error: Arc<BatchError>,
+    range: Range<usize>,
+    /// The item that it failed at, if that is known.
+    item: Option<usize>,
+    /// Whether what it wrote has been undone.
+    undone: bool,
+}
+
+impl ChunkRunner<'_> {
+    /// Hands the results that are not written yet to the writer. Spec: CHUNK-LOOP-04, CHUNK-LOOP-05
+    pub(super) fn write(
+        &mut self,
+        interval: &mut Interval,
+        step: &mut StepExecution,
+        listening: &mut Listening<'_>,
+    ) -> Result<(), Broken> {
+        while interval.next < self.sink.len() {
+            let Some(range) = self.next_list(interval, step, listening)? else {
+                continue;
+            };
+            if let Err(failed) = self.write_list(interval, range, listening)? {
+                self.write_failed(interval, failed, step, listening)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The list of the next call. `None`: there is none, and what comes next has changed.
+    fn next_list(
+        &mut self,
+        interval: &mut Interval,
+        step: &mut StepExecution,
+        listening: &mut Listening<'_>,
+    ) -> Result<Option<Range<usize>>, Broken> {
+        let (next, end) = (interval.next, self.sink.len());
+        let list = |to: usize| Some(next..end.min(to).min(next + self.chunk.write_batch));
+        match &interval.mode {
+            Mode::Plain => Ok(list(end)),
+            Mode::Retry { position, .. } if interval.gone + next < *position => {
+                Ok(list(position - interval.gone))
+            }
+            Mode::Retry { position, error } if interval.gone + next == *position => {
+                let error = Arc::clone(error);
+                self.before_retry(interval, &error, step, listening)
+                    .map(|go_on| go_on.then_some(next..next + 1))
+            }
+            Mode::Scan { until, .. } if next >= *until => {
+                interval.mode = Mode::Plain;
+                Ok(None)
+            }
+            // Each half in turn, where a failed write can be undone. Spec: D-10
+            Mode::Scan { from, .. } if next < *from => Ok(list(*from)),
+            Mode::Scan { until, bad, .. } if self.chunk.transactional => Ok(Some(if next < *bad {
+                next..next + (bad - next).div_ceil(2).min(bad - next - 1).max(1)
+            } else {
+                next..*until
+            })),
+            Mode::Scan { .. } => Ok(Some(next..next + 1)),
+            Mode::Retry { .. } => {
+                interval.mode = Mode::Plain;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Tells the retry listeners that the item comes again. `false`: it is skipped instead, since one of them threw.
+    /// Spec: LISTEN-RETRY-06, LISTEN-RETRY-09, LISTEN-RETRY-10
+    fn before_retry(
+        &mut self,
+        interval: &mut Interval,
+        error: &BatchError,
+        step: &StepExecution,
+        listening: &mut Listening<'_>,
+    ) -> Result<bool, Broken> {
+        let index = interval.next;
+        let Some(item) = self.sink.item(index) else {
+            return Ok(true);
+        };
+        let told = listening.on_retry("on_retry_item", &mut |listener| {
+            listener.on_retry_item(error, item)
+        });
+        let Err(thrown) = told else { return Ok(true) };
+        self.around.context.set_exception(Arc::clone(&thrown.error));
+        let skip = self.chunk.faults.skip(&thrown.error, interval.skips(step));
+        may_skip(skip, || thrown.failure)?;
+        self.drop_item(interval, index, &thrown.error, listening)?;
+        Ok(false)
+    }
+
+    /// One call of the writer, with its listeners. The inner error is the writer's. Spec: LISTEN-WRITE-02 to LISTEN-WRITE-05
+    fn write_list(
+        &mut self,
+        interval: &mut Interval,
+        range: Range<usize>,
+        listening: &mut Listening<'_>,
+    ) -> Result<Result<(), FailedWrite>, Broken> {
+        let items = self.sink.items(range.clone());
+        listening.before_write(&items)?;
+        let guarded = self.is_undoable(interval, &range);
+        if guarded {
+            interval.tx.set_savepoint()?;
+        }
+        if let Err(error) = call(|| self.writer.write(&items, &mut interval.tx)) {
+            let error = Arc::new(error);
+            self.around.context.set_exception(Arc::clone(&error));
+            listening.on_write_error(&error, &items)?;
+            let item = match range.len() {
+                1 => Some(range.start),
+                _ => error
+                    .item_index()
+                    .map(|index| range.start + index)
+                    .filter(|index| range.contains(index)),
+            };
+            // Items before one that the writer names are written, and stay so if no rollback follows.
+            let named = item.is_some() && range.len() > 1 && !matches!(interval.mode, Mode::Scan { .. });
+            let undone = guarded && !named;
+            if undone {
+                interval.tx.undo_to_savepoint()?;
+            } else if guarded {
+                interval.tx.release_savepoint()?;
+            }
+            return Ok(Err(FailedWrite {
+                error,
+                range,
+                item,
+                undone,
+            }));
+        }
+        if guarded {
+            interval.tx.release_savepoint()?;
+        }
+        listening.after_write(&items)?;
+        interval.next = range.end;
+        if !(self.chunk.faults.handle_writes() && self.chunk.buffer_reads) {
+            interval.gone += interval.next;
+            interval.next = 0;
+            self.sink.clear();
+        }
+        Ok(Ok(()))
+    }
+
+    /// Whether a failed write of this list is to be undone without a rollback of the whole interval.
+    fn is_undoable(&self, interval: &Interval, range: &Range<usize>) -> bool {
+        let faults = &self.chunk.faults;
+        let alone = range.len() == 1 || matches!(interval.mode, Mode::Scan { .. });
+        self.chunk.transactional && faults.handle_writes() && (alone || faults.may_keep_transaction())
+    }
+
+    /// Retries, skips, searches or fails. Spec: CHUNK-RETRY-14, D-10, D-11
+    fn write_failed(
+        &mut self,
+        interval: &mut Interval,
+        failed: FailedWrite,
+        step: &mut StepExecution,
+        listening: &mut Listening<'_>,
+    ) -> Result<(), Broken> {
+        let (error, range, item) = (&failed.error, &failed.range, failed.item);
+        if let (Mode::Scan { from, bad, .. }, None) = (&mut interval.mode, item)
+            && range.start >= *from
+        {
+            *bad = range.end;
+            return Ok(());
+        }
+        // The item that is being retried: one that may be skipped is, now.
+        let again = matches!(&interval.mode, Mode::Retry { position, .. }
+            if item.is_some_and(|index| interval.gone + index == *position));
+        let skip = self.chunk.faults.skip(error, interval.skips(step));
+        let try_retry = !(again && skip != Skip::No);
+        if try_retry && self.chunk.faults.retry(error, &mut self.budget) {
+            return self.retry(interval, failed, step, listening);
+        }
+        let writer = &self.chunk.writer;
+        may_skip(skip, || Failure::thrown(writer, "write_items", Arc::clone(error)))?;
+        match item {
+            Some(index) => {
+                let alone = range.len() == 1 || failed.undone;
+                self.drop_item(interval, index, error, listening)?;
+                if alone {
+                    Ok(())
+                } else {
+                    self.write_again(interval, Mode::Plain, step)
+                }
+            }
+            None => self.write_again(interval, self.scan(range), step),
+        }
+    }
+
+    /// Where a failed write cannot be undone, everything comes one by one, as the draft has it.
+    fn scan(&self, failed: &Range<usize>) -> Mode {
+        Mode::Scan {
+            from: if self.chunk.transactional { failed.start } else { 0 },
+            until: failed.end,
+            bad: failed.end,
+        }
+    }
+
+    /// Spec: CHUNK-RETRY-07 to CHUNK-RETRY-11, LISTEN-RETRY-02 to LISTEN-RETRY-08, D-15
+    fn retry(
+        &mut self,
+        interval: &mut Interval,
+        failed: FailedWrite,
+        step: &mut StepExecution,
+        listening: &mut Listening<'_>,
+    ) -> Result<(), Broken> {
+        let FailedWrite {
+            error,
+            range,
+            item,
+            undone,
+        } = failed;
+        let keeps = self.chunk.faults.keeps_transaction(&error);
+        let Some(index) = item else {
+            if !keeps {
+                return self.retry_from_checkpoint(interval, self.scan(&range), step);
+            }
+            // No item is known, and nothing is rolled back: the same list again. Spec: D-10
+            let forced = self.tell_of_retry(&range, &error, listening);
+            if forced {
+                return self.retry_from_checkpoint(interval, Mode::Plain, step);
+            }
+            self.pause_before_retry()?;
+            return self.tell_of_list_again(interval, range, &error, step, listening);
+        };
+        let forced = self.tell_of_retry(&(index..index + 1), &error, listening);
+        let mode = Mode::Retry {
+            position: interval.gone + index,
+            error,
+        };
+        if forced || !keeps {
+            return self.retry_from_checkpoint(interval, mode, step);
+        }
+        self.pause_before_retry()?;
+        interval.next = if undone { range.start } else { index };
+        interval.mode = mode;
+        Ok(())
+    }
+
+    /// Tells the retry listeners, in the transaction that failed. `true` when one of them threw, which forces a rollback.
+    /// Spec: LISTEN-RETRY-03, LISTEN-RETRY-04
+    fn tell_of_retry(&self, items: &Range<usize>, error: &BatchError, listening: &mut Listening<'_>) -> bool {
+        items.clone().any(|index| {
+            let Some(item) = self.sink.item(index) else {
+                return false;
+            };
+            let told = listening.on_retry("on_retry_exception", &mut |listener| {
+                listener.on_retry_exception(error, item)
+            });
+            told.inspect_err(|thrown| {
+                self.around.context.set_exception(Arc::clone(&thrown.error));
+                tracing::warn!(message = thrown.failure.message, "the whole chunk is retried");
+            })
+            .is_err()
+        })
+    }
+
+    /// Tells the retry listeners of each item of a list that comes again whole; what one of them throws at is skipped.
+    fn tell_of_list_again(
+        &mut self,
+        interval: &mut Interval,
+        range: Range<usize>,
+        error: &BatchError,
+        step: &StepExecution,
+        listening: &mut Listening<'_>,
+    ) -> Result<(), Broken> {
+        let first = interval.next;
+        for _ in range {
+            if self.before_retry(interval, error, step, listening)? {
+                interval.next += 1;
+            }
+        }
+        interval.next = first;
+        Ok(())
+    }
+
+    /// The writer skips one item: only that. Spec: CHUNK-SKIP-11, LISTEN-SKIP-04, D-13
+    fn drop_item(
+        &mut self,
+        interval: &mut Interval,
+        index: usize,
+        error: &BatchError,
+        listening: &mut Listening<'_>,
+    ) -> Result<(), Failure> {
+        interval.write_skips += 1;
+        if let Some(item) = self.sink.item(index) {
+            listening.on_skip("on_skip_in_write", &mut |listener| {
+                listener.on_skip_in_write(error, item)
+            })?;
+        }
+        self.sink.remove(index);
+        match &mut interval.mode {
+            Mode::Plain => {}
+            Mode::Retry { .. } => interval.mode = Mode::Plain,
+            Mode::Scan { from, until, bad } => {
+                *from -= usize::from(index < *from);
+                *until -= usize::from(index < *until);
+                *bad = index;
+            }
+        }
+        Ok(())
+    }
+
+    /// Rolls back to the last checkpoint and begins again with the items that were kept; without them, they are read
+    /// again. Spec: CHUNK-RETRY-07, CHUNK-RETRY-09, CHUNK-RETRY-11, CHUNK-RETRY-12, D-12
+    fn write_again(
+        &mut self,
+        interval: &mut Interval,
+        mode: Mode,
+        step: &mut StepExecution,
+    ) -> Result<(), Broken> {
+        if !self.chunk.buffer_reads {
+            return Err(Broken::ReadAgain(mode));
+        }
+        step.counters.rollbacks += 1;
+        interval.tx.restart()?;
+        self.around.running.ensure_owned(self.around.repository)?;
+        interval.next = 0;
+        interval.mode = mode;
+        Ok(())
+    }
+
+    /// As `write_again`, after a pause if this happens again and again.
+    fn retry_from_checkpoint(
+        &mut self,
+        interval: &mut Interval,
+        mode: Mode,
+        step: &mut StepExecution,
+    ) -> Result<(), Broken> {
+        self.write_again(interval, mode, step)?;
+        self.pause_before_retry()
+    }
+
+    /// Persistent trouble is not made worse by haste; a stop request ends it. Spec: CHUNK-RETRY-16, D-07
+    pub(super) fn pause_before_retry(&mut self) -> Result<(), Broken> {
+        if let Some(pause) = self.budget.pause() {
+            self.around.worker.pause(pause);
+        }
+        if self.around.worker.stop_requested() {
+            Err(Broken::Stopped)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Budget {
+    /// The pause before the next attempt; none for the first few since the last commit.
+    fn pause(&mut self) -> Option<Duration> {
+        self.attempts = self.attempts.saturating_add(1);
+        let doublings = self.attempts.checked_sub(QUICK_RETRIES + 1)?.min(10);
+        Some(Duration::from_millis(1 << doublings).min(LONGEST_PAUSE))
+    }
+
+    /// An interval was committed.
+    pub(super) fn committed(&mut self) {
+        self.attempts = 0;
+    }
+}

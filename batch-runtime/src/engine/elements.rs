@@ -1,0 +1,110 @@
+//! A job ready to run: its elements, and what leads from one to the other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::bound::{Bound, BoundListener};
+use super::chunk::FaultRules;
+use crate::dialect::Dialect;
+use crate::transition::Transitions;
+
+/// A job ready to run.
+pub(crate) struct BoundJob {
+    pub(crate) id: String,
+    pub(crate) restartable: bool,
+    pub(crate) dialect: Dialect,
+    pub(crate) properties: BTreeMap<String, String>,
+    pub(crate) listeners: Vec<Arc<BoundListener>>,
+    pub(crate) elements: Elements,
+}
+
+/// The elements of a job, flow or split, in the order of the text.
+#[derive(Default)]
+pub(crate) struct Elements {
+    pub(crate) all: Vec<Element>,
+}
+
+/// A step, flow, split or decision, and what it leads to.
+pub(crate) struct Element {
+    pub(crate) id: String,
+    pub(crate) transitions: Transitions,
+    pub(crate) body: ElementBody,
+}
+
+/// What an element is.
+pub(crate) enum ElementBody {
+    Step(Box<BoundStep>),
+    Flow(Elements),
+    Split(Elements),
+    Decision(Bound),
+}
+
+impl Elements {
+    /// The element that is executed first: decisions are passed over. Spec: SEQ-01, FLOW-11
+    pub(crate) fn first(&self) -> Option<usize> {
+        self.all
+            .iter()
+            .position(|element| !matches!(element.body, ElementBody::Decision(_)))
+    }
+
+    /// The element with this id.
+    pub(crate) fn position(&self, id: &str) -> Option<usize> {
+        self.all.iter().position(|element| element.id == id)
+    }
+
+    /// The flows of a split that no other element leads to. Spec: SPLIT-06, D-29
+    pub(crate) fn beginnings(&self) -> Vec<usize> {
+        let targets: Vec<usize> = self
+            .all
+            .iter()
+            .flat_map(|element| element.transitions.targets())
+            .collect();
+        let is_beginning = |position: &usize| {
+            matches!(self.all[*position].body, ElementBody::Flow(_)) && !targets.contains(position)
+        };
+        (0..self.all.len()).filter(is_beginning).collect()
+    }
+}
+
+/// A step ready to run.
+pub(crate) struct BoundStep {
+    /// Most starts within one instance; `None`: no limit.
+    pub(crate) max_starts: Option<u32>,
+    pub(crate) allow_start_if_complete: bool,
+    pub(crate) properties: BTreeMap<String, String>,
+    pub(crate) listeners: Vec<Arc<BoundListener>>,
+    pub(crate) body: BoundBody,
+}
+
+/// What a step does.
+pub(crate) enum BoundBody {
+    Chunk(Box<BoundChunk>),
+    Batchlet(Bound),
+}
+
+/// A chunk ready to run.
+pub(crate) struct BoundChunk {
+    pub(crate) reader: Bound,
+    pub(crate) processor: Bound,
+    pub(crate) writer: Bound,
+    pub(crate) interval: CheckpointInterval,
+    /// Items per call of the writer. Spec: D-04
+    pub(crate) write_batch: usize,
+    /// Whether the writer writes through the chunk transaction.
+    pub(crate) transactional: bool,
+    /// Whether processed items are kept to be written again after a rollback. Spec: D-12
+    pub(crate) buffer_reads: bool,
+    pub(crate) faults: FaultRules,
+}
+
+/// When a checkpoint is due.
+#[derive(Clone)]
+pub(crate) enum CheckpointInterval {
+    /// After so many items read. Spec: JSL-CHUNK-07, D-05
+    Items(usize),
+    /// After so much time, looked at after each item. Spec: JSL-CHUNK-08
+    Time(Duration),
+    /// When the algorithm says so, asked after each item. Spec: JSL-CHUNK-09
+    Custom(Bound),
+}

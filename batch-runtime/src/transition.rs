@@ -1,0 +1,210 @@
+//! What follows an element of a job: its transition elements, its attribute `next`, or nothing.
+//!
+//! Spec: SEQ-02 to SEQ-24, TERM-01 to TERM-12, DEC-05 to DEC-10, DEC-15
+
+use batch_xml::Pattern;
+
+use crate::dialect::Dialect;
+use crate::status::BatchStatus;
+
+/// What an element of a job, flow or split leads to. Targets are positions among its siblings.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Transitions {
+    pub(crate) elements: Vec<Transition>,
+    /// The attribute `next`.
+    pub(crate) next: Option<usize>,
+}
+
+/// A transition element.
+#[derive(Clone, Debug)]
+pub(crate) struct Transition {
+    pub(crate) on: Pattern,
+    pub(crate) then: Then,
+}
+
+/// What a transition element does.
+#[derive(Clone, Debug)]
+pub(crate) enum Then {
+    /// `next`
+    Next(usize),
+    /// `fail`, `end`, `stop`
+    Terminate(Termination),
+}
+
+/// The end of the job by a `fail`, `end` or `stop` element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Termination {
+    /// FAILED, COMPLETED, STOPPED.
+    pub(crate) status: BatchStatus,
+    /// The exit status of the job, if the element gives one. Spec: TERM-05
+    pub(crate) exit_status: Option<String>,
+    /// Where a restart begins after `stop`, if the element says so. Spec: TERM-09
+    pub(crate) restart: Option<String>,
+}
+
+/// What comes after an element that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Follow {
+    /// The sibling at this position.
+    Element(usize),
+    /// Nothing: the sequence ends as the element did.
+    Nothing,
+    /// The job ends.
+    Terminate(Termination),
+    /// There are `next` elements, and the exit status matches no transition element. Spec: SEQ-21, DEC-15
+    Unmatched,
+}
+
+impl Transitions {
+    /// What follows a step, flow or split.
+    ///
+    /// Spec: SEQ-17 to SEQ-24
+    pub(crate) fn after(&self, dialect: Dialect, status: BatchStatus, exit_status: &str) -> Follow {
+        // After a stop request nothing is evaluated. Spec: SEQ-24
+        if status == BatchStatus::Stopped {
+            return Follow::Nothing;
+        }
+        if let Some(transition) = dialect.select(&self.elements, exit_status) {
+            return transition.then.follow();
+        }
+        // Only a transition element leads on from a failure. Spec: SEQ-23
+        if status == BatchStatus::Failed {
+            return Follow::Nothing;
+        }
+        let leads_on = |transition: &Transition| matches!(transition.then, Then::Next(_));
+        if self.elements.iter().any(leads_on) && dialect.unmatched_step_fails() {
+            return Follow::Unmatched;
+        }
+        self.next.map_or(Follow::Nothing, Follow::Element)
+    }
+
+    /// The siblings that may follow.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = usize> {
+        let next = self
+            .elements
+            .iter()
+            .filter_map(|transition| match transition.then {
+                Then::Next(position) => Some(position),
+                Then::Terminate(_) => None,
+            });
+        next.chain(self.next)
+    }
+
+    /// What follows a decision. Spec: DEC-05, DEC-15
+    pub(crate) fn after_decision(&self, dialect: Dialect, decided: &str) -> Follow {
+        dialect
+            .select(&self.elements, decided)
+            .map_or(Follow::Unmatched, |transition| transition.then.follow())
+    }
+}
+
+impl Then {
+    fn follow(&self) -> Follow {
+        match self {
+            Self::Next(position) => Follow::Element(*position),
+            Self::Terminate(termination) => Follow::Terminate(termination.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terminate(status: BatchStatus) -> Then {
+        Then::Terminate(Termination {
+            status,
+            exit_status: None,
+            restart: None,
+        })
+    }
+
+    fn transitions(elements: &[(&str, Then)], next: Option<usize>) -> Transitions {
+        let elements = elements.iter().map(|(on, then)| Transition {
+            on: Pattern::new(*on),
+            then: then.clone(),
+        });
+        Transitions {
+            elements: elements.collect(),
+            next,
+        }
+    }
+
+    /// Spec: SEQ-17, SEQ-18, SEQ-19, D-19
+    #[test]
+    fn the_most_specific_transition_acts_whatever_its_place() {
+        let mut elements = vec![
+            ("*", Then::Next(1)),
+            ("FAIL*", terminate(BatchStatus::Failed)),
+            ("FAILED", terminate(BatchStatus::Completed)),
+        ];
+        for _ in 0..3 {
+            elements.rotate_left(1);
+            let transitions = transitions(&elements, None);
+            let follow = |status| transitions.after(Dialect::Draft, BatchStatus::Failed, status);
+            assert!(
+                matches!(follow("FAILED"), Follow::Terminate(end) if end.status == BatchStatus::Completed)
+            );
+            assert!(matches!(follow("FAILURE"), Follow::Terminate(end) if end.status == BatchStatus::Failed));
+            assert_eq!(follow("OTHER"), Follow::Element(1));
+        }
+    }
+
+    /// Of two equally specific ones the first of the document. Spec: SEQ-18
+    #[test]
+    fn document_order_decides_between_equals() {
+        let transitions = transitions(&[("A*", Then::Next(1)), ("*A", Then::Next(2))], None);
+        assert_eq!(
+            transitions.after(Dialect::Draft, BatchStatus::Completed, "AAA"),
+            Follow::Element(1)
+        );
+    }
+
+    /// Spec: SEQ-08, SEQ-21, SEQ-22, SEQ-23, SEQ-24, D-18, D-21, D-22
+    #[test]
+    fn what_follows_when_nothing_matches() {
+        use BatchStatus::{Completed, Failed, Stopped};
+        let leading = transitions(&[("X", Then::Next(1)), ("Y", terminate(Failed))], None);
+        let ending = transitions(&[("X", terminate(Failed))], Some(2));
+        let last = transitions(&[("X", terminate(Failed))], None);
+        for (transitions, status, expected) in [
+            (&leading, Completed, Follow::Unmatched),
+            (&leading, Failed, Follow::Nothing),
+            (&leading, Stopped, Follow::Nothing),
+            (&ending, Completed, Follow::Element(2)),
+            (&ending, Failed, Follow::Nothing),
+            (&ending, Stopped, Follow::Nothing),
+            (&last, Completed, Follow::Nothing),
+        ] {
+            assert_eq!(
+                transitions.after(Dialect::Draft, status, "Z"),
+                expected,
+                "{status}"
+            );
+        }
+        assert_eq!(leading.after(Dialect::Draft, Stopped, "X"), Follow::Nothing);
+        assert_eq!(leading.after(Dialect::Draft, Failed, "X"), Follow::Element(1));
+        assert!(matches!(
+            ending.after(Dialect::Draft, Completed, "X"),
+            Follow::Terminate(_)
+        ));
+    }
+
+    /// Spec: DEC-05, DEC-10, DEC-15
+    #[test]
+    fn a_decision_has_to_account_for_every_value() {
+        let transitions = transitions(
+            &[("LOAD", Then::Next(3)), ("L*", terminate(BatchStatus::Stopped))],
+            None,
+        );
+        assert_eq!(
+            transitions.after_decision(Dialect::Draft, "LOAD"),
+            Follow::Element(3)
+        );
+        assert!(matches!(
+            transitions.after_decision(Dialect::Draft, "LATE"),
+            Follow::Terminate(_)
+        ));
+        assert_eq!(transitions.after_decision(Dialect::Draft, "L"), Follow::Unmatched);
+    }
+}
