@@ -217,8 +217,9 @@ fn property(attribute: &Attribute, field: &str, errors: &mut Errors) -> Source {
 fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
     let ident = &input.ident;
     let runtime = quote!(::batch_runtime::__private);
-    let (mut helpers, mut fields, mut properties, mut contexts, mut bindings) =
-        (TokenStream::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut helpers, mut fields, mut properties, mut contexts) =
+        (TokenStream::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut settings, mut bindings) = (Vec::new(), Vec::new());
     for (
         index,
         Slot {
@@ -235,6 +236,7 @@ fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
                 helpers.extend(property_helper(&helper, field, ty, name, default.as_ref()));
                 fields.push(quote!(#member: (#helper().1)(scope)?));
                 properties.push(quote!(#helper().0));
+                settings.push(quote!(self.#member = (#helper().1)(scope)?;));
             }
             Source::Context => {
                 let helper = format_ident!("context_{index}");
@@ -258,6 +260,11 @@ fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
     } else {
         quote!(scope)
     };
+    let property_scope = if settings.is_empty() {
+        quote!(_)
+    } else {
+        quote!(scope)
+    };
     let context_scope = if bindings.is_empty() {
         quote!(_)
     } else {
@@ -273,6 +280,13 @@ fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
                     #scope: &#runtime::InjectionScope<'_>,
                 ) -> ::core::result::Result<Self, #runtime::InjectError> {
                     ::core::result::Result::Ok(Self { #(#fields),* })
+                }
+                fn set_properties(
+                    &mut self,
+                    #property_scope: &#runtime::InjectionScope<'_>,
+                ) -> ::core::result::Result<(), #runtime::InjectError> {
+                    #(#settings)*
+                    ::core::result::Result::Ok(())
                 }
                 fn bind_contexts(
                     &mut self,

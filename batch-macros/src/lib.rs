@@ -8,6 +8,7 @@ mod artifact;
 mod diagnostics;
 mod expand;
 mod fallback;
+mod loader;
 mod parse;
 mod role;
 mod settings;
@@ -40,6 +41,23 @@ use role::Role;
 #[proc_macro_derive(BatchArtifact, attributes(batch_property, batch_context))]
 pub fn derive_batch_artifact(input: TokenStream) -> TokenStream {
     artifact::derive(input.into()).into()
+}
+
+/// Registers a preferred artifact loader, so that batch.xml can name it: `<loader classname="my_crate::Loader"/>`, or
+/// what `class` says. It stands on the impl of the trait `BatchArtifactLoader`; the type is made by its `Default`.
+/// Argument: `class = ".."`.
+///
+/// ```text
+/// #[artifact_loader(class = "com.example.Loader")]
+/// impl BatchArtifactLoader for Loader {
+///     fn load(&self, reference: &str) -> Result<Option<LoadedArtifact>, BatchError> { .. }
+/// }
+/// ```
+///
+/// Spec: LOADER-03, LOADER-06, LOADER-10, LOADER-13
+#[proc_macro_attribute]
+pub fn artifact_loader(attr: TokenStream, item: TokenStream) -> TokenStream {
+    loader::attribute(attr.into(), item.into()).into()
 }
 
 /// Parse, validate, then expand or fall back: the whole of an artifact attribute.

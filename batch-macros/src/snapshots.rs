@@ -182,3 +182,17 @@ fn fallback() {
         }
     ));
 }
+
+/// Spec: LOADER-06
+#[test]
+fn artifact_loader() {
+    insta::assert_snapshot!(pretty(crate::loader::attribute(
+        quote!(class = "com.example.Loader"),
+        quote! {
+            #[cfg(unix)]
+            impl BatchArtifactLoader for pools::Loader {
+                fn load(&self, reference: &str) -> Result<Option<LoadedArtifact>, BatchError> { Ok(None) }
+            }
+        }
+    )));
+}

@@ -117,6 +117,9 @@
 //! Artifacts of another crate are found only if the program names that crate: `use my_artifacts as _;`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+// The derive names this crate as its users do; the built-in artifact uses it too.
+extern crate self as batch_runtime;
+
 mod artifact;
 mod checkpoint;
 #[cfg(feature = "cli")]
@@ -139,7 +142,7 @@ mod sabotage;
 mod status;
 mod system_properties;
 
-pub use artifact::{BatchArtifact, PartitionPlan};
+pub use artifact::{BatchArtifact, BatchArtifactLoader, LoadedArtifact, PartitionPlan};
 pub use batch_macros::*;
 pub use batch_xml as xml;
 pub use checkpoint::Externalizable;
@@ -151,7 +154,7 @@ pub use job_path::JobPathReport;
 pub use operator::{CallbackId, JobEndCallback, JobOperator, JobOperatorError, StartCause};
 pub use parameters::{JobParameter, JobParameters, ParameterError, ParameterValue};
 pub use repository::{ChunkTransaction, RepositoryConnection, RepositoryError};
-pub use runtime::{BatchRuntime, BatchRuntimeBuilder};
+pub use runtime::{BatchRuntime, BatchRuntimeBuilder, BuildError};
 pub use status::{BatchStatus, Event, IllegalTransition};
 
 /// What generated code names. Not for users; may change with every release.

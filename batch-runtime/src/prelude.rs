@@ -1,5 +1,6 @@
 //! Everything that an artifact needs: `use batch_runtime::prelude::*;`.
 
+pub use crate::artifact::{BatchArtifactLoader, LoadedArtifact};
 pub use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
 pub use crate::error::BatchError;
 pub use crate::repository::{ChunkTransaction, RepositoryConnection};

@@ -151,7 +151,7 @@ fn an_ambiguous_name_is_refused_when_it_is_used() {
       |
     2 | <step id="one"><batchlet ref="Twin"/></step>
       |                               ^^^^ which one?
-      = help: give one of them another name: tests/conformance/s5_7_loader.rs, tests/conformance/s5_7_loader.rs
+      = help: they are `conformance::conformance::s5_7_loader::twice::Castor` (tests/conformance/s5_7_loader.rs) and `conformance::conformance::s5_7_loader::twice::Pollux` (tests/conformance/s5_7_loader.rs); give one of them another name, or map this one in batch.xml: `<artifact id="Twin" classname="conformance::conformance::s5_7_loader::twice::Castor"/>`
     "#);
     let castor = "conformance::conformance::s5_7_loader::twice::Castor";
     let stage = Stage::new(&job(&format!(
@@ -162,6 +162,71 @@ fn an_ambiguous_name_is_refused_when_it_is_used() {
         stage.operator().step_executions(execution).unwrap()[0].exit_status,
         "Castor"
     );
+}
+
+mod apart {
+    use batch_runtime::prelude::*;
+
+    pub(super) const FIRST: u32 = line!() + 5;
+
+    #[derive(BatchArtifact)]
+    struct First {}
+
+    #[batchlet("Namesake")]
+    impl First {
+        #[process]
+        fn process(&self) -> String {
+            "FIRST".into()
+        }
+        #[cancel]
+        fn cancel(&self) {}
+    }
+
+    pub(super) const SECOND: u32 = line!() + 5;
+
+    #[derive(BatchArtifact)]
+    struct Second {}
+
+    #[batchlet("Namesake")]
+    impl Second {
+        #[process]
+        fn process(&self) -> String {
+            "SECOND".into()
+        }
+        #[cancel]
+        fn cancel(&self) {}
+    }
+}
+
+/// Spec: LOADER-17
+#[test]
+fn an_ambiguous_name_is_refused_with_the_places_of_both() {
+    let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Namesake"/></step>"#));
+    let error = stage.operator().start("job", JobParameters::new()).unwrap_err();
+    let text = error.to_string();
+    for line in [apart::FIRST, apart::SECOND] {
+        let place = format!("tests/conformance/s5_7_loader.rs:{line})");
+        assert!(text.contains(&place), "{place}: {text}");
+    }
+}
+
+/// An artifact of another crate is there because that crate is linked; nothing names its type.
+///
+/// Spec: LOADER-19, LOADER-16
+#[test]
+fn artifacts_of_all_linked_crates_are_registered() {
+    for name in [
+        "FromElsewhere",
+        "com.example.FromElsewhere",
+        "batch_tests::elsewhere::FromElsewhere",
+    ] {
+        let stage = Stage::new(&job(&format!(
+            r#"<step id="one"><batchlet ref="{name}"/></step>"#
+        )));
+        let execution = stage.start("job", JobParameters::new());
+        let step = &stage.operator().step_executions(execution).unwrap()[0];
+        assert_eq!(step.exit_status, "FROM ELSEWHERE");
+    }
 }
 
 /// All mistakes of a job are reported at once.

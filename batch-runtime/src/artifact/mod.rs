@@ -3,7 +3,9 @@
 
 mod inject;
 mod item;
+mod item_time;
 mod listener;
+mod loader;
 mod parallel;
 pub(crate) mod registry;
 mod returns;
@@ -16,14 +18,16 @@ pub use inject::{
 pub use item::{
     Fill, FillEnd, FillError, ItemClone, ItemSink, ItemType, Items, processor_sink, require_item_clone,
 };
+pub(crate) use item_time::ITEM_TIME;
 pub use listener::{
     CheckpointListener, ItemProcessListener, ItemReadListener, ItemWriteListener, ListenerItems,
     RetryListener, SkipListener, StepListener,
 };
+pub use loader::{BatchArtifactLoader, LoadedArtifact};
 pub use parallel::{
     CollectorData, LogicalTX, PartitionAlgorithm, PartitionPlan, SubJobAnalyzer, SubJobCollector,
 };
-pub use registry::{ArtifactRegistration, BindContexts, Factory, ListenerRole, Role};
+pub use registry::{ArtifactRegistration, BindContexts, Factory, ListenerRole, LoaderRegistration, Role};
 pub use returns::{CheckpointReturn, ProcessReturn, ReadReturn, StringReturn, UnitReturn};
 pub use role::{
     Batchlet, CheckpointAlgorithm, Decider, ItemProcessor, ItemReader, ItemWriter, JobListener,

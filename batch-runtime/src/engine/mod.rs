@@ -13,6 +13,7 @@ mod step;
 pub(crate) use bound::{
     Bound, BoundBody, BoundChunk, BoundJob, BoundListener, BoundStep, CheckpointInterval,
 };
+pub(crate) use call::{call, discard};
 pub(crate) use job::JobRunner;
 pub use running::Progress;
 pub(crate) use running::Running;

@@ -9,9 +9,9 @@ use batch_xml::model::{
 };
 use batch_xml::{Diagnostic, JobXmlErrors, Span, Spanned};
 
-use super::artifacts::{Artifacts, place};
+use super::artifacts::{Artifacts, Found, place};
 use super::{BindOutcome, Outside};
-use crate::artifact::{ArtifactRegistration, Factory, ItemType, Properties, Role};
+use crate::artifact::{Factory, ItemType, Properties, Role};
 use crate::engine::{Bound, BoundBody, BoundChunk, BoundJob, BoundListener, BoundStep, CheckpointInterval};
 
 /// Item types do not fit together.
@@ -291,6 +291,7 @@ impl Binder<'_> {
         };
         for registration in found
             .iter()
+            .map(|found| found.registration)
             .filter(|registration| !CALLED.contains(&registration.role()))
         {
             let message = format!("a {} is not supported by this version", registration.role());
@@ -302,15 +303,15 @@ impl Binder<'_> {
         }
         let place = roles[0];
         let bound: Vec<Bound> = found
-            .iter()
-            .map(|registration| self.bound(place, registration, artifact))
+            .into_iter()
+            .map(|found| self.bound(place, found, artifact))
             .collect();
         Some(BoundListener { roles: bound })
     }
 
     fn artifact(&mut self, role: Role, artifact: &ArtifactRef) -> Option<Bound> {
         match self.artifacts.find(role, &artifact.name) {
-            Ok(registration) => Some(self.bound(role, registration, artifact)),
+            Ok(found) => Some(self.bound(role, found, artifact)),
             Err(diagnostic) => {
                 self.diagnostics.push(*diagnostic);
                 None
@@ -319,12 +320,8 @@ impl Binder<'_> {
     }
 
     /// An artifact with its properties, checked for a place where `role` is at home.
-    fn bound(
-        &mut self,
-        role: Role,
-        registration: &'static ArtifactRegistration,
-        artifact: &ArtifactRef,
-    ) -> Bound {
+    fn bound(&mut self, role: Role, found: Found, artifact: &ArtifactRef) -> Bound {
+        let Found { registration, loader } = found;
         let of_xml = |property: &Property| {
             (
                 property.name.value.clone(),
@@ -343,6 +340,7 @@ impl Binder<'_> {
         Bound {
             name: artifact.name.value.clone(),
             registration,
+            loader,
             properties,
         }
     }
