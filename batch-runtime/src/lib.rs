@@ -97,7 +97,8 @@
 //! ```
 //!
 //! A `ref` (and `reader`, `processor`, `writer`) is the name in the annotation, the type's identifier where there is none,
-//! or the type's full path. Everything is checked before a job starts, and reported at once with file, line and column.
+//! or the type's full path. batch.xml may say otherwise, and a [`BatchArtifactLoader`] makes artifacts that need more than
+//! properties. [`check_jobs!`] makes a test that all jobs of a crate fit its artifacts. Everything is checked before a job starts, and reported at once with file, line and column.
 //! [`xml`] is the model, usable alone.
 //!
 //! # Operator
@@ -121,6 +122,7 @@
 extern crate self as batch_runtime;
 
 mod artifact;
+mod check;
 mod checkpoint;
 #[cfg(feature = "cli")]
 pub mod cli;
@@ -145,6 +147,7 @@ mod system_properties;
 pub use artifact::{BatchArtifact, BatchArtifactLoader, LoadedArtifact, PartitionPlan};
 pub use batch_macros::*;
 pub use batch_xml as xml;
+pub use check::{CheckReport, Finding};
 pub use checkpoint::Externalizable;
 pub use clock::{Clock, SystemClock, Timestamp};
 pub use engine::Progress;

@@ -12,12 +12,14 @@ use batch_xml::JobXmlErrors;
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 use crate::artifact::BatchArtifactLoader;
+use crate::check::CheckReport;
 use crate::clock::{Clock, SystemClock};
 use crate::engine::Running;
 use crate::ids::JobExecutionId;
 use crate::job_path::JobPath;
 use crate::loader::{Additions, Artifacts};
 use crate::operator::{Callbacks, Definitions, JobOperator};
+use crate::parameters::JobParameters;
 use crate::repository::{DieselRepository, JobRepository, RepositoryError};
 use crate::system_properties;
 
@@ -158,6 +160,29 @@ impl BatchRuntimeBuilder {
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
+        self
+    }
+
+    /// Checks every job of the job path against the artifacts, as its start does, with these job parameters. Starts
+    /// nothing and opens no repository. [`check_jobs!`](crate::check_jobs) makes a test of it.
+    ///
+    /// Spec: OP-11, LOADER-08, ART-09, CHUNK-LOOP-17
+    pub fn check(self, parameters: impl Into<JobParameters>) -> CheckReport {
+        self.check_only(None, &parameters.into())
+    }
+
+    /// The same for one job, or for all.
+    pub(crate) fn check_only(self, job: Option<&str>, parameters: &JobParameters) -> CheckReport {
+        match definitions(self.job_path, self.system, self.additions) {
+            Ok(definitions) => CheckReport::of(&definitions, job, parameters),
+            Err(errors) => CheckReport::broken(errors.to_string()),
+        }
+    }
+
+    /// What a command line has to add.
+    #[cfg(feature = "cli")]
+    pub(crate) fn additions(mut self, additions: Additions) -> Self {
+        self.additions = additions;
         self
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{env, fs};
+use std::{env, fmt, fs};
 
 use batch_xml::{BatchXml, Diagnostic, JobXmlErrors, Limits, Source, Spanned};
 
@@ -26,6 +26,16 @@ pub(crate) struct Additions {
     pub(crate) embedded: Vec<(String, String)>,
     /// The preferred loader that the program sets.
     pub(crate) loader: Option<Arc<dyn BatchArtifactLoader>>,
+}
+
+impl fmt::Debug for Additions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.embedded.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Additions")
+            .field("batch_xml", &names)
+            .field("loader", &self.loader.is_some())
+            .finish()
+    }
 }
 
 impl Artifacts {

@@ -7,15 +7,13 @@ use std::time::Duration;
 use batch_xml::model::{
     ArtifactRef, CheckpointPolicy, Chunk, ExceptionClasses, ExecutionElement, Job, Property, Step, StepBody,
 };
-use batch_xml::{Diagnostic, JobXmlErrors, Span, Spanned};
+use batch_xml::{Diagnostic, JobXmlErrors, Span};
 
-use super::artifacts::{Artifacts, Found, place};
+use super::artifacts::{Artifacts, Found};
 use super::{BindOutcome, Outside};
-use crate::artifact::{Factory, ItemType, Properties, Role};
+use crate::artifact::{Factory, Properties, Role};
 use crate::engine::{Bound, BoundBody, BoundChunk, BoundJob, BoundListener, BoundStep, CheckpointInterval};
 
-/// Item types do not fit together.
-const ITEM_TYPES: &str = "ART0004";
 /// The runtime does not do this yet.
 const UNSUPPORTED: &str = "ART0008";
 /// The writer does not write through the chunk transaction.
@@ -103,6 +101,11 @@ impl Binder<'_> {
                 }
             })
             .collect();
+        for step in steps.iter().flatten() {
+            if let (Some(listeners), BoundBody::Chunk(chunk)) = (&listeners, &step.body) {
+                self.check_listener_items(chunk, listeners, &job.listeners);
+            }
+        }
         Some(BoundJob {
             id: job.id.value.clone(),
             restartable: job.restartable,
@@ -134,6 +137,9 @@ impl Binder<'_> {
             StepBody::Chunk(chunk) => self.chunk(chunk).map(|chunk| BoundBody::Chunk(Box::new(chunk))),
             StepBody::Batchlet(batchlet) => self.artifact(Role::Batchlet, batchlet).map(BoundBody::Batchlet),
         };
+        if let (Some(listeners), Some(BoundBody::Chunk(chunk))) = (&listeners, &body) {
+            self.check_listener_items(chunk, listeners, &step.listeners);
+        }
         // A limit of n restarts allows n + 1 starts. Spec: JSL-STEP-04, JSL-STEP-07, D-59
         let limited = restartable && step.start_limit > 0;
         Some(BoundStep {
@@ -154,6 +160,7 @@ impl Binder<'_> {
         let reader = self.artifact(Role::ItemReader, &chunk.reader);
         let processor = self.artifact(Role::ItemProcessor, &chunk.processor);
         let writer = self.artifact(Role::ItemWriter, &chunk.writer);
+        self.check_chunk_items(reader.as_ref(), processor.as_ref(), writer.as_ref(), chunk);
         for classes in [&chunk.skippable, &chunk.retryable, &chunk.no_rollback] {
             self.no_exception_classes(classes);
         }
@@ -175,31 +182,10 @@ impl Binder<'_> {
             }
         };
         let (reader, processor, writer) = (reader?, processor?, writer?);
-        let info = match (
-            reader.registration.factory,
-            processor.registration.factory,
-            writer.registration.factory,
-        ) {
-            (
-                Factory::ItemReader(_, item),
-                Factory::ItemProcessor(_, items),
-                Factory::ItemWriter(_, info),
-            ) => {
-                let (items, info) = (items(), info());
-                self.same_items(
-                    (&reader, item(), "gives"),
-                    (&processor, items.input, "takes"),
-                    &chunk.processor.name,
-                );
-                self.same_items(
-                    (&processor, items.output, "gives"),
-                    (&writer, info.items, "takes"),
-                    &chunk.writer.name,
-                );
-                info
-            }
-            _ => return None,
+        let Factory::ItemWriter(_, info) = writer.registration.factory else {
+            return None;
         };
+        let info = info();
         if !info.transactional {
             self.warnings.push(
                 Diagnostic::warning(
@@ -224,35 +210,6 @@ impl Binder<'_> {
             interval,
             write_batch,
         })
-    }
-
-    /// Spec: CHUNK-LOOP-17, D-81
-    fn same_items(
-        &mut self,
-        (from, gives, _): (&Bound, ItemType, &str),
-        (to, takes, _): (&Bound, ItemType, &str),
-        at: &Spanned<String>,
-    ) {
-        if gives == takes {
-            return;
-        }
-        let (from_role, to_role) = (from.registration.role(), to.registration.role());
-        self.diagnostics.push(
-            Diagnostic::error(
-                ITEM_TYPES,
-                format!(
-                    "{to_role} `{}` does not take the items that {from_role} `{}` gives",
-                    to.name, from.name
-                ),
-                at.span.clone(),
-            )
-            .label(format!("takes `{}`, is given `{}`", takes.name(), gives.name()))
-            .help(format!(
-                "the two are at {} and {}",
-                place(to.registration),
-                place(from.registration)
-            )),
-        );
     }
 
     fn no_exception_classes(&mut self, classes: &ExceptionClasses) {

@@ -7,6 +7,7 @@ mod artifacts;
 mod assemble;
 mod bind;
 mod checks;
+mod items;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
