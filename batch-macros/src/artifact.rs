@@ -9,7 +9,7 @@ use crate::diagnostics::{Errors, nearest};
 use crate::expand::spanned;
 use crate::fallback;
 use crate::parse::{Argument, arguments};
-use crate::types::option_of;
+use crate::types::{list_of, option_of};
 
 /// The derive.
 pub(crate) fn derive(input: TokenStream) -> TokenStream {
@@ -36,7 +36,12 @@ struct Slot<'a> {
 }
 
 enum Source {
-    Property { name: LitStr, default: Option<LitStr> },
+    Property {
+        name: LitStr,
+        default: Option<LitStr>,
+        /// What stands between the values of a list.
+        separator: char,
+    },
     Context,
     Default,
 }
@@ -96,7 +101,7 @@ fn slot<'a>(field: &'a Field, member: Member, errors: &mut Errors) -> Slot<'a> {
             continue;
         };
         let found = if segment.ident == "batch_property" {
-            property(attribute, &name, errors)
+            property(attribute, field, &name, errors)
         } else if segment.ident == "batch_context" {
             if !matches!(attribute.meta, Meta::Path(_)) {
                 errors.error(
@@ -135,8 +140,28 @@ fn the_type_decides() -> String {
     "the field's type says which context it is".to_owned()
 }
 
-fn property(attribute: &Attribute, field: &str, errors: &mut Errors) -> Source {
-    let (mut name, mut default) = (None, None);
+/// The arguments of `#[batch_property]`; each is text.
+#[derive(Default)]
+struct PropertyArguments {
+    name: Option<LitStr>,
+    value: Option<LitStr>,
+    separator: Option<LitStr>,
+}
+
+const PROPERTY_ARGUMENTS: [&str; 3] = ["name", "value", "separator"];
+
+impl PropertyArguments {
+    fn slot(&mut self, key: &str) -> Option<&mut Option<LitStr>> {
+        match key {
+            "name" => Some(&mut self.name),
+            "value" => Some(&mut self.value),
+            "separator" => Some(&mut self.separator),
+            _ => None,
+        }
+    }
+}
+
+fn property(attribute: &Attribute, field: &Field, field_name: &str, errors: &mut Errors) -> Source {
     let list = match &attribute.meta {
         Meta::List(list) => arguments(list.tokens.clone()),
         _ => Ok(Vec::new()),
@@ -148,39 +173,19 @@ fn property(attribute: &Attribute, field: &str, errors: &mut Errors) -> Source {
             return Source::Default;
         }
     };
-    let mut named = false;
+    let mut given = PropertyArguments::default();
     for argument in &list {
         let (key, value) = match argument {
             Argument::Named { key, value } => (key, value),
             Argument::Text(text) => {
-                named = true;
                 let remedy = format!("write `name = {}`", text.to_token_stream());
                 errors.error(text, "the arguments of `#[batch_property]` have names", &[remedy]);
                 continue;
             }
         };
-        let slot = match key.to_string().as_str() {
-            "name" => {
-                named = true;
-                &mut name
-            }
-            "value" => &mut default,
-            unknown => {
-                let remedy = match nearest(unknown, ["name", "value"]) {
-                    Some(near) => {
-                        named |= near == "name";
-                        format!("did you mean `{near}`?")
-                    }
-                    None if unknown == "default" => "the default is given by `value = \"..\"`".to_owned(),
-                    None => "its arguments are `name` and `value`".to_owned(),
-                };
-                errors.error(
-                    key,
-                    format!("`#[batch_property]` has no argument `{unknown}`"),
-                    &[remedy],
-                );
-                continue;
-            }
+        let Some(slot) = given.slot(&key.to_string()) else {
+            unknown_argument(key, errors);
+            continue;
         };
         if slot.is_some() {
             errors.error(key, format!("`{key}` is given twice"), &[]);
@@ -196,21 +201,63 @@ fn property(attribute: &Attribute, field: &str, errors: &mut Errors) -> Source {
             }
         }
     }
-    if !named {
-        let remedy =
-            format!("write `#[batch_property(name = \"{field}\")]` if that is how the Job XML calls it");
-        errors.error(
-            attribute.path(),
-            "a `#[batch_property]` needs the `name` of the property",
-            &[remedy],
-        );
-    }
-    if let Some(text) = name.as_ref().filter(|text| text.value().trim().is_empty()) {
+    if let Some(text) = given.name.as_ref().filter(|text| text.value().trim().is_empty()) {
         errors.error(text, "the `name` of a property cannot be empty", &[]);
     }
+    let separator = separator(given.separator.as_ref(), &field.ty, errors);
+    let name = given.name.or_else(|| {
+        let named = field.ident.as_ref();
+        named.map(|ident| LitStr::new(field_name, ident.span()))
+    });
     match name {
-        Some(name) => Source::Property { name, default },
-        None => Source::Default,
+        Some(name) => Source::Property {
+            name,
+            default: given.value,
+            separator,
+        },
+        None => {
+            let remedy = "write `#[batch_property(name = \"..\")]`".to_owned();
+            errors.error(
+                attribute.path(),
+                "the property of a field without a name needs a `name`",
+                &[remedy],
+            );
+            Source::Default
+        }
+    }
+}
+
+fn unknown_argument(key: &syn::Ident, errors: &mut Errors) {
+    let unknown = key.to_string();
+    let remedy = match nearest(&unknown, PROPERTY_ARGUMENTS) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if unknown == "default" => "the default is given by `value = \"..\"`".to_owned(),
+        None => "its arguments are `name`, `value` and, for a list, `separator`".to_owned(),
+    };
+    errors.error(
+        key,
+        format!("`#[batch_property]` has no argument `{unknown}`"),
+        &[remedy],
+    );
+}
+
+/// What stands between the values of a list: a comma, unless another character is given.
+fn separator(given: Option<&LitStr>, ty: &Type, errors: &mut Errors) -> char {
+    let Some(text) = given else { return ',' };
+    if list_of(option_of(ty).unwrap_or(ty)).is_none() {
+        let remedy = "make the field a `Vec<..>`, or leave the argument out".to_owned();
+        errors.error(text, "only a list has a `separator`", &[remedy]);
+    }
+    let value = text.value();
+    let mut characters = value.chars();
+    match (characters.next(), characters.next()) {
+        (Some(separator), None) => separator,
+        _ => {
+            let remedy =
+                "a list of lines has `separator = \"\\n\"`, one of words `separator = \" \"`".to_owned();
+            errors.error(text, "the `separator` is one character", &[remedy]);
+            ','
+        }
     }
 }
 
@@ -231,9 +278,20 @@ fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
     ) in slots.iter().enumerate()
     {
         match source {
-            Source::Property { name, default } => {
+            Source::Property {
+                name,
+                default,
+                separator,
+            } => {
                 let helper = format_ident!("property_{index}");
-                helpers.extend(property_helper(&helper, field, ty, name, default.as_ref()));
+                helpers.extend(property_helper(
+                    &helper,
+                    field,
+                    ty,
+                    name,
+                    default.as_ref(),
+                    *separator,
+                ));
                 fields.push(quote!(#member: (#helper().1)(scope)?));
                 properties.push(quote!(#helper().0));
                 settings.push(quote!(self.#member = (#helper().1)(scope)?;));
@@ -314,15 +372,26 @@ fn property_helper(
     ty: &Type,
     name: &LitStr,
     default: Option<&LitStr>,
+    separator: char,
 ) -> TokenStream {
     let runtime = quote!(::batch_runtime::__private);
     let default = match default {
         Some(text) => quote!(::core::option::Option::Some(#text)),
         None => quote!(::core::option::Option::None),
     };
-    let (value, describe, inject) = match option_of(ty) {
-        Some(inner) => (inner, quote!(optional), quote!(optional_property)),
-        None => (ty, quote!(of), quote!(property)),
+    let (value, optional) = match option_of(ty) {
+        Some(inner) => (inner, true),
+        None => (ty, false),
+    };
+    let (value, list) = match list_of(value) {
+        Some(value) => (quote!(#value, #separator), true),
+        None => (value.to_token_stream(), false),
+    };
+    let (describe, inject) = match (list, optional) {
+        (false, false) => (quote!(of), quote!(property)),
+        (false, true) => (quote!(optional), quote!(optional_property)),
+        (true, false) => (quote!(list), quote!(list)),
+        (true, true) => (quote!(list), quote!(optional_list)),
     };
     quote! {
         fn #helper() -> (

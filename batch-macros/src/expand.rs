@@ -5,10 +5,11 @@ use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Attribute, ItemImpl, Meta, ReturnType, Type};
 
-use crate::diagnostics::one_of;
+use crate::parameters::{Heard, How, Parameters};
 use crate::parse::cfgs;
-use crate::role::{Method, Receiver, Role, Shape};
-use crate::validate::{Artifact, ArtifactMethod, Parameters};
+use crate::role::{Method, Receiver, Role, Shape, Side, Told};
+use crate::validate::{Artifact, ArtifactMethod};
+use crate::warnings;
 
 /// The user's impl block, and what makes it an artifact.
 pub(crate) fn role(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenStream {
@@ -16,10 +17,8 @@ pub(crate) fn role(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenSt
     let self_ty = &item.self_ty;
     let block_cfgs = cfgs(&item.attrs);
     let methods = role.methods.iter().map(|row| trait_methods(row, artifact));
-    let no_methods = artifact
-        .methods
-        .is_empty()
-        .then(|| no_methods_warning(role, self_ty));
+    let items = role.hears_items.then(|| items_heard(artifact));
+    let warnings = warnings::of(role, artifact, item);
     let registration = registration(role, artifact, self_ty);
     quote! {
         #item
@@ -29,9 +28,10 @@ pub(crate) fn role(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenSt
             #[automatically_derived]
             impl ::batch_runtime::__private::#trait_name for #self_ty {
                 #(#methods)*
+                #items
             }
             #registration
-            #no_methods
+            #warnings
         };
     }
 }
@@ -117,8 +117,41 @@ fn signatures(row: &Method) -> Vec<TokenStream> {
             fn open(&mut self, checkpoint: ::core::option::Option<&#runtime::CheckpointInfo>) -> #unit
         }],
         Shape::Checkpoint => vec![quote!(fn checkpoint_info(&mut self) -> #info)],
-        Shape::Unit => vec![quote!(fn #name(#receiver) -> #unit)],
+        Shape::Notice(told) => {
+            let told = told.iter().map(|told| {
+                let (name, ty) = told_of(*told);
+                quote!(#name: #ty)
+            });
+            vec![quote!(fn #name(#receiver #(, #told)*) -> #unit)]
+        }
+        Shape::Compensation => vec![
+            quote!(fn #name(#receiver) -> #unit),
+            quote!(fn compensates() -> bool),
+        ],
         Shape::Text => vec![quote!(fn #name(#receiver) -> #text)],
+        Shape::Flag => {
+            let flag = result(quote!(bool));
+            vec![quote!(fn #name(#receiver) -> #flag)]
+        }
+        Shape::Timeout => {
+            let seconds = result(quote!(i32));
+            vec![quote!(fn #name(#receiver, timeout: i32) -> #seconds)]
+        }
+        Shape::Plan => {
+            let plan = result(quote!(#runtime::PartitionPlan));
+            vec![quote!(fn #name(#receiver) -> #plan)]
+        }
+        Shape::Collect => {
+            let data = result(quote!(::core::option::Option<#runtime::CollectorData>));
+            vec![
+                quote!(fn #name(#receiver) -> #data),
+                quote!(fn payload_type() -> #runtime::ItemType),
+            ]
+        }
+        Shape::Analyze => vec![
+            quote!(fn #name(#receiver, data: #runtime::CollectorData) -> #unit),
+            quote!(fn payload_type() -> ::core::option::Option<#runtime::ItemType>),
+        ],
         Shape::Read => vec![
             quote! {
                 fn fill(
@@ -139,24 +172,39 @@ fn signatures(row: &Method) -> Vec<TokenStream> {
     }
 }
 
+/// The name and the type of a parameter in the trait.
+fn told_of(told: Told) -> (Ident, TokenStream) {
+    let runtime = runtime();
+    let (name, ty) = match told {
+        Told::Error => ("error", quote!(&#runtime::BatchError)),
+        Told::Item(_) => ("item", quote!(&dyn ::core::any::Any)),
+        Told::Result => ("result", quote!(::core::option::Option<&dyn ::core::any::Any>)),
+        Told::List => ("items", quote!(&#runtime::Items<'_>)),
+        Told::Status => ("status", quote!(&str)),
+        Told::Seconds => ("timeout", quote!(i32)),
+    };
+    (format_ident!("{name}"), ty)
+}
+
 /// What the trait's methods do when the artifact has none for the row.
 fn defaults(row: &Method, place: Span) -> Vec<(TokenStream, TokenStream)> {
-    let body = if row.required {
-        // Only reached when every marked method is disabled by its `#[cfg]`.
-        let message = format!(
-            "every `#[{}]` method of this artifact is disabled by its `#[cfg]`",
-            row.attribute
-        );
-        quote_spanned!(place=> ::core::compile_error!(#message))
-    } else {
-        quote!(::core::result::Result::Ok(()))
+    let nothing = || quote!(::core::result::Result::Ok(()));
+    let bodies = match row.shape {
+        _ if row.required => {
+            // Only reached when every marked method is disabled by its `#[cfg]`.
+            let message = format!(
+                "every `#[{}]` method of this artifact is disabled by its `#[cfg]`",
+                row.attribute
+            );
+            let error = quote_spanned!(place=> ::core::compile_error!(#message));
+            vec![error, quote!(::core::unreachable!())]
+        }
+        Shape::Timeout => vec![quote!(::core::result::Result::Ok(timeout))],
+        Shape::Compensation => vec![nothing(), quote!(false)],
+        Shape::Analyze => vec![nothing(), quote!(::core::option::Option::None)],
+        _ => vec![nothing()],
     };
-    let mut signatures = signatures(row).into_iter();
-    let first = signatures.next().map(|signature| (signature, body));
-    first
-        .into_iter()
-        .chain(signatures.map(|signature| (signature, quote!(::core::unreachable!()))))
-        .collect()
+    signatures(row).into_iter().zip(bodies).collect()
 }
 
 /// The trait's methods around one method of the user's.
@@ -164,8 +212,21 @@ fn adapters(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
     let bodies = match method.row.shape {
         Shape::Open => vec![open(method)],
         Shape::Checkpoint => vec![checkpoint_info(method, artifact)],
-        Shape::Unit => vec![converted(method, quote!(UnitReturn), "into_unit", quote!(self))],
-        Shape::Text => vec![converted(method, quote!(StringReturn), "into_text", quote!(self))],
+        Shape::Notice(_) => vec![notice(method)],
+        Shape::Compensation => vec![notice(method), quote!(true)],
+        Shape::Text => vec![value(method, quote!(::std::string::String), quote!(self))],
+        Shape::Flag => vec![value(method, quote!(bool), quote!(self))],
+        Shape::Timeout => {
+            let heard = heard(method);
+            let call = value(method, quote!(i32), quote!(self, timeout));
+            vec![quote!(#heard #call)]
+        }
+        Shape::Plan => {
+            let runtime = runtime();
+            vec![value(method, quote!(#runtime::PartitionPlan), quote!(self))]
+        }
+        Shape::Collect => collect(method),
+        Shape::Analyze => analyze(method),
         Shape::Read => read(method),
         Shape::Process => process(method),
         Shape::Write => write(method, artifact.buffered),
@@ -221,10 +282,138 @@ fn codec(checkpoint: &Type) -> TokenStream {
     })
 }
 
+/// A call without a result, told of what the trait's method is told of.
+fn notice(method: &ArtifactMethod) -> TokenStream {
+    let prepared = heard(method);
+    let names = parameters_told(method).iter().map(|heard| told_of(heard.told).0);
+    let call = converted(method, quote!(UnitReturn), "into_unit", quote!(self #(, #names)*));
+    quote!(#prepared #call)
+}
+
+/// A call with a result that the runtime takes as it is.
+fn value(method: &ArtifactMethod, ty: TokenStream, arguments: TokenStream) -> TokenStream {
+    converted(method, quote!(ValueReturn<#ty>), "into_value", arguments)
+}
+
+fn parameters_told(method: &ArtifactMethod) -> &[Heard] {
+    match &method.parameters {
+        Parameters::Told(heard) => heard,
+        _ => &[],
+    }
+}
+
+/// The parameters of the trait's method as the types that the user's method names.
+fn heard(method: &ArtifactMethod) -> TokenStream {
+    let heard = parameters_told(method).iter().map(|Heard { told, how }| {
+        let (name, _) = told_of(*told);
+        let here = |place: &Type| {
+            // The type as it is written: another one is an error there.
+            spanned(place, |open, _| {
+                let name = Ident::new(&name.to_string(), Span::call_site().located_at(open));
+                quote!(#name)
+            })
+        };
+        match (how, told) {
+            (How::Item(ty), Told::List) => typed(&name, ty, "Items", quote!((#name))),
+            (How::Item(ty), Told::Result) => typed(&name, ty, "heard_result", quote!((#name))),
+            (How::Item(ty), _) => typed(&name, ty, "heard_item", quote!((#name))),
+            (How::AnyItem(ty), Told::List) => {
+                let here = here(ty);
+                quote!(let #name: #ty = ::core::clone::Clone::clone(#here);)
+            }
+            (How::AnyItem(ty) | How::AsWritten(ty), _) => {
+                let here = here(ty);
+                quote!(let #name: #ty = #here;)
+            }
+        }
+    });
+    quote!(#(#heard)*)
+}
+
+/// `let name = function::<T>(arguments)?;`, spanned as the type: one that cannot be an item is underlined.
+fn typed(name: &Ident, ty: &Type, function: &str, arguments: TokenStream) -> TokenStream {
+    let function = format_ident!("{function}");
+    let method = (function == "Items").then(|| quote!(typed::));
+    spanned(ty, |open, close| {
+        let open = quote_spanned!(open=> ::batch_runtime);
+        let close = quote_spanned!(close=> >#arguments);
+        quote!(let #name = #open::__private::#function::#method<#ty #close?;)
+    })
+}
+
+/// The item types that a listener's methods name. All methods name one type for each side of the processor.
+fn items_heard(artifact: &Artifact) -> TokenStream {
+    let runtime = runtime();
+    let mut first_of: Vec<(Side, &Type)> = Vec::new();
+    let mut statements = TokenStream::new();
+    for method in &artifact.methods {
+        let cfgs = &method.cfgs;
+        for Heard { told, how } in parameters_told(method) {
+            let How::Item(ty) = how else { continue };
+            let (side, field) = match told {
+                Told::Item(Side::Input) => (Side::Input, quote!(input)),
+                _ => (Side::Output, quote!(output)),
+            };
+            let same = match first_of.iter().find(|(earlier, _)| *earlier == side) {
+                Some((_, first)) => Some(spanned(ty, |open, close| {
+                    let open = quote_spanned!(open=> ::batch_runtime);
+                    let close = quote_spanned!(close=> >());
+                    quote!(#open::__private::require_same_item::<#first, #ty #close;)
+                })),
+                None => {
+                    first_of.push((side, ty));
+                    None
+                }
+            };
+            statements.extend(quote! {
+                #(#cfgs)*
+                {
+                    #same
+                    heard.#field = ::core::option::Option::Some(#runtime::ItemType::of::<#ty>());
+                }
+            });
+        }
+    }
+    let body = if statements.is_empty() {
+        quote!(<#runtime::ListenerItems as ::core::default::Default>::default())
+    } else {
+        quote! {
+            #[allow(unused_mut)]
+            let mut heard = <#runtime::ListenerItems as ::core::default::Default>::default();
+            #statements
+            heard
+        }
+    };
+    quote!(fn items() -> #runtime::ListenerItems { #body })
+}
+
+fn collect(method: &ArtifactMethod) -> Vec<TokenStream> {
+    let call = converted(method, quote!(CollectReturn), "into_collected", quote!(self));
+    let payload = associated(method, quote!(CollectReturn), "payload_type");
+    vec![call, quote!(#payload())]
+}
+
+fn analyze(method: &ArtifactMethod) -> Vec<TokenStream> {
+    let Parameters::Payload(payload) = &method.parameters else {
+        return Vec::new();
+    };
+    let runtime = runtime();
+    let data = spanned(payload, |open, close| {
+        let open = quote_spanned!(open=> ::batch_runtime);
+        let close = quote_spanned!(close=> >(data)?);
+        quote!(let data = #open::__private::CollectorData::take::<#payload #close;)
+    });
+    let call = converted(method, quote!(UnitReturn), "into_unit", quote!(self, data));
+    vec![
+        quote!(#data #call),
+        quote!(::core::option::Option::Some(#runtime::ItemType::of::<#payload>())),
+    ]
+}
+
 fn read(method: &ArtifactMethod) -> Vec<TokenStream> {
     let runtime = runtime();
     let call = converted(method, quote!(ReadReturn), "into_read", quote!(self));
-    let item = associated_item(method, quote!(ReadReturn));
+    let item = associated(method, quote!(ReadReturn), "Item");
     // Items that are not `Send` are blamed on the result type as well.
     let fill = spanned(result_type(method), |open, _| {
         let closure = quote_spanned!(open=> || #call);
@@ -252,7 +441,7 @@ fn process(method: &ArtifactMethod) -> Vec<TokenStream> {
             quote!(#open::__private::require_item_clone::<#item #close;)
         })
     });
-    let output = associated_item(method, quote!(ProcessReturn));
+    let output = associated(method, quote!(ProcessReturn), "Item");
     vec![
         quote! {
             #cloneable
@@ -321,12 +510,13 @@ fn converted(
     })
 }
 
-/// `<Result as Trait>::Item`, spanned as `converted`.
-fn associated_item(method: &ArtifactMethod, trait_name: TokenStream) -> TokenStream {
+/// `<Result as Trait>::name`, spanned as `converted`.
+fn associated(method: &ArtifactMethod, trait_name: TokenStream, name: &str) -> TokenStream {
     let result = result_type(method);
     spanned(&result, |open, close| {
         let open_bracket = quote_spanned!(open=> <);
-        let close = quote_spanned!(close=> >::Item);
+        let name = Ident::new(name, close);
+        let close = quote_spanned!(close=> >::#name);
         quote!(#open_bracket #result as ::batch_runtime::__private::#trait_name #close)
     })
 }
@@ -354,30 +544,6 @@ pub(crate) fn spanned(place: impl ToTokens, build: impl FnOnce(Span, Span) -> To
         token => token.span(),
     });
     build(open, close)
-}
-
-/// A listener without methods is legal, and surely a mistake. Macros cannot warn on stable; the compiler does when
-/// something deprecated is used.
-fn no_methods_warning(role: &Role, self_ty: &Type) -> TokenStream {
-    let attributes: Vec<_> = role
-        .methods
-        .iter()
-        .map(|row| format!("`#[{}]`", row.attribute))
-        .collect();
-    let note = format!(
-        "this {} listens to nothing; mark a method with {}",
-        role.title(),
-        one_of(&attributes)
-    );
-    spanned(self_ty, |_, place| {
-        let name = Ident::new("NO_METHOD", Span::call_site());
-        let used = Ident::new("NO_METHOD", place);
-        quote! {
-            #[deprecated(note = #note)]
-            const #name: () = ();
-            const _: () = #used;
-        }
-    })
 }
 
 fn runtime() -> TokenStream {

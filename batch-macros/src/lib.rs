@@ -1,14 +1,16 @@
 //! The attribute macros of `batch-runtime`, which re-exports them: the annotations of the batch artifacts.
-//! Each entry is one line; `role.rs` holds the table of what each attribute means.
+//! Each entry is one line; `role` holds the table of what each attribute means.
 //!
 //! `parse` -> `validate` -> `expand`, or `fallback` when a check found an error.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod artifact;
 mod diagnostics;
+mod exception;
 mod expand;
 mod fallback;
 mod loader;
+mod parameters;
 mod parse;
 mod role;
 mod settings;
@@ -16,6 +18,7 @@ mod settings;
 mod snapshots;
 mod types;
 mod validate;
+mod warnings;
 
 use proc_macro::TokenStream;
 use quote::quote;
@@ -23,41 +26,22 @@ use quote::quote;
 use diagnostics::{Errors, stray};
 use role::Role;
 
-/// Lets the runtime make the struct: `#[batch_property(name = "..", value = "..")]` fields get the value of a
-/// property, or the default `value`; `#[batch_context]` fields get a context; every other field its own `Default`.
-///
-/// ```text
-/// #[derive(BatchArtifact)]
-/// struct FlightReader {
-///     #[batch_property(name = "fileName", value = "flights.csv")]
-///     file_name: PathBuf,
-///     #[batch_context]
-///     step: StepContext,
-///     rows: Option<csv::Reader<File>>,
-/// }
-/// ```
-///
-/// Spec: ART-10, BPROP-02 to BPROP-10, CTX-02, CTX-03, CTX-05
+/// The runtime can make the struct.
 #[proc_macro_derive(BatchArtifact, attributes(batch_property, batch_context))]
 pub fn derive_batch_artifact(input: TokenStream) -> TokenStream {
     artifact::derive(input.into()).into()
 }
 
-/// Registers a preferred artifact loader, so that batch.xml can name it: `<loader classname="my_crate::Loader"/>`, or
-/// what `class` says. It stands on the impl of the trait `BatchArtifactLoader`; the type is made by its `Default`.
-/// Argument: `class = ".."`.
-///
-/// ```text
-/// #[artifact_loader(class = "com.example.Loader")]
-/// impl BatchArtifactLoader for Loader {
-///     fn load(&self, reference: &str) -> Result<Option<LoadedArtifact>, BatchError> { .. }
-/// }
-/// ```
-///
-/// Spec: LOADER-03, LOADER-06, LOADER-10, LOADER-13
+/// The type is a preferred artifact loader.
 #[proc_macro_attribute]
 pub fn artifact_loader(attr: TokenStream, item: TokenStream) -> TokenStream {
     loader::attribute(attr.into(), item.into()).into()
+}
+
+/// The error type has a class name.
+#[proc_macro_derive(BatchException, attributes(batch_exception))]
+pub fn derive_batch_exception(input: TokenStream) -> TokenStream {
+    exception::derive(input.into()).into()
 }
 
 /// Parse, validate, then expand or fall back: the whole of an artifact attribute.
@@ -102,105 +86,49 @@ macro_rules! artifact_attributes {
 }
 
 artifact_attributes! {
-    /// Makes the type an item reader: `#[open]`, `#[read_item]` and `#[get_checkpoint_info]` are required, `#[close]`
-    /// is not. Arguments: the name (default: the type's identifier), `class = ".."`.
-    ///
-    /// ```text
-    /// #[item_reader("FlightReader")]
-    /// impl FlightReader {
-    ///     #[open]
-    ///     fn open(&mut self, checkpoint: Option<u64>) -> Result<(), csv::Error> { .. }
-    ///     #[read_item]
-    ///     fn read(&mut self) -> Result<Option<Flight>, csv::Error> { .. }
-    ///     #[get_checkpoint_info]
-    ///     fn checkpoint(&mut self) -> u64 { .. }
-    /// }
-    /// ```
-    ///
-    /// Spec: READ-01 to READ-08, ART-01, ART-02
+    /// The type is an item reader.
     item_reader: ITEM_READER;
-    /// Makes the type an item processor: `#[process_item]` is required. Arguments: the name (default: the type's
-    /// identifier), `class = ".."`.
-    ///
-    /// ```text
-    /// #[item_processor]
-    /// impl OnTimeFilter {
-    ///     #[process_item]
-    ///     fn process(&mut self, flight: &Flight) -> Option<Arrival> { .. }
-    /// }
-    /// ```
-    ///
-    /// Spec: PROC-01 to PROC-04, ART-01, ART-02
+    /// The type is an item processor.
     item_processor: ITEM_PROCESSOR;
-    /// Makes the type an item writer: `#[open]`, `#[write_items]` and `#[get_checkpoint_info]` are required,
-    /// `#[close]` is not. Arguments: the name (default: the type's identifier), `class = ".."`, `buffered = false` for
-    /// one item per call.
-    ///
-    /// ```text
-    /// #[item_writer("FlightWriter", buffered = true)]
-    /// impl FlightWriter {
-    ///     #[open]
-    ///     fn open(&mut self, checkpoint: Option<()>) { .. }
-    ///     #[write_items]
-    ///     fn write(&mut self, flights: &[Flight], tx: &mut ChunkTransaction) -> QueryResult<()> { .. }
-    ///     #[get_checkpoint_info]
-    ///     fn checkpoint(&mut self) {}
-    /// }
-    /// ```
-    ///
-    /// Spec: WRITE-01 to WRITE-08, ART-01, ART-02
+    /// The type is an item writer.
     item_writer: ITEM_WRITER;
-    /// Makes the type a batchlet: `#[process]` and `#[cancel]` are required, `#[begin_step]` and `#[end_step]` are
-    /// not; all take `&self`. Arguments: the name (default: the type's identifier), `class = ".."`.
-    ///
-    /// ```text
-    /// #[batchlet]
-    /// impl Download {
-    ///     #[process]
-    ///     fn run(&self) -> Result<String, io::Error> { .. }
-    ///     #[cancel]
-    ///     fn cancel(&self) { .. }
-    /// }
-    /// ```
-    ///
-    /// Spec: BLET-01 to BLET-06, BLET-10, ART-01, ART-02
+    /// The type is a checkpoint algorithm.
+    checkpoint_algorithm: CHECKPOINT_ALGORITHM;
+    /// The type is a batchlet.
     batchlet: BATCHLET;
-    /// Makes the type a step listener: `#[before_step]` and `#[after_step]`, both optional. Arguments: the name
-    /// (default: the type's identifier), `class = ".."`.
-    ///
-    /// ```text
-    /// #[step_listener]
-    /// impl Stopwatch {
-    ///     #[after_step]
-    ///     fn report(&mut self) { .. }
-    /// }
-    /// ```
-    ///
-    /// Spec: LISTEN-STEP-01 to LISTEN-STEP-03, ART-01, ART-02
-    step_listener: STEP_LISTENER;
-    /// Makes the type a job listener: `#[before_job]`, `#[after_job]`, `#[before_step]` and `#[after_step]`, all
-    /// optional. Arguments: the name (default: the type's identifier), `class = ".."`.
-    ///
-    /// ```text
-    /// #[job_listener]
-    /// impl Notifier {
-    ///     #[after_job]
-    ///     fn notify(&mut self) -> Result<(), smtp::Error> { .. }
-    /// }
-    /// ```
-    ///
-    /// Spec: LISTEN-JOB-01 to LISTEN-JOB-06, ART-01, ART-02
+    /// The type is a job listener.
     job_listener: JOB_LISTENER;
+    /// The type is a step listener.
+    step_listener: STEP_LISTENER;
+    /// The type is a checkpoint listener.
+    checkpoint_listener: CHECKPOINT_LISTENER;
+    /// The type is an item read listener.
+    item_read_listener: ITEM_READ_LISTENER;
+    /// The type is an item process listener.
+    item_process_listener: ITEM_PROCESS_LISTENER;
+    /// The type is an item write listener.
+    item_write_listener: ITEM_WRITE_LISTENER;
+    /// The type is a skip listener.
+    skip_listener: SKIP_LISTENER;
+    /// The type is a retry listener.
+    retry_listener: RETRY_LISTENER;
+    /// The type is a partition algorithm.
+    partition_algorithm: PARTITION_ALGORITHM;
+    /// The type is a logical transaction.
+    logical_tx: LOGICAL_TX;
+    /// The type is a collector of subjobs.
+    sub_job_collector: SUB_JOB_COLLECTOR;
+    /// The type is an analyzer of subjobs.
+    sub_job_analyzer: SUB_JOB_ANALYZER;
+    /// The type is a decider.
+    decider: DECIDER;
 }
 
 // `#[batch_property]` and `#[batch_context]` are not among these: they are helpers of the derive, and a macro of the
 // same name in scope would make each use of a helper ambiguous (E0659).
 macro_rules! method_attributes {
     ($($attribute:ident: $what:literal;)*) => {$(
-        #[doc = concat!("Marks the method of an artifact that ", $what, ". Only valid inside the impl block of an artifact")]
-        /// attribute, which says what the method takes and returns; anywhere else it is a compile error.
-        ///
-        /// Spec: ART-03 to ART-07
+        #[doc = concat!("Marks the method of an artifact that ", $what, ".")]
         #[proc_macro_attribute]
         pub fn $attribute(_: TokenStream, item: TokenStream) -> TokenStream {
             stray(stringify!($attribute), item.into()).into()
@@ -215,6 +143,10 @@ method_attributes! {
     get_checkpoint_info: "returns the position of a reader or writer";
     process_item: "processes one item";
     write_items: "writes a list of items";
+    get_checkpoint_timeout: "gives the time-out of the next checkpoint's transaction";
+    begin_checkpoint: "is called when a checkpoint's transaction has begun";
+    is_ready_to_checkpoint: "says whether a checkpoint is due";
+    end_checkpoint: "is called before a checkpoint's transaction commits";
     begin_step: "a batchlet runs before its work";
     process: "does a batchlet's work";
     cancel: "asks a batchlet to end its work";
@@ -223,4 +155,30 @@ method_attributes! {
     after_job: "is called after a job has ended";
     before_step: "is called before a step begins";
     after_step: "is called after a step has ended";
+    before_checkpoint: "is called before the data of a checkpoint is collected";
+    after_checkpoint: "is called after a checkpoint's transaction has committed";
+    before_read: "is called before an item is read";
+    after_read: "is told of an item that was read";
+    on_read_error: "is told of an error of the reader";
+    before_process: "is told of an item before it is processed";
+    after_process: "is told of an item that was processed, and of the result";
+    after_processor: "is told of an item that was processed, and of the result";
+    on_process_error: "is told of an error of the processor";
+    before_write: "is told of a list of items before it is written";
+    after_write: "is told of a list of items that was written";
+    on_write_error: "is told of an error of the writer";
+    on_skip_in_read: "is told of an error of the reader that is skipped";
+    on_skip_in_process: "is told of an item that is skipped because of the processor";
+    on_skip_in_write: "is told of an item that is skipped because of the writer";
+    on_retry_exception: "is told of an error of the writer that is retried";
+    on_retry_item: "is told of an item before it is written again";
+    calculate_partitions: "says how a step or flow is partitioned";
+    logical_tx_begin: "begins a logical transaction";
+    logical_tx_before_completion: "is called before a logical transaction completes";
+    logical_tx_rollback: "undoes a logical transaction";
+    logical_tx_after_completion: "is told how a logical transaction ended";
+    collect_sub_job_data: "returns what a subjob sends to the analyzer";
+    analyze_collector_data: "receives what a subjob sends";
+    analyze_exit_status: "is told of a subjob's exit status";
+    decide: "makes a decision";
 }

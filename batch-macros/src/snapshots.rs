@@ -3,7 +3,12 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use crate::role::{BATCHLET, ITEM_PROCESSOR, ITEM_READER, ITEM_WRITER, JOB_LISTENER, Role, STEP_LISTENER};
+use crate::role::{
+    BATCHLET, CHECKPOINT_ALGORITHM, CHECKPOINT_LISTENER, DECIDER, ITEM_PROCESS_LISTENER, ITEM_PROCESSOR,
+    ITEM_READ_LISTENER, ITEM_READER, ITEM_WRITE_LISTENER, ITEM_WRITER, JOB_LISTENER, LOGICAL_TX,
+    PARTITION_ALGORITHM, RETRY_LISTENER, Role, SKIP_LISTENER, STEP_LISTENER, SUB_JOB_ANALYZER,
+    SUB_JOB_COLLECTOR,
+};
 
 fn pretty(tokens: TokenStream) -> String {
     prettyplease::unparse(&syn::parse2(tokens).unwrap())
@@ -195,4 +200,209 @@ fn artifact_loader() {
             }
         }
     )));
+}
+
+/// Spec: CKALG-01 to CKALG-07
+#[test]
+fn checkpoint_algorithm() {
+    insta::assert_snapshot!(expand(
+        &CHECKPOINT_ALGORITHM,
+        quote!(),
+        quote! {
+            impl Sample {
+                #[is_ready_to_checkpoint]
+                fn ready(&mut self) -> bool { true }
+                #[get_checkpoint_timeout]
+                fn timeout(&mut self, timeout: i32) -> Result<i32, Error> { Ok(timeout) }
+            }
+        }
+    ));
+}
+
+/// Spec: LISTEN-CKPT-01 to LISTEN-CKPT-03
+#[test]
+fn checkpoint_listener() {
+    insta::assert_snapshot!(expand(
+        &CHECKPOINT_LISTENER,
+        quote!(),
+        quote! {
+            impl Sample {
+                #[before_checkpoint]
+                fn before(&mut self) {}
+            }
+        }
+    ));
+}
+
+/// Spec: LISTEN-READ-01 to LISTEN-READ-04
+#[test]
+fn item_read_listener() {
+    insta::assert_snapshot!(expand(
+        &ITEM_READ_LISTENER,
+        quote!(),
+        quote! {
+            impl Sample {
+                #[after_read]
+                fn after(&mut self, item: &Flight) {}
+                #[on_read_error]
+                fn error(&mut self, ex: &BatchError) -> Result<(), Error> { Ok(()) }
+            }
+        }
+    ));
+}
+
+/// Spec: LISTEN-PROC-01 to LISTEN-PROC-05
+#[test]
+fn item_process_listener() {
+    insta::assert_snapshot!(expand(
+        &ITEM_PROCESS_LISTENER,
+        quote!(),
+        quote! {
+            impl Sample {
+                #[before_process]
+                fn before(&mut self, item: &Flight) {}
+                #[cfg(feature = "audit")]
+                #[after_processor]
+                fn after(&mut self, item: &io::Flight, result: Option<&Delay>) {}
+            }
+        }
+    ));
+}
+
+/// Spec: LISTEN-WRITE-01 to LISTEN-WRITE-04
+#[test]
+fn item_write_listener() {
+    insta::assert_snapshot!(expand(
+        &ITEM_WRITE_LISTENER,
+        quote!(),
+        quote! {
+            impl Sample {
+                #[before_write]
+                fn before(&mut self, items: Items<'_>) {}
+                #[on_write_error]
+                fn error(&mut self, ex: &BatchError, items: &[Delay]) {}
+            }
+        }
+    ));
+}
+
+/// Spec: LISTEN-SKIP-01 to LISTEN-SKIP-04
+#[test]
+fn skip_listener() {
+    insta::assert_snapshot!(expand(
+        &SKIP_LISTENER,
+        quote!(),
+        quote! {
+            impl Sample {
+                #[on_skip_in_write]
+                fn skipped(&mut self, ex: &BatchError, item: &dyn Any) {}
+            }
+        }
+    ));
+}
+
+/// Spec: LISTEN-RETRY-01, LISTEN-RETRY-02, LISTEN-RETRY-06
+#[test]
+fn retry_listener() {
+    insta::assert_snapshot!(expand(
+        &RETRY_LISTENER,
+        quote!(),
+        quote! {
+            impl Sample {
+                #[on_retry_item]
+                fn again(&mut self, ex: &BatchError, item: &Delay) {}
+            }
+        }
+    ));
+}
+
+/// Spec: PALG-02, PALG-04
+#[test]
+fn partition_algorithm() {
+    insta::assert_snapshot!(expand(
+        &PARTITION_ALGORITHM,
+        quote!(),
+        quote! {
+            impl Sample {
+                #[calculate_partitions]
+                fn months(&mut self) -> PartitionPlan { PartitionPlan::new(12) }
+            }
+        }
+    ));
+}
+
+/// Spec: PALG-10
+#[test]
+fn logical_tx() {
+    insta::assert_snapshot!(expand(
+        &LOGICAL_TX,
+        quote!(),
+        quote! {
+            impl Sample {
+                #[logical_tx_rollback]
+                fn undo(&mut self) {}
+                #[logical_tx_after_completion]
+                fn after(&mut self, status: &str) {}
+            }
+        }
+    ));
+}
+
+/// Spec: PALG-05, PALG-06
+#[test]
+fn sub_job_collector() {
+    insta::assert_snapshot!(expand(
+        &SUB_JOB_COLLECTOR,
+        quote!(),
+        quote! {
+            impl Sample {
+                #[collect_sub_job_data]
+                fn collect(&mut self) -> Option<Sum> { None }
+            }
+        }
+    ));
+}
+
+/// Spec: PALG-07 to PALG-09
+#[test]
+fn sub_job_analyzer() {
+    insta::assert_snapshot!(expand(
+        &SUB_JOB_ANALYZER,
+        quote!(),
+        quote! {
+            impl Sample {
+                #[analyze_collector_data]
+                fn add(&mut self, data: Sum) {}
+            }
+        }
+    ));
+}
+
+/// Spec: DECIDER-01, DECIDER-02
+#[test]
+fn decider() {
+    insta::assert_snapshot!(expand(
+        &DECIDER,
+        quote!(),
+        quote! {
+            impl Sample {
+                #[decide]
+                fn which(&mut self) -> Result<String, Error> { Ok(String::new()) }
+            }
+        }
+    ));
+}
+
+/// Spec: CHUNK-EXC-01
+#[test]
+fn exception() {
+    insta::assert_snapshot!(pretty(crate::exception::derive(quote! {
+        #[batch_exception(class = "com.example.LoadError", extends = "java.io.IOException")]
+        enum LoadError {
+            #[batch_exception(class = "com.example.BadRow")]
+            BadRow { line: u64 },
+            Io(io::Error),
+            Gone,
+        }
+    })));
 }

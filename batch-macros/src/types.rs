@@ -37,13 +37,23 @@ pub(crate) fn borrow_in(tokens: TokenStream) -> Option<TokenTree> {
 
 /// `T` of a type written `Option<T>`. Known by its name: a trait cannot tell the two from each other (E0119).
 pub(crate) fn option_of(ty: &Type) -> Option<&Type> {
-    let ty = ungroup(ty);
-    let Type::Path(path) = ty else { return None };
+    argument_of(ty, "Option")
+}
+
+/// `T` of a type written `Vec<T>`. Known by its name, so that a list may have a separator of its own.
+pub(crate) fn list_of(ty: &Type) -> Option<&Type> {
+    argument_of(ty, "Vec")
+}
+
+fn argument_of<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
+    let Type::Path(path) = ungroup(ty) else {
+        return None;
+    };
     let segment = path
         .path
         .segments
         .last()
-        .filter(|segment| segment.ident == "Option")?;
+        .filter(|segment| segment.ident == name)?;
     match &segment.arguments {
         PathArguments::AngleBracketed(arguments) if arguments.args.len() == 1 => {
             match arguments.args.first()? {
@@ -72,6 +82,26 @@ pub(crate) fn items_type(ty: &Type) -> Option<Type> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// `T` of `&T`.
+pub(crate) fn reference_to(ty: &Type) -> Option<&Type> {
+    match ungroup(ty) {
+        Type::Reference(reference) if reference.mutability.is_none() => Some(ungroup(&reference.elem)),
+        _ => None,
+    }
+}
+
+/// Whether the type is a path that ends in `name`.
+pub(crate) fn is_named(ty: &Type, name: &str) -> bool {
+    match ungroup(ty) {
+        Type::Path(path) => path
+            .path
+            .segments
+            .last()
+            .is_some_and(|segment| segment.ident == name),
+        _ => false,
     }
 }
 

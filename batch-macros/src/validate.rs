@@ -9,10 +9,11 @@ use syn::{
 };
 
 use crate::diagnostics::{Errors, one_of, with_article};
+use crate::parameters::{Parameters, parameters};
 use crate::parse::{Argument, Block, Mark};
-use crate::role::{Method, Receiver, Role, Shape, roles_with};
+use crate::role::{Method, Receiver, Role, roles_with};
 use crate::settings::settings;
-use crate::types::{borrow_in, item_type, items_type, option_of, type_text, ungroup};
+use crate::types::{borrow_in, type_text, ungroup};
 
 /// An artifact without mistakes, as far as a macro can see.
 pub(crate) struct Artifact {
@@ -32,23 +33,6 @@ pub(crate) struct ArtifactMethod {
     pub(crate) parameters: Parameters,
     pub(crate) result: ReturnType,
     pub(crate) cfgs: Vec<Attribute>,
-}
-
-/// The parameters after the receiver, by the method's shape.
-pub(crate) enum Parameters {
-    None,
-    /// `Option<C>`: the type `C`.
-    Checkpoint(Type),
-    /// `&In` or `In`.
-    Item {
-        item: Type,
-        borrowed: bool,
-    },
-    /// `&[Out]`, and the type of the second parameter as it is written.
-    Items {
-        item: Type,
-        transaction: Option<Box<Type>>,
-    },
 }
 
 /// Checks everything; `None` when `errors` has grown.
@@ -127,12 +111,16 @@ fn methods(role: &'static Role, block: &Block, errors: &mut Errors) -> Vec<Artif
     let mut checked = Vec::new();
     let mut first_of: Vec<&Mark> = Vec::new();
     let mut foreign = Vec::new();
+    let is_of = |mark: &Mark, row: &Method| {
+        role.method(mark.attribute())
+            .is_some_and(|of_mark| of_mark.attribute == row.attribute)
+    };
     for mark in &block.marks {
-        let attribute = mark.attribute();
-        let Some(row) = role.method(attribute) else {
+        let Some(row) = role.method(mark.attribute()) else {
             foreign.push(mark);
             continue;
         };
+        let attribute = row.attribute;
         if mark.meant.is_some() {
             let message = format!("there is no attribute `#[{}]`", mark.name);
             errors.error(&mark.path, message, &[format!("did you mean `#[{attribute}]`?")]);
@@ -141,9 +129,9 @@ fn methods(role: &'static Role, block: &Block, errors: &mut Errors) -> Vec<Artif
             errors.error(arguments, format!("`#[{attribute}]` takes no arguments"), &[]);
         }
         // Two methods of which `#[cfg]` leaves one are no mistake; which it leaves, a macro cannot know.
-        let earlier = first_of.iter().find(|earlier| {
-            earlier.attribute() == attribute && (earlier.cfgs.is_empty() || mark.cfgs.is_empty())
-        });
+        let earlier = first_of
+            .iter()
+            .find(|earlier| is_of(earlier, row) && (earlier.cfgs.is_empty() || mark.cfgs.is_empty()));
         if let Some(earlier) = earlier {
             duplicate(role, earlier, mark, errors);
             continue;
@@ -151,7 +139,7 @@ fn methods(role: &'static Role, block: &Block, errors: &mut Errors) -> Vec<Artif
         first_of.push(mark);
         checked.extend(method(row, mark, errors));
     }
-    let absent = |row: &&Method| !first_of.iter().any(|mark| mark.attribute() == row.attribute);
+    let absent = |row: &&Method| !first_of.iter().any(|mark| is_of(mark, row));
     let missing: Vec<_> = role
         .methods
         .iter()
@@ -339,78 +327,6 @@ fn receiver(row: &Method, signature: &Signature, errors: &mut Errors) -> bool {
     }
 }
 
-fn parameters(row: &Method, signature: &Signature, errors: &mut Errors) -> Option<Parameters> {
-    let types: Vec<&Type> = signature
-        .inputs
-        .iter()
-        .filter_map(|input| match input {
-            FnArg::Typed(typed) => Some(typed.ty.as_ref()),
-            FnArg::Receiver(_) => None,
-        })
-        .collect();
-    let (least, most) = match row.shape {
-        Shape::Checkpoint | Shape::Unit | Shape::Read | Shape::Text => (0, 0),
-        Shape::Open | Shape::Process => (1, 1),
-        Shape::Write => (1, 2),
-    };
-    if let Some(extra) = types.get(most) {
-        let message = match most {
-            0 => format!(
-                "{} method has no parameter besides `self`",
-                with_article(row.attribute)
-            ),
-            _ => format!("{} method has no further parameter", with_article(row.attribute)),
-        };
-        errors.error(extra, message, &expected(row));
-        return None;
-    }
-    let Some(&first) = types.first() else {
-        if least == 0 {
-            return Some(Parameters::None);
-        }
-        let message = format!("this `#[{}]` method lacks a parameter", row.attribute);
-        errors.error(&signature.ident, message, &expected(row));
-        return None;
-    };
-    let found = match row.shape {
-        Shape::Open => option_of(first).map(|ty| Parameters::Checkpoint(ty.clone())),
-        Shape::Process => item_type(first).map(|(item, borrowed)| Parameters::Item {
-            item: item.clone(),
-            borrowed,
-        }),
-        Shape::Write => items_type(first).and_then(|item| match types.get(1) {
-            Some(Type::Reference(reference)) if reference.mutability.is_none() => None,
-            None | Some(Type::Reference(_)) => Some(Parameters::Items {
-                item,
-                transaction: types.get(1).map(|&ty| Box::new(ty.clone())),
-            }),
-            Some(_) => None,
-        }),
-        _ => None,
-    };
-    let Some(found) = found else {
-        let place = if items_type(first).is_some() {
-            types.get(1).copied().unwrap_or(first)
-        } else {
-            first
-        };
-        let message = format!(
-            "{} method cannot take `{}`",
-            with_article(row.attribute),
-            type_text(place)
-        );
-        errors.error(place, message, &expected(row));
-        return None;
-    };
-    let owned = match &found {
-        Parameters::Checkpoint(ty)
-        | Parameters::Item { item: ty, .. }
-        | Parameters::Items { item: ty, .. } => ty,
-        Parameters::None => return Some(found),
-    };
-    owns(row, owned, errors).then_some(found)
-}
-
 fn result(row: &Method, signature: &Signature, errors: &mut Errors) -> bool {
     match &signature.output {
         ReturnType::Default => true,
@@ -429,7 +345,7 @@ fn result(row: &Method, signature: &Signature, errors: &mut Errors) -> bool {
 }
 
 /// Items and checkpoints outlive the call, so their types cannot borrow.
-fn owns(row: &Method, ty: &Type, errors: &mut Errors) -> bool {
+pub(crate) fn owns(row: &Method, ty: &Type, errors: &mut Errors) -> bool {
     let Some(place) = borrow_in(ty.to_token_stream()) else {
         return true;
     };
@@ -444,7 +360,7 @@ fn owns(row: &Method, ty: &Type, errors: &mut Errors) -> bool {
     false
 }
 
-fn expected(row: &Method) -> Vec<String> {
+pub(crate) fn expected(row: &Method) -> Vec<String> {
     let section = format!("(section {} of the specification)", row.section);
     match row.alternative {
         None => vec![format!("expected `{}` {section}", row.signature)],

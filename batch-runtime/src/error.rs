@@ -14,6 +14,8 @@ pub struct BatchError(Box<Inner>);
 
 struct Inner {
     source: Box<dyn Error + Send + Sync>,
+    /// Full path of the error's type.
+    type_name: &'static str,
     item: Option<usize>,
     panic: bool,
 }
@@ -46,6 +48,11 @@ impl BatchError {
     /// The artifact's error if it is an `E`.
     pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
         self.0.source.downcast_ref()
+    }
+
+    /// Full path of the error's Rust type.
+    pub fn type_name(&self) -> &'static str {
+        self.0.type_name
     }
 
     /// Whether the artifact panicked instead of returning an error.
@@ -93,6 +100,7 @@ impl<E: Error + Send + Sync + 'static> From<E> for BatchError {
     fn from(error: E) -> Self {
         Self(Box::new(Inner {
             source: Box::new(error),
+            type_name: std::any::type_name::<E>(),
             item: None,
             panic: false,
         }))

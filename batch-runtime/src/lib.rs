@@ -11,7 +11,7 @@
 //! injected, every other field is made by its `Default`. The attribute on the impl block, such as `#[item_reader]`, sees
 //! the methods, whose names are free; each may return its value or a `Result` of it with any error.
 //!
-//! ```
+//! ```standalone_crate
 //! use batch_runtime::prelude::*;
 //!
 //! /// Counts up to a limit; a restart goes on after the last number that was committed.
@@ -121,6 +121,7 @@
 // The derive names this crate as its users do; the built-in artifact uses it too.
 extern crate self as batch_runtime;
 
+mod annotations;
 mod artifact;
 mod check;
 mod checkpoint;
@@ -144,8 +145,9 @@ mod sabotage;
 mod status;
 mod system_properties;
 
-pub use artifact::{BatchArtifact, BatchArtifactLoader, LoadedArtifact, PartitionPlan};
-pub use batch_macros::*;
+#[doc(inline)]
+pub use annotations::*;
+pub use artifact::{BatchArtifact, BatchArtifactLoader, Items, LoadedArtifact, PartitionPlan};
 pub use batch_xml as xml;
 pub use check::{CheckReport, Finding};
 pub use checkpoint::Externalizable;

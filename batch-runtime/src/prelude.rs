@@ -1,7 +1,8 @@
 //! Everything that an artifact needs: `use batch_runtime::prelude::*;`.
 
-pub use crate::artifact::{BatchArtifactLoader, LoadedArtifact};
+pub use crate::artifact::{BatchArtifactLoader, Items, LoadedArtifact, PartitionPlan};
 pub use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
 pub use crate::error::BatchError;
 pub use crate::repository::{ChunkTransaction, RepositoryConnection};
+#[doc(no_inline)]
 pub use batch_macros::*;

@@ -56,7 +56,7 @@ pub struct PropertyInfo {
     pub field: &'static str,
     /// The default given by `value = "..."`.
     pub default: Option<&'static str>,
-    /// Whether the field can do without a value (`String`, `Option`).
+    /// Whether the field can do without a value (`String`, `Vec`, `Option`).
     pub optional: bool,
     /// Full path of the field's type.
     pub type_name: &'static str,
@@ -76,7 +76,7 @@ impl PropertyInfo {
             field,
             default,
             optional: T::absent().is_some(),
-            type_name: std::any::type_name::<T>(),
+            type_name: T::type_name(),
             check: |text| T::parse(text).map(drop),
         }
     }
@@ -92,6 +92,15 @@ impl PropertyInfo {
             ..Self::of::<T>(name, field, default)
         }
     }
+
+    /// Describes a field of type `Vec<T>` or `Option<Vec<T>>`. Called by generated code.
+    pub fn list<T: PropertyValue, const SEPARATOR: char>(
+        name: &'static str,
+        field: &'static str,
+        default: Option<&'static str>,
+    ) -> Self {
+        Self::of::<Separated<T, SEPARATOR>>(name, field, default)
+    }
 }
 
 /// The type of a `#[batch_property]` field: `String`, or any type that parses from text.
@@ -99,7 +108,7 @@ impl PropertyInfo {
 /// Spec: BPROP-01, BPROP-10
 #[diagnostic::on_unimplemented(
     message = "a `#[batch_property]` field cannot be of type `{Self}`",
-    label = "expected `String`, or a type with `FromStr` whose error has `Display`"
+    label = "expected `String`, a type with `FromStr` whose error has `Display`, or a `Vec` or `Option` of them"
 )]
 pub trait PropertyValue: Sized + 'static {
     /// Parses the property's value.
@@ -111,6 +120,11 @@ pub trait PropertyValue: Sized + 'static {
     /// The value of a property that nothing provides and that has no default: `""` for a `String` (BPROP-06), an
     /// error for every other type.
     fn absent() -> Option<Self>;
+
+    /// The type's path in messages.
+    fn type_name() -> &'static str {
+        std::any::type_name::<Self>()
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -127,6 +141,33 @@ where
         (std::any::TypeId::of::<T>() == std::any::TypeId::of::<String>())
             .then(|| "".parse().ok())
             .flatten()
+    }
+}
+
+/// The values of a list, between which `SEPARATOR` stands; blanks around a value do not count, and an empty text is an
+/// empty list.
+struct Separated<T, const SEPARATOR: char>(Vec<T>);
+
+impl<T: PropertyValue, const SEPARATOR: char> PropertyValue for Separated<T, SEPARATOR> {
+    fn parse(text: &str) -> Result<Self, String> {
+        if text.trim().is_empty() {
+            return Ok(Self(Vec::new()));
+        }
+        let value = |(position, value): (usize, &str)| {
+            let value = value.trim();
+            T::parse(value)
+                .map_err(|reason| format!("value {} of the list, {value:?}: {reason}", position + 1))
+        };
+        let values: Result<_, String> = text.split(SEPARATOR).enumerate().map(value).collect();
+        values.map(Self)
+    }
+
+    fn absent() -> Option<Self> {
+        Some(Self(Vec::new()))
+    }
+
+    fn type_name() -> &'static str {
+        std::any::type_name::<Vec<T>>()
     }
 }
 
@@ -257,11 +298,41 @@ impl<'a> InjectionScope<'a> {
         T::parse(text).map(Some).map_err(|reason| InjectError::Property {
             name,
             field,
-            type_name: std::any::type_name::<T>(),
+            type_name: T::type_name(),
             value: text.to_owned(),
             source,
             reason,
         })
+    }
+
+    /// The value of a field of type `Vec<T>`: empty where nothing provides one. Called by generated code.
+    ///
+    /// # Errors
+    /// When a value does not parse.
+    ///
+    /// Spec: BPROP-10
+    pub fn list<T: PropertyValue, const SEPARATOR: char>(
+        &self,
+        name: &'static str,
+        field: &'static str,
+        default: Option<&'static str>,
+    ) -> Result<Vec<T>, InjectError> {
+        self.property::<Separated<T, SEPARATOR>>(name, field, default)
+            .map(|list| list.0)
+    }
+
+    /// The value of a field of type `Option<Vec<T>>`. Called by generated code.
+    ///
+    /// # Errors
+    /// When a value does not parse.
+    pub fn optional_list<T: PropertyValue, const SEPARATOR: char>(
+        &self,
+        name: &'static str,
+        field: &'static str,
+        default: Option<&'static str>,
+    ) -> Result<Option<Vec<T>>, InjectError> {
+        self.optional_property::<Separated<T, SEPARATOR>>(name, field, default)
+            .map(|list| list.map(|list| list.0))
     }
 
     /// The contexts in scope.

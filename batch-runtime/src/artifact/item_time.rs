@@ -45,7 +45,7 @@ impl Default for Clock {
 }
 
 impl CheckpointAlgorithm for ItemTime {
-    fn checkpoint_timeout(&mut self, timeout: i32) -> Result<i32, BatchError> {
+    fn get_checkpoint_timeout(&mut self, timeout: i32) -> Result<i32, BatchError> {
         Ok(timeout)
     }
 
@@ -145,6 +145,6 @@ mod tests {
     /// Spec: CKALG-03
     #[test]
     fn the_timeout_stays_as_it_is() {
-        assert_eq!(made(&[]).unwrap().checkpoint_timeout(7).unwrap(), 7);
+        assert_eq!(made(&[]).unwrap().get_checkpoint_timeout(7).unwrap(), 7);
     }
 }

@@ -18,6 +18,43 @@ pub struct ListenerItems {
     pub output: Option<ItemType>,
 }
 
+/// Requires that the methods of a listener name one item type. Called by generated code.
+pub fn require_same_item<First, Other: SameItem<First>>() {}
+
+/// The type that is `T`.
+#[diagnostic::on_unimplemented(
+    message = "the methods of this listener name different item types, `{T}` and `{Self}`",
+    label = "another method takes `{T}`",
+    note = "a listener hears the items of one step; take `&dyn Any` (or `Items<'_>` for lists) to accept every type"
+)]
+pub trait SameItem<T: ?Sized> {}
+
+#[diagnostic::do_not_recommend]
+impl<T: ?Sized> SameItem<T> for T {}
+
+/// The item as the type that a listener's method names. Called by generated code.
+///
+/// # Errors
+/// When it is of another type, which the loader excludes before a job starts.
+///
+/// Spec: CHUNK-LOOP-17
+pub fn heard_item<T: 'static>(item: &dyn Any) -> Result<&T, BatchError> {
+    item.downcast_ref().ok_or_else(|| {
+        BatchError::msg(format!(
+            "the listener takes items of type `{}`, and this is of another one",
+            std::any::type_name::<T>()
+        ))
+    })
+}
+
+/// As [`heard_item`], for the processor's result, `None` for a filtered item. Called by generated code.
+///
+/// # Errors
+/// When it is of another type.
+pub fn heard_result<T: 'static>(result: Option<&dyn Any>) -> Result<Option<&T>, BatchError> {
+    result.map(heard_item).transpose()
+}
+
 /// `#[step_listener]`. Spec: LISTEN-STEP-01
 pub trait StepListener: Send {
     /// `#[before_step]`. Spec: LISTEN-STEP-02

@@ -1,6 +1,7 @@
 //! Batch artifacts: what the annotations implement, and how the runtime makes, fills and calls them.
 //! Knows no job and no thread; of the repository only the chunk transaction, which writers are handed.
 
+mod exception;
 mod inject;
 mod item;
 mod item_time;
@@ -11,6 +12,7 @@ pub(crate) mod registry;
 mod returns;
 mod role;
 
+pub use exception::{ExceptionClass, ExceptionRegistration};
 pub use inject::{
     BatchArtifact, ContextField, ContextInfo, ContextKind, ContextScope, InjectError, InjectionScope,
     Properties, PropertyInfo, PropertySource, PropertyValue,
@@ -21,14 +23,14 @@ pub use item::{
 pub(crate) use item_time::ITEM_TIME;
 pub use listener::{
     CheckpointListener, ItemProcessListener, ItemReadListener, ItemWriteListener, ListenerItems,
-    RetryListener, SkipListener, StepListener,
+    RetryListener, SameItem, SkipListener, StepListener, heard_item, heard_result, require_same_item,
 };
 pub use loader::{BatchArtifactLoader, LoadedArtifact};
 pub use parallel::{
     CollectorData, LogicalTX, PartitionAlgorithm, PartitionPlan, SubJobAnalyzer, SubJobCollector,
 };
 pub use registry::{ArtifactRegistration, BindContexts, Factory, ListenerRole, LoaderRegistration, Role};
-pub use returns::{CheckpointReturn, ProcessReturn, ReadReturn, StringReturn, UnitReturn};
+pub use returns::{CheckpointReturn, CollectReturn, ProcessReturn, ReadReturn, UnitReturn, ValueReturn};
 pub use role::{
     Batchlet, CheckpointAlgorithm, Decider, ItemProcessor, ItemReader, ItemWriter, JobListener,
     ProcessorItems, WriterInfo,

@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::item::ItemType;
 use crate::error::BatchError;
 
 use crate::checkpoint::Externalizable;
@@ -91,25 +92,25 @@ pub trait LogicalTX: Send {
     ///
     /// # Errors
     /// The artifact's error, which rolls back. Spec: LTX-13
-    fn begin(&mut self) -> Result<(), BatchError>;
+    fn logical_tx_begin(&mut self) -> Result<(), BatchError>;
 
     /// `#[logical_tx_before_completion]`. Spec: LTX-08
     ///
     /// # Errors
     /// The artifact's error, which rolls back. Spec: LTX-13
-    fn before_completion(&mut self) -> Result<(), BatchError>;
+    fn logical_tx_before_completion(&mut self) -> Result<(), BatchError>;
 
     /// `#[logical_tx_rollback]`. Spec: LTX-09
     ///
     /// # Errors
     /// The artifact's error; the rollback stays owed. Spec: LTX-22
-    fn rollback(&mut self) -> Result<(), BatchError>;
+    fn logical_tx_rollback(&mut self) -> Result<(), BatchError>;
 
     /// `#[logical_tx_after_completion]`: `status` is `COMMIT` or `ROLLBACK`. Spec: LTX-17, LTX-18
     ///
     /// # Errors
     /// The artifact's error; the element then ends FAILED.
-    fn after_completion(&mut self, status: &str) -> Result<(), BatchError>;
+    fn logical_tx_after_completion(&mut self, status: &str) -> Result<(), BatchError>;
 
     /// Whether there is a `#[logical_tx_rollback]` method, which compensates. Spec: D-48
     fn compensates() -> bool
@@ -161,7 +162,12 @@ pub trait SubJobCollector: Send {
     ///
     /// # Errors
     /// The artifact's error, which rolls back. Spec: LTX-14
-    fn collect(&mut self) -> Result<Option<CollectorData>, BatchError>;
+    fn collect_sub_job_data(&mut self) -> Result<Option<CollectorData>, BatchError>;
+
+    /// The type of the payloads. Spec: PALG-11
+    fn payload_type() -> ItemType
+    where
+        Self: Sized;
 }
 
 /// `#[sub_job_analyzer]`. Spec: PALG-07
@@ -176,7 +182,12 @@ pub trait SubJobAnalyzer: Send {
     ///
     /// # Errors
     /// The artifact's error, which rolls back. Spec: LTX-15
-    fn analyze_exit_status(&mut self, exit_status: &str) -> Result<(), BatchError>;
+    fn analyze_exit_status(&mut self, status: &str) -> Result<(), BatchError>;
+
+    /// The type of the payloads that it takes; `None` without an `#[analyze_collector_data]` method. Spec: PALG-11
+    fn payload_type() -> Option<ItemType>
+    where
+        Self: Sized;
 }
 
 #[cfg(test)]

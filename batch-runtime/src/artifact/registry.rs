@@ -6,6 +6,7 @@ use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::Arc;
 
+use super::exception::ExceptionRegistration;
 use super::inject::{BatchArtifact, ContextInfo, ContextScope, InjectError, InjectionScope, PropertyInfo};
 use super::item::ItemType;
 use super::listener::{
@@ -174,8 +175,8 @@ roles! {
         Batchlet, batchlet;
         PartitionAlgorithm, partition_algorithm;
         LogicalTX, logical_tx, compensates: bool;
-        SubJobCollector, sub_job_collector;
-        SubJobAnalyzer, sub_job_analyzer;
+        SubJobCollector, sub_job_collector, payload_type: ItemType;
+        SubJobAnalyzer, sub_job_analyzer, payload_type: Option<ItemType>;
         Decider, decider;
     }
     listeners {
@@ -269,6 +270,12 @@ impl LoaderRegistration {
 
 inventory::collect!(ArtifactRegistration);
 inventory::collect!(LoaderRegistration);
+inventory::collect!(ExceptionRegistration);
+
+/// Every `#[derive(BatchException)]` of every crate linked into the program.
+pub(crate) fn linked_exceptions() -> impl Iterator<Item = &'static ExceptionRegistration> {
+    inventory::iter::<ExceptionRegistration>()
+}
 
 /// Every artifact of every crate linked into the program.
 pub(crate) fn linked() -> impl Iterator<Item = &'static ArtifactRegistration> {

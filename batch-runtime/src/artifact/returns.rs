@@ -3,6 +3,9 @@
 //!
 //! Spec: ART-06, ART-07
 
+use super::item::ItemType;
+use super::parallel::CollectorData;
+use crate::checkpoint::Externalizable;
 use crate::error::BatchError;
 
 /// What a `#[read_item]` method returns.
@@ -98,30 +101,66 @@ impl<E: Into<BatchError>> UnitReturn for Result<(), E> {
     }
 }
 
-/// What a method with an exit status as its result returns.
+/// What a method returns whose result the runtime takes as it is: an exit status, a yes or no, seconds, a plan.
 #[diagnostic::on_unimplemented(
     message = "this artifact method cannot return `{Self}`",
-    label = "expected `String` or `Result<String, E>`",
+    label = "expected `{T}` or `Result<{T}, E>`",
     note = "`E` is any `std::error::Error + Send + Sync + 'static`, or `BatchError`"
 )]
-pub trait StringReturn {
-    /// The exit status.
+pub trait ValueReturn<T> {
+    /// The value.
     ///
     /// # Errors
     /// The artifact's error.
-    fn into_text(self) -> Result<String, BatchError>;
+    fn into_value(self) -> Result<T, BatchError>;
 }
 
-impl StringReturn for String {
-    fn into_text(self) -> Result<String, BatchError> {
+impl<T> ValueReturn<T> for T {
+    fn into_value(self) -> Result<T, BatchError> {
         Ok(self)
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<E: Into<BatchError>> StringReturn for Result<String, E> {
-    fn into_text(self) -> Result<String, BatchError> {
+impl<T, E: Into<BatchError>> ValueReturn<T> for Result<T, E> {
+    fn into_value(self) -> Result<T, BatchError> {
         self.map_err(Into::into)
+    }
+}
+
+/// What a `#[collect_sub_job_data]` method returns.
+#[diagnostic::on_unimplemented(
+    message = "a `#[collect_sub_job_data]` method cannot return `{Self}`",
+    label = "expected `Option<P>` or `Result<Option<P>, E>`",
+    note = "`E` is any `std::error::Error + Send + Sync + 'static`, or `BatchError`"
+)]
+pub trait CollectReturn {
+    /// The payload; `None` sends nothing.
+    ///
+    /// # Errors
+    /// The collector's error.
+    fn into_collected(self) -> Result<Option<CollectorData>, BatchError>;
+
+    /// The payload's type.
+    fn payload_type() -> ItemType;
+}
+
+impl<P: Externalizable> CollectReturn for Option<P> {
+    fn into_collected(self) -> Result<Option<CollectorData>, BatchError> {
+        Ok(self.map(CollectorData::new))
+    }
+    fn payload_type() -> ItemType {
+        ItemType::of::<P>()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<P: Externalizable, E: Into<BatchError>> CollectReturn for Result<Option<P>, E> {
+    fn into_collected(self) -> Result<Option<CollectorData>, BatchError> {
+        Ok(self.map_err(Into::into)?.map(CollectorData::new))
+    }
+    fn payload_type() -> ItemType {
+        ItemType::of::<P>()
     }
 }
 

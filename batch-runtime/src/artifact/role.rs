@@ -165,7 +165,7 @@ pub trait CheckpointAlgorithm: Send {
     ///
     /// # Errors
     /// The artifact's error.
-    fn checkpoint_timeout(&mut self, timeout: i32) -> Result<i32, BatchError>;
+    fn get_checkpoint_timeout(&mut self, timeout: i32) -> Result<i32, BatchError>;
 
     /// `#[begin_checkpoint]`. Spec: CKALG-05
     ///

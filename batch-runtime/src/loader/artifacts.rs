@@ -325,7 +325,7 @@ mod tests {
     struct Own {}
 
     impl CheckpointAlgorithm for Own {
-        fn checkpoint_timeout(&mut self, timeout: i32) -> Result<i32, BatchError> {
+        fn get_checkpoint_timeout(&mut self, timeout: i32) -> Result<i32, BatchError> {
             Ok(timeout)
         }
         fn begin_checkpoint(&mut self) -> Result<(), BatchError> {

@@ -3,7 +3,7 @@ use batch_runtime::prelude::*;
 
 #[derive(BatchArtifact)]
 pub struct Sample {
-    #[batch_property(value = "a")]
+    #[batch_property(name = "")]
     name: String,
 }
 

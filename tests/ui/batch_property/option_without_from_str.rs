@@ -3,8 +3,8 @@ use batch_runtime::prelude::*;
 
 #[derive(BatchArtifact)]
 pub struct Sample {
-    #[batch_property(name = "files")]
-    files: Option<Vec<String>>,
+    #[batch_property(name = "wait")]
+    wait: Option<std::time::Duration>,
 }
 
 fn main() {}

@@ -3,8 +3,8 @@ use batch_runtime::prelude::*;
 
 #[derive(BatchArtifact)]
 pub struct Sample {
-    #[batch_property(name = "files")]
-    files: Vec<String>,
+    #[batch_property(name = "wait")]
+    wait: std::time::Duration,
 }
 
 fn main() {}

@@ -20,6 +20,12 @@ pub struct Everything {
     prefix: std::option::Option<String>,
     #[batch_property(name = "r#type", value = "csv")]
     r#type: String,
+    #[batch_property]
+    month: u8,
+    #[batch_property(value = "1; 2", separator = ";")]
+    weeks: Vec<u8>,
+    #[batch_property]
+    airports: Option<Vec<String>>,
     #[batch_context]
     job: JobContext,
     #[batch_context]
@@ -61,6 +67,9 @@ fn main() {
             ("limit", "limit", None, true),
             ("prefix", "prefix", Some(""), true),
             ("type", "r#type", Some("csv"), true),
+            ("month", "month", None, false),
+            ("weeks", "weeks", Some("1; 2"), true),
+            ("airports", "airports", None, true),
         ]
     );
     let contexts: Vec<_> = Everything::contexts()

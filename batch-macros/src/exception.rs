@@ -1,0 +1,183 @@
+//! `#[derive(BatchException)]`: the class names by which Job XML knows an error type and its variants.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::{Attribute, Data, DeriveInput, Expr, ExprLit, Fields, Lit, LitStr, Meta};
+
+use crate::diagnostics::{Errors, nearest};
+use crate::parse::{Argument, arguments};
+
+/// The derive.
+pub(crate) fn derive(input: TokenStream) -> TokenStream {
+    let input: DeriveInput = match syn::parse2(input) {
+        Ok(input) => input,
+        Err(error) => return error.into_compile_error(),
+    };
+    let mut errors = Errors::default();
+    let classes = classes(&input, &mut errors);
+    if errors.is_empty() {
+        expand(&input, &classes)
+    } else {
+        errors.into_tokens()
+    }
+}
+
+/// What one `#[batch_exception(...)]` declares.
+#[derive(Default)]
+struct Declared {
+    class: Option<LitStr>,
+    extends: Option<LitStr>,
+}
+
+/// The declarations of the type and of each variant.
+fn classes(input: &DeriveInput, errors: &mut Errors) -> (Declared, Vec<Declared>) {
+    if !input.generics.params.is_empty() {
+        errors.error(
+            &input.generics,
+            "a generic error type cannot have a class name: generics are not supported",
+            &["derive `BatchException` on the concrete error inside, which Job XML then finds as its source".to_owned()],
+        );
+    }
+    let variants = match &input.data {
+        Data::Enum(data) => data
+            .variants
+            .iter()
+            .map(|variant| declared(&variant.attrs, errors))
+            .collect(),
+        Data::Struct(_) => Vec::new(),
+        Data::Union(data) => {
+            errors.error(
+                data.union_token,
+                "a union cannot be an error type",
+                &["derive `BatchException` on a struct or an enum".to_owned()],
+            );
+            Vec::new()
+        }
+    };
+    (declared(&input.attrs, errors), variants)
+}
+
+fn declared(attributes: &[Attribute], errors: &mut Errors) -> Declared {
+    let mut declared = Declared::default();
+    let ours = |attribute: &&Attribute| {
+        attribute
+            .path()
+            .segments
+            .last()
+            .is_some_and(|segment| segment.ident == "batch_exception")
+    };
+    for attribute in attributes.iter().filter(ours) {
+        let list = match &attribute.meta {
+            Meta::List(list) => arguments(list.tokens.clone()),
+            _ => Ok(Vec::new()),
+        };
+        match list {
+            Ok(list) if list.is_empty() => errors.error(
+                attribute.path(),
+                "`#[batch_exception]` declares nothing",
+                &["write `#[batch_exception(class = \"..\")]`, `extends = \"..\"` or both".to_owned()],
+            ),
+            Ok(list) => list.iter().for_each(|argument| declared.take(argument, errors)),
+            Err(error) => errors.syntax(error),
+        }
+    }
+    declared
+}
+
+impl Declared {
+    fn take(&mut self, argument: &Argument, errors: &mut Errors) {
+        let (key, value) = match argument {
+            Argument::Named { key, value } => (key, value),
+            Argument::Text(text) => {
+                let remedy = format!("write `class = {}`", quote!(#text));
+                errors.error(
+                    text,
+                    "the arguments of `#[batch_exception]` have names",
+                    &[remedy],
+                );
+                return;
+            }
+        };
+        let slot = match key.to_string().as_str() {
+            "class" => &mut self.class,
+            "extends" => &mut self.extends,
+            unknown => {
+                let remedy = match nearest(unknown, ["class", "extends"]) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "its arguments are `class` and `extends`".to_owned(),
+                };
+                errors.error(
+                    key,
+                    format!("`#[batch_exception]` has no argument `{unknown}`"),
+                    &[remedy],
+                );
+                return;
+            }
+        };
+        if slot.is_some() {
+            errors.error(key, format!("`{key}` is given twice"), &[]);
+            return;
+        }
+        match value {
+            Expr::Lit(ExprLit {
+                lit: Lit::Str(text), ..
+            }) if !text.value().trim().is_empty() => *slot = Some(text.clone()),
+            _ => errors.error(
+                value,
+                format!("`{key}` is a class name in quotes, not empty"),
+                &[],
+            ),
+        }
+    }
+}
+
+fn expand(input: &DeriveInput, (of_type, of_variants): &(Declared, Vec<Declared>)) -> TokenStream {
+    let runtime = quote!(::batch_runtime::__private);
+    let ident = &input.ident;
+    let name = ident.unraw().to_string();
+    let class = |path: &str, declared: &Declared| {
+        let text = |text: &Option<LitStr>| match text {
+            Some(text) => quote!(::core::option::Option::Some(#text)),
+            None => quote!(::core::option::Option::None),
+        };
+        let (class, extends) = (text(&declared.class), text(&declared.extends));
+        quote! {
+            #runtime::ExceptionClass {
+                path: ::core::concat!(::core::module_path!(), "::", #path),
+                declared: #class,
+                extends: #extends,
+            }
+        }
+    };
+    let mut classes = vec![class(&name, of_type)];
+    let mut arms = Vec::new();
+    if let Data::Enum(data) = &input.data {
+        for (index, (variant, declared)) in data.variants.iter().zip(of_variants).enumerate() {
+            let variant_ident = &variant.ident;
+            classes.push(class(&format!("{name}::{}", variant_ident.unraw()), declared));
+            let fields = match variant.fields {
+                Fields::Named(_) => quote!({ .. }),
+                Fields::Unnamed(_) => quote!((..)),
+                Fields::Unit => quote!(),
+            };
+            let index = index + 1;
+            arms.push(quote!(#ident::#variant_ident #fields => #index,));
+        }
+    }
+    let (parameter, body) = if arms.is_empty() {
+        (quote!(_), quote!(0))
+    } else {
+        (quote!(error), quote!(match error { #(#arms)* }))
+    };
+    // The bound fails at the type that is no error.
+    let new = quote_spanned!(ident.span()=> new::<#ident>);
+    quote! {
+        #runtime::inventory::submit! {
+            #runtime::ExceptionRegistration::#new(
+                &[#(#classes),*],
+                |error| error.downcast_ref::<#ident>().map(|#parameter| #body),
+            )
+        }
+    }
+}

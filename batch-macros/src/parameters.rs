@@ -1,0 +1,194 @@
+//! The parameters of a marked method against its row of the table.
+
+use syn::{FnArg, Signature, Type};
+
+use crate::diagnostics::{Errors, with_article};
+use crate::role::{Method, Shape, Told};
+use crate::types::{is_named, item_type, items_type, option_of, reference_to, type_text};
+use crate::validate::{expected, owns};
+
+/// The parameters after the receiver, by the method's shape.
+pub(crate) enum Parameters {
+    None,
+    /// `Option<C>`: the type `C`.
+    Checkpoint(Type),
+    /// `&In` or `In`.
+    Item {
+        item: Type,
+        borrowed: bool,
+    },
+    /// `&[Out]`, and the type of the second parameter as it is written.
+    Items {
+        item: Type,
+        transaction: Option<Box<Type>>,
+    },
+    /// What the method is told of.
+    Told(Vec<Heard>),
+    /// The payload of a collector.
+    Payload(Type),
+}
+
+/// A parameter of a method that is told of something.
+pub(crate) struct Heard {
+    pub(crate) told: Told,
+    pub(crate) how: How,
+}
+
+/// How the method takes it.
+pub(crate) enum How {
+    /// As the item type that is named.
+    Item(Type),
+    /// Whatever the item type is: the parameter's type as it is written.
+    AnyItem(Type),
+    /// It is of one type only: the type as it is written.
+    AsWritten(Type),
+}
+
+/// The parameters; `None` when `errors` has grown.
+pub(crate) fn parameters(row: &Method, signature: &Signature, errors: &mut Errors) -> Option<Parameters> {
+    let types: Vec<&Type> = signature
+        .inputs
+        .iter()
+        .filter_map(|input| match input {
+            FnArg::Typed(typed) => Some(typed.ty.as_ref()),
+            FnArg::Receiver(_) => None,
+        })
+        .collect();
+    let (least, most) = match row.shape {
+        Shape::Notice(told) => (told.len(), told.len()),
+        Shape::Open | Shape::Process | Shape::Timeout | Shape::Analyze => (1, 1),
+        Shape::Write => (1, 2),
+        _ => (0, 0),
+    };
+    if let Some(extra) = types.get(most) {
+        let message = match most {
+            0 => format!(
+                "{} method has no parameter besides `self`",
+                with_article(row.attribute)
+            ),
+            _ => format!("{} method has no further parameter", with_article(row.attribute)),
+        };
+        errors.error(extra, message, &expected(row));
+        return None;
+    }
+    if types.len() < least {
+        let message = format!("this `#[{}]` method lacks a parameter", row.attribute);
+        errors.error(&signature.ident, message, &expected(row));
+        return None;
+    }
+    match by_shape(row, &types) {
+        Ok(found) => {
+            let owned = found.item_types().into_iter().all(|item| owns(row, item, errors));
+            owned.then_some(found)
+        }
+        Err(place) => {
+            let message = format!(
+                "{} method cannot take `{}`",
+                with_article(row.attribute),
+                type_text(place)
+            );
+            errors.error(place, message, &expected(row));
+            None
+        }
+    }
+}
+
+/// The parameters, of which there are as many as the shape has; or the first type that is wrong.
+fn by_shape<'a>(row: &Method, types: &[&'a Type]) -> Result<Parameters, &'a Type> {
+    let Some(&first) = types.first() else {
+        return Ok(Parameters::None);
+    };
+    match row.shape {
+        Shape::Open => option_of(first)
+            .map(|ty| Parameters::Checkpoint(ty.clone()))
+            .ok_or(first),
+        Shape::Process => {
+            let (item, borrowed) = item_type(first).ok_or(first)?;
+            Ok(Parameters::Item {
+                item: item.clone(),
+                borrowed,
+            })
+        }
+        Shape::Write => {
+            let item = items_type(first).ok_or(first)?;
+            let transaction = match types.get(1) {
+                Some(ty @ Type::Reference(reference)) if reference.mutability.is_some() => {
+                    Some(Box::new((*ty).clone()))
+                }
+                Some(other) => return Err(other),
+                None => None,
+            };
+            Ok(Parameters::Items { item, transaction })
+        }
+        Shape::Analyze => match reference_to(first) {
+            Some(_) => Err(first),
+            None => Ok(Parameters::Payload(first.clone())),
+        },
+        Shape::Timeout => heard(&[Told::Seconds], types),
+        Shape::Notice(told) => heard(told, types),
+        _ => Ok(Parameters::None),
+    }
+}
+
+fn heard<'a>(told: &[Told], types: &[&'a Type]) -> Result<Parameters, &'a Type> {
+    let heard = told.iter().zip(types).map(|(&told, &ty)| {
+        let how = how(told, ty).ok_or(ty)?;
+        Ok(Heard { told, how })
+    });
+    Ok(Parameters::Told(heard.collect::<Result<_, &Type>>()?))
+}
+
+fn how(told: Told, ty: &Type) -> Option<How> {
+    let as_written = |right: bool| right.then(|| How::AsWritten(ty.clone()));
+    match told {
+        Told::Error => as_written(reference_to(ty).is_some_and(|ty| is_named(ty, "BatchError"))),
+        Told::Status => as_written(reference_to(ty).is_some_and(|ty| is_named(ty, "str"))),
+        Told::Seconds => as_written(is_named(ty, "i32")),
+        Told::Item(_) => item(ty, ty),
+        Told::Result => item(option_of(ty)?, ty),
+        Told::List => match items_type(ty) {
+            Some(item) => Some(How::Item(item)),
+            None => is_named(ty, "Items").then(|| How::AnyItem(ty.clone())),
+        },
+    }
+}
+
+/// `&In`, or `&dyn Any`.
+fn item(ty: &Type, written: &Type) -> Option<How> {
+    let item = reference_to(ty)?;
+    if let Type::TraitObject(object) = item {
+        let any = object.bounds.len() == 1
+            && object.bounds.iter().all(|bound| match bound {
+                syn::TypeParamBound::Trait(bound) => bound
+                    .path
+                    .segments
+                    .last()
+                    .is_some_and(|segment| segment.ident == "Any"),
+                _ => false,
+            });
+        return any.then(|| How::AnyItem(written.clone()));
+    }
+    // The draft's order is the exception first: this one is in the wrong place.
+    let (item, _) = item_type(ty).filter(|(item, _)| !is_named(item, "BatchError"))?;
+    Some(How::Item(item.clone()))
+}
+
+impl Parameters {
+    /// The types of items, checkpoints and payloads.
+    fn item_types(&self) -> Vec<&Type> {
+        match self {
+            Self::Checkpoint(ty)
+            | Self::Payload(ty)
+            | Self::Item { item: ty, .. }
+            | Self::Items { item: ty, .. } => vec![ty],
+            Self::Told(heard) => heard
+                .iter()
+                .filter_map(|heard| match &heard.how {
+                    How::Item(ty) => Some(ty),
+                    _ => None,
+                })
+                .collect(),
+            Self::None => Vec::new(),
+        }
+    }
+}

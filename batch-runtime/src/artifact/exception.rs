@@ -1,0 +1,259 @@
+//! Exception classes: how the include and exclude lists of Job XML name Rust errors.
+//!
+//! Spec: CHUNK-EXC-01, CHUNK-EXC-02, D-14
+#![allow(dead_code, reason = "the engine does not skip or retry yet")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::sync::OnceLock;
+
+use super::registry;
+use crate::error::BatchError;
+
+/// The classes that every exception is of.
+pub(crate) const ROOTS: [&str; 3] = ["Exception", "java.lang.Exception", "java.lang.Throwable"];
+
+/// The class of an error type, or of a variant of one.
+#[derive(Clone, Copy, Debug)]
+pub struct ExceptionClass {
+    /// The Rust path.
+    pub path: &'static str,
+    /// `class = "..."`
+    pub declared: Option<&'static str>,
+    /// `extends = "..."`
+    pub extends: Option<&'static str>,
+}
+
+/// A `#[derive(BatchException)]`.
+pub struct ExceptionRegistration {
+    /// The class of the type, then those of its variants.
+    pub classes: &'static [ExceptionClass],
+    /// Which of `classes` an error is of, if it is of this type.
+    pub classify: fn(&(dyn Error + 'static)) -> Option<usize>,
+}
+
+impl ExceptionRegistration {
+    /// Registers the error type `E`. Called by generated code.
+    pub const fn new<E: Error + 'static>(
+        classes: &'static [ExceptionClass],
+        classify: fn(&(dyn Error + 'static)) -> Option<usize>,
+    ) -> Self {
+        Self { classes, classify }
+    }
+}
+
+macro_rules! foreign {
+    ($($ty:ty => $path:literal;)*) => {
+        /// The classes of error types that are not ours and not the user's, where one is met as the source of another.
+        static FOREIGN: &[ExceptionRegistration] = &[$(
+            ExceptionRegistration::new::<$ty>(
+                &[ExceptionClass { path: $path, declared: None, extends: None }],
+                |error| error.is::<$ty>().then_some(0),
+            ),
+        )*];
+    };
+}
+
+foreign! {
+    std::io::Error => "std::io::Error";
+    std::fmt::Error => "std::fmt::Error";
+    std::num::ParseIntError => "std::num::ParseIntError";
+    std::num::ParseFloatError => "std::num::ParseFloatError";
+    std::num::TryFromIntError => "std::num::TryFromIntError";
+    std::str::Utf8Error => "std::str::Utf8Error";
+    std::string::FromUtf8Error => "std::string::FromUtf8Error";
+    serde_json::Error => "serde_json::Error";
+}
+
+/// The classes of all linked crates.
+struct Known {
+    registrations: Vec<&'static ExceptionRegistration>,
+    /// A class and what it extends.
+    parents: BTreeMap<&'static str, &'static str>,
+    names: BTreeSet<&'static str>,
+}
+
+fn known() -> &'static Known {
+    static KNOWN: OnceLock<Known> = OnceLock::new();
+    KNOWN.get_or_init(|| {
+        let registrations: Vec<_> = FOREIGN.iter().chain(registry::linked_exceptions()).collect();
+        let mut known = Known {
+            registrations,
+            parents: BTreeMap::new(),
+            names: BTreeSet::from(ROOTS),
+        };
+        for class in known.registrations.iter().flat_map(|one| one.classes) {
+            for name in class.names() {
+                known.names.insert(name);
+                if let Some(parent) = class.extends {
+                    known.parents.insert(name, parent);
+                }
+            }
+            known.names.extend(class.extends);
+        }
+        known
+    })
+}
+
+impl ExceptionClass {
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        [Some(self.path), self.declared].into_iter().flatten()
+    }
+}
+
+/// The names of the classes that some error type of the program declares, and the roots.
+pub(crate) fn class_names() -> impl Iterator<Item = &'static str> {
+    known().names.iter().copied()
+}
+
+/// The classes that an error is of, the nearest first; what stands in one group is equally near.
+fn lineage(error: &BatchError) -> Vec<Vec<&'static str>> {
+    let known = known();
+    let mut lineage = Vec::new();
+    let mut next: Option<&(dyn Error + 'static)> = Some(error.as_error());
+    // Of the outermost error alone the type's name is known without a registration.
+    let mut type_name = Some(error.type_name());
+    while let Some(error) = next {
+        let found = known
+            .registrations
+            .iter()
+            .find_map(|one| Some((one.classes, (one.classify)(error)?)));
+        if let Some((classes, index)) = found {
+            let own = classes.get(index).filter(|_| index > 0);
+            own.into_iter()
+                .chain(classes.first())
+                .for_each(|class| known.with_ancestors(class, &mut lineage));
+        }
+        lineage.extend(type_name.take().map(|name| vec![name]));
+        next = error.source();
+    }
+    lineage.push(ROOTS.to_vec());
+    lineage
+}
+
+impl Known {
+    /// Adds the class and what it extends, and what that extends.
+    fn with_ancestors(&self, class: &ExceptionClass, lineage: &mut Vec<Vec<&'static str>>) {
+        lineage.push(class.names().collect());
+        let mut seen = BTreeSet::new();
+        let mut next = class.extends;
+        while let Some(name) = next.filter(|name| seen.insert(*name)) {
+            lineage.push(vec![name]);
+            next = self.parents.get(name).copied();
+        }
+    }
+}
+
+/// Whether the class called `name` is what an include or exclude element calls `written`: by its full name, or by the
+/// last part of it.
+pub(crate) fn is_called(name: &str, written: &str) -> bool {
+    let last = |name: &str| name.rsplit([':', '.', '$']).next().map(str::len);
+    name == written
+        || (last(written) == Some(written.len()) && name.ends_with(written) && last(name) == last(written))
+}
+
+/// The include and exclude lists of one rule, as they are asked about an error.
+///
+/// Spec: CHUNK-EXC-02
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ExceptionFilter {
+    include: Vec<String>,
+    exclude: Vec<String>,
+}
+
+impl ExceptionFilter {
+    pub(crate) fn new(include: Vec<String>, exclude: Vec<String>) -> Self {
+        Self { include, exclude }
+    }
+
+    /// Whether nothing can be included.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.include.is_empty()
+    }
+
+    /// Whether the error is included: the nearest class that a list names decides, and exclude where both do. A panic
+    /// never is. Spec: CHUNK-EXC-02, CHUNK-EXC-03
+    pub(crate) fn includes(&self, error: &BatchError) -> bool {
+        if self.is_empty() || error.is_panic() {
+            return false;
+        }
+        let names = |list: &[String], group: &[&str]| {
+            list.iter()
+                .any(|written| group.iter().any(|name| is_called(name, written)))
+        };
+        for group in lineage(error) {
+            if names(&self.exclude, &group) {
+                return false;
+            }
+            if names(&self.include, &group) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    #[derive(Debug)]
+    struct Outer(io::Error);
+
+    impl std::fmt::Display for Outer {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("outer")
+        }
+    }
+
+    impl Error for Outer {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    fn filter(include: &[&str], exclude: &[&str]) -> ExceptionFilter {
+        let owned = |list: &[&str]| list.iter().map(ToString::to_string).collect();
+        ExceptionFilter::new(owned(include), owned(exclude))
+    }
+
+    fn outer() -> BatchError {
+        Outer(io::ErrorKind::NotFound.into()).into()
+    }
+
+    /// An error is of its own class, of that of its causes, and of the root; the nearest decides, exclude wins a tie.
+    ///
+    /// Spec: CHUNK-EXC-01, CHUNK-EXC-02
+    #[test]
+    fn the_nearest_class_decides() {
+        for (include, exclude, expected) in [
+            (&["Outer"][..], &[][..], true),
+            (&["batch_runtime::artifact::exception::tests::Outer"], &[], true),
+            (&["tests::Outer"], &[], false),
+            (&["ter"], &[], false),
+            (&["std::io::Error"], &[], true),
+            (&["Error"], &[], true),
+            (&["std::fmt::Error"], &[], false),
+            (&["java.lang.Exception"], &[], true),
+            (&["Exception"], &["Outer"], false),
+            (&["Outer"], &["Exception"], true),
+            (&["Outer"], &["std::io::Error"], true),
+            (&["std::io::Error"], &["Outer"], false),
+            (&["Outer"], &["Outer"], false),
+            (&[], &[], false),
+        ] {
+            assert_eq!(
+                filter(include, exclude).includes(&outer()),
+                expected,
+                "{include:?} {exclude:?}"
+            );
+        }
+    }
+
+    /// Spec: CHUNK-EXC-03
+    #[test]
+    fn a_panic_is_of_no_class() {
+        assert!(!filter(&["Exception"], &[]).includes(&BatchError::from_panic(Box::new("oops"))));
+    }
+}

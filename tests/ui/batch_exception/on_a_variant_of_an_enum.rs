@@ -1,0 +1,20 @@
+// Spec: CHUNK-EXC-01
+use batch_runtime::prelude::*;
+
+#[derive(Debug, BatchException)]
+enum Sample {
+    #[batch_exception(clas = "com.example.Late")]
+    Late,
+    #[batch_exception(class = "com.example.Lost", extend = "com.example.Late")]
+    Lost,
+}
+
+impl std::fmt::Display for Sample {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("sample")
+    }
+}
+
+impl std::error::Error for Sample {}
+
+fn main() {}

@@ -1,0 +1,10 @@
+// Spec: BPROP-10
+use batch_runtime::prelude::*;
+
+#[derive(BatchArtifact)]
+struct Sample {
+    #[batch_property(name = "limits", seperator = ";")]
+    limits: Vec<u32>,
+}
+
+fn main() {}

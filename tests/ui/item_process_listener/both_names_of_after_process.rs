@@ -1,0 +1,16 @@
+// Spec: ART-04, LISTEN-PROC-03
+use batch_runtime::prelude::*;
+
+#[derive(BatchArtifact)]
+struct Sample;
+
+#[item_process_listener]
+impl Sample {
+    #[after_process]
+    fn after(&mut self, _item: &u64, _result: Option<&u64>) {}
+
+    #[after_processor]
+    fn after_too(&mut self, _item: &u64, _result: Option<&u64>) {}
+}
+
+fn main() {}

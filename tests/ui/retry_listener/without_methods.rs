@@ -1,0 +1,11 @@
+// Spec: LISTEN-RETRY-01
+#![deny(deprecated)]
+use batch_runtime::prelude::*;
+
+#[derive(BatchArtifact)]
+struct Sample;
+
+#[retry_listener]
+impl Sample {}
+
+fn main() {}

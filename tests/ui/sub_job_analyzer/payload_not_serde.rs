@@ -1,0 +1,15 @@
+// Spec: ART-07, PALG-08
+use batch_runtime::prelude::*;
+
+struct Sum;
+
+#[derive(BatchArtifact)]
+struct Sample;
+
+#[sub_job_analyzer]
+impl Sample {
+    #[analyze_collector_data]
+    fn analyze(&mut self, _data: Sum) {}
+}
+
+fn main() {}

@@ -1,0 +1,15 @@
+// Spec: ART-07, PALG-06
+use batch_runtime::prelude::*;
+
+#[derive(BatchArtifact)]
+struct Sample;
+
+#[sub_job_collector]
+impl Sample {
+    #[collect_sub_job_data]
+    fn collect(&mut self, _step: &str) -> Option<u64> {
+        None
+    }
+}
+
+fn main() {}
