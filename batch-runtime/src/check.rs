@@ -120,8 +120,8 @@ fn misspelt_root(file: &str, root: &str) -> Option<Finding> {
 /// is wrong: one line in a `#[test]` makes wiring mistakes fail the build.
 ///
 /// Checked is what a start checks: the XML itself; that every `ref` names an artifact of the right role; that the item
-/// types of reader, processor, writer and listeners fit; that properties have values and that these parse. Nothing is
-/// run, and no repository is opened.
+/// types of reader, processor, writer and listeners fit; that properties have values and that these parse; that exception
+/// classes are declared (else a warning). Nothing is run, and no repository is opened.
 ///
 /// The directory is one below the crate's `Cargo.toml`. Job parameters that the jobs need follow as `name = value`; a
 /// name with dots is written in quotes. For jobs that need more - several directories, system properties, an artifact

@@ -110,3 +110,59 @@ fn check_jobs_panics_with_everything_that_is_wrong() {
     let text = panic.downcast_ref::<String>().unwrap();
     assert!(text.contains("the job path holds no job"), "{text}");
 }
+
+#[derive(Debug, batch_runtime::BatchException)]
+#[batch_exception(class = "com.example.Unreadable", extends = "java.io.IOException")]
+struct Unreadable;
+
+impl std::fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("unreadable")
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+/// A class that no error type declares is worth a warning; more it cannot be, for every error type is known by its path.
+///
+/// Spec: CHUNK-EXC-01
+#[test]
+fn an_exception_class_that_nobody_declares_is_a_warning() {
+    let excluded = |class: &str| {
+        let text = job(&format!(
+            r#"<step id="one"><chunk reader="Numbers" processor="Labels" writer="Lines">
+               <skippable-exception-classes><exclude class="{class}"/></skippable-exception-classes></chunk></step>"#
+        ));
+        let report = check(&[("a.xml", text.as_str())], JobParameters::new());
+        assert!(report.is_right(), "{report}");
+        report.to_string()
+    };
+    for known in [
+        "com.example.Unreadable",
+        "Unreadable",
+        "conformance::conformance::s5_7_check::Unreadable",
+        "java.io.IOException",
+        "java.lang.Exception",
+        "std::io::Error",
+    ] {
+        assert!(
+            !excluded(known).contains("ART0023"),
+            "{known}: {}",
+            excluded(known)
+        );
+    }
+    for (unknown, help) in [
+        ("com.example.Unreadible", "did you mean `com.example.Unreadable`?"),
+        ("Unreadible", "did you mean `Unreadable`?"),
+        ("java.sql.SQLSyntaxErrorException", "#[derive(BatchException)]"),
+    ] {
+        let text = excluded(unknown);
+        assert!(
+            text.contains(&format!(
+                "warning[ART0023]: no error type declares the exception class `{unknown}`"
+            )),
+            "{text}"
+        );
+        assert!(text.contains(help), "{text}");
+    }
+}

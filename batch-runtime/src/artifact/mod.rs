@@ -13,6 +13,7 @@ mod returns;
 mod role;
 
 pub use exception::{ExceptionClass, ExceptionRegistration};
+pub(crate) use exception::{class_names, is_called};
 pub use inject::{
     BatchArtifact, ContextField, ContextInfo, ContextKind, ContextScope, InjectError, InjectionScope,
     Properties, PropertyInfo, PropertySource, PropertyValue,

@@ -162,6 +162,7 @@ impl Binder<'_> {
         let writer = self.artifact(Role::ItemWriter, &chunk.writer);
         self.check_chunk_items(reader.as_ref(), processor.as_ref(), writer.as_ref(), chunk);
         for classes in [&chunk.skippable, &chunk.retryable, &chunk.no_rollback] {
+            self.check_exception_classes(classes);
             self.no_exception_classes(classes);
         }
         let interval = match chunk.checkpoint_policy.value {

@@ -7,6 +7,7 @@ mod artifacts;
 mod assemble;
 mod bind;
 mod checks;
+mod exceptions;
 mod items;
 
 use std::collections::{BTreeMap, BTreeSet};
