@@ -116,6 +116,125 @@ fn items_of_another_type_are_refused_with_both_types() {
     "#);
 }
 
+mod listening {
+    use std::any::Any;
+
+    use batch_runtime::prelude::*;
+
+    /// Listens to `Numbers` and `Labels`.
+    #[derive(BatchArtifact)]
+    struct Listens {}
+
+    #[item_read_listener]
+    impl Listens {
+        #[after_read]
+        fn read(&mut self, _: &u64) {}
+    }
+
+    #[item_process_listener]
+    impl Listens {
+        #[after_process]
+        fn processed(&mut self, _: &u64, _: Option<&String>) {}
+    }
+
+    #[item_write_listener]
+    impl Listens {
+        #[after_write]
+        fn written(&mut self, _: &[String]) {}
+    }
+
+    #[derive(BatchArtifact)]
+    struct ListensToAll {}
+
+    #[skip_listener]
+    impl ListensToAll {
+        #[on_skip_in_process]
+        fn skipped(&mut self, _: &BatchError, _: &dyn Any) {}
+    }
+
+    #[item_write_listener]
+    impl ListensToAll {
+        #[before_write]
+        fn written(&mut self, _: Items<'_>) {}
+    }
+
+    /// Takes results for items and items for results.
+    #[derive(BatchArtifact)]
+    struct MistakesThem {}
+
+    #[item_process_listener]
+    impl MistakesThem {
+        #[after_process]
+        fn processed(&mut self, _: &String, _: Option<&u64>) {}
+    }
+
+    #[retry_listener]
+    impl MistakesThem {
+        #[on_retry_item]
+        fn again(&mut self, _: &BatchError, _: &u64) {}
+    }
+
+    #[skip_listener]
+    impl MistakesThem {
+        #[on_skip_in_process]
+        fn in_process(&mut self, _: &BatchError, _: &String) {}
+        #[on_skip_in_write]
+        fn in_write(&mut self, _: &BatchError, _: &u64) {}
+    }
+}
+
+/// What is said about item types, of a job whose listeners these are, and those of its one step.
+fn item_types(of_job: &str, of_step: &str) -> String {
+    let listener = |name: &str| match name {
+        "" => String::new(),
+        name => format!(r#"<listeners><listener ref="{name}"/></listeners>"#),
+    };
+    let text = job(&format!(
+        r#"{}<step id="one">{}<chunk reader="Numbers" processor="Labels" writer="Lines"/></step>"#,
+        listener(of_job),
+        listener(of_step)
+    ));
+    let stage = Stage::new(&text);
+    let checked = stage.operator().check("job", JobParameters::new());
+    let report = checked.err().map(|error| error.to_string()).unwrap_or_default();
+    let mistakes = report.split("\n\n").filter(|part| part.contains("ART0004"));
+    let lines = mistakes.flat_map(|part| {
+        part.lines()
+            .filter(|line| line.contains("ART0004") || line.contains("^ "))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Each method that names an item's type names that of the reader's or of the processor's items; one of the job hears of
+/// the items of every step.
+///
+/// Spec: CHUNK-LOOP-17
+#[test]
+fn listeners_of_other_items_are_refused() {
+    assert_eq!(item_types("", "Listens"), "");
+    assert_eq!(item_types("ListensToAll", "ListensToAll"), "");
+    assert_snapshot!(item_types("", "MistakesThem"), @r"
+    error[ART0004]: item process listener `MistakesThem` does not take the items that item reader `Numbers` gives
+      |                                          ^^^^^^^^^^^^ takes `alloc::string::String`, is given `u64`
+    error[ART0004]: item process listener `MistakesThem` does not take the items that item processor `Labels` gives
+      |                                          ^^^^^^^^^^^^ takes `u64`, is given `alloc::string::String`
+    error[ART0004]: skip listener `MistakesThem` does not take the items that item reader `Numbers` gives
+      |                                          ^^^^^^^^^^^^ takes `alloc::string::String`, is given `u64`
+    error[ART0004]: skip listener `MistakesThem` does not take the items that item processor `Labels` gives
+      |                                          ^^^^^^^^^^^^ takes `u64`, is given `alloc::string::String`
+    error[ART0004]: retry listener `MistakesThem` does not take the items that item processor `Labels` gives
+      |                                          ^^^^^^^^^^^^ takes `u64`, is given `alloc::string::String`
+    ");
+    assert_snapshot!(item_types("MistakesThem", ""), @r"
+    error[ART0004]: skip listener `MistakesThem` does not take the items that item reader `Numbers` gives
+      |                           ^^^^^^^^^^^^ takes `alloc::string::String`, is given `u64`
+    error[ART0004]: skip listener `MistakesThem` does not take the items that item processor `Labels` gives
+      |                           ^^^^^^^^^^^^ takes `u64`, is given `alloc::string::String`
+    error[ART0004]: retry listener `MistakesThem` does not take the items that item processor `Labels` gives
+      |                           ^^^^^^^^^^^^ takes `u64`, is given `alloc::string::String`
+    ");
+}
+
 mod twice {
     use batch_runtime::prelude::*;
 
