@@ -1,1 +1,20 @@
-//! The examples of batch-runtime; each directory is one, with its job XML.
+//! The examples of batch-runtime; each directory is one, with its job XML. Their jobs are checked here, all in one test;
+//! in a program of one's own it stands beside the artifacts.
+
+#[cfg(test)]
+#[path = "flights/main.rs"]
+#[expect(dead_code, reason = "nobody calls `main`")]
+mod flights;
+#[cfg(test)]
+#[path = "hello/main.rs"]
+#[expect(dead_code, reason = "nobody calls `main`")]
+mod hello;
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn jobs_fit_their_artifacts() {
+        batch_runtime::check_jobs!("hello");
+        batch_runtime::check_jobs!("flights", data = "data");
+    }
+}

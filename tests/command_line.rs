@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use batch_tests::process::{run_expecting, text};
+use batch_tests::process::{example, run_expecting, text};
 use batch_tests::watch;
 use diesel::connection::SimpleConnection;
 use serde_json::Value;
@@ -186,6 +186,48 @@ fn wrong_usage_is_exit_code_2_and_help_is_0() {
     assert!(err.contains("its folder does not exist"), "{err}");
     let (_, err) = run_expecting(2, "hello", folder.path(), &["start", "hello", "name=a", "name=b"]);
     assert_eq!(err, "error: parameter `name` is given twice\n");
+}
+
+/// `META-INF/batch.xml` is found under the current directory and under that of the executable.
+///
+/// Spec: PKG-02, D-64
+#[test]
+fn batch_xml_is_found_beside_the_program_and_where_it_is_started() {
+    let (current, beside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let map = |folder: &std::path::Path, id: &str| {
+        fs::create_dir(folder.join("META-INF")).unwrap();
+        let entry =
+            format!(r#"<batch-artifacts><artifact id="{id}" classname="hello::Greeter"/></batch-artifacts>"#);
+        fs::write(folder.join("META-INF/batch.xml"), entry).unwrap();
+    };
+    map(current.path(), "Here");
+    map(beside.path(), "There");
+    let job = r#"<job id="both"><step id="one" next="two"><batchlet ref="Here"/></step><step id="two"><batchlet ref="There"/></step></job>"#;
+    fs::write(current.path().join("both.xml"), job).unwrap();
+    let program = beside.path().join("hello");
+    fs::copy(example("hello"), &program).unwrap();
+    let check = |program: &std::path::Path, more: &[&str]| {
+        let output = std::process::Command::new(program)
+            .args(["check", "both", "--job-path", "."])
+            .args(more)
+            .current_dir(current.path())
+            .output()
+            .unwrap();
+        (output.status.code(), text(&output.stderr))
+    };
+    assert_eq!(check(&program, &[]), (Some(0), String::new()));
+    let (code, err) = check(&example("hello"), &[]);
+    assert!(
+        code == Some(2) && err.contains("`There`") && !err.contains("`Here`"),
+        "{err}"
+    );
+    // Told where it is, nothing is looked for elsewhere.
+    let classpath = format!("-Dbatch.classpath={}", beside.path().display());
+    let (code, err) = check(&program, &[&classpath]);
+    assert!(
+        code == Some(2) && err.contains("`Here`") && !err.contains("`There`"),
+        "{err}"
+    );
 }
 
 /// A check that checks nothing is not green.

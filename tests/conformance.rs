@@ -19,7 +19,10 @@ mod conformance {
     mod s5_2_listeners;
     mod s5_3_properties;
     mod s5_4_contexts;
+    mod s5_7_batch_xml;
+    mod s5_7_check;
     mod s5_7_loader;
+    mod s5_7_preferred_loader;
     mod s6_4_job_path;
     mod s6_8_operator;
 }

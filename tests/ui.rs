@@ -12,6 +12,7 @@ fn annotations() {
     cases.pass("ui/pass/*.rs");
     for attribute in [
         "artifact_attribute",
+        "artifact_loader",
         "batch_artifact",
         "batch_context",
         "batch_exception",

@@ -264,8 +264,9 @@ fn separator(given: Option<&LitStr>, ty: &Type, errors: &mut Errors) -> char {
 fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
     let ident = &input.ident;
     let runtime = quote!(::batch_runtime::__private);
-    let (mut helpers, mut fields, mut properties, mut contexts, mut bindings) =
-        (TokenStream::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut helpers, mut fields, mut properties, mut contexts) =
+        (TokenStream::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut settings, mut bindings) = (Vec::new(), Vec::new());
     for (
         index,
         Slot {
@@ -293,6 +294,7 @@ fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
                 ));
                 fields.push(quote!(#member: (#helper().1)(scope)?));
                 properties.push(quote!(#helper().0));
+                settings.push(quote!(self.#member = (#helper().1)(scope)?;));
             }
             Source::Context => {
                 let helper = format_ident!("context_{index}");
@@ -316,6 +318,11 @@ fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
     } else {
         quote!(scope)
     };
+    let property_scope = if settings.is_empty() {
+        quote!(_)
+    } else {
+        quote!(scope)
+    };
     let context_scope = if bindings.is_empty() {
         quote!(_)
     } else {
@@ -331,6 +338,13 @@ fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
                     #scope: &#runtime::InjectionScope<'_>,
                 ) -> ::core::result::Result<Self, #runtime::InjectError> {
                     ::core::result::Result::Ok(Self { #(#fields),* })
+                }
+                fn set_properties(
+                    &mut self,
+                    #property_scope: &#runtime::InjectionScope<'_>,
+                ) -> ::core::result::Result<(), #runtime::InjectError> {
+                    #(#settings)*
+                    ::core::result::Result::Ok(())
                 }
                 fn bind_contexts(
                     &mut self,

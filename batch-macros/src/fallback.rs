@@ -35,6 +35,12 @@ pub(crate) fn artifact(input: &DeriveInput, errors: Errors) -> TokenStream {
             fn inject(_: &#runtime::InjectionScope<'_>) -> ::core::result::Result<Self, #runtime::InjectError> {
                 loop {}
             }
+            fn set_properties(
+                &mut self,
+                _: &#runtime::InjectionScope<'_>,
+            ) -> ::core::result::Result<(), #runtime::InjectError> {
+                loop {}
+            }
             fn bind_contexts(
                 &mut self,
                 _: &#runtime::ContextScope,

@@ -9,6 +9,7 @@ mod diagnostics;
 mod exception;
 mod expand;
 mod fallback;
+mod loader;
 mod parameters;
 mod parse;
 mod role;
@@ -29,6 +30,12 @@ use role::Role;
 #[proc_macro_derive(BatchArtifact, attributes(batch_property, batch_context))]
 pub fn derive_batch_artifact(input: TokenStream) -> TokenStream {
     artifact::derive(input.into()).into()
+}
+
+/// The type is a preferred artifact loader.
+#[proc_macro_attribute]
+pub fn artifact_loader(attr: TokenStream, item: TokenStream) -> TokenStream {
+    loader::attribute(attr.into(), item.into()).into()
 }
 
 /// The error type has a class name.

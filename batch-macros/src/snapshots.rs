@@ -188,6 +188,20 @@ fn fallback() {
     ));
 }
 
+/// Spec: LOADER-06
+#[test]
+fn artifact_loader() {
+    insta::assert_snapshot!(pretty(crate::loader::attribute(
+        quote!(class = "com.example.Loader"),
+        quote! {
+            #[cfg(unix)]
+            impl BatchArtifactLoader for pools::Loader {
+                fn load(&self, reference: &str) -> Result<Option<LoadedArtifact>, BatchError> { Ok(None) }
+            }
+        }
+    )));
+}
+
 /// Spec: CKALG-01 to CKALG-07
 #[test]
 fn checkpoint_algorithm() {

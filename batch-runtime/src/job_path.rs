@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -228,26 +228,34 @@ fn xml_files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn read_file(path: &Path, limits: &Limits) -> JobFile {
+/// The text of an XML file.
+///
+/// # Errors
+/// When the operating system does not give it, it is too large, or it cannot be decoded.
+pub(crate) fn read_source(path: &Path, limits: &Limits) -> Result<Arc<Source>, JobXmlErrors> {
     let name = path.display().to_string();
-    let broken = |errors| JobFile::Broken(Arc::new(errors));
     let mut bytes = Vec::new();
     // One byte more than allowed is enough to see that the file is too large.
     let limit = u64::try_from(limits.file_bytes)
         .unwrap_or(u64::MAX)
         .saturating_add(1);
-    if let Err(error) = File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)) {
+    // A FIFO or device would block the reader for ever.
+    let is_file = fs::metadata(path).and_then(|metadata| match metadata.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::other("it is no file")),
+    });
+    let read = is_file.and_then(|()| File::open(path)?.take(limit).read_to_end(&mut bytes));
+    if let Err(error) = read {
         let place = Span::new(&Source::new(name, ""), 0..0);
-        return broken(
-            vec![Diagnostic::error(
-                UNREADABLE,
-                format!("the file cannot be read: {error}"),
-                place,
-            )]
-            .into(),
-        );
+        let message = format!("the file cannot be read: {error}");
+        return Err(Diagnostic::error(UNREADABLE, message, place).into());
     }
-    let source = match Source::from_bytes(name, &bytes, limits) {
+    Source::from_bytes(name, &bytes, limits)
+}
+
+fn read_file(path: &Path, limits: &Limits) -> JobFile {
+    let broken = |errors| JobFile::Broken(Arc::new(errors));
+    let source = match read_source(path, limits) {
         Ok(source) => source,
         Err(errors) => return broken(errors),
     };

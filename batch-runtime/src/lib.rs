@@ -97,7 +97,8 @@
 //! ```
 //!
 //! A `ref` (and `reader`, `processor`, `writer`) is the name in the annotation, the type's identifier where there is none,
-//! or the type's full path. Everything is checked before a job starts, and reported at once with file, line and column.
+//! or the type's full path. batch.xml may say otherwise, and a [`BatchArtifactLoader`] makes artifacts that need more than
+//! properties. [`check_jobs!`] makes a test that all jobs of a crate fit its artifacts. Everything is checked before a job starts, and reported at once with file, line and column.
 //! [`xml`] is the model, usable alone.
 //!
 //! # Operator
@@ -117,8 +118,12 @@
 //! Artifacts of another crate are found only if the program names that crate: `use my_artifacts as _;`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+// The derive names this crate as its users do; the built-in artifact uses it too.
+extern crate self as batch_runtime;
+
 mod annotations;
 mod artifact;
+mod check;
 mod checkpoint;
 #[cfg(feature = "cli")]
 pub mod cli;
@@ -144,8 +149,9 @@ mod transition;
 
 #[doc(inline)]
 pub use annotations::*;
-pub use artifact::{BatchArtifact, Items, PartitionPlan};
+pub use artifact::{BatchArtifact, BatchArtifactLoader, Items, LoadedArtifact, PartitionPlan};
 pub use batch_xml as xml;
+pub use check::{CheckReport, Finding};
 pub use checkpoint::Externalizable;
 pub use clock::{Clock, SystemClock, Timestamp};
 pub use engine::{Progress, StepProgress};
@@ -155,7 +161,7 @@ pub use job_path::JobPathReport;
 pub use operator::{CallbackId, JobEndCallback, JobOperator, JobOperatorError, StartCause};
 pub use parameters::{JobParameter, JobParameters, ParameterError, ParameterValue};
 pub use repository::{ChunkTransaction, RepositoryConnection, RepositoryError};
-pub use runtime::{BatchRuntime, BatchRuntimeBuilder};
+pub use runtime::{BatchRuntime, BatchRuntimeBuilder, BuildError};
 pub use status::{BatchStatus, Event, IllegalTransition};
 
 /// What generated code names. Not for users; may change with every release.

@@ -1,19 +1,25 @@
 //! `BatchRuntime`: repository, job path, artifacts and the executions that run here, put together.
 
 use std::collections::{BTreeMap, HashMap};
+use std::error::Error;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
+use batch_xml::JobXmlErrors;
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
+use crate::artifact::BatchArtifactLoader;
+use crate::check::CheckReport;
 use crate::clock::{Clock, SystemClock};
 use crate::engine::Running;
 use crate::ids::JobExecutionId;
 use crate::job_path::JobPath;
-use crate::loader::Artifacts;
-use crate::operator::{Callbacks, JobOperator};
+use crate::loader::{Additions, Artifacts};
+use crate::operator::{Callbacks, Definitions, JobOperator};
+use crate::parameters::JobParameters;
 use crate::repository::{DieselRepository, JobRepository, RepositoryError};
 use crate::system_properties;
 
@@ -38,9 +44,7 @@ pub struct BatchRuntime {
 /// What operator, keeper and runners share.
 pub(crate) struct Inner {
     pub(crate) repository: Arc<dyn JobRepository>,
-    pub(crate) job_path: JobPath,
-    pub(crate) artifacts: Artifacts,
-    pub(crate) system: Arc<BTreeMap<String, String>>,
+    pub(crate) definitions: Definitions,
     pub(crate) stop_timeout: Duration,
     pub(crate) callbacks: Callbacks,
     running: Mutex<HashMap<JobExecutionId, Arc<Running>>>,
@@ -71,6 +75,7 @@ pub struct BatchRuntimeBuilder {
     repository: String,
     job_path: Option<String>,
     system: BTreeMap<String, String>,
+    additions: Additions,
     stop_timeout: Duration,
     lease_time: Duration,
     clock: Arc<dyn Clock>,
@@ -82,6 +87,7 @@ impl Default for BatchRuntimeBuilder {
             repository: "sqlite://batch.db".into(),
             job_path: None,
             system: system_properties::platform(),
+            additions: Additions::default(),
             stop_timeout: Duration::from_secs(5),
             lease_time: Duration::from_secs(30),
             clock: Arc::new(SystemClock),
@@ -114,6 +120,27 @@ impl BatchRuntimeBuilder {
         self
     }
 
+    /// Adds a batch.xml that the program holds, for example by `include_str!`: all are one with those that are found at
+    /// `META-INF/batch.xml` under the directories of the system property `batch.classpath` (default: the current
+    /// directory, then that of the executable). `name` is what messages call it.
+    ///
+    /// Spec: PKG-02, LOADER-09 to LOADER-15
+    #[must_use]
+    pub fn batch_xml(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+        self.additions.embedded.push((name.into(), text.into()));
+        self
+    }
+
+    /// Sets the preferred artifact loader, which gets the first opportunity to load every artifact; a second call
+    /// replaces it. With one that batch.xml names, too, the runtime cannot be built. Default: none, or that of batch.xml.
+    ///
+    /// Spec: LOADER-03
+    #[must_use]
+    pub fn artifact_loader(mut self, loader: impl BatchArtifactLoader + 'static) -> Self {
+        self.additions.loader = Some(Arc::new(loader));
+        self
+    }
+
     /// How long `stop` waits for the execution to have stopped; 0: not at all. Default: 5 seconds. Spec: D-60
     #[must_use]
     pub fn stop_timeout(mut self, limit: Duration) -> Self {
@@ -136,22 +163,42 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Opens the repository, reads the job path and collects the artifacts.
+    /// Checks every job of the job path against the artifacts, as its start does, with these job parameters. Starts
+    /// nothing and opens no repository. [`check_jobs!`](crate::check_jobs) makes a test of it.
+    ///
+    /// Spec: OP-11, LOADER-08, ART-09, CHUNK-LOOP-17
+    pub fn check(self, parameters: impl Into<JobParameters>) -> CheckReport {
+        self.check_only(None, &parameters.into())
+    }
+
+    /// The same for one job, or for all.
+    pub(crate) fn check_only(self, job: Option<&str>, parameters: &JobParameters) -> CheckReport {
+        match definitions(self.job_path, self.system, self.additions) {
+            Ok(definitions) => CheckReport::of(&definitions, job, parameters),
+            Err(errors) => CheckReport::broken(errors.to_string()),
+        }
+    }
+
+    /// What a command line has to add.
+    #[cfg(feature = "cli")]
+    pub(crate) fn additions(mut self, additions: Additions) -> Self {
+        self.additions = additions;
+        self
+    }
+
+    /// Collects the artifacts, reads the job path and opens the repository.
     ///
     /// # Errors
-    /// When the repository cannot be opened, or its tables are not those of this version.
-    pub fn build(self) -> Result<BatchRuntime, RepositoryError> {
-        let repository = DieselRepository::open(&self.repository, self.clock, self.lease_time)?;
-        let directories = match self.job_path.as_ref().or(self.system.get("javax.jobpath")) {
-            Some(list) => std::env::split_paths(list).collect(),
-            None => vec![PathBuf::from(".")],
-        };
+    /// When a batch.xml is wrong, or the repository cannot be opened, or its tables are not those of this version.
+    pub fn build(self) -> Result<BatchRuntime, BuildError> {
+        let definitions =
+            definitions(self.job_path, self.system, self.additions).map_err(BuildError::BatchXml)?;
+        let repository = DieselRepository::open(&self.repository, self.clock, self.lease_time)
+            .map_err(BuildError::Repository)?;
         let (keeper, ended) = bounded(0);
         let inner = Arc::new(Inner {
             repository: Arc::new(repository),
-            job_path: JobPath::new(directories),
-            artifacts: Artifacts::linked(),
-            system: Arc::new(self.system),
+            definitions,
             stop_timeout: self.stop_timeout,
             callbacks: Callbacks::default(),
             running: Mutex::default(),
@@ -166,6 +213,51 @@ impl BatchRuntimeBuilder {
             tracing::error!(%error, "the keeper thread cannot be started");
         }
         Ok(BatchRuntime { inner })
+    }
+}
+
+fn definitions(
+    job_path: Option<String>,
+    system: BTreeMap<String, String>,
+    additions: Additions,
+) -> Result<Definitions, JobXmlErrors> {
+    let artifacts = Artifacts::assemble(additions, system.get("batch.classpath").map(String::as_str))?;
+    let directories = match job_path.as_ref().or(system.get("javax.jobpath")) {
+        Some(list) => std::env::split_paths(list).collect(),
+        None => vec![PathBuf::from(".")],
+    };
+    Ok(Definitions {
+        job_path: JobPath::new(directories),
+        artifacts,
+        system: Arc::new(system),
+    })
+}
+
+/// Why a runtime cannot be built.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A batch.xml is wrong, or names a loader that cannot be used. Spec: LOADER-10, LOADER-12, LOADER-15
+    BatchXml(JobXmlErrors),
+    /// The repository cannot be opened.
+    Repository(RepositoryError),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BatchXml(errors) => write!(f, "the artifacts cannot be loaded\n{errors}"),
+            Self::Repository(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for BuildError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::BatchXml(_) => None,
+            Self::Repository(error) => error.source(),
+        }
     }
 }
 

@@ -58,6 +58,9 @@ codes! {
     UNREACHABLE = "JSL0051": "no transition leads to the element, so it never runs";
     XML_VERSION = "JSL0052": "the document is read by the rules of XML 1.0";
     SHADOWED = "JSL0053": "a transition never acts, because another one is always taken before";
+    TWO_CLASSES = "JSL0060": "batch.xml maps one artifact id to two classes";
+    TWO_LOADERS = "JSL0061": "the batch.xml files of one program name two preferred loaders";
+    NO_ENTRIES = "JSL0062": "a batch.xml holds neither a loader nor an artifact";
 }
 
 /// What a code stands for, in one line; `None` for a code this crate does not use.

@@ -15,6 +15,8 @@
 //! before substitution ([`Effective::to_xml`]) and after it ([`model::Job::to_xml`]), and it can be built in
 //! Rust instead of XML ([`builder::JobBuilder`]).
 //!
+//! Beside jobs there is batch.xml, which says what class an artifact id stands for: [`BatchXml`].
+//!
 //! Mistakes are collected, not thrown one by one: an error is a [`JobXmlErrors`], a list of [`Diagnostic`]s
 //! that render like those of a compiler.
 //!
@@ -54,6 +56,7 @@
 
 #![forbid(unsafe_code)]
 
+mod artifacts;
 pub mod builder;
 mod codes;
 mod decode;
@@ -84,6 +87,7 @@ mod values;
 mod write;
 mod xml;
 
+pub use artifacts::{ArtifactEntry, BatchXml};
 pub use codes::{CODES, explain};
 pub use diagnostics::{Diagnostic, JobXmlErrors, Severity};
 pub use document::{Document, RootKind, parse};

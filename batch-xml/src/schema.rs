@@ -143,6 +143,16 @@ const RULES: &[Rule] = &[
     rule("stop", &["on", "exit-status", "restart"], &[], &[]),
 ];
 
+/// batch.xml, whose root may have any name and any attributes. Spec: LOADER-10, LOADER-11, D-64
+const BATCH_XML: &[Rule] = &[
+    rule(BATCH_ROOT, &[], &["loader"], &["artifact"]),
+    rule("loader", &["classname"], &[], &[]),
+    rule("artifact", &["id", "classname"], &[], &[]),
+];
+
+/// The name of the root in its table. No name of an XML element holds a blank.
+const BATCH_ROOT: &str = "the root element";
+
 /// The elements that may have a parent. Spec: INH-01
 pub(crate) const INHERITABLE: [&str; 4] = ["job", "step", "flow", "split"];
 
@@ -173,15 +183,33 @@ impl Rule {
 }
 
 fn find(name: &str) -> Option<&'static Rule> {
-    RULES.iter().find(|rule| rule.name == name)
+    find_in(RULES, name)
+}
+
+fn find_in(rules: &'static [Rule], name: &str) -> Option<&'static Rule> {
+    rules.iter().find(|rule| rule.name == name)
 }
 
 /// Checks `element` and everything below it, as far as the draft defines it.
 ///
 /// Spec: JSL-DOC-06, JSL-DOC-07, JSL-DOC-16, JSL-DOC-17, D-78
 pub(crate) fn check(element: &Element, sink: &mut Sink) {
-    let Some(rule) = find(&element.name) else { return };
-    check_attributes(rule, element, sink);
+    if let Some(rule) = find(&element.name) {
+        check_attributes(rule, element, sink);
+        check_content(RULES, rule, element, sink);
+    }
+}
+
+/// Checks the root of a batch.xml and everything below it.
+///
+/// Spec: LOADER-15
+pub(crate) fn check_batch_xml(root: &Element, sink: &mut Sink) {
+    if let Some(rule) = find_in(BATCH_XML, BATCH_ROOT) {
+        check_content(BATCH_XML, rule, root, sink);
+    }
+}
+
+fn check_content(rules: &'static [Rule], rule: &Rule, element: &Element, sink: &mut Sink) {
     if let Some(text) = &element.text {
         sink.error(codes::TEXT, text, |d| {
             d.message(format!("text is not allowed in {}", quoted(&element.name)))
@@ -190,13 +218,16 @@ pub(crate) fn check(element: &Element, sink: &mut Sink) {
     }
     for (index, child) in element.children.iter().enumerate() {
         if !rule.allows(&child.name) {
-            unknown_element(rule, child, sink);
+            unknown_element(rules, rule, element, child, sink);
             continue;
         }
         if rule.once.contains(&child.name.as_str()) {
-            check_first(rule, element, index, sink);
+            check_first(element, index, sink);
         }
-        check(child, sink);
+        if let Some(below) = find_in(rules, &child.name) {
+            check_attributes(below, child, sink);
+            check_content(rules, below, child, sink);
+        }
     }
 }
 
@@ -228,7 +259,7 @@ pub(crate) fn check_complete(parent: &Element, sink: &mut Sink) {
     });
 }
 
-fn check_first(rule: &Rule, element: &Element, index: usize, sink: &mut Sink) {
+fn check_first(element: &Element, index: usize, sink: &mut Sink) {
     let child = &element.children[index];
     if let Some(first) = element.children[..index]
         .iter()
@@ -238,7 +269,7 @@ fn check_first(rule: &Rule, element: &Element, index: usize, sink: &mut Sink) {
             d.message(format!(
                 "{} stands more than once in {}",
                 quoted(&child.name),
-                quoted(rule.name)
+                quoted(&element.name)
             ))
             .label("only one is allowed")
             .related(first.name.span.clone(), "the first one is here")
@@ -265,9 +296,9 @@ fn check_attributes(rule: &Rule, element: &Element, sink: &mut Sink) {
     }
 }
 
-fn unknown_element(parent: &Rule, child: &Element, sink: &mut Sink) {
+fn unknown_element(rules: &'static [Rule], rule: &Rule, parent: &Element, child: &Element, sink: &mut Sink) {
     let name = child.name.value.as_str();
-    let parents: Vec<&str> = RULES
+    let parents: Vec<&str> = rules
         .iter()
         .filter(|rule| rule.allows(name))
         .map(|rule| rule.name)
@@ -276,17 +307,25 @@ fn unknown_element(parent: &Rule, child: &Element, sink: &mut Sink) {
         let d = d.message(format!(
             "{} may not stand in {}",
             quoted(name),
-            quoted(parent.name)
+            quoted(&parent.name)
         ));
-        if !parents.is_empty() {
-            return d
-                .label("not allowed here")
-                .help(format!("it belongs in `{}`", parents.join("`, `")));
+        match parents.as_slice() {
+            [] => {}
+            [BATCH_ROOT] => {
+                return d
+                    .label("not allowed here")
+                    .help(format!("it belongs in {BATCH_ROOT}"));
+            }
+            parents => {
+                return d
+                    .label("not allowed here")
+                    .help(format!("it belongs in `{}`", parents.join("`, `")));
+            }
         }
         let d = d.label("unknown element");
-        match suggest::nearest(name, parent.children()) {
+        match suggest::nearest(name, rule.children()) {
             Some(found) => d.suggestion(Some(found)),
-            None => d.help(one_of("element", parent.children().collect())),
+            None => d.help(one_of("element", rule.children().collect())),
         }
     });
 }
@@ -301,9 +340,15 @@ fn one_of(what: &str, names: Vec<&str>) -> String {
 
 /// Whether an attribute of the element seems to be `name` mistyped.
 pub(crate) fn is_mistyped(element: &Element, name: &str) -> bool {
-    let Some(rule) = find(&element.name) else {
-        return false;
-    };
+    find(&element.name).is_some_and(|rule| is_mistyped_in(rule, element, name))
+}
+
+/// The same for an element of a batch.xml.
+pub(crate) fn is_mistyped_in_batch_xml(element: &Element, name: &str) -> bool {
+    find_in(BATCH_XML, &element.name).is_some_and(|rule| is_mistyped_in(rule, element, name))
+}
+
+fn is_mistyped_in(rule: &Rule, element: &Element, name: &str) -> bool {
     let unknown = element
         .attributes
         .iter()

@@ -132,7 +132,8 @@ fn every_code_has_a_case() {
         .map(|(code, _)| *code)
         .filter(|code| !seen.contains(code))
         .collect();
-    assert_eq!(missing, ["JSL0001"]);
+    // A file of a megabyte is made by `hostile.rs`; the rest is about batch.xml, and seen in `batch_xml.rs`.
+    assert_eq!(missing, ["JSL0001", "JSL0060", "JSL0061", "JSL0062"]);
 }
 
 /// Every file says which requirements it is for. The empty one cannot.

@@ -6,7 +6,7 @@ use batch_runtime::prelude::*;
 use diesel::prelude::*;
 use serde::Deserialize;
 
-use crate::tables::{self, airport};
+use super::tables::{self, airport};
 
 /// Replaces the airports in the database by those of a CSV file. Running it twice does no harm, as a batchlet's work
 /// must not: it runs again when it was interrupted.

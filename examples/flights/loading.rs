@@ -10,7 +10,7 @@ use csv::{Reader, StringRecord};
 use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::tables::{airport, flight};
+use super::tables::{airport, flight};
 
 /// Reads one flight per CSV row; restarts after the last committed row.
 #[derive(BatchArtifact)]

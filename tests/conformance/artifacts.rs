@@ -61,6 +61,11 @@ pub(crate) fn plain(stage: &Stage, error: &JobOperatorError) -> String {
     let text = error
         .to_string()
         .replace(&format!("{}/", stage.path().display()), "");
+    without_lines(&text)
+}
+
+/// The text without the lines of places in Rust files.
+pub(crate) fn without_lines(text: &str) -> String {
     let mut places = text.split(".rs:");
     let first = places.next().unwrap_or_default().to_owned();
     places.fold(first, |text, rest| {

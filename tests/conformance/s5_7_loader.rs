@@ -116,6 +116,125 @@ fn items_of_another_type_are_refused_with_both_types() {
     "#);
 }
 
+mod listening {
+    use std::any::Any;
+
+    use batch_runtime::prelude::*;
+
+    /// Listens to `Numbers` and `Labels`.
+    #[derive(BatchArtifact)]
+    struct Listens {}
+
+    #[item_read_listener]
+    impl Listens {
+        #[after_read]
+        fn read(&mut self, _: &u64) {}
+    }
+
+    #[item_process_listener]
+    impl Listens {
+        #[after_process]
+        fn processed(&mut self, _: &u64, _: Option<&String>) {}
+    }
+
+    #[item_write_listener]
+    impl Listens {
+        #[after_write]
+        fn written(&mut self, _: &[String]) {}
+    }
+
+    #[derive(BatchArtifact)]
+    struct ListensToAll {}
+
+    #[skip_listener]
+    impl ListensToAll {
+        #[on_skip_in_process]
+        fn skipped(&mut self, _: &BatchError, _: &dyn Any) {}
+    }
+
+    #[item_write_listener]
+    impl ListensToAll {
+        #[before_write]
+        fn written(&mut self, _: Items<'_>) {}
+    }
+
+    /// Takes results for items and items for results.
+    #[derive(BatchArtifact)]
+    struct MistakesThem {}
+
+    #[item_process_listener]
+    impl MistakesThem {
+        #[after_process]
+        fn processed(&mut self, _: &String, _: Option<&u64>) {}
+    }
+
+    #[retry_listener]
+    impl MistakesThem {
+        #[on_retry_item]
+        fn again(&mut self, _: &BatchError, _: &u64) {}
+    }
+
+    #[skip_listener]
+    impl MistakesThem {
+        #[on_skip_in_process]
+        fn in_process(&mut self, _: &BatchError, _: &String) {}
+        #[on_skip_in_write]
+        fn in_write(&mut self, _: &BatchError, _: &u64) {}
+    }
+}
+
+/// What is said about item types, of a job whose listeners these are, and those of its one step.
+fn item_types(of_job: &str, of_step: &str) -> String {
+    let listener = |name: &str| match name {
+        "" => String::new(),
+        name => format!(r#"<listeners><listener ref="{name}"/></listeners>"#),
+    };
+    let text = job(&format!(
+        r#"{}<step id="one">{}<chunk reader="Numbers" processor="Labels" writer="Lines"/></step>"#,
+        listener(of_job),
+        listener(of_step)
+    ));
+    let stage = Stage::new(&text);
+    let checked = stage.operator().check("job", JobParameters::new());
+    let report = checked.err().map(|error| error.to_string()).unwrap_or_default();
+    let mistakes = report.split("\n\n").filter(|part| part.contains("ART0004"));
+    let lines = mistakes.flat_map(|part| {
+        part.lines()
+            .filter(|line| line.contains("ART0004") || line.contains("^ "))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Each method that names an item's type names that of the reader's or of the processor's items; one of the job hears of
+/// the items of every step.
+///
+/// Spec: CHUNK-LOOP-17
+#[test]
+fn listeners_of_other_items_are_refused() {
+    assert_eq!(item_types("", "Listens"), "");
+    assert_eq!(item_types("ListensToAll", "ListensToAll"), "");
+    assert_snapshot!(item_types("", "MistakesThem"), @r"
+    error[ART0004]: item process listener `MistakesThem` does not take the items that item reader `Numbers` gives
+      |                                          ^^^^^^^^^^^^ takes `alloc::string::String`, is given `u64`
+    error[ART0004]: item process listener `MistakesThem` does not take the items that item processor `Labels` gives
+      |                                          ^^^^^^^^^^^^ takes `u64`, is given `alloc::string::String`
+    error[ART0004]: skip listener `MistakesThem` does not take the items that item reader `Numbers` gives
+      |                                          ^^^^^^^^^^^^ takes `alloc::string::String`, is given `u64`
+    error[ART0004]: skip listener `MistakesThem` does not take the items that item processor `Labels` gives
+      |                                          ^^^^^^^^^^^^ takes `u64`, is given `alloc::string::String`
+    error[ART0004]: retry listener `MistakesThem` does not take the items that item processor `Labels` gives
+      |                                          ^^^^^^^^^^^^ takes `u64`, is given `alloc::string::String`
+    ");
+    assert_snapshot!(item_types("MistakesThem", ""), @r"
+    error[ART0004]: skip listener `MistakesThem` does not take the items that item reader `Numbers` gives
+      |                           ^^^^^^^^^^^^ takes `alloc::string::String`, is given `u64`
+    error[ART0004]: skip listener `MistakesThem` does not take the items that item processor `Labels` gives
+      |                           ^^^^^^^^^^^^ takes `u64`, is given `alloc::string::String`
+    error[ART0004]: retry listener `MistakesThem` does not take the items that item processor `Labels` gives
+      |                           ^^^^^^^^^^^^ takes `u64`, is given `alloc::string::String`
+    ");
+}
+
 mod twice {
     use batch_runtime::prelude::*;
 
@@ -151,7 +270,7 @@ fn an_ambiguous_name_is_refused_when_it_is_used() {
       |
     2 | <step id="one"><batchlet ref="Twin"/></step>
       |                               ^^^^ which one?
-      = help: give one of them another name: tests/conformance/s5_7_loader.rs, tests/conformance/s5_7_loader.rs
+      = help: they are `conformance::conformance::s5_7_loader::twice::Castor` (tests/conformance/s5_7_loader.rs) and `conformance::conformance::s5_7_loader::twice::Pollux` (tests/conformance/s5_7_loader.rs); give one of them another name, or map this one in batch.xml: `<artifact id="Twin" classname="conformance::conformance::s5_7_loader::twice::Castor"/>`
     "#);
     let castor = "conformance::conformance::s5_7_loader::twice::Castor";
     let stage = Stage::new(&job(&format!(
@@ -162,6 +281,71 @@ fn an_ambiguous_name_is_refused_when_it_is_used() {
         stage.operator().step_executions(execution).unwrap()[0].exit_status,
         "Castor"
     );
+}
+
+mod apart {
+    use batch_runtime::prelude::*;
+
+    pub(super) const FIRST: u32 = line!() + 5;
+
+    #[derive(BatchArtifact)]
+    struct First {}
+
+    #[batchlet("Namesake")]
+    impl First {
+        #[process]
+        fn process(&self) -> String {
+            "FIRST".into()
+        }
+        #[cancel]
+        fn cancel(&self) {}
+    }
+
+    pub(super) const SECOND: u32 = line!() + 5;
+
+    #[derive(BatchArtifact)]
+    struct Second {}
+
+    #[batchlet("Namesake")]
+    impl Second {
+        #[process]
+        fn process(&self) -> String {
+            "SECOND".into()
+        }
+        #[cancel]
+        fn cancel(&self) {}
+    }
+}
+
+/// Spec: LOADER-17
+#[test]
+fn an_ambiguous_name_is_refused_with_the_places_of_both() {
+    let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Namesake"/></step>"#));
+    let error = stage.operator().start("job", JobParameters::new()).unwrap_err();
+    let text = error.to_string();
+    for line in [apart::FIRST, apart::SECOND] {
+        let place = format!("tests/conformance/s5_7_loader.rs:{line})");
+        assert!(text.contains(&place), "{place}: {text}");
+    }
+}
+
+/// An artifact of another crate is there because that crate is linked; nothing names its type.
+///
+/// Spec: LOADER-19, LOADER-16
+#[test]
+fn artifacts_of_all_linked_crates_are_registered() {
+    for name in [
+        "FromElsewhere",
+        "com.example.FromElsewhere",
+        "batch_tests::elsewhere::FromElsewhere",
+    ] {
+        let stage = Stage::new(&job(&format!(
+            r#"<step id="one"><batchlet ref="{name}"/></step>"#
+        )));
+        let execution = stage.start("job", JobParameters::new());
+        let step = &stage.operator().step_executions(execution).unwrap()[0];
+        assert_eq!(step.exit_status, "FROM ELSEWHERE");
+    }
 }
 
 /// All mistakes of a job are reported at once.

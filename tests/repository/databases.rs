@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::thread;
 
-use batch_runtime::RepositoryError;
+use batch_runtime::BuildError;
 use batch_runtime::{BatchRuntime, BatchStatus, JobOperatorError, JobParameters, ParameterValue, StartCause};
 use batch_tests::stage::Stage;
 use batch_tests::watch;
@@ -11,7 +11,7 @@ use diesel::connection::SimpleConnection;
 
 use crate::{JOB, rows};
 
-fn build(url: &str) -> Result<BatchRuntime, RepositoryError> {
+fn build(url: &str) -> Result<BatchRuntime, BuildError> {
     BatchRuntime::builder().repository(url).build()
 }
 

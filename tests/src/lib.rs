@@ -1,6 +1,7 @@
 //! What the tests share.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+mod elsewhere;
 pub mod flights;
 pub mod kill;
 pub mod process;

@@ -23,6 +23,12 @@ pub fn say(log: &str, what: impl Into<String>) {
         .push(what.into());
 }
 
+/// What has been said to `log` since the last call.
+pub fn said(log: &str) -> Vec<String> {
+    let mut logs = LOGS.lock().unwrap_or_else(PoisonError::into_inner);
+    logs.get_or_insert_default().remove(log).unwrap_or_default()
+}
+
 /// A runtime with a job path and a repository that refuses wrong rows.
 pub struct Stage {
     folder: tempfile::TempDir,
@@ -112,8 +118,7 @@ impl Stage {
 
     /// What the artifacts have said since the last call.
     pub fn log(&self) -> Vec<String> {
-        let mut logs = LOGS.lock().unwrap_or_else(PoisonError::into_inner);
-        logs.get_or_insert_default().remove(&self.log).unwrap_or_default()
+        said(&self.log)
     }
 
     /// An execution as a tree: statuses, counters, messages. No ids, no times.

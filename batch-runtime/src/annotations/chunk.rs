@@ -2,7 +2,7 @@
 
 /// Makes a type an item reader: the source of the items of a chunk step. Section 5.1.1.1 of the draft.
 ///
-/// On the impl block of a struct with [`BatchArtifact`]. Arguments: the name that Job XML uses (default: the type's
+/// On the impl block of a struct with [`BatchArtifact`](derive@crate::BatchArtifact). Arguments: the name that Job XML uses (default: the type's
 /// identifier), `class = ".."` for the class name in a ported `batch.xml`.
 ///
 /// | method | required | |
@@ -49,7 +49,7 @@ pub use batch_macros::item_reader;
 
 /// Makes a type an item processor: transforms or filters one item at a time. Section 5.1.1.2 of the draft.
 ///
-/// On the impl block of a struct with [`BatchArtifact`]. Arguments: the name that Job XML uses (default: the type's
+/// On the impl block of a struct with [`BatchArtifact`](derive@crate::BatchArtifact). Arguments: the name that Job XML uses (default: the type's
 /// identifier), `class = ".."` for the class name in a ported `batch.xml`.
 ///
 /// | method | required | |
@@ -79,7 +79,7 @@ pub use batch_macros::item_processor;
 
 /// Makes a type an item writer: writes the results of a chunk step, a list at a time. Section 5.1.1.3 of the draft.
 ///
-/// On the impl block of a struct with [`BatchArtifact`]. Arguments: the name that Job XML uses (default: the type's
+/// On the impl block of a struct with [`BatchArtifact`](derive@crate::BatchArtifact). Arguments: the name that Job XML uses (default: the type's
 /// identifier), `class = ".."` for the class name in a ported `batch.xml`, `buffered = false` for one item per
 /// call.
 ///
@@ -119,7 +119,7 @@ pub use batch_macros::item_writer;
 /// Makes a type a checkpoint algorithm: decides when a chunk step with `checkpoint-policy="custom"` takes a
 /// checkpoint. Section 5.1.1.4 of the draft.
 ///
-/// On the impl block of a struct with [`BatchArtifact`]. Arguments: the name that Job XML uses (default: the type's
+/// On the impl block of a struct with [`BatchArtifact`](derive@crate::BatchArtifact). Arguments: the name that Job XML uses (default: the type's
 /// identifier), `class = ".."` for the class name in a ported `batch.xml`.
 ///
 /// | method | required | |

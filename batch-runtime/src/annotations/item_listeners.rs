@@ -3,7 +3,7 @@
 /// Makes a type an item read listener: told of each call of the reader. `&dyn Any` instead of an item type accepts
 /// every type. Section 5.2.4 of the draft.
 ///
-/// On the impl block of a struct with [`BatchArtifact`]. Arguments: the name that Job XML uses (default: the type's
+/// On the impl block of a struct with [`BatchArtifact`](derive@crate::BatchArtifact). Arguments: the name that Job XML uses (default: the type's
 /// identifier), `class = ".."` for the class name in a ported `batch.xml`.
 ///
 /// | method | required | |
@@ -41,7 +41,7 @@ pub use batch_macros::item_read_listener;
 /// Makes a type an item process listener: told of each call of the processor. `&dyn Any` instead of an item type
 /// accepts every type. Section 5.2.5 of the draft.
 ///
-/// On the impl block of a struct with [`BatchArtifact`]. Arguments: the name that Job XML uses (default: the type's
+/// On the impl block of a struct with [`BatchArtifact`](derive@crate::BatchArtifact). Arguments: the name that Job XML uses (default: the type's
 /// identifier), `class = ".."` for the class name in a ported `batch.xml`.
 ///
 /// | method | required | |
@@ -79,7 +79,7 @@ pub use batch_macros::item_process_listener;
 /// Makes a type an item write listener: told of each call of the writer. `Items<'_>` instead of `&[Out]` accepts
 /// lists of every type. Section 5.2.6 of the draft.
 ///
-/// On the impl block of a struct with [`BatchArtifact`]. Arguments: the name that Job XML uses (default: the type's
+/// On the impl block of a struct with [`BatchArtifact`](derive@crate::BatchArtifact). Arguments: the name that Job XML uses (default: the type's
 /// identifier), `class = ".."` for the class name in a ported `batch.xml`.
 ///
 /// | method | required | |
@@ -117,7 +117,7 @@ pub use batch_macros::item_write_listener;
 /// Makes a type a skip listener: told of what is skipped. `&dyn Any` instead of an item type accepts every type.
 /// Section 5.2.7 of the draft.
 ///
-/// On the impl block of a struct with [`BatchArtifact`]. Arguments: the name that Job XML uses (default: the type's
+/// On the impl block of a struct with [`BatchArtifact`](derive@crate::BatchArtifact). Arguments: the name that Job XML uses (default: the type's
 /// identifier), `class = ".."` for the class name in a ported `batch.xml`.
 ///
 /// | method | required | |
@@ -148,7 +148,7 @@ pub use batch_macros::skip_listener;
 /// Makes a type a retry listener: told of retries of the writer. `&dyn Any` instead of an item type accepts every
 /// type. Section 5.2.8 of the draft.
 ///
-/// On the impl block of a struct with [`BatchArtifact`]. Arguments: the name that Job XML uses (default: the type's
+/// On the impl block of a struct with [`BatchArtifact`](derive@crate::BatchArtifact). Arguments: the name that Job XML uses (default: the type's
 /// identifier), `class = ".."` for the class name in a ported `batch.xml`.
 ///
 /// | method | required | |

@@ -2,7 +2,7 @@
 
 /// Makes a type a job listener: told when a job and its steps begin and end. Section 5.2.1 of the draft.
 ///
-/// On the impl block of a struct with [`BatchArtifact`]. Arguments: the name that Job XML uses (default: the type's
+/// On the impl block of a struct with [`BatchArtifact`](derive@crate::BatchArtifact). Arguments: the name that Job XML uses (default: the type's
 /// identifier), `class = ".."` for the class name in a ported `batch.xml`.
 ///
 /// | method | required | |
@@ -36,7 +36,7 @@ pub use batch_macros::job_listener;
 
 /// Makes a type a step listener: told when its step begins and ends. Section 5.2.2 of the draft.
 ///
-/// On the impl block of a struct with [`BatchArtifact`]. Arguments: the name that Job XML uses (default: the type's
+/// On the impl block of a struct with [`BatchArtifact`](derive@crate::BatchArtifact). Arguments: the name that Job XML uses (default: the type's
 /// identifier), `class = ".."` for the class name in a ported `batch.xml`.
 ///
 /// | method | required | |
@@ -75,7 +75,7 @@ pub use batch_macros::step_listener;
 
 /// Makes a type a checkpoint listener: told of each checkpoint of its chunk step. Section 5.2.3 of the draft.
 ///
-/// On the impl block of a struct with [`BatchArtifact`]. Arguments: the name that Job XML uses (default: the type's
+/// On the impl block of a struct with [`BatchArtifact`](derive@crate::BatchArtifact). Arguments: the name that Job XML uses (default: the type's
 /// identifier), `class = ".."` for the class name in a ported `batch.xml`.
 ///
 /// | method | required | |

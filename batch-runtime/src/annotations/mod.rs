@@ -86,3 +86,25 @@ pub use batch_macros::BatchArtifact;
 /// Spec: CHUNK-EXC-01, CHUNK-EXC-02, D-14
 #[doc(inline)]
 pub use batch_macros::BatchException;
+
+/// Registers a preferred artifact loader, so that batch.xml can name it: `<loader classname="my_crate::Clients"/>`, or by
+/// the class that `class = ".."` declares. It stands on the impl of
+/// [`BatchArtifactLoader`](crate::BatchArtifactLoader); the loader is made by its `Default`. Section 5.7.1 of the draft.
+///
+/// ```
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(Default)]
+/// struct Clients;
+///
+/// #[artifact_loader(class = "com.example.Clients")]
+/// impl BatchArtifactLoader for Clients {
+///     fn load(&self, reference: &str) -> Result<Option<LoadedArtifact>, BatchError> {
+///         Ok(None) // not known here: the built-in loader is asked
+///     }
+/// }
+/// ```
+///
+/// Spec: LOADER-03, LOADER-06, LOADER-10, LOADER-13
+#[doc(inline)]
+pub use batch_macros::artifact_loader;

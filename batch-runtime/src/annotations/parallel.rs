@@ -3,7 +3,7 @@
 /// Makes a type a partition algorithm: says into how many partitions a step or a flow is divided, and gives each
 /// its properties. Section 5.5.1 of the draft.
 ///
-/// On the impl block of a struct with [`BatchArtifact`]. Arguments: the name that Job XML uses (default: the type's
+/// On the impl block of a struct with [`BatchArtifact`](derive@crate::BatchArtifact). Arguments: the name that Job XML uses (default: the type's
 /// identifier), `class = ".."` for the class name in a ported `batch.xml`.
 ///
 /// | method | required | |
@@ -32,7 +32,7 @@ pub use batch_macros::partition_algorithm;
 /// Makes a type a logical transaction: makes the subjobs of a step, flow or split one unit of work, undone as a
 /// whole. Section 5.5.2 of the draft.
 ///
-/// On the impl block of a struct with [`BatchArtifact`]. Arguments: the name that Job XML uses (default: the type's
+/// On the impl block of a struct with [`BatchArtifact`](derive@crate::BatchArtifact). Arguments: the name that Job XML uses (default: the type's
 /// identifier), `class = ".."` for the class name in a ported `batch.xml`.
 ///
 /// | method | required | |
@@ -69,7 +69,7 @@ pub use batch_macros::logical_tx;
 /// Makes a type a subjob collector: sends what a subjob has found to the analyzer, from the thread of the subjob.
 /// Section 5.5.3 of the draft.
 ///
-/// On the impl block of a struct with [`BatchArtifact`]. Arguments: the name that Job XML uses (default: the type's
+/// On the impl block of a struct with [`BatchArtifact`](derive@crate::BatchArtifact). Arguments: the name that Job XML uses (default: the type's
 /// identifier), `class = ".."` for the class name in a ported `batch.xml`.
 ///
 /// | method | required | |
@@ -102,7 +102,7 @@ pub use batch_macros::sub_job_collector;
 /// Makes a type a subjob analyzer: receives on the main thread what the collectors send, and how the subjobs end.
 /// Section 5.5.4 of the draft.
 ///
-/// On the impl block of a struct with [`BatchArtifact`]. Arguments: the name that Job XML uses (default: the type's
+/// On the impl block of a struct with [`BatchArtifact`](derive@crate::BatchArtifact). Arguments: the name that Job XML uses (default: the type's
 /// identifier), `class = ".."` for the class name in a ported `batch.xml`.
 ///
 /// | method | required | |

@@ -3,7 +3,7 @@
 /// Makes a type a batchlet: a step that does one thing. All methods take `&self`, since `#[cancel]` runs on another
 /// thread while `#[process]` does. Section 5.1.2 of the draft.
 ///
-/// On the impl block of a struct with [`BatchArtifact`]. Arguments: the name that Job XML uses (default: the type's
+/// On the impl block of a struct with [`BatchArtifact`](derive@crate::BatchArtifact). Arguments: the name that Job XML uses (default: the type's
 /// identifier), `class = ".."` for the class name in a ported `batch.xml`.
 ///
 /// | method | required | |
@@ -49,7 +49,7 @@ pub use batch_macros::batchlet;
 
 /// Makes a type a decider: decides how a job goes on after a step, flow or split. Section 5.6 of the draft.
 ///
-/// On the impl block of a struct with [`BatchArtifact`]. Arguments: the name that Job XML uses (default: the type's
+/// On the impl block of a struct with [`BatchArtifact`](derive@crate::BatchArtifact). Arguments: the name that Job XML uses (default: the type's
 /// identifier), `class = ".."` for the class name in a ported `batch.xml`.
 ///
 /// | method | required | |

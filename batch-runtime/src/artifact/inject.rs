@@ -2,11 +2,13 @@
 //!
 //! Spec: BPROP-04, BPROP-12, CTX-02, ART-10
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use super::loader::LoadedArtifact;
 use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
 
 /// A type that the runtime can make: implemented by `#[derive(BatchArtifact)]`, by nothing else.
@@ -21,6 +23,14 @@ pub trait BatchArtifact: Sized + 'static {
     /// # Errors
     /// When a property's value does not parse, or a context is out of scope.
     fn inject(scope: &InjectionScope<'_>) -> Result<Self, InjectError>;
+
+    /// Sets the property fields of an instance that a preferred loader made.
+    ///
+    /// # Errors
+    /// When a property's value does not parse.
+    ///
+    /// Spec: ART-10, LOADER-03
+    fn set_properties(&mut self, scope: &InjectionScope<'_>) -> Result<(), InjectError>;
 
     /// Sets the context fields again, for an artifact that outlives a step.
     ///
@@ -216,11 +226,38 @@ impl Properties {
 pub struct InjectionScope<'a> {
     properties: &'a Properties,
     contexts: &'a ContextScope,
+    /// What the preferred loader gave; taken by the one artifact that is made.
+    loaded: Cell<Option<LoadedArtifact>>,
 }
 
 impl<'a> InjectionScope<'a> {
     pub(crate) fn new(properties: &'a Properties, contexts: &'a ContextScope) -> Self {
-        Self { properties, contexts }
+        Self {
+            properties,
+            contexts,
+            loaded: Cell::new(None),
+        }
+    }
+
+    /// The same for what a preferred loader gave.
+    pub(crate) fn with_loaded(self, loaded: LoadedArtifact) -> Self {
+        self.loaded.set(Some(loaded));
+        self
+    }
+
+    /// Makes a `T`, or fills the one that the preferred loader made. Spec: ART-10, LOADER-03
+    pub(crate) fn make<T: BatchArtifact>(&self) -> Result<T, InjectError> {
+        let Some(loaded) = self.loaded.take() else {
+            return T::inject(self);
+        };
+        match loaded.into_instance()? {
+            None => T::inject(self),
+            Some(mut instance) => {
+                T::set_properties(&mut instance, self)?;
+                T::bind_contexts(&mut instance, self.contexts)?;
+                Ok(*instance)
+            }
+        }
     }
 
     /// The value of a field of type `T`. Called by generated code.
@@ -447,6 +484,13 @@ pub enum InjectError {
         /// Name of the field.
         field: &'static str,
     },
+    /// The preferred loader gave another type than when the job was bound.
+    AnotherType {
+        /// Full path of the type that the job was bound with.
+        expected: &'static str,
+        /// Full path of the type that the loader gave.
+        given: &'static str,
+    },
 }
 
 impl fmt::Display for InjectError {
@@ -475,6 +519,10 @@ impl fmt::Display for InjectError {
                     "no `{context}` is in scope for field `{field}`: make the field an `Option<{context}>`"
                 )
             }
+            Self::AnotherType { expected, given } => write!(
+                f,
+                "the artifact loader gave a `{expected}` when the job was bound, and gives a `{given}` now"
+            ),
         }
     }
 }

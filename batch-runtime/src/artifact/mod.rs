@@ -4,7 +4,9 @@
 mod exception;
 mod inject;
 mod item;
+mod item_time;
 mod listener;
+mod loader;
 mod parallel;
 pub(crate) mod registry;
 mod returns;
@@ -20,14 +22,16 @@ pub use item::{
     Fill, FillEnd, FillError, Halt, ItemClone, ItemObserver, ItemSink, ItemType, Items, processor_sink,
     require_item_clone,
 };
+pub(crate) use item_time::ITEM_TIME;
 pub use listener::{
     CheckpointListener, ItemProcessListener, ItemReadListener, ItemWriteListener, ListenerItems,
     RetryListener, SameItem, SkipListener, StepListener, heard_item, heard_result, require_same_item,
 };
+pub use loader::{BatchArtifactLoader, LoadedArtifact};
 pub use parallel::{
     CollectorData, LogicalTX, PartitionAlgorithm, PartitionPlan, SubJobAnalyzer, SubJobCollector,
 };
-pub use registry::{ArtifactRegistration, BindContexts, Factory, ListenerRole, Role};
+pub use registry::{ArtifactRegistration, BindContexts, Factory, ListenerRole, LoaderRegistration, Role};
 pub use returns::{CheckpointReturn, CollectReturn, ProcessReturn, ReadReturn, UnitReturn, ValueReturn};
 pub use role::{
     Batchlet, CheckpointAlgorithm, Decider, ItemProcessor, ItemReader, ItemWriter, JobListener,

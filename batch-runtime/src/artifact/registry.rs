@@ -2,8 +2,9 @@
 //!
 //! Spec: LOADER-16, LOADER-19
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::fmt;
+use std::sync::Arc;
 
 use super::exception::ExceptionRegistration;
 use super::inject::{BatchArtifact, ContextInfo, ContextScope, InjectError, InjectionScope, PropertyInfo};
@@ -12,6 +13,7 @@ use super::listener::{
     CheckpointListener, ItemProcessListener, ItemReadListener, ItemWriteListener, ListenerItems,
     RetryListener, SkipListener, StepListener,
 };
+use super::loader::BatchArtifactLoader;
 use super::parallel::{LogicalTX, PartitionAlgorithm, SubJobAnalyzer, SubJobCollector};
 use super::role::{
     Batchlet, CheckpointAlgorithm, Decider, ItemProcessor, ItemReader, ItemWriter, JobListener,
@@ -32,6 +34,8 @@ pub struct ArtifactRegistration {
     pub line: u32,
     /// How to make an instance.
     pub factory: Factory,
+    /// The type, by which an instance of a preferred loader is known.
+    pub type_id: TypeId,
     /// The type's properties.
     pub properties: fn() -> Vec<PropertyInfo>,
     /// The type's context fields.
@@ -120,7 +124,7 @@ macro_rules! roles {
                     file: &'static str,
                     line: u32,
                 ) -> Self {
-                    let make: Make<dyn $artifact> = |scope| Ok(Box::new(T::inject(scope)?));
+                    let make: Make<dyn $artifact> = |scope| Ok(Box::new(scope.make::<T>()?));
                     let factory = Factory::$artifact(make $(, T::$a_info)?);
                     Self::new::<T>(name, class, declared_class, file, line, factory)
                 }
@@ -135,7 +139,7 @@ macro_rules! roles {
                     line: u32,
                 ) -> Self {
                     let role = ListenerRole::<dyn $listener> {
-                        make: |scope| Ok(Box::new(T::inject(scope)?)),
+                        make: |scope| Ok(Box::new(scope.make::<T>()?)),
                         cast: |object| object.downcast_mut::<T>().map(|object| object as &mut dyn $listener),
                     };
                     let factory = Factory::$listener(role $(, T::$l_info)?);
@@ -221,6 +225,7 @@ impl ArtifactRegistration {
             file,
             line,
             factory,
+            type_id: TypeId::of::<T>(),
             properties: T::properties,
             contexts: T::contexts,
             bind_contexts: |object, contexts| match object.downcast_mut::<T>() {
@@ -231,7 +236,40 @@ impl ArtifactRegistration {
     }
 }
 
+/// One `#[artifact_loader]`: the class names that `<loader classname="..">` knows it by, and how to make it.
+pub struct LoaderRegistration {
+    /// Full path of the Rust type.
+    pub class: &'static str,
+    /// `class = "..."`, the class name of a ported application.
+    pub declared_class: Option<&'static str>,
+    /// Source file of the attribute.
+    pub file: &'static str,
+    /// Source line of the attribute.
+    pub line: u32,
+    /// Makes the loader.
+    pub make: fn() -> Arc<dyn BatchArtifactLoader>,
+}
+
+impl LoaderRegistration {
+    /// Registers a loader. Called by generated code. Spec: LOADER-06
+    pub const fn new<T: BatchArtifactLoader + Default + 'static>(
+        class: &'static str,
+        declared_class: Option<&'static str>,
+        file: &'static str,
+        line: u32,
+    ) -> Self {
+        Self {
+            class,
+            declared_class,
+            file,
+            line,
+            make: || Arc::new(T::default()),
+        }
+    }
+}
+
 inventory::collect!(ArtifactRegistration);
+inventory::collect!(LoaderRegistration);
 inventory::collect!(ExceptionRegistration);
 
 /// Every `#[derive(BatchException)]` of every crate linked into the program.
@@ -242,4 +280,9 @@ pub(crate) fn linked_exceptions() -> impl Iterator<Item = &'static ExceptionRegi
 /// Every artifact of every crate linked into the program.
 pub(crate) fn linked() -> impl Iterator<Item = &'static ArtifactRegistration> {
     inventory::iter::<ArtifactRegistration>()
+}
+
+/// Every `#[artifact_loader]` of every crate linked into the program.
+pub(crate) fn linked_loaders() -> impl Iterator<Item = &'static LoaderRegistration> {
+    inventory::iter::<LoaderRegistration>()
 }

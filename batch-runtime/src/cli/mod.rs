@@ -22,16 +22,19 @@ mod progress;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser;
 
 use self::args::{Arguments, Verb};
 use self::output::Output;
+use crate::artifact::BatchArtifactLoader;
 use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
+use crate::loader::Additions;
 use crate::operator::{JobOperator, JobOperatorError};
 use crate::repository::DieselRepository;
-use crate::runtime::BatchRuntime;
+use crate::runtime::{BatchRuntime, BatchRuntimeBuilder};
 use crate::status::BatchStatus;
 
 const DEFAULT_REPOSITORY: &str = "sqlite://batch.db";
@@ -51,6 +54,7 @@ pub struct Cli {
     job_path: Option<String>,
     repository: Option<String>,
     system: Vec<(String, String)>,
+    additions: Additions,
 }
 
 impl Cli {
@@ -80,6 +84,22 @@ impl Cli {
         self
     }
 
+    /// Adds a batch.xml that the program holds, see
+    /// [`BatchRuntimeBuilder::batch_xml`](crate::BatchRuntimeBuilder::batch_xml).
+    #[must_use]
+    pub fn batch_xml(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+        self.additions.embedded.push((name.into(), text.into()));
+        self
+    }
+
+    /// Sets the preferred artifact loader, see
+    /// [`BatchRuntimeBuilder::artifact_loader`](crate::BatchRuntimeBuilder::artifact_loader).
+    #[must_use]
+    pub fn artifact_loader(mut self, loader: impl BatchArtifactLoader + 'static) -> Self {
+        self.additions.loader = Some(Arc::new(loader));
+        self
+    }
+
     /// Reads the arguments of the process and does what they say.
     pub fn main(self) -> ExitCode {
         let arguments = match Arguments::try_parse() {
@@ -105,7 +125,7 @@ impl Cli {
     }
 
     fn run(self, arguments: Arguments) -> Result<ExitCode, String> {
-        let mut builder = BatchRuntime::builder();
+        let mut builder = BatchRuntime::builder().additions(self.additions);
         for (name, value) in self.system {
             builder = builder.system_property(name, value);
         }
@@ -124,48 +144,47 @@ impl Cli {
             .unwrap_or_else(|| DEFAULT_REPOSITORY.into());
         let exists = || DieselRepository::exists(&url).map_err(|error| error.to_string());
         let url = match &arguments.verb {
-            Verb::Start { .. } | Verb::Launch { .. } => url,
+            // `check` opens none.
+            Verb::Start { .. } | Verb::Launch { .. } | Verb::Check { .. } => url,
             // The others look at what there is, and make nothing.
-            Verb::Check { .. } => IN_MEMORY.into(),
             Verb::List { .. } if !given && !exists()? => IN_MEMORY.into(),
             _ if exists()? => url,
             _ => return Err(format!("there is no repository `{url}`")),
         };
-        let runtime = builder
-            .repository(url)
-            .build()
-            .map_err(|error| error.to_string())?;
-        execute(&runtime.job_operator(), arguments.verb)
+        execute(builder.repository(url), arguments.verb)
     }
 }
 
-fn execute(operator: &JobOperator, verb: Verb) -> Result<ExitCode, String> {
+fn execute(builder: BatchRuntimeBuilder, verb: Verb) -> Result<ExitCode, String> {
     match verb {
         Verb::Start { job, parameters } => {
             let parameters = parameters.into_parameters()?;
-            started(operator, operator.start(&job, parameters))
+            let operator = open(builder)?;
+            started(&operator, operator.start(&job, parameters))
         }
         Verb::Launch { job, parameters } => {
             let parameters = parameters.into_parameters()?;
-            started(operator, operator.launch(&job, parameters))
+            let operator = open(builder)?;
+            started(&operator, operator.launch(&job, parameters))
         }
         Verb::Restart {
             execution,
             parameters,
         } => {
             let parameters = parameters.into_parameters()?;
-            started(operator, operator.restart(execution, parameters))
+            let operator = open(builder)?;
+            started(&operator, operator.restart(execution, parameters))
         }
-        Verb::Stop { execution } => stop(operator, execution).map_err(|error| error.to_string()),
-        Verb::List { json } => shown(Output::new(json).jobs(operator)),
-        Verb::Show { execution, json } => shown(Output::new(json).execution(operator, execution)),
+        Verb::Stop { execution } => stop(&open(builder)?, execution).map_err(|error| error.to_string()),
+        Verb::List { json } => shown(Output::new(json).jobs(&open(builder)?)),
+        Verb::Show { execution, json } => shown(Output::new(json).execution(&open(builder)?, execution)),
         Verb::Check {
             job,
             json,
             parameters,
         } => {
-            let parameters = parameters.into_parameters()?;
-            let right = check::run(operator, job.as_deref(), &parameters, json);
+            let report = builder.check_only(job.as_deref(), &parameters.into_parameters()?);
+            let right = check::print(&report, json);
             Ok(if right {
                 ExitCode::SUCCESS
             } else {
@@ -173,6 +192,11 @@ fn execute(operator: &JobOperator, verb: Verb) -> Result<ExitCode, String> {
             })
         }
     }
+}
+
+fn open(builder: BatchRuntimeBuilder) -> Result<JobOperator, String> {
+    let runtime = builder.build().map_err(|error| error.to_string())?;
+    Ok(runtime.job_operator())
 }
 
 fn shown(result: Result<(), JobOperatorError>) -> Result<ExitCode, String> {

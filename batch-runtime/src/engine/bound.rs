@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::call::{Failure, call};
 use crate::artifact::{
-    ArtifactRegistration, Batchlet, CheckpointAlgorithm, CheckpointListener, ContextScope, Decider, Factory,
-    InjectError, InjectionScope, ItemProcessListener, ItemProcessor, ItemReadListener, ItemReader,
-    ItemWriteListener, ItemWriter, JobListener, Properties, RetryListener, SkipListener, StepListener,
+    ArtifactRegistration, BatchArtifactLoader, Batchlet, CheckpointAlgorithm, CheckpointListener,
+    ContextScope, Decider, Factory, InjectError, InjectionScope, ItemProcessListener, ItemProcessor,
+    ItemReadListener, ItemReader, ItemWriteListener, ItemWriter, JobListener, Properties, RetryListener,
+    SkipListener, StepListener,
 };
 use crate::error::BatchError;
 
@@ -16,6 +17,8 @@ use crate::error::BatchError;
 pub(crate) struct Bound {
     pub(crate) name: String,
     pub(crate) registration: &'static ArtifactRegistration,
+    /// The preferred loader, if the instances come from it.
+    pub(crate) loader: Option<Arc<dyn BatchArtifactLoader>>,
     pub(crate) properties: Properties,
 }
 
@@ -31,8 +34,26 @@ pub(crate) enum MakeError {
     Inject(InjectError),
     /// The `Default` of a field or the parsing of a property panicked. Spec: CHUNK-EXC-03
     Panic(BatchError),
+    /// The preferred loader failed or panicked. Spec: LOADER-07
+    Loader(BatchError),
+    /// The preferred loader gave an artifact when the job was bound, and gives none now.
+    NotLoaded,
     /// The loader compared the role; another one here is a fault of the runtime.
     Role,
+}
+
+impl Bound {
+    /// What an instance is made of; the preferred loader is asked for each anew. Spec: LOADER-03, LOADER-18
+    fn scope<'a>(&'a self, contexts: &'a ContextScope) -> Result<InjectionScope<'a>, MakeError> {
+        let scope = InjectionScope::new(&self.properties, contexts);
+        let Some(loader) = &self.loader else {
+            return Ok(scope);
+        };
+        match call(|| loader.load(&self.name)).map_err(MakeError::Loader)? {
+            Some(loaded) => Ok(scope.with_loaded(loaded)),
+            None => Err(MakeError::NotLoaded),
+        }
+    }
 }
 
 macro_rules! makers {
@@ -43,7 +64,7 @@ macro_rules! makers {
                 pub(crate) fn $make(&self, contexts: &ContextScope) -> Result<Box<dyn $role>, MakeError> {
                     match self.registration.factory {
                         Factory::$role(make, ..) => {
-                            let scope = InjectionScope::new(&self.properties, contexts);
+                            let scope = self.scope(contexts)?;
                             call(|| Ok(make(&scope)))
                                 .map_err(MakeError::Panic)?
                                 .map_err(MakeError::Inject)
@@ -85,12 +106,12 @@ impl Listener {
                 object: Box::new(()),
             });
         };
-        let scope = InjectionScope::new(&bound.properties, contexts);
-        let made = match bound.registration.listener_maker() {
-            Some(make) => call(|| Ok(make(&scope).map_err(MakeError::Inject)))
-                .unwrap_or_else(|e| Err(MakeError::Panic(e))),
-            None => Err(MakeError::Role),
-        };
+        let made = bound.scope(contexts).and_then(|scope| {
+            let make = bound.registration.listener_maker().ok_or(MakeError::Role)?;
+            call(|| Ok(make(&scope)))
+                .map_err(MakeError::Panic)?
+                .map_err(MakeError::Inject)
+        });
         let object = made.map_err(|error| Failure::not_made(bound, &error))?;
         Ok(Self {
             bound: Arc::clone(listener),

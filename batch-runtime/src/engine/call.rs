@@ -67,6 +67,10 @@ impl Failure {
         let problem = match error {
             MakeError::Inject(error) => error.to_string(),
             MakeError::Panic(panic) => panic.chain(),
+            MakeError::Loader(error) => format!("the artifact loader failed: {}", error.chain()),
+            MakeError::NotLoaded => {
+                "the artifact loader gave one when the job was bound, and gives none now".into()
+            }
             MakeError::Role => "it is registered for another role".into(),
         };
         Self::new(format!(

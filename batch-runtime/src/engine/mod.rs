@@ -16,6 +16,7 @@ mod walk;
 mod worker;
 
 pub(crate) use bound::{Bound, BoundListener};
+pub(crate) use call::{call, discard};
 pub(crate) use chunk::FaultRules;
 pub(crate) use elements::{
     BoundBody, BoundChunk, BoundJob, BoundStep, CheckpointInterval, Element, ElementBody, Elements,

@@ -1,61 +1,62 @@
-//! The artifacts of all linked crates, found by name and role.
+//! From a `ref` to its artifact: the preferred loader first, then batch.xml, then the artifacts of all linked crates by
+//! name and by class, the built-in ones last.
+//!
+//! Spec: LOADER-02 to LOADER-08, LOADER-16, LOADER-17, LOADER-20, D-64, D-65
+
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use batch_xml::suggest::nearest;
-use batch_xml::{Diagnostic, Spanned};
+use batch_xml::{ArtifactEntry, Diagnostic, Spanned};
 
-use crate::artifact::{ArtifactRegistration, Role, registry};
+use crate::artifact::{ArtifactRegistration, BatchArtifactLoader, ITEM_TIME, Role};
+use crate::engine::{call, discard};
 
 /// `ref` names no artifact.
 const UNKNOWN: &str = "ART0001";
 /// `ref` names an artifact of another role.
 const WRONG_ROLE: &str = "ART0002";
 /// `ref` names several artifacts.
-const AMBIGUOUS: &str = "ART0003";
+pub(super) const AMBIGUOUS: &str = "ART0003";
+/// The preferred loader failed.
+pub(super) const LOADER_FAILED: &str = "ART0020";
+/// batch.xml names a class that the program does not have.
+pub(super) const UNKNOWN_CLASS: &str = "ART0021";
 
-/// The artifacts of all linked crates.
+/// The artifacts that the jobs of a runtime can use.
 pub(crate) struct Artifacts {
-    all: Vec<&'static ArtifactRegistration>,
+    /// Of all linked crates.
+    pub(super) all: Vec<&'static ArtifactRegistration>,
+    pub(super) preferred: Option<Arc<dyn BatchArtifactLoader>>,
+    /// What batch.xml says of each id.
+    pub(super) mapped: BTreeMap<String, ArtifactEntry>,
+}
+
+/// An artifact that a `ref` leads to, in one of its roles.
+pub(super) struct Found {
+    pub(super) registration: &'static ArtifactRegistration,
+    /// The preferred loader, if the artifact comes from it.
+    pub(super) loader: Option<Arc<dyn BatchArtifactLoader>>,
+}
+
+/// What a `ref` leads to before its role is asked for.
+enum Lead<'a> {
+    /// A type that the preferred loader gives.
+    Loaded(TypeId, &'static str),
+    /// The class that batch.xml names.
+    Mapped(&'a ArtifactEntry),
+    /// What is registered under the name.
+    Registered,
 }
 
 impl Artifacts {
-    /// Drains the registry.
-    pub(crate) fn linked() -> Self {
-        Self {
-            all: registry::linked().collect(),
-        }
-    }
-
-    /// The types that have the role and are known by the name: by the annotation's name first, else by their own.
-    ///
-    /// Spec: D-64, D-65
-    fn lookup(&self, role: Role, name: &str) -> Vec<&'static ArtifactRegistration> {
-        let of_role = || {
-            self.all
-                .iter()
-                .copied()
-                .filter(move |registration| registration.role() == role)
-        };
-        let by_name: Vec<_> = of_role()
-            .filter(|registration| registration.name == name)
-            .collect();
-        if !by_name.is_empty() {
-            return by_name;
-        }
-        let is_class = |registration: &&'static ArtifactRegistration| {
-            registration.class == name || registration.declared_class == Some(name)
-        };
-        of_role().filter(is_class).collect()
-    }
-
-    pub(super) fn find(
-        &self,
-        role: Role,
-        name: &Spanned<String>,
-    ) -> Result<&'static ArtifactRegistration, Box<Diagnostic>> {
-        match self.lookup(role, &name.value).as_slice() {
-            [one] => Ok(one),
-            [] => Err(Box::new(self.not_found(role, name))),
-            several => Err(Box::new(ambiguous(&role.to_string(), name, several))),
+    pub(super) fn find(&self, role: Role, name: &Spanned<String>) -> Result<Found, Box<Diagnostic>> {
+        let lead = self.follow(name)?;
+        match self.in_role(&lead, role, name).as_slice() {
+            [one] => Ok(self.found(&lead, one)),
+            [] => Err(Box::new(self.not_found(&lead, role, name))),
+            several => Err(Box::new(ambiguous(&lead, &role.to_string(), name, several))),
         }
     }
 
@@ -64,26 +65,123 @@ impl Artifacts {
         &self,
         roles: &[Role],
         name: &Spanned<String>,
-    ) -> Result<Vec<&'static ArtifactRegistration>, Box<Diagnostic>> {
+    ) -> Result<Vec<Found>, Box<Diagnostic>> {
+        let lead = self.follow(name)?;
         let found: Vec<_> = roles
             .iter()
-            .flat_map(|role| self.lookup(*role, &name.value))
+            .flat_map(|role| self.in_role(&lead, *role, name))
             .collect();
         match found.first() {
-            None => Err(Box::new(self.not_found(roles[0], name))),
-            Some(first) if found.iter().any(|other| other.class != first.class) => {
-                Err(Box::new(ambiguous("listener", name, &found)))
+            None => Err(Box::new(self.not_found(&lead, roles[0], name))),
+            Some(first) if found.iter().any(|other| other.type_id != first.type_id) => {
+                Err(Box::new(ambiguous(&lead, "listener", name, &found)))
             }
-            Some(_) => Ok(found),
+            Some(_) => Ok(found.into_iter().map(|one| self.found(&lead, one)).collect()),
         }
     }
 
-    fn not_found(&self, role: Role, name: &Spanned<String>) -> Diagnostic {
-        let named = |registration: &&&ArtifactRegistration| {
-            registration.name == name.value || registration.class == name.value
+    fn found(&self, lead: &Lead<'_>, registration: &'static ArtifactRegistration) -> Found {
+        let loader = self
+            .preferred
+            .clone()
+            .filter(|_| matches!(lead, Lead::Loaded(..)));
+        Found { registration, loader }
+    }
+
+    /// Asks the loaders in their order. Spec: LOADER-03, LOADER-04, LOADER-07, D-64
+    fn follow(&self, name: &Spanned<String>) -> Result<Lead<'_>, Box<Diagnostic>> {
+        if let Some(loader) = &self.preferred {
+            match call(|| loader.load(&name.value)) {
+                Ok(None) => {}
+                Ok(Some(loaded)) => {
+                    let lead = Lead::Loaded(loaded.type_id(), loaded.type_name());
+                    // This one only told its type: each place gets an instance of its own. Spec: LOADER-18
+                    discard(loaded);
+                    return Ok(lead);
+                }
+                Err(error) => {
+                    let message = format!("the artifact loader cannot load `{}`", name.value);
+                    return Err(Box::new(
+                        Diagnostic::error(LOADER_FAILED, message, name.span.clone())
+                            .label(error.chain())
+                            .help("a loader that does not know a name returns `None`: the built-in one is then asked"),
+                    ));
+                }
+            }
+        }
+        match self.mapped.get(&name.value) {
+            None => Ok(Lead::Registered),
+            Some(entry) if self.of_class(&entry.class.value).next().is_some() => Ok(Lead::Mapped(entry)),
+            Some(entry) => Err(Box::new(self.unknown_class(entry, name))),
+        }
+    }
+
+    /// The types that the lead names and that have the role.
+    fn in_role(
+        &self,
+        lead: &Lead<'_>,
+        role: Role,
+        name: &Spanned<String>,
+    ) -> Vec<&'static ArtifactRegistration> {
+        let of_role = |one: &&'static ArtifactRegistration| one.role() == role;
+        match lead {
+            Lead::Loaded(type_id, _) => self.of_type(*type_id).filter(of_role).collect(),
+            Lead::Mapped(entry) => self.of_class(&entry.class.value).filter(of_role).collect(),
+            Lead::Registered => {
+                let by_name = self.all.iter().copied().filter(|one| one.name == name.value);
+                let by_name: Vec<_> = by_name.filter(of_role).collect();
+                if !by_name.is_empty() {
+                    return by_name;
+                }
+                let by_class: Vec<_> = self.of_class(&name.value).filter(of_role).collect();
+                if !by_class.is_empty() {
+                    return by_class;
+                }
+                let built_in = [&ITEM_TIME].into_iter().filter(|one| one.name == name.value);
+                built_in.filter(of_role).collect()
+            }
+        }
+    }
+
+    fn of_type(&self, type_id: TypeId) -> impl Iterator<Item = &'static ArtifactRegistration> {
+        self.all.iter().copied().filter(move |one| one.type_id == type_id)
+    }
+
+    /// Spec: LOADER-13
+    fn of_class(&self, class: &str) -> impl Iterator<Item = &'static ArtifactRegistration> {
+        self.all
+            .iter()
+            .copied()
+            .filter(move |one| one.class == class || one.declared_class == Some(class))
+    }
+
+    fn unknown_class(&self, entry: &ArtifactEntry, name: &Spanned<String>) -> Diagnostic {
+        let classes = self.all.iter().map(|one| (one.class, one.declared_class));
+        let class = &entry.class.value;
+        Diagnostic::error(
+            UNKNOWN_CLASS,
+            format!(
+                "no artifact has the class `{class}`, which batch.xml gives for `{}`",
+                name.value
+            ),
+            name.span.clone(),
+        )
+        .label("cannot be loaded")
+        .related(entry.class.span.clone(), "the class is named here")
+        .help(class_help(class, classes))
+    }
+
+    fn not_found(&self, lead: &Lead<'_>, role: Role, name: &Spanned<String>) -> Diagnostic {
+        let other = match lead {
+            Lead::Loaded(type_id, _) => self.of_type(*type_id).next(),
+            Lead::Mapped(entry) => self.of_class(&entry.class.value).next(),
+            Lead::Registered => {
+                let named = self.all.iter().copied().find(|one| one.name == name.value);
+                named.or_else(|| self.of_class(&name.value).next())
+            }
         };
-        if let Some(other) = self.all.iter().find(named) {
-            return Diagnostic::error(
+        if let Some(other) = other {
+            let diagnostic = Diagnostic::error(
                 WRONG_ROLE,
                 format!(
                     "`{}` is no {role}, it is {}",
@@ -92,12 +190,37 @@ impl Artifacts {
                 ),
                 name.span.clone(),
             )
-            .label(format!("{} is needed here", role.with_article()))
-            .help(format!("`{}` is registered at {}", name.value, place(other)));
+            .label(format!("{} is needed here", role.with_article()));
+            return match lead {
+                Lead::Loaded(_, type_name) => diagnostic.help(format!(
+                    "the artifact loader gives a `{type_name}`, which is registered at {}",
+                    place(other)
+                )),
+                _ => with_entry(lead, diagnostic).help(format!(
+                    "`{}` is registered at {}",
+                    name.value,
+                    place(other)
+                )),
+            };
         }
-        let names: Vec<&str> = self
-            .all
-            .iter()
+        if let Lead::Loaded(_, type_name) = lead {
+            let message = format!(
+                "`{}` is no {role}: the artifact loader gives a `{type_name}`",
+                name.value
+            );
+            return Diagnostic::error(WRONG_ROLE, message, name.span.clone())
+                .label(format!("{} is needed here", role.with_article()))
+                .help(format!(
+                    "write `#[{}]` on an impl block of that type",
+                    role.attribute()
+                ));
+        }
+        self.unknown(role, name)
+    }
+
+    fn unknown(&self, role: Role, name: &Spanned<String>) -> Diagnostic {
+        let known = self.all.iter().copied().chain([&ITEM_TIME]);
+        let names: Vec<&str> = known
             .filter(|registration| registration.role() == role)
             .map(|registration| registration.name)
             .collect();
@@ -124,15 +247,124 @@ impl Artifacts {
     }
 }
 
-fn ambiguous(what: &str, name: &Spanned<String>, found: &[&ArtifactRegistration]) -> Diagnostic {
-    let places: Vec<String> = found.iter().map(|one| place(one)).collect();
+fn ambiguous(
+    lead: &Lead<'_>,
+    what: &str,
+    name: &Spanned<String>,
+    found: &[&ArtifactRegistration],
+) -> Diagnostic {
+    let places: Vec<String> = found
+        .iter()
+        .map(|one| format!("`{}` ({})", one.class, place(one)))
+        .collect();
     let message = format!("several artifacts are {what} `{}`", name.value);
-    Diagnostic::error(AMBIGUOUS, message, name.span.clone())
+    let remedy = match lead {
+        Lead::Registered => format!(
+            "give one of them another name, or map this one in batch.xml: `<artifact id=\"{}\" classname=\"{}\"/>`",
+            name.value,
+            found.first().map_or("..", |one| one.class)
+        ),
+        _ => "give one of them another class, or name one by the path of its type".to_owned(),
+    };
+    with_entry(lead, Diagnostic::error(AMBIGUOUS, message, name.span.clone()))
         .label("which one?")
-        .help(format!("give one of them another name: {}", places.join(", ")))
+        .help(format!("they are {}; {remedy}", places.join(" and ")))
+}
+
+/// With the entry of batch.xml, if one led here. Spec: LOADER-15
+fn with_entry(lead: &Lead<'_>, diagnostic: Diagnostic) -> Diagnostic {
+    match lead {
+        Lead::Mapped(entry) => diagnostic.related(entry.class.span.clone(), "batch.xml names its class here"),
+        _ => diagnostic,
+    }
+}
+
+/// What may help where a class is unknown: the same type elsewhere, a name that is near, or all there are.
+pub(super) fn class_help(
+    wanted: &str,
+    known: impl Iterator<Item = (&'static str, Option<&'static str>)>,
+) -> String {
+    let mut known: Vec<&str> = known
+        .flat_map(|(class, declared)| [Some(class), declared])
+        .flatten()
+        .collect();
+    known.sort_unstable();
+    known.dedup();
+    let last = |class: &str| class.rsplit([':', '.']).next().unwrap_or_default().to_owned();
+    let type_name = last(wanted);
+    let near = nearest(wanted, known.iter().copied())
+        .or_else(|| known.iter().copied().find(|class| last(class) == type_name))
+        .or_else(|| {
+            let names: Vec<String> = known.iter().map(|class| last(class)).collect();
+            let near = nearest(&type_name, names.iter().map(String::as_str))?;
+            let position = names.iter().position(|name| name == near)?;
+            Some(known[position])
+        });
+    match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "a class is the full path of a registered Rust type (`my_crate::io::MyReader`), or what its annotation \
+                 gives as `class`"
+            .to_owned(),
+    }
 }
 
 /// Where the attribute stands.
 pub(super) fn place(registration: &ArtifactRegistration) -> String {
     format!("{}:{}", registration.file, registration.line)
+}
+
+#[cfg(test)]
+mod tests {
+    use batch_xml::{Source, Span};
+
+    use super::*;
+    use crate::artifact::CheckpointAlgorithm;
+    use crate::error::BatchError;
+
+    #[derive(batch_macros::BatchArtifact)]
+    struct Own {}
+
+    impl CheckpointAlgorithm for Own {
+        fn get_checkpoint_timeout(&mut self, timeout: i32) -> Result<i32, BatchError> {
+            Ok(timeout)
+        }
+        fn begin_checkpoint(&mut self) -> Result<(), BatchError> {
+            Ok(())
+        }
+        fn is_ready_to_checkpoint(&mut self) -> Result<bool, BatchError> {
+            Ok(true)
+        }
+        fn end_checkpoint(&mut self) -> Result<(), BatchError> {
+            Ok(())
+        }
+    }
+
+    static OWN: ArtifactRegistration =
+        ArtifactRegistration::checkpoint_algorithm::<Own>("item-time", "here::Own", None, file!(), line!());
+
+    /// The class of the checkpoint algorithm of that name, or what is said.
+    fn found(all: Vec<&'static ArtifactRegistration>, name: &str) -> String {
+        let artifacts = Artifacts {
+            all,
+            preferred: None,
+            mapped: BTreeMap::new(),
+        };
+        let place = Span::new(&Source::new("job.xml", name), 0..name.len());
+        match artifacts.find(Role::CheckpointAlgorithm, &Spanned::new(name.to_owned(), place)) {
+            Ok(found) => found.registration.class.to_owned(),
+            Err(diagnostic) => diagnostic.to_string(),
+        }
+    }
+
+    /// Spec: LOADER-20, JSL-CHUNK-12, D-02
+    #[test]
+    fn item_time_is_built_in_and_looked_up_last() {
+        assert_eq!(
+            found(Vec::new(), "item-time"),
+            "batch_runtime::artifact::item_time::ItemTime"
+        );
+        assert_eq!(found(vec![&OWN], "item-time"), "here::Own");
+        let misspelt = found(Vec::new(), "item-tiem");
+        assert!(misspelt.contains("did you mean `item-time`?"), "{misspelt}");
+    }
 }

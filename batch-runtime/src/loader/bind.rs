@@ -10,9 +10,9 @@ use batch_xml::model::{
 };
 use batch_xml::{Diagnostic, JobXmlErrors, Span, Spanned};
 
-use super::artifacts::{Artifacts, place};
+use super::artifacts::{Artifacts, Found};
 use super::{BindOutcome, Outside};
-use crate::artifact::{ArtifactRegistration, ExceptionFilter, Factory, ItemType, Properties, Role};
+use crate::artifact::{ExceptionFilter, Factory, Properties, Role};
 use crate::dialect::Dialect;
 use crate::engine::{
     Bound, BoundBody, BoundChunk, BoundJob, BoundListener, BoundStep, CheckpointInterval, Element,
@@ -21,8 +21,6 @@ use crate::engine::{
 use crate::status::BatchStatus;
 use crate::transition::{Termination, Then, Transition, Transitions};
 
-/// Item types do not fit together.
-const ITEM_TYPES: &str = "ART0004";
 /// The runtime does not do this yet.
 const UNSUPPORTED: &str = "ART0008";
 /// The writer does not write through the chunk transaction.
@@ -60,6 +58,7 @@ impl Artifacts {
             parameter_names: job.symbols.union(&job.property_names).cloned().collect(),
             taken: BTreeSet::new(),
             reaching: Vec::new(),
+            job_listeners: (Vec::new(), job.listeners.clone()),
         };
         let bound = binder.job(job);
         binder.unused_properties(job);
@@ -84,11 +83,14 @@ pub(super) struct Binder<'a> {
     pub(super) taken: BTreeSet<String>,
     /// Properties that reach an artifact.
     pub(super) reaching: Vec<Property>,
+    /// The listeners of the job that could be bound, and their elements: some hear of the items of each chunk.
+    job_listeners: (Vec<Arc<BoundListener>>, Vec<ArtifactRef>),
 }
 
 impl Binder<'_> {
     fn job(&mut self, job: &Job) -> Option<BoundJob> {
         let listeners = self.listeners(&JOB_LISTENERS, &job.listeners);
+        self.job_listeners.0 = listeners.clone().unwrap_or_default();
         let elements = self.elements(&job.elements, Around::default());
         Some(BoundJob {
             id: job.id.value.clone(),
@@ -179,6 +181,11 @@ impl Binder<'_> {
                 .artifact(Role::Batchlet, batchlet, around)
                 .map(BoundBody::Batchlet),
         };
+        if let (Some(listeners), Some(BoundBody::Chunk(chunk))) = (&listeners, &body) {
+            self.check_listener_items(chunk, listeners, &step.listeners);
+            let (of_job, refs) = self.job_listeners.clone();
+            self.check_listener_items(chunk, &of_job, &refs);
+        }
         Some(BoundStep {
             max_starts: DIALECT.most_starts(step.start_limit),
             allow_start_if_complete: step.allow_start_if_complete,
@@ -192,6 +199,7 @@ impl Binder<'_> {
         let reader = self.artifact(Role::ItemReader, &chunk.reader, around);
         let processor = self.artifact(Role::ItemProcessor, &chunk.processor, around);
         let writer = self.artifact(Role::ItemWriter, &chunk.writer, around);
+        self.check_chunk_items(reader.as_ref(), processor.as_ref(), writer.as_ref(), chunk);
         let mut filter = |classes: &ExceptionClasses| {
             self.check_exception_classes(classes);
             let names = |list: &[Spanned<String>]| list.iter().map(|class| class.value.clone()).collect();
@@ -216,31 +224,10 @@ impl Binder<'_> {
             }
         };
         let (reader, processor, writer) = (reader?, processor?, writer?);
-        let info = match (
-            reader.registration.factory,
-            processor.registration.factory,
-            writer.registration.factory,
-        ) {
-            (
-                Factory::ItemReader(_, item),
-                Factory::ItemProcessor(_, items),
-                Factory::ItemWriter(_, info),
-            ) => {
-                let (items, info) = (items(), info());
-                self.same_items(
-                    (&reader, item(), "gives"),
-                    (&processor, items.input, "takes"),
-                    &chunk.processor.name,
-                );
-                self.same_items(
-                    (&processor, items.output, "gives"),
-                    (&writer, info.items, "takes"),
-                    &chunk.writer.name,
-                );
-                info
-            }
-            _ => return None,
+        let Factory::ItemWriter(_, info) = writer.registration.factory else {
+            return None;
         };
+        let info = info();
         if !info.transactional {
             self.warnings.push(
                 Diagnostic::warning(
@@ -268,35 +255,6 @@ impl Binder<'_> {
             buffer_reads: chunk.buffer_reads,
             faults,
         })
-    }
-
-    /// Spec: CHUNK-LOOP-17, D-81
-    fn same_items(
-        &mut self,
-        (from, gives, _): (&Bound, ItemType, &str),
-        (to, takes, _): (&Bound, ItemType, &str),
-        at: &Spanned<String>,
-    ) {
-        if gives == takes {
-            return;
-        }
-        let (from_role, to_role) = (from.registration.role(), to.registration.role());
-        self.diagnostics.push(
-            Diagnostic::error(
-                ITEM_TYPES,
-                format!(
-                    "{to_role} `{}` does not take the items that {from_role} `{}` gives",
-                    to.name, from.name
-                ),
-                at.span.clone(),
-            )
-            .label(format!("takes `{}`, is given `{}`", takes.name(), gives.name()))
-            .help(format!(
-                "the two are at {} and {}",
-                place(to.registration),
-                place(from.registration)
-            )),
-        );
     }
 
     fn unsupported(&mut self, what: &str, at: &Span) {
@@ -332,15 +290,15 @@ impl Binder<'_> {
             }
         };
         let bound: Vec<Bound> = found
-            .iter()
-            .map(|registration| self.bound(registration, artifact, around))
+            .into_iter()
+            .map(|found| self.bound(found, artifact, around))
             .collect();
         Some(BoundListener { roles: bound })
     }
 
     fn artifact(&mut self, role: Role, artifact: &ArtifactRef, around: Around) -> Option<Bound> {
         match self.artifacts.find(role, &artifact.name) {
-            Ok(registration) => Some(self.bound(registration, artifact, around)),
+            Ok(found) => Some(self.bound(found, artifact, around)),
             Err(diagnostic) => {
                 self.diagnostics.push(*diagnostic);
                 None
@@ -349,12 +307,8 @@ impl Binder<'_> {
     }
 
     /// An artifact with its properties, checked for its place.
-    fn bound(
-        &mut self,
-        registration: &'static ArtifactRegistration,
-        artifact: &ArtifactRef,
-        around: Around,
-    ) -> Bound {
+    fn bound(&mut self, found: Found, artifact: &ArtifactRef, around: Around) -> Bound {
+        let Found { registration, loader } = found;
         let of_xml = |property: &Property| {
             (
                 property.name.value.clone(),
@@ -373,6 +327,7 @@ impl Binder<'_> {
         Bound {
             name: artifact.name.value.clone(),
             registration,
+            loader,
             properties,
         }
     }

@@ -4,14 +4,12 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use batch_xml::Diagnostic;
-use batch_xml::model::{ArtifactRef, ExceptionClasses, ExecutionElement, Job};
+use batch_xml::model::{ArtifactRef, ExecutionElement, Job};
 use batch_xml::suggest::nearest;
 
 use super::artifacts::place;
 use super::bind::{Around, Binder};
-use crate::artifact::{
-    ArtifactRegistration, ContextKind, Properties, PropertySource, class_names, is_called,
-};
+use crate::artifact::{ArtifactRegistration, ContextKind, Properties, PropertySource};
 use crate::error::BatchError;
 
 /// A property's value does not parse as its field's type.
@@ -22,8 +20,6 @@ const PROPERTY_MISSING: &str = "ART0006";
 const CONTEXT_SCOPE: &str = "ART0007";
 /// A property of the Job XML that no artifact takes.
 const PROPERTY_UNUSED: &str = "ART0010";
-/// A class that no error type declares.
-const CLASS_UNKNOWN: &str = "ART0011";
 
 impl Binder<'_> {
     /// A property that nobody takes is most often a misspelt one. One of the job or a step may be there for the
@@ -163,32 +159,6 @@ impl Binder<'_> {
                     "make the field an `Option<{context}>` ({})",
                     place(registration)
                 )),
-            );
-        }
-    }
-
-    /// A class that is misspelt is never skipped and never retried. An error that declares no class is known by its type's
-    /// path, so an unknown class is no mistake for certain. Spec: CHUNK-EXC-01, D-14
-    pub(super) fn check_exception_classes(&mut self, classes: &ExceptionClasses) {
-        for class in classes.include.iter().chain(&classes.exclude) {
-            if class_names().any(|name| is_called(name, &class.value)) {
-                continue;
-            }
-            let message = format!(
-                "no error type of the program declares the class `{}`",
-                class.value
-            );
-            let near = nearest(&class.value, class_names());
-            let help = match near {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "an error is of the class of its type's path; `#[derive(BatchException)]` declares it, and \
-                         lets errors that it caused be known by it"
-                    .to_owned(),
-            };
-            self.warnings.push(
-                Diagnostic::warning(CLASS_UNKNOWN, message, class.span.clone())
-                    .label("declared by none")
-                    .help(help),
             );
         }
     }

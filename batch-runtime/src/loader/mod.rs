@@ -1,11 +1,14 @@
 //! The artifact loader: from a checked Job XML to a job whose every `ref` is a registered artifact. All mistakes of a
 //! job are reported at once, each at its place in the XML, before anything runs.
 //!
-//! Spec: LOADER-01, LOADER-08, LOADER-16, LOADER-17, ART-09, CHUNK-LOOP-17
+//! Spec: LOADER-01 to LOADER-20, ART-09, CHUNK-LOOP-17
 
 mod artifacts;
+mod assemble;
 mod bind;
 mod checks;
+mod exceptions;
+mod items;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,6 +16,7 @@ use std::sync::Arc;
 use batch_xml::Diagnostic;
 
 pub(crate) use artifacts::Artifacts;
+pub(crate) use assemble::Additions;
 
 use crate::engine::BoundJob;
 

@@ -1,19 +1,15 @@
 //! `start`, `launch`, `restart`: the definition is checked first, whole, and nothing is written if it is wrong.
 
-use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use batch_xml::suggest::nearest;
-use batch_xml::{Diagnostic, Document, JobXmlErrors, Values};
+use batch_xml::Diagnostic;
 
 use super::{JobOperator, JobOperatorError, Result, StartCause};
 use crate::engine::{BoundJob, JobRunner, Running};
 use crate::ids::JobExecutionId;
-use crate::job_path::Lookup;
-use crate::loader::{BindOutcome, Outside};
 use crate::parameters::JobParameters;
 use crate::repository::{Claim, ClaimError, ClaimRequest, Ending, RepositoryError, Target};
 use crate::runtime::Inner;
@@ -113,21 +109,7 @@ impl JobOperator {
     /// # Errors
     /// As [`JobOperator::start`].
     pub fn check(&self, job: &str, parameters: impl Into<JobParameters>) -> Result<Vec<Diagnostic>> {
-        let parameters = parameters.into();
-        let refuse = |cause| JobOperatorError::JobStart {
-            job: job.to_owned(),
-            cause,
-        };
-        parameters
-            .validate()
-            .map_err(|error| refuse(StartCause::Parameter(error)))?;
-        let document = self.find_job(job, &refuse)?;
-        let (bound, mut warnings) = self
-            .bind(&document, &parameters)
-            .map_err(|e| refuse(StartCause::Definition(e)))?;
-        check_names(&parameters, &bound.parameter_names).map_err(&refuse)?;
-        warnings.extend(bound.warnings);
-        Ok(warnings)
+        self.inner.definitions.check(job, &parameters.into())
     }
 
     /// Finds, substitutes, validates and binds a job. Spec: JSL-DOC-13, RESTART-03
@@ -138,52 +120,11 @@ impl JobOperator {
         effective: &JobParameters,
         refuse: &dyn Fn(StartCause) -> JobOperatorError,
     ) -> Result<Prepared> {
-        let document = self.find_job(job, refuse)?;
-        let (bound, _) = self
-            .bind(&document, effective)
-            .map_err(|errors| refuse(StartCause::Definition(errors)))?;
-        check_names(given, &bound.parameter_names).map_err(refuse)?;
+        let checked = self.inner.definitions.bind(job, given, effective, refuse)?;
         Ok(Prepared {
-            job: bound.job,
-            location: document.source().name().to_owned(),
+            job: checked.bound.job,
+            location: checked.document.source().name().to_owned(),
         })
-    }
-
-    fn find_job(&self, job: &str, refuse: &dyn Fn(StartCause) -> JobOperatorError) -> Result<Arc<Document>> {
-        self.inner.job_path.look_for_new_files();
-        match self.inner.job_path.find(job) {
-            Lookup::Found(document) => Ok(document),
-            Lookup::Duplicate(files) => Err(refuse(StartCause::DuplicateId(files))),
-            Lookup::Unknown { known, broken } => Err(JobOperatorError::NoSuchJob {
-                job: job.to_owned(),
-                help: unknown_job_help(job, &known, &broken),
-            }),
-        }
-    }
-
-    fn bind(
-        &self,
-        document: &Document,
-        parameters: &JobParameters,
-    ) -> std::result::Result<(BindOutcome, Vec<Diagnostic>), JobXmlErrors> {
-        let outside = Outside {
-            parameters: Arc::new(parameters.clone().without_run_id().as_text()),
-            system: Arc::clone(&self.inner.system),
-        };
-        let values = Values {
-            parameters: &outside.parameters,
-            system: &outside.system,
-        };
-        let resolved = batch_xml::resolve(
-            document,
-            &self.inner.job_path,
-            &values,
-            self.inner.job_path.limits(),
-        )?;
-        Ok((
-            self.inner.artifacts.bind(&resolved.job, &outside)?,
-            resolved.warnings,
-        ))
     }
 
     fn claim_and_run(
@@ -293,44 +234,4 @@ fn run_to_end(runner: JobRunner, inner: &Inner) -> std::result::Result<(), Strin
         }
         error.to_string()
     })
-}
-
-/// Shorter names are like too many others: `date` is no misspelt `data`.
-const SHORTEST_TYPING_MISTAKE: usize = 5;
-
-/// A parameter may be there for identification only, so a name that the job does not know is accepted. A longer one that
-/// is much like a name it knows is a typing mistake; of a shorter one one cannot be so sure.
-fn check_names(given: &JobParameters, known: &BTreeSet<String>) -> std::result::Result<(), StartCause> {
-    for (name, _) in given.iter().filter(|(name, _)| !known.contains(*name)) {
-        let Some(nearest) = nearest(name, known.iter().map(String::as_str)) else {
-            continue;
-        };
-        if name.chars().count() >= SHORTEST_TYPING_MISTAKE {
-            return Err(StartCause::UnknownParameter {
-                name: name.to_owned(),
-                nearest: nearest.to_owned(),
-            });
-        }
-        tracing::warn!(
-            "the job has no property `{name}`, so this parameter only identifies; did you mean `{nearest}`?"
-        );
-    }
-    Ok(())
-}
-
-fn unknown_job_help(job: &str, known: &BTreeSet<String>, broken: &[Arc<JobXmlErrors>]) -> String {
-    let mut help = match nearest(job, known.iter().map(String::as_str)) {
-        Some(near) => format!("; did you mean `{near}`?"),
-        None if known.is_empty() => "; the job path holds no job".into(),
-        None => format!("; the job path holds {}", quoted(known)),
-    };
-    for errors in broken {
-        help.push_str(&format!("\nA file of the job path cannot be read:\n{errors}"));
-    }
-    help
-}
-
-fn quoted(names: &BTreeSet<String>) -> String {
-    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    names.join(", ")
 }

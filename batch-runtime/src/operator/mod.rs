@@ -3,6 +3,7 @@
 //! Spec: OP-01 to OP-36
 
 mod callback;
+mod definitions;
 mod error;
 mod launch;
 mod query;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 pub(crate) use callback::Callbacks;
 pub use callback::{CallbackId, JobEndCallback};
+pub(crate) use definitions::Definitions;
 pub use error::{JobOperatorError, StartCause};
 
 use crate::runtime::Inner;

@@ -14,16 +14,15 @@ impl JobOperator {
     /// # Errors
     /// When the repository fails.
     pub fn job_names(&self) -> Result<BTreeSet<String>> {
-        self.inner.job_path.look_for_new_files();
-        let mut names = self.inner.job_path.jobs();
+        self.inner.definitions.job_path.look_for_new_files();
+        let mut names = self.inner.definitions.job_path.jobs();
         names.extend(self.inner.repository.job_names()?);
         Ok(names)
     }
 
     /// What was found on the job path.
     pub fn job_path(&self) -> JobPathReport {
-        self.inner.job_path.look_for_new_files();
-        self.inner.job_path.report()
+        self.inner.definitions.job_path()
     }
 
     /// Number of instances of a job; 0 for one that was never started. Spec: OP-03
@@ -193,8 +192,10 @@ impl JobOperator {
 
     /// Spec: OP-32
     fn require_known(&self, job: &str) -> Result<()> {
-        self.inner.job_path.look_for_new_files();
-        if self.inner.job_path.jobs().contains(job) || self.inner.repository.instance_count(job)? > 0 {
+        self.inner.definitions.job_path.look_for_new_files();
+        if self.inner.definitions.job_path.jobs().contains(job)
+            || self.inner.repository.instance_count(job)? > 0
+        {
             return Ok(());
         }
         Err(JobOperatorError::NoSuchJob {

@@ -1,0 +1,155 @@
+//! `#[artifact_loader]` on `impl BatchArtifactLoader for T`: the registration of a preferred loader.
+//! That the trait is the right one and that the type is `Default`, the compiler says.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::ext::IdentExt;
+use syn::{Expr, ExprLit, Item, ItemImpl, Lit, LitStr, PathSegment, Type};
+
+use crate::diagnostics::{Errors, nearest};
+use crate::parse::{self, Argument, cfgs};
+use crate::types::ungroup;
+
+/// The whole of the attribute.
+pub(crate) fn attribute(attr: TokenStream, item: TokenStream) -> TokenStream {
+    let mut errors = Errors::default();
+    let class = match parse::arguments(attr) {
+        Ok(arguments) => class(&arguments, &mut errors),
+        Err(error) => {
+            errors.syntax(error);
+            None
+        }
+    };
+    let block = match syn::parse2::<Item>(item.clone()) {
+        Ok(Item::Impl(block)) => block,
+        Ok(_) => {
+            errors.error(
+                TokenStream::new(),
+                "`#[artifact_loader]` goes on the impl of a trait",
+                &[on_the_trait()],
+            );
+            let errors = errors.into_tokens();
+            return quote!(#item #errors);
+        }
+        Err(error) => {
+            errors.syntax(error);
+            let errors = errors.into_tokens();
+            return quote!(#item #errors);
+        }
+    };
+    let segment = loader_type(&block, class.is_some(), &mut errors);
+    match segment.filter(|_| errors.is_empty()) {
+        Some(segment) => expand(&block, &segment, class.as_ref()),
+        None => {
+            let errors = errors.into_tokens();
+            quote!(#block #errors)
+        }
+    }
+}
+
+fn on_the_trait() -> String {
+    "put it on `impl BatchArtifactLoader for Type { .. }`".to_owned()
+}
+
+/// The value of `class = ".."`.
+fn class(arguments: &[Argument], errors: &mut Errors) -> Option<LitStr> {
+    let mut class = None;
+    for argument in arguments {
+        let (key, value) = match argument {
+            Argument::Named { key, value } => (key, value),
+            Argument::Text(text) => {
+                let remedy =
+                    "batch.xml names a loader by its class: the path of its type, or `class = \"..\"`";
+                errors.error(text, "an artifact loader has no name", &[remedy.to_owned()]);
+                continue;
+            }
+        };
+        if key != "class" {
+            let remedy = match nearest(&key.to_string(), ["class"]) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "its only argument is `class = \"..\"`".to_owned(),
+            };
+            errors.error(
+                key,
+                format!("`#[artifact_loader]` has no argument `{key}`"),
+                &[remedy],
+            );
+            continue;
+        }
+        if class.is_some() {
+            errors.error(key, "`class` is given twice", &[]);
+            continue;
+        }
+        match value {
+            Expr::Lit(ExprLit {
+                lit: Lit::Str(text), ..
+            }) if !text.value().trim().is_empty() => class = Some(text.clone()),
+            _ => errors.error(value, "the class is a string in quotes that is not empty", &[]),
+        }
+    }
+    class
+}
+
+/// The last segment of the type's path, by which its class is made.
+fn loader_type(block: &ItemImpl, has_class: bool, errors: &mut Errors) -> Option<PathSegment> {
+    if block.trait_.is_none() {
+        errors.error(
+            &block.self_ty,
+            "an artifact loader implements a trait, which this impl block does not",
+            &[on_the_trait()],
+        );
+        return None;
+    }
+    if !block.generics.params.is_empty() {
+        errors.error(
+            &block.generics,
+            "a generic impl block is not supported: a loader is one concrete type",
+            &[],
+        );
+        return None;
+    }
+    let segment = match ungroup(&block.self_ty) {
+        Type::Path(path) if path.qself.is_none() => path.path.segments.last().cloned(),
+        _ => None,
+    };
+    match &segment {
+        None => errors.error(
+            &block.self_ty,
+            "this type cannot be an artifact loader",
+            &["a loader is a struct or an enum of this crate".to_owned()],
+        ),
+        Some(segment) if !segment.arguments.is_none() && !has_class => errors.error(
+            segment,
+            "a loader of a generic type needs a class",
+            &["write `#[artifact_loader(class = \"..\")]`".to_owned()],
+        ),
+        Some(_) => {}
+    }
+    segment
+}
+
+/// The impl as it is, and the submission to the registry.
+fn expand(block: &ItemImpl, segment: &PathSegment, class: Option<&LitStr>) -> TokenStream {
+    let self_ty = &block.self_ty;
+    let type_name = segment.ident.unraw().to_string();
+    let cfgs = cfgs(&block.attrs);
+    let class = match class {
+        Some(class) => quote!(::core::option::Option::Some(#class)),
+        None => quote!(::core::option::Option::None),
+    };
+    quote! {
+        #block
+
+        #(#cfgs)*
+        const _: () = {
+            ::batch_runtime::__private::inventory::submit! {
+                ::batch_runtime::__private::LoaderRegistration::new::<#self_ty>(
+                    ::core::concat!(::core::module_path!(), "::", #type_name),
+                    #class,
+                    ::core::file!(),
+                    ::core::line!(),
+                )
+            }
+        };
+    }
+}

@@ -1,0 +1,133 @@
+//! The preferred loader: a program's own way from a `ref` to an artifact, asked before the built-in one.
+//!
+//! Spec: LOADER-03 to LOADER-07
+
+use std::any::{Any, TypeId};
+use std::fmt;
+
+use super::inject::{BatchArtifact, InjectError};
+use crate::error::BatchError;
+
+/// A preferred artifact loader: the first opportunity to load every artifact of every job.
+///
+/// It is set by [`BatchRuntimeBuilder::artifact_loader`](crate::BatchRuntimeBuilder::artifact_loader), or, when it has
+/// `#[artifact_loader]`, named by `<loader classname="..."/>` in batch.xml; a program has at most one. It is asked once for
+/// each `ref` when a job is checked or started, to learn the artifact's type, and again for every instance that the job
+/// needs: each answer is a new instance. What it returns for one `ref` is always of the same type.
+///
+/// A loader is called from several threads. It is worth having where artifacts need something that no property can say,
+/// such as a client or a pool:
+///
+/// ```
+/// use batch_runtime::prelude::*;
+/// use std::sync::Arc;
+///
+/// #[derive(Default)]
+/// struct Mailer; // a client that all artifacts share
+///
+/// #[derive(BatchArtifact)]
+/// struct SendInvoices {
+///     #[batch_property(name = "month", value = "1")]
+///     month: u32,
+///     mailer: Option<Arc<Mailer>>,
+/// }
+///
+/// #[batchlet]
+/// impl SendInvoices {
+///     #[process]
+///     fn process(&self) -> String {
+///         if self.mailer.is_some() { "SENT".into() } else { "NOTHING".into() }
+///     }
+///     #[cancel]
+///     fn cancel(&self) {}
+/// }
+///
+/// struct Mailers(Arc<Mailer>);
+///
+/// impl BatchArtifactLoader for Mailers {
+///     fn load(&self, reference: &str) -> Result<Option<LoadedArtifact>, BatchError> {
+///         Ok((reference == "SendInvoices").then(|| {
+///             LoadedArtifact::new(SendInvoices { month: 0, mailer: Some(Arc::clone(&self.0)) })
+///         }))
+///     }
+/// }
+///
+/// let builder = batch_runtime::BatchRuntime::builder().artifact_loader(Mailers(Arc::default()));
+/// ```
+///
+/// Spec: LOADER-03, LOADER-05 to LOADER-07, LOADER-18
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no artifact loader",
+    label = "the trait `BatchArtifactLoader` is missing",
+    note = "`#[artifact_loader]` goes on `impl BatchArtifactLoader for {Self}`"
+)]
+pub trait BatchArtifactLoader: Send + Sync {
+    /// The artifact that `reference`, a `ref` of a Job XML, stands for. `None`: this loader does not know it, and the
+    /// built-in loader is asked.
+    ///
+    /// # Errors
+    /// Why an artifact that this loader should know cannot be loaded. It is reported, and nobody else is asked.
+    fn load(&self, reference: &str) -> Result<Option<LoadedArtifact>, BatchError>;
+}
+
+/// What a [`BatchArtifactLoader`] found: an instance, or the type of one that the runtime makes.
+pub struct LoadedArtifact {
+    type_id: TypeId,
+    type_name: &'static str,
+    instance: Option<Box<dyn Any + Send>>,
+}
+
+impl LoadedArtifact {
+    /// An instance that the loader made. The runtime then sets its `#[batch_property]` and `#[batch_context]` fields, as
+    /// it does for every artifact; the other fields stay as they are.
+    ///
+    /// Spec: ART-10, LOADER-05
+    pub fn new<T: BatchArtifact + Send>(instance: T) -> Self {
+        Self {
+            instance: Some(Box::new(instance)),
+            ..Self::of::<T>()
+        }
+    }
+
+    /// A type of which the runtime makes the instance, as if the `ref` named it.
+    ///
+    /// Spec: LOADER-05
+    pub fn of<T: BatchArtifact + Send>() -> Self {
+        Self {
+            type_id: TypeId::of::<T>(),
+            type_name: std::any::type_name::<T>(),
+            instance: None,
+        }
+    }
+
+    pub(crate) fn type_id(&self) -> TypeId {
+        self.type_id
+    }
+
+    pub(crate) fn type_name(&self) -> &'static str {
+        self.type_name
+    }
+
+    /// The instance, if the loader made one.
+    ///
+    /// # Errors
+    /// When it, or the type, is another one.
+    pub(crate) fn into_instance<T: BatchArtifact>(self) -> Result<Option<Box<T>>, InjectError> {
+        let another = InjectError::AnotherType {
+            expected: std::any::type_name::<T>(),
+            given: self.type_name,
+        };
+        if self.type_id != TypeId::of::<T>() {
+            return Err(another);
+        }
+        let typed = |instance: Box<dyn Any + Send>| instance.downcast().map_err(|_| another);
+        self.instance.map(typed).transpose()
+    }
+}
+
+impl fmt::Debug for LoadedArtifact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = if self.instance.is_some() { "new" } else { "of" };
+        write!(f, "LoadedArtifact::{how}({})", self.type_name)
+    }
+}

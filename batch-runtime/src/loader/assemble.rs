@@ -1,0 +1,181 @@
+//! The batch.xml files of a program: where they are, what they make of the registered artifacts, and the preferred
+//! loader.
+//!
+//! Spec: LOADER-03, LOADER-06, LOADER-09 to LOADER-15, PKG-02, D-64
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{env, fmt, fs};
+
+use batch_xml::{BatchXml, Diagnostic, JobXmlErrors, Limits, Source, Spanned};
+
+use super::artifacts::{AMBIGUOUS, Artifacts, LOADER_FAILED, UNKNOWN_CLASS, class_help};
+use crate::artifact::{BatchArtifactLoader, registry};
+use crate::engine::call;
+use crate::job_path::read_source;
+
+/// There are two preferred loaders.
+const TWO_LOADERS: &str = "ART0022";
+
+/// What is added to the registered artifacts.
+#[derive(Clone, Default)]
+pub(crate) struct Additions {
+    /// batch.xml files that the program holds: name and text.
+    pub(crate) embedded: Vec<(String, String)>,
+    /// The preferred loader that the program sets.
+    pub(crate) loader: Option<Arc<dyn BatchArtifactLoader>>,
+}
+
+impl fmt::Debug for Additions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.embedded.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Additions")
+            .field("batch_xml", &names)
+            .field("loader", &self.loader.is_some())
+            .finish()
+    }
+}
+
+impl Artifacts {
+    /// The registered artifacts with what batch.xml and the program add. `classpath` holds the directories of batch.xml.
+    ///
+    /// # Errors
+    /// All mistakes of the batch.xml files; a loader that the program does not have, a second one, one that cannot be
+    /// made.
+    ///
+    /// Spec: LOADER-02, LOADER-09, PKG-02
+    pub(crate) fn assemble(additions: Additions, classpath: Option<&str>) -> Result<Self, JobXmlErrors> {
+        let batch_xml = read(&additions.embedded, &directories(classpath))?;
+        for warning in &batch_xml.warnings {
+            tracing::warn!("{warning}");
+        }
+        let preferred = match (additions.loader, batch_xml.loader) {
+            (Some(loader), None) => Some(loader),
+            (None, Some(class)) => Some(named_loader(&class)?),
+            (Some(_), Some(class)) => return Err(second_loader(&class).into()),
+            (None, None) => None,
+        };
+        // The linker's order is none that messages can be in.
+        let mut all: Vec<_> = registry::linked().collect();
+        all.sort_by_key(|one| (one.file, one.line, one.class));
+        let entries = batch_xml.artifacts.into_iter();
+        Ok(Self {
+            all,
+            preferred,
+            mapped: entries.map(|entry| (entry.id.value.clone(), entry)).collect(),
+        })
+    }
+}
+
+/// The directories that may hold `META-INF/batch.xml`. Spec: PKG-02, D-64
+fn directories(classpath: Option<&str>) -> Vec<PathBuf> {
+    match classpath {
+        Some(list) => {
+            let directories: Vec<PathBuf> = env::split_paths(list).collect();
+            for missing in directories
+                .iter()
+                .filter(|path| !path.as_os_str().is_empty() && !path.is_dir())
+            {
+                tracing::warn!(directory = %missing.display(), "`batch.classpath` names no directory there");
+            }
+            directories
+        }
+        None => {
+            let executable = env::current_exe().ok();
+            let beside = executable.as_deref().and_then(Path::parent).map(Path::to_owned);
+            [PathBuf::new()].into_iter().chain(beside).collect()
+        }
+    }
+}
+
+/// All files are read, also after one that cannot be.
+fn read(embedded: &[(String, String)], directories: &[PathBuf]) -> Result<BatchXml, JobXmlErrors> {
+    let limits = Limits::default();
+    let mut sources: Vec<_> = embedded
+        .iter()
+        .map(|(name, text)| Source::new(name, text))
+        .collect();
+    let mut unreadable = Vec::new();
+    let mut seen = BTreeSet::new();
+    for directory in directories {
+        let path = directory.join("META-INF").join("batch.xml");
+        // It is optional. Spec: LOADER-09
+        let absent = [ErrorKind::NotFound, ErrorKind::NotADirectory];
+        if fs::metadata(&path).is_err_and(|error| absent.contains(&error.kind())) {
+            continue;
+        }
+        // One file found by two ways is one file.
+        if fs::canonicalize(&path).is_ok_and(|path| !seen.insert(path)) {
+            continue;
+        }
+        match read_source(&path, &limits) {
+            Ok(source) => sources.push(source),
+            Err(errors) => unreadable.extend(errors.into_inner()),
+        }
+    }
+    match (BatchXml::read(&sources, &limits), unreadable.is_empty()) {
+        (result, true) => result,
+        (result, false) => {
+            let wrong = result.err().map(JobXmlErrors::into_inner).unwrap_or_default();
+            Err(unreadable.into_iter().chain(wrong).collect::<Vec<_>>().into())
+        }
+    }
+}
+
+/// The `#[artifact_loader]` of that class. Spec: LOADER-06, LOADER-10, LOADER-15
+fn named_loader(class: &Spanned<String>) -> Result<Arc<dyn BatchArtifactLoader>, JobXmlErrors> {
+    let name = class.value.as_str();
+    let of_class: Vec<_> = registry::linked_loaders()
+        .filter(|loader| loader.class == name || loader.declared_class == Some(name))
+        .collect();
+    let wrong = |code, message: String| Diagnostic::error(code, message, class.span.clone());
+    let diagnostic = match of_class.as_slice() {
+        [loader] => match call(|| Ok((loader.make)())) {
+            Ok(loader) => return Ok(loader),
+            Err(panic) => wrong(
+                LOADER_FAILED,
+                format!("the artifact loader `{name}` cannot be made"),
+            )
+            .label(panic.chain())
+            .help(format!(
+                "its `Default` is called, see {}:{}",
+                loader.file, loader.line
+            )),
+        },
+        [] => {
+            let known = registry::linked_loaders().map(|loader| (loader.class, loader.declared_class));
+            let help = class_help(name, known);
+            wrong(UNKNOWN_CLASS, format!("no artifact loader has the class `{name}`"))
+                .label("unknown loader")
+                .help(format!(
+                    "{help} A loader is registered by `#[artifact_loader]` on `impl BatchArtifactLoader for ..`, if \
+                     the program names its crate"
+                ))
+        }
+        several => {
+            let places: Vec<String> = several
+                .iter()
+                .map(|one| format!("{}:{}", one.file, one.line))
+                .collect();
+            wrong(
+                AMBIGUOUS,
+                format!("several artifact loaders have the class `{name}`"),
+            )
+            .label("which one?")
+            .help(format!(
+                "give one of them another class: {}",
+                places.join(" and ")
+            ))
+        }
+    };
+    Err(diagnostic.into())
+}
+
+fn second_loader(class: &Spanned<String>) -> Diagnostic {
+    let message = format!("`{}` would be a second preferred loader", class.value);
+    Diagnostic::error(TWO_LOADERS, message, class.span.clone())
+        .label("only one is asked")
+        .help("the program sets one by `artifact_loader(..)`; remove it there, or here")
+}

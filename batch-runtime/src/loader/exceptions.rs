@@ -1,0 +1,37 @@
+//! The exception classes that a chunk names, against those that the program's error types declare.
+//!
+//! Spec: CHUNK-EXC-01, CHUNK-EXC-02, D-14
+
+use batch_xml::model::ExceptionClasses;
+use batch_xml::suggest::nearest;
+use batch_xml::{Diagnostic, Spanned};
+
+use super::bind::Binder;
+use crate::artifact::{class_names, is_called};
+
+/// No error type declares the class.
+const UNKNOWN_EXCEPTION: &str = "ART0023";
+
+impl Binder<'_> {
+    /// A class that nobody declares may be the path of an error type that declares none, and is known when it is thrown;
+    /// more often it is misspelt. So it is a warning.
+    pub(super) fn check_exception_classes(&mut self, classes: &ExceptionClasses) {
+        let named = classes.include.iter().chain(&classes.exclude);
+        let unknown = named.filter(|class| !class_names().any(|name| is_called(name, &class.value)));
+        self.warnings.extend(unknown.map(unknown_class));
+    }
+}
+
+fn unknown_class(class: &Spanned<String>) -> Diagnostic {
+    let message = format!("no error type declares the exception class `{}`", class.value);
+    let warning = Diagnostic::warning(UNKNOWN_EXCEPTION, message, class.span.clone())
+        .label("matches at most an error type of this path");
+    let last = |name: &'static str| name.rsplit([':', '.']).next().unwrap_or(name);
+    let near =
+        nearest(&class.value, class_names()).or_else(|| nearest(&class.value, class_names().map(last)));
+    warning.help(match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "give it to an error type: `#[derive(BatchException)] #[batch_exception(class = \"..\")]`"
+            .to_owned(),
+    })
+}

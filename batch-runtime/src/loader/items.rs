@@ -1,0 +1,126 @@
+//! Item types: what processor, writer and listeners of a chunk take, against what its reader and processor give.
+//!
+//! Spec: CHUNK-LOOP-17, D-81
+
+use std::sync::Arc;
+
+use batch_xml::model::{ArtifactRef, Chunk};
+use batch_xml::{Diagnostic, Span};
+
+use super::artifacts::place;
+use super::bind::Binder;
+use crate::artifact::{ArtifactRegistration, Factory, ItemType, ListenerItems};
+use crate::engine::{Bound, BoundChunk, BoundListener};
+
+/// Item types do not fit together.
+const ITEM_TYPES: &str = "ART0004";
+
+impl Binder<'_> {
+    /// The processor takes what the reader gives, the writer what the processor gives; as far as the three are known.
+    /// Spec: CHUNK-LOOP-17, D-81
+    pub(super) fn check_chunk_items(
+        &mut self,
+        reader: Option<&Bound>,
+        processor: Option<&Bound>,
+        writer: Option<&Bound>,
+        chunk: &Chunk,
+    ) {
+        let Some((processor, Factory::ItemProcessor(_, items))) = with_factory(processor) else {
+            return;
+        };
+        let items = items();
+        if let Some((reader, Factory::ItemReader(_, item))) = with_factory(reader) {
+            let at = &chunk.processor.name.span;
+            self.same_items((reader, item()), (processor, items.input), at, "");
+        }
+        if let Some((writer, Factory::ItemWriter(_, info))) = with_factory(writer) {
+            let at = &chunk.writer.name.span;
+            self.same_items((processor, items.output), (writer, info().items), at, "");
+        }
+    }
+
+    /// Each listener that names an item type names that of the chunk. `refs` are the elements of `listeners`.
+    pub(super) fn check_listener_items(
+        &mut self,
+        chunk: &BoundChunk,
+        listeners: &[Arc<BoundListener>],
+        refs: &[ArtifactRef],
+    ) {
+        let (input, output) = (
+            gives(chunk.reader.registration),
+            gives(chunk.processor.registration),
+        );
+        for (listener, artifact) in listeners.iter().zip(refs) {
+            for role in &listener.roles {
+                let takes = takes(role.registration);
+                self.listener_fits(role, takes.input, &chunk.reader, input, &artifact.name.span);
+                self.listener_fits(role, takes.output, &chunk.processor, output, &artifact.name.span);
+            }
+        }
+    }
+
+    fn listener_fits(
+        &mut self,
+        listener: &Bound,
+        takes: Option<ItemType>,
+        from: &Bound,
+        gives: Option<ItemType>,
+        at: &Span,
+    ) {
+        if let (Some(takes), Some(gives)) = (takes, gives) {
+            let remedy = "; a listener that takes `&dyn Any`, or `Items<'_>` for a list, takes every type";
+            self.same_items((from, gives), (listener, takes), at, remedy);
+        }
+    }
+
+    fn same_items(
+        &mut self,
+        (from, gives): (&Bound, ItemType),
+        (to, takes): (&Bound, ItemType),
+        at: &Span,
+        remedy: &str,
+    ) {
+        if gives == takes {
+            return;
+        }
+        let (from_role, to_role) = (from.registration.role(), to.registration.role());
+        let message = format!(
+            "{to_role} `{}` does not take the items that {from_role} `{}` gives",
+            to.name, from.name
+        );
+        self.diagnostics.push(
+            Diagnostic::error(ITEM_TYPES, message, at.clone())
+                .label(format!("takes `{}`, is given `{}`", takes.name(), gives.name()))
+                .help(format!(
+                    "the two are at {} and {}{remedy}",
+                    place(to.registration),
+                    place(from.registration)
+                )),
+        );
+    }
+}
+
+fn with_factory(bound: Option<&Bound>) -> Option<(&Bound, Factory)> {
+    bound.map(|bound| (bound, bound.registration.factory))
+}
+
+/// The type of what a reader or processor gives.
+fn gives(registration: &ArtifactRegistration) -> Option<ItemType> {
+    match registration.factory {
+        Factory::ItemReader(_, item) => Some(item()),
+        Factory::ItemProcessor(_, items) => Some(items().output),
+        _ => None,
+    }
+}
+
+/// The types that a listener names.
+fn takes(registration: &ArtifactRegistration) -> ListenerItems {
+    match registration.factory {
+        Factory::ItemReadListener(_, items) => items(),
+        Factory::ItemProcessListener(_, items) => items(),
+        Factory::ItemWriteListener(_, items) => items(),
+        Factory::SkipListener(_, items) => items(),
+        Factory::RetryListener(_, items) => items(),
+        _ => ListenerItems::default(),
+    }
+}

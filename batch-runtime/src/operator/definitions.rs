@@ -1,0 +1,143 @@
+//! What a runtime knows before anything runs: the jobs of its job path and the artifacts they can use. No repository.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use batch_xml::suggest::nearest;
+use batch_xml::{Diagnostic, Document, JobXmlErrors, Values};
+
+use super::{JobOperatorError, Result, StartCause};
+use crate::job_path::{JobPath, JobPathReport, Lookup};
+use crate::loader::{Artifacts, BindOutcome, Outside};
+use crate::parameters::JobParameters;
+
+/// Jobs, artifacts and system properties.
+pub(crate) struct Definitions {
+    pub(crate) job_path: JobPath,
+    pub(crate) artifacts: Artifacts,
+    pub(crate) system: Arc<BTreeMap<String, String>>,
+}
+
+/// A job as it would run.
+pub(super) struct Checked {
+    pub(super) document: Arc<Document>,
+    pub(super) bound: BindOutcome,
+    /// What is worth a warning in the XML alone.
+    warnings: Vec<Diagnostic>,
+}
+
+impl Definitions {
+    /// What is on the job path, files that are new among it.
+    pub(crate) fn job_path(&self) -> JobPathReport {
+        self.job_path.look_for_new_files();
+        self.job_path.report()
+    }
+
+    /// Checks a job as its start does. Returns what is worth a warning.
+    ///
+    /// # Errors
+    /// As `JobOperator::start`.
+    pub(crate) fn check(&self, job: &str, parameters: &JobParameters) -> Result<Vec<Diagnostic>> {
+        let refuse = |cause| JobOperatorError::JobStart {
+            job: job.to_owned(),
+            cause,
+        };
+        parameters
+            .validate()
+            .map_err(|error| refuse(StartCause::Parameter(error)))?;
+        let checked = self.bind(job, parameters, parameters, &refuse)?;
+        let mut warnings = checked.warnings;
+        warnings.extend(checked.bound.warnings);
+        Ok(warnings)
+    }
+
+    /// Finds, substitutes, validates and binds a job. `given` are the parameters whose names are looked at, `effective`
+    /// those that act. Spec: JSL-DOC-13, RESTART-03
+    pub(super) fn bind(
+        &self,
+        job: &str,
+        given: &JobParameters,
+        effective: &JobParameters,
+        refuse: &dyn Fn(StartCause) -> JobOperatorError,
+    ) -> Result<Checked> {
+        let document = self.find(job, refuse)?;
+        let (bound, warnings) = self
+            .bind_document(&document, effective)
+            .map_err(|errors| refuse(StartCause::Definition(errors)))?;
+        check_names(given, &bound.parameter_names).map_err(refuse)?;
+        Ok(Checked {
+            document,
+            bound,
+            warnings,
+        })
+    }
+
+    fn find(&self, job: &str, refuse: &dyn Fn(StartCause) -> JobOperatorError) -> Result<Arc<Document>> {
+        self.job_path.look_for_new_files();
+        match self.job_path.find(job) {
+            Lookup::Found(document) => Ok(document),
+            Lookup::Duplicate(files) => Err(refuse(StartCause::DuplicateId(files))),
+            Lookup::Unknown { known, broken } => Err(JobOperatorError::NoSuchJob {
+                job: job.to_owned(),
+                help: unknown_job_help(job, &known, &broken),
+            }),
+        }
+    }
+
+    fn bind_document(
+        &self,
+        document: &Document,
+        parameters: &JobParameters,
+    ) -> std::result::Result<(BindOutcome, Vec<Diagnostic>), JobXmlErrors> {
+        let outside = Outside {
+            parameters: Arc::new(parameters.clone().without_run_id().as_text()),
+            system: Arc::clone(&self.system),
+        };
+        let values = Values {
+            parameters: &outside.parameters,
+            system: &outside.system,
+        };
+        let resolved = batch_xml::resolve(document, &self.job_path, &values, self.job_path.limits())?;
+        Ok((self.artifacts.bind(&resolved.job, &outside)?, resolved.warnings))
+    }
+}
+
+/// Shorter names are like too many others: `date` is no misspelt `data`.
+const SHORTEST_TYPING_MISTAKE: usize = 5;
+
+/// A parameter may be there for identification only, so a name that the job does not know is accepted. A longer one that
+/// is much like a name it knows is a typing mistake; of a shorter one one cannot be so sure.
+fn check_names(given: &JobParameters, known: &BTreeSet<String>) -> std::result::Result<(), StartCause> {
+    for (name, _) in given.iter().filter(|(name, _)| !known.contains(*name)) {
+        let Some(nearest) = nearest(name, known.iter().map(String::as_str)) else {
+            continue;
+        };
+        if name.chars().count() >= SHORTEST_TYPING_MISTAKE {
+            return Err(StartCause::UnknownParameter {
+                name: name.to_owned(),
+                nearest: nearest.to_owned(),
+            });
+        }
+        tracing::warn!(
+            "the job has no property `{name}`, so this parameter only identifies; did you mean `{nearest}`?"
+        );
+    }
+    Ok(())
+}
+
+fn unknown_job_help(job: &str, known: &BTreeSet<String>, broken: &[Arc<JobXmlErrors>]) -> String {
+    let mut help = match nearest(job, known.iter().map(String::as_str)) {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None if known.is_empty() => "; the job path holds no job".into(),
+        None => format!("; the job path holds {}", quoted(known)),
+    };
+    for errors in broken {
+        help.push_str(&format!("\nA file of the job path cannot be read:\n{errors}"));
+    }
+    help
+}
+
+fn quoted(names: &BTreeSet<String>) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}

@@ -1,0 +1,168 @@
+//! 5.7: the check of all jobs before anything runs, as `check`, `check_jobs!` and programs have it.
+
+use std::fs;
+use std::panic::catch_unwind;
+
+use batch_runtime::{BatchRuntime, CheckReport, JobParameters, check_jobs};
+
+use super::artifacts::job;
+
+/// The report about a job path with these files. The repository would be a file in the folder.
+fn check(files: &[(&str, &str)], parameters: impl Into<JobParameters>) -> CheckReport {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let report = BatchRuntime::builder()
+        .job_path(folder.path().display().to_string())
+        .repository(format!("sqlite://{}", folder.path().join("batch.db").display()))
+        .system_property("log", "nobody reads this")
+        .check(parameters);
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        files.len(),
+        "something was made"
+    );
+    report
+}
+
+fn of_id(id: &str, elements: &str) -> String {
+    job(elements).replacen("\"job\"", &format!("\"{id}\""), 1)
+}
+
+/// Every job is looked at, whatever is wrong with another, and no repository is opened.
+///
+/// Spec: LOADER-08, ART-09, CHUNK-LOOP-17, OP-11
+#[test]
+fn all_jobs_are_checked_and_nothing_is_opened() {
+    let right = of_id("right", r#"<step id="one"><batchlet ref="Task"/></step>"#);
+    let wrong = of_id(
+        "wrong",
+        r#"<step id="one" next="two"><batchlet ref="Taks"/></step>
+           <step id="two"><chunk reader="Numbers" processor="Lengths" writer="Numbers"/></step>"#,
+    );
+    let files = [("a.xml", right.as_str()), ("b.xml", &wrong), ("c.xml", "<job")];
+    let report = check(&files, JobParameters::new());
+    assert!(!report.is_right());
+    let findings: Vec<_> = report
+        .findings
+        .iter()
+        .map(|finding| (finding.job.as_deref(), finding.right))
+        .collect();
+    assert_eq!(
+        findings,
+        [(None, false), (Some("right"), true), (Some("wrong"), false)]
+    );
+    let text = report.to_string();
+    for part in [
+        "c.xml:1:1",
+        "b.xml:2:",
+        "`Taks`",
+        "takes `alloc::string::String`, is given `u64`",
+        "ART0002",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(check(&files[..1], JobParameters::new()).is_right());
+}
+
+/// A check that checks nothing is not green; nor is one without what batch.xml says.
+///
+/// Spec: LOADER-15, PATH-06
+#[test]
+fn there_is_something_to_check() {
+    assert!(!check(&[], JobParameters::new()).is_right());
+    let report = BatchRuntime::builder()
+        .batch_xml("batch.xml", "<b>")
+        .check(JobParameters::new());
+    assert!(!report.is_right());
+    assert!(report.to_string().contains("batch.xml:1:1"), "{report}");
+}
+
+/// Spec: BPROP-10, SUBST-12
+#[test]
+fn parameters_are_those_of_a_start() {
+    let text = job(r#"<step id="one"><batchlet ref="${which}"/></step>"#);
+    let files = [("a.xml", text.as_str())];
+    assert!(check(&files, [("which", "Task")]).is_right());
+    assert!(!check(&files, [("which", "Taks")]).is_right());
+    assert!(!check(&files, JobParameters::new()).is_right());
+}
+
+/// The macro's directory lies below the crate, and its panic says all that is wrong.
+///
+/// Spec: LOADER-08
+#[test]
+fn check_jobs_panics_with_everything_that_is_wrong() {
+    let panic =
+        catch_unwind(|| check_jobs!("../examples/flights", data = "data", "no.such" = "x")).unwrap_err();
+    let text = panic.downcast_ref::<String>().unwrap();
+    // The artifacts of the examples are not linked here.
+    for part in [
+        "no item reader is called `FlightReader`",
+        "/../examples/flights/flights.xml:",
+        "`WorstDelays`",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("JSL0041"), "the parameter is given: {text}");
+    let panic = catch_unwind(|| check_jobs!("src")).unwrap_err();
+    let text = panic.downcast_ref::<String>().unwrap();
+    assert!(text.contains("the job path holds no job"), "{text}");
+}
+
+#[derive(Debug, batch_runtime::BatchException)]
+#[batch_exception(class = "com.example.Unreadable", extends = "java.io.IOException")]
+struct Unreadable;
+
+impl std::fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("unreadable")
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+/// A class that no error type declares is worth a warning; more it cannot be, for every error type is known by its path.
+///
+/// Spec: CHUNK-EXC-01
+#[test]
+fn an_exception_class_that_nobody_declares_is_a_warning() {
+    let excluded = |class: &str| {
+        let text = job(&format!(
+            r#"<step id="one"><chunk reader="Numbers" processor="Labels" writer="Lines">
+               <skippable-exception-classes><exclude class="{class}"/></skippable-exception-classes></chunk></step>"#
+        ));
+        let report = check(&[("a.xml", text.as_str())], JobParameters::new());
+        assert!(report.is_right(), "{report}");
+        report.to_string()
+    };
+    for known in [
+        "com.example.Unreadable",
+        "Unreadable",
+        "conformance::conformance::s5_7_check::Unreadable",
+        "java.io.IOException",
+        "java.lang.Exception",
+        "std::io::Error",
+    ] {
+        assert!(
+            !excluded(known).contains("ART0023"),
+            "{known}: {}",
+            excluded(known)
+        );
+    }
+    for (unknown, help) in [
+        ("com.example.Unreadible", "did you mean `com.example.Unreadable`?"),
+        ("Unreadible", "did you mean `Unreadable`?"),
+        ("java.sql.SQLSyntaxErrorException", "#[derive(BatchException)]"),
+    ] {
+        let text = excluded(unknown);
+        assert!(
+            text.contains(&format!(
+                "warning[ART0023]: no error type declares the exception class `{unknown}`"
+            )),
+            "{text}"
+        );
+        assert!(text.contains(help), "{text}");
+    }
+}

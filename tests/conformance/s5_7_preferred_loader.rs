@@ -1,0 +1,487 @@
+//! 5.7, 5.7.1: the preferred loader, set by the program or named by batch.xml.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchRuntime, JobParameters};
+use batch_tests::stage::{Stage, say};
+use insta::assert_snapshot;
+
+use super::artifacts::{job, refused, story};
+
+/// A batchlet and step listener that needs what no property can say.
+#[derive(BatchArtifact)]
+struct Courier {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "town", value = "nowhere")]
+    town: String,
+    #[batch_context]
+    step: Option<StepContext>,
+    vehicle: Option<Vehicle>,
+}
+
+/// No default of its own, so that nobody but the loader makes one.
+struct Vehicle {
+    number: usize,
+}
+
+impl Courier {
+    fn with(number: usize) -> Self {
+        Self {
+            log: String::new(),
+            town: "overwritten".into(),
+            step: None,
+            vehicle: Some(Vehicle { number }),
+        }
+    }
+
+    fn tell(&self, what: &str) {
+        let step = self
+            .step
+            .as_ref()
+            .map_or("no step".into(), |step| step.id().to_owned());
+        let vehicle = self.vehicle.as_ref().map_or(0, |vehicle| vehicle.number);
+        say(
+            &self.log,
+            format!("{what}: vehicle {vehicle} to {} in {step}", self.town),
+        );
+    }
+}
+
+#[batchlet]
+impl Courier {
+    #[process]
+    fn process(&self) -> String {
+        self.tell("process");
+        "DELIVERED".into()
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+#[step_listener]
+impl Courier {
+    #[before_step]
+    fn before(&mut self) {
+        self.tell("before");
+    }
+    #[after_step]
+    fn after(&mut self) {
+        self.tell("after");
+    }
+}
+
+/// An artifact, but of no role.
+#[derive(BatchArtifact)]
+struct Nobody {}
+
+/// Knows some names by what they begin with, and counts what it makes.
+struct Fleet {
+    log: Option<String>,
+    made: AtomicUsize,
+}
+
+impl Fleet {
+    fn new() -> Self {
+        Self {
+            log: None,
+            made: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl BatchArtifactLoader for Fleet {
+    fn load(&self, reference: &str) -> Result<Option<LoadedArtifact>, BatchError> {
+        if let Some(log) = &self.log {
+            say(log, format!("load {reference}"));
+        }
+        let made = || self.made.fetch_add(1, Ordering::Relaxed) + 1;
+        Ok(match reference {
+            "van" | "Task" => Some(LoadedArtifact::new(Courier::with(made()))),
+            "walker" => Some(LoadedArtifact::of::<Courier>()),
+            "nobody" => Some(LoadedArtifact::of::<Nobody>()),
+            "fickle" if made() > 1 => Some(LoadedArtifact::of::<Nobody>()),
+            "fickle" => Some(LoadedArtifact::new(Courier::with(0))),
+            "gone" => (made() == 1).then(LoadedArtifact::of::<Courier>),
+            "late" if made() > 1 => return Err(BatchError::msg("the garage is closed by now")),
+            "late" => Some(LoadedArtifact::of::<Courier>()),
+            "stolen" => return Err(BatchError::msg("the garage is empty")),
+            "crash" => panic!("the brakes failed"),
+            _ => None,
+        })
+    }
+}
+
+fn fleet(elements: &str) -> Stage {
+    Stage::configured(&job(elements), |builder| builder.artifact_loader(Fleet::new()))
+}
+
+fn run(stage: &Stage) -> String {
+    let execution = stage.start("job", JobParameters::new());
+    story(stage, execution)
+}
+
+fn refusal(reference: &str) -> String {
+    let stage = fleet(&format!(r#"<step id="one"><batchlet ref="{reference}"/></step>"#));
+    refused(&stage, "job", JobParameters::new())
+}
+
+/// What it made keeps its own fields, and gets its properties and contexts from the runtime.
+///
+/// Spec: LOADER-03, LOADER-05, ART-10, BPROP-12, CTX-02
+#[test]
+fn an_instance_of_the_loader_is_filled_by_the_runtime() {
+    let stage = fleet(
+        r#"<step id="one"><batchlet ref="van"><properties><property name="town" value="Ulm"/></properties></batchlet></step>"#,
+    );
+    assert_snapshot!(run(&stage), @r"
+    job job COMPLETED COMPLETED
+      step one COMPLETED DELIVERED read 0 filter 0 write 0 commit 0 rollback 0
+    process: vehicle 2 to Ulm in one
+    ");
+}
+
+/// Spec: LOADER-05
+#[test]
+fn the_loader_may_leave_the_making_to_the_runtime() {
+    assert_snapshot!(run(&fleet(r#"<step id="one"><batchlet ref="walker"/></step>"#)), @r"
+    job job COMPLETED COMPLETED
+      step one COMPLETED DELIVERED read 0 filter 0 write 0 commit 0 rollback 0
+    process: vehicle 0 to nowhere in one
+    ");
+}
+
+/// One instance for each place and each execution; one for all roles of a listener.
+///
+/// Spec: LOADER-18, ART-08, JSL-STEPLIS-07
+#[test]
+fn every_load_yields_a_new_instance() {
+    let stage = fleet(
+        r#"<step id="one" next="two"><listeners><listener ref="van"/></listeners><batchlet ref="van"/></step>
+           <step id="two"><batchlet ref="van"/></step>"#,
+    );
+    // Three were made to learn their type.
+    assert_snapshot!(run(&stage), @r"
+    job job COMPLETED COMPLETED
+      step one COMPLETED DELIVERED read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED DELIVERED read 0 filter 0 write 0 commit 0 rollback 0
+    before: vehicle 4 to nowhere in one
+    process: vehicle 5 to nowhere in one
+    after: vehicle 4 to nowhere in one
+    process: vehicle 6 to nowhere in two
+    ");
+}
+
+/// The preferred loader is asked for every artifact, before batch.xml and before what is registered under the name; what
+/// it does not know is the built-in loader's.
+///
+/// Spec: LOADER-03, LOADER-04, LOADER-05, D-64
+#[test]
+fn the_preferred_loader_comes_first_and_the_built_in_one_last() {
+    let xml = job(r#"<listeners><listener ref="JobWatch"/></listeners>
+           <step id="one" next="two"><batchlet ref="Task"/></step>
+           <step id="two" next="three"><batchlet ref="mapped"/></step>
+           <step id="three"><chunk reader="Numbers" processor="Labels" writer="Lines"/></step>"#);
+    let mapped = format!(
+        r#"<b><artifact id="Task" classname="{0}::Courier"/><artifact id="mapped" classname="{0}::Courier"/></b>"#,
+        "conformance::conformance::s5_7_preferred_loader"
+    );
+    let log = "the-preferred-loader-comes-first";
+    let stage = Stage::configured(&xml, |builder| {
+        builder
+            .batch_xml("batch.xml", mapped)
+            .system_property("log", log)
+            .artifact_loader(Fleet {
+                log: Some(log.to_owned()),
+                ..Fleet::new()
+            })
+    });
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(stage.tree(execution), @r"
+    job job COMPLETED COMPLETED
+      step one COMPLETED DELIVERED read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED DELIVERED read 0 filter 0 write 0 commit 0 rollback 0
+      step three COMPLETED COMPLETED read 5 filter 0 write 5 commit 1 rollback 0
+    ");
+    let said = batch_tests::stage::said(log);
+    let asked: Vec<_> = said
+        .iter()
+        .filter(|line| line.starts_with("load "))
+        .cloned()
+        .collect();
+    // In the order of the XML when the job is bound; then once more for the one it knows.
+    assert_snapshot!(asked.join("\n"), @r"
+    load JobWatch
+    load Task
+    load mapped
+    load Numbers
+    load Labels
+    load Lines
+    load Task
+    ");
+    let couriers: Vec<_> = said
+        .iter()
+        .filter(|line| line.starts_with("process: vehicle"))
+        .cloned()
+        .collect();
+    assert_snapshot!(couriers.join("\n"), @r"
+    process: vehicle 2 to nowhere in one
+    process: vehicle 0 to nowhere in two
+    ");
+}
+
+/// Spec: LOADER-07
+#[test]
+fn an_error_of_the_loader_is_final() {
+    assert_snapshot!(refusal("stolen"), @r#"
+    job `job` cannot be started: its definition is wrong
+    error[ART0020]: the artifact loader cannot load `stolen`
+     --> jobs/job.xml:2:31
+      |
+    2 | <step id="one"><batchlet ref="stolen"/></step>
+      |                               ^^^^^^ the garage is empty
+      = help: a loader that does not know a name returns `None`: the built-in one is then asked
+    "#);
+}
+
+/// Spec: LOADER-07, CHUNK-EXC-03
+#[test]
+fn a_panic_of_the_loader_is_an_error() {
+    assert_snapshot!(refusal("crash"), @r#"
+    job `job` cannot be started: its definition is wrong
+    error[ART0020]: the artifact loader cannot load `crash`
+     --> jobs/job.xml:2:31
+      |
+    2 | <step id="one"><batchlet ref="crash"/></step>
+      |                               ^^^^^ the artifact panicked: the brakes failed
+      = help: a loader that does not know a name returns `None`: the built-in one is then asked
+    "#);
+}
+
+/// Spec: ART-09, LOADER-08
+#[test]
+fn a_type_without_the_role_is_refused() {
+    assert_snapshot!(refusal("nobody"), @r#"
+    job `job` cannot be started: its definition is wrong
+    error[ART0002]: `nobody` is no batchlet: the artifact loader gives a `conformance::conformance::s5_7_preferred_loader::Nobody`
+     --> jobs/job.xml:2:31
+      |
+    2 | <step id="one"><batchlet ref="nobody"/></step>
+      |                               ^^^^^^ a batchlet is needed here
+      = help: write `#[batchlet]` on an impl block of that type
+    "#);
+    let stage = fleet(
+        r#"<listeners><listener ref="nobody"/></listeners><step id="one"><chunk reader="van" processor="Labels" writer="Lines"/></step>"#,
+    );
+    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    job `job` cannot be started: its definition is wrong
+    error[ART0002]: `nobody` is no job listener: the artifact loader gives a `conformance::conformance::s5_7_preferred_loader::Nobody`
+     --> jobs/job.xml:2:27
+      |
+    2 | <listeners><listener ref="nobody"/></listeners><step id="one"><chunk reader="van" processor="Labels" writer="Lines"/></step>
+      |                           ^^^^^^ a job listener is needed here
+      = help: write `#[job_listener]` on an impl block of that type
+
+    error[ART0002]: `van` is no item reader, it is a batchlet
+     --> jobs/job.xml:2:78
+      |
+    2 | <listeners><listener ref="nobody"/></listeners><step id="one"><chunk reader="van" processor="Labels" writer="Lines"/></step>
+      |                                                                              ^^^ an item reader is needed here
+      = help: the artifact loader gives a `conformance::conformance::s5_7_preferred_loader::Courier`, which is registered at tests/conformance/s5_7_preferred_loader.rs
+    "#);
+}
+
+/// Spec: LOADER-08
+#[test]
+fn a_ref_that_no_loader_knows_is_refused() {
+    let text = refusal("Curier");
+    assert!(
+        text.contains("no batchlet is called `Curier`") && text.contains("did you mean `Courier`?"),
+        "{text}"
+    );
+}
+
+/// What was right when the job was bound, and is not when it runs, fails the step.
+///
+/// Spec: LOADER-07, LOADER-08, ART-09
+#[test]
+fn a_loader_that_changes_its_mind_fails_the_step() {
+    let told = |reference: &str| {
+        run(&fleet(&format!(
+            r#"<step id="one"><batchlet ref="{reference}"/></step>"#
+        )))
+    };
+    assert_snapshot!(told("fickle"), @r"
+    job job FAILED FAILED
+      | batchlet `fickle` cannot be made: the artifact loader gave a `conformance::conformance::s5_7_preferred_loader::Courier` when the job was bound, and gives a `conformance::conformance::s5_7_preferred_loader::Nobody` now
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | batchlet `fickle` cannot be made: the artifact loader gave a `conformance::conformance::s5_7_preferred_loader::Courier` when the job was bound, and gives a `conformance::conformance::s5_7_preferred_loader::Nobody` now
+    ");
+    assert_snapshot!(told("gone"), @r"
+    job job FAILED FAILED
+      | batchlet `gone` cannot be made: the artifact loader gave one when the job was bound, and gives none now
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | batchlet `gone` cannot be made: the artifact loader gave one when the job was bound, and gives none now
+    ");
+    assert_snapshot!(told("late"), @r"
+    job job FAILED FAILED
+      | batchlet `late` cannot be made: the artifact loader failed: the garage is closed by now
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | batchlet `late` cannot be made: the artifact loader failed: the garage is closed by now
+    ");
+}
+
+mod named {
+    use super::*;
+
+    #[derive(Default)]
+    pub(super) struct Named;
+
+    #[artifact_loader(class = "com.example.Named")]
+    impl BatchArtifactLoader for Named {
+        fn load(&self, reference: &str) -> Result<Option<LoadedArtifact>, BatchError> {
+            Ok((reference == "van").then(|| LoadedArtifact::new(Courier::with(7))))
+        }
+    }
+
+    pub(super) struct Broken;
+
+    impl Default for Broken {
+        fn default() -> Self {
+            panic!("no garage")
+        }
+    }
+
+    #[artifact_loader]
+    impl BatchArtifactLoader for Broken {
+        fn load(&self, _: &str) -> Result<Option<LoadedArtifact>, BatchError> {
+            Ok(None)
+        }
+    }
+
+    macro_rules! twins {
+        ($($name:ident)*) => {$(
+            #[derive(Default)]
+            pub(super) struct $name;
+
+            #[artifact_loader(class = "com.example.Twin")]
+            impl BatchArtifactLoader for $name {
+                fn load(&self, _: &str) -> Result<Option<LoadedArtifact>, BatchError> {
+                    Ok(None)
+                }
+            }
+        )*};
+    }
+
+    twins!(First Second);
+}
+
+fn with_loader(class: &str) -> String {
+    format!(
+        r#"<batch-artifacts><loader classname="{class}"/><artifact id="map" classname="{}::Courier"/></batch-artifacts>"#,
+        "conformance::conformance::s5_7_preferred_loader"
+    )
+}
+
+/// Spec: LOADER-06, LOADER-10, LOADER-13, LOADER-14
+#[test]
+fn batch_xml_names_the_loader_by_path_or_by_declared_class() {
+    let xml = job(
+        r#"<step id="one" next="two"><batchlet ref="van"/></step><step id="two"><batchlet ref="map"/></step>"#,
+    );
+    let path = "conformance::conformance::s5_7_preferred_loader::named::Named";
+    for class in [path, "com.example.Named"] {
+        let stage = Stage::configured(&xml, |builder| builder.batch_xml("batch.xml", with_loader(class)));
+        stage.start("job", JobParameters::new());
+        let of_both = [
+            "process: vehicle 7 to nowhere in one",
+            "process: vehicle 0 to nowhere in two",
+        ];
+        assert_eq!(stage.log(), of_both, "{class}");
+    }
+}
+
+fn build_error(class: &str) -> String {
+    let builder = BatchRuntime::builder()
+        .repository("sqlite://:memory:")
+        .batch_xml("batch.xml", with_loader(class));
+    let text = match builder.build() {
+        Ok(_) => panic!("the runtime was built"),
+        Err(error) => error.to_string(),
+    };
+    super::artifacts::without_lines(&text)
+}
+
+/// Spec: LOADER-06, LOADER-10, LOADER-15, LOADER-17
+#[test]
+fn a_loader_that_cannot_be_had_refuses_the_runtime() {
+    assert_snapshot!(build_error("com.example.Namd"), @r#"
+    the artifacts cannot be loaded
+    error[ART0021]: no artifact loader has the class `com.example.Namd`
+     --> batch.xml:1:37
+      |
+    1 | <batch-artifacts><loader classname="com.example.Namd"/><artifact id="map" classname="conformance…
+      |                                     ^^^^^^^^^^^^^^^^ unknown loader
+      = help: did you mean `com.example.Named`? A loader is registered by `#[artifact_loader]` on `impl BatchArtifactLoader for ..`, if the program names its crate
+    "#);
+    assert_snapshot!(build_error("com.example.Twin"), @r#"
+    the artifacts cannot be loaded
+    error[ART0003]: several artifact loaders have the class `com.example.Twin`
+     --> batch.xml:1:37
+      |
+    1 | <batch-artifacts><loader classname="com.example.Twin"/><artifact id="map" classname="conformance…
+      |                                     ^^^^^^^^^^^^^^^^ which one?
+      = help: give one of them another class: tests/conformance/s5_7_preferred_loader.rs and tests/conformance/s5_7_preferred_loader.rs
+    "#);
+    assert_snapshot!(build_error("conformance::conformance::s5_7_preferred_loader::named::Broken"), @r#"
+    the artifacts cannot be loaded
+    error[ART0020]: the artifact loader `conformance::conformance::s5_7_preferred_loader::named::Broken` cannot be made
+     --> batch.xml:1:37
+      |
+    1 | <batch-artifacts><loader classname="conformance::conformance::s5_7_preferred_loader::named::Brok…
+      |                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the artifact panicked: no garage
+      = help: its `Default` is called, see tests/conformance/s5_7_preferred_loader.rs
+    "#);
+}
+
+/// Spec: LOADER-10
+#[test]
+fn the_program_and_batch_xml_have_one_loader_together() {
+    let builder = BatchRuntime::builder()
+        .repository("sqlite://:memory:")
+        .artifact_loader(Fleet::new())
+        .batch_xml("batch.xml", with_loader("com.example.Named"));
+    let error = builder.build().map(drop).unwrap_err();
+    assert_snapshot!(error.to_string(), @r#"
+    the artifacts cannot be loaded
+    error[ART0022]: `com.example.Named` would be a second preferred loader
+     --> batch.xml:1:37
+      |
+    1 | <batch-artifacts><loader classname="com.example.Named"/><artifact id="map" classname="conformanc…
+      |                                     ^^^^^^^^^^^^^^^^^ only one is asked
+      = help: the program sets one by `artifact_loader(..)`; remove it there, or here
+    "#);
+}
+
+/// A loader that is shared: the program keeps a handle.
+///
+/// Spec: LOADER-03
+#[test]
+fn a_loader_may_be_shared() {
+    struct Shared(Arc<Fleet>);
+    impl BatchArtifactLoader for Shared {
+        fn load(&self, reference: &str) -> Result<Option<LoadedArtifact>, BatchError> {
+            self.0.load(reference)
+        }
+    }
+    let fleet = Arc::new(Fleet::new());
+    let stage = Stage::configured(
+        &job(r#"<step id="one"><batchlet ref="van"/></step>"#),
+        |builder| builder.artifact_loader(Shared(Arc::clone(&fleet))),
+    );
+    run(&stage);
+    // One told its type, one ran.
+    assert_eq!(fleet.made.load(Ordering::Relaxed), 2);
+}
