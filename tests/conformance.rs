@@ -12,8 +12,12 @@ mod conformance {
     mod s4_2_1_chunk;
     mod s4_2_1_failures;
     mod s4_2_2_batchlet;
+    mod s4_2_5_sequence;
     mod s4_2_step;
+    mod s4_3_flow;
+    mod s4_4_split;
     mod s4_5_status;
+    mod s4_6_decision;
     mod s4_8_inheritance;
     mod s5_1_artifacts;
     mod s5_2_listeners;
@@ -25,4 +29,5 @@ mod conformance {
     mod s5_7_preferred_loader;
     mod s6_4_job_path;
     mod s6_8_operator;
+    mod sequence;
 }

@@ -30,6 +30,8 @@ pub(crate) struct JobRunner {
 /// How the elements of a job ended, and where a restart begins.
 struct JobEnd {
     outcome: Outcome,
+    /// The element at which a `fail`, `end` or `stop` element ended the job.
+    terminated_at: Option<String>,
     restart: Option<RestartPosition>,
 }
 
@@ -37,6 +39,7 @@ impl From<Outcome> for JobEnd {
     fn from(outcome: Outcome) -> Self {
         Self {
             outcome,
+            terminated_at: None,
             restart: None,
         }
     }
@@ -115,12 +118,19 @@ impl JobRunner {
         };
         let ended = walk.run(elements, begin, last)?;
         let restart = self.restart_position(&ended);
+        let terminated_at = matches!(ended.outcome, Outcome::Terminated(_))
+            .then(|| elements.all.get(ended.at).map(|element| element.id.clone()))
+            .flatten();
         // A stop that came with the last item still is a stop. Spec: D-86
         let outcome = match ended.outcome {
             Outcome::Completed if self.running.stop_requested() => Outcome::Stopped,
             other => other,
         };
-        Ok(JobEnd { outcome, restart })
+        Ok(JobEnd {
+            outcome,
+            terminated_at,
+            restart,
+        })
     }
 
     /// Spec: TERM-09, TERM-11, DEC-16, D-24
@@ -150,7 +160,11 @@ impl JobRunner {
         context: &JobContext,
         listeners: &JobListeners,
     ) -> Result<JobExecution, RepositoryError> {
-        let JobEnd { mut outcome, restart } = end;
+        let JobEnd {
+            mut outcome,
+            terminated_at,
+            restart,
+        } = end;
         context.set_batch_status(outcome.status());
         if let Err(failure) = listeners.after_job() {
             outcome = match outcome {
@@ -160,7 +174,11 @@ impl JobRunner {
             context.set_batch_status(outcome.status());
         }
         loop {
-            let ending = self.ending(&outcome, context, restart.clone());
+            let ending = self.ending(&outcome, terminated_at.as_deref(), context);
+            let ending = Ending {
+                restart: restart.clone().filter(|_| ending.status == BatchStatus::Stopped),
+                ..ending
+            };
             if self
                 .repository
                 .end_job(&self.running.lease, &mut self.execution, &ending)?
@@ -177,23 +195,20 @@ impl JobRunner {
     }
 
     /// Spec: STATUS-20, TERM-05, TERM-06, D-25
-    fn ending(&self, outcome: &Outcome, context: &JobContext, restart: Option<RestartPosition>) -> Ending {
-        let failure = match outcome {
-            Outcome::Failed(failure) => Some(failure.clone()),
-            _ => None,
+    fn ending(&self, outcome: &Outcome, terminated_at: Option<&str>, context: &JobContext) -> Ending {
+        let (of_element, failure) = match outcome {
+            Outcome::Failed(failure) => (None, Some(failure.clone())),
+            Outcome::Terminated(termination) => {
+                let failure = terminated_at
+                    .filter(|_| termination.status == BatchStatus::Failed)
+                    .map(|element| Failure::new(format!("a `fail` element ended the job at `{element}`")));
+                (termination.exit_status.clone(), failure)
+            }
+            Outcome::Completed | Outcome::Stopped => (None, None),
         };
-        let of_element = match outcome {
-            Outcome::Terminated(termination) => termination.exit_status.clone(),
-            _ => None,
-        };
-        let (ending, _) = ending::settle(
-            &format!("job `{}`", self.job.id),
-            of_element.or_else(|| context.exit_status()),
-            outcome.status(),
-            failure,
-        );
-        let restart = restart.filter(|_| ending.status == BatchStatus::Stopped);
-        Ending { restart, ..ending }
+        let chosen = of_element.or_else(|| context.exit_status());
+        let element = format!("job `{}`", self.job.id);
+        ending::settle(&element, chosen, outcome.status(), failure).0
     }
 }
 

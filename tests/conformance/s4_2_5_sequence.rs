@@ -1,0 +1,325 @@
+//! Section 4.2.5: the sequence of steps, and section 4.5.1: elements that end the job.
+
+use insta::assert_snapshot;
+
+use crate::conformance::artifacts::{job, restart_with, story};
+use crate::conformance::sequence::task;
+use batch_runtime::JobParameters;
+use batch_tests::stage::Stage;
+
+fn run(elements: &str) -> String {
+    let stage = Stage::new(&job(elements));
+    let execution = stage.start("job", JobParameters::new());
+    story(&stage, execution)
+}
+
+/// The first element of the document begins; what no transition reaches does not run.
+///
+/// Spec: SEQ-01, SEQ-02, SEQ-03, SEQ-04, SEQ-05, SEQ-06, SEQ-09, SEQ-17, SEQ-20, STATUS-14
+#[test]
+fn the_exit_status_leads_on() {
+    let elements = task(
+        "one",
+        "",
+        "LATE",
+        r#"<next on="*" to="two"/><next on="LA*" to="three"/><next on="ON TIME" to="two"/>"#,
+    ) + &task("two", "", "DONE", "")
+        + &task("three", "next=\"four\"", "DONE", "")
+        + &task("four", "", "DONE", "");
+    assert_snapshot!(run(&elements), @r#"
+    job job COMPLETED COMPLETED
+      step one COMPLETED LATE read 0 filter 0 write 0 commit 0 rollback 0
+      step three COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step four COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    begin one
+    process one
+    end one
+    begin three
+    process three
+    end three
+    begin four
+    process four
+    end four
+    "#);
+}
+
+/// Spec: SEQ-21, D-21
+#[test]
+fn a_status_that_no_next_element_matches_fails_the_job() {
+    let elements = task(
+        "one",
+        "",
+        "EARLY",
+        r#"<next on="LATE" to="two"/><end on="NEVER"/>"#,
+    ) + &task("two", "", "DONE", "");
+    assert_snapshot!(run(&elements), @r#"
+    job job FAILED FAILED
+      | the exit status `EARLY` of step `one` matches none of its transition elements
+      step one COMPLETED EARLY read 0 filter 0 write 0 commit 0 rollback 0
+    begin one
+    process one
+    end one
+    "#);
+}
+
+/// Without `next` elements the attribute holds, or the job ends as after any last step.
+///
+/// Spec: SEQ-08, SEQ-22, D-18
+#[test]
+fn terminating_elements_that_do_not_match_change_nothing() {
+    let elements = task("one", "next=\"two\"", "GOOD", r#"<fail on="BAD"/>"#)
+        + &task("two", "", "GOOD", r#"<fail on="BAD"/><stop on="UGLY"/>"#);
+    assert_snapshot!(run(&elements), @r#"
+    job job COMPLETED COMPLETED
+      step one COMPLETED GOOD read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED GOOD read 0 filter 0 write 0 commit 0 rollback 0
+    begin one
+    process one
+    end one
+    begin two
+    process two
+    end two
+    "#);
+}
+
+/// The step takes the status that its element ends the job with, and keeps its exit status; the listeners are told.
+///
+/// Spec: TERM-01, TERM-02, TERM-03, TERM-04, TERM-05, TERM-06, TERM-07, TERM-08, TERM-12, TERM-13, STATUS-16, STATUS-20, D-23, D-25
+#[test]
+fn fail_end_and_stop_end_the_job() {
+    let elements = |result: &str| {
+        let transitions = r#"<fail on="BAD" exit-status="SO BAD"/><end on="GOOD*"/><stop on="UGLY" exit-status="SO UGLY"/><next on="*" to="two"/>"#;
+        r#"<listeners><listener ref="JobWatch"/></listeners>"#.to_owned()
+            + &task("one", "", result, transitions)
+            + &task("two", "", "DONE", "")
+    };
+    assert_snapshot!(run(&elements("BAD")), @r#"
+    job job FAILED SO BAD
+      | a `fail` element ended the job at `one`
+      step one FAILED BAD read 0 filter 0 write 0 commit 0 rollback 0
+    JobWatch before job job STARTED
+    JobWatch before step one STARTED
+    begin one
+    process one
+    end one
+    JobWatch after step one COMPLETED
+    JobWatch after job job FAILED
+    "#);
+    assert_snapshot!(run(&elements("GOOD ENOUGH")), @r#"
+    job job COMPLETED COMPLETED
+      step one COMPLETED GOOD ENOUGH read 0 filter 0 write 0 commit 0 rollback 0
+    JobWatch before job job STARTED
+    JobWatch before step one STARTED
+    begin one
+    process one
+    end one
+    JobWatch after step one COMPLETED
+    JobWatch after job job COMPLETED
+    "#);
+    assert_snapshot!(run(&elements("UGLY")), @r#"
+    job job STOPPED SO UGLY
+      step one STOPPED UGLY read 0 filter 0 write 0 commit 0 rollback 0
+    JobWatch before job job STARTED
+    JobWatch before step one STARTED
+    begin one
+    process one
+    end one
+    JobWatch after step one COMPLETED
+    JobWatch after job job STOPPED
+    "#);
+}
+
+/// An element without `exit-status` leaves the value that an artifact set.
+///
+/// Spec: TERM-06, STATUS-20, STATUS-21, D-25
+#[test]
+fn without_an_exit_status_the_context_counts() {
+    let stage = Stage::new(&job(&task("one", "", "UGLY", r#"<stop on="UGLY"/>"#)));
+    let execution = stage.start("job", [("job.exit", "SEE THE LOG")]);
+    assert_snapshot!(stage.tree(execution), @r#"
+    job job STOPPED SEE THE LOG
+      step one STOPPED UGLY read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+}
+
+/// A failed step leads on by a transition element only; a failure that leads on is none of the job's.
+///
+/// Spec: SEQ-23, STATUS-15, D-22
+#[test]
+fn a_failed_step_leads_on_by_a_transition_element_only() {
+    let failing = |transitions: &str| {
+        let elements = task("one", "next=\"two\"", "DONE", transitions)
+            + &task("two", "", "DONE", "")
+            + &task("three", "", "DONE", "");
+        let stage = Stage::new(&job(&elements));
+        let execution = stage.start("job", [("fail", "process one")]);
+        story(&stage, execution)
+    };
+    assert_snapshot!(failing(""), @r#"
+    job job FAILED FAILED
+      | cannot process one
+      | thrown by #[process] of batchlet `Task`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process one
+        | thrown by #[process] of batchlet `Task`
+    begin one
+    process one
+    end one
+    "#);
+    assert_snapshot!(failing(r#"<end on="FAILED" exit-status="WELL"/>"#), @r#"
+    job job COMPLETED WELL
+      step one COMPLETED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process one
+        | thrown by #[process] of batchlet `Task`
+    begin one
+    process one
+    end one
+    "#);
+    let by_element =
+        task("one", "", "DONE", r#"<next on="FAILED" to="two"/>"#) + &task("two", "", "DONE", "");
+    let stage = Stage::new(&job(&by_element));
+    let execution = stage.start("job", [("fail", "process one")]);
+    assert_snapshot!(story(&stage, execution), @r#"
+    job job COMPLETED COMPLETED
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process one
+        | thrown by #[process] of batchlet `Task`
+      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    begin one
+    process one
+    end one
+    begin two
+    process two
+    end two
+    "#);
+}
+
+/// What a listener sets after the step counts for the transition.
+///
+/// Spec: SEQ-26, LISTEN-STEP-04, STATUS-17
+#[test]
+fn an_after_listener_decides_the_transition() {
+    let elements = format!(
+        r#"<step id="one"><listeners><listener ref="StepWatch"/></listeners><batchlet ref="Task"/><next on="LISTENED" to="two"/></step>{}"#,
+        task("two", "", "DONE", "")
+    );
+    let stage = Stage::new(&job(&elements));
+    let execution = stage.start("job", [("after.exit", "LISTENED")]);
+    assert_snapshot!(story(&stage, execution), @r#"
+    job job COMPLETED COMPLETED
+      step one COMPLETED LISTENED read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    StepWatch before one STARTED
+    begin one
+    process one
+    end one
+    StepWatch after one COMPLETED
+    begin two
+    process two
+    end two
+    "#);
+}
+
+/// Spec: SEQ-25, D-76
+#[test]
+fn an_element_runs_once_in_an_execution() {
+    let elements = task("one", "next=\"two\"", "AGAIN", "")
+        + &task(
+            "two",
+            "",
+            "AGAIN",
+            r#"<next on="AGAIN" to="one"/><end on="ENOUGH"/>"#,
+        );
+    assert_snapshot!(run(&elements), @r#"
+    job job FAILED FAILED
+      | a transition leads to `one` a second time; an element is executed once in a job execution
+      step one COMPLETED AGAIN read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED AGAIN read 0 filter 0 write 0 commit 0 rollback 0
+    begin one
+    process one
+    end one
+    begin two
+    process two
+    end two
+    "#);
+}
+
+/// A job that failed by its element fails again until the exit status changes; the step runs again.
+///
+/// Spec: TERM-11, RESTART-05, D-23
+#[test]
+fn a_step_that_failed_by_an_element_runs_again() {
+    let elements = r#"<step id="one"><batchlet ref="Task"/><fail on="BAD"/></step>"#;
+    let stage = Stage::new(&job(elements));
+    let failed = stage.start("job", [("result", "BAD")]);
+    assert_snapshot!(stage.tree(failed), @r#"
+    job job FAILED FAILED
+      | a `fail` element ended the job at `one`
+      step one FAILED BAD read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+    let again = restart_with(&stage, failed, [("result", "GOOD")]);
+    assert_snapshot!(stage.tree(again), @r#"
+    job job COMPLETED COMPLETED
+      step one COMPLETED GOOD read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+}
+
+/// A restart begins where the `stop` element says, else at the step that stopped; after any other end at the beginning,
+/// where completed steps lead on by their recorded exit status.
+///
+/// Spec: TERM-09, TERM-10, TERM-11, RESTART-04, RESTART-06, D-24
+#[test]
+fn a_restart_begins_where_the_stop_element_says() {
+    let elements = |restart: &str| {
+        task("one", "", "FIRST", r#"<next on="FIRST" to="two"/>"#)
+            + &task(
+                "two",
+                "",
+                "${second}",
+                &format!(r#"<stop on="HALT" {restart}/><next on="*" to="three"/>"#),
+            )
+            + &task("three", "", "DONE", "")
+    };
+    for restart in ["", "restart=\"three\"", "restart=\"one\""] {
+        let stage = Stage::new(&job(&elements(restart)));
+        let stopped = stage.start("job", [("second", "HALT")]);
+        assert_eq!(
+            stage.tree(stopped).lines().next(),
+            Some("job job STOPPED STOPPED")
+        );
+        stage.log();
+        let again = restart_with(&stage, stopped, [("fail", "process three"), ("second", "GO")]);
+        let last = restart_with(&stage, again, [("second", "GO"), ("fail", "")]);
+        let text = format!(
+            "{}{}{}",
+            stage.tree(again),
+            stage.tree(last),
+            stage.log().join("\n")
+        );
+        insta::with_settings!({description => restart}, {
+            assert_snapshot!(format!("a_restart_begins{}", restart.replace(['"', '='], "_")), text);
+        });
+    }
+}
+
+/// The place may have gone from the Job XML meanwhile.
+///
+/// Spec: RESTART-03, RESTART-04
+#[test]
+fn a_restart_position_that_is_gone_is_an_error_that_says_so() {
+    let stage = Stage::new(&job(&(task(
+        "one",
+        "",
+        "HALT",
+        r#"<stop on="HALT" restart="two"/>"#,
+    ) + &task("two", "", "DONE", ""))));
+    let stopped = stage.start("job", JobParameters::new());
+    stage.rewrite(&job(&task("one", "", "DONE", "")));
+    let operator = stage.another_runtime().job_operator();
+    let again = operator.restart(stopped, JobParameters::new()).unwrap();
+    operator.wait(again).unwrap();
+    assert_snapshot!(stage.tree(again), @r#"
+    job job FAILED FAILED
+      | a restart has to begin at `two`, which is no longer an element of job `job`
+    "#);
+}

@@ -1,0 +1,298 @@
+//! Section 4.4: splits.
+
+use insta::assert_snapshot;
+
+use crate::conformance::artifacts::{Gate, job, restart_with, story};
+use crate::conformance::sequence::{decision, flow, meeting, split, task};
+use batch_runtime::JobParameters;
+use batch_tests::stage::Stage;
+
+/// The log of several threads, in an order of its own.
+fn sorted(stage: &Stage) -> String {
+    let mut log = stage.log();
+    log.sort();
+    log.join("\n")
+}
+
+/// The tree of an execution whose steps began in any order.
+fn sorted_tree(tree: &str) -> String {
+    let mut parts = tree.split("  step ");
+    let job = parts.next().unwrap_or_default().to_owned();
+    let mut steps: Vec<&str> = parts.collect();
+    steps.sort_unstable();
+    steps
+        .iter()
+        .fold(job, |text, step| format!("{text}  step {step}"))
+}
+
+/// The flows run at the same time, each on a thread: every one waits for all the others.
+///
+/// Spec: SPLIT-01, SPLIT-03, SPLIT-06, SPLIT-07, SPLIT-08, SPLIT-19, SPLIT-25, DEC-13, CTX-34, CTX-35
+#[test]
+fn the_flows_of_a_split_run_at_the_same_time() {
+    let flows: String = ["a", "b", "c"]
+        .iter()
+        .map(|name| {
+            flow(
+                &format!("flow-{name}"),
+                "",
+                &meeting(name, "", "a, b, c", "end", ""),
+            )
+        })
+        .collect();
+    let elements = split("all", "next=\"choose\"", &flows)
+        + &decision("choose", "GO", r#"<next on="GO" to="last"/>"#)
+        + &task("last", "", "DONE", "");
+    let stage = Stage::new(&job(&elements));
+    let execution = stage.start("job", JobParameters::new());
+    let log = sorted(&stage);
+    assert!(log.contains("decide of job after split all COMPLETED"), "{log}");
+    assert_snapshot!(sorted_tree(&stage.tree(execution)), @r#"
+    job job COMPLETED GO
+      step a COMPLETED a MET read 0 filter 0 write 0 commit 0 rollback 0
+      step b COMPLETED b MET read 0 filter 0 write 0 commit 0 rollback 0
+      step c COMPLETED c MET read 0 filter 0 write 0 commit 0 rollback 0
+      step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+}
+
+/// Each flow has contexts of its own; the split's exit status may be set on its own thread only.
+///
+/// Spec: CTX-06, CTX-08, CTX-09, CTX-11, SPLIT-16, D-67
+#[test]
+fn each_flow_has_contexts_of_its_own() {
+    let around = |id: &str| format!(r#"<step id="{id}"><batchlet ref="Around"/></step>"#);
+    let flows = flow("left", "", &around("one")) + &flow("right", "", &around("two"));
+    let elements = split("both", "next=\"choose\"", &flows)
+        + &decision("choose", "GO", r#"<next on="GO" to="last"/>"#)
+        + &around("last");
+    let stage = Stage::new(&job(&elements));
+    let execution = stage.start(
+        "job",
+        [
+            ("job.exit", "AS SET"),
+            ("flow.exit", "OF THE FLOW"),
+            ("split.exit", "OF THE SPLIT"),
+        ],
+    );
+    assert_snapshot!(sorted(&stage), @r#"
+    decide of job after split both COMPLETED OF THE FLOW
+    last: job job STARTED (seen before: false), flow none, split none
+    one: job job STARTED (seen before: false), flow left STARTED, split both STARTED
+    two: job job STARTED (seen before: false), flow right STARTED, split both STARTED
+    "#);
+    assert_snapshot!(sorted_tree(&stage.tree(execution)), @r#"
+    job job COMPLETED AS SET
+      step last COMPLETED SEEN read 0 filter 0 write 0 commit 0 rollback 0
+      step one COMPLETED SEEN read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED SEEN read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+}
+
+/// A flow that another one leads to begins when that has completed, by way of a decision perhaps.
+///
+/// Spec: SPLIT-09, SPLIT-10, SPLIT-12, SEQ-11, DEC-18, D-29, D-30
+#[test]
+fn flows_of_a_split_follow_each_other() {
+    let flows = flow("first", "next=\"choose\"", &task("one", "", "LOADED", ""))
+        + &decision(
+            "choose",
+            "HERE",
+            r#"<next on="HERE" to="second"/><end on="THERE"/>"#,
+        )
+        + &flow("second", "next=\"third\"", &task("two", "", "DONE", ""))
+        + &flow("third", "", &task("three", "", "DONE", ""));
+    let stage = Stage::new(&job(&split("chain", "", &flows)));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(story(&stage, execution), @r#"
+    job job COMPLETED HERE
+      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step three COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    begin one
+    process one
+    end one
+    decide of job after flow first COMPLETED LOADED
+    begin two
+    process two
+    end two
+    begin three
+    process three
+    end three
+    "#);
+}
+
+/// When one flow fails the others are stopped: a batchlet by its `#[cancel]`, and nothing new begins.
+///
+/// Spec: SPLIT-17, SPLIT-18, SPLIT-19, STATUS-15, STATUS-25, D-32
+#[test]
+fn a_flow_that_fails_stops_the_others() {
+    let flows = flow("bad", "", &meeting("a", "", "b", "fail", ""))
+        + &flow(
+            "good",
+            "",
+            &(meeting("b", "next=\"later\"", "a", "wait", "") + &task("later", "", "DONE", "")),
+        );
+    let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
+    let stage = Stage::new(&job(&elements));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(sorted_tree(&stage.tree(execution)), @r#"
+    job job FAILED FAILED
+      | a had enough
+      | thrown by #[process] of batchlet `Meeting`
+      step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | a had enough
+        | thrown by #[process] of batchlet `Meeting`
+      step b STOPPED b MET read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+    assert_snapshot!(sorted(&stage), @r#"cancel b"#);
+}
+
+/// A terminating element inside a flow ends the job as it says, once all flows have ended.
+///
+/// Spec: SPLIT-17, SPLIT-18, SPLIT-21, STATUS-16, D-32
+#[test]
+fn a_terminating_element_in_a_flow_ends_the_job() {
+    let mut text = String::new();
+    for element in [
+        r#"<end on="a MET" exit-status="WELL"/>"#,
+        r#"<stop on="a MET"/>"#,
+        r#"<fail on="a MET"/>"#,
+    ] {
+        let flows = flow("ending", "", &meeting("a", "", "b", "end", element))
+            + &flow("other", "", &meeting("b", "", "a", "wait", ""));
+        let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
+        let stage = Stage::new(&job(&elements));
+        let execution = stage.start("job", JobParameters::new());
+        text += &sorted_tree(&stage.tree(execution));
+    }
+    assert_snapshot!(text, @r#"
+    job job COMPLETED WELL
+      step a COMPLETED a MET read 0 filter 0 write 0 commit 0 rollback 0
+      step b STOPPED b MET read 0 filter 0 write 0 commit 0 rollback 0
+    job job STOPPED STOPPED
+      step a STOPPED a MET read 0 filter 0 write 0 commit 0 rollback 0
+      step b STOPPED b MET read 0 filter 0 write 0 commit 0 rollback 0
+    job job FAILED FAILED
+      | a `fail` element ended the job at `both`
+      step a FAILED a MET read 0 filter 0 write 0 commit 0 rollback 0
+      step b STOPPED b MET read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+}
+
+/// On restart what completed is passed over, the rest goes on.
+///
+/// Spec: SPLIT-23, RESTART-05, RESTART-11
+#[test]
+fn an_incomplete_split_goes_on() {
+    let flows = flow(
+        "left",
+        "",
+        &(task("one", "next=\"two\"", "DONE", "") + &task("two", "", "DONE", "")),
+    ) + &flow("right", "next=\"third\"", &task("three", "", "DONE", ""))
+        + &flow("third", "", &task("four", "", "DONE", ""));
+    let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
+    let stage = Stage::new(&job(&elements));
+    let failed = stage.start("job", [("fail", "process two;process four;process last")]);
+    assert!(
+        stage.tree(failed).starts_with("job job FAILED"),
+        "{}",
+        stage.tree(failed)
+    );
+    let again = restart_with(&stage, failed, [("fail", "process last")]);
+    let log = stage.log();
+    assert_eq!(
+        log.iter().filter(|call| *call == "process one").count(),
+        1,
+        "{log:?}"
+    );
+    assert!(
+        stage.tree(again).contains("step last FAILED"),
+        "{}",
+        stage.tree(again)
+    );
+    let last = restart_with(&stage, again, [("fail", "")]);
+    assert_snapshot!(story(&stage, last), @r#"
+    job job COMPLETED COMPLETED
+      step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    begin last
+    process last
+    end last
+    "#);
+}
+
+/// A stop reaches every flow; the job is STOPPED when all threads have ended.
+///
+/// Spec: STATUS-10, STATUS-11, STATUS-26, BLET-06, OP-17, D-60
+#[test]
+fn a_stop_reaches_every_flow() {
+    let flows: String = ["a", "b"]
+        .iter()
+        .map(|name| {
+            flow(
+                &format!("flow-{name}"),
+                "",
+                &meeting(name, "", "a, b", "wait", ""),
+            )
+        })
+        .collect();
+    let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
+    let stage = Stage::new(&job(&elements));
+    let operator = stage.operator();
+    let execution = operator.start("job", JobParameters::new()).unwrap();
+    let gate = Gate::at(&stage);
+    gate.pass("a is here");
+    gate.pass("b is here");
+    assert!(operator.stop(execution).unwrap());
+    assert_snapshot!(sorted_tree(&stage.tree(execution)), @r#"
+    job job STOPPED STOPPED
+      step a STOPPED a MET read 0 filter 0 write 0 commit 0 rollback 0
+      step b STOPPED b MET read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+    assert_snapshot!(sorted(&stage), @r#"
+    cancel a
+    cancel b
+    "#);
+    let again = restart_with(&stage, execution, [("then", "end")]);
+    assert!(
+        stage.tree(again).starts_with("job job COMPLETED"),
+        "{}",
+        stage.tree(again)
+    );
+}
+
+/// One instance of a job listener hears of the steps of all flows, one call at a time, each with the contexts of its step.
+///
+/// Spec: LISTEN-JOB-04, LISTEN-JOB-05, LISTEN-JOB-06, LISTEN-JOB-09, D-66
+#[test]
+fn a_job_listener_hears_of_every_flow() {
+    let flows: String = ["a", "b", "c"]
+        .iter()
+        .map(|name| flow(&format!("flow-{name}"), "", &task(name, "", "DONE", "")))
+        .collect();
+    let elements =
+        r#"<listeners><listener ref="JobWatch"/></listeners>"#.to_owned() + &split("all", "", &flows);
+    let stage = Stage::new(&job(&elements));
+    stage.start("job", JobParameters::new());
+    let log: Vec<String> = stage
+        .log()
+        .into_iter()
+        .filter(|call| call.starts_with("JobWatch"))
+        .collect();
+    assert_eq!(
+        log.first().map(String::as_str),
+        Some("JobWatch before job job STARTED")
+    );
+    assert_eq!(
+        log.last().map(String::as_str),
+        Some("JobWatch after job job COMPLETED")
+    );
+    for name in ["a", "b", "c"] {
+        for call in [
+            format!("JobWatch before step {name} STARTED"),
+            format!("JobWatch after step {name} COMPLETED"),
+        ] {
+            assert_eq!(log.iter().filter(|other| **other == call).count(), 1, "{log:?}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Section 4.6: decisions.
+
+use insta::assert_snapshot;
+
+use crate::conformance::artifacts::{job, restart_with, story};
+use crate::conformance::sequence::{decision, task};
+use batch_runtime::JobParameters;
+use batch_tests::stage::Stage;
+
+fn elements(transitions: &str) -> String {
+    task("one", "next=\"choose\"", "LOADED", "")
+        + &format!(r#"<decision id="choose" decider="Choice">{transitions}</decision>"#)
+        + &task("two", "", "DONE", "")
+}
+
+const ALL: &str =
+    r#"<next on="GO*" to="two"/><fail on="BAD"/><end on="GOOD" exit-status="WELL"/><stop on="UGLY"/>"#;
+
+/// The answer chooses the transition, and is the job's exit status unless the element gives one.
+///
+/// Spec: DEC-01, DEC-03, DEC-04, DEC-05, DEC-06, DEC-07, DEC-08, DEC-09, DEC-12, DEC-14, DEC-21, CTX-10, D-25, D-27
+#[test]
+fn the_answer_decides() {
+    let mut text = String::new();
+    for answer in ["GO ON", "BAD", "GOOD", "UGLY"] {
+        let stage = Stage::new(&job(&elements(ALL)));
+        let execution = stage.start("job", [("answer", answer)]);
+        text += &format!("{}\n", story(&stage, execution));
+    }
+    assert_snapshot!(text, @r#"
+    job job COMPLETED GO ON
+      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    begin one
+    process one
+    end one
+    decide of job after step one COMPLETED LOADED
+    begin two
+    process two
+    end two
+    job job FAILED BAD
+      | a `fail` element ended the job at `choose`
+      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
+    begin one
+    process one
+    end one
+    decide of job after step one COMPLETED LOADED
+    job job COMPLETED WELL
+      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
+    begin one
+    process one
+    end one
+    decide of job after step one COMPLETED LOADED
+    job job STOPPED UGLY
+      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
+    begin one
+    process one
+    end one
+    decide of job after step one COMPLETED LOADED
+    "#);
+}
+
+/// Spec: DEC-15, DEC-17, STATUS-25, CHUNK-EXC-03
+#[test]
+fn an_answer_that_leads_nowhere_fails_the_job() {
+    let mut text = String::new();
+    let thrown = "decide of job after step one COMPLETED LOADED";
+    for parameters in [
+        [("answer", "OTHER"), ("fail", "")],
+        [("answer", ""), ("fail", "")],
+        [("answer", "GO"), ("fail", thrown)],
+        [("answer", "GO"), ("panic", thrown)],
+    ] {
+        let stage = Stage::new(&job(&elements(ALL)));
+        let execution = stage.start("job", parameters);
+        text += &format!("{}\n", stage.tree(execution));
+    }
+    assert_snapshot!(text, @r#"
+    job job FAILED OTHER
+      | `OTHER`, which decision `choose` decided, matches none of its transition elements
+      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
+
+    job job FAILED FAILED
+      | decider `Choice` returned an empty exit status
+      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
+
+    job job FAILED FAILED
+      | cannot decide of job after step one COMPLETED LOADED
+      | thrown by #[decide] of decider `Choice`
+      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
+
+    job job FAILED FAILED
+      | the artifact panicked: no way to decide of job after step one COMPLETED LOADED
+      | thrown by #[decide] of decider `Choice`
+      step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+}
+
+/// A decision that stopped the job is asked again, with the status that it saw; so is one that a restart reaches.
+///
+/// Spec: DEC-16, DEC-19, RESTART-12, D-24
+#[test]
+fn a_decision_that_stopped_is_asked_again() {
+    let stage = Stage::new(&job(&elements(ALL)));
+    let stopped = stage.start("job", [("answer", "UGLY")]);
+    let again = restart_with(&stage, stopped, [("answer", "GO ON"), ("fail", "process two")]);
+    let last = restart_with(&stage, again, [("answer", "GO ON")]);
+    let text = format!(
+        "{}{}{}",
+        stage.tree(again),
+        stage.tree(last),
+        stage.log().join("\n")
+    );
+    assert_snapshot!(text, @r#"
+    job job FAILED GO ON
+      | cannot process two
+      | thrown by #[process] of batchlet `Task`
+      step two FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process two
+        | thrown by #[process] of batchlet `Task`
+    job job COMPLETED GO ON
+      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    begin one
+    process one
+    end one
+    decide of job after step one COMPLETED LOADED
+    decide of job after step one COMPLETED LOADED
+    begin two
+    process two
+    end two
+    decide of job after step one COMPLETED LOADED
+    begin two
+    process two
+    end two
+    "#);
+}
+
+/// Spec: DEC-11, BPROP-03, BPROP-04
+#[test]
+fn a_decider_gets_its_properties() {
+    let elements = task("one", "next=\"choose\"", "DONE", "")
+        + &decision(
+            "choose",
+            "TWO",
+            r#"<next on="ONE" to="three"/><next on="TWO" to="two"/>"#,
+        )
+        + &task("two", "", "DONE", "")
+        + &task("three", "", "DONE", "");
+    let stage = Stage::new(&job(&elements));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(stage.tree(execution), @r#"
+    job job COMPLETED TWO
+      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+}

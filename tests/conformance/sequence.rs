@@ -1,0 +1,204 @@
+//! Short ways to write jobs of several elements, and the artifacts that only these need.
+
+use batch_runtime::prelude::*;
+
+use crate::conformance::artifacts::{Gate, record};
+
+/// A step of `Task` whose result is `result`.
+pub(crate) fn task(id: &str, attributes: &str, result: &str, transitions: &str) -> String {
+    format!(
+        r#"<step id="{id}" {attributes}><batchlet ref="Task"><properties><property name="result" value="{result}"/></properties></batchlet>{transitions}</step>
+"#
+    )
+}
+
+/// A flow.
+pub(crate) fn flow(id: &str, attributes: &str, elements: &str) -> String {
+    format!("<flow id=\"{id}\" {attributes}>\n{elements}</flow>\n")
+}
+
+/// A split.
+pub(crate) fn split(id: &str, attributes: &str, elements: &str) -> String {
+    format!("<split id=\"{id}\" {attributes}>\n{elements}</split>\n")
+}
+
+/// A decision whose decider answers `answer`.
+pub(crate) fn decision(id: &str, answer: &str, transitions: &str) -> String {
+    format!(
+        r#"<decision id="{id}" decider="Choice"><properties><property name="answer" value="{answer}"/></properties>{transitions}</decision>
+"#
+    )
+}
+
+/// Answers what its property says, and records which context it sees.
+#[derive(BatchArtifact)]
+struct Choice {
+    #[batch_property]
+    log: String,
+    #[batch_property]
+    fail: String,
+    #[batch_property]
+    panic: String,
+    #[batch_property]
+    answer: String,
+    #[batch_context]
+    job: JobContext,
+    #[batch_context]
+    step: Option<StepContext>,
+    #[batch_context]
+    flow: Option<FlowContext>,
+    #[batch_context]
+    split: Option<SplitContext>,
+}
+
+#[decider]
+impl Choice {
+    #[decide]
+    fn decide(&mut self) -> Result<String, BatchError> {
+        let mut seen = Vec::new();
+        let mut see = |kind: &str, id: &str, status: String, exit: Option<String>| {
+            seen.push(format!("{kind} {id} {status} {}", exit.unwrap_or_default()));
+        };
+        if let Some(step) = &self.step {
+            see(
+                "step",
+                step.id(),
+                step.batch_status().to_string(),
+                step.exit_status(),
+            );
+        }
+        if let Some(flow) = &self.flow {
+            see(
+                "flow",
+                flow.id(),
+                flow.batch_status().to_string(),
+                flow.exit_status(),
+            );
+        }
+        if let Some(split) = &self.split {
+            see(
+                "split",
+                split.id(),
+                split.batch_status().to_string(),
+                split.exit_status(),
+            );
+        }
+        record(
+            &self.log,
+            (&self.fail, &self.panic),
+            &format!("decide of {} after {}", self.job.id(), seen.join(", ")),
+        )?;
+        Ok(self.answer.clone())
+    }
+}
+
+/// Records the contexts around it, and sets exit statuses of flow, split and job.
+#[derive(BatchArtifact)]
+struct Around {
+    #[batch_property]
+    log: String,
+    #[batch_property(name = "flow.exit")]
+    flow_exit: Option<String>,
+    #[batch_property(name = "split.exit")]
+    split_exit: Option<String>,
+    #[batch_property(name = "job.exit")]
+    job_exit: Option<String>,
+    #[batch_context]
+    job: JobContext,
+    #[batch_context]
+    step: StepContext,
+    #[batch_context]
+    flow: Option<FlowContext>,
+    #[batch_context]
+    split: Option<SplitContext>,
+}
+
+#[batchlet]
+impl Around {
+    #[process]
+    fn look(&self) -> Result<String, BatchError> {
+        let transient = self.job.transient_user_data::<String>()?.is_some();
+        self.job.set_transient_user_data(String::from("seen"));
+        if let Some(status) = &self.job_exit {
+            self.job.set_exit_status(Some(status));
+        }
+        let (mut of_flow, mut of_split) = ("none".to_owned(), "none".to_owned());
+        if let Some(flow) = &self.flow {
+            of_flow = format!("{} {}", flow.id(), flow.batch_status());
+            if self.flow_exit.is_some() {
+                flow.set_exit_status(self.flow_exit.as_deref());
+            }
+        }
+        if let Some(split) = &self.split {
+            of_split = format!("{} {}", split.id(), split.batch_status());
+            if self.split_exit.is_some() {
+                split.set_exit_status(self.split_exit.as_deref());
+            }
+        }
+        record(
+            &self.log,
+            ("", ""),
+            &format!(
+                "{}: job {} {} (seen before: {transient}), flow {of_flow}, split {of_split}",
+                self.step.id(),
+                self.job.id(),
+                self.job.batch_status()
+            ),
+        )?;
+        Ok("SEEN".into())
+    }
+
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// Waits until as many of its kind run at the same time as its property says; then ends, fails, or waits to be cancelled.
+#[derive(BatchArtifact)]
+struct Meeting {
+    #[batch_property]
+    log: String,
+    #[batch_property]
+    folder: String,
+    /// The names that wait for each other, separated by commas.
+    #[batch_property]
+    meets: Vec<String>,
+    /// `end`, `fail` or `wait`.
+    #[batch_property(value = "end")]
+    then: String,
+    #[batch_property(value = "MET")]
+    result: String,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[batchlet]
+impl Meeting {
+    #[process]
+    fn meet(&self) -> Result<String, BatchError> {
+        let gate = Gate::of(&self.folder);
+        gate.open(&format!("{} is here", self.step.id()));
+        for name in &self.meets {
+            gate.pass(&format!("{name} is here"));
+        }
+        match self.then.as_str() {
+            "fail" => return Err(BatchError::msg(format!("{} had enough", self.step.id()))),
+            "wait" => gate.pass(&format!("{} is cancelled", self.step.id())),
+            _ => {}
+        }
+        Ok(self.result.clone())
+    }
+
+    #[cancel]
+    fn cancel(&self) {
+        batch_tests::stage::say(&self.log, format!("cancel {}", self.step.id()));
+        Gate::of(&self.folder).open(&format!("{} is cancelled", self.step.id()));
+    }
+}
+
+/// A step of `Meeting`.
+pub(crate) fn meeting(id: &str, attributes: &str, meets: &str, then: &str, transitions: &str) -> String {
+    format!(
+        r#"<step id="{id}" {attributes}><batchlet ref="Meeting"><properties><property name="meets" value="{meets}"/><property name="then" value="{then}"/><property name="result" value="{id} MET"/></properties></batchlet>{transitions}</step>
+"#
+    )
+}
