@@ -30,4 +30,5 @@ mod conformance {
     mod s6_4_job_path;
     mod s6_8_operator;
     mod sequence;
+    mod timeouts;
 }

@@ -270,6 +270,9 @@ fn keep(runtime: &Weak<Inner>, ended: &Receiver<()>) {
         if running.is_empty() {
             continue;
         }
+        for execution in running.iter().filter(|execution| execution.has_overdue()) {
+            elsewhere(execution, Running::enforce_deadlines);
+        }
         let repository = inner.repository.as_ref();
         for execution in running.iter().filter(|execution| execution.renewal_due()) {
             let id = execution.lease.execution_id;
@@ -303,15 +306,19 @@ fn keep(runtime: &Weak<Inner>, ended: &Receiver<()>) {
     }
 }
 
-/// Requests the stop on a thread of its own: a batchlet's `#[cancel]` may take long, and leases have to be renewed.
+/// Requests the stop.
 fn stop_elsewhere(execution: &Arc<Running>) {
-    if execution.stop_requested() {
-        return;
+    if !execution.stop_requested() {
+        elsewhere(execution, Running::request_stop);
     }
+}
+
+/// Does it on a thread of its own: a batchlet's `#[cancel]` may take long, and leases have to be renewed.
+fn elsewhere(execution: &Arc<Running>, work: fn(&Running)) {
     let execution = Arc::clone(execution);
     let spawned = thread::Builder::new()
         .name("batch-stop".into())
-        .spawn(move || execution.request_stop());
+        .spawn(move || work(&execution));
     if let Err(error) = spawned {
         tracing::error!(%error, "no thread for a stop request; trying again");
     }

@@ -14,6 +14,8 @@ pub(crate) struct BoundJob {
     pub(crate) id: String,
     pub(crate) restartable: bool,
     pub(crate) dialect: Dialect,
+    /// How long an execution may take. (ext)
+    pub(crate) timeout: Option<Duration>,
     pub(crate) properties: BTreeMap<String, String>,
     pub(crate) listeners: Vec<Arc<BoundListener>>,
     pub(crate) elements: Elements,
@@ -72,6 +74,8 @@ pub(crate) struct BoundStep {
     /// Most starts within one instance; `None`: no limit.
     pub(crate) max_starts: Option<u32>,
     pub(crate) allow_start_if_complete: bool,
+    /// How long it may take. (ext)
+    pub(crate) timeout: Option<Duration>,
     pub(crate) properties: BTreeMap<String, String>,
     pub(crate) listeners: Vec<Arc<BoundListener>>,
     pub(crate) body: BoundBody,

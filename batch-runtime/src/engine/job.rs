@@ -66,6 +66,9 @@ impl JobRunner {
             return self.end(Outcome::Stopped.into(), &context, &JobListeners::default());
         }
         context.set_batch_status(BatchStatus::Started);
+        if let Some(limit) = self.job.timeout {
+            self.running.set_deadline(limit);
+        }
         let worker = self.running.begin_worker();
         worker.enter(context.clone());
         let contexts = ContextScope {
@@ -125,6 +128,12 @@ impl JobRunner {
         let outcome = match ended.outcome {
             Outcome::Completed if self.running.stop_requested() => Outcome::Stopped,
             other => other,
+        };
+        let outcome = match (outcome, self.job.timeout) {
+            (Outcome::Stopped, Some(limit)) if self.running.is_overdue() => Outcome::Failed(Failure::new(
+                format!("job `{}` took longer than its time-out of {limit:?}", self.job.id),
+            )),
+            (outcome, _) => outcome,
         };
         Ok(JobEnd {
             outcome,

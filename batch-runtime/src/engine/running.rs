@@ -30,6 +30,9 @@ pub(crate) struct Running {
     pub(crate) lease: Lease,
     lease_time: Duration,
     stop: AtomicBool,
+    /// When the execution has to have ended.
+    deadline: Mutex<Option<Instant>>,
+    overdue: AtomicBool,
     /// The threads that run now.
     workers: Mutex<Vec<Arc<Worker>>>,
     renewed: Mutex<Instant>,
@@ -46,6 +49,8 @@ impl Running {
             lease,
             lease_time,
             stop: AtomicBool::new(false),
+            deadline: Mutex::default(),
+            overdue: AtomicBool::new(false),
             workers: Mutex::default(),
             renewed: Mutex::new(claimed),
             progress: Mutex::default(),
@@ -65,6 +70,35 @@ impl Running {
         // `#[cancel]` may ask for a stop again, so it is not called under the lock of the list.
         let workers = lock(&self.workers).clone();
         workers.iter().for_each(|worker| worker.request_stop());
+    }
+
+    /// The execution has to have ended after `limit`; else it is stopped, and fails.
+    pub(crate) fn set_deadline(&self, limit: Duration) {
+        *lock(&self.deadline) = Instant::now().checked_add(limit);
+    }
+
+    /// Whether its time was over.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.overdue.load(Ordering::Relaxed)
+    }
+
+    /// Whether something takes too long.
+    pub(crate) fn has_overdue(&self) -> bool {
+        let over = lock(&self.deadline).is_some_and(|deadline| deadline <= Instant::now());
+        over || lock(&self.workers).iter().any(|worker| worker.is_overdue())
+    }
+
+    /// Stops what takes too long.
+    pub(crate) fn enforce_deadlines(&self) {
+        if lock(&self.deadline)
+            .take_if(|deadline| *deadline <= Instant::now())
+            .is_some()
+        {
+            self.overdue.store(true, Ordering::Relaxed);
+            self.request_stop();
+        }
+        let workers = lock(&self.workers).clone();
+        workers.iter().for_each(|worker| worker.enforce_deadline());
     }
 
     /// A thread more.

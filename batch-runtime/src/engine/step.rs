@@ -139,6 +139,10 @@ impl StepRunner<'_, '_> {
         shared.repository.begin_step(&mut execution)?;
         context.set_batch_status(BatchStatus::Started);
         worker.enter(context.clone());
+        if let Some(limit) = self.step.timeout {
+            let message = format!("step `{}` took longer than its time-out of {limit:?}", self.id);
+            worker.set_deadline(limit, message);
+        }
         let (mut listeners, body) = match made {
             Ok((listeners, body)) => (listeners, Ok(body)),
             Err(failure) => (StepListeners::default(), Err(failure)),
@@ -176,6 +180,11 @@ impl StepRunner<'_, '_> {
             Err(Interrupt::Fenced(error)) => return Err(error),
             Err(Interrupt::Failed(failure)) => Err(failure),
             Ok(end) => Ok(end),
+        };
+        let result = match (worker.clear_deadline(), result) {
+            // A step that ended before it noticed has ended.
+            (Some(message), Ok(BodyEnd::Stopped { .. })) => Err(Failure::new(message)),
+            (_, result) => result,
         };
 
         let (mut status, exit_status) = match &result {

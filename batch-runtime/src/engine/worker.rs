@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::call::call;
 use crate::artifact::Batchlet;
@@ -13,7 +13,14 @@ use crate::context::ShowsStop;
 /// The shared state of one thread.
 #[derive(Default)]
 pub(crate) struct Worker {
+    /// What chunks look at: a stop request, or a step that takes too long.
     stop: AtomicBool,
+    /// A stop request.
+    asked: AtomicBool,
+    /// When the running step has to have ended, and what is said when it has not.
+    deadline: Mutex<Option<Deadline>>,
+    /// That it has not.
+    overdue: Mutex<Option<String>>,
     /// The batchlet that a stop request has to cancel.
     batchlet: Mutex<Option<Arc<dyn Batchlet>>>,
     /// Whether `#[cancel]` has been called.
@@ -22,6 +29,11 @@ pub(crate) struct Worker {
     contexts: Mutex<Vec<Box<dyn ShowsStop>>>,
     /// Told of a stop request.
     stopped: Condvar,
+}
+
+struct Deadline {
+    at: Instant,
+    message: String,
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -41,12 +53,62 @@ impl Worker {
 
     /// Asks the thread to stop, and cancels the batchlet that it is running, from the calling thread. Spec: BLET-06, D-87
     pub(crate) fn request_stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
         {
             let contexts = lock(&self.contexts);
+            self.asked.store(true, Ordering::Relaxed);
+            self.stop.store(true, Ordering::Relaxed);
             contexts.iter().for_each(|context| context.show_stop());
             self.stopped.notify_all();
         }
+        self.cancel();
+    }
+
+    /// The step that begins now has to have ended after `limit`; else it is stopped, and fails with `message`.
+    pub(crate) fn set_deadline(&self, limit: Duration, message: String) {
+        *lock(&self.deadline) = Instant::now()
+            .checked_add(limit)
+            .map(|at| Deadline { at, message });
+    }
+
+    /// Whether the running step should have ended.
+    pub(crate) fn is_overdue(&self) -> bool {
+        let deadline = lock(&self.deadline);
+        deadline
+            .as_ref()
+            .is_some_and(|deadline| deadline.at <= Instant::now())
+    }
+
+    /// Stops the running step if its time is over.
+    pub(crate) fn enforce_deadline(&self) {
+        // Held until all is done, so that the next step does not begin meanwhile.
+        let mut deadline = lock(&self.deadline);
+        let Some(over) = deadline.take_if(|deadline| deadline.at <= Instant::now()) else {
+            return;
+        };
+        *lock(&self.overdue) = Some(over.message);
+        {
+            let _contexts = lock(&self.contexts);
+            self.stop.store(true, Ordering::Relaxed);
+            self.stopped.notify_all();
+        }
+        self.cancel();
+    }
+
+    /// The step has ended. Returns what is to be said if its time was over; another step may begin then, unless a stop
+    /// was requested as well.
+    pub(crate) fn clear_deadline(&self) -> Option<String> {
+        let mut deadline = lock(&self.deadline);
+        *deadline = None;
+        let overdue = lock(&self.overdue).take()?;
+        // Under the lock: a stop request that comes now is seen.
+        let _contexts = lock(&self.contexts);
+        self.stop
+            .store(self.asked.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.cancelled.store(false, Ordering::Relaxed);
+        Some(overdue)
+    }
+
+    fn cancel(&self) {
         // Once is enough, and `#[cancel]` itself may ask for a stop.
         if self.cancelled.load(Ordering::Relaxed) {
             return;

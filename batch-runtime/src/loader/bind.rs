@@ -26,6 +26,13 @@ const UNSUPPORTED: &str = "ART0008";
 /// The writer does not write through the chunk transaction.
 const AT_LEAST_ONCE: &str = "ART0009";
 
+/// A time-out that is no number of seconds.
+const TIMEOUT: &str = "ART0012";
+
+/// The runtime properties of a job and of a step: seconds. (ext)
+const JOB_TIMEOUT: &str = "batch.job.timeout";
+const STEP_TIMEOUT: &str = "batch.step.timeout";
+
 /// The rules of the draft.
 const DIALECT: Dialect = Dialect::Draft;
 
@@ -96,6 +103,7 @@ impl Binder<'_> {
             id: job.id.value.clone(),
             restartable: job.restartable,
             dialect: DIALECT,
+            timeout: self.timeout(JOB_TIMEOUT, &job.properties),
             properties: as_map(&job.properties),
             listeners: listeners?,
             elements: elements?,
@@ -189,6 +197,7 @@ impl Binder<'_> {
         Some(BoundStep {
             max_starts: DIALECT.most_starts(step.start_limit),
             allow_start_if_complete: step.allow_start_if_complete,
+            timeout: self.timeout(STEP_TIMEOUT, &step.properties),
             properties: as_map(&step.properties),
             listeners: listeners?,
             body: body?,
@@ -255,6 +264,23 @@ impl Binder<'_> {
             buffer_reads: chunk.buffer_reads,
             faults,
         })
+    }
+
+    /// A runtime property of a job or step: whole seconds, more than none.
+    fn timeout(&mut self, name: &str, properties: &[Property]) -> Option<Duration> {
+        let property = properties.iter().find(|property| property.name.value == name)?;
+        match property.value.value.trim().parse() {
+            Ok(seconds) if seconds > 0 => Some(Duration::from_secs(seconds)),
+            _ => {
+                let message = format!("{:?} is no time-out", property.value.value);
+                self.diagnostics.push(
+                    Diagnostic::error(TIMEOUT, message, property.value.span.clone())
+                        .label("a number of seconds, at least 1")
+                        .help(format!("`{name}` is a property of the runtime")),
+                );
+                None
+            }
+        }
     }
 
     fn unsupported(&mut self, what: &str, at: &Span) {
