@@ -78,6 +78,16 @@ pub(super) enum Verb {
         #[arg(long)]
         json: bool,
     },
+    /// Shows a job as it would run: elements, artifacts with their types, properties with where each value comes from
+    Explain {
+        /// Id of the job
+        job: String,
+        #[command(flatten)]
+        parameters: Parameters,
+        /// Prints JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Checks jobs against their artifacts, and starts nothing
     Check {
         /// Id of the job; all jobs when left out

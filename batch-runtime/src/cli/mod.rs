@@ -16,6 +16,7 @@
 
 mod args;
 mod check;
+mod explain;
 mod output;
 mod print;
 mod progress;
@@ -126,7 +127,7 @@ impl Cli {
         let url = match &arguments.verb {
             Verb::Start { .. } | Verb::Launch { .. } => url,
             // The others look at what there is, and make nothing.
-            Verb::Check { .. } => IN_MEMORY.into(),
+            Verb::Check { .. } | Verb::Explain { .. } => IN_MEMORY.into(),
             Verb::List { .. } if !given && !exists()? => IN_MEMORY.into(),
             _ if exists()? => url,
             _ => return Err(format!("there is no repository `{url}`")),
@@ -159,6 +160,14 @@ fn execute(operator: &JobOperator, verb: Verb) -> Result<ExitCode, String> {
         Verb::Stop { execution } => stop(operator, execution).map_err(|error| error.to_string()),
         Verb::List { json } => shown(Output::new(json).jobs(operator)),
         Verb::Show { execution, json } => shown(Output::new(json).execution(operator, execution)),
+        Verb::Explain {
+            job,
+            parameters,
+            json,
+        } => {
+            let parameters = parameters.into_parameters()?;
+            shown(explain::run(operator, &job, &parameters, json))
+        }
         Verb::Check {
             job,
             json,

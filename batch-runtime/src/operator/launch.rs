@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use batch_xml::suggest::nearest;
-use batch_xml::{Diagnostic, Document, JobXmlErrors, Values};
+use batch_xml::{Diagnostic, Document, JobXmlErrors, Resolved, Values};
 
 use super::{JobOperator, JobOperatorError, Result, StartCause};
 use crate::engine::{BoundJob, JobRunner, Running};
@@ -130,6 +130,25 @@ impl JobOperator {
         Ok(warnings)
     }
 
+    /// A job as it would run with these parameters, with the values from outside, but bound to no artifact: also what the
+    /// engine cannot run can be looked at.
+    ///
+    /// # Errors
+    /// `NoSuchJob`, or `JobStart` with everything that is wrong with the job's definition or parameters.
+    #[cfg(feature = "cli")]
+    pub(crate) fn resolve(&self, job: &str, parameters: &JobParameters) -> Result<(Resolved, Outside)> {
+        let refuse = |cause| JobOperatorError::JobStart {
+            job: job.to_owned(),
+            cause,
+        };
+        parameters
+            .validate()
+            .map_err(|error| refuse(StartCause::Parameter(error)))?;
+        let document = self.find_job(job, &refuse)?;
+        self.substitute(&document, parameters)
+            .map_err(|errors| refuse(StartCause::Definition(errors)))
+    }
+
     /// Finds, substitutes, validates and binds a job. Spec: JSL-DOC-13, RESTART-03
     fn prepare(
         &self,
@@ -166,6 +185,18 @@ impl JobOperator {
         document: &Document,
         parameters: &JobParameters,
     ) -> std::result::Result<(BindOutcome, Vec<Diagnostic>), JobXmlErrors> {
+        let (resolved, outside) = self.substitute(document, parameters)?;
+        Ok((
+            self.inner.artifacts.bind(&resolved.job, &outside)?,
+            resolved.warnings,
+        ))
+    }
+
+    fn substitute(
+        &self,
+        document: &Document,
+        parameters: &JobParameters,
+    ) -> std::result::Result<(Resolved, Outside), JobXmlErrors> {
         let outside = Outside {
             parameters: Arc::new(parameters.clone().without_run_id().as_text()),
             system: Arc::clone(&self.inner.system),
@@ -174,16 +205,8 @@ impl JobOperator {
             parameters: &outside.parameters,
             system: &outside.system,
         };
-        let resolved = batch_xml::resolve(
-            document,
-            &self.inner.job_path,
-            &values,
-            self.inner.job_path.limits(),
-        )?;
-        Ok((
-            self.inner.artifacts.bind(&resolved.job, &outside)?,
-            resolved.warnings,
-        ))
+        let (path, limits) = (&self.inner.job_path, self.inner.job_path.limits());
+        Ok((batch_xml::resolve(document, path, &values, limits)?, outside))
     }
 
     fn claim_and_run(

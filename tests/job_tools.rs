@@ -1,0 +1,167 @@
+//! The verbs that look at a job and start nothing: `explain`, and what they have in common.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+use std::fs;
+use std::path::Path;
+
+use batch_tests::process::run_expecting;
+use serde_json::Value;
+
+/// A job of everything that leads somewhere; the engine need not be able to run it.
+const JOB: &str = r#"<job id="tour">
+  <properties><property name="dir" value="in"/></properties>
+  <step id="first" next="choose">
+    <properties><property name="seen" value="${dir}/x"/></properties>
+    <batchlet ref="Greeter"><properties>
+      <property name="name" value="${who}"/><property name="nobody" value="1"/>
+    </properties></batchlet>
+  </step>
+  <decision id="choose" decider="Chooser">
+    <next on="FLOW" to="work"/><end on="DONE" exit-status="ENOUGH"/>
+    <stop on="WAIT" restart="first"/><fail on="*"/>
+  </decision>
+  <flow id="work" next="both">
+    <step id="parts">
+      <batchlet ref="Greeter"/>
+      <partition instances="2"><properties>
+        <property name="name.1" value="Ada"/><property name="name.2" value="Grace"/>
+      </properties></partition>
+    </step>
+  </flow>
+  <split id="both">
+    <flow id="left"><step id="l"><batchlet ref="Greeter"/></step></flow>
+    <flow id="right"><step id="r"><batchlet ref="Greeter"/></step></flow>
+  </split>
+</job>
+"#;
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("tour.xml"), JOB).unwrap();
+    folder
+}
+
+fn explain(folder: &Path, arguments: &[&str]) -> String {
+    let verb = ["explain", "tour", "--job-path", "."];
+    run_expecting(0, "hello", folder, &[&verb, arguments].concat()).0
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// The lines without the spaces that align them.
+fn words(text: &str) -> Vec<String> {
+    let lines = text.lines();
+    lines
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect()
+}
+
+/// Spec: OVR-02, OVR-04, BPROP-05, SUBST-07, PART-12
+#[test]
+fn explain_tells_where_everything_comes_from() {
+    let folder = folder();
+    let text = explain(folder.path(), &["who=Ada", "month=May"]);
+    let found = words(&text);
+    for line in [
+        "job tour ./tour.xml:1:10",
+        r#"dir = "in" ./tour.xml:2:43"#,
+        "step first ./tour.xml:3:3",
+        "next: choose, start-limit: 0, allow-start-if-complete: false",
+        r#"seen = "in/x" ./tour.xml:4:46, written "${dir}/x""#,
+        "batchlet Greeter hello::Greeter at examples/hello/main.rs:18",
+        r#"name = "Ada" ./tour.xml:6:36, written "${who}""#,
+        "decider Chooser NOT FOUND: no decider is called `Chooser` (./tour.xml:9:34)",
+        r#"on "FLOW": next work ./tour.xml:10:5"#,
+        r#"on "DONE": end exit-status "ENOUGH" ./tour.xml:10:32"#,
+        r#"on "WAIT": stop restart "first" ./tour.xml:11:5"#,
+        r#"on "*": fail ./tour.xml:11:38"#,
+        r#"name = one for each partition ./tour.xml:17:40, written "Ada""#,
+        "instances: 2",
+        r#"name.2 = "Grace" ./tour.xml:17:77"#,
+        r#"name = "world" default of the field"#,
+        "property nobody ./tour.xml:6:61: nothing takes it",
+        "parameter month nothing uses it: it only identifies the instance",
+    ] {
+        assert!(
+            found.iter().any(|found| found == line),
+            "{line:?} is missing in\n{text}"
+        );
+    }
+    let order = ["job ", "step first", "decision choose", "flow work", "split both"];
+    let places: Vec<usize> = order.iter().map(|start| text.find(start).unwrap()).collect();
+    assert!(places.is_sorted(), "{text}");
+
+    let text = explain(folder.path(), &["who=x", "name=Eve"]);
+    assert!(
+        words(&text).contains(&r#"name = "Eve" job parameter"#.to_owned()),
+        "{text}"
+    );
+    let text = explain(folder.path(), &["who=x", "-Dname=Eve"]);
+    assert!(
+        words(&text).contains(&r#"name = "Eve" system property"#.to_owned()),
+        "{text}"
+    );
+}
+
+#[test]
+fn explain_gives_programs_json() {
+    let folder = folder();
+    let job = json(&explain(folder.path(), &["who=Ada", "month=May", "--json"]));
+    assert_eq!((&job["element"], &job["id"]), (&"job".into(), &"tour".into()));
+    assert_eq!(job["unusedParameters"][0], "month");
+    assert_eq!(job["unusedProperties"][0]["name"], "nobody");
+    let first = &job["elements"][0];
+    assert_eq!(first["place"]["line"], 3);
+    let artifact = &first["artifacts"][0];
+    assert_eq!(
+        (&artifact["as"], &artifact["ref"]),
+        (&"batchlet".into(), &"Greeter".into())
+    );
+    assert_eq!(artifact["types"][0]["type"], "hello::Greeter");
+    assert_eq!(
+        (&artifact["types"][0]["file"], &artifact["types"][0]["line"]),
+        (&"examples/hello/main.rs".into(), &18.into())
+    );
+    let name = &artifact["properties"][0];
+    assert_eq!((&name["value"], &name["from"]), (&"Ada".into(), &"xml".into()));
+    assert_eq!(
+        (&name["written"], &name["place"]["column"]),
+        (&"${who}".into(), &36.into())
+    );
+    assert_eq!(
+        (&name["field"], &name["type"]),
+        (&"name".into(), &"alloc::string::String".into())
+    );
+    let decision = &job["elements"][1];
+    assert_eq!(
+        decision["artifacts"][0]["problem"],
+        "no decider is called `Chooser`"
+    );
+    assert_eq!(decision["transitions"][2]["restart"], "first");
+    let parts = &job["elements"][2]["elements"][0];
+    assert_eq!(parts["partition"]["attributes"]["instances"], 2);
+    assert_eq!(parts["partition"]["properties"][1]["value"], "Grace");
+    let name = &parts["artifacts"][0]["properties"][0];
+    assert_eq!(
+        (&name["value"], &name["from"]),
+        (&Value::Null, &"partition".into())
+    );
+    assert_eq!(job["elements"][3]["elements"][1]["id"], "right");
+}
+
+/// Nothing is started, and a definition that is wrong is not explained.
+#[test]
+fn explain_needs_a_definition_that_is_right() {
+    let folder = folder();
+    let missing = ["explain", "tour", "--job-path", "."];
+    let (out, err) = run_expecting(2, "hello", folder.path(), &missing);
+    assert!(
+        out.is_empty() && err.contains("the symbol `who` has no value"),
+        "{out}{err}"
+    );
+    let (_, err) = run_expecting(2, "hello", folder.path(), &["explain", "tuor", "--job-path", "."]);
+    assert!(err.contains("did you mean `tour`?"), "{err}");
+    assert!(!folder.path().join("batch.db").exists());
+}
