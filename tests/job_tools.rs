@@ -1,4 +1,4 @@
-//! The verbs that look at a job and start nothing: `explain`, and what they have in common.
+//! The verbs that look at a job and start nothing: `explain`, `graph`, and what they have in common.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::fs;
@@ -163,5 +163,28 @@ fn explain_needs_a_definition_that_is_right() {
     );
     let (_, err) = run_expecting(2, "hello", folder.path(), &["explain", "tuor", "--job-path", "."]);
     assert!(err.contains("did you mean `tour`?"), "{err}");
+    assert!(!folder.path().join("batch.db").exists());
+}
+
+#[test]
+fn graph_draws_what_would_run() {
+    let folder = folder();
+    let graph = |arguments: &[&str]| {
+        let verb = ["graph", "tour", "--job-path", ".", "who=Ada"];
+        run_expecting(0, "hello", folder.path(), &[&verb, arguments].concat()).0
+    };
+    let svg = graph(&[]);
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
+    assert_eq!(graph(&["--format", "svg"]), svg);
+    assert!(graph(&["--format", "dot"]).starts_with("digraph \"tour\" {\n"));
+    assert!(graph(&["--format", "mermaid"]).starts_with("flowchart TD\n"));
+    assert_eq!(graph(&["-o", "tour.svg"]), "");
+    assert_eq!(fs::read_to_string(folder.path().join("tour.svg")).unwrap(), svg);
+
+    let nowhere = ["graph", "tour", "--job-path", ".", "who=x", "-o", "no/such/x.svg"];
+    let (_, err) = run_expecting(2, "hello", folder.path(), &nowhere);
+    assert!(err.starts_with("error: cannot write `no/such/x.svg`: "), "{err}");
+    let (_, err) = run_expecting(2, "hello", folder.path(), &["graph", "tour", "--job-path", "."]);
+    assert!(err.contains("the symbol `who` has no value"), "{err}");
     assert!(!folder.path().join("batch.db").exists());
 }

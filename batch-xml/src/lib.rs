@@ -12,8 +12,8 @@
 //!    [`Effective::resolve_partition`] tells what it is there.
 //!
 //! Which of several transitions acts on an exit status, says [`select`]. A job can be written as XML again,
-//! before substitution ([`Effective::to_xml`]) and after it ([`model::Job::to_xml`]), and it can be built in
-//! Rust instead of XML ([`builder::JobBuilder`]).
+//! before substitution ([`Effective::to_xml`]) and after it ([`model::Job::to_xml`]), it can be built in Rust
+//! instead of XML ([`builder::JobBuilder`]), and drawn ([`graph::JobGraph`]).
 //!
 //! Mistakes are collected, not thrown one by one: an error is a [`JobXmlErrors`], a list of [`Diagnostic`]s
 //! that render like those of a compiler.
@@ -60,6 +60,7 @@ mod decode;
 mod diagnostics;
 mod document;
 mod effective;
+pub mod graph;
 mod inherit;
 mod limits;
 mod lower;

@@ -17,6 +17,7 @@
 mod args;
 mod check;
 mod explain;
+mod graph;
 mod output;
 mod print;
 mod progress;
@@ -127,7 +128,7 @@ impl Cli {
         let url = match &arguments.verb {
             Verb::Start { .. } | Verb::Launch { .. } => url,
             // The others look at what there is, and make nothing.
-            Verb::Check { .. } | Verb::Explain { .. } => IN_MEMORY.into(),
+            Verb::Check { .. } | Verb::Explain { .. } | Verb::Graph { .. } => IN_MEMORY.into(),
             Verb::List { .. } if !given && !exists()? => IN_MEMORY.into(),
             _ if exists()? => url,
             _ => return Err(format!("there is no repository `{url}`")),
@@ -167,6 +168,15 @@ fn execute(operator: &JobOperator, verb: Verb) -> Result<ExitCode, String> {
         } => {
             let parameters = parameters.into_parameters()?;
             shown(explain::run(operator, &job, &parameters, json))
+        }
+        Verb::Graph {
+            job,
+            parameters,
+            format,
+            output,
+        } => {
+            let parameters = parameters.into_parameters()?;
+            graph::run(operator, &job, &parameters, format, output.as_deref()).map(|()| ExitCode::SUCCESS)
         }
         Verb::Check {
             job,
