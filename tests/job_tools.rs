@@ -188,3 +188,85 @@ fn graph_draws_what_would_run() {
     assert!(err.contains("the symbol `who` has no value"), "{err}");
     assert!(!folder.path().join("batch.db").exists());
 }
+
+/// Spec: LOADER-08, JSL-DOC-02
+#[test]
+fn check_gives_programs_every_diagnostic() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, xml: &str| fs::write(folder.path().join(name), xml).unwrap();
+    write(
+        "typo.xml",
+        "<job id='typo'>\n  <step id='one' next='tow'><batchlet ref='Greeter'/></step>\n  \
+         <step id='two'><batchlet ref='Greeter'/><stop on='A' restart='one'/><stop on='A' restart='on'/></step>\n</job>",
+    );
+    write(
+        "good.xml",
+        "<job id='good'>\n  <step id='one'><batchlet ref='Greeter'/></step>\n  \
+         <step id='two'><batchlet ref='Greeter'/></step>\n</job>",
+    );
+    write("broken.xml", "<job id='broken'>\n  <stepp id='ä'>\n</job>");
+    write("root.xml", "<jobb id='x'/>");
+    let all = ["check", "--json", "--job-path", "."];
+    let (out, err) = run_expecting(2, "hello", folder.path(), &all);
+    assert_eq!(err.matches("error").count(), 0, "{err}");
+    let findings = json(&out);
+    let of = |job: Value| {
+        let mut found = findings.as_array().unwrap().iter();
+        found.find(|finding| finding["job"] == job).unwrap()
+    };
+
+    let typo = of("typo".into());
+    assert_eq!((&typo["right"], &typo["omitted"]), (&false.into(), &0.into()));
+    assert!(
+        typo["report"].as_str().unwrap().starts_with("error[JSL0012]: "),
+        "{typo}"
+    );
+    let diagnostics = typo["diagnostics"].as_array().unwrap();
+    let expected: Value = serde_json::from_str(
+        r#"{
+            "code": "JSL0012", "severity": "error",
+            "message": "`next` refers to an unknown element `tow`",
+            "file": "./typo.xml", "line": 2, "column": 24, "endLine": 2, "endColumn": 27,
+            "label": "no step, flow, split or decision has this id",
+            "help": "did you mean `two`?", "related": []
+        }"#,
+    )
+    .unwrap();
+    assert_eq!(diagnostics[0], expected);
+    let shadowed = diagnostics.iter().find(|one| one["code"] == "JSL0053").unwrap();
+    assert_eq!(shadowed["severity"], "warning");
+    assert_eq!(
+        (&shadowed["related"][0]["line"], &shadowed["related"][0]["file"]),
+        (&3.into(), &"./typo.xml".into())
+    );
+
+    let good = of("good".into());
+    assert_eq!(good["right"], true);
+    assert_eq!(good["diagnostics"][0]["code"], "JSL0051");
+
+    // What concerns the job path has no job, and where it has no place it says so.
+    let broken = findings
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["job"].is_null());
+    let broken: Vec<&Value> = broken
+        .flat_map(|one| one["diagnostics"].as_array().unwrap())
+        .collect();
+    let of_file = |name: &str| broken.iter().find(|one| one["file"] == name).unwrap();
+    assert_eq!(
+        (&of_file("./broken.xml")["code"], &of_file("./broken.xml")["line"]),
+        (&"JSL0003".into(), &2.into())
+    );
+    let root = of_file("./root.xml");
+    assert_eq!((&root["code"], &root["line"]), (&Value::Null, &Value::Null));
+    assert_eq!(root["help"], "did you mean `job`?");
+
+    let unknown = ["check", "godo", "--json", "--job-path", "."];
+    let (out, _) = run_expecting(2, "hello", folder.path(), &unknown);
+    let message = json(&out)[0]["diagnostics"][0]["message"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(message.starts_with("no job is called `godo`"), "{message}");
+}

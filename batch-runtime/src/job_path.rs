@@ -22,8 +22,8 @@ pub(crate) const ROOTS: [&str; 4] = ["job", "step", "flow", "split"];
 pub struct JobPathReport {
     /// The ids of the jobs that can be started.
     pub jobs: BTreeSet<String>,
-    /// A report for each file that is no valid Job XML.
-    pub broken: Vec<String>,
+    /// What is wrong with each file that is no valid Job XML.
+    pub broken: Vec<JobXmlErrors>,
     /// XML files with another root element, which are passed over, each with its root. Spec: JSL-DOC-04
     pub foreign: Vec<(String, String)>,
     /// Directories that could not be read, each with the reason. Spec: PATH-06
@@ -152,7 +152,11 @@ impl JobPath {
         });
         JobPathReport {
             jobs: found.jobs(),
-            broken: found.broken().iter().map(ToString::to_string).collect(),
+            broken: found
+                .broken()
+                .iter()
+                .map(|errors| JobXmlErrors::clone(errors))
+                .collect(),
             foreign: foreign.collect(),
             unreadable: unreadable.collect(),
         }
