@@ -26,7 +26,17 @@ pub trait Library {
 
     /// The ids of all documents of a kind, for suggestions.
     fn ids(&self, kind: RootKind) -> Vec<String>;
+
+    /// A place in each file that cannot be read and may be the one that defines the id, for hints. None, unless the
+    /// library knows of such files.
+    fn broken(&self, id: &str) -> Vec<Span> {
+        let _ = id;
+        Vec::new()
+    }
 }
+
+/// Broken files that are named with one unknown parent.
+const MAX_BROKEN: usize = 3;
 
 /// A library of the given documents.
 impl Library for Vec<Arc<Document>> {
@@ -412,18 +422,37 @@ impl<'a> Inheritance<'a, '_> {
             });
             return;
         }
-        let nested = self.files[place.file].nested.keys();
-        let mut known: Vec<String> = nested
-            .filter(|(other, _)| *other == kind)
-            .map(|(_, id)| (*id).to_owned())
-            .collect();
-        known.sort();
-        known.extend(RootKind::from_name(kind).map_or(Vec::new(), |kind| self.library.ids(kind)));
+        let (files, library) = (&self.files, self.library);
         self.sink.error(codes::UNKNOWN_PARENT, &parent.value.span, |d| {
+            let nested = files[place.file].nested.keys();
+            let mut known: Vec<String> = nested
+                .filter(|(other, _)| *other == kind)
+                .map(|(_, id)| (*id).to_owned())
+                .collect();
+            known.sort();
+            known.extend(RootKind::from_name(kind).map_or(Vec::new(), |kind| library.ids(kind)));
             let of = if kind == "job" { "" } else { "of this job or " };
-            d.message(format!("`parent` refers to an unknown {kind} {}", quoted(id)))
+            let d = d
+                .message(format!("`parent` refers to an unknown {kind} {}", quoted(id)))
                 .label(format!("no {kind} {of}of the job path has this id"))
-                .suggestion(suggest::nearest(id, known.iter().map(String::as_str)))
+                .suggestion(suggest::nearest(id, known.iter().map(String::as_str)));
+            let broken = library.broken(id);
+            if broken.is_empty() {
+                return d;
+            }
+            let names: Vec<String> = broken
+                .iter()
+                .take(MAX_BROKEN)
+                .map(|place| quoted(place.source().name()))
+                .collect();
+            let help = format!(
+                "a file that may define it cannot be read: {}; put it right first",
+                names.join(", ")
+            );
+            let d = broken.into_iter().take(MAX_BROKEN).fold(d, |d, place| {
+                d.related(place, "this file cannot be read, and may define it")
+            });
+            d.help(help)
         });
     }
 
