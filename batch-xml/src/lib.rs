@@ -60,13 +60,12 @@ mod decode;
 mod diagnostics;
 mod document;
 mod effective;
+mod generic;
 pub mod graph;
 mod inherit;
 mod limits;
 mod lower;
 pub mod model;
-#[cfg(test)]
-mod oracle;
 mod origins;
 mod outline;
 mod pattern;
@@ -97,3 +96,9 @@ pub use reader::sniff_root;
 pub use resolve::{Resolved, resolve};
 pub use span::{Source, Span, Spanned};
 pub use substitute::Values;
+
+/// What tests compare with other parsers. Not for users; may change with every release.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::generic::{Seen, read};
+}
