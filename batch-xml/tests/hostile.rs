@@ -62,7 +62,7 @@ const SHORT: Duration = Duration::from_secs(5);
 #[test]
 fn size_of_a_file() {
     let padded = |size: usize| job("") + &" ".repeat(size - job("").len());
-    check_limit(&Limits::default(), 1 << 20, "JSL0001", padded);
+    check_limit(&Limits::default(), 4 << 20, "JSL0001", padded);
 }
 
 /// The innermost element of the smallest job is on level 3. Deeper ones are wrong by the schema too.
@@ -84,13 +84,26 @@ fn depth_of_elements() {
 
 #[test]
 fn number_of_elements() {
-    check_limit(&Limits::default(), 10_000, "JSL0005", |count| {
+    let limits = Limits {
+        elements: 10_000,
+        ..Limits::default()
+    };
+    check_limit(&limits, 10_000, "JSL0005", |count| {
         // job, step, batchlet and the list are four.
         let list: String = (4..count)
             .map(|n| format!("<property name='{n}' value=''/>"))
             .collect();
         job(&format!("<properties>{list}</properties>"))
     });
+}
+
+/// By default as many as a job of 10,000 steps may need, each with a list of properties.
+#[test]
+fn number_of_elements_by_default() {
+    let flat = |count: usize| format!("<job id='j'>{}</job>", "<x/>".repeat(count));
+    let found = |count| in_time(SHORT, || run(&flat(count), &Limits::default()).unwrap_err());
+    assert!(found(99_999).iter().all(|error| error.code == "JSL0010"));
+    assert!(found(100_000).iter().any(|error| error.code == "JSL0005"));
 }
 
 #[test]

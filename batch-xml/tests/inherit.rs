@@ -256,6 +256,49 @@ fn inherited_elements_are_bounded() {
     }
 }
 
+/// A long value may be inherited by many, as an element or as an attribute.
+#[test]
+fn inherited_bytes_are_bounded() {
+    for (elements, most) in [("a property", 100), ("an attribute", 50)] {
+        let limits = Limits {
+            inherited_bytes: most,
+            ..Limits::default()
+        };
+        for (bytes, expect) in [(49, None), (50, None), (51, Some("JSL0037"))] {
+            let (parent, own) = match elements {
+                // With the name of the property and the batchlet that is 50 bytes more.
+                "a property" => (
+                    format!(
+                        "<batchlet ref='B'><properties><property name='{}' value='{}'/></properties></batchlet>",
+                        "n".repeat(49),
+                        "v".repeat(bytes)
+                    ),
+                    "",
+                ),
+                _ => (format!("<batchlet ref='{}'/>", "v".repeat(bytes)), "<batchlet/>"),
+            };
+            let text = format!("<job id='j'><step id='s' parent='p'>{own}</step></job>");
+            let found = codes(try_inherit(
+                &limits,
+                &text,
+                &[&format!("<step id='p'>{parent}</step>")],
+            ));
+            assert_eq!(found, Vec::from_iter(expect), "{elements} {bytes}");
+        }
+    }
+    // By default 300 steps with 60,000 bytes each are too many.
+    let parent = format!("<step id='p'><batchlet ref='{}'/></step>", "v".repeat(60_000));
+    let steps: String = (0..300)
+        .map(|n| format!("<step id='s{n}' parent='p'/>"))
+        .collect();
+    let found = codes(try_inherit(
+        &Limits::default(),
+        &format!("<job id='j'>{steps}</job>"),
+        &[&parent],
+    ));
+    assert_eq!(found, ["JSL0037"]);
+}
+
 /// Few lines that ask for millions of elements.
 #[test]
 fn inheritance_bombs_fail_fast() {
