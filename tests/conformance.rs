@@ -22,4 +22,5 @@ mod conformance {
     mod s5_7_loader;
     mod s6_4_job_path;
     mod s6_8_operator;
+    mod warnings;
 }
