@@ -14,6 +14,8 @@ use batch_runtime::xml::graph::JobGraph;
 use batch_runtime::xml::{Document, Limits, Source, Values, parse, resolve};
 
 const ROUNDS: usize = 7;
+/// Small jobs are made so often that a round always makes this many steps.
+const STEPS: usize = 10_000;
 
 const PARENTS: [&str; 2] = [
     r#"<job id="base" abstract="true">
@@ -46,6 +48,16 @@ fn read(text: &str) -> Document {
     parse(&Source::new("job.xml", text), &Limits::default()).unwrap()
 }
 
+/// How long it takes once, of as many times as make [`STEPS`] steps.
+fn timed<T>(steps: usize, mut work: impl FnMut() -> T) -> Duration {
+    let times = u32::try_from(STEPS / steps).unwrap();
+    let start = Instant::now();
+    for _ in 0..times {
+        black_box(work());
+    }
+    start.elapsed() / times
+}
+
 fn main() {
     let library: Vec<Arc<Document>> = PARENTS.iter().map(|text| Arc::new(read(text))).collect();
     let parameters = BTreeMap::from([("day".to_owned(), "today".to_owned())]);
@@ -56,34 +68,15 @@ fn main() {
     let jobs = [100, 1_000, 10_000].map(|steps| (steps, job(steps)));
     let made = |document: &Document| resolve(document, &library, &values, &Limits::default()).unwrap();
     let mut programs: Vec<Program<'_>> = Vec::new();
-    for (_, text) in &jobs {
-        programs.push((
-            "parse",
-            Box::new(move || {
-                let start = Instant::now();
-                black_box(read(text));
-                start.elapsed()
-            }),
-        ));
+    for (steps, text) in &jobs {
         let document = read(text);
-        programs.push((
-            "resolve",
-            Box::new(move || {
-                let start = Instant::now();
-                let resolved = black_box(made(&document));
-                let time = start.elapsed();
-                assert!(resolved.warnings.is_empty());
-                time
-            }),
-        ));
-        let job = made(&read(text)).job;
+        let resolved = made(&document);
+        assert!(resolved.warnings.is_empty());
+        programs.push(("parse", Box::new(move || timed(*steps, || read(text)))));
+        programs.push(("resolve", Box::new(move || timed(*steps, || made(&document)))));
         programs.push((
             "draw",
-            Box::new(move || {
-                let start = Instant::now();
-                black_box(JobGraph::new(&job).to_svg());
-                start.elapsed()
-            }),
+            Box::new(move || timed(*steps, || JobGraph::new(&resolved.job).to_svg())),
         ));
     }
     let times = in_turn(ROUNDS, &mut programs);
