@@ -31,4 +31,5 @@ mod conformance {
     mod s6_8_operator;
     mod sequence;
     mod timeouts;
+    mod warnings;
 }

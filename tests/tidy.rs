@@ -133,6 +133,8 @@ fn files_are_short_and_say_what_they_own() {
         "batch-xml/src",
         "batch-runtime/src",
         "examples",
+        "fuzz/src",
+        "fuzz/fuzz_targets",
         "tests/src",
     ]) {
         let lines = text.lines().count();
@@ -160,4 +162,37 @@ fn nothing_is_left_unfinished() {
     for (name, text) in sources(&["batch-macros/src", "batch-xml/src", "batch-runtime/src"]) {
         assert!(!code(&text).contains("unsafe {"), "{name} has unsafe code");
     }
+}
+
+/// No diagnostic can lose its test without notice: every code stands in a test or in a snapshot of one.
+#[test]
+fn every_code_of_a_diagnostic_is_tested() {
+    let is_code = |word: &str| {
+        let (letters, digits) = word.split_at(word.len().saturating_sub(4));
+        matches!(letters, "JSL" | "ART" | "PATH") && digits.bytes().all(|digit| digit.is_ascii_digit())
+    };
+    let mut codes: Vec<String> = Vec::new();
+    for (_, text) in sources(&["batch-xml/src", "batch-runtime/src"]) {
+        let words = code(&text);
+        let words = words.split('"').filter(|word| word.is_ascii() && is_code(word));
+        codes.extend(words.map(str::to_owned));
+    }
+    codes.sort();
+    codes.dedup();
+    assert!(codes.len() > 50, "{codes:?}");
+    let this = "tests/tidy.rs";
+    let mut tests: Vec<String> = sources(&["batch-xml/tests", "tests"])
+        .into_iter()
+        .filter(|(name, _)| name != this)
+        .map(|(_, text)| text)
+        .collect();
+    for folder in ["batch-xml/tests/snapshots", "tests/snapshots"] {
+        let files = fs::read_dir(root().join(folder)).unwrap();
+        tests.extend(files.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()));
+    }
+    let untested: Vec<&String> = codes
+        .iter()
+        .filter(|code| !tests.iter().any(|text| text.contains(code.as_str())))
+        .collect();
+    assert!(untested.is_empty(), "{untested:?}");
 }

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use batch_xml::suggest::nearest;
+use batch_xml::{Diagnostic, JobXmlErrors};
 
 use crate::job_path::ROOTS;
 use crate::operator::{Definitions, JobOperatorError, StartCause};
@@ -18,15 +19,60 @@ pub struct CheckReport {
 }
 
 /// What was found of one job, or beside the jobs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Finding {
     /// The id of the job; `None` for what concerns batch.xml or the job path.
     pub job: Option<String>,
     /// Whether it can be started.
     pub right: bool,
-    /// Errors and warnings with file, line and column; empty where all is well.
-    pub report: String,
+    /// Errors and warnings.
+    pub remarks: Vec<Remark>,
+    /// How many further diagnostics were not kept.
+    pub omitted: usize,
+}
+
+/// One thing that is to be said.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Remark {
+    /// About a place in a file.
+    Diagnostic(Box<Diagnostic>),
+    /// What is wrong with no single place.
+    Plain {
+        /// What it is.
+        message: String,
+        /// The file, if it is one.
+        file: Option<String>,
+        /// What to do.
+        help: Option<String>,
+    },
+}
+
+impl Remark {
+    fn plain(message: impl fmt::Display) -> Self {
+        Self::Plain {
+            message: message.to_string(),
+            file: None,
+            help: None,
+        }
+    }
+
+    fn diagnostic(diagnostic: Diagnostic) -> Self {
+        Self::Diagnostic(Box::new(diagnostic))
+    }
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Diagnostic(diagnostic) => diagnostic.fmt(f),
+            Self::Plain { message, help, .. } => {
+                let help = help.as_ref().map(|help| format!("; {help}"));
+                write!(f, "error: {message}{}", help.unwrap_or_default())
+            }
+        }
+    }
 }
 
 impl CheckReport {
@@ -36,9 +82,9 @@ impl CheckReport {
     }
 
     /// Of definitions that cannot even be read.
-    pub(crate) fn broken(report: String) -> Self {
+    pub(crate) fn broken(errors: JobXmlErrors) -> Self {
         Self {
-            findings: vec![Finding::about_path(report)],
+            findings: vec![Finding::of_errors(errors)],
         }
     }
 
@@ -49,13 +95,16 @@ impl CheckReport {
             Some(job) => vec![job.to_owned()],
             None => {
                 let found = definitions.job_path();
-                findings.extend(found.unreadable.into_iter().map(Finding::about_path));
-                findings.extend(found.broken.into_iter().map(Finding::about_path));
+                let unreadable = found.unreadable.into_iter();
+                findings.extend(unreadable.map(|directory| Finding::about_path(Remark::plain(directory))));
+                findings.extend(found.broken.into_iter().map(Finding::of_errors));
                 let foreign = found.foreign.iter();
-                findings.extend(foreign.filter_map(|(file, root)| misspelt_root(file, root)));
+                let misspelt = foreign.filter_map(|(file, root)| misspelt_root(file, root));
+                findings.extend(misspelt.map(Finding::about_path));
                 // A check that checks nothing is not green.
                 if found.jobs.is_empty() {
-                    findings.push(Finding::about_path("the job path holds no job".into()));
+                    let nothing = Remark::plain("the job path holds no job");
+                    findings.push(Finding::about_path(nothing));
                 }
                 found.jobs.into_iter().collect()
             }
@@ -70,50 +119,70 @@ impl CheckReport {
 
 impl fmt::Display for CheckReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reports = self.findings.iter().filter(|finding| !finding.report.is_empty());
-        let reports: Vec<&str> = reports.map(|finding| finding.report.as_str()).collect();
+        let reports = self.findings.iter().map(Finding::report);
+        let reports: Vec<String> = reports.filter(|report| !report.is_empty()).collect();
         f.write_str(&reports.join("\n\n"))
     }
 }
 
 impl Finding {
     /// A mistake beside the jobs.
-    fn about_path(report: String) -> Self {
+    fn about_path(remark: Remark) -> Self {
         Self {
-            job: None,
-            right: false,
-            report,
+            remarks: vec![remark],
+            ..Self::default()
         }
+    }
+
+    fn of_errors(errors: JobXmlErrors) -> Self {
+        Self {
+            omitted: errors.omitted(),
+            remarks: errors.into_iter().map(Remark::diagnostic).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// All remarks with file, line and column; empty where all is well.
+    pub fn report(&self) -> String {
+        let mut texts: Vec<String> = self.remarks.iter().map(ToString::to_string).collect();
+        if self.omitted > 0 {
+            texts.push(format!("… and {} more", self.omitted));
+        }
+        texts.join("\n\n")
     }
 }
 
 fn check_job(definitions: &Definitions, job: String, parameters: &JobParameters) -> Finding {
-    let result = definitions.check(&job, parameters);
-    let right = result.is_ok();
-    let report = match result {
-        Ok(warnings) => {
-            let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-            warnings.join("\n\n")
-        }
+    let job = Some(job);
+    match definitions.check(job.as_deref().unwrap_or_default(), parameters) {
+        Ok(warnings) => Finding {
+            job,
+            right: true,
+            remarks: warnings.into_iter().map(Remark::diagnostic).collect(),
+            omitted: 0,
+        },
         Err(JobOperatorError::JobStart {
             cause: StartCause::Definition(errors),
             ..
-        }) => errors.to_string(),
-        Err(error) => format!("error: {error}"),
-    };
-    Finding {
-        job: Some(job),
-        right,
-        report,
+        }) => Finding {
+            job,
+            ..Finding::of_errors(errors)
+        },
+        Err(error) => Finding {
+            job,
+            ..Finding::about_path(Remark::plain(error))
+        },
     }
 }
 
 /// A file for something else is none of our business; one whose root is nearly ours probably is.
-fn misspelt_root(file: &str, root: &str) -> Option<Finding> {
+fn misspelt_root(file: &str, root: &str) -> Option<Remark> {
     let meant = nearest(root, ROOTS)?;
-    Some(Finding::about_path(format!(
-        "{file} is passed over: its root element is `{root}`; did you mean `{meant}`?"
-    )))
+    Some(Remark::Plain {
+        message: format!("{file} is passed over: its root element is `{root}`"),
+        file: Some(file.to_owned()),
+        help: Some(format!("did you mean `{meant}`?")),
+    })
 }
 
 /// Checks every Job XML of a directory of the crate against the artifacts in the program, and panics with everything that

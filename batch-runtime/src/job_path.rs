@@ -22,8 +22,8 @@ pub(crate) const ROOTS: [&str; 4] = ["job", "step", "flow", "split"];
 pub struct JobPathReport {
     /// The ids of the jobs that can be started.
     pub jobs: BTreeSet<String>,
-    /// A report for each file that is no valid Job XML.
-    pub broken: Vec<String>,
+    /// What is wrong with each file that is no valid Job XML.
+    pub broken: Vec<JobXmlErrors>,
     /// XML files with another root element, which are passed over, each with its root. Spec: JSL-DOC-04
     pub foreign: Vec<(String, String)>,
     /// Directories that could not be read, each with the reason. Spec: PATH-06
@@ -152,7 +152,11 @@ impl JobPath {
         });
         JobPathReport {
             jobs: found.jobs(),
-            broken: found.broken().iter().map(ToString::to_string).collect(),
+            broken: found
+                .broken()
+                .iter()
+                .map(|errors| JobXmlErrors::clone(errors))
+                .collect(),
             foreign: foreign.collect(),
             unreadable: unreadable.collect(),
         }
@@ -172,6 +176,27 @@ impl Library for JobPath {
         let same = found.documents().filter(|document| document.root_kind() == kind);
         same.map(|document| document.id().value.clone()).collect()
     }
+
+    /// Of a file that is not even text, or not wholly, nobody knows what it defines.
+    fn broken(&self, id: &str) -> Vec<Span> {
+        let broken = self.found().broken();
+        let places = broken
+            .iter()
+            .filter_map(|errors| errors.iter().next())
+            .map(|first| first.span.clone());
+        let may_define =
+            |text: &str| text.is_empty() || text.contains(char::REPLACEMENT_CHARACTER) || names(text, id);
+        places.filter(|place| may_define(place.source().text())).collect()
+    }
+}
+
+/// Whether the id stands somewhere in the text, not only as a part of another one.
+fn names(text: &str, id: &str) -> bool {
+    let is_of_id = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
+    text.match_indices(id).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + id.len()..]);
+        !before.ends_with(is_of_id) && !after.starts_with(is_of_id)
+    })
 }
 
 impl Found {

@@ -151,7 +151,7 @@ mod transition;
 pub use annotations::*;
 pub use artifact::{BatchArtifact, BatchArtifactLoader, Items, LoadedArtifact, PartitionPlan};
 pub use batch_xml as xml;
-pub use check::{CheckReport, Finding};
+pub use check::{CheckReport, Finding, Remark};
 pub use checkpoint::Externalizable;
 pub use clock::{Clock, SystemClock, Timestamp};
 pub use engine::{Progress, StepProgress};

@@ -175,8 +175,14 @@ impl BatchRuntimeBuilder {
     pub(crate) fn check_only(self, job: Option<&str>, parameters: &JobParameters) -> CheckReport {
         match definitions(self.job_path, self.system, self.additions) {
             Ok(definitions) => CheckReport::of(&definitions, job, parameters),
-            Err(errors) => CheckReport::broken(errors.to_string()),
+            Err(errors) => CheckReport::broken(errors),
         }
+    }
+
+    /// Jobs and artifacts, for a look at them without a repository.
+    #[cfg(feature = "cli")]
+    pub(crate) fn definitions(self) -> Result<Definitions, JobXmlErrors> {
+        definitions(self.job_path, self.system, self.additions)
     }
 
     /// What a command line has to add.

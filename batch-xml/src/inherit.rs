@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::codes;
 use crate::diagnostics::{INHERITED, Sink, quoted};
 use crate::document::{Document, RootKind};
+use crate::library::{Library, gather};
 use crate::limits::Limits;
 use crate::origins::Origins;
 use crate::schema;
@@ -17,16 +18,8 @@ use crate::symbols;
 use crate::tree::{Attribute, Element};
 use crate::values;
 
-/// Where the parents are found that are not in the job itself: the documents of the job path.
-///
-/// Spec: INH-15, INH-27, PATH-10
-pub trait Library {
-    /// Every document whose root has the id: none, one, or several if the id was given twice.
-    fn find(&self, id: &str) -> Vec<Arc<Document>>;
-
-    /// The ids of all documents of a kind, for suggestions.
-    fn ids(&self, kind: RootKind) -> Vec<String>;
-}
+/// Broken files that are named with one unknown parent.
+const MAX_BROKEN: usize = 3;
 
 /// A library of the given documents.
 impl Library for Vec<Arc<Document>> {
@@ -125,6 +118,7 @@ pub(crate) fn inherit(
         known: HashMap::new(),
         adopted: HashSet::from([0]),
         copied: 0,
+        copied_bytes: 0,
         full: false,
     };
     let root = Place {
@@ -132,48 +126,6 @@ pub(crate) fn inherit(
         element: document.root(),
     };
     inheritance.build(root, &mut Vec::new()).element
-}
-
-/// The documents that parents may be in, over all generations, and the numbers of those with an id; 0 is the
-/// document itself.
-fn gather(document: &Document, library: &dyn Library) -> (Vec<Arc<Document>>, HashMap<String, Vec<usize>>) {
-    let mut found: Vec<Arc<Document>> = Vec::new();
-    let mut by_id: HashMap<String, Vec<usize>> = HashMap::new();
-    let mut wanted = VecDeque::from(parents_named(document));
-    while let Some(id) = wanted.pop_front() {
-        if by_id.contains_key(&id) {
-            continue;
-        }
-        let mut numbers = Vec::new();
-        for parent in library.find(&id) {
-            let is = |other: &Document| Arc::ptr_eq(other.source(), parent.source());
-            let known = found
-                .iter()
-                .position(|other| is(other))
-                .map(|position| position + 1);
-            let number = known.or(is(document).then_some(0)).unwrap_or_else(|| {
-                wanted.extend(parents_named(&parent));
-                found.push(parent);
-                found.len()
-            });
-            numbers.push(number);
-        }
-        // A document that names itself is found even where the library does not hold it.
-        if numbers.is_empty() && document.id().value == id {
-            numbers.push(0);
-        }
-        by_id.insert(id, numbers);
-    }
-    (found, by_id)
-}
-
-fn parents_named(document: &Document) -> Vec<String> {
-    let mut ids = Vec::new();
-    document.root().walk(&mut |element| {
-        let parent = element.attribute("parent");
-        ids.extend(parent.map(|parent| parent.value.value.clone()));
-    });
-    ids
 }
 
 /// A document with its elements by kind and id; of a duplicate the first.
@@ -230,7 +182,9 @@ struct Inheritance<'a, 's> {
     adopted: HashSet<usize>,
     /// Elements taken over from parents.
     copied: usize,
-    /// The limit on them was passed: nothing more is inherited.
+    /// Bytes of attribute values taken over from parents.
+    copied_bytes: usize,
+    /// A limit on them was passed: nothing more is inherited.
     full: bool,
 }
 
@@ -412,18 +366,37 @@ impl<'a> Inheritance<'a, '_> {
             });
             return;
         }
-        let nested = self.files[place.file].nested.keys();
-        let mut known: Vec<String> = nested
-            .filter(|(other, _)| *other == kind)
-            .map(|(_, id)| (*id).to_owned())
-            .collect();
-        known.sort();
-        known.extend(RootKind::from_name(kind).map_or(Vec::new(), |kind| self.library.ids(kind)));
+        let (files, library) = (&self.files, self.library);
         self.sink.error(codes::UNKNOWN_PARENT, &parent.value.span, |d| {
+            let nested = files[place.file].nested.keys();
+            let mut known: Vec<String> = nested
+                .filter(|(other, _)| *other == kind)
+                .map(|(_, id)| (*id).to_owned())
+                .collect();
+            known.sort();
+            known.extend(RootKind::from_name(kind).map_or(Vec::new(), |kind| library.ids(kind)));
             let of = if kind == "job" { "" } else { "of this job or " };
-            d.message(format!("`parent` refers to an unknown {kind} {}", quoted(id)))
+            let d = d
+                .message(format!("`parent` refers to an unknown {kind} {}", quoted(id)))
                 .label(format!("no {kind} {of}of the job path has this id"))
-                .suggestion(suggest::nearest(id, known.iter().map(String::as_str)))
+                .suggestion(suggest::nearest(id, known.iter().map(String::as_str)));
+            let broken = library.broken(id);
+            if broken.is_empty() {
+                return d;
+            }
+            let names: Vec<String> = broken
+                .iter()
+                .take(MAX_BROKEN)
+                .map(|place| quoted(place.source().name()))
+                .collect();
+            let help = format!(
+                "a file that may define it cannot be read: {}; put it right first",
+                names.join(", ")
+            );
+            let d = broken.into_iter().take(MAX_BROKEN).fold(d, |d, place| {
+                d.related(place, "this file cannot be read, and may define it")
+            });
+            d.help(help)
         });
     }
 
@@ -508,7 +481,8 @@ impl<'a> Inheritance<'a, '_> {
             }
         }
         for attribute in &parent.attributes {
-            if attribute.name.value != "merge" && child.attribute(&attribute.name).is_none() {
+            let is_new = attribute.name.value != "merge" && child.attribute(&attribute.name).is_none();
+            if is_new && self.spend(0, bytes_of(attribute), link) {
                 child.attributes.push(attribute.clone());
             }
         }
@@ -517,22 +491,42 @@ impl<'a> Inheritance<'a, '_> {
 
     /// An element of the parent; `None` once there are too many.
     fn copy(&mut self, element: &Element, link: &Span) -> Option<Element> {
-        let mut count = 0;
-        element.walk(&mut |_| count += 1);
-        self.copied += count;
-        if self.copied <= self.limits.inherited_elements {
-            return Some(element.clone());
-        }
+        let (mut count, mut bytes) = (0, 0);
+        element.walk(&mut |element| {
+            count += 1;
+            bytes += element.attributes.iter().map(bytes_of).sum::<usize>();
+        });
+        self.spend(count, bytes, link).then(|| element.clone())
+    }
+
+    /// Accounts for what is taken over; `false` once it is too much. A long value may be inherited by every element.
+    fn spend(&mut self, elements: usize, bytes: usize, link: &Span) -> bool {
+        self.copied += elements;
+        self.copied_bytes += bytes;
+        let (limit, what) = match self.limits {
+            Limits {
+                inherited_elements: limit,
+                ..
+            } if self.copied > *limit => (limit, "elements"),
+            Limits {
+                inherited_bytes: limit,
+                ..
+            } if self.copied_bytes > *limit => (limit, "bytes of values"),
+            _ => return true,
+        };
         if !self.full {
             self.full = true;
-            let limit = self.limits.inherited_elements;
             self.sink.error(codes::INHERITANCE_LIMIT, link, |d| {
-                d.message(format!("no more than {limit} elements are inherited by one job"))
+                d.message(format!("no more than {limit} {what} are inherited by one job"))
                     .label("the limit is passed here")
             });
         }
-        None
+        false
     }
+}
+
+fn bytes_of(attribute: &Attribute) -> usize {
+    attribute.value.value.len()
 }
 
 /// For each element of a parent the index of the child's element that stands for the same. The second of two

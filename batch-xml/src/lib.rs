@@ -12,8 +12,8 @@
 //!    [`Effective::resolve_partition`] tells what it is there.
 //!
 //! Which of several transitions acts on an exit status, says [`select`]. A job can be written as XML again,
-//! before substitution ([`Effective::to_xml`]) and after it ([`model::Job::to_xml`]), and it can be built in
-//! Rust instead of XML ([`builder::JobBuilder`]).
+//! before substitution ([`Effective::to_xml`]) and after it ([`model::Job::to_xml`]), it can be built in Rust
+//! instead of XML ([`builder::JobBuilder`]), and drawn ([`graph::JobGraph`]).
 //!
 //! Beside jobs there is batch.xml, which says what class an artifact id stands for: [`BatchXml`].
 //!
@@ -63,12 +63,13 @@ mod decode;
 mod diagnostics;
 mod document;
 mod effective;
+mod generic;
+pub mod graph;
 mod inherit;
+mod library;
 mod limits;
 mod lower;
 pub mod model;
-#[cfg(test)]
-mod oracle;
 mod origins;
 mod outline;
 mod pattern;
@@ -92,7 +93,7 @@ pub use codes::{CODES, explain};
 pub use diagnostics::{Diagnostic, JobXmlErrors, Severity};
 pub use document::{Document, RootKind, parse};
 pub use effective::Effective;
-pub use inherit::Library;
+pub use library::Library;
 pub use limits::Limits;
 pub use lower::PartitionView;
 pub use pattern::{Pattern, Specificity, select};
@@ -100,3 +101,9 @@ pub use reader::sniff_root;
 pub use resolve::{Resolved, resolve};
 pub use span::{Source, Span, Spanned};
 pub use substitute::Values;
+
+/// What tests compare with other parsers. Not for users; may change with every release.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::generic::{Seen, read};
+}

@@ -5,7 +5,7 @@
 /// job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of one file, and of its text in UTF-8. Default 1 MiB.
+    /// Bytes of one file, and of its text in UTF-8. Default 4 MiB.
     pub file_bytes: usize,
     /// Levels of nested elements, the root being level 1. Default 32; more than 256 counts as 256.
     pub depth: usize,
@@ -15,13 +15,15 @@ pub struct Limits {
     pub name_bytes: usize,
     /// Bytes of one attribute value, before and after substitution. Default 64 KiB.
     pub value_bytes: usize,
-    /// Elements of one document. Default 10,000.
+    /// Elements of one document. Default 100,000.
     pub elements: usize,
     /// Generations of parents above an element. Default 16; more than 256 counts as 256.
     pub parents: usize,
-    /// Elements of one job that come from parents. Default 10,000.
+    /// Elements of one job that come from parents. Default 100,000.
     pub inherited_elements: usize,
-    /// Bytes of all attribute values of one job after substitution. Default 1 MiB.
+    /// Bytes of the attribute values of one job that come from parents, as written. Default 16 MiB.
+    pub inherited_bytes: usize,
+    /// Bytes of all attribute values of one job after substitution. Default 4 MiB.
     pub job_value_bytes: usize,
     /// Bytes of memory for the property lists handed to artifacts: a property of the job is handed to each of
     /// them. Default 32 MiB.
@@ -53,15 +55,16 @@ impl Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            file_bytes: 1 << 20,
+            file_bytes: 4 << 20,
             depth: 32,
             attributes: 64,
             name_bytes: 256,
             value_bytes: 64 << 10,
-            elements: 10_000,
+            elements: 100_000,
             parents: 16,
-            inherited_elements: 10_000,
-            job_value_bytes: 1 << 20,
+            inherited_elements: 100_000,
+            inherited_bytes: 16 << 20,
+            job_value_bytes: 4 << 20,
             property_list_bytes: 32 << 20,
             symbols: 1_000_000,
             symbol_depth: 64,

@@ -4,7 +4,7 @@ use crate::codes;
 use crate::diagnostics::{Diagnostic, JobXmlErrors, Sink};
 use crate::document::{Document, RootKind};
 use crate::effective::Effective;
-use crate::inherit::Library;
+use crate::library::Library;
 use crate::limits::Limits;
 use crate::lower;
 use crate::model::Job;

@@ -392,4 +392,34 @@ mod tests {
         }
         assert_eq!(depth("job"), 8);
     }
+
+    /// Every element has its section in the user's guide, which tells all its attributes, no others, and what may
+    /// stand in it.
+    #[test]
+    fn the_guide_tells_everything() {
+        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/job-xml.md");
+        let page = std::fs::read_to_string(page).unwrap_or_default();
+        let sections: Vec<&str> = page.split("\n### ").skip(1).collect();
+        for rule in RULES {
+            let heading = format!("`<{}>`", rule.name);
+            let is_its = |section: &&&str| section.lines().next().unwrap_or_default().contains(&heading);
+            let found: Vec<&&str> = sections.iter().filter(is_its).collect();
+            let [section] = found.as_slice() else {
+                panic!("{heading} has {} sections", found.len());
+            };
+            let section = section.split("\n## ").next().unwrap_or_default();
+            let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+            let mut told: Vec<&str> = rows.filter_map(|row| Some(row.split_once('`')?.0)).collect();
+            let mut attributes = rule.attributes.to_vec();
+            told.sort_unstable();
+            attributes.sort_unstable();
+            assert_eq!(told, attributes, "{heading}");
+            for child in rule.children() {
+                assert!(
+                    section.contains(&format!("`{child}`")),
+                    "{heading} does not tell `{child}`"
+                );
+            }
+        }
+    }
 }

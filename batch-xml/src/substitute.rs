@@ -225,7 +225,7 @@ pub(crate) struct Scope<'a> {
 impl<'a> Scope<'a> {
     pub(crate) fn new(values: Values<'a>, limits: &'a Limits) -> Scope<'a> {
         // What is put together on the way to a value, and thrown away because of a mistake, is bounded too.
-        let work = limits.job_value_bytes.saturating_mul(64);
+        let work = limits.job_value_bytes.saturating_mul(16);
         Scope {
             values,
             limits,

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use batch_xml::model::ExecutionElement;
-use batch_xml::{JobXmlErrors, Limits, PartitionView, Resolved, Source, Values, parse, resolve, sniff_root};
+use batch_xml::{JobXmlErrors, Limits, Resolved, Source, Values, parse, resolve};
 use proptest::prelude::*;
+
+#[path = "../../fuzz/src/lib.rs"]
+mod fuzz;
 
 fn run(text: &str, limits: &Limits) -> Result<Resolved, JobXmlErrors> {
     run_source(&Source::new("t.xml", text), &BTreeMap::new(), limits)
@@ -60,7 +62,11 @@ const SHORT: Duration = Duration::from_secs(5);
 #[test]
 fn size_of_a_file() {
     let padded = |size: usize| job("") + &" ".repeat(size - job("").len());
-    check_limit(&Limits::default(), 1 << 20, "JSL0001", padded);
+    check_limit(&Limits::default(), 4 << 20, "JSL0001", padded);
+    let errors = run(&padded((4 << 20) + 1), &Limits::default()).unwrap_err();
+    let text =
+        "error[JSL0001]: the file is too large: 4194305 bytes, at most 4194304 are read\n --> t.xml:1:1";
+    assert!(errors.to_string().starts_with(text), "{errors}");
 }
 
 /// The innermost element of the smallest job is on level 3. Deeper ones are wrong by the schema too.
@@ -82,13 +88,26 @@ fn depth_of_elements() {
 
 #[test]
 fn number_of_elements() {
-    check_limit(&Limits::default(), 10_000, "JSL0005", |count| {
+    let limits = Limits {
+        elements: 10_000,
+        ..Limits::default()
+    };
+    check_limit(&limits, 10_000, "JSL0005", |count| {
         // job, step, batchlet and the list are four.
         let list: String = (4..count)
             .map(|n| format!("<property name='{n}' value=''/>"))
             .collect();
         job(&format!("<properties>{list}</properties>"))
     });
+}
+
+/// By default as many as a job of 10,000 steps may need, each with a list of properties.
+#[test]
+fn number_of_elements_by_default() {
+    let flat = |count: usize| format!("<job id='j'>{}</job>", "<x/>".repeat(count));
+    let found = |count| in_time(SHORT, || run(&flat(count), &Limits::default()).unwrap_err());
+    assert!(found(99_999).iter().all(|error| error.code == "JSL0010"));
+    assert!(found(100_000).iter().any(|error| error.code == "JSL0005"));
 }
 
 #[test]
@@ -400,57 +419,9 @@ fn nul_and_broken_encodings_are_errors() {
     }
 }
 
-/// Everything that can be done with a text. Renders what is found: that must not panic either.
+/// Everything that can be done with a text.
 fn exercise(source: &Arc<Source>) {
-    let limits = Limits::default();
-    sniff_root(source);
-    let parameters = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
-    match run_source(source, &parameters, &limits) {
-        Ok(resolved) => {
-            drop(format!("{:?}", resolved.job));
-            for written in [resolved.job.to_xml(), resolved.effective.to_xml()] {
-                let again = parse(&Source::new("w.xml", written.clone()), &limits);
-                let errors = again.err().map(|errors| errors.to_string()).unwrap_or_default();
-                // Escapes and what was substituted may make it too long, nothing else may be wrong.
-                assert!(
-                    errors.is_empty() || errors.contains("JSL0001"),
-                    "{written}{errors}"
-                );
-            }
-            exercise_partitions(&resolved, &parameters, &resolved.job.elements);
-        }
-        Err(errors) => {
-            assert!(errors.iter().any(|d| d.severity == batch_xml::Severity::Error));
-            assert!(errors.iter().all(|d| batch_xml::explain(d.code).is_some()));
-            drop((errors.render(true), errors.to_string()));
-        }
-    }
-}
-
-/// Every partitioned element, as it is in two partitions.
-fn exercise_partitions(
-    resolved: &Resolved,
-    parameters: &BTreeMap<String, String>,
-    elements: &[ExecutionElement],
-) {
-    let values = Values {
-        parameters,
-        system: &BTreeMap::new(),
-    };
-    for element in elements {
-        exercise_partitions(resolved, parameters, element.elements());
-        for (number, plan) in [(1, None), (2, Some(parameters))] {
-            let path = [PartitionView {
-                element: element.id(),
-                number,
-                plan,
-            }];
-            let found = resolved
-                .effective
-                .resolve_partition(&path, &values, &Limits::default());
-            assert!(found.is_err() || element.partition().is_some());
-        }
-    }
+    fuzz::exercise(source, &Vec::new());
 }
 
 fn valid_documents() -> Vec<String> {

@@ -2,10 +2,14 @@
 //! draft are in `examples.rs`.
 #![expect(clippy::unwrap_used, reason = "a test that meets nothing has failed")]
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use batch_xml::{Document, Effective, JobXmlErrors, Library, Limits, RootKind, Source, parse};
+use batch_xml::model::ExecutionElement;
+use batch_xml::{
+    Document, Effective, JobXmlErrors, Library, Limits, RootKind, Source, Values, parse, resolve,
+};
 
 fn document(text: &str) -> Arc<Document> {
     let name = format!("{}.xml", text.split('\'').nth(1).unwrap());
@@ -254,6 +258,81 @@ fn inherited_elements_are_bounded() {
             "{properties}"
         );
     }
+}
+
+/// What is inherited sees the properties of the place that inherits it; `parent` itself is never substituted.
+///
+/// Spec: SUBST-06
+#[test]
+fn symbols_of_a_parent_are_resolved_where_they_are_inherited() {
+    let library: Vec<Arc<Document>> = vec![document(
+        "<step id='p' abstract='true' start-limit='${limit}'><listeners><listener ref='${who}'/></listeners>
+           <properties><property name='file' value='${dir}/in'/></properties></step>",
+    )];
+    let job = |dir: &str| {
+        document(&format!(
+            "<job id='j'><properties><property name='dir' value='{dir}'/><property name='who' value='L'/></properties>
+               <step id='s' parent='p'><batchlet ref='B'/></step></job>"
+        ))
+    };
+    for dir in ["/a", "/b"] {
+        let none = BTreeMap::new();
+        let values = Values {
+            parameters: &none,
+            system: &none,
+        };
+        // `limit` is an attribute of the parent itself, which nobody inherits, so nobody asks for its value.
+        let resolved = resolve(&job(dir), &library, &values, &Limits::default())
+            .unwrap_or_else(|errors| panic!("{errors}"));
+        let ExecutionElement::Step(step) = &resolved.job.elements[0] else {
+            panic!("a step")
+        };
+        assert_eq!(step.listeners[0].name.value, "L");
+        assert_eq!(step.properties[0].value.value, format!("{dir}/in"));
+    }
+}
+
+/// A long value may be inherited by many, as an element or as an attribute.
+#[test]
+fn inherited_bytes_are_bounded() {
+    for (elements, most) in [("a property", 100), ("an attribute", 50)] {
+        let limits = Limits {
+            inherited_bytes: most,
+            ..Limits::default()
+        };
+        for (bytes, expect) in [(49, None), (50, None), (51, Some("JSL0037"))] {
+            let (parent, own) = match elements {
+                // With the name of the property and the batchlet that is 50 bytes more.
+                "a property" => (
+                    format!(
+                        "<batchlet ref='B'><properties><property name='{}' value='{}'/></properties></batchlet>",
+                        "n".repeat(49),
+                        "v".repeat(bytes)
+                    ),
+                    "",
+                ),
+                _ => (format!("<batchlet ref='{}'/>", "v".repeat(bytes)), "<batchlet/>"),
+            };
+            let text = format!("<job id='j'><step id='s' parent='p'>{own}</step></job>");
+            let found = codes(try_inherit(
+                &limits,
+                &text,
+                &[&format!("<step id='p'>{parent}</step>")],
+            ));
+            assert_eq!(found, Vec::from_iter(expect), "{elements} {bytes}");
+        }
+    }
+    // By default 300 steps with 60,000 bytes each are too many.
+    let parent = format!("<step id='p'><batchlet ref='{}'/></step>", "v".repeat(60_000));
+    let steps: String = (0..300)
+        .map(|n| format!("<step id='s{n}' parent='p'/>"))
+        .collect();
+    let found = codes(try_inherit(
+        &Limits::default(),
+        &format!("<job id='j'>{steps}</job>"),
+        &[&parent],
+    ));
+    assert_eq!(found, ["JSL0037"]);
 }
 
 /// Few lines that ask for millions of elements.

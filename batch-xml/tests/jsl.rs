@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use batch_xml::graph::JobGraph;
+use batch_xml::model::ExecutionElement;
 use batch_xml::{
     CODES, Diagnostic, Document, JobXmlErrors, Limits, Resolved, Source, Values, parse, resolve,
 };
@@ -115,6 +117,28 @@ fn valid_files_become_models() {
             text += &resolved.effective.to_xml();
         }
         insta::assert_snapshot!(snapshot_name("valid", &case), text.trim_end());
+    }
+}
+
+/// Whatever is valid can be drawn, and every element is in the picture.
+#[test]
+fn valid_files_can_be_drawn() {
+    for case in cases("valid") {
+        let job = run(&case).unwrap().job;
+        let graph = JobGraph::new(&job);
+        let svg = graph.to_svg();
+        let picture = roxmltree::Document::parse(&svg).unwrap_or_else(|error| panic!("{case:?}: {error}"));
+        let mut waiting: Vec<&ExecutionElement> = job.elements.iter().collect();
+        while let Some(element) = waiting.pop() {
+            let id = &element.id().value;
+            let is_named = |node: roxmltree::Node<'_, '_>| {
+                let words = node.text().unwrap_or_default().split(' ');
+                node.has_tag_name("text") && words.into_iter().any(|word| word == id)
+            };
+            assert!(picture.descendants().any(is_named), "{case:?}: `{id}`");
+            assert!(graph.to_dot().contains(id.as_str()) && graph.to_mermaid().contains(id.as_str()));
+            waiting.extend(element.elements());
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use batch_runtime::JobParameters;
+use batch_runtime::{JobOperatorError, JobParameters, StartCause};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
@@ -56,5 +56,59 @@ fn a_job_runs_the_steps_of_its_parent() {
     assert!(
         refused.contains("abstract") || refused.contains("no job is called"),
         "{refused}"
+    );
+}
+
+/// A parent that is in no file that can be read may be in one that cannot.
+///
+/// Spec: INH-15, PATH-10, PATH-11
+#[test]
+fn an_unknown_parent_may_be_in_a_broken_file() {
+    let stage = Stage::new(
+        r#"<job id="child" parent="base">
+          <step id="one" parent="worker"><batchlet ref="Task"/></step>
+        </job>"#,
+    );
+    let write = |name: &str, text: &[u8]| fs::write(stage.path().join("jobs").join(name), text).unwrap();
+    write(
+        "half.xml",
+        b"<job id=\"base\" abstract=\"true\">\n  <step id=\"one\">",
+    );
+    write("other.xml", b"<job id=\"base-2\" abstract=\"true\">\n  <step");
+    let refused = |job: &str| {
+        let error = stage.operator().start(job, JobParameters::new()).unwrap_err();
+        match error {
+            JobOperatorError::JobStart {
+                cause: StartCause::Definition(errors),
+                ..
+            } => errors.into_inner(),
+            other => panic!("{other}"),
+        }
+    };
+    let found = refused("child");
+    assert_eq!(found[0].code, "JSL0033");
+    assert_eq!(found[0].span.text(), "base");
+    let help = found[0].help.as_deref().unwrap();
+    assert!(
+        help.starts_with("a file that may define it cannot be read: `")
+            && help.ends_with("half.xml`; put it right first"),
+        "{help}"
+    );
+    let [(place, what)] = found[0].related.as_slice() else {
+        panic!("{found:?}")
+    };
+    assert!(place.to_string().ends_with("half.xml:2:3"), "{place}");
+    assert_eq!(what, "this file cannot be read, and may define it");
+
+    // The other parent is named in none of them.
+    let worker = found.iter().find(|one| one.span.text() == "worker").unwrap();
+    assert_eq!((&worker.help, worker.related.len()), (&None, 0));
+    // Of a file that is no text nobody knows.
+    write("no-text.xml", b"<job id=\"\xff\xff");
+    let found = refused("child");
+    let worker = found.iter().find(|one| one.span.text() == "worker").unwrap();
+    assert!(
+        worker.help.as_deref().unwrap().contains("no-text.xml"),
+        "{worker}"
     );
 }

@@ -147,7 +147,7 @@ fn what_is_no_text_or_too_large_or_no_file_is_passed_over() {
     let stage = Stage::new(&of("good"));
     let jobs = stage.path().join("jobs");
     fs::write(jobs.join("bytes.xml"), [0x3c, 0x6a, 0xff, 0xfe, 0x00, 0xc3]).unwrap();
-    let large = format!("<!-- {} -->{}", "x".repeat(1 << 20), of("large"));
+    let large = format!("<!-- {} -->{}", "x".repeat(4 << 20), of("large"));
     fs::write(jobs.join("large.xml"), large).unwrap();
     fs::create_dir(jobs.join("folder.xml")).unwrap();
     #[cfg(unix)]

@@ -1,8 +1,9 @@
 //! The arguments.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::ids::JobExecutionId;
 use crate::parameters::JobParameters;
@@ -78,6 +79,29 @@ pub(super) enum Verb {
         #[arg(long)]
         json: bool,
     },
+    /// Shows a job as it would run: elements, artifacts with their types, properties with where each value comes from
+    Explain {
+        /// Id of the job
+        job: String,
+        #[command(flatten)]
+        parameters: Parameters,
+        /// Prints JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Draws a job as it would run
+    Graph {
+        /// Id of the job
+        job: String,
+        #[command(flatten)]
+        parameters: Parameters,
+        /// What to draw it as
+        #[arg(long, value_enum, default_value_t)]
+        format: GraphFormat,
+        /// File to write instead of the standard output
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
     /// Checks jobs against their artifacts, and starts nothing
     Check {
         /// Id of the job; all jobs when left out
@@ -88,6 +112,18 @@ pub(super) enum Verb {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// What a drawing is written as.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(super) enum GraphFormat {
+    /// A picture for browsers and documents
+    #[default]
+    Svg,
+    /// Text for Graphviz
+    Dot,
+    /// Text for Mermaid, as in Markdown
+    Mermaid,
 }
 
 #[derive(Args, Debug)]

@@ -16,6 +16,8 @@
 
 mod args;
 mod check;
+mod explain;
+mod graph;
 mod output;
 mod print;
 mod progress;
@@ -144,8 +146,9 @@ impl Cli {
             .unwrap_or_else(|| DEFAULT_REPOSITORY.into());
         let exists = || DieselRepository::exists(&url).map_err(|error| error.to_string());
         let url = match &arguments.verb {
-            // `check` opens none.
-            Verb::Start { .. } | Verb::Launch { .. } | Verb::Check { .. } => url,
+            Verb::Start { .. } | Verb::Launch { .. } => url,
+            // These open none.
+            Verb::Check { .. } | Verb::Explain { .. } | Verb::Graph { .. } => url,
             // The others look at what there is, and make nothing.
             Verb::List { .. } if !given && !exists()? => IN_MEMORY.into(),
             _ if exists()? => url,
@@ -178,6 +181,25 @@ fn execute(builder: BatchRuntimeBuilder, verb: Verb) -> Result<ExitCode, String>
         Verb::Stop { execution } => stop(&open(builder)?, execution).map_err(|error| error.to_string()),
         Verb::List { json } => shown(Output::new(json).jobs(&open(builder)?)),
         Verb::Show { execution, json } => shown(Output::new(json).execution(&open(builder)?, execution)),
+        Verb::Explain {
+            job,
+            parameters,
+            json,
+        } => {
+            let parameters = parameters.into_parameters()?;
+            let definitions = builder.definitions().map_err(|errors| errors.to_string())?;
+            shown(explain::run(&definitions, &job, &parameters, json))
+        }
+        Verb::Graph {
+            job,
+            parameters,
+            format,
+            output,
+        } => {
+            let parameters = parameters.into_parameters()?;
+            let definitions = builder.definitions().map_err(|errors| errors.to_string())?;
+            graph::run(&definitions, &job, &parameters, format, output.as_deref()).map(|()| ExitCode::SUCCESS)
+        }
         Verb::Check {
             job,
             json,

@@ -80,6 +80,29 @@ impl Artifacts {
         }
     }
 
+    /// Whom a name means where an artifact of `role` is expected; a listener may have several roles, of which `role` is
+    /// the place's own.
+    ///
+    /// # Errors
+    /// What binding would say of the name.
+    #[cfg(feature = "cli")]
+    pub(crate) fn named(
+        &self,
+        role: Role,
+        name: &Spanned<String>,
+    ) -> Result<Vec<&'static ArtifactRegistration>, Box<Diagnostic>> {
+        if !role.is_listener() {
+            return Ok(vec![self.find(role, name)?.registration]);
+        }
+        let mut roles: Vec<Role> = self.all.iter().map(|one| one.role()).collect();
+        roles.retain(|other| other.is_listener() && *other != role);
+        roles.sort_unstable();
+        roles.dedup();
+        roles.insert(0, role);
+        let found = self.find_listener(&roles, name)?;
+        Ok(found.into_iter().map(|found| found.registration).collect())
+    }
+
     fn found(&self, lead: &Lead<'_>, registration: &'static ArtifactRegistration) -> Found {
         let loader = self
             .preferred

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use batch_xml::suggest::nearest;
-use batch_xml::{Diagnostic, Document, JobXmlErrors, Values};
+use batch_xml::{Diagnostic, Document, JobXmlErrors, Resolved, Values};
 
 use super::{JobOperatorError, Result, StartCause};
 use crate::job_path::{JobPath, JobPathReport, Lookup};
@@ -72,6 +72,25 @@ impl Definitions {
         })
     }
 
+    /// A job as it would run with these parameters, with the values from outside, but bound to no artifact: also what the
+    /// engine cannot run can be looked at.
+    ///
+    /// # Errors
+    /// `NoSuchJob`, or `JobStart` with everything that is wrong with the job's definition or parameters.
+    #[cfg(feature = "cli")]
+    pub(crate) fn resolve(&self, job: &str, parameters: &JobParameters) -> Result<(Resolved, Outside)> {
+        let refuse = |cause| JobOperatorError::JobStart {
+            job: job.to_owned(),
+            cause,
+        };
+        parameters
+            .validate()
+            .map_err(|error| refuse(StartCause::Parameter(error)))?;
+        let document = self.find(job, &refuse)?;
+        self.substitute(&document, parameters)
+            .map_err(|errors| refuse(StartCause::Definition(errors)))
+    }
+
     fn find(&self, job: &str, refuse: &dyn Fn(StartCause) -> JobOperatorError) -> Result<Arc<Document>> {
         self.job_path.look_for_new_files();
         match self.job_path.find(job) {
@@ -89,6 +108,15 @@ impl Definitions {
         document: &Document,
         parameters: &JobParameters,
     ) -> std::result::Result<(BindOutcome, Vec<Diagnostic>), JobXmlErrors> {
+        let (resolved, outside) = self.substitute(document, parameters)?;
+        Ok((self.artifacts.bind(&resolved.job, &outside)?, resolved.warnings))
+    }
+
+    fn substitute(
+        &self,
+        document: &Document,
+        parameters: &JobParameters,
+    ) -> std::result::Result<(Resolved, Outside), JobXmlErrors> {
         let outside = Outside {
             parameters: Arc::new(parameters.clone().without_run_id().as_text()),
             system: Arc::clone(&self.system),
@@ -98,7 +126,7 @@ impl Definitions {
             system: &outside.system,
         };
         let resolved = batch_xml::resolve(document, &self.job_path, &values, self.job_path.limits())?;
-        Ok((self.artifacts.bind(&resolved.job, &outside)?, resolved.warnings))
+        Ok((resolved, outside))
     }
 }
 

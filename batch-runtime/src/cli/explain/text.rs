@@ -1,0 +1,172 @@
+//! An explained job for people: what is there on the left, where it comes from on the right.
+
+use batch_xml::Span;
+use serde_json::Value;
+
+use super::{Element, Explained, Found, Origin, Part, Setting, Transition};
+use crate::cli::print::out;
+
+/// Prints the whole job.
+pub(super) fn print(explained: &Explained) {
+    let mut rows = Rows::default();
+    rows.element(0, &explained.job);
+    for (name, span) in &explained.untaken {
+        let right = format!("{}: nothing takes it", place(span));
+        rows.add(0, format!("property {}", visible(name)), right);
+    }
+    for name in &explained.unused {
+        rows.add(
+            0,
+            format!("parameter {}", visible(name)),
+            "nothing uses it: it only identifies the instance".into(),
+        );
+    }
+    rows.print();
+}
+
+/// Texts that are longer do not push the right column to the right.
+const WIDEST: usize = 64;
+
+#[derive(Default)]
+struct Rows(Vec<(String, String)>);
+
+impl Rows {
+    fn add(&mut self, depth: usize, left: String, right: String) {
+        self.0.push((format!("{}{left}", "  ".repeat(depth)), right));
+    }
+
+    fn print(&self) {
+        let widths = self.0.iter().map(|(left, _)| left.chars().count());
+        let width = widths.filter(|width| *width <= WIDEST).max().unwrap_or_default();
+        for (left, right) in &self.0 {
+            out(format!("{left:<width$}  {right}").trim_end());
+        }
+    }
+
+    fn element(&mut self, depth: usize, element: &Element) {
+        let title = format!("{} {}", element.kind, visible(&element.id));
+        self.add(depth, title, place(&element.span));
+        let depth = depth + 1;
+        self.attributes(depth, &element.attributes);
+        self.settings(depth, &element.properties);
+        self.parts(depth, &element.parts);
+        if let Some(partition) = &element.partition {
+            self.add(depth, "partition".into(), String::new());
+            self.attributes(depth + 1, &partition.attributes);
+            for (number, name, value, span) in &partition.properties {
+                let left = format!("{}.{number} = {value:?}", visible(name));
+                self.add(depth + 1, left, place(span));
+            }
+            self.parts(depth + 1, &partition.parts);
+        }
+        for transition in &element.transitions {
+            self.add(depth, transition_text(transition), place(&transition.span));
+        }
+        for element in &element.elements {
+            self.element(depth, element);
+        }
+    }
+
+    fn attributes(&mut self, depth: usize, attributes: &[(&'static str, Value)]) {
+        let mut line = String::new();
+        for (name, value) in attributes {
+            let value = match value {
+                Value::String(text) => visible(text),
+                other => other.to_string(),
+            };
+            let attribute = format!("{name}: {value}");
+            if !line.is_empty() && line.chars().count() + attribute.chars().count() > WIDEST {
+                self.add(depth, std::mem::take(&mut line), String::new());
+            }
+            line += if line.is_empty() { "" } else { ", " };
+            line += &attribute;
+        }
+        if !line.is_empty() {
+            self.add(depth, line, String::new());
+        }
+    }
+
+    fn parts(&mut self, depth: usize, parts: &[Part]) {
+        for part in parts {
+            let found = match &part.found {
+                Found::Types(types) => types.first().map_or_else(String::new, |one| {
+                    format!("{} at {}:{}", one.class, one.file, one.line)
+                }),
+                Found::Problem(problem) => {
+                    format!("NOT FOUND: {} ({})", visible(problem), place(&part.span))
+                }
+                Found::Later => format!("known only within a partition ({})", place(&part.span)),
+            };
+            self.add(depth, format!("{} {}", part.place, visible(&part.name)), found);
+            // What a known type does not take is none of its business, and often meant for the next one.
+            let is_known = matches!(part.found, Found::Types(_));
+            let shown = part
+                .settings
+                .iter()
+                .filter(|setting| setting.field.is_some() || !is_known);
+            self.settings(depth + 1, shown);
+        }
+    }
+
+    fn settings<'a>(&mut self, depth: usize, settings: impl IntoIterator<Item = &'a Setting>) {
+        for setting in settings {
+            let value = match (&setting.value, &setting.origin) {
+                (Some(value), _) => format!("{value:?}"),
+                (None, Origin::Nothing) => "-".into(),
+                (None, _) => "one for each partition".into(),
+            };
+            self.add(
+                depth,
+                format!("{} = {value}", visible(&setting.name)),
+                origin(setting),
+            );
+        }
+    }
+}
+
+fn origin(setting: &Setting) -> String {
+    match &setting.origin {
+        Origin::Parameter => "job parameter".into(),
+        Origin::System => "system property".into(),
+        Origin::Xml(span) | Origin::Partition(span) => {
+            let written = span.text();
+            let as_written = if setting.value.as_deref() == Some(written) {
+                String::new()
+            } else {
+                format!(", written {written:?}")
+            };
+            format!("{}{as_written}", place(span))
+        }
+        Origin::Default => "default of the field".into(),
+        Origin::Nothing => match setting.field {
+            Some((field, type_name)) => format!("nothing gives `{field}: {type_name}` a value"),
+            None => String::new(),
+        },
+    }
+}
+
+fn transition_text(transition: &Transition) -> String {
+    let mut text = format!("on {:?}: {}", transition.on, transition.kind);
+    for (name, value) in &transition.attributes {
+        // `next to x` needs no more words.
+        let value = if *name == "to" {
+            format!(" {}", visible(value))
+        } else {
+            format!(" {name} {value:?}")
+        };
+        text.push_str(&value);
+    }
+    text
+}
+
+fn place(span: &Span) -> String {
+    visible(&span.to_string())
+}
+
+/// User text without control characters, which a terminal would obey.
+fn visible(text: &str) -> String {
+    text.escape_debug()
+        .to_string()
+        .replace("\\'", "'")
+        .replace("\\\"", "\"")
+}

@@ -1,0 +1,85 @@
+//! How far down each box stands: the first two steps of the layered drawing.
+
+use std::collections::HashSet;
+
+use super::layers::Link;
+
+/// Which links have to be turned around so that there is no circle: those that lead back on the way.
+pub(super) fn turned(count: usize, links: &[Link]) -> Vec<bool> {
+    let mut leaving: Vec<Vec<usize>> = vec![Vec::new(); count];
+    for (index, link) in links.iter().enumerate() {
+        leaving[link.from].push(index);
+    }
+    #[derive(Clone, Copy, PartialEq)]
+    enum State {
+        New,
+        OnTheWay,
+        Done,
+    }
+    let mut states = vec![State::New; count];
+    let mut turned = vec![false; links.len()];
+    for start in 0..count {
+        if states[start] != State::New {
+            continue;
+        }
+        states[start] = State::OnTheWay;
+        let mut path = vec![(start, 0)];
+        while let Some((at, tried)) = path.last_mut() {
+            let Some(index) = leaving[*at].get(*tried).copied() else {
+                states[*at] = State::Done;
+                path.pop();
+                continue;
+            };
+            *tried += 1;
+            let to = links[index].to;
+            match states[to] {
+                State::OnTheWay => turned[index] = true,
+                State::New => {
+                    states[to] = State::OnTheWay;
+                    path.push((to, 0));
+                }
+                State::Done => {}
+            }
+        }
+    }
+    turned
+}
+
+/// The layer of each box: as many above it as the longest way to it needs.
+pub(super) fn layers(count: usize, links: &[Link], turned: &[bool]) -> Vec<usize> {
+    let mut below: Vec<Vec<usize>> = vec![Vec::new(); count];
+    let mut open = vec![0_usize; count];
+    for (link, turned) in links.iter().zip(turned) {
+        let (upper, lower) = ends(link, *turned);
+        below[upper].push(lower);
+        open[lower] += 1;
+    }
+    let mut layers = vec![0; count];
+    let mut ready: Vec<usize> = (0..count).filter(|item| open[*item] == 0).collect();
+    while let Some(item) = ready.pop() {
+        for lower in &below[item] {
+            layers[*lower] = layers[*lower].max(layers[item] + 1);
+            open[*lower] -= 1;
+            if open[*lower] == 0 {
+                ready.push(*lower);
+            }
+        }
+    }
+    // What nothing leads to stands right above what it leads to.
+    let led_to: HashSet<usize> = below.iter().flatten().copied().collect();
+    for item in (0..count).filter(|item| !led_to.contains(item)) {
+        if let Some(next) = below[item].iter().map(|lower| layers[*lower]).min() {
+            layers[item] = next - 1;
+        }
+    }
+    layers
+}
+
+/// The upper and the lower end of a link.
+pub(super) fn ends(link: &Link, turned: bool) -> (usize, usize) {
+    if turned {
+        (link.to, link.from)
+    } else {
+        (link.from, link.to)
+    }
+}

@@ -1,0 +1,65 @@
+//! Which transition acts: over all kinds of elements, for steps and decisions alike.
+#![expect(clippy::unwrap_used, reason = "a test that meets nothing has failed")]
+
+use std::collections::BTreeMap;
+
+use batch_xml::model::{Job, Transition, TransitionKind};
+use batch_xml::{Limits, Source, Values, parse, resolve, select};
+
+const TRANSITIONS: &str =
+    "<fail on='*'/><end on='R*'/><stop on='RC?'/><next on='RC??' to='last'/><end on='RC1'/>
+    <stop on='RC*' exit-status='second'/><fail on='RC2'/><next on='RC2' to='last'/>";
+
+fn job(element: &str) -> Job {
+    let text = format!("<job id='j'>{element}<step id='last'><batchlet ref='B'/></step></job>");
+    let limits = Limits::default();
+    let none = BTreeMap::new();
+    let values = Values {
+        parameters: &none,
+        system: &none,
+    };
+    let document = parse(&Source::new("t.xml", text), &limits).unwrap();
+    resolve(&document, &Vec::new(), &values, &limits)
+        .unwrap_or_else(|errors| panic!("{errors}"))
+        .job
+}
+
+fn acting(transitions: &[Transition], status: &str) -> Option<String> {
+    let transition = select(transitions, status)?;
+    let kind = match &transition.kind {
+        TransitionKind::Next { .. } => "next",
+        TransitionKind::Fail { .. } => "fail",
+        TransitionKind::End { .. } => "end",
+        TransitionKind::Stop { .. } => "stop",
+    };
+    Some(format!("{kind} {}", transition.on))
+}
+
+/// The order goes over all kinds of elements together, and exactly one acts; it is the same for a decision.
+///
+/// Spec: SEQ-17, SEQ-18, SEQ-19, DEC-10
+#[test]
+fn the_most_specific_of_all_kinds_acts() {
+    let step = job(&format!("<step id='s'><batchlet ref='A'/>{TRANSITIONS}</step>"));
+    let decision = job(&format!(
+        "<step id='s' next='d'><batchlet ref='A'/></step><decision id='d' decider='D'>{TRANSITIONS}</decision>"
+    ));
+    let of_step = step.elements[0].transitions();
+    let of_decision = decision.elements[1].transitions();
+    assert_eq!((of_step.len(), of_decision.len()), (8, 8));
+    for (status, expected) in [
+        ("RC1", Some("end RC1")),
+        // Of two equal ones the first.
+        ("RC2", Some("fail RC2")),
+        ("RC3", Some("stop RC?")),
+        ("RC10", Some("next RC??")),
+        ("RC100", Some("stop RC*")),
+        ("R", Some("fail *")),
+        ("Rx", Some("end R*")),
+        ("COMPLETED", Some("fail *")),
+        ("", None),
+    ] {
+        assert_eq!(acting(of_step, status).as_deref(), expected, "{status:?}");
+        assert_eq!(acting(of_decision, status).as_deref(), expected, "{status:?}");
+    }
+}
