@@ -430,7 +430,7 @@ fn process(method: &ArtifactMethod) -> Vec<TokenStream> {
     let (owned, kept) = if *borrowed {
         (quote!(&item), quote!(item))
     } else {
-        (quote!(item), quote!(::core::clone::Clone::clone(item)))
+        (quote!(item), quote!(item_clone(item)))
     };
     let call = |argument| {
         converted(
@@ -441,21 +441,21 @@ fn process(method: &ArtifactMethod) -> Vec<TokenStream> {
         )
     };
     let (process, process_kept) = (call(owned), call(kept));
-    let cloneable = (!borrowed).then(|| {
+    let item_clone = (!borrowed).then(|| {
         spanned(item, |open, close| {
             let open = quote_spanned!(open=> ::batch_runtime);
             let close = quote_spanned!(close=> >());
-            quote!(#open::__private::require_item_clone::<#item #close;)
+            quote!(let item_clone = #open::__private::item_clone::<#item #close;)
         })
     });
     let output = associated(method, quote!(ProcessReturn), "Item");
     vec![
         quote! {
-            #cloneable
+            #item_clone
             #runtime::processor_sink::<_, #item, #output, _, _>(
                 self,
                 |processor: &mut Self, item: #item| #process,
-                |processor: &mut Self, item: &#item| #process_kept,
+                move |processor: &mut Self, item: &#item| #process_kept,
             )
         },
         quote! {

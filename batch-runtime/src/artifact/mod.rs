@@ -19,8 +19,8 @@ pub use inject::{
     Properties, PropertyInfo, PropertySource, PropertyValue,
 };
 pub use item::{
-    Fill, FillEnd, FillError, Halt, ItemClone, ItemObserver, ItemSink, ItemType, Items, processor_sink,
-    require_item_clone,
+    Fill, FillEnd, FillError, Halt, ItemClone, ItemObserver, ItemSink, ItemType, Items, item_clone,
+    processor_sink,
 };
 pub(crate) use item_time::ITEM_TIME;
 pub use listener::{
