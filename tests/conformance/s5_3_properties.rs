@@ -452,3 +452,58 @@ fn a_misspelt_parameter_is_refused_and_an_unknown_one_is_not() {
     stage.start("job", [("customer", "42")]);
     stage.start("job", [("plan", "short names are like too many others")]);
 }
+
+/// Lists of several kinds.
+#[derive(BatchArtifact)]
+struct Lists {
+    #[batch_property]
+    log: String,
+    #[batch_property]
+    numbers: Vec<u8>,
+    #[batch_property(name = "words", value = "a; b b ;c", separator = ";")]
+    words: Vec<String>,
+    #[batch_property]
+    files: Option<Vec<std::path::PathBuf>>,
+}
+
+#[batchlet]
+impl Lists {
+    #[process]
+    fn show(&self) -> String {
+        say(
+            &self.log,
+            format!("{:?} {:?} {:?}", self.numbers, self.words, self.files),
+        );
+        "DONE".into()
+    }
+
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// A list has values between commas, or the character that its attribute names; the field's name is that of the property
+/// unless the attribute gives one; a value that does not parse is refused at its place.
+///
+/// Spec: BPROP-02, BPROP-05, BPROP-08, BPROP-10
+#[test]
+fn lists_of_values() {
+    let step = job(r#"<step id="one"><batchlet ref="Lists"><properties>
+  <property name="numbers" value="${numbers}"/><property name="files" value="${files}"/>
+</properties></batchlet></step>"#);
+    let stage = Stage::new(&step);
+    stage.start("job", [("numbers", " 1,2 , 3"), ("files", "a.csv, b.csv")]);
+    stage.start("job", [("numbers", ""), ("files", "")]);
+    assert_snapshot!(stage.log().join("\n"), @r#"
+    [1, 2, 3] ["a", "b b", "c"] Some(["a.csv", "b.csv"])
+    [] ["a", "b b", "c"] Some([])
+    "#);
+    assert_snapshot!(refused(&stage, "job", [("numbers", "1, 2, 300"), ("files", "")]), @r#"
+    job `job` cannot be started: its definition is wrong
+    error[ART0005]: property `numbers`: "1, 2, 300", given by the job parameter, is no `alloc::vec::Vec<u8>`
+     --> jobs/job.xml:2:31
+      |
+    2 | <step id="one"><batchlet ref="Lists"><properties>
+      |                               ^^^^^ value 3 of the list, "300": number too large to fit in target type
+      = help: field `numbers` of `conformance::conformance::s5_3_properties::Lists`, tests/conformance/s5_3_properties.rs
+    "#);
+}

@@ -1,6 +1,8 @@
 //! Batch artifacts: what the annotations implement, and how the runtime makes, fills and calls them.
 //! Knows no job and no thread; of the repository only the chunk transaction, which writers are handed.
 
+#[cfg(test)]
+mod every_role;
 mod exception;
 mod inject;
 mod item;
