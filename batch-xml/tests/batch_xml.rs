@@ -243,7 +243,7 @@ fn what_is_not_processed_in_a_job_file_is_not_here() {
     };
     assert!(codes(document_type).contains(&"JSL0004"));
     assert_eq!(
-        codes(&format!("<b><!--{}--></b>", "x".repeat(1 << 20))),
+        codes(&format!("<b><!--{}--></b>", "x".repeat(5 << 20))),
         ["JSL0001"]
     );
     assert_eq!(codes(""), ["JSL0003"]);

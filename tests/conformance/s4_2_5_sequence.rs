@@ -3,15 +3,9 @@
 use insta::assert_snapshot;
 
 use crate::conformance::artifacts::{job, restart_with, story};
-use crate::conformance::sequence::task;
+use crate::conformance::sequence::{run, task};
 use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
-
-fn run(elements: &str) -> String {
-    let stage = Stage::new(&job(elements));
-    let execution = stage.start("job", JobParameters::new());
-    story(&stage, execution)
-}
 
 /// The first element of the document begins; what no transition reaches does not run.
 ///

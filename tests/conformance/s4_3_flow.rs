@@ -3,15 +3,8 @@
 use insta::assert_snapshot;
 
 use crate::conformance::artifacts::{job, restart_with, story};
-use crate::conformance::sequence::{decision, flow, task};
-use batch_runtime::JobParameters;
+use crate::conformance::sequence::{decision, flow, run, task};
 use batch_tests::stage::Stage;
-
-fn run(elements: &str) -> String {
-    let stage = Stage::new(&job(elements));
-    let execution = stage.start("job", JobParameters::new());
-    story(&stage, execution)
-}
 
 /// A flow runs its steps, and leads on as a whole; its statuses are those of its last step.
 ///

@@ -2,7 +2,17 @@
 
 use batch_runtime::prelude::*;
 
-use crate::conformance::artifacts::{Gate, record};
+use batch_runtime::JobParameters;
+use batch_tests::stage::Stage;
+
+use crate::conformance::artifacts::{Gate, job, record, story};
+
+/// The story of a job of these elements, without parameters.
+pub(crate) fn run(elements: &str) -> String {
+    let stage = Stage::new(&job(elements));
+    let execution = stage.start("job", JobParameters::new());
+    story(&stage, execution)
+}
 
 /// A step of `Task` whose result is `result`.
 pub(crate) fn task(id: &str, attributes: &str, result: &str, transitions: &str) -> String {

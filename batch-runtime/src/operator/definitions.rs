@@ -38,10 +38,7 @@ impl Definitions {
     /// # Errors
     /// As `JobOperator::start`.
     pub(crate) fn check(&self, job: &str, parameters: &JobParameters) -> Result<Vec<Diagnostic>> {
-        let refuse = |cause| JobOperatorError::JobStart {
-            job: job.to_owned(),
-            cause,
-        };
+        let refuse = refusing(job);
         parameters
             .validate()
             .map_err(|error| refuse(StartCause::Parameter(error)))?;
@@ -79,10 +76,7 @@ impl Definitions {
     /// `NoSuchJob`, or `JobStart` with everything that is wrong with the job's definition or parameters.
     #[cfg(feature = "cli")]
     pub(crate) fn resolve(&self, job: &str, parameters: &JobParameters) -> Result<(Resolved, Outside)> {
-        let refuse = |cause| JobOperatorError::JobStart {
-            job: job.to_owned(),
-            cause,
-        };
+        let refuse = refusing(job);
         parameters
             .validate()
             .map_err(|error| refuse(StartCause::Parameter(error)))?;
@@ -127,6 +121,14 @@ impl Definitions {
         };
         let resolved = batch_xml::resolve(document, &self.job_path, &values, self.job_path.limits())?;
         Ok((resolved, outside))
+    }
+}
+
+/// Why a start of `job` is refused.
+pub(super) fn refusing(job: &str) -> impl Fn(StartCause) -> JobOperatorError {
+    move |cause| JobOperatorError::JobStart {
+        job: job.to_owned(),
+        cause,
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use batch_xml::Diagnostic;
 
+use super::definitions::refusing;
 use super::{JobOperator, JobOperatorError, Result, StartCause};
 use crate::engine::{BoundJob, JobRunner, Running};
 use crate::ids::JobExecutionId;
@@ -30,10 +31,7 @@ impl JobOperator {
     /// Spec: OP-07 to OP-11, ID-03, D-56
     pub fn start(&self, job: &str, parameters: impl Into<JobParameters>) -> Result<JobExecutionId> {
         let parameters = parameters.into();
-        let refuse = |cause| JobOperatorError::JobStart {
-            job: job.to_owned(),
-            cause,
-        };
+        let refuse = refusing(job);
         parameters
             .validate()
             .map_err(|error| refuse(StartCause::Parameter(error)))?;
@@ -51,10 +49,7 @@ impl JobOperator {
     /// Spec: OP-36, D-56
     pub fn launch(&self, job: &str, parameters: impl Into<JobParameters>) -> Result<JobExecutionId> {
         let parameters = parameters.into();
-        let refuse = |cause| JobOperatorError::JobStart {
-            job: job.to_owned(),
-            cause,
-        };
+        let refuse = refusing(job);
         parameters
             .validate()
             .map_err(|error| refuse(StartCause::Parameter(error)))?;
