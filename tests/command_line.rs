@@ -41,6 +41,90 @@ fn launch_completes_an_instance_once() {
     assert!(err.contains("is complete"), "{err}");
 }
 
+/// The last line says how to go on; not where nothing can go on.
+///
+/// Spec: OP-12, OP-36, RESTART-02
+#[test]
+fn the_end_of_a_failed_run_tells_how_to_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = |id: &str, attributes: &str| {
+        let text = format!(
+            r#"<job id="{id}" {attributes}><step id="greet"><batchlet ref="Greeter"/><fail on="GREETED"/></step></job>"#
+        );
+        fs::write(folder.path().join(format!("{id}.xml")), text).unwrap();
+    };
+    job("again", "");
+    job("never", "restartable=\"false\"");
+    let hint = |code: i32, verb: &str, job: &str| {
+        let (_, err) = run_expecting(code, "hello", folder.path(), &["--job-path", ".", verb, job]);
+        err.lines()
+            .find(|line| line.starts_with("to go on"))
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert_eq!(
+        hint(1, "launch", "again"),
+        "to go on from the last checkpoint: the same `launch` again, or `restart 1`"
+    );
+    assert_eq!(
+        hint(1, "start", "again"),
+        "to go on from the last checkpoint: `restart 2`"
+    );
+    assert_eq!(
+        hint(1, "restart", "2"),
+        "to go on from the last checkpoint: `restart 3`"
+    );
+    assert_eq!(hint(1, "launch", "never"), "");
+
+    let (out, _) = run_expecting(0, "hello", folder.path(), &["list", "again", "--job-path", "."]);
+    let ids: Vec<&str> = out
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(ids, ["EXECUTION", "3", "2", "1"], "{out}");
+    let (out, _) = run_expecting(
+        0,
+        "hello",
+        folder.path(),
+        &["list", "again", "--json", "--job-path", "."],
+    );
+    assert_eq!(json(&out)[2]["execution"], 1);
+    run_expecting(2, "hello", folder.path(), &["list", "unknown"]);
+}
+
+/// What was skipped is seen at once.
+///
+/// Spec: CHUNK-SKIP-09, OP-20
+#[test]
+fn a_skipped_record_is_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples");
+    let flights = fs::read_to_string(format!("{examples}/flights/flights.xml")).unwrap();
+    let skipping = flights.replace(
+        "    </chunk>",
+        r#"<skippable-exception-classes><include class="csv::error::Error"/></skippable-exception-classes></chunk>"#,
+    );
+    fs::write(folder.path().join("flights.xml"), skipping).unwrap();
+    let rows = fs::read_to_string(format!("{examples}/data/flights.csv")).unwrap();
+    let some: Vec<&str> = rows.lines().take(100).collect();
+    fs::write(
+        folder.path().join("rows.csv"),
+        some.join("\n") + "\nno flight at all\n",
+    )
+    .unwrap();
+    let (out, _) = run_expecting(
+        0,
+        "flights",
+        folder.path(),
+        &["--job-path", ".", "launch", "flights", "flights.file=rows.csv"],
+    );
+    let loading = out.lines().find(|line| line.starts_with("load-flights")).unwrap();
+    assert!(out.contains("WRITTEN  SKIPPED  COMMITS"), "{out}");
+    let cells: Vec<&str> = loading.split_whitespace().collect();
+    assert_eq!(&cells[3..4], ["99"], "{loading}");
+    assert_eq!(&cells[6..8], ["1", "1"], "{loading}");
+}
+
 /// Spec: OP-21, OP-33, OP-06
 #[test]
 fn list_and_show_tell_people_and_programs() {

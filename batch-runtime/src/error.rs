@@ -26,6 +26,18 @@ impl BatchError {
         Self::from(Message(message.to_string()))
     }
 
+    /// An error that is already in a box, such as an `anyhow::Error` made into one. (`?` converts every error that is not.)
+    /// Of the type inside nothing is known: exception classes of Job XML match it by what `#[derive(BatchException)]`
+    /// declares.
+    pub fn from_boxed(error: Box<dyn Error + Send + Sync>) -> Self {
+        Self(Box::new(Inner {
+            source: error,
+            type_name: std::any::type_name::<dyn Error + Send + Sync>(),
+            item: None,
+            panic: false,
+        }))
+    }
+
     /// `error`, thrown for the item at `index` (from 0) of the list given to the writer.
     ///
     /// Spec: D-10
@@ -145,5 +157,12 @@ mod tests {
         );
         assert_eq!(error.chain(), "no such file");
         assert!(!error.is_panic());
+    }
+
+    #[test]
+    fn a_boxed_error_is_taken_as_it_is() {
+        let boxed: Box<dyn Error + Send + Sync> = Box::new(std::fmt::Error);
+        let error = BatchError::from_boxed(boxed);
+        assert!(error.downcast_ref::<std::fmt::Error>().is_some());
     }
 }

@@ -279,6 +279,13 @@ impl<N: Into<String>, V: Into<String>, const COUNT: usize> From<[(N, V); COUNT]>
     }
 }
 
+/// No parameters: `operator.launch("job", ())`.
+impl From<()> for JobParameters {
+    fn from((): ()) -> Self {
+        Self::new()
+    }
+}
+
 /// `Double.toString` of Java: plain between 10^-3 and 10^7, always with a fraction digit, else with an exponent.
 fn java_double(number: f64) -> String {
     if number.is_nan() {

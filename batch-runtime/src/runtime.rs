@@ -240,13 +240,19 @@ fn definitions(
 }
 
 /// Why a runtime cannot be built.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
     /// A batch.xml is wrong, or names a loader that cannot be used. Spec: LOADER-10, LOADER-12, LOADER-15
     BatchXml(JobXmlErrors),
     /// The repository cannot be opened.
     Repository(RepositoryError),
+}
+
+/// What `main` prints of an error that it returns: the text for people.
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for BuildError {

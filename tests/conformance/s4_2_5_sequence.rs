@@ -265,14 +265,17 @@ fn a_step_that_failed_by_an_element_runs_again() {
 #[test]
 fn a_restart_begins_where_the_stop_element_says() {
     let elements = |restart: &str| {
-        task("one", "", "FIRST", r#"<next on="FIRST" to="two"/>"#)
-            + &task(
-                "two",
-                "",
-                "${second}",
-                &format!(r#"<stop on="HALT" {restart}/><next on="*" to="three"/>"#),
-            )
-            + &task("three", "", "DONE", "")
+        task(
+            "one",
+            "allow-start-if-complete=\"true\"",
+            "FIRST",
+            r#"<next on="FIRST" to="two"/>"#,
+        ) + &task(
+            "two",
+            "",
+            "${second}",
+            &format!(r#"<stop on="HALT" {restart}/><next on="*" to="three"/>"#),
+        ) + &task("three", "", "DONE", "")
     };
     for restart in ["", "restart=\"three\"", "restart=\"one\""] {
         let stage = Stage::new(&job(&elements(restart)));

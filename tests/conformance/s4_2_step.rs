@@ -165,7 +165,7 @@ fn the_start_limit_counts_restarts() {
             message,
             format!(
                 "step `one` of job `job` has been started {starts} times in this job instance; its start-limit of \
-                 {limit} restarts allows no more"
+                 {limit} restarts allows no more; a larger one in the Job XML would"
             )
         );
         assert_eq!(

@@ -65,8 +65,10 @@ pub(super) enum Verb {
         /// Id of the execution
         execution: JobExecutionId,
     },
-    /// Lists the jobs with their last executions
+    /// Lists the jobs with their last executions, or the executions of one job
     List {
+        /// Id of the job
+        job: Option<String>,
         /// Prints JSON
         #[arg(long)]
         json: bool,

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use clap::Parser;
 
 use self::args::{Arguments, Verb};
-use self::output::Output;
+use self::output::{Began, Output};
 use crate::artifact::BatchArtifactLoader;
 use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
@@ -163,12 +163,12 @@ fn execute(builder: BatchRuntimeBuilder, verb: Verb) -> Result<ExitCode, String>
         Verb::Start { job, parameters } => {
             let parameters = parameters.into_parameters()?;
             let operator = open(builder)?;
-            started(&operator, operator.start(&job, parameters))
+            started(&operator, operator.start(&job, parameters), Began::Otherwise)
         }
         Verb::Launch { job, parameters } => {
             let parameters = parameters.into_parameters()?;
             let operator = open(builder)?;
-            started(&operator, operator.launch(&job, parameters))
+            started(&operator, operator.launch(&job, parameters), Began::ByParameters)
         }
         Verb::Restart {
             execution,
@@ -176,10 +176,15 @@ fn execute(builder: BatchRuntimeBuilder, verb: Verb) -> Result<ExitCode, String>
         } => {
             let parameters = parameters.into_parameters()?;
             let operator = open(builder)?;
-            started(&operator, operator.restart(execution, parameters))
+            started(
+                &operator,
+                operator.restart(execution, parameters),
+                Began::Otherwise,
+            )
         }
         Verb::Stop { execution } => stop(&open(builder)?, execution).map_err(|error| error.to_string()),
-        Verb::List { json } => shown(Output::new(json).jobs(&open(builder)?)),
+        Verb::List { job: None, json } => shown(Output::new(json).jobs(&open(builder)?)),
+        Verb::List { job: Some(job), json } => shown(Output::new(json).executions(&open(builder)?, &job)),
         Verb::Show { execution, json } => shown(Output::new(json).execution(&open(builder)?, execution)),
         Verb::Explain {
             job,
@@ -230,9 +235,10 @@ fn shown(result: Result<(), JobOperatorError>) -> Result<ExitCode, String> {
 fn started(
     operator: &JobOperator,
     execution: Result<JobExecutionId, JobOperatorError>,
+    began: Began,
 ) -> Result<ExitCode, String> {
     execution
-        .map(|execution| follow(operator, execution))
+        .map(|execution| follow(operator, execution, began))
         .map_err(|error| error.to_string())
 }
 
@@ -257,12 +263,12 @@ fn stop(operator: &JobOperator, execution: JobExecutionId) -> Result<ExitCode, J
 
 /// Waits for an execution that was started here, and shows how it goes on and ends. It ran, so whatever goes wrong now is
 /// no wrong usage.
-fn follow(operator: &JobOperator, execution: JobExecutionId) -> ExitCode {
+fn follow(operator: &JobOperator, execution: JobExecutionId, began: Began) -> ExitCode {
     let complain = |error: JobOperatorError| print::err(format_args!("error: {error}"));
     match progress::watch(operator, execution) {
         Ok(ended) => {
             Output::new(false)
-                .summary(operator, &ended)
+                .summary(operator, &ended, began)
                 .unwrap_or_else(complain);
             exit_code(&ended)
         }

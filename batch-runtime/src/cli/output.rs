@@ -10,6 +10,18 @@ use crate::ids::JobExecutionId;
 use crate::operator::{JobOperator, JobOperatorError};
 use crate::status::BatchStatus;
 
+/// So many instances of a job are listed, the newest.
+const LISTED: u32 = 100;
+
+/// How the execution was begun, which says how it is continued.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Began {
+    /// `launch`: the same parameters find the instance again.
+    ByParameters,
+    /// `start`, `restart`: only its id does.
+    Otherwise,
+}
+
 pub(super) struct Output {
     json: bool,
 }
@@ -17,6 +29,47 @@ pub(super) struct Output {
 impl Output {
     pub(super) fn new(json: bool) -> Self {
         Self { json }
+    }
+
+    /// `list JOB`: its executions, newest first.
+    pub(super) fn executions(&self, operator: &JobOperator, job: &str) -> Result<(), JobOperatorError> {
+        let mut executions = Vec::new();
+        for instance in operator.job_instances(job, 0, LISTED)? {
+            executions.extend(operator.job_executions(instance.id)?);
+        }
+        executions.sort_by_key(|execution| std::cmp::Reverse(execution.id));
+        if self.json {
+            print_json(&executions.iter().map(execution_json).collect());
+            return Ok(());
+        }
+        if executions.is_empty() {
+            out(format_args!("{job} has not been started"));
+        }
+        let mut table = Table::new(&[
+            "EXECUTION",
+            "INSTANCE",
+            "STATUS",
+            "EXIT STATUS",
+            "CREATED",
+            "ENDED",
+        ]);
+        for execution in executions {
+            let dead = if is_dead(operator, &execution)? {
+                " (dead)"
+            } else {
+                ""
+            };
+            table.row([
+                execution.id.to_string(),
+                execution.instance_id.to_string(),
+                format!("{}{dead}", execution.status),
+                shortened(&execution.exit_status),
+                execution.created.to_string(),
+                or_dash(execution.ended),
+            ]);
+        }
+        table.print();
+        Ok(())
     }
 
     /// `list`
@@ -124,6 +177,7 @@ impl Output {
         &self,
         operator: &JobOperator,
         ended: &JobExecution,
+        began: Began,
     ) -> Result<(), JobOperatorError> {
         let steps = operator.step_executions(ended.id)?;
         print_steps(&steps, &ended.exit_message);
@@ -143,9 +197,15 @@ impl Output {
         if ended.status == BatchStatus::Failed {
             err(format_args!("error: {}", printable(&ended.exit_message)));
         }
-        if matches!(ended.status, BatchStatus::Failed | BatchStatus::Stopped) {
+        let can_go_on = matches!(ended.status, BatchStatus::Failed | BatchStatus::Stopped)
+            && operator.is_restartable(&ended.job_name);
+        if can_go_on {
+            let launch = match began {
+                Began::ByParameters => "the same `launch` again, or ",
+                Began::Otherwise => "",
+            };
             err(format_args!(
-                "to go on from the last checkpoint: the same `launch` again, or `restart {}`",
+                "to go on from the last checkpoint: {launch}`restart {}`",
                 ended.id
             ));
         }
@@ -198,9 +258,14 @@ fn step_json(step: &StepExecution) -> Value {
     })
 }
 
-/// `told` is a message that the reader has seen already.
+/// `told` is a message that the reader has seen already. What was skipped is shown where something was.
 fn print_steps(steps: &[StepExecution], told: &str) {
-    let mut table = Table::new(&[
+    let skips = |step: &StepExecution| {
+        let counters = step.counters;
+        counters.read_skips + counters.process_skips + counters.write_skips
+    };
+    let skipped = steps.iter().any(|step| skips(step) > 0);
+    let mut head = vec![
         "STEP",
         "STATUS",
         "EXIT STATUS",
@@ -210,13 +275,17 @@ fn print_steps(steps: &[StepExecution], told: &str) {
         "COMMITS",
         "ROLLBACKS",
         "TIME",
-    ]);
+    ];
+    if skipped {
+        head.insert(6, "SKIPPED");
+    }
+    let mut table = Table::new(&head);
     for step in steps {
         let counters = step.counters;
         let time = step
             .ended
             .map_or_else(|| "-".into(), |end| seconds(end.millis_since(step.started)));
-        table.row([
+        let mut row = vec![
             step.step_name.clone(),
             step.status.to_string(),
             shortened(&step.exit_status),
@@ -226,7 +295,11 @@ fn print_steps(steps: &[StepExecution], told: &str) {
             counters.commits.to_string(),
             counters.rollbacks.to_string(),
             time,
-        ]);
+        ];
+        if skipped {
+            row.insert(6, skips(step).to_string());
+        }
+        table.row(row);
     }
     table.print();
     for step in steps {
@@ -299,33 +372,31 @@ fn or_dash(time: Option<Timestamp>) -> String {
 }
 
 /// Columns as wide as their widest cell; numbers to the right.
-struct Table<const COLUMNS: usize> {
-    rows: Vec<[String; COLUMNS]>,
+struct Table {
+    rows: Vec<Vec<String>>,
 }
 
-impl<const COLUMNS: usize> Table<COLUMNS> {
-    fn new(head: &[&str; COLUMNS]) -> Self {
+impl Table {
+    fn new(head: &[&str]) -> Self {
         Self {
-            rows: vec![head.map(str::to_owned)],
+            rows: vec![head.iter().map(ToString::to_string).collect()],
         }
     }
 
-    fn row(&mut self, cells: [String; COLUMNS]) {
-        self.rows.push(cells);
+    fn row(&mut self, cells: impl Into<Vec<String>>) {
+        self.rows.push(cells.into());
     }
 
     fn print(&self) {
         if self.rows.len() < 2 {
             return;
         }
-        let width = |column: usize| {
-            self.rows
-                .iter()
-                .map(|row| row[column].chars().count())
-                .max()
-                .unwrap_or_default()
-        };
-        let widths: Vec<usize> = (0..COLUMNS).map(width).collect();
+        let mut widths = vec![0; self.rows[0].len()];
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = cell.chars().count().max(*width);
+            }
+        }
         for row in &self.rows {
             let cells = row.iter().zip(&widths).map(|(cell, width)| {
                 let is_number = !cell.is_empty() && cell.chars().all(|c| c.is_ascii_digit());

@@ -103,7 +103,7 @@ impl StepRunner<'_, '_> {
             let (step, job, starts) = (self.id, &self.walk.shared.job.id, history.starts);
             Failure::new(format!(
                 "step `{step}` of job `{job}` has been started {starts} times in this job instance; its start-limit of \
-                 {} restarts allows no more",
+                 {} restarts allows no more; a larger one in the Job XML would",
                 most - 1
             ))
         })

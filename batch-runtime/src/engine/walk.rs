@@ -196,7 +196,8 @@ impl<'a> Walk<'a> {
     /// What follows a flow or split. Spec: FLOW-06, FLOW-13, SPLIT-08, SPLIT-17
     pub(super) fn after(&self, element: &Element, outcome: &Outcome, exit_status: &str) -> Follow {
         match outcome {
-            Outcome::Terminated(termination) => Follow::Terminate(termination.clone()),
+            // Nothing follows: the job ends.
+            Outcome::Terminated(_) => Follow::Nothing,
             other => element
                 .transitions
                 .after(self.shared.job.dialect, other.status(), exit_status),

@@ -85,6 +85,14 @@ impl Definitions {
             .map_err(|errors| refuse(StartCause::Definition(errors)))
     }
 
+    /// Whether the job says that it is. Where that depends on values, it may be.
+    #[cfg(feature = "cli")]
+    pub(crate) fn is_restartable(&self, job: &str) -> bool {
+        let resolved = self.resolve(job, &JobParameters::new());
+        !matches!(&resolved, Ok((resolved, _)) if !resolved.job.restartable)
+            && !matches!(resolved, Err(JobOperatorError::NoSuchJob { .. }))
+    }
+
     fn find(&self, job: &str, refuse: &dyn Fn(StartCause) -> JobOperatorError) -> Result<Arc<Document>> {
         self.job_path.look_for_new_files();
         match self.job_path.find(job) {

@@ -12,7 +12,6 @@ use crate::repository::RepositoryError;
 /// Why the operator did not do what it was asked for. Nothing was changed, unless a variant says so.
 ///
 /// Spec: OP-31
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum JobOperatorError {
     /// No job of that id is on the job path, nor in the repository.
@@ -74,7 +73,6 @@ pub enum JobOperatorError {
 }
 
 /// Why a job cannot be started or restarted.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum StartCause {
     /// The Job XML is wrong, or does not fit the artifacts.
@@ -111,6 +109,13 @@ pub enum StartCause {
     Thread(std::io::Error),
 }
 
+/// What `main` prints of an error that it returns: the text for people.
+impl fmt::Debug for StartCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl fmt::Display for StartCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -138,6 +143,13 @@ impl fmt::Display for StartCause {
             }
             Self::Thread(error) => write!(f, "no thread can be started: {error}"),
         }
+    }
+}
+
+/// What `main` prints of an error that it returns: the text for people.
+impl fmt::Debug for JobOperatorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -203,4 +203,11 @@ impl JobOperator {
             help: String::new(),
         })
     }
+
+    /// Whether an execution of the job that failed or stopped may be continued, as far as its definition says: a job that is
+    /// gone cannot.
+    #[cfg(feature = "cli")]
+    pub(crate) fn is_restartable(&self, job: &str) -> bool {
+        self.inner.definitions.is_restartable(job)
+    }
 }
