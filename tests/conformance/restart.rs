@@ -9,6 +9,7 @@ use diesel::connection::SimpleConnection;
 use insta::assert_snapshot;
 
 use super::artifacts::{calls, chunk_job, job, refused, restart_with, story};
+use super::sequence::{decision, flow, split, task};
 
 /// The Job XML of the restart counts, not that of the first execution.
 ///
@@ -183,6 +184,61 @@ impl StopsItself {
     fn after_job(&mut self) {
         self.at("after job");
     }
+}
+
+/// A stop that comes when the last step has ended still is a stop, and `after_job` is told so; in a split nothing that
+/// follows a flow begins.
+///
+/// Spec: STATUS-26, SPLIT-10, SEQ-24, D-82, D-86
+#[test]
+fn nothing_begins_after_a_stop() {
+    let listeners = r#"<listeners><listener ref="StopsItself"/><listener ref="JobWatch"/></listeners>"#;
+    let chain = split(
+        "chain",
+        "",
+        &(flow("first", "next=\"choose\"", &task("one", "", "DONE", ""))
+            + &decision("choose", "GO", r#"<next on="GO" to="second"/>"#)
+            + &flow("second", "", &task("two", "", "DONE", ""))),
+    );
+    let mut text = String::new();
+    for elements in [task("one", "", "DONE", ""), chain] {
+        let stage = Stage::new(&job(&format!("{listeners}{elements}")));
+        let folder = stage.path().display().to_string();
+        OPERATORS.lock().unwrap().push((folder.clone(), stage.operator()));
+        let execution = stage.start("job", [("stop", "after step")]);
+        text += &format!("{}\n", story(&stage, execution));
+        OPERATORS.lock().unwrap().retain(|(other, _)| *other != folder);
+    }
+    assert_snapshot!(text, @r#"
+    job job STOPPED STOPPED
+      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    before job
+    JobWatch before job job STARTED
+    before step
+    JobWatch before step one STARTED
+    begin one
+    process one
+    end one
+    after step
+    stopped: false, STOPPING
+    JobWatch after step one COMPLETED
+    after job
+    JobWatch after job job STOPPED
+    job job STOPPED STOPPED
+      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    before job
+    JobWatch before job job STARTED
+    before step
+    JobWatch before step one STARTED
+    begin one
+    process one
+    end one
+    after step
+    stopped: false, STOPPING
+    JobWatch after step one COMPLETED
+    after job
+    JobWatch after job job STOPPED
+    "#);
 }
 
 /// Wherever a stop comes from within, the job ends STOPPED, no further step begins, and a restart goes on.

@@ -147,9 +147,6 @@ impl JobRunner {
         let Outcome::Terminated(termination) = &ended.outcome else {
             return None;
         };
-        if termination.status != BatchStatus::Stopped {
-            return None;
-        }
         let stopped_at = &self.job.elements.all.get(ended.at)?.id;
         let element = match &termination.restart {
             Some(element) => element.as_str(),

@@ -193,9 +193,10 @@ impl Running {
         let _ = self.thread.set(std::thread::current().id());
     }
 
-    /// Whether the caller is the runner's own thread, which must not wait for itself.
+    /// Whether the caller is on a thread of the execution, which must not wait for itself. Spec: D-60
     pub(crate) fn is_this_thread(&self) -> bool {
         self.thread.get() == Some(&std::thread::current().id())
+            || lock(&self.workers).iter().any(|worker| worker.is_this_thread())
     }
 
     /// Called when nothing more will happen; an error says why the end could not be recorded.

@@ -150,6 +150,7 @@ impl<'a> Walk<'a> {
             .builder()
             .name(format!("batch-flow-{}", element.id))
             .spawn(move |_| {
+                reported.runs_here();
                 // A fault of the runtime itself must not leave the split waiting.
                 let result = catch_unwind(AssertUnwindSafe(|| walk.flow(element, of_flow)))
                     .unwrap_or(Err(RepositoryError::Fault));

@@ -3,7 +3,8 @@
 //! Spec: D-32, D-66, D-87
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use super::call::call;
@@ -27,6 +28,7 @@ pub(crate) struct Worker {
     cancelled: AtomicBool,
     /// The contexts in which artifacts see that a stop was requested, the outermost first.
     contexts: Mutex<Vec<Box<dyn ShowsStop>>>,
+    thread: OnceLock<ThreadId>,
     /// Told of a stop request.
     stopped: Condvar,
 }
@@ -42,6 +44,16 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Worker {
+    /// Called by the thread first of all.
+    pub(crate) fn runs_here(&self) {
+        let _ = self.thread.set(std::thread::current().id());
+    }
+
+    /// Whether the caller is on this thread, which must not wait for itself.
+    pub(crate) fn is_this_thread(&self) -> bool {
+        self.thread.get() == Some(&std::thread::current().id())
+    }
+
     /// The flag that chunks look at before each item.
     pub(crate) fn stop_flag(&self) -> &AtomicBool {
         &self.stop
