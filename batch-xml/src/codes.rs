@@ -58,6 +58,8 @@ codes! {
     UNREACHABLE = "JSL0051": "no transition leads to the element, so it never runs";
     XML_VERSION = "JSL0052": "the document is read by the rules of XML 1.0";
     SHADOWED = "JSL0053": "a transition never acts, because another one is always taken before";
+    REPEATED = "JSL0054": "a transition leads to an element that has always run by then, and none runs twice";
+    TARGET_WITHOUT_CHUNK = "JSL0055": "`target` names an artifact of a chunk, and the step holds a batchlet";
     TWO_CLASSES = "JSL0060": "batch.xml maps one artifact id to two classes";
     TWO_LOADERS = "JSL0061": "the batch.xml files of one program name two preferred loaders";
     NO_ENTRIES = "JSL0062": "a batch.xml holds neither a loader nor an artifact";

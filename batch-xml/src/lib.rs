@@ -62,6 +62,7 @@ mod codes;
 mod decode;
 mod diagnostics;
 mod document;
+mod dominators;
 mod effective;
 mod generic;
 pub mod graph;

@@ -37,6 +37,8 @@ pub(crate) struct Node {
     pub(crate) next: Option<Spanned<String>>,
     /// What its transition elements name.
     pub(crate) targets: Vec<Reference>,
+    /// Whether it has a `stop` element that does not say where a restart begins: it does so here.
+    pub(crate) restarts_here: bool,
 }
 
 /// An id named by an attribute of a transition element.

@@ -5,9 +5,13 @@ use std::collections::{HashMap, HashSet};
 
 use crate::codes;
 use crate::diagnostics::{Sink, quoted};
+use crate::dominators::Dominators;
 use crate::outline::{JOB, Kind, Node, Outline};
 use crate::span::Spanned;
 use crate::suggest;
+
+/// Siblings up to which it is computed what has run before what: the time grows with the square.
+const MAX_COMPARED: usize = 1_000;
 
 /// Checks the whole outline.
 ///
@@ -31,9 +35,10 @@ pub(crate) fn validate(outline: &Outline, sink: &mut Sink) {
     }
     // With a wrong transition somewhere, what it was meant to lead to only seems out of reach.
     if !sink.failed() {
-        siblings
-            .iter()
-            .for_each(|group| check_reach(outline, group, sink));
+        for group in &siblings {
+            check_reach(outline, group, sink);
+            check_repeats(outline, group, sink);
+        }
     }
 }
 
@@ -77,6 +82,20 @@ impl<'a> Siblings<'a> {
                     .map(|target| (target.attribute, &target.id, *node)),
             )
         })
+    }
+
+    /// The elements that a restart of the job may begin with.
+    fn restarts<'o>(&'o self, outline: &'o Outline) -> impl Iterator<Item = &'a Node> + 'o {
+        let nested = |node: &&Node| node.container != JOB;
+        // A stop within a flow or split stops the whole of it.
+        let stops_within = outline.nodes.iter().filter(nested).any(|node| node.restarts_here);
+        let here = self.nodes.iter().copied().filter(move |node| {
+            node.restarts_here || stops_within && matches!(node.kind, Kind::Flow | Kind::Split)
+        });
+        let named = outline.nodes.iter().flat_map(|node| &node.targets);
+        let named = named.filter(|target| target.attribute == "restart");
+        here.chain(named.filter_map(|target| self.get(&target.id)))
+            .filter(|_| self.kind.is_none())
     }
 
     /// The first element to be executed.
@@ -287,5 +306,52 @@ fn check_reach(outline: &Outline, siblings: &Siblings<'_>, sink: &mut Sink) {
             d.label("no path of transitions leads here from the first element")
                 .help("only the first element starts by itself; name this one in a `next`")
         });
+    }
+}
+
+/// Warns of what leads back to an element that has run on every path. Loops that some path does not close are left to the
+/// execution: an exit status may always be such that they are not.
+///
+/// Spec: SEQ-25, D-76
+fn check_repeats(outline: &Outline, siblings: &Siblings<'_>, sink: &mut Sink) {
+    // There it is an error.
+    if siblings.kind == Some(Kind::Split) {
+        return;
+    }
+    let index_of = |id: &Spanned<String>| siblings.index.get(id.as_str()).copied();
+    let dominators = (siblings.nodes.len() <= MAX_COMPARED).then(|| {
+        let nodes = siblings.nodes.iter();
+        let next: Vec<Vec<usize>> = nodes
+            .map(|node| successors(node).filter_map(index_of).collect())
+            .collect();
+        let entries = siblings.first().into_iter().chain(siblings.restarts(outline));
+        let entries: Vec<usize> = entries.filter_map(|node| index_of(&node.id)).collect();
+        Dominators::of(&next, &entries)
+    });
+    for (at, node) in siblings.nodes.iter().enumerate() {
+        for to in successors(node) {
+            let Some(target) = index_of(to) else { continue };
+            let has_run = match &dominators {
+                Some(dominators) => dominators.dominates(target, at),
+                None => target == at,
+            };
+            if has_run {
+                sink.warning(codes::REPEATED, &to.span, |d| {
+                    let d = d
+                        .message(format!(
+                            "this can never be followed: {} has run by then",
+                            quoted(to)
+                        ))
+                        .label("an element is executed once in a job execution, so the job fails here");
+                    if siblings.kind.is_some() || siblings.nodes[target].kind == Kind::Decision {
+                        return d;
+                    }
+                    d.help(format!(
+                        "to do it again, stop the job and restart it: `<stop on=\"..\" restart=\"{}\"/>`",
+                        to.value
+                    ))
+                });
+            }
+        }
     }
 }

@@ -98,6 +98,7 @@ impl<'a> Lowering<'a> {
             is_abstract,
             next,
             targets: Vec::new(),
+            restarts_here: false,
         })
     }
 

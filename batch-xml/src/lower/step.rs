@@ -36,6 +36,7 @@ impl<'a> Lowering<'a> {
         let start_limit = self.integer(element, "start-limit", 0).unwrap_or(0);
         let allow_start_if_complete = self.boolean(element, "allow-start-if-complete", false);
         self.check_next_once(element);
+        self.check_targets_exist(element);
         let id = node.as_ref().map(|node| node.id.value.clone());
         let next = node.as_ref().and_then(|node| node.next.clone());
         let transitions = self.transitions(element, node);
@@ -75,6 +76,9 @@ impl<'a> Lowering<'a> {
         self.check_turns(&transitions, element);
         let node = Node {
             targets: references(&transitions),
+            restarts_here: transitions
+                .iter()
+                .any(|transition| matches!(transition.kind, TransitionKind::Stop { restart: None, .. })),
             ..node?
         };
         let id = node.id.clone();
@@ -162,6 +166,31 @@ impl<'a> Lowering<'a> {
                     .related(attribute.name.span.clone(), "the attribute is here")
                     .help("write the attribute as `<next on=\"*\" to=\"..\"/>`")
             });
+        }
+    }
+
+    /// Warns of properties that can reach nothing.
+    ///
+    /// Spec: JSL-STEPPROP-04, JSL-CHPROP-07, D-35
+    fn check_targets_exist(&mut self, step: &Element) {
+        let (None, Some(batchlet)) = (step.child("chunk"), step.child("batchlet")) else {
+            return;
+        };
+        let of_partition = step
+            .child("partition")
+            .and_then(|partition| partition.child("properties"));
+        let lists = step.child("properties").into_iter().chain(of_partition);
+        for target in lists
+            .flat_map(|list| list.children("property"))
+            .filter_map(|property| property.attribute("target"))
+        {
+            self.sink
+                .warning(codes::TARGET_WITHOUT_CHUNK, &target.name.span, |d| {
+                    d.message("a property with a target reaches no artifact of this step")
+                        .label("there is no chunk here, so it has no effect")
+                        .related(batchlet.name.span.clone(), "the step holds a batchlet")
+                        .help("leave `target` out: the property reaches the batchlet then")
+                });
         }
     }
 

@@ -1,0 +1,151 @@
+//! Which nodes of a graph every path to another one leads through. Knows no job.
+//!
+//! The algorithm of Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm".
+
+/// The dominators of a graph that is entered at some of its nodes.
+pub(crate) struct Dominators {
+    /// The nearest node, of those that every path to a node leads through, by node. The last one is the outside, from
+    /// which the entries are reached.
+    nearest: Vec<Option<usize>>,
+}
+
+impl Dominators {
+    /// `successors` are the nodes that each node leads to.
+    pub(crate) fn of(successors: &[Vec<usize>], entries: &[usize]) -> Dominators {
+        let outside = successors.len();
+        let order = post_order(successors, entries);
+        let mut number = vec![0; outside + 1];
+        for (position, node) in order.iter().enumerate() {
+            number[*node] = position;
+        }
+        let mut predecessors = vec![Vec::new(); outside];
+        for entry in entries {
+            predecessors[*entry].push(outside);
+        }
+        for (node, next) in successors.iter().enumerate() {
+            next.iter().for_each(|next| predecessors[*next].push(node));
+        }
+        let mut nearest = vec![None; outside + 1];
+        nearest[outside] = Some(outside);
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for node in order.iter().rev().filter(|node| **node != outside) {
+                let mut common: Option<usize> = None;
+                for before in &predecessors[*node] {
+                    if nearest[*before].is_some() {
+                        common =
+                            Some(common.map_or(*before, |other| meet(&nearest, &number, other, *before)));
+                    }
+                }
+                changed |= nearest[*node] != common;
+                nearest[*node] = common;
+            }
+        }
+        Dominators { nearest }
+    }
+
+    /// Whether every path to `node` leads through `before`, and there is one. A node dominates itself.
+    pub(crate) fn dominates(&self, before: usize, node: usize) -> bool {
+        let outside = self.nearest.len() - 1;
+        let mut at = self.nearest[node].map(|_| node);
+        while let Some(here) = at {
+            if here == before {
+                return true;
+            }
+            at = self.nearest[here].filter(|_| here != outside);
+        }
+        false
+    }
+}
+
+/// The nearest node that dominates both.
+fn meet(nearest: &[Option<usize>], number: &[usize], mut one: usize, mut other: usize) -> usize {
+    while one != other {
+        if number[one] > number[other] {
+            std::mem::swap(&mut one, &mut other);
+        }
+        // What is dominated comes first, so the outside is the last that is left.
+        one = nearest[one].unwrap_or(other);
+    }
+    one
+}
+
+/// Every node that is reached after all that it leads to, but for loops; the outside is the last.
+fn post_order(successors: &[Vec<usize>], entries: &[usize]) -> Vec<usize> {
+    let outside = successors.len();
+    let next = |node: usize| successors.get(node).map_or(entries, Vec::as_slice);
+    let mut order = Vec::new();
+    let mut seen = vec![false; outside + 1];
+    let mut path = vec![(outside, 0)];
+    while let Some((node, looked_at)) = path.last_mut() {
+        match next(*node).get(*looked_at) {
+            Some(to) => {
+                *looked_at += 1;
+                if !std::mem::replace(&mut seen[*to], true) {
+                    path.push((*to, 0));
+                }
+            }
+            None => {
+                order.push(*node);
+                path.pop();
+            }
+        }
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compared with the definition: without `before` there is no path.
+    fn check(successors: &[Vec<usize>], entries: &[usize]) {
+        let dominators = Dominators::of(successors, entries);
+        let reached = |without: Option<usize>| {
+            let mut seen = vec![false; successors.len()];
+            let mut waiting = entries.to_vec();
+            while let Some(node) = waiting.pop() {
+                if Some(node) != without && !std::mem::replace(&mut seen[node], true) {
+                    waiting.extend(&successors[node]);
+                }
+            }
+            seen
+        };
+        let all = reached(None);
+        for before in 0..successors.len() {
+            let rest = reached(Some(before));
+            for node in 0..successors.len() {
+                assert_eq!(
+                    dominators.dominates(before, node),
+                    all[node] && !rest[node],
+                    "{before} before {node} in {successors:?} from {entries:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn small_graphs() {
+        check(&[], &[]);
+        check(&[vec![0]], &[0]);
+        check(&[vec![1], vec![2], vec![0]], &[0]);
+        check(&[vec![1, 2], vec![3], vec![3], vec![1]], &[0]);
+        check(&[vec![1], vec![2], vec![0]], &[0, 2]);
+        check(&[vec![], vec![0], vec![1]], &[0]);
+    }
+
+    /// All graphs of four nodes would be 65,536; these are a part that numbers choose.
+    #[test]
+    fn many_graphs() {
+        for seed in 0..20_000_u32 {
+            let bits = seed.wrapping_mul(2_654_435_761);
+            let leads = |from: usize, to: usize| bits >> (from * 5 + to) & 1 == 1;
+            let successors: Vec<Vec<usize>> = (0..5)
+                .map(|from| (0..5).filter(|to| leads(from, *to)).collect())
+                .collect();
+            check(&successors, &[0]);
+            check(&successors, &[1, 3]);
+        }
+    }
+}
