@@ -361,7 +361,7 @@ pub(crate) fn owns(row: &Method, ty: &Type, errors: &mut Errors) -> bool {
 }
 
 pub(crate) fn expected(row: &Method) -> Vec<String> {
-    let section = format!("(section {} of the specification)", row.section);
+    let section = format!("(section {} of the JSR 352 draft)", row.section);
     match row.alternative {
         None => vec![format!("expected `{}` {section}", row.signature)],
         Some(alternative) => vec![format!(
