@@ -13,6 +13,7 @@ mod parallel;
 pub(crate) mod registry;
 mod returns;
 mod role;
+mod type_name;
 
 pub use exception::{ExceptionClass, ExceptionRegistration};
 pub(crate) use exception::{ExceptionFilter, class_names, is_called};
@@ -39,3 +40,4 @@ pub use role::{
     Batchlet, CheckpointAlgorithm, Decider, ItemProcessor, ItemReader, ItemWriter, JobListener,
     ProcessorItems, WriterInfo,
 };
+pub(crate) use type_name::short as short_type_name;

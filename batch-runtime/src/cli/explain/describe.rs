@@ -252,7 +252,7 @@ impl<'a> Describer<'a> {
             name: field.name.to_owned(),
             value,
             origin,
-            field: Some((field.field, field.type_name)),
+            field: Some(field.clone()),
         }
     }
 

@@ -69,8 +69,9 @@ fn setting(setting: &Setting) -> Value {
         "from": from,
         "place": span.map(place),
         "written": span.map(Span::text),
-        "field": setting.field.map(|(field, _)| field),
-        "type": setting.field.map(|(_, type_name)| type_name),
+        "field": setting.field.as_ref().map(|field| field.field),
+        "type": setting.field.as_ref().map(|field| field.type_name),
+        "optional": setting.field.as_ref().map(|field| field.optional),
     })
 }
 

@@ -10,7 +10,7 @@ use batch_xml::model::{ArtifactRef, Property};
 use serde_json::Value;
 
 use super::output::print_json;
-use crate::artifact::ArtifactRegistration;
+use crate::artifact::{ArtifactRegistration, PropertyInfo};
 use crate::operator::{Definitions, JobOperatorError};
 use crate::parameters::JobParameters;
 
@@ -81,8 +81,8 @@ struct Setting {
     /// `None` if nothing gives a value, or each partition has its own.
     value: Option<String>,
     origin: Origin,
-    /// The Rust field that takes it, with its type; `None` for a property that no field takes.
-    field: Option<(&'static str, &'static str)>,
+    /// The Rust field that takes it; `None` for a property that no field takes.
+    field: Option<PropertyInfo>,
 }
 
 /// Where a value comes from.

@@ -4,6 +4,7 @@ use batch_xml::Span;
 use serde_json::Value;
 
 use super::{Element, Explained, Found, Origin, Part, Setting, Transition};
+use crate::artifact::short_type_name;
 use crate::cli::print::out;
 
 /// Prints the whole job.
@@ -138,8 +139,12 @@ fn origin(setting: &Setting) -> String {
             format!("{}{as_written}", place(span))
         }
         Origin::Default => "default of the field".into(),
-        Origin::Nothing => match setting.field {
-            Some((field, type_name)) => format!("nothing gives `{field}: {type_name}` a value"),
+        Origin::Nothing => match &setting.field {
+            Some(field) => {
+                let type_name = short_type_name(field.type_name);
+                let optional = if field.optional { ", which is optional" } else { "" };
+                format!("nothing gives `{}: {type_name}` a value{optional}", field.field)
+            }
             None => String::new(),
         },
     }
@@ -169,4 +174,35 @@ fn visible(text: &str) -> String {
         .to_string()
         .replace("\\'", "'")
         .replace("\\\"", "\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::artifact::PropertyInfo;
+
+    #[test]
+    fn what_nothing_gives_a_value_may_be_optional() {
+        let check = |field: PropertyInfo, expect: &str| {
+            let setting = Setting {
+                name: field.name.to_owned(),
+                value: None,
+                origin: Origin::Nothing,
+                field: Some(field),
+            };
+            assert_eq!(origin(&setting), expect);
+        };
+        check(
+            PropertyInfo::of::<u64>("limit", "limit", None),
+            "nothing gives `limit: u64` a value",
+        );
+        check(
+            PropertyInfo::optional::<u64>("cut.at", "cut_at", None),
+            "nothing gives `cut_at: u64` a value, which is optional",
+        );
+        check(
+            PropertyInfo::of::<String>("note", "note", None),
+            "nothing gives `note: String` a value, which is optional",
+        );
+    }
 }
