@@ -322,9 +322,18 @@ fn check_notices_what_is_missing_or_misspelt() {
     let folder = tempfile::tempdir().unwrap();
     let (_, err) = run_expecting(2, "hello", folder.path(), &["check", "--job-path", "nowhere"]);
     assert!(
-        err.contains("nowhere: ") && err.contains("the job path holds no job"),
+        err.contains("nowhere: ") && err.contains("the job path holds no job: looked in `/"),
         "{err}"
     );
+    assert!(err.contains("/nowhere`; `--job-path DIRS`, "), "{err}");
+    assert!(!err.contains("WARN"), "what is reported is not logged: {err}");
+    let (_, err) = run_expecting(
+        2,
+        "hello",
+        folder.path(),
+        &["explain", "hello", "--job-path", "nowhere"],
+    );
+    assert!(err.contains("/nowhere`; `--job-path DIRS`, "), "{err}");
     fs::write(folder.path().join("root.xml"), "<jobb id='x'/>").unwrap();
     fs::write(folder.path().join("pom.xml"), "<project/>").unwrap();
     let property = "<properties><property name='nmae' value='Ada'/></properties>";
@@ -342,6 +351,19 @@ fn check_notices_what_is_missing_or_misspelt() {
         "{err}"
     );
     assert!(out.contains("x: right"), "a warning only: {out}");
+    fs::write(folder.path().join("broken.xml"), "<job").unwrap();
+    let (_, err) = run_expecting(2, "hello", folder.path(), &["check", "--job-path", "."]);
+    assert!(err.contains("broken.xml:1:1") && !err.contains("WARN"), "{err}");
+    for name in ["broken.xml", "root.xml"] {
+        fs::remove_file(folder.path().join(name)).unwrap();
+    }
+    run_expecting(0, "hello", folder.path(), &["check", "--job-path", "."]);
+    let denied = ["check", "--job-path", ".", "--deny-warnings"];
+    let (out, err) = run_expecting(2, "hello", folder.path(), &denied);
+    assert!(
+        out.contains("x: wrong") && err.contains("warning[ART0010]"),
+        "{out}{err}"
+    );
     assert!(!folder.path().join("batch.db").exists());
 }
 

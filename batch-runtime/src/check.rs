@@ -2,11 +2,13 @@
 //! checked, the loader says.
 
 use std::fmt;
+use std::io::{self, Write};
 
 use batch_xml::suggest::nearest;
-use batch_xml::{Diagnostic, JobXmlErrors};
+use batch_xml::{Diagnostic, JobXmlErrors, Severity};
 
-use crate::job_path::ROOTS;
+use crate::job_path::{JOB_PATH_HELP, ROOTS};
+use crate::loader::AT_LEAST_ONCE;
 use crate::operator::{Definitions, JobOperatorError, StartCause};
 use crate::parameters::JobParameters;
 
@@ -58,6 +60,11 @@ impl Remark {
         }
     }
 
+    /// A warning that can be denied. That a writer writes at least once is no mistake, and nothing may be done about it.
+    fn is_deniable(&self) -> bool {
+        matches!(self, Self::Diagnostic(one) if one.severity == Severity::Warning && one.code != AT_LEAST_ONCE)
+    }
+
     fn diagnostic(diagnostic: Diagnostic) -> Self {
         Self::Diagnostic(Box::new(diagnostic))
     }
@@ -76,9 +83,32 @@ impl fmt::Display for Remark {
 }
 
 impl CheckReport {
-    /// Whether there are jobs, and all of them and everything around them is right. Warnings are no mistakes.
+    /// The same with warnings as mistakes: what has one is not right. `ART0009` stays a remark: it says what a writer
+    /// does after a crash, and some writers cannot do better.
+    #[must_use]
+    pub fn deny_warnings(mut self) -> Self {
+        for finding in &mut self.findings {
+            finding.right &= !finding.remarks.iter().any(Remark::is_deniable);
+        }
+        self
+    }
+
+    /// Whether there are jobs, and all of them and everything around them is right. Warnings are no mistakes, unless
+    /// they are [denied](CheckReport::deny_warnings).
     pub fn is_right(&self) -> bool {
         self.findings.iter().all(|finding| finding.right)
+    }
+
+    /// Panics with everything that is to be said if not all is right; else prints it, if it is anything.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn expect_right(&self) {
+        let report = self.to_string();
+        assert!(self.is_right(), "\n{report}\n");
+        if !report.is_empty() {
+            // Not by a macro: of those the test harness shows nothing when a test succeeds.
+            let _ = writeln!(io::stderr(), "\n{report}\n");
+        }
     }
 
     /// Of definitions that cannot even be read.
@@ -91,10 +121,19 @@ impl CheckReport {
     /// Checks one job, or all of the job path.
     pub(crate) fn of(definitions: &Definitions, job: Option<&str>, parameters: &JobParameters) -> Self {
         let mut findings = Vec::new();
+        let strange = &definitions.artifacts.warnings;
+        if !strange.is_empty() {
+            findings.push(Finding {
+                right: true,
+                remarks: strange.iter().cloned().map(Remark::diagnostic).collect(),
+                ..Finding::default()
+            });
+        }
         let jobs = match job {
             Some(job) => vec![job.to_owned()],
             None => {
                 let found = definitions.job_path();
+                let no_job = found.jobs.is_empty().then(|| found.no_job());
                 let unreadable = found.unreadable.into_iter();
                 findings.extend(unreadable.map(|directory| Finding::about_path(Remark::plain(directory))));
                 findings.extend(found.broken.into_iter().map(Finding::of_errors));
@@ -102,10 +141,13 @@ impl CheckReport {
                 let misspelt = foreign.filter_map(|(file, root)| misspelt_root(file, root));
                 findings.extend(misspelt.map(Finding::about_path));
                 // A check that checks nothing is not green.
-                if found.jobs.is_empty() {
-                    let nothing = Remark::plain("the job path holds no job");
-                    findings.push(Finding::about_path(nothing));
-                }
+                findings.extend(no_job.map(|message| {
+                    Finding::about_path(Remark::Plain {
+                        message,
+                        file: None,
+                        help: Some(JOB_PATH_HELP.into()),
+                    })
+                }));
                 found.jobs.into_iter().collect()
             }
         };
@@ -196,6 +238,9 @@ fn misspelt_root(file: &str, root: &str) -> Option<Remark> {
 /// name with dots is written in quotes. For jobs that need more - several directories, system properties, an artifact
 /// loader of the program's own - call [`BatchRuntimeBuilder::check`](crate::BatchRuntimeBuilder::check).
 ///
+/// Warnings are printed to the standard error of the test, and fail nothing. With `deny_warnings` in front they fail it
+/// too, but for `ART0009`, see [`CheckReport::deny_warnings`](crate::CheckReport::deny_warnings).
+///
 /// The artifacts have to be linked into the test: put it into the crate that has them, or name that crate
 /// (`use my_artifacts as _;`).
 ///
@@ -203,19 +248,31 @@ fn misspelt_root(file: &str, root: &str) -> Option<Remark> {
 /// // In the body of a `#[test]`:
 /// batch_runtime::check_jobs!("jobs");
 /// batch_runtime::check_jobs!("jobs/monthly", month = "1", "report.file" = "report.csv");
+/// batch_runtime::check_jobs!(deny_warnings, "jobs");
 /// ```
 ///
 /// # Panics
 ///
-/// When a job cannot be started as it is, or when there is no job.
+/// When a job cannot be started as it is, or when there is no job; with `deny_warnings` also when there is a warning.
 #[macro_export]
 macro_rules! check_jobs {
-    ($directory:literal $(, $name:tt = $value:expr)* $(,)?) => {{
-        let report = $crate::BatchRuntime::builder()
+    (deny_warnings, $directory:literal $(, $name:tt = $value:expr)* $(,)?) => {
+        $crate::__check!($directory $(, $name = $value)*).deny_warnings().expect_right()
+    };
+    ($directory:literal $(, $name:tt = $value:expr)* $(,)?) => {
+        $crate::__check!($directory $(, $name = $value)*).expect_right()
+    };
+}
+
+/// What `check_jobs!` has found.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __check {
+    ($directory:literal $(, $name:tt = $value:expr)*) => {
+        $crate::BatchRuntime::builder()
             .job_path(::std::concat!(::std::env!("CARGO_MANIFEST_DIR"), "/", $directory))
-            .check($crate::JobParameters::new()$(.with($crate::__parameter_name!($name), $value))*);
-        ::std::assert!(report.is_right(), "\n{report}\n");
-    }};
+            .check($crate::JobParameters::new()$(.with($crate::__parameter_name!($name), $value))*)
+    };
 }
 
 /// The name of a parameter of `check_jobs!`: an identifier, or text in quotes.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use batch_xml::{Diagnostic, Document, JobXmlErrors, Library, Limits, RootKind, Source, Span, sniff_root};
@@ -28,7 +28,24 @@ pub struct JobPathReport {
     pub foreign: Vec<(String, String)>,
     /// Directories that could not be read, each with the reason. Spec: PATH-06
     pub unreadable: Vec<String>,
+    /// Where jobs are looked for.
+    pub directories: Vec<PathBuf>,
 }
+
+impl JobPathReport {
+    /// That there is no job, and where none is.
+    pub(crate) fn no_job(&self) -> String {
+        let name = |directory: &PathBuf| {
+            let absolute = path::absolute(directory);
+            format!("`{}`", absolute.as_ref().unwrap_or(directory).display())
+        };
+        let names: Vec<String> = self.directories.iter().map(name).collect();
+        format!("the job path holds no job: looked in {}", names.join(", "))
+    }
+}
+
+/// How to look elsewhere.
+pub(crate) const JOB_PATH_HELP: &str = "`--job-path DIRS`, `job_path(..)` in a program, or the system property `javax.jobpath` says where jobs are";
 
 /// The directories, and what has been read from them.
 pub(crate) struct JobPath {
@@ -41,6 +58,8 @@ pub(crate) struct JobPath {
 struct Found {
     files: BTreeMap<PathBuf, JobFile>,
     unreadable: BTreeMap<PathBuf, String>,
+    /// Whether what cannot be read is logged.
+    is_telling: bool,
 }
 
 /// A file of the job path.
@@ -96,17 +115,26 @@ impl JobPath {
                     paths.iter().for_each(|path| found.read(path, &self.limits));
                 }
                 Err(error) => {
+                    let error = error.to_string();
+                    let earlier = found.unreadable.insert(directory.clone(), error.clone());
                     // Said once, not at each start.
-                    if found
-                        .unreadable
-                        .insert(directory.clone(), error.to_string())
-                        .is_none()
-                    {
-                        let directory = directory.display();
-                        tracing::warn!(%directory, %error, "directory of the job path passed over");
+                    if found.is_telling && earlier.is_none() {
+                        tell_unreadable(directory, &error);
                     }
                 }
             }
+        }
+    }
+
+    /// Logs what cannot be read, from now on too. A check reports it instead.
+    pub(crate) fn tell(&self) {
+        let mut found = self.found();
+        found.is_telling = true;
+        for (directory, error) in &found.unreadable {
+            tell_unreadable(directory, error);
+        }
+        for (path, file) in &found.files {
+            tell_broken(path, file);
         }
     }
 
@@ -159,6 +187,7 @@ impl JobPath {
                 .collect(),
             foreign: foreign.collect(),
             unreadable: unreadable.collect(),
+            directories: self.directories.clone(),
         }
     }
 }
@@ -199,6 +228,18 @@ fn names(text: &str, id: &str) -> bool {
     })
 }
 
+fn tell_unreadable(directory: &Path, error: &str) {
+    let directory = directory.display();
+    tracing::warn!(%directory, error, "directory of the job path passed over");
+}
+
+fn tell_broken(path: &Path, file: &JobFile) {
+    if let JobFile::Broken(errors) = file {
+        let mistakes = errors.iter().count();
+        tracing::warn!(file = %path.display(), mistakes, "no valid Job XML; `check` shows why");
+    }
+}
+
 impl Found {
     fn read(&mut self, path: &Path, limits: &Limits) {
         // One file found by two ways is one file. Spec: PATH-08
@@ -211,9 +252,8 @@ impl Found {
             return;
         }
         let file = read_file(path, limits);
-        if let (JobFile::Broken(errors), None) = (&file, earlier) {
-            let mistakes = errors.iter().count();
-            tracing::warn!(file = %path.display(), mistakes, "no valid Job XML; `check` shows why");
+        if self.is_telling && earlier.is_none() {
+            tell_broken(path, &file);
         }
         self.files.insert(key, file);
     }

@@ -182,7 +182,9 @@ impl BatchRuntimeBuilder {
     /// Jobs and artifacts, for a look at them without a repository.
     #[cfg(feature = "cli")]
     pub(crate) fn definitions(self) -> Result<Definitions, JobXmlErrors> {
-        definitions(self.job_path, self.system, self.additions)
+        let definitions = definitions(self.job_path, self.system, self.additions)?;
+        definitions.tell();
+        Ok(definitions)
     }
 
     /// What a command line has to add.
@@ -199,6 +201,7 @@ impl BatchRuntimeBuilder {
     pub fn build(self) -> Result<BatchRuntime, BuildError> {
         let definitions =
             definitions(self.job_path, self.system, self.additions).map_err(BuildError::BatchXml)?;
+        definitions.tell();
         let repository = DieselRepository::open(&self.repository, self.clock, self.lease_time)
             .map_err(BuildError::Repository)?;
         let (keeper, ended) = bounded(0);

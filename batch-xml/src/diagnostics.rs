@@ -174,6 +174,18 @@ impl From<Vec<Diagnostic>> for JobXmlErrors {
     }
 }
 
+impl Extend<Diagnostic> for JobXmlErrors {
+    fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, more: I) {
+        for diagnostic in more {
+            if self.diagnostics.len() < MAX_DIAGNOSTICS {
+                self.diagnostics.push(diagnostic);
+            } else {
+                self.omitted += 1;
+            }
+        }
+    }
+}
+
 impl From<Diagnostic> for JobXmlErrors {
     fn from(diagnostic: Diagnostic) -> JobXmlErrors {
         JobXmlErrors {

@@ -23,6 +23,17 @@ pub struct Resolved {
     pub effective: Effective,
 }
 
+/// Why a document is no job that can be started, and what there is of the job nevertheless.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Unresolved {
+    /// All mistakes, and the warnings among them, in the order of the text.
+    pub errors: JobXmlErrors,
+    /// The job without what is wrong: elements, properties and listeners may be missing, transitions may lead nowhere.
+    /// For further checks only.
+    pub part: Option<Box<Job>>,
+}
+
 /// Gives a document what it inherits, substitutes, lowers and validates it: everything that is checked before
 /// a job runs and needs no artifact. To be done for every execution, with its parameters.
 ///
@@ -38,11 +49,28 @@ pub fn resolve(
     values: &Values<'_>,
     limits: &Limits,
 ) -> Result<Resolved, JobXmlErrors> {
+    resolve_or_part(document, library, values, limits).map_err(|unresolved| unresolved.errors)
+}
+
+/// [`resolve`], which gives what there is of the job also where something is wrong.
+///
+/// # Errors
+///
+/// As [`resolve`].
+pub fn resolve_or_part(
+    document: &Document,
+    library: &dyn Library,
+    values: &Values<'_>,
+    limits: &Limits,
+) -> Result<Resolved, Unresolved> {
     let mut sink = Sink::default();
     if document.root_kind() != RootKind::Job {
         sink.extend(document.warnings());
         not_a_job(document, &mut sink);
-        return Err(sink.into_errors());
+        return Err(Unresolved {
+            errors: sink.into_errors(),
+            part: None,
+        });
     }
     let effective = Effective::collect(document, library, limits, &mut sink);
     let root = effective.root();
@@ -51,13 +79,17 @@ pub fn resolve(
     if let Some((_, outline)) = &lowered {
         validate::validate(outline, &mut sink);
     }
-    match lowered {
-        Some((job, _)) if !sink.failed() => Ok(Resolved {
-            job: Job { symbols, ..job },
+    let job = lowered.map(|(job, _)| Job { symbols, ..job });
+    match job {
+        Some(job) if !sink.failed() => Ok(Resolved {
+            job,
             warnings: sink.into_errors().into_inner(),
             effective,
         }),
-        _ => Err(sink.into_errors()),
+        part => Err(Unresolved {
+            errors: sink.into_errors(),
+            part: part.map(Box::new),
+        }),
     }
 }
 

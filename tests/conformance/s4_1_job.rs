@@ -112,19 +112,22 @@ fn what_this_version_does_not_do_is_refused() {
      --> jobs/job.xml:2:58
       |
     2 | <flow id="f"><step id="one"><batchlet ref="Task"/></step><partition instances="2"/></flow>
-      |                                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^
+      |                                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^ not run by this version
+      = help: CHANGELOG.md says what is not there yet
     job `job` cannot be started: its definition is wrong
     error[ART0008]: a collector is not supported by this version
      --> jobs/job.xml:2:108
       |
     2 | <split id="s"><flow id="f"><step id="one"><batchlet ref="Task"/></step></flow><concurrency><collector ref="C"/></concurrency></split>
-      |                                                                                                            ^
+      |                                                                                                            ^ not run by this version
+      = help: CHANGELOG.md says what is not there yet
     job `job` cannot be started: its definition is wrong
     error[ART0008]: a partition is not supported by this version
      --> jobs/job.xml:2:38
       |
     2 | <step id="one"><batchlet ref="Task"/><partition instances="2"/></step>
-      |                                      ^^^^^^^^^^^^^^^^^^^^^^^^^^
+      |                                      ^^^^^^^^^^^^^^^^^^^^^^^^^^ not run by this version
+      = help: CHANGELOG.md says what is not there yet
     job `job` cannot be started: its definition is wrong
     error[JSL0033]: `parent` refers to an unknown step `base`
      --> jobs/job.xml:2:24

@@ -136,6 +136,13 @@ fn impossible_steps_are_refused() {
       |
     2 | <step id="a"><batchlet ref="Task"/><chunk reader="Numbers" processor="Labels" writer="Lines"/></step>
       |               --------
+
+    warning[ART0009]: writer `Lines` may write the items of one chunk again after a crash
+     --> jobs/job.xml:2:87
+      |
+    2 | <step id="a"><batchlet ref="Task"/><chunk reader="Numbers" processor="Labels" writer="Lines"/></step>
+      |                                                                                       ^^^^^ at least once
+      = help: to write each item exactly once, take `tx: &mut ChunkTransaction` in `#[write_items]` and write through it
     "#);
 }
 

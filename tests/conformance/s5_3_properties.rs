@@ -499,7 +499,7 @@ fn lists_of_values() {
     "#);
     assert_snapshot!(refused(&stage, "job", [("numbers", "1, 2, 300"), ("files", "")]), @r#"
     job `job` cannot be started: its definition is wrong
-    error[ART0005]: property `numbers`: "1, 2, 300", given by the job parameter, is no `alloc::vec::Vec<u8>`
+    error[ART0005]: property `numbers`: "1, 2, 300", given by the job parameter, is no `Vec<u8>`
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="Lists"><properties>

@@ -3,7 +3,7 @@
 use std::fs;
 use std::panic::catch_unwind;
 
-use batch_runtime::{BatchRuntime, CheckReport, JobParameters, check_jobs};
+use batch_runtime::{BatchRuntime, CheckReport, JobParameters, Remark, check_jobs};
 
 use super::artifacts::job;
 
@@ -58,7 +58,7 @@ fn all_jobs_are_checked_and_nothing_is_opened() {
         "c.xml:1:1",
         "b.xml:2:",
         "`Taks`",
-        "takes `alloc::string::String`, is given `u64`",
+        "takes `String`, is given `u64`",
         "ART0002",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -108,7 +108,96 @@ fn check_jobs_panics_with_everything_that_is_wrong() {
     assert!(!text.contains("JSL0041"), "the parameter is given: {text}");
     let panic = catch_unwind(|| check_jobs!("src")).unwrap_err();
     let text = panic.downcast_ref::<String>().unwrap();
-    assert!(text.contains("the job path holds no job"), "{text}");
+    assert!(text.contains("the job path holds no job: looked in `/"), "{text}");
+    assert!(text.contains("/tests/src`; `--job-path DIRS`, "), "{text}");
+}
+
+/// What is missing of a wrong job is not held against its wiring, and warnings are not kept back.
+///
+/// Spec: LOADER-08, JSL-DOC-12
+#[test]
+fn mistakes_of_the_xml_hide_no_others() {
+    let text = job(r#"<step id="one" next="twoo"><batchlet ref="Taks"/></step>
+           <step id="two">
+             <properties><property name="items" value="${nobody}"/></properties>
+             <chunk reader="Numbers" processor="Labels" writer="Lines" skip-limt="3"/>
+             <next on="*" to="three"/>
+           </step>
+           <step id="three"><chunk reader="Numbers" processor="Labels"/></step>
+           <step id="four"><batchlet ref="Needs"/></step>"#);
+    let report = check(&[("a.xml", text.as_str())], JobParameters::new());
+    let [finding] = report.findings.as_slice() else {
+        panic!("{report}")
+    };
+    let codes = finding.remarks.iter().map(|remark| match remark {
+        Remark::Diagnostic(one) => one.code,
+        other => panic!("{other}"),
+    });
+    let codes: Vec<&str> = codes.collect();
+    assert_eq!(
+        codes,
+        [
+            "JSL0012", "JSL0041", "JSL0011", "JSL0015", "ART0001", "ART0001", "ART0009"
+        ],
+        "{report}"
+    );
+    // Wrong wiring hides no warning, of the XML or of the wiring.
+    let text = job(
+        r#"<step id="one"><batchlet ref="Taks"/><next on="AGAIN" to="one"/></step>
+           <step id="two"><batchlet ref="Task"><properties><property name="x" value=""/></properties></batchlet></step>"#,
+    );
+    let report = check(&[("a.xml", text.as_str())], JobParameters::new()).to_string();
+    for code in [
+        "error[ART0001]",
+        "warning[ART0010]",
+        "warning[JSL0051]",
+        "warning[JSL0054]",
+    ] {
+        assert!(report.contains(code), "{code}: {report}");
+    }
+}
+
+/// Spec: LOADER-08
+#[test]
+fn warnings_may_be_denied() {
+    let chunk = |properties: &str| {
+        let text = job(&format!(
+            r#"<step id="one"><chunk reader="Numbers" processor="Labels" writer="Lines">{properties}</chunk></step>"#
+        ));
+        check(&[("a.xml", text.as_str())], JobParameters::new())
+    };
+    let misspelt = chunk(r#"<properties><property name="itmes" value="3"/></properties>"#);
+    assert!(
+        misspelt.is_right() && misspelt.to_string().contains("ART0010"),
+        "{misspelt}"
+    );
+    assert!(!misspelt.deny_warnings().is_right());
+    // A writer outside of the transaction cannot do better.
+    let right = chunk("");
+    assert!(right.to_string().contains("ART0009"), "{right}");
+    assert!(right.deny_warnings().is_right());
+    // What is strange in batch.xml is reported too.
+    let text = job(r#"<step id="one"><batchlet ref="Task"/></step>"#);
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.xml"), text).unwrap();
+    let report = BatchRuntime::builder()
+        .batch_xml("batch.xml", "<batch-artifacts/>")
+        .job_path(folder.path().display().to_string())
+        .check(JobParameters::new());
+    assert!(
+        report.is_right() && report.to_string().contains("warning[JSL0062]"),
+        "{report}"
+    );
+    assert!(!report.deny_warnings().is_right());
+}
+
+/// Spec: LOADER-08
+#[test]
+fn check_jobs_may_deny_warnings() {
+    check_jobs!("jobs/strange");
+    let panic = catch_unwind(|| check_jobs!(deny_warnings, "jobs/strange", "any" = "1")).unwrap_err();
+    let text = panic.downcast_ref::<String>().unwrap();
+    assert!(text.contains("warning[JSL0054]"), "{text}");
 }
 
 #[derive(Debug, batch_runtime::BatchException)]
@@ -154,6 +243,10 @@ fn an_exception_class_that_nobody_declares_is_a_warning() {
     for (unknown, help) in [
         ("com.example.Unreadible", "did you mean `com.example.Unreadable`?"),
         ("Unreadible", "did you mean `Unreadable`?"),
+        (
+            "s5_7_check::Unreadable",
+            "did you mean `conformance::conformance::s5_7_check::Unreadable`?",
+        ),
         ("java.sql.SQLSyntaxErrorException", "#[derive(BatchException)]"),
     ] {
         let text = excluded(unknown);

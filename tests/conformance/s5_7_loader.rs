@@ -58,6 +58,11 @@ fn an_unknown_ref_is_refused_with_the_nearest_name() {
     // Nothing is near: all batchlets are named.
     let text = refusal(r#"<step id="one"><batchlet ref="http://example.org"/></step>"#);
     assert!(text.contains("known: `") && text.contains("`Task`"), "{text}");
+    assert_eq!(
+        text.matches("`Twin`").count(),
+        1,
+        "there are two of the name: {text}"
+    );
 }
 
 /// Spec: ART-09, LOADER-08
@@ -104,15 +109,22 @@ fn items_of_another_type_are_refused_with_both_types() {
      --> jobs/job.xml:2:51
       |
     2 | <step id="one"><chunk reader="Numbers" processor="Lengths" writer="Lines"/></step>
-      |                                                   ^^^^^^^ takes `alloc::string::String`, is given `u64`
+      |                                                   ^^^^^^^ takes `String`, is given `u64`
       = help: the two are at tests/conformance/s5_7_loader.rs and tests/conformance/artifacts.rs
 
     error[ART0004]: item writer `Lines` does not take the items that item processor `Lengths` gives
      --> jobs/job.xml:2:68
       |
     2 | <step id="one"><chunk reader="Numbers" processor="Lengths" writer="Lines"/></step>
-      |                                                                    ^^^^^ takes `alloc::string::String`, is given `usize`
+      |                                                                    ^^^^^ takes `String`, is given `usize`
       = help: the two are at tests/conformance/artifacts.rs and tests/conformance/s5_7_loader.rs
+
+    warning[ART0009]: writer `Lines` may write the items of one chunk again after a crash
+     --> jobs/job.xml:2:68
+      |
+    2 | <step id="one"><chunk reader="Numbers" processor="Lengths" writer="Lines"/></step>
+      |                                                                    ^^^^^ at least once
+      = help: to write each item exactly once, take `tx: &mut ChunkTransaction` in `#[write_items]` and write through it
     "#);
 }
 
@@ -215,23 +227,23 @@ fn listeners_of_other_items_are_refused() {
     assert_eq!(item_types("ListensToAll", "ListensToAll"), "");
     assert_snapshot!(item_types("", "MistakesThem"), @r"
     error[ART0004]: item process listener `MistakesThem` does not take the items that item reader `Numbers` gives
-      |                                          ^^^^^^^^^^^^ takes `alloc::string::String`, is given `u64`
+      |                                          ^^^^^^^^^^^^ takes `String`, is given `u64`
     error[ART0004]: item process listener `MistakesThem` does not take the items that item processor `Labels` gives
-      |                                          ^^^^^^^^^^^^ takes `u64`, is given `alloc::string::String`
+      |                                          ^^^^^^^^^^^^ takes `u64`, is given `String`
     error[ART0004]: skip listener `MistakesThem` does not take the items that item reader `Numbers` gives
-      |                                          ^^^^^^^^^^^^ takes `alloc::string::String`, is given `u64`
+      |                                          ^^^^^^^^^^^^ takes `String`, is given `u64`
     error[ART0004]: skip listener `MistakesThem` does not take the items that item processor `Labels` gives
-      |                                          ^^^^^^^^^^^^ takes `u64`, is given `alloc::string::String`
+      |                                          ^^^^^^^^^^^^ takes `u64`, is given `String`
     error[ART0004]: retry listener `MistakesThem` does not take the items that item processor `Labels` gives
-      |                                          ^^^^^^^^^^^^ takes `u64`, is given `alloc::string::String`
+      |                                          ^^^^^^^^^^^^ takes `u64`, is given `String`
     ");
     assert_snapshot!(item_types("MistakesThem", ""), @r"
     error[ART0004]: skip listener `MistakesThem` does not take the items that item reader `Numbers` gives
-      |                           ^^^^^^^^^^^^ takes `alloc::string::String`, is given `u64`
+      |                           ^^^^^^^^^^^^ takes `String`, is given `u64`
     error[ART0004]: skip listener `MistakesThem` does not take the items that item processor `Labels` gives
-      |                           ^^^^^^^^^^^^ takes `u64`, is given `alloc::string::String`
+      |                           ^^^^^^^^^^^^ takes `u64`, is given `String`
     error[ART0004]: retry listener `MistakesThem` does not take the items that item processor `Labels` gives
-      |                           ^^^^^^^^^^^^ takes `u64`, is given `alloc::string::String`
+      |                           ^^^^^^^^^^^^ takes `u64`, is given `String`
     ");
 }
 

@@ -255,7 +255,7 @@ fn a_panic_of_the_loader_is_an_error() {
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="crash"/></step>
-      |                               ^^^^^ the artifact panicked: the brakes failed
+      |                               ^^^^^ the artifact loader panicked: the brakes failed
       = help: a loader that does not know a name returns `None`: the built-in one is then asked
     "#);
 }
@@ -426,6 +426,11 @@ fn a_loader_that_cannot_be_had_refuses_the_runtime() {
       |                                     ^^^^^^^^^^^^^^^^ unknown loader
       = help: did you mean `com.example.Named`? A loader is registered by `#[artifact_loader]` on `impl BatchArtifactLoader for ..`, if the program names its crate
     "#);
+    let unlike = build_error("unlike.AllOthers");
+    assert!(
+        unlike.contains("what its annotation gives as `class`. A loader is registered by"),
+        "{unlike}"
+    );
     assert_snapshot!(build_error("com.example.Twin"), @r#"
     the artifacts cannot be loaded
     error[ART0003]: several artifact loaders have the class `com.example.Twin`
@@ -441,7 +446,7 @@ fn a_loader_that_cannot_be_had_refuses_the_runtime() {
      --> batch.xml:1:37
       |
     1 | <batch-artifacts><loader classname="conformance::conformance::s5_7_preferred_loader::named::Brok…
-      |                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the artifact panicked: no garage
+      |                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the artifact loader panicked: no garage
       = help: its `Default` is called, see tests/conformance/s5_7_preferred_loader.rs
     "#);
 }

@@ -52,6 +52,88 @@ fn a_property_that_nobody_takes_is_likely_misspelt() {
     assert_eq!(unused.help.as_deref(), Some("did you mean `items`?"));
 }
 
+/// What is said of the properties, each with its help.
+fn unused(elements: &str) -> Vec<(String, Option<String>)> {
+    let mut found = warnings(elements);
+    found.retain(|one| one.code == "ART0010");
+    found
+        .into_iter()
+        .map(|one| (one.span.to_string(), one.help))
+        .collect()
+}
+
+fn chunk(step: &str, of_step: &str, of_chunk: &str) -> String {
+    format!(
+        r#"<step id="{step}">{of_step}<chunk reader="Numbers" processor="Labels" writer="Lines">{of_chunk}</chunk></step>"#
+    )
+}
+
+fn list(name: &str, more: &str) -> String {
+    format!(r#"<properties><property name="{name}" value="3"{more}/></properties>"#)
+}
+
+/// Each `<property>` counts, not each name: one that is taken at one place is of no use at another.
+///
+/// Spec: BPROP-11, JSL-CHPROP-04, JSL-CHPROP-07
+#[test]
+fn a_property_out_of_reach_is_told_at_each_place() {
+    let out_of_reach = |taker: &str| {
+        Some(format!(
+            "`{taker}` takes it, but is out of its reach: look at its place and its `target`"
+        ))
+    };
+    let one = |elements: &str| {
+        let found = unused(elements);
+        assert_eq!(found.len(), 1, "{found:?}");
+        found[0].1.clone()
+    };
+    // The wrong target, in the chunk and in the step.
+    let wrong = list("items", r#" target="writer""#);
+    assert_eq!(one(&chunk("one", "", &wrong)), out_of_reach("Numbers"));
+    assert_eq!(one(&chunk("one", &wrong, "")), out_of_reach("Numbers"));
+    // The wrong step, also where its context would show it.
+    let task = |lists: &str| format!(r#"<step id="two">{lists}<batchlet ref="Task"/></step>"#);
+    let both = chunk("one", "", "").replace("<step ", r#"<step next="two" "#);
+    assert_eq!(
+        one(&(both.clone() + &task(&list("items", "")))),
+        out_of_reach("Numbers")
+    );
+    // A name that is misspelt twice is told twice.
+    let misspelt = chunk("one", "", &list("itmes", "")).replace("<step ", r#"<step next="two" "#)
+        + &chunk("two", "", &list("itmes", ""));
+    let found = unused(&misspelt);
+    assert!(found.len() == 2 && found[0].0 != found[1].0, "{found:?}");
+    // What is taken, or meant for a context, is right; so is what an artifact of a flow takes.
+    for right in [
+        chunk("one", "", &list("items", "")),
+        chunk("one", &list("items", r#" target="reader""#), ""),
+        both + &task(&list("of.the.context", "")),
+        format!(
+            r#"<flow id="f">{}</flow>"#,
+            chunk("one", &list("of.the.context", ""), "")
+        ),
+    ] {
+        assert_eq!(unused(&right), [], "{right}");
+    }
+}
+
+/// Spec: BPROP-11
+#[test]
+fn the_properties_of_the_runtime_are_taken_at_their_place_only() {
+    let step = |name: &str| {
+        format!(
+            r#"<step id="one">{}<batchlet ref="Task"/></step>"#,
+            list(name, "")
+        )
+    };
+    assert_eq!(unused(&step("batch.step.timeout")), []);
+    for wrong in ["batch.step.timeuot", "batch.job.timeout"] {
+        let found = unused(&step(wrong));
+        let help = Some("did you mean `batch.step.timeout`?".to_owned());
+        assert_eq!(found.iter().map(|one| one.1.clone()).collect::<Vec<_>>(), [help]);
+    }
+}
+
 /// A file that the operating system does not give is reported as a broken one. The memory of a process is one, also for
 /// the superuser: nothing lies at its beginning.
 ///

@@ -110,6 +110,9 @@ pub(super) enum Verb {
         job: Option<String>,
         #[command(flatten)]
         parameters: Parameters,
+        /// Takes warnings for mistakes, but for ART0009: what a writer does after a crash
+        #[arg(long)]
+        deny_warnings: bool,
         /// Prints JSON
         #[arg(long)]
         json: bool,

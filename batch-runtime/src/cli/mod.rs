@@ -209,8 +209,12 @@ fn execute(builder: BatchRuntimeBuilder, verb: Verb) -> Result<ExitCode, String>
             job,
             json,
             parameters,
+            deny_warnings,
         } => {
-            let report = builder.check_only(job.as_deref(), &parameters.into_parameters()?);
+            let mut report = builder.check_only(job.as_deref(), &parameters.into_parameters()?);
+            if deny_warnings {
+                report = report.deny_warnings();
+            }
             let right = check::print(&report, json);
             Ok(if right {
                 ExitCode::SUCCESS

@@ -12,6 +12,7 @@ use batch_xml::{ArtifactEntry, Diagnostic, Spanned};
 
 use crate::artifact::{ArtifactRegistration, BatchArtifactLoader, ITEM_TIME, Role};
 use crate::engine::{call, discard};
+use crate::error::BatchError;
 
 /// `ref` names no artifact.
 const UNKNOWN: &str = "ART0001";
@@ -31,6 +32,8 @@ pub(crate) struct Artifacts {
     pub(super) preferred: Option<Arc<dyn BatchArtifactLoader>>,
     /// What batch.xml says of each id.
     pub(super) mapped: BTreeMap<String, ArtifactEntry>,
+    /// What is strange in batch.xml.
+    pub(crate) warnings: Vec<Diagnostic>,
 }
 
 /// An artifact that a `ref` leads to, in one of its roles.
@@ -126,7 +129,7 @@ impl Artifacts {
                     let message = format!("the artifact loader cannot load `{}`", name.value);
                     return Err(Box::new(
                         Diagnostic::error(LOADER_FAILED, message, name.span.clone())
-                            .label(error.chain())
+                            .label(loader_error(&error))
                             .help("a loader that does not know a name returns `None`: the built-in one is then asked"),
                     ));
                 }
@@ -243,10 +246,12 @@ impl Artifacts {
 
     fn unknown(&self, role: Role, name: &Spanned<String>) -> Diagnostic {
         let known = self.all.iter().copied().chain([&ITEM_TIME]);
-        let names: Vec<&str> = known
+        let mut names: Vec<&str> = known
             .filter(|registration| registration.role() == role)
             .map(|registration| registration.name)
             .collect();
+        names.sort_unstable();
+        names.dedup();
         let diagnostic = Diagnostic::error(
             UNKNOWN,
             format!("no {role} is called `{}`", name.value),
@@ -331,6 +336,15 @@ pub(super) fn class_help(
     }
 }
 
+/// What the preferred loader answered instead of an artifact.
+pub(super) fn loader_error(error: &BatchError) -> String {
+    let text = error.chain();
+    match text.strip_prefix("the artifact panicked") {
+        Some(rest) if error.is_panic() => format!("the artifact loader panicked{rest}"),
+        _ => text,
+    }
+}
+
 /// Where the attribute stands.
 pub(super) fn place(registration: &ArtifactRegistration) -> String {
     format!("{}:{}", registration.file, registration.line)
@@ -342,7 +356,6 @@ mod tests {
 
     use super::*;
     use crate::artifact::CheckpointAlgorithm;
-    use crate::error::BatchError;
 
     #[derive(batch_macros::BatchArtifact)]
     struct Own {}
@@ -371,6 +384,7 @@ mod tests {
             all,
             preferred: None,
             mapped: BTreeMap::new(),
+            warnings: Vec::new(),
         };
         let place = Span::new(&Source::new("job.xml", name), 0..name.len());
         match artifacts.find(Role::CheckpointAlgorithm, &Spanned::new(name.to_owned(), place)) {

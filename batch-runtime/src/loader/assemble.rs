@@ -11,7 +11,7 @@ use std::{env, fmt, fs};
 
 use batch_xml::{BatchXml, Diagnostic, JobXmlErrors, Limits, Source, Spanned};
 
-use super::artifacts::{AMBIGUOUS, Artifacts, LOADER_FAILED, UNKNOWN_CLASS, class_help};
+use super::artifacts::{AMBIGUOUS, Artifacts, LOADER_FAILED, UNKNOWN_CLASS, class_help, loader_error};
 use crate::artifact::{BatchArtifactLoader, registry};
 use crate::engine::call;
 use crate::job_path::read_source;
@@ -48,9 +48,6 @@ impl Artifacts {
     /// Spec: LOADER-02, LOADER-09, PKG-02
     pub(crate) fn assemble(additions: Additions, classpath: Option<&str>) -> Result<Self, JobXmlErrors> {
         let batch_xml = read(&additions.embedded, &directories(classpath))?;
-        for warning in &batch_xml.warnings {
-            tracing::warn!("{warning}");
-        }
         let preferred = match (additions.loader, batch_xml.loader) {
             (Some(loader), None) => Some(loader),
             (None, Some(class)) => Some(named_loader(&class)?),
@@ -64,6 +61,7 @@ impl Artifacts {
         Ok(Self {
             all,
             preferred,
+            warnings: batch_xml.warnings,
             mapped: entries.map(|entry| (entry.id.value.clone(), entry)).collect(),
         })
     }
@@ -138,7 +136,7 @@ fn named_loader(class: &Spanned<String>) -> Result<Arc<dyn BatchArtifactLoader>,
                 LOADER_FAILED,
                 format!("the artifact loader `{name}` cannot be made"),
             )
-            .label(panic.chain())
+            .label(loader_error(&panic))
             .help(format!(
                 "its `Default` is called, see {}:{}",
                 loader.file, loader.line
@@ -147,10 +145,11 @@ fn named_loader(class: &Spanned<String>) -> Result<Arc<dyn BatchArtifactLoader>,
         [] => {
             let known = registry::linked_loaders().map(|loader| (loader.class, loader.declared_class));
             let help = class_help(name, known);
+            let stop = if help.ends_with('?') { "" } else { "." };
             wrong(UNKNOWN_CLASS, format!("no artifact loader has the class `{name}`"))
                 .label("unknown loader")
                 .help(format!(
-                    "{help} A loader is registered by `#[artifact_loader]` on `impl BatchArtifactLoader for ..`, if \
+                    "{help}{stop} A loader is registered by `#[artifact_loader]` on `impl BatchArtifactLoader for ..`, if \
                      the program names its crate"
                 ))
         }

@@ -11,6 +11,7 @@ use batch_xml::model::{
 use batch_xml::{Diagnostic, JobXmlErrors, Span, Spanned};
 
 use super::artifacts::{Artifacts, Found};
+use super::unused::PropertyUses;
 use super::{BindOutcome, Outside};
 use crate::artifact::{ExceptionFilter, Factory, Properties, Role};
 use crate::dialect::Dialect;
@@ -24,14 +25,14 @@ use crate::transition::{Termination, Then, Transition, Transitions};
 /// The runtime does not do this yet.
 const UNSUPPORTED: &str = "ART0008";
 /// The writer does not write through the chunk transaction.
-const AT_LEAST_ONCE: &str = "ART0009";
+pub(crate) const AT_LEAST_ONCE: &str = "ART0009";
 
 /// A time-out that is no number of seconds.
 const TIMEOUT: &str = "ART0012";
 
 /// The runtime properties of a job and of a step: seconds. (ext)
-const JOB_TIMEOUT: &str = "batch.job.timeout";
-const STEP_TIMEOUT: &str = "batch.step.timeout";
+pub(super) const JOB_TIMEOUT: &str = "batch.job.timeout";
+pub(super) const STEP_TIMEOUT: &str = "batch.step.timeout";
 
 /// The rules of the draft.
 const DIALECT: Dialect = Dialect::Draft;
@@ -55,28 +56,31 @@ impl Artifacts {
     /// Binds `job`.
     ///
     /// # Errors
-    /// Everything that is wrong, at once.
+    /// Everything that is wrong, at once, and then what is worth a warning.
     pub(crate) fn bind(&self, job: &Job, outside: &Outside) -> Result<BindOutcome, JobXmlErrors> {
-        let mut binder = Binder {
-            artifacts: self,
-            outside,
-            diagnostics: Vec::new(),
-            warnings: Vec::new(),
-            parameter_names: job.symbols.union(&job.property_names).cloned().collect(),
-            taken: BTreeSet::new(),
-            reaching: Vec::new(),
-            job_listeners: (Vec::new(), job.listeners.clone()),
-        };
+        let mut binder = Binder::new(self, job, outside);
         let bound = binder.job(job);
-        binder.unused_properties(job);
+        let unused = binder.uses.unused(job);
+        binder.warnings.extend(unused);
         match bound {
             Some(job) if binder.diagnostics.is_empty() => Ok(BindOutcome {
                 job,
                 warnings: binder.warnings,
                 parameter_names: binder.parameter_names,
             }),
-            _ => Err(binder.diagnostics.into()),
+            _ => Err(binder.said().into()),
         }
+    }
+
+    /// What is wrong with the wiring of a job of which only a part could be made, as far as the missing part does not
+    /// matter to it.
+    pub(crate) fn check_part(&self, job: &Job, outside: &Outside) -> Vec<Diagnostic> {
+        let mut binder = Binder {
+            is_partial: true,
+            ..Binder::new(self, job, outside)
+        };
+        binder.job(job);
+        binder.said()
     }
 }
 
@@ -86,15 +90,32 @@ pub(super) struct Binder<'a> {
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) warnings: Vec<Diagnostic>,
     pub(super) parameter_names: BTreeSet<String>,
-    /// Names of the properties that some artifact takes.
-    pub(super) taken: BTreeSet<String>,
-    /// Properties that reach an artifact.
-    pub(super) reaching: Vec<Property>,
+    pub(super) uses: PropertyUses,
+    /// Whether the job lacks what could not be made of its XML.
+    pub(super) is_partial: bool,
     /// The listeners of the job that could be bound, and their elements: some hear of the items of each chunk.
     job_listeners: (Vec<Arc<BoundListener>>, Vec<ArtifactRef>),
 }
 
-impl Binder<'_> {
+impl<'a> Binder<'a> {
+    fn new(artifacts: &'a Artifacts, job: &Job, outside: &'a Outside) -> Self {
+        Self {
+            artifacts,
+            outside,
+            diagnostics: Vec::new(),
+            warnings: Vec::new(),
+            parameter_names: job.symbols.union(&job.property_names).cloned().collect(),
+            uses: PropertyUses::default(),
+            is_partial: false,
+            job_listeners: (Vec::new(), job.listeners.clone()),
+        }
+    }
+
+    /// Errors first: of too many diagnostics the last are left out.
+    fn said(self) -> Vec<Diagnostic> {
+        self.diagnostics.into_iter().chain(self.warnings).collect()
+    }
+
     fn job(&mut self, job: &Job) -> Option<BoundJob> {
         let listeners = self.listeners(&JOB_LISTENERS, &job.listeners);
         self.job_listeners.0 = listeners.clone().unwrap_or_default();
@@ -157,6 +178,7 @@ impl Binder<'_> {
         ] {
             if let Some(artifact) = artifact {
                 self.unsupported(what, &artifact.name.span);
+                self.uses.reach_unknown(&artifact.properties);
             }
         }
         let around = Around {
@@ -174,6 +196,8 @@ impl Binder<'_> {
         let around = Around { step: true, ..around };
         if let Some(partition) = &step.partition {
             self.no_partition(partition);
+            let artifacts = step.listeners.iter().chain(artifacts_of(&step.body));
+            artifacts.for_each(|artifact| self.uses.reach_unknown(&artifact.properties));
             return None;
         }
         let roles = match &step.body {
@@ -285,8 +309,11 @@ impl Binder<'_> {
 
     fn unsupported(&mut self, what: &str, at: &Span) {
         let message = format!("{what} is not supported by this version");
-        self.diagnostics
-            .push(Diagnostic::error(UNSUPPORTED, message, at.clone()));
+        self.diagnostics.push(
+            Diagnostic::error(UNSUPPORTED, message, at.clone())
+                .label("not run by this version")
+                .help("CHANGELOG.md says what is not there yet"),
+        );
     }
 
     fn listeners(&mut self, roles: &[Role], refs: &[ArtifactRef]) -> Option<Vec<Arc<BoundListener>>> {
@@ -312,6 +339,7 @@ impl Binder<'_> {
             Ok(found) => found,
             Err(diagnostic) => {
                 self.diagnostics.push(*diagnostic);
+                self.uses.reach_unknown(&artifact.properties);
                 return None;
             }
         };
@@ -327,6 +355,7 @@ impl Binder<'_> {
             Ok(found) => Some(self.bound(found, artifact, around)),
             Err(diagnostic) => {
                 self.diagnostics.push(*diagnostic);
+                self.uses.reach_unknown(&artifact.properties);
                 None
             }
         }
@@ -347,7 +376,6 @@ impl Binder<'_> {
             system: Arc::clone(&self.outside.system),
             xml: artifact.properties.iter().map(of_xml).collect(),
         };
-        self.reaching.extend(artifact.properties.iter().cloned());
         self.check_properties(registration, &properties, artifact);
         self.check_contexts(registration, artifact, around);
         Bound {
@@ -375,6 +403,16 @@ impl Around {
             flow: true,
             split: true,
         }
+    }
+}
+
+fn artifacts_of(body: &StepBody) -> Vec<&ArtifactRef> {
+    match body {
+        StepBody::Batchlet(batchlet) => vec![batchlet],
+        StepBody::Chunk(chunk) => [&chunk.reader, &chunk.processor, &chunk.writer]
+            .into_iter()
+            .chain(&chunk.checkpoint_algorithm)
+            .collect(),
     }
 }
 

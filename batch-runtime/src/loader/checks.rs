@@ -1,15 +1,14 @@
 //! What is checked of an artifact at its place: its properties and its contexts.
 
-use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use batch_xml::Diagnostic;
-use batch_xml::model::{ArtifactRef, ExecutionElement, Job};
+use batch_xml::model::ArtifactRef;
 use batch_xml::suggest::nearest;
 
 use super::artifacts::place;
 use super::bind::{Around, Binder};
-use crate::artifact::{ArtifactRegistration, ContextKind, Properties, PropertySource};
+use crate::artifact::{ArtifactRegistration, ContextKind, Properties, PropertySource, short_type_name};
 use crate::error::BatchError;
 
 /// A property's value does not parse as its field's type.
@@ -18,42 +17,8 @@ const PROPERTY_VALUE: &str = "ART0005";
 const PROPERTY_MISSING: &str = "ART0006";
 /// A context field that can never be in scope.
 const CONTEXT_SCOPE: &str = "ART0007";
-/// A property of the Job XML that no artifact takes.
-const PROPERTY_UNUSED: &str = "ART0010";
 
 impl Binder<'_> {
-    /// A property that nobody takes is most often a misspelt one. One of the job or a step may be there for the
-    /// contexts, so it has to be much like a name that is taken. Spec: BPROP-11, JSL-CHPROP-07
-    pub(super) fn unused_properties(&mut self, job: &Job) {
-        let steps = job.elements.iter().filter_map(|element| match element {
-            ExecutionElement::Step(step) => Some(step),
-            _ => None,
-        });
-        let of_contexts: BTreeSet<&str> = steps
-            .flat_map(|step| &step.properties)
-            .chain(&job.properties)
-            .map(|property| property.name.value.as_str())
-            .collect();
-        let mut told = BTreeSet::new();
-        for property in &self.reaching {
-            let name = property.name.value.as_str();
-            if self.taken.contains(name) || job.symbols.contains(name) || !told.insert(name) {
-                continue;
-            }
-            let near = nearest(name, self.taken.iter().map(String::as_str));
-            if near.is_none() && of_contexts.contains(name) {
-                continue;
-            }
-            let message = format!("no artifact that property `{name}` reaches takes it");
-            let warning = Diagnostic::warning(PROPERTY_UNUSED, message, property.name.span.clone())
-                .label("has no effect");
-            self.warnings.push(match near {
-                Some(near) => warning.help(format!("did you mean `{near}`?")),
-                None => warning,
-            });
-        }
-    }
-
     /// Spec: BPROP-10
     pub(super) fn check_properties(
         &mut self,
@@ -61,13 +26,18 @@ impl Binder<'_> {
         properties: &Properties,
         artifact: &ArtifactRef,
     ) {
-        for info in (registration.properties)() {
+        let infos = (registration.properties)();
+        let names: Vec<&'static str> = infos.iter().map(|info| info.name).collect();
+        self.uses
+            .reach(&artifact.properties, &artifact.name.value, &names);
+        for info in infos {
             self.parameter_names.insert(info.name.to_owned());
-            self.taken.insert(info.name.to_owned());
             let default = info.default.map(|text| (text, PropertySource::Default));
             let (text, source) = match properties.get(info.name).or(default) {
                 Some(found) => found,
                 None if info.optional => continue,
+                // What would give it may be what is wrong with the XML.
+                None if self.is_partial => continue,
                 None => {
                     let given = artifact
                         .properties
@@ -80,7 +50,11 @@ impl Binder<'_> {
                             format!("`{}` needs the property `{}`", artifact.name.value, info.name),
                             artifact.name.span.clone(),
                         )
-                        .label(format!("field `{}` is of type `{}`", info.field, info.type_name))
+                        .label(format!(
+                            "field `{}` is of type `{}`",
+                            info.field,
+                            short_type_name(info.type_name)
+                        ))
                         .help(format!(
                             "add `<property name=\"{}\" value=\"...\"/>` or give a job parameter{}",
                             info.name,
@@ -111,7 +85,8 @@ impl Binder<'_> {
                         PROPERTY_VALUE,
                         format!(
                             "property `{}`: {text:?}{given} is no `{}`",
-                            info.name, info.type_name
+                            info.name,
+                            short_type_name(info.type_name)
                         ),
                         span,
                     )

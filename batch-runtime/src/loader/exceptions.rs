@@ -27,11 +27,19 @@ fn unknown_class(class: &Spanned<String>) -> Diagnostic {
     let warning = Diagnostic::warning(UNKNOWN_EXCEPTION, message, class.span.clone())
         .label("matches at most an error type of this path");
     let last = |name: &'static str| name.rsplit([':', '.']).next().unwrap_or(name);
-    let near =
-        nearest(&class.value, class_names()).or_else(|| nearest(&class.value, class_names().map(last)));
+    let near = class_names()
+        .find(|name| ends_with(name, &class.value))
+        .or_else(|| nearest(&class.value, class_names()))
+        .or_else(|| nearest(&class.value, class_names().map(last)));
     warning.help(match near {
         Some(near) => format!("did you mean `{near}`?"),
         None => "give it to an error type: `#[derive(BatchException)] #[batch_exception(class = \"..\")]`"
             .to_owned(),
     })
+}
+
+/// Whether `end` is the last parts of a path: of an enum and its variant, say.
+fn ends_with(path: &str, end: &str) -> bool {
+    let before = path.strip_suffix(end);
+    before.is_some_and(|before| before.ends_with([':', '.']))
 }

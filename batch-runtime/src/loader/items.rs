@@ -9,7 +9,7 @@ use batch_xml::{Diagnostic, Span};
 
 use super::artifacts::place;
 use super::bind::Binder;
-use crate::artifact::{ArtifactRegistration, Factory, ItemType, ListenerItems};
+use crate::artifact::{ArtifactRegistration, Factory, ItemType, ListenerItems, short_type_name};
 use crate::engine::{Bound, BoundChunk, BoundListener};
 
 /// Item types do not fit together.
@@ -90,7 +90,11 @@ impl Binder<'_> {
         );
         self.diagnostics.push(
             Diagnostic::error(ITEM_TYPES, message, at.clone())
-                .label(format!("takes `{}`, is given `{}`", takes.name(), gives.name()))
+                .label(format!(
+                    "takes `{}`, is given `{}`",
+                    short_type_name(takes.name()),
+                    short_type_name(gives.name())
+                ))
                 .help(format!(
                     "the two are at {} and {}{remedy}",
                     place(to.registration),

@@ -9,6 +9,7 @@ mod bind;
 mod checks;
 mod exceptions;
 mod items;
+mod unused;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use batch_xml::Diagnostic;
 
 pub(crate) use artifacts::Artifacts;
 pub(crate) use assemble::Additions;
+pub(crate) use bind::AT_LEAST_ONCE;
 
 use crate::engine::BoundJob;
 

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use batch_xml::suggest::nearest;
-use batch_xml::{Diagnostic, Document, JobXmlErrors, Resolved, Values};
+use batch_xml::{Diagnostic, Document, JobXmlErrors, Resolved, Unresolved, Values};
 
 use super::{JobOperatorError, Result, StartCause};
-use crate::job_path::{JobPath, JobPathReport, Lookup};
+use crate::job_path::{JOB_PATH_HELP, JobPath, JobPathReport, Lookup};
 use crate::loader::{Artifacts, BindOutcome, Outside};
 use crate::parameters::JobParameters;
 
@@ -31,6 +31,14 @@ impl Definitions {
     pub(crate) fn job_path(&self) -> JobPathReport {
         self.job_path.look_for_new_files();
         self.job_path.report()
+    }
+
+    /// Logs what is wrong or strange with the files that jobs are read from, which a check reports.
+    pub(crate) fn tell(&self) {
+        for warning in &self.artifacts.warnings {
+            tracing::warn!("{warning}");
+        }
+        self.job_path.tell();
     }
 
     /// Checks a job as its start does. Returns what is worth a warning.
@@ -81,8 +89,11 @@ impl Definitions {
             .validate()
             .map_err(|error| refuse(StartCause::Parameter(error)))?;
         let document = self.find(job, &refuse)?;
-        self.substitute(&document, parameters)
-            .map_err(|errors| refuse(StartCause::Definition(errors)))
+        let outside = self.outside(parameters);
+        match self.resolved(&document, &outside) {
+            Ok(resolved) => Ok((resolved, outside)),
+            Err(unresolved) => Err(refuse(StartCause::Definition(unresolved.errors))),
+        }
     }
 
     /// Whether the job says that it is. Where that depends on values, it may be.
@@ -100,9 +111,21 @@ impl Definitions {
             Lookup::Duplicate(files) => Err(refuse(StartCause::DuplicateId(files))),
             Lookup::Unknown { known, broken } => Err(JobOperatorError::NoSuchJob {
                 job: job.to_owned(),
-                help: unknown_job_help(job, &known, &broken),
+                help: self.unknown_job_help(job, &known, &broken),
             }),
         }
+    }
+
+    fn unknown_job_help(&self, job: &str, known: &BTreeSet<String>, broken: &[Arc<JobXmlErrors>]) -> String {
+        let mut help = match nearest(job, known.iter().map(String::as_str)) {
+            Some(near) => format!("; did you mean `{near}`?"),
+            None if known.is_empty() => format!("; {}; {JOB_PATH_HELP}", self.job_path.report().no_job()),
+            None => format!("; the job path holds {}", quoted(known)),
+        };
+        for errors in broken {
+            help.push_str(&format!("\nA file of the job path cannot be read:\n{errors}"));
+        }
+        help
     }
 
     fn bind_document(
@@ -110,25 +133,36 @@ impl Definitions {
         document: &Document,
         parameters: &JobParameters,
     ) -> std::result::Result<(BindOutcome, Vec<Diagnostic>), JobXmlErrors> {
-        let (resolved, outside) = self.substitute(document, parameters)?;
-        Ok((self.artifacts.bind(&resolved.job, &outside)?, resolved.warnings))
+        let outside = self.outside(parameters);
+        match self.resolved(document, &outside) {
+            Ok(resolved) => match self.artifacts.bind(&resolved.job, &outside) {
+                Ok(bound) => Ok((bound, resolved.warnings)),
+                Err(mut errors) => {
+                    errors.extend(resolved.warnings);
+                    Err(errors)
+                }
+            },
+            Err(Unresolved { mut errors, part, .. }) => {
+                let part = part.as_deref();
+                errors.extend(part.map_or(Vec::new(), |job| self.artifacts.check_part(job, &outside)));
+                Err(errors)
+            }
+        }
     }
 
-    fn substitute(
-        &self,
-        document: &Document,
-        parameters: &JobParameters,
-    ) -> std::result::Result<(Resolved, Outside), JobXmlErrors> {
-        let outside = Outside {
+    fn outside(&self, parameters: &JobParameters) -> Outside {
+        Outside {
             parameters: Arc::new(parameters.clone().without_run_id().as_text()),
             system: Arc::clone(&self.system),
-        };
+        }
+    }
+
+    fn resolved(&self, document: &Document, outside: &Outside) -> std::result::Result<Resolved, Unresolved> {
         let values = Values {
             parameters: &outside.parameters,
             system: &outside.system,
         };
-        let resolved = batch_xml::resolve(document, &self.job_path, &values, self.job_path.limits())?;
-        Ok((resolved, outside))
+        batch_xml::resolve_or_part(document, &self.job_path, &values, self.job_path.limits())
     }
 }
 
@@ -161,18 +195,6 @@ fn check_names(given: &JobParameters, known: &BTreeSet<String>) -> std::result::
         );
     }
     Ok(())
-}
-
-fn unknown_job_help(job: &str, known: &BTreeSet<String>, broken: &[Arc<JobXmlErrors>]) -> String {
-    let mut help = match nearest(job, known.iter().map(String::as_str)) {
-        Some(near) => format!("; did you mean `{near}`?"),
-        None if known.is_empty() => "; the job path holds no job".into(),
-        None => format!("; the job path holds {}", quoted(known)),
-    };
-    for errors in broken {
-        help.push_str(&format!("\nA file of the job path cannot be read:\n{errors}"));
-    }
-    help
 }
 
 fn quoted(names: &BTreeSet<String>) -> String {
