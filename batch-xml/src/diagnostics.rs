@@ -174,6 +174,7 @@ impl From<Vec<Diagnostic>> for JobXmlErrors {
     }
 }
 
+/// What is added comes last.
 impl Extend<Diagnostic> for JobXmlErrors {
     fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, more: I) {
         for diagnostic in more {

@@ -10,8 +10,8 @@ use crate::outline::{JOB, Kind, Node, Outline};
 use crate::span::Spanned;
 use crate::suggest;
 
-/// Siblings up to which it is computed what has run before what: the time grows with the square.
-const MAX_COMPARED: usize = 1_000;
+/// Siblings and what they lead to, up to which it is computed what has run before what: the time grows with the square.
+const MAX_COMPARED: usize = 4_000;
 
 /// Checks the whole outline.
 ///
@@ -319,7 +319,9 @@ fn check_repeats(outline: &Outline, siblings: &Siblings<'_>, sink: &mut Sink) {
         return;
     }
     let index_of = |id: &Spanned<String>| siblings.index.get(id.as_str()).copied();
-    let dominators = (siblings.nodes.len() <= MAX_COMPARED).then(|| {
+    let nodes = siblings.nodes.iter();
+    let size: usize = nodes.map(|node| 1 + successors(node).count()).sum();
+    let dominators = (size <= MAX_COMPARED).then(|| {
         let nodes = siblings.nodes.iter();
         let next: Vec<Vec<usize>> = nodes
             .map(|node| successors(node).filter_map(index_of).collect())

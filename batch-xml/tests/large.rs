@@ -96,3 +96,32 @@ fn ten_thousand_unknown_parents() {
     assert_eq!((errors.iter().count(), errors.omitted()), (100, 9_900));
     assert!(library.lists.get() <= 101, "{}", library.lists.get());
 }
+
+/// What leads back is told in jobs of up to some thousand elements and transitions; beyond, only of an element to itself.
+///
+/// Spec: SEQ-25, D-76
+#[test]
+fn many_ways_back() {
+    let warnings = |count: usize| {
+        let step = |n: usize| {
+            format!(
+                "<step id='s{n}'><batchlet ref='B'/><next on='BACK' to='s0'/><next on='*' to='s{}'/></step>\n",
+                (n + 1).min(count - 1)
+            )
+        };
+        let steps: String = (0..count).map(step).collect();
+        let document = read(&format!("<job id='j'>{steps}</job>"));
+        let values = Values {
+            parameters: &BTreeMap::new(),
+            system: &BTreeMap::new(),
+        };
+        let resolved = resolve(&document, &library(), &values, &Limits::default())
+            .unwrap_or_else(|errors| panic!("{errors}"));
+        let warnings = resolved.warnings;
+        assert!(warnings.iter().all(|one| one.code == "JSL0054"));
+        warnings.len()
+    };
+    assert_eq!(warnings(50), 51);
+    assert_eq!(warnings(1_333), 100);
+    assert_eq!(warnings(10_000), 2);
+}
