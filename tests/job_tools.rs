@@ -105,6 +105,34 @@ fn explain_tells_where_everything_comes_from() {
     );
 }
 
+/// A property that another artifact takes is of no use where it stands.
+///
+/// Spec: BPROP-11, JSL-CHPROP-04
+#[test]
+fn explain_tells_of_a_property_out_of_reach() {
+    let folder = tempfile::tempdir().unwrap();
+    let flights = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/flights/flights.xml");
+    let right = fs::read_to_string(flights).unwrap();
+    let explain = |text: &str| {
+        fs::write(folder.path().join("flights.xml"), text).unwrap();
+        run_expecting(
+            0,
+            "flights",
+            folder.path(),
+            &["explain", "flights", "--job-path", "."],
+        )
+        .0
+    };
+    assert!(!explain(&right).contains("nothing takes it"));
+    let text = explain(&right.replace(r#"target="processor""#, r#"target="reader""#));
+    assert!(
+        words(&text)
+            .iter()
+            .any(|line| line.starts_with("property minimum.miles ") && line.ends_with("nothing takes it")),
+        "{text}"
+    );
+}
+
 #[test]
 fn explain_gives_programs_json() {
     let folder = folder();

@@ -20,7 +20,8 @@ pub(super) fn explain(job: &Job, artifacts: &Artifacts, outside: Outside) -> Exp
         outside,
         partitions: Vec::new(),
         used: job.symbols.union(&job.property_names).cloned().collect(),
-        taken: job.symbols.clone(),
+        symbols: job.symbols.clone(),
+        taken: BTreeSet::new(),
         reaching: BTreeMap::new(),
     };
     let mut root = blank("job", &job.id, job.id.span.clone());
@@ -45,7 +46,9 @@ struct Describer<'a> {
     partitions: Vec<&'a batch_xml::model::Partition>,
     /// Names that a job parameter can have an effect by.
     used: BTreeSet<String>,
-    /// Names of properties that a field, a symbol or a context takes.
+    /// Names that a symbol uses.
+    symbols: BTreeSet<String>,
+    /// Places of properties that a field or a context takes.
     taken: BTreeSet<String>,
     /// Properties that reach an artifact, by place.
     reaching: BTreeMap<String, (String, Span)>,
@@ -216,15 +219,15 @@ impl<'a> Describer<'a> {
         };
         // The roles of one type have the same fields.
         let fields = types.first().map_or(Vec::new(), |one| (one.properties)());
+        let is_taken = |property: &&Property| fields.iter().any(|field| field.name == property.name.value);
+        let taken = artifact.properties.iter().filter(is_taken);
+        self.taken
+            .extend(taken.map(|property| property.name.span.to_string()));
         let mut settings: Vec<Setting> = fields
             .iter()
             .map(|field| self.field(field, artifact, target))
             .collect();
-        let left = artifact.properties.iter().filter(|property| {
-            fields
-                .iter()
-                .all(|field| field.name != property.name.value.as_str())
-        });
+        let left = artifact.properties.iter().filter(|property| !is_taken(property));
         settings.extend(left.map(|property| self.setting(property)));
         settings
     }
@@ -232,7 +235,6 @@ impl<'a> Describer<'a> {
     /// Spec: OVR-02 to OVR-05, D-34
     fn field(&mut self, field: &PropertyInfo, artifact: &ArtifactRef, target: Option<Target>) -> Setting {
         self.used.insert(field.name.to_owned());
-        self.taken.insert(field.name.to_owned());
         let outside = |origin, value: &str| (origin, Some(value.to_owned()));
         let (origin, value) = if let Some(span) = self.of_partition(field.name, target) {
             (Origin::Partition(span), None)
@@ -270,14 +272,16 @@ impl<'a> Describer<'a> {
     }
 
     fn of_context(&mut self, properties: &[Property]) -> Vec<Setting> {
-        let names = properties.iter().map(|property| property.name.value.clone());
-        self.taken.extend(names);
+        let places = properties.iter().map(|property| property.name.span.to_string());
+        self.taken.extend(places);
         properties.iter().map(|property| self.setting(property)).collect()
     }
 
     fn untaken(&mut self) -> Vec<(String, Span)> {
-        let reaching = std::mem::take(&mut self.reaching).into_values();
-        reaching.filter(|(name, _)| !self.taken.contains(name)).collect()
+        let reaching = std::mem::take(&mut self.reaching).into_iter();
+        let untaken =
+            reaching.filter(|(place, (name, _))| !self.taken.contains(place) && !self.symbols.contains(name));
+        untaken.map(|(_, entry)| entry).collect()
     }
 
     /// A property of the Job XML, whose value has taken those from outside into account.
