@@ -6,16 +6,22 @@
 
 mod conformance {
     mod artifacts;
+    mod faults;
     mod restart;
     mod s3_domain;
     mod s4_1_job;
     mod s4_2_1_chunk;
+    mod s4_2_1_custom_checkpoint;
     mod s4_2_1_failures;
+    mod s4_2_1_retry;
+    mod s4_2_1_retry_listeners;
+    mod s4_2_1_skip;
     mod s4_2_2_batchlet;
     mod s4_2_step;
     mod s4_5_status;
     mod s4_8_inheritance;
     mod s5_1_artifacts;
+    mod s5_2_item_listeners;
     mod s5_2_listeners;
     mod s5_3_properties;
     mod s5_4_contexts;

@@ -65,6 +65,9 @@ impl ChunkRunner<'_> {
                         return Ok(FillEnd::Limit);
                     }
                 }
+                Ok(Err(FillError::Mismatch(error))) => {
+                    return Err(Failure::thrown(&chunk.processor, "process_item", error).into());
+                }
                 Ok(Err(FillError::Halted)) => {
                     let failure = halted.unwrap_or_else(|| Failure::new("the chunk was halted"));
                     return Err(failure.into());

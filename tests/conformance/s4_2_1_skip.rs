@@ -1,0 +1,760 @@
+//! 4.2.1.2.1: what a chunk step skips.
+
+use batch_runtime::prelude::*;
+use batch_runtime::JobParameters;
+use batch_tests::stage::say;
+use insta::assert_snapshot;
+
+use super::artifacts::{calls, restart_with};
+use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run, told};
+
+/// Only what is skipped.
+const SKIPS: &str = "on skip";
+
+/// Read, process and write skips share one limit; the one more fails the step, and no skip listener hears of it. Zero
+/// allows none, no limit any number.
+///
+/// Spec: CHUNK-SKIP-01, CHUNK-SKIP-02, CHUNK-SKIP-03, CHUNK-SKIP-06, CHUNK-SKIP-07, CHUNK-SKIP-08, LISTEN-SKIP-05,
+/// Spec: JSL-CHUNK-22
+#[test]
+fn one_limit_for_all_skips() {
+    let mut text = String::new();
+    for limit in [r#"skip-limit="0""#, r#"skip-limit="2""#, r#"skip-limit="3""#, ""] {
+        let stage = faulty_stage(&faulty_job(
+            &ears("", SKIPS),
+            "Out",
+            &format!("commit-interval=\"1\" {limit}"),
+            RULES,
+        ));
+        let faults = "read 2: Skip; process 4: Skip; has n5: Skip";
+        text += &format!("== {limit}\n{}\n", run(&stage, faults, "6", &["L"]));
+    }
+    assert_snapshot!(text, @r#"
+    == skip-limit="0"
+    job job FAILED FAILED
+      | Skip
+      | thrown by #[read_item] of item reader `Source`
+      | it is skippable, but the skip-limit of 0 is used up
+      step copy FAILED FAILED read 1 filter 0 write 1 commit 1 rollback 1
+        | Skip
+        | thrown by #[read_item] of item reader `Source`
+        | it is skippable, but the skip-limit of 0 is used up
+
+    == skip-limit="2"
+    job job FAILED FAILED
+      | Skip
+      | thrown by #[write_items] of item writer `Out`
+      | it is skippable, but the skip-limit of 2 is used up
+      step copy FAILED FAILED read 3 filter 0 write 2 commit 3 rollback 1 read skip 1 process skip 1
+        | Skip
+        | thrown by #[write_items] of item writer `Out`
+        | it is skippable, but the skip-limit of 2 is used up
+    L on skip in read Skip
+    L on skip in process Skip 4
+    == skip-limit="3"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 5 filter 0 write 3 commit 6 rollback 0 read skip 1 process skip 1 write skip 1
+    L on skip in read Skip
+    L on skip in process Skip 4
+    L on skip in write Skip n5
+    == 
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 5 filter 0 write 3 commit 6 rollback 0 read skip 1 process skip 1 write skip 1
+    L on skip in read Skip
+    L on skip in process Skip 4
+    L on skip in write Skip n5
+    "#);
+}
+
+/// A skip in the reader gives no item and does not count for the interval; reading goes on. A skip in the processor
+/// counts for it.
+///
+/// Spec: CHUNK-SKIP-09, CHUNK-SKIP-10, CHUNK-LOOP-06, LISTEN-READ-04, LISTEN-SKIP-02, LISTEN-SKIP-03, LISTEN-SKIP-05,
+/// Spec: LISTEN-PROC-05, JSL-STEPLIS-02
+#[test]
+fn reading_goes_on_after_a_skip() {
+    let stage = faulty_stage(&faulty_job(&ears("", ""), "Out", "commit-interval=\"2\"", RULES));
+    let faults = "read 1: Skip; process 3: Skip";
+    assert_snapshot!(run(&stage, faults, "3", &[]), @r#"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 2 filter 0 write 1 commit 2 rollback 0 read skip 1 process skip 1
+    open reader at 0
+    open writer at 0
+    L before read
+    read 1 !Skip
+    L on read error Skip
+    L on skip in read Skip
+    L before read
+    read 2
+    L after read 2
+    L before process 2
+    process 2
+    L after process 2 Some("n2")
+    L before read
+    read 3
+    L after read 3
+    L before process 3
+    process 3 !Skip
+    L on process error Skip 3
+    L on skip in process Skip 3
+    L before write n2
+    write n2
+    L after write n2
+    L before checkpoint
+    checkpoint reader at 3
+    checkpoint writer
+    L after checkpoint
+    L before read
+    read the end
+    L before checkpoint
+    checkpoint reader at 3
+    checkpoint writer
+    L after checkpoint
+    close writer
+    close reader
+    "#);
+}
+
+/// Without listeners the same is skipped: the loop is another one then.
+///
+/// Spec: CHUNK-SKIP-09, CHUNK-SKIP-10, CHUNK-SKIP-06, CHUNK-LOOP-06
+#[test]
+fn skips_need_no_listener() {
+    let mut text = String::new();
+    for limit in ["4", "3"] {
+        let attributes = format!("commit-interval=\"2\" skip-limit=\"{limit}\"");
+        let stage = faulty_stage(&faulty_job("", "Out", &attributes, RULES));
+        let faults = "read 1: Skip; process 3: Skip; process 5: Skip; read 6: Skip";
+        text += &run(&stage, faults, "6", &[]);
+        text += "\n";
+    }
+    assert_snapshot!(text, @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 2 commit 3 rollback 0 read skip 2 process skip 2
+    open reader at 0
+    open writer at 0
+    read 1 !Skip
+    read 2
+    process 2
+    read 3
+    process 3 !Skip
+    write n2
+    checkpoint reader at 3
+    checkpoint writer
+    read 4
+    process 4
+    read 5
+    process 5 !Skip
+    write n4
+    checkpoint reader at 5
+    checkpoint writer
+    read 6 !Skip
+    read the end
+    checkpoint reader at 6
+    checkpoint writer
+    close writer
+    close reader
+    job job FAILED FAILED
+      | Skip
+      | thrown by #[read_item] of item reader `Source`
+      | it is skippable, but the skip-limit of 3 is used up
+      step copy FAILED FAILED read 4 filter 0 write 2 commit 2 rollback 1 read skip 1 process skip 2
+        | Skip
+        | thrown by #[read_item] of item reader `Source`
+        | it is skippable, but the skip-limit of 3 is used up
+    open reader at 0
+    open writer at 0
+    read 1 !Skip
+    read 2
+    process 2
+    read 3
+    process 3 !Skip
+    write n2
+    checkpoint reader at 3
+    checkpoint writer
+    read 4
+    process 4
+    read 5
+    process 5 !Skip
+    write n4
+    checkpoint reader at 5
+    checkpoint writer
+    read 6 !Skip
+    close writer
+    close reader
+    ");
+}
+
+/// The item that the writer names is left out and the rest is written again, after a rollback.
+///
+/// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12, LISTEN-SKIP-04
+#[test]
+fn a_named_item_is_left_out() {
+    let stage = faulty_stage(&faulty_job(
+        &ears("", "on"),
+        "TableOut",
+        "commit-interval=\"4\" chunk-size=\"2\"",
+        RULES,
+    ));
+    let told = run(&stage, "has n3: @Skip", "5", &["write", "L", "checkpoint"]);
+    assert_snapshot!(told, @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 5 filter 0 write 4 commit 2 rollback 1 write skip 1
+    write n1 n2
+    write n3 n4 !@Skip
+    L on write error Skip n3 n4
+    L on skip in write Skip n3
+    write n1 n2
+    write n4
+    checkpoint reader at 4
+    checkpoint writer
+    write n5
+    checkpoint reader at 5
+    checkpoint writer
+    ");
+    assert_eq!(lines(&stage), "n1 n2 n4 n5");
+}
+
+/// A list of one names its item: it is dropped without a rollback, and what it has written is undone if it went through
+/// the chunk transaction.
+///
+/// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12, LISTEN-SKIP-04
+#[test]
+fn a_list_of_one_is_dropped_without_a_rollback() {
+    let mut text = String::new();
+    for writer in ["SingleOut", "SingleTableOut"] {
+        let stage = faulty_stage(&faulty_job(&ears("", "on"), writer, "commit-interval=\"3\"", RULES));
+        text += &run(&stage, "has n2: Skip", "4", &["write", "L", "checkpoint"]);
+        text += &format!("\ntable: {}\n", lines(&stage));
+    }
+    assert_snapshot!(text, @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 2 rollback 0 write skip 1
+    write n1
+    write n2 !Skip
+    L on write error Skip n2
+    L on skip in write Skip n2
+    write n3
+    checkpoint reader at 3
+    checkpoint writer
+    write n4
+    checkpoint reader at 4
+    checkpoint writer
+    table: 
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 2 rollback 0 write skip 1
+    write n1
+    write n2 !Skip
+    L on write error Skip n2
+    L on skip in write Skip n2
+    write n3
+    checkpoint reader at 3
+    checkpoint writer
+    write n4
+    checkpoint reader at 4
+    checkpoint writer
+    table: n1 n3 n4
+    ");
+}
+
+/// Where a failed write can be undone, the search halves the list; else it goes item by item, the earlier ones of the
+/// interval too. The failed list itself is skipped for nobody.
+///
+/// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12, LISTEN-SKIP-04, LISTEN-SKIP-05, LISTEN-WRITE-05
+#[test]
+fn an_unknown_item_is_searched() {
+    let mut text = String::new();
+    for writer in ["TableOut", "Out"] {
+        let attributes = "commit-interval=\"12\" chunk-size=\"8\"";
+        let stage = faulty_stage(&faulty_job(&ears("", "on skip"), writer, attributes, RULES));
+        text += &format!(
+            "== {writer}\n{}\n",
+            run(&stage, "has n3: Skip; has n10: Skip; has n12: Skip", "12", &["write", "L"])
+        );
+        text += &format!("table: {}\n", lines(&stage));
+    }
+    assert_snapshot!(text, @r"
+    == TableOut
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 12 filter 0 write 9 commit 2 rollback 2 write skip 3
+    write n1 n2 n3 n4 n5 n6 n7 n8 !Skip
+    write n1 n2 n3 n4 !Skip
+    write n1 n2
+    write n3 !Skip
+    L on skip in write Skip n3
+    write n4 n5 n6 n7 n8
+    write n9 n10 n11 n12 !Skip
+    write n1 n2 n4 n5 n6 n7 n8
+    write n9 n10 !Skip
+    write n9
+    write n10 !Skip
+    L on skip in write Skip n10
+    write n11 n12 !Skip
+    write n11
+    write n12 !Skip
+    L on skip in write Skip n12
+    table: n1 n2 n4 n5 n6 n7 n8 n9 n11
+    == Out
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 12 filter 0 write 9 commit 2 rollback 2 write skip 3
+    write n1 n2 n3 n4 n5 n6 n7 n8 !Skip
+    write n1
+    write n2
+    write n3 !Skip
+    L on skip in write Skip n3
+    write n4
+    write n5
+    write n6
+    write n7
+    write n8
+    write n9 n10 n11 n12 !Skip
+    write n1
+    write n2
+    write n4
+    write n5
+    write n6
+    write n7
+    write n8
+    write n9
+    write n10 !Skip
+    L on skip in write Skip n10
+    write n11
+    write n12 !Skip
+    L on skip in write Skip n12
+    table:
+    ");
+}
+
+/// A writer that cannot take more than one item at a time, whatever the items are, is served one by one in the end.
+///
+/// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12
+#[test]
+fn lists_that_fail_without_a_bad_item_come_to_an_end() {
+    let stage = faulty_stage(&faulty_job("", "TableOut", "commit-interval=\"4\" chunk-size=\"2\"", RULES));
+    let faults = "write n1 n2: Skip; write n3 n4: Skip";
+    assert_snapshot!(run(&stage, faults, "4", &["write", "checkpoint"]), @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 2
+    write n1 n2 !Skip
+    write n1
+    write n2
+    write n3 n4 !Skip
+    write n1 n2 !Skip
+    write n1
+    write n2
+    write n3 n4 !Skip
+    write n3
+    write n4
+    checkpoint reader at 4
+    checkpoint writer
+    checkpoint reader at 4
+    checkpoint writer
+    ");
+    assert_eq!(lines(&stage), "n1 n2 n3 n4");
+}
+
+/// The search ends with the item's own exception: it counts, not the list's.
+///
+/// Spec: CHUNK-SKIP-05, CHUNK-SKIP-11, CHUNK-EXC-03
+#[test]
+fn what_the_search_finds_decides() {
+    let stage = faulty_stage(&faulty_job("", "TableOut", "commit-interval=\"4\"", RULES));
+    let mut text = String::new();
+    for faults in [
+        "write n1 n2 n3 n4: Skip; has n2: Fatal",
+        "write n1 n2 n3 n4: Skip; write n1 n2: Panic x1",
+        "write n1 n2 n3 n4: Skip x1; write n1 n2: Fatal x1",
+        "write n1 n2 n3 n4: Skip; has n2: @Skip",
+    ] {
+        text += &format!("== {faults}\n{}\n", run(&stage, faults, "4", &["write"]));
+    }
+    assert_snapshot!(text, @r"
+    == write n1 n2 n3 n4: Skip; has n2: Fatal
+    job job FAILED FAILED
+      | Fatal
+      | thrown by #[write_items] of item writer `TableOut`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 2
+        | Fatal
+        | thrown by #[write_items] of item writer `TableOut`
+    write n1 n2 n3 n4 !Skip
+    write n1 n2 !Fatal
+    write n1
+    write n2 !Fatal
+    == write n1 n2 n3 n4: Skip; write n1 n2: Panic x1
+    job job FAILED FAILED
+      | the artifact panicked: no way to write n1 n2
+      | thrown by #[write_items] of item writer `TableOut`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 2
+        | the artifact panicked: no way to write n1 n2
+        | thrown by #[write_items] of item writer `TableOut`
+    write n1 n2 n3 n4 !Skip
+    write n1 n2 !Panic
+    == write n1 n2 n3 n4: Skip x1; write n1 n2: Fatal x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 1
+    write n1 n2 n3 n4 !Skip
+    write n1 n2 !Fatal
+    write n1
+    write n2
+    write n3 n4
+    == write n1 n2 n3 n4: Skip; has n2: @Skip
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 2 rollback 1 write skip 1
+    write n1 n2 n3 n4 !Skip
+    write n1 n2 !@Skip
+    write n1 n3 n4
+    ");
+}
+
+/// The nearest class that a list names decides; exclude wins where both name the same. Without an include nothing is skipped.
+///
+/// Spec: CHUNK-SKIP-03, CHUNK-SKIP-04, CHUNK-SKIP-05, CHUNK-EXC-01, CHUNK-EXC-02
+#[test]
+fn the_nearest_class_decides() {
+    let mut text = String::new();
+    for (lists, thrown) in [
+        ("<include class=\"test.Trouble\"/>", "Both"),
+        ("<include class=\"test.Trouble\"/>", "Fatal"),
+        ("<include class=\"test.Trouble\"/><exclude class=\"Both\"/>", "Both"),
+        ("<include class=\"test.Trouble\"/><exclude class=\"Both\"/>", "Retry"),
+        ("<include class=\"Both\"/><exclude class=\"test.Trouble\"/>", "Both"),
+        ("<include class=\"Both\"/><exclude class=\"test.Trouble\"/>", "Retry"),
+        ("<include class=\"Exception\"/><exclude class=\"Oops\"/>", "Both"),
+        ("<include class=\"java.lang.Exception\"/>", "Fatal"),
+        ("<include class=\"Both\"/><exclude class=\"Both\"/>", "Both"),
+        ("<exclude class=\"Both\"/>", "Retry"),
+        ("", "Retry"),
+    ] {
+        let rule = format!("<skippable-exception-classes>{lists}</skippable-exception-classes>");
+        let stage = faulty_stage(&faulty_job("", "Out", "", &rule));
+        let told = run(&stage, &format!("process 2: {thrown}"), "3", &[]);
+        let status = told.lines().next().unwrap().trim_start_matches("job job ");
+        text += &format!("{lists} {thrown}: {status}\n");
+    }
+    assert_snapshot!(text, @r#"
+    <include class="test.Trouble"/> Both: COMPLETED COMPLETED
+    <include class="test.Trouble"/> Fatal: FAILED FAILED
+    <include class="test.Trouble"/><exclude class="Both"/> Both: FAILED FAILED
+    <include class="test.Trouble"/><exclude class="Both"/> Retry: COMPLETED COMPLETED
+    <include class="Both"/><exclude class="test.Trouble"/> Both: COMPLETED COMPLETED
+    <include class="Both"/><exclude class="test.Trouble"/> Retry: FAILED FAILED
+    <include class="Exception"/><exclude class="Oops"/> Both: FAILED FAILED
+    <include class="java.lang.Exception"/> Fatal: COMPLETED COMPLETED
+    <include class="Both"/><exclude class="Both"/> Both: FAILED FAILED
+    <exclude class="Both"/> Retry: FAILED FAILED
+     Retry: FAILED FAILED
+    "#);
+}
+
+/// Only the item methods are skipped: what is thrown by open, the checkpoint methods, the algorithm and listeners ends the
+/// step, whatever its class is; what close throws is only logged.
+///
+/// Spec: CHUNK-SKIP-14, LISTEN-SKIP-06, CHUNK-LOOP-13, CHUNK-LOOP-14
+#[test]
+fn nothing_else_is_skipped() {
+    text_of_each("Skip", |text| assert_snapshot!(text, @r#"
+    open reader at 0: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    open writer at 0: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    begin checkpoint: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    ready? true: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    end checkpoint: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    checkpoint reader at 3: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    checkpoint writer: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    close writer: COMPLETED COMPLETED read 5 filter 0 write 3 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
+    close reader: COMPLETED COMPLETED read 5 filter 0 write 3 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
+    L before read: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L after read 1: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L on read error Skip: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L on skip in read Skip: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L before process 1: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L after process 1 Some("n1"): FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L on process error Skip 4: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1 read skip 1
+    L on skip in process Skip 4: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1 read skip 1
+    L before write n1 n3: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L after write n1 n3: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L on write error Retry n5: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1 read skip 1
+    L on retry exception Retry n5: COMPLETED COMPLETED read 5 filter 0 write 3 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
+    L on retry item Retry n5: COMPLETED COMPLETED read 5 filter 0 write 2 commit 3 rollback 1 read skip 1 process skip 1 write skip 2
+    L on write error Skip n6: FAILED FAILED read 4 filter 0 write 3 commit 2 rollback 2 read skip 1 process skip 1
+    L on skip in write Skip n6: FAILED FAILED read 4 filter 0 write 3 commit 2 rollback 2 read skip 1 process skip 1
+    L before checkpoint: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L after checkpoint: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 0 read skip 1
+    "#));
+}
+
+/// A panic is never skipped or retried, and never goes further than its step.
+///
+/// Spec: CHUNK-EXC-03, CHUNK-SKIP-05, CHUNK-LOOP-13, CHUNK-LOOP-14
+#[test]
+fn no_panic_is_skipped() {
+    text_of_each("Panic", |text| assert_snapshot!(text, @r#"
+    open reader at 0: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    open writer at 0: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    begin checkpoint: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    ready? true: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    end checkpoint: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    checkpoint reader at 3: COMPLETED COMPLETED read 6 filter 0 write 4 commit 4 rollback 1 process skip 1 write skip 1
+    checkpoint writer: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    close writer: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
+    close reader: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
+    L before read: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L after read 1: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L on read error Skip: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
+    L on skip in read Skip: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
+    L before process 1: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L after process 1 Some("n1"): FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L on process error Skip 4: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
+    L on skip in process Skip 4: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
+    L before write n1 n3: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
+    L after write n1 n3: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
+    L on write error Retry n5: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
+    L on retry exception Retry n5: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
+    L on retry item Retry n5: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
+    L on write error Skip n6: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
+    L on skip in write Skip n6: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
+    L before checkpoint: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L after checkpoint: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 0
+    read 1: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    process 1: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    write n1 n3: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
+    read the end: FAILED FAILED read 6 filter 0 write 6 commit 3 rollback 1
+    "#));
+}
+
+/// What becomes of the step when each call in turn throws this class, in a job that skips and retries every exception.
+fn text_of_each(class: &str, assert: fn(&str)) {
+    let rules = r#"<checkpoint-algorithm ref="Every"/>
+        <skippable-exception-classes><include class="Exception"/></skippable-exception-classes>
+        <retryable-exception-classes><include class="Retry"/><include class="Soft"/></retryable-exception-classes>
+        <no-rollback-exception-classes><include class="Soft"/></no-rollback-exception-classes>"#;
+    let xml = faulty_job(&ears("", ""), "TableOut", "checkpoint-policy=\"custom\"", rules);
+    let usual = "read 2: Skip x1; process 4: Skip x1; has n5: @Retry x1; has n6: @Skip x1";
+    let mut text = String::new();
+    for call in [
+        "open reader at 0",
+        "open writer at 0",
+        "begin checkpoint",
+        "ready? true",
+        "end checkpoint",
+        "checkpoint reader at 3",
+        "checkpoint writer",
+        "close writer",
+        "close reader",
+        "L before read",
+        "L after read 1",
+        "L on read error Skip",
+        "L on skip in read Skip",
+        "L before process 1",
+        "L after process 1 Some(\"n1\")",
+        "L on process error Skip 4",
+        "L on skip in process Skip 4",
+        "L before write n1 n3",
+        "L after write n1 n3",
+        "L on write error Retry n5",
+        "L on retry exception Retry n5",
+        "L on retry item Retry n5",
+        "L on write error Skip n6",
+        "L on skip in write Skip n6",
+        "L before checkpoint",
+        "L after checkpoint",
+    ]
+    .into_iter()
+    .chain(
+        (class == "Panic")
+            .then_some(["read 1", "process 1", "write n1 n3", "read the end"])
+            .into_iter()
+            .flatten(),
+    ) {
+        let faults = format!("{call}: {class} x1; {usual}");
+        let told = run(&faulty_stage(&xml), &faults, "6", &["nothing"]);
+        let step = told.lines().find(|line| line.trim().starts_with("step")).unwrap();
+        text += &format!("{call}: {}\n", step.trim().trim_start_matches("step copy "));
+    }
+    assert(&text);
+}
+
+/// Cannot read its third record, and does not come on.
+#[derive(BatchArtifact)]
+struct Stuck {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "stuck", value = "4000000000")]
+    stuck: u32,
+    last: u64,
+    failed: u32,
+}
+
+#[item_reader]
+impl Stuck {
+    #[open]
+    fn open(&mut self, _: Option<u64>) {}
+    #[read_item]
+    fn read(&mut self) -> Result<Option<u64>, super::faults::Oops> {
+        if self.last == 2 && self.failed < self.stuck {
+            self.failed += 1;
+            return Err(super::faults::Oops::Skip);
+        }
+        self.last += 1;
+        Ok((self.last < 4).then_some(self.last))
+    }
+    #[get_checkpoint_info]
+    fn position(&mut self) -> u64 {
+        self.last
+    }
+    #[close]
+    fn close(&mut self) {
+        say(&self.log, format!("close reader after {} failures", self.failed));
+    }
+}
+
+/// With no skip-limit, a reader that fails for ever at the same place ends the step; one that comes on at last does not.
+///
+/// Spec: CHUNK-SKIP-08, CHUNK-LOOP-13
+#[test]
+fn a_reader_that_is_stuck_fails_the_step() {
+    let xml = faulty_job("", "Out", "", RULES).replace("Source", "Stuck");
+    let stage = faulty_stage(&xml);
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(format!("{}{}", stage.tree(execution), calls(&stage, &["close", "write"])), @r"
+    job job FAILED FAILED
+      | Skip
+      | thrown by #[read_item] of item reader `Stuck`
+      | 2000 reads in a row were skipped, and the reader's position has not changed during the last 1000: it has to pass over what it cannot read
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Skip
+        | thrown by #[read_item] of item reader `Stuck`
+        | 2000 reads in a row were skipped, and the reader's position has not changed during the last 1000: it has to pass over what it cannot read
+    close writer
+    close reader after 2000 failures
+    ");
+    let execution = stage.start("job", [("stuck", "1999")]);
+    assert_snapshot!(format!("{}{}", stage.tree(execution), calls(&stage, &["close", "write"])), @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 1 rollback 0 read skip 1999
+    write n1 n2 n3
+    close writer
+    close reader after 1999 failures
+    ");
+}
+
+/// Skip listeners of the job hear of the skips of every chunk step, before those of the step.
+///
+/// Spec: CHUNK-SKIP-13, LISTEN-SKIP-01, LISTEN-SKIP-02, LISTEN-SKIP-03, LISTEN-SKIP-04, JSL-JOBLIS-05, JSL-JOBLIS-06
+#[test]
+fn skip_listeners_of_the_job_come_first() {
+    let listeners = ears("S1", SKIPS) + &ears("S2", SKIPS);
+    let xml = faulty_job(&listeners, "Out", "commit-interval=\"2\"", RULES);
+    let of_job = format!("<job id=\"job\"><listeners>{}{}</listeners>", ears("J1", ""), ears("J2", ""));
+    let stage = faulty_stage(&xml.replace("<job id=\"job\">", &of_job));
+    let faults = "read 1: Skip; process 3: Skip; has n4: @Skip";
+    assert_snapshot!(run(&stage, faults, "5", &["J", "S"]), @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 2 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
+    J1 on skip in read Skip
+    J2 on skip in read Skip
+    S1 on skip in read Skip
+    S2 on skip in read Skip
+    J1 on skip in process Skip 3
+    J2 on skip in process Skip 3
+    S1 on skip in process Skip 3
+    S2 on skip in process Skip 3
+    J1 on skip in write Skip n4
+    J2 on skip in write Skip n4
+    S1 on skip in write Skip n4
+    S2 on skip in write Skip n4
+    ");
+}
+
+/// The step's context shows what was skipped, and the counters that the repository holds.
+///
+/// Spec: CTX-29, CTX-30, CTX-40, CHUNK-SKIP-09, CHUNK-SKIP-10, CHUNK-SKIP-11, CHUNK-RETRY-12
+#[test]
+fn the_context_shows_exceptions_and_counters() {
+    let xml = faulty_job("<listener ref=\"Inspects\"/>", "Out", "commit-interval=\"3\"", RULES);
+    let stage = faulty_stage(&xml);
+    let mut text = String::new();
+    for (faults, filter) in [
+        ("read 2: Skip", "100"),
+        ("process 2: Skip", "3"),
+        ("has n2: Skip", "100"),
+        ("has n2: @Retry x2", "100"),
+        ("read 1: Skip; process 2: Skip; has n3: @Both", "4"),
+    ] {
+        let parameters = [("faults", faults), ("items", "7"), ("filter.every", filter)];
+        let execution = stage.start("job", parameters);
+        let counters = stage.operator().step_executions(execution).unwrap()[0].counters;
+        let log = calls(&stage, &["exception", "ReadCount"]);
+        let (exception, metrics) = log.rsplit_once('\n').unwrap();
+        let exception = exception.lines().last().unwrap();
+        let stored = format!(
+            "ReadCount {}, WriteCount {}, FilterCount {}, CommitCount {}, RollbackCount {}, ReadSkipCount {}, \
+             ProcessSkipCount {}, WriteSkipCount {}",
+            counters.reads,
+            counters.writes,
+            counters.filters,
+            counters.commits,
+            counters.rollbacks,
+            counters.read_skips,
+            counters.process_skips,
+            counters.write_skips,
+        );
+        assert_eq!(metrics, stored, "{faults}");
+        text += &format!("{faults}: {exception}\n{metrics}\n");
+    }
+    assert_snapshot!(text, @r"
+    read 2: Skip: exception Some(Skip)
+    ReadCount 6, WriteCount 6, FilterCount 0, CommitCount 3, RollbackCount 0, ReadSkipCount 1, ProcessSkipCount 0, WriteSkipCount 0
+    process 2: Skip: exception Some(Skip)
+    ReadCount 7, WriteCount 4, FilterCount 2, CommitCount 3, RollbackCount 0, ReadSkipCount 0, ProcessSkipCount 1, WriteSkipCount 0
+    has n2: Skip: exception Some(Skip)
+    ReadCount 7, WriteCount 6, FilterCount 0, CommitCount 3, RollbackCount 1, ReadSkipCount 0, ProcessSkipCount 0, WriteSkipCount 1
+    has n2: @Retry x2: exception Some(Retry)
+    ReadCount 7, WriteCount 7, FilterCount 0, CommitCount 3, RollbackCount 2, ReadSkipCount 0, ProcessSkipCount 0, WriteSkipCount 0
+    read 1: Skip; process 2: Skip; has n3: @Both: exception Some(Both)
+    ReadCount 6, WriteCount 3, FilterCount 1, CommitCount 3, RollbackCount 1, ReadSkipCount 1, ProcessSkipCount 1, WriteSkipCount 1
+    ");
+}
+
+/// A restart after a failure goes on after the last commit, with no skip counted yet; what was skipped before it stays so.
+///
+/// Spec: CHUNK-SKIP-06, CHUNK-SKIP-07, CHUNK-LOOP-16, CHUNK-LOOP-13, JSL-CHUNK-27
+#[test]
+fn a_restart_after_skips_goes_on_at_the_right_item() {
+    let attributes = "commit-interval=\"2\" skip-limit=\"2\"";
+    let stage = faulty_stage(&faulty_job(&ears("", SKIPS), "TableOut", attributes, RULES));
+    let faults = "read 1: Skip; process 2: Skip; has n5: @Skip; has n6: @Skip";
+    let execution = stage.start("job", [("faults", faults), ("items", "7")]);
+    assert_snapshot!(told(&stage, execution, &["L", "open", "checkpoint"]), @r"
+    job job FAILED FAILED
+      | Skip
+      | thrown by #[write_items] of item writer `TableOut`
+      | it is skippable, but the skip-limit of 2 is used up
+      step copy FAILED FAILED read 2 filter 0 write 1 commit 1 rollback 1 read skip 1 process skip 1
+        | Skip
+        | thrown by #[write_items] of item writer `TableOut`
+        | it is skippable, but the skip-limit of 2 is used up
+    open reader at 0
+    open writer at 0
+    L on skip in read Skip
+    L on skip in process Skip 2
+    checkpoint reader at 3
+    checkpoint writer
+    ");
+    assert_eq!(lines(&stage), "n3");
+    let again = restart_with(&stage, execution, [("faults", faults)]);
+    assert_snapshot!(told(&stage, again, &["L", "open", "checkpoint"]), @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 2 commit 3 rollback 2 write skip 2
+    open reader at 3
+    open writer at 1
+    L on skip in write Skip n5
+    checkpoint reader at 5
+    checkpoint writer
+    L on skip in write Skip n6
+    checkpoint reader at 7
+    checkpoint writer
+    checkpoint reader at 7
+    checkpoint writer
+    ");
+    assert_eq!(lines(&stage), "n3 n4 n7");
+}
