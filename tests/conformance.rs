@@ -12,7 +12,9 @@ mod conformance {
     mod s4_1_job;
     mod s4_2_1_chunk;
     mod s4_2_1_custom_checkpoint;
+    mod s4_2_1_exceptions;
     mod s4_2_1_failures;
+    mod s4_2_1_no_rollback;
     mod s4_2_1_retry;
     mod s4_2_1_retry_listeners;
     mod s4_2_1_skip;

@@ -90,6 +90,30 @@ pub(crate) fn ears(name: &str, hears: &str) -> String {
     )
 }
 
+/// What listeners record of retries and skips.
+pub(crate) const RETRIES: &str = "on retry,on skip";
+
+/// The story of a job with these faults, for each writer.
+pub(crate) fn stories(writers: &[&str], attributes: &str, faults: &str, items: &str) -> String {
+    let mut text = String::new();
+    for writer in writers {
+        let stage = faulty_stage(&faulty_job(&ears("", RETRIES), writer, attributes, RULES));
+        text += &format!(
+            "== {writer}: {faults}\n{}\n",
+            run(
+                &stage,
+                faults,
+                items,
+                &["process", "write", "L", "checkpoint reader"]
+            )
+        );
+        if writer.contains("Table") {
+            text += &format!("table: {}\n", lines(&stage));
+        }
+    }
+    text
+}
+
 /// A stage with the table that the writers through the chunk transaction write to.
 pub(crate) fn faulty_stage(xml: &str) -> Stage {
     let stage = Stage::new(xml);
@@ -138,6 +162,14 @@ pub(crate) fn told(stage: &Stage, execution: JobExecutionId, words: &[&str]) -> 
         .map(String::as_str)
         .collect();
     format!("{}{}", stage.tree(execution), heard.join("\n"))
+}
+
+fn class(error: &BatchError) -> String {
+    if error.is_panic() {
+        "Panic".to_owned()
+    } else {
+        error.to_string()
+    }
 }
 
 /// How often each fault of each log was thrown.
@@ -411,7 +443,7 @@ impl Ears {
     }
     #[on_read_error]
     fn on_read_error(&mut self, error: &BatchError) -> Result<(), BatchError> {
-        self.record(&format!("on read error {error}"))
+        self.record(&format!("on read error {}", class(error)))
     }
 }
 
@@ -427,7 +459,7 @@ impl Ears {
     }
     #[on_process_error]
     fn on_process_error(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
-        self.record(&format!("on process error {error} {item}"))
+        self.record(&format!("on process error {} {item}", class(error)))
     }
 }
 
@@ -443,7 +475,7 @@ impl Ears {
     }
     #[on_write_error]
     fn on_write_error(&mut self, error: &BatchError, items: &[String]) -> Result<(), BatchError> {
-        self.record(&format!("on write error {error} {}", items.join(" ")))
+        self.record(&format!("on write error {} {}", class(error), items.join(" ")))
     }
 }
 
@@ -451,15 +483,15 @@ impl Ears {
 impl Ears {
     #[on_skip_in_read]
     fn on_skip_in_read(&mut self, error: &BatchError) -> Result<(), BatchError> {
-        self.record(&format!("on skip in read {error}"))
+        self.record(&format!("on skip in read {}", class(error)))
     }
     #[on_skip_in_process]
     fn on_skip_in_process(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
-        self.record(&format!("on skip in process {error} {item}"))
+        self.record(&format!("on skip in process {} {item}", class(error)))
     }
     #[on_skip_in_write]
     fn on_skip_in_write(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
-        self.record(&format!("on skip in write {error} {item}"))
+        self.record(&format!("on skip in write {} {item}", class(error)))
     }
 }
 
@@ -467,10 +499,10 @@ impl Ears {
 impl Ears {
     #[on_retry_exception]
     fn on_retry_exception(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
-        self.record(&format!("on retry exception {error} {item}"))
+        self.record(&format!("on retry exception {} {item}", class(error)))
     }
     #[on_retry_item]
     fn on_retry_item(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
-        self.record(&format!("on retry item {error} {item}"))
+        self.record(&format!("on retry item {} {item}", class(error)))
     }
 }

@@ -23,7 +23,11 @@ fn the_algorithm_is_asked_after_each_item() {
     let stage = faulty_stage(&faulty_job("", "Out", CUSTOM, &every(3)));
     let execution = stage.start(
         "job",
-        [("faults", "read 2: Skip; process 4: Skip"), ("items", "6"), ("filter.every", "3")],
+        [
+            ("faults", "read 2: Skip; process 4: Skip"),
+            ("items", "6"),
+            ("filter.every", "3"),
+        ],
     );
     assert_snapshot!(super::faults::told(&stage, execution, &[]), @r"
     job job COMPLETED COMPLETED
@@ -70,7 +74,10 @@ fn the_write_batch_is_another_unit() {
     let mut text = String::new();
     for size in ["", "chunk-size=\"2\"", "chunk-size=\"3\""] {
         let stage = faulty_stage(&faulty_job("", "Out", &format!("{CUSTOM} {size}"), &every(3)));
-        text += &format!("== {size}\n{}\n", run(&stage, "", "7", &["write", "checkpoint reader"]));
+        text += &format!(
+            "== {size}\n{}\n",
+            run(&stage, "", "7", &["write", "checkpoint reader"])
+        );
     }
     assert_snapshot!(text, @r#"
     == 
@@ -136,7 +143,12 @@ fn what_is_written_again_is_not_asked_about_again() {
 fn item_time_is_built_in() {
     let algorithm = r#"<checkpoint-algorithm ref="item-time"><properties>
         <property name="item-count" value="3"/><property name="time-limit" value="100000"/></properties></checkpoint-algorithm>"#;
-    let stage = faulty_stage(&faulty_job(&ears("", "after checkpoint"), "Out", CUSTOM, algorithm));
+    let stage = faulty_stage(&faulty_job(
+        &ears("", "after checkpoint"),
+        "Out",
+        CUSTOM,
+        algorithm,
+    ));
     assert_snapshot!(run(&stage, "", "7", &["write", "L"]), @r"
     job job COMPLETED COMPLETED
       step copy COMPLETED COMPLETED read 7 filter 0 write 7 commit 3 rollback 0
@@ -157,7 +169,10 @@ fn an_error_of_the_algorithm_fails_the_step() {
     let stage = faulty_stage(&faulty_job("", "Out", CUSTOM, &every(2)));
     let mut text = String::new();
     for call in ["begin checkpoint", "ready? true", "end checkpoint"] {
-        text += &format!("== {call}\n{}\n", run(&stage, &format!("{call}: Fatal"), "3", &["begin", "end", "write"]));
+        text += &format!(
+            "== {call}\n{}\n",
+            run(&stage, &format!("{call}: Fatal"), "3", &["begin", "end", "write"])
+        );
     }
     assert_snapshot!(text, @r"
     == begin checkpoint

@@ -14,7 +14,11 @@ const CALLS: &[&str] = &["write", "L", "checkpoint reader"];
 /// The story of a job with these faults that writes to the table.
 fn story_of(attributes: &str, faults: &str) -> String {
     let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", attributes, RULES));
-    format!("== {faults}\n{}\ntable: {}\n", run(&stage, faults, "4", CALLS), lines(&stage))
+    format!(
+        "== {faults}\n{}\ntable: {}\n",
+        run(&stage, faults, "4", CALLS),
+        lines(&stage)
+    )
 }
 
 /// What `on_retry_exception` throws forces a rollback, whatever the classes of the two are; it is the same retry.
@@ -215,7 +219,11 @@ fn on_retry_item_that_throws_is_skipped_or_the_end() {
 fn each_stage_is_for_all_retry_listeners() {
     let listeners = ears("S1", RETRIES) + &ears("S2", RETRIES);
     let xml = faulty_job(&listeners, "Out", "commit-interval=\"2\"", RULES);
-    let of_job = format!("<job id=\"job\"><listeners>{}{}</listeners>", ears("J1", ""), ears("J2", ""));
+    let of_job = format!(
+        "<job id=\"job\"><listeners>{}{}</listeners>",
+        ears("J1", ""),
+        ears("J2", "")
+    );
     let stage = faulty_stage(&xml.replace("<job id=\"job\">", &of_job));
     let mut text = run(&stage, "has n2: @Retry x1", "2", &["J", "S", "write"]);
     let faults = "has n2: @Soft x1; J1 on retry exception Soft n2: Fatal; J2 on retry item Soft n2: Skip; S1 on retry item Soft n2: Fatal";
@@ -268,7 +276,11 @@ impl SeesTransactions {
         let mut connection = watch::open(&std::path::Path::new(&self.folder).join("batch.db"));
         connection.batch_execute("PRAGMA busy_timeout = 0").unwrap();
         let begun = connection.batch_execute("BEGIN IMMEDIATE; ROLLBACK");
-        let state = if begun.is_ok() { "no transaction" } else { "in the transaction" };
+        let state = if begun.is_ok() {
+            "no transaction"
+        } else {
+            "in the transaction"
+        };
         say(&self.log, format!("L {call}: {state}"));
     }
 }
@@ -291,10 +303,20 @@ impl SeesTransactions {
 /// Spec: LISTEN-RETRY-03, LISTEN-RETRY-07, LISTEN-RETRY-08
 #[test]
 fn retry_listeners_run_inside_the_transaction() {
-    let xml = faulty_job("<listener ref=\"SeesTransactions\"/>", "TableOut", "commit-interval=\"2\"", RULES);
+    let xml = faulty_job(
+        "<listener ref=\"SeesTransactions\"/>",
+        "TableOut",
+        "commit-interval=\"2\"",
+        RULES,
+    );
     let stage = faulty_stage(&xml);
     let mut text = String::new();
-    for faults in ["has n1: @Retry x1", "has n2: @Retry x1", "has n1: @Soft x1", "has n1: Soft x1"] {
+    for faults in [
+        "has n1: @Retry x1",
+        "has n2: @Retry x1",
+        "has n1: @Soft x1",
+        "has n1: Soft x1",
+    ] {
         let execution = stage.start("job", [("faults", faults), ("items", "2")]);
         let log = super::artifacts::calls(&stage, &["L"]);
         text += &format!("== {faults}\n{}{log}\n", stage.tree(execution));

@@ -1,8 +1,5 @@
 //! 4.2.1.2.1: what a chunk step skips.
 
-use batch_runtime::prelude::*;
-use batch_runtime::JobParameters;
-use batch_tests::stage::say;
 use insta::assert_snapshot;
 
 use super::artifacts::{calls, restart_with};
@@ -223,7 +220,12 @@ fn a_named_item_is_left_out() {
 fn a_list_of_one_is_dropped_without_a_rollback() {
     let mut text = String::new();
     for writer in ["SingleOut", "SingleTableOut"] {
-        let stage = faulty_stage(&faulty_job(&ears("", "on"), writer, "commit-interval=\"3\"", RULES));
+        let stage = faulty_stage(&faulty_job(
+            &ears("", "on"),
+            writer,
+            "commit-interval=\"3\"",
+            RULES,
+        ));
         text += &run(&stage, "has n2: Skip", "4", &["write", "L", "checkpoint"]);
         text += &format!("\ntable: {}\n", lines(&stage));
     }
@@ -269,7 +271,12 @@ fn an_unknown_item_is_searched() {
         let stage = faulty_stage(&faulty_job(&ears("", "on skip"), writer, attributes, RULES));
         text += &format!(
             "== {writer}\n{}\n",
-            run(&stage, "has n3: Skip; has n10: Skip; has n12: Skip", "12", &["write", "L"])
+            run(
+                &stage,
+                "has n3: Skip; has n10: Skip; has n12: Skip",
+                "12",
+                &["write", "L"]
+            )
         );
         text += &format!("table: {}\n", lines(&stage));
     }
@@ -330,7 +337,12 @@ fn an_unknown_item_is_searched() {
 /// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12
 #[test]
 fn lists_that_fail_without_a_bad_item_come_to_an_end() {
-    let stage = faulty_stage(&faulty_job("", "TableOut", "commit-interval=\"4\" chunk-size=\"2\"", RULES));
+    let stage = faulty_stage(&faulty_job(
+        "",
+        "TableOut",
+        "commit-interval=\"4\" chunk-size=\"2\"",
+        RULES,
+    ));
     let faults = "write n1 n2: Skip; write n3 n4: Skip";
     assert_snapshot!(run(&stage, faults, "4", &["write", "checkpoint"]), @r"
     job job COMPLETED COMPLETED
@@ -406,237 +418,6 @@ fn what_the_search_finds_decides() {
     ");
 }
 
-/// The nearest class that a list names decides; exclude wins where both name the same. Without an include nothing is skipped.
-///
-/// Spec: CHUNK-SKIP-03, CHUNK-SKIP-04, CHUNK-SKIP-05, CHUNK-EXC-01, CHUNK-EXC-02
-#[test]
-fn the_nearest_class_decides() {
-    let mut text = String::new();
-    for (lists, thrown) in [
-        ("<include class=\"test.Trouble\"/>", "Both"),
-        ("<include class=\"test.Trouble\"/>", "Fatal"),
-        ("<include class=\"test.Trouble\"/><exclude class=\"Both\"/>", "Both"),
-        ("<include class=\"test.Trouble\"/><exclude class=\"Both\"/>", "Retry"),
-        ("<include class=\"Both\"/><exclude class=\"test.Trouble\"/>", "Both"),
-        ("<include class=\"Both\"/><exclude class=\"test.Trouble\"/>", "Retry"),
-        ("<include class=\"Exception\"/><exclude class=\"Oops\"/>", "Both"),
-        ("<include class=\"java.lang.Exception\"/>", "Fatal"),
-        ("<include class=\"Both\"/><exclude class=\"Both\"/>", "Both"),
-        ("<exclude class=\"Both\"/>", "Retry"),
-        ("", "Retry"),
-    ] {
-        let rule = format!("<skippable-exception-classes>{lists}</skippable-exception-classes>");
-        let stage = faulty_stage(&faulty_job("", "Out", "", &rule));
-        let told = run(&stage, &format!("process 2: {thrown}"), "3", &[]);
-        let status = told.lines().next().unwrap().trim_start_matches("job job ");
-        text += &format!("{lists} {thrown}: {status}\n");
-    }
-    assert_snapshot!(text, @r#"
-    <include class="test.Trouble"/> Both: COMPLETED COMPLETED
-    <include class="test.Trouble"/> Fatal: FAILED FAILED
-    <include class="test.Trouble"/><exclude class="Both"/> Both: FAILED FAILED
-    <include class="test.Trouble"/><exclude class="Both"/> Retry: COMPLETED COMPLETED
-    <include class="Both"/><exclude class="test.Trouble"/> Both: COMPLETED COMPLETED
-    <include class="Both"/><exclude class="test.Trouble"/> Retry: FAILED FAILED
-    <include class="Exception"/><exclude class="Oops"/> Both: FAILED FAILED
-    <include class="java.lang.Exception"/> Fatal: COMPLETED COMPLETED
-    <include class="Both"/><exclude class="Both"/> Both: FAILED FAILED
-    <exclude class="Both"/> Retry: FAILED FAILED
-     Retry: FAILED FAILED
-    "#);
-}
-
-/// Only the item methods are skipped: what is thrown by open, the checkpoint methods, the algorithm and listeners ends the
-/// step, whatever its class is; what close throws is only logged.
-///
-/// Spec: CHUNK-SKIP-14, LISTEN-SKIP-06, CHUNK-LOOP-13, CHUNK-LOOP-14
-#[test]
-fn nothing_else_is_skipped() {
-    text_of_each("Skip", |text| assert_snapshot!(text, @r#"
-    open reader at 0: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-    open writer at 0: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-    begin checkpoint: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    ready? true: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    end checkpoint: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    checkpoint reader at 3: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    checkpoint writer: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    close writer: COMPLETED COMPLETED read 5 filter 0 write 3 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
-    close reader: COMPLETED COMPLETED read 5 filter 0 write 3 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
-    L before read: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    L after read 1: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    L on read error Skip: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    L on skip in read Skip: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    L before process 1: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    L after process 1 Some("n1"): FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    L on process error Skip 4: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1 read skip 1
-    L on skip in process Skip 4: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1 read skip 1
-    L before write n1 n3: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    L after write n1 n3: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    L on write error Retry n5: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1 read skip 1
-    L on retry exception Retry n5: COMPLETED COMPLETED read 5 filter 0 write 3 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
-    L on retry item Retry n5: COMPLETED COMPLETED read 5 filter 0 write 2 commit 3 rollback 1 read skip 1 process skip 1 write skip 2
-    L on write error Skip n6: FAILED FAILED read 4 filter 0 write 3 commit 2 rollback 2 read skip 1 process skip 1
-    L on skip in write Skip n6: FAILED FAILED read 4 filter 0 write 3 commit 2 rollback 2 read skip 1 process skip 1
-    L before checkpoint: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    L after checkpoint: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 0 read skip 1
-    "#));
-}
-
-/// A panic is never skipped or retried, and never goes further than its step.
-///
-/// Spec: CHUNK-EXC-03, CHUNK-SKIP-05, CHUNK-LOOP-13, CHUNK-LOOP-14
-#[test]
-fn no_panic_is_skipped() {
-    text_of_each("Panic", |text| assert_snapshot!(text, @r#"
-    open reader at 0: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-    open writer at 0: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-    begin checkpoint: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    ready? true: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    end checkpoint: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    checkpoint reader at 3: COMPLETED COMPLETED read 6 filter 0 write 4 commit 4 rollback 1 process skip 1 write skip 1
-    checkpoint writer: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    close writer: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
-    close reader: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
-    L before read: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    L after read 1: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    L on read error Skip: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
-    L on skip in read Skip: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
-    L before process 1: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    L after process 1 Some("n1"): FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    L on process error Skip 4: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
-    L on skip in process Skip 4: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
-    L before write n1 n3: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
-    L after write n1 n3: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
-    L on write error Retry n5: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
-    L on retry exception Retry n5: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
-    L on retry item Retry n5: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
-    L on write error Skip n6: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
-    L on skip in write Skip n6: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
-    L before checkpoint: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    L after checkpoint: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 0
-    read 1: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    process 1: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-    write n1 n3: COMPLETED COMPLETED read 6 filter 0 write 6 commit 4 rollback 0
-    read the end: FAILED FAILED read 6 filter 0 write 6 commit 3 rollback 1
-    "#));
-}
-
-/// What becomes of the step when each call in turn throws this class, in a job that skips and retries every exception.
-fn text_of_each(class: &str, assert: fn(&str)) {
-    let rules = r#"<checkpoint-algorithm ref="Every"/>
-        <skippable-exception-classes><include class="Exception"/></skippable-exception-classes>
-        <retryable-exception-classes><include class="Retry"/><include class="Soft"/></retryable-exception-classes>
-        <no-rollback-exception-classes><include class="Soft"/></no-rollback-exception-classes>"#;
-    let xml = faulty_job(&ears("", ""), "TableOut", "checkpoint-policy=\"custom\"", rules);
-    let usual = "read 2: Skip x1; process 4: Skip x1; has n5: @Retry x1; has n6: @Skip x1";
-    let mut text = String::new();
-    for call in [
-        "open reader at 0",
-        "open writer at 0",
-        "begin checkpoint",
-        "ready? true",
-        "end checkpoint",
-        "checkpoint reader at 3",
-        "checkpoint writer",
-        "close writer",
-        "close reader",
-        "L before read",
-        "L after read 1",
-        "L on read error Skip",
-        "L on skip in read Skip",
-        "L before process 1",
-        "L after process 1 Some(\"n1\")",
-        "L on process error Skip 4",
-        "L on skip in process Skip 4",
-        "L before write n1 n3",
-        "L after write n1 n3",
-        "L on write error Retry n5",
-        "L on retry exception Retry n5",
-        "L on retry item Retry n5",
-        "L on write error Skip n6",
-        "L on skip in write Skip n6",
-        "L before checkpoint",
-        "L after checkpoint",
-    ]
-    .into_iter()
-    .chain(
-        (class == "Panic")
-            .then_some(["read 1", "process 1", "write n1 n3", "read the end"])
-            .into_iter()
-            .flatten(),
-    ) {
-        let faults = format!("{call}: {class} x1; {usual}");
-        let told = run(&faulty_stage(&xml), &faults, "6", &["nothing"]);
-        let step = told.lines().find(|line| line.trim().starts_with("step")).unwrap();
-        text += &format!("{call}: {}\n", step.trim().trim_start_matches("step copy "));
-    }
-    assert(&text);
-}
-
-/// Cannot read its third record, and does not come on.
-#[derive(BatchArtifact)]
-struct Stuck {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "stuck", value = "4000000000")]
-    stuck: u32,
-    last: u64,
-    failed: u32,
-}
-
-#[item_reader]
-impl Stuck {
-    #[open]
-    fn open(&mut self, _: Option<u64>) {}
-    #[read_item]
-    fn read(&mut self) -> Result<Option<u64>, super::faults::Oops> {
-        if self.last == 2 && self.failed < self.stuck {
-            self.failed += 1;
-            return Err(super::faults::Oops::Skip);
-        }
-        self.last += 1;
-        Ok((self.last < 4).then_some(self.last))
-    }
-    #[get_checkpoint_info]
-    fn position(&mut self) -> u64 {
-        self.last
-    }
-    #[close]
-    fn close(&mut self) {
-        say(&self.log, format!("close reader after {} failures", self.failed));
-    }
-}
-
-/// With no skip-limit, a reader that fails for ever at the same place ends the step; one that comes on at last does not.
-///
-/// Spec: CHUNK-SKIP-08, CHUNK-LOOP-13
-#[test]
-fn a_reader_that_is_stuck_fails_the_step() {
-    let xml = faulty_job("", "Out", "", RULES).replace("Source", "Stuck");
-    let stage = faulty_stage(&xml);
-    let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(format!("{}{}", stage.tree(execution), calls(&stage, &["close", "write"])), @r"
-    job job FAILED FAILED
-      | Skip
-      | thrown by #[read_item] of item reader `Stuck`
-      | 2000 reads in a row were skipped, and the reader's position has not changed during the last 1000: it has to pass over what it cannot read
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-        | Skip
-        | thrown by #[read_item] of item reader `Stuck`
-        | 2000 reads in a row were skipped, and the reader's position has not changed during the last 1000: it has to pass over what it cannot read
-    close writer
-    close reader after 2000 failures
-    ");
-    let execution = stage.start("job", [("stuck", "1999")]);
-    assert_snapshot!(format!("{}{}", stage.tree(execution), calls(&stage, &["close", "write"])), @r"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 1 rollback 0 read skip 1999
-    write n1 n2 n3
-    close writer
-    close reader after 1999 failures
-    ");
-}
-
 /// Skip listeners of the job hear of the skips of every chunk step, before those of the step.
 ///
 /// Spec: CHUNK-SKIP-13, LISTEN-SKIP-01, LISTEN-SKIP-02, LISTEN-SKIP-03, LISTEN-SKIP-04, JSL-JOBLIS-05, JSL-JOBLIS-06
@@ -644,7 +425,11 @@ fn a_reader_that_is_stuck_fails_the_step() {
 fn skip_listeners_of_the_job_come_first() {
     let listeners = ears("S1", SKIPS) + &ears("S2", SKIPS);
     let xml = faulty_job(&listeners, "Out", "commit-interval=\"2\"", RULES);
-    let of_job = format!("<job id=\"job\"><listeners>{}{}</listeners>", ears("J1", ""), ears("J2", ""));
+    let of_job = format!(
+        "<job id=\"job\"><listeners>{}{}</listeners>",
+        ears("J1", ""),
+        ears("J2", "")
+    );
     let stage = faulty_stage(&xml.replace("<job id=\"job\">", &of_job));
     let faults = "read 1: Skip; process 3: Skip; has n4: @Skip";
     assert_snapshot!(run(&stage, faults, "5", &["J", "S"]), @r"
@@ -670,7 +455,12 @@ fn skip_listeners_of_the_job_come_first() {
 /// Spec: CTX-29, CTX-30, CTX-40, CHUNK-SKIP-09, CHUNK-SKIP-10, CHUNK-SKIP-11, CHUNK-RETRY-12
 #[test]
 fn the_context_shows_exceptions_and_counters() {
-    let xml = faulty_job("<listener ref=\"Inspects\"/>", "Out", "commit-interval=\"3\"", RULES);
+    let xml = faulty_job(
+        "<listener ref=\"Inspects\"/>",
+        "Out",
+        "commit-interval=\"3\"",
+        RULES,
+    );
     let stage = faulty_stage(&xml);
     let mut text = String::new();
     for (faults, filter) in [

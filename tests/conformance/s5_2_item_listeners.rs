@@ -13,7 +13,11 @@ use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run, told};
 /// Spec: CHUNK-LOOP-03, CHUNK-LOOP-10, JSL-STEPLIS-02
 #[test]
 fn listeners_surround_every_call() {
-    let listeners = ears("L1", "") + &ears("L2", "before checkpoint,after checkpoint,after read 1,before write");
+    let listeners = ears("L1", "")
+        + &ears(
+            "L2",
+            "before checkpoint,after checkpoint,after read 1,before write",
+        );
     let stage = faulty_stage(&faulty_job(&listeners, "Out", "commit-interval=\"2\"", ""));
     let execution = stage.start("job", [("items", "3"), ("filter.every", "2")]);
     assert_snapshot!(told(&stage, execution, &[]), @r#"
@@ -73,7 +77,12 @@ fn listeners_surround_every_call() {
 #[test]
 fn write_listeners_hear_the_list_of_each_call() {
     let words = "before write,after write,on write";
-    let stage = faulty_stage(&faulty_job(&ears("", words), "Out", "commit-interval=\"3\"", RULES));
+    let stage = faulty_stage(&faulty_job(
+        &ears("", words),
+        "Out",
+        "commit-interval=\"3\"",
+        RULES,
+    ));
     assert_snapshot!(run(&stage, "has n2: Both", "3", &["write", "L"]), @r"
     job job COMPLETED COMPLETED
       step copy COMPLETED COMPLETED read 3 filter 0 write 2 commit 2 rollback 2 write skip 1
@@ -103,9 +112,19 @@ fn write_listeners_hear_the_list_of_each_call() {
 /// Spec: LISTEN-READ-04, LISTEN-PROC-05, LISTEN-WRITE-04, CHUNK-LOOP-13
 #[test]
 fn listeners_hear_of_errors_that_fail_the_step() {
-    let stage = faulty_stage(&faulty_job(&ears("", "on"), "Out", "commit-interval=\"3\"", RULES));
+    let stage = faulty_stage(&faulty_job(
+        &ears("", "on"),
+        "Out",
+        "commit-interval=\"3\"",
+        RULES,
+    ));
     let mut text = String::new();
-    for faults in ["read 2: Fatal", "process 2: Fatal", "has n2: Fatal", "read the end: Fatal"] {
+    for faults in [
+        "read 2: Fatal",
+        "process 2: Fatal",
+        "has n2: Fatal",
+        "read the end: Fatal",
+    ] {
         text += &format!("{}\n", run(&stage, faults, "3", &["L", "close"]));
     }
     assert_snapshot!(text, @r"
@@ -154,7 +173,12 @@ fn listeners_hear_of_errors_that_fail_the_step() {
 /// Spec: LISTEN-CKPT-02, LISTEN-CKPT-03, LISTEN-CKPT-04, CHUNK-LOOP-13
 #[test]
 fn checkpoint_listeners_and_failures() {
-    let stage = faulty_stage(&faulty_job(&ears("", "before checkpoint,after checkpoint"), "TableOut", "commit-interval=\"2\"", ""));
+    let stage = faulty_stage(&faulty_job(
+        &ears("", "before checkpoint,after checkpoint"),
+        "TableOut",
+        "commit-interval=\"2\"",
+        "",
+    ));
     let words = ["L", "open", "write", "checkpoint", "close"];
     let execution = stage.start("job", [("faults", "checkpoint writer: Fatal"), ("items", "3")]);
     assert_snapshot!(told(&stage, execution, &words), @r"
@@ -216,7 +240,12 @@ fn checkpoint_listeners_and_failures() {
 /// Spec: LISTEN-CKPT-04, CHUNK-LOOP-12, CHUNK-LOOP-13, STATUS-27
 #[test]
 fn no_after_checkpoint_without_a_commit() {
-    let stage = faulty_stage(&faulty_job(&ears("", "before checkpoint,after checkpoint"), "Spoils", "commit-interval=\"2\"", ""));
+    let stage = faulty_stage(&faulty_job(
+        &ears("", "before checkpoint,after checkpoint"),
+        "Spoils",
+        "commit-interval=\"2\"",
+        "",
+    ));
     assert_snapshot!(run(&stage, "", "1", &["L", "write", "close"]), @r"
     job job FAILED FAILED
       | the chunk transaction was ended before its time: by the database, after an error that the writer did not return, or by the writer itself

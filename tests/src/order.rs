@@ -468,13 +468,19 @@ mod tests {
         for place in 0..RIGHT.len() {
             let mut without = RIGHT.to_vec();
             let call = without.remove(place);
-            assert!(problem_heard(&without).is_some(), "without call {place}, `{call}`");
+            assert!(
+                problem_heard(&without).is_some(),
+                "without call {place}, `{call}`"
+            );
             let mut twice = RIGHT.to_vec();
             twice.swap(place, (place + 1) % RIGHT.len());
             assert!(problem_heard(&twice).is_some(), "`{call}` at {place} is late");
         }
         for end in 0..RIGHT.len() {
-            assert!(problem_heard(&RIGHT[..end]).is_some() || end == 0, "ends at {end}");
+            assert!(
+                problem_heard(&RIGHT[..end]).is_some() || end == 0,
+                "ends at {end}"
+            );
         }
     }
 
@@ -509,7 +515,10 @@ mod tests {
         let closed = ["close writer", "close reader"];
         assert_eq!(problem(&until(24, &closed)), None, "neither retried nor skipped");
         assert_eq!(problem(&until(13, &closed)), None, "a read that is not skipped");
-        assert_eq!(problem(&until(11, &["read 2 !Panic", closed[0], closed[1]])), None);
+        assert_eq!(
+            problem(&until(11, &["read 2 !Panic", closed[0], closed[1]])),
+            None
+        );
         assert!(problem(&until(10, &closed)).is_some(), "closed for no reason");
         assert!(problem(&until(24, &["close reader", "close writer"])).is_some());
         assert!(problem(&until(37, &["begin checkpoint", "L before write n3", "write n3"])).is_some());
