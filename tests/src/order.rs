@@ -211,9 +211,21 @@ pub struct Order {
     /// Whether the reader may be opened once more.
     reopened: bool,
     reader_is_open: bool,
+    /// Whether this interval is read again.
+    read_again: bool,
 }
 
 impl Order {
+    /// The automaton for a step whose listener, and whose checkpoint algorithm, record every call.
+    pub fn hearing(listener: bool, algorithm: bool) -> Self {
+        let of_algorithm = |kind: Kind| matches!(kind, Begin | Ready | End);
+        let heard = |kind: &Kind| if of_algorithm(*kind) { algorithm } else { listener };
+        Self {
+            heard: OPTIONAL.iter().copied().filter(heard).collect(),
+            ..Self::default()
+        }
+    }
+
     /// Checks the log of one or more executions of a chunk step. A call that somebody hears once must be there each time.
     ///
     /// # Errors
@@ -290,6 +302,9 @@ impl Order {
             OpenReader => {
                 self.processed.clear();
                 self.reader_is_open = call.thrown.is_none();
+                // What is read again may be other items: then only their place tells which is retried.
+                self.retried.clear();
+                self.read_again = self.reopened;
             }
             CloseReader => self.reader_is_open = false,
             Read => call.about.clone_into(&mut self.item),
@@ -359,6 +374,7 @@ impl Order {
                 let retried = call.about.rsplit(' ').next().unwrap_or_default();
                 for item in items(retried) {
                     if self.heard.contains(&RetryException)
+                        && !self.read_again
                         && !self.retried.contains(&item)
                         && !self.told.contains(&item)
                     {
@@ -368,7 +384,10 @@ impl Order {
                     self.told.insert(item);
                 }
             }
-            WriterCheckpoint if call.thrown.is_none() => self.processed.clear(),
+            WriterCheckpoint if call.thrown.is_none() => {
+                self.processed.clear();
+                self.read_again = false;
+            }
             _ => {}
         }
         self.telling = call.kind == RetryException;
@@ -399,11 +418,7 @@ mod tests {
     /// The same where everything is heard.
     fn problem_heard(log: &[&str]) -> Option<String> {
         let log: Vec<String> = log.iter().map(ToString::to_string).collect();
-        let order = Order {
-            heard: OPTIONAL.iter().copied().collect(),
-            ..Order::default()
-        };
-        order.check(&log).err()
+        Order::hearing(true, true).check(&log).err()
     }
 
     /// A whole run: two items, one of which is written again alone after a rollback, and one read is skipped.
