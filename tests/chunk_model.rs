@@ -30,7 +30,9 @@ fn job_of(case: &Case) -> String {
         flag(case.skip_limit.is_some(), 's'),
         flag(case.retry_limit.is_some(), 'r'),
     ];
-    flags.iter().fold("job".to_owned(), |id, flag| id + &flag.to_string())
+    flags
+        .iter()
+        .fold("job".to_owned(), |id, flag| id + &flag.to_string())
 }
 
 /// The jobs of all cases, and the one that connects.
@@ -47,7 +49,9 @@ fn write_jobs(folder: &std::path::Path) {
         if is_set(0) {
             xml.push_str("<listeners><listener ref=\"Ears\"/></listeners>");
         }
-        xml.push_str("<chunk reader=\"Source\" processor=\"Shape\" writer=\"${writer}\" chunk-size=\"${size}\"");
+        xml.push_str(
+            "<chunk reader=\"Source\" processor=\"Shape\" writer=\"${writer}\" chunk-size=\"${size}\"",
+        );
         xml.push_str(" buffer-reads=\"${buffer}\" commit-interval=\"${interval}\"");
         if is_set(1) {
             xml.push_str(" checkpoint-policy=\"custom\"");
@@ -85,7 +89,9 @@ fn parameters(case: &Case) -> JobParameters {
     ];
     parameters
         .iter()
-        .fold(JobParameters::new(), |all, (name, value)| all.with(*name, value.as_str()))
+        .fold(JobParameters::new(), |all, (name, value)| {
+            all.with(*name, value.as_str())
+        })
 }
 
 /// What the repository holds of an execution's step.
@@ -120,7 +126,10 @@ fn take_lines() -> Vec<u64> {
             .load(connection)
             .unwrap();
         diesel::sql_query("DELETE FROM line").execute(connection).unwrap();
-        lines.iter().map(|line| u64::try_from(line.item).unwrap()).collect()
+        lines
+            .iter()
+            .map(|line| u64::try_from(line.item).unwrap())
+            .collect()
     })
 }
 
@@ -157,7 +166,10 @@ fn agrees(operator: &JobOperator, case: &Case) -> Result<(), TestCaseError> {
     } else if case.transactional && lines != model.written {
         Some(format!("expected lines {:?}, found {lines:?}", model.written))
     } else if !case.transactional && !model.written.iter().all(|item| delivered.contains(item)) {
-        Some(format!("of {:?} only {delivered:?} were delivered", model.written))
+        Some(format!(
+            "of {:?} only {delivered:?} were delivered",
+            model.written
+        ))
     } else {
         let order = Order::hearing(case.listened, case.custom);
         order.check(&log).err()

@@ -139,9 +139,15 @@ impl Plan {
 
     /// A call of the writer: the first item that fails is the one, and its place in the list.
     pub(crate) fn write(&mut self, list: &[u64]) -> Option<(Thrown, usize)> {
-        let of = |item: u64| move |fault: &Fault| fault.phase == Phase::Write && fault.item == item && fault.times > 0;
+        let of = |item: u64| {
+            move |fault: &Fault| fault.phase == Phase::Write && fault.item == item && fault.times > 0
+        };
         for (place, item) in list.iter().enumerate() {
-            let Some(fault) = self.0.iter_mut().find(|fault| of(*item)(fault) && fault.after == 0) else {
+            let Some(fault) = self
+                .0
+                .iter_mut()
+                .find(|fault| of(*item)(fault) && fault.after == 0)
+            else {
                 continue;
             };
             // One that fails in a list without a name fails until it is found.

@@ -48,7 +48,10 @@ pub(crate) struct Model<'c> {
 enum Next {
     Lists,
     /// These by themselves, after the retry listeners were told.
-    Retry { items: Range<usize>, class: Class },
+    Retry {
+        items: Range<usize>,
+        class: Class,
+    },
     /// One by one until here.
     Search(usize),
 }
@@ -195,7 +198,11 @@ impl<'c> Model<'c> {
         let skips = step.read_skips + step.process_skips + step.write_skips;
         let skips = skips + interval.read_skips + interval.process_skips + interval.write_skips;
         let allowed = self.case.skip_limit.is_none_or(|limit| skips < i64::from(limit));
-        if class.is_skippable() && allowed { Ok(()) } else { Err(End::Failed) }
+        if class.is_skippable() && allowed {
+            Ok(())
+        } else {
+            Err(End::Failed)
+        }
     }
 
     fn write(&mut self, interval: &mut Interval) -> Result<(), End> {
@@ -230,7 +237,9 @@ impl<'c> Model<'c> {
 
     /// CHUNK-RETRY-08, step 3; LISTEN-RETRY-09, LISTEN-RETRY-10
     fn tell_again(&mut self, interval: &mut Interval) -> Result<(), End> {
-        let Next::Retry { items, class } = &interval.next else { return Ok(()) };
+        let Next::Retry { items, class } = &interval.next else {
+            return Ok(());
+        };
         let (class, first, mut end) = (*class, items.start, items.end);
         let mut place = first;
         while self.case.listened && place < end {
@@ -248,7 +257,10 @@ impl<'c> Model<'c> {
             }
         }
         interval.next = if end > first {
-            Next::Retry { items: first..end, class }
+            Next::Retry {
+                items: first..end,
+                class,
+            }
         } else {
             Next::Lists
         };
@@ -277,7 +289,10 @@ impl<'c> Model<'c> {
                 None => return self.roll_back(interval, Next::Search(list.end)),
             };
             let forced = self.tell(&interval.results[items.clone()])?;
-            let next = Next::Retry { items: items.clone(), class };
+            let next = Next::Retry {
+                items: items.clone(),
+                class,
+            };
             if forced || !class.has_no_rollback() {
                 return self.roll_back(interval, next);
             }

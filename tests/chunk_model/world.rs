@@ -47,7 +47,11 @@ pub(crate) fn with<T>(ask: impl FnOnce(&mut World) -> T) -> T {
 /// Runs statements of the test on the database of the repository.
 pub(crate) fn on_database<T>(run: impl FnOnce(&mut diesel::SqliteConnection) -> T) -> T {
     let mut connection = lock(&CONNECTION);
-    run(connection.as_mut().expect("opened first").sqlite().expect("SQLite"))
+    run(connection
+        .as_mut()
+        .expect("opened first")
+        .sqlite()
+        .expect("SQLite"))
 }
 
 /// A call that is about one item, or about none.
@@ -76,7 +80,11 @@ fn error(class: Class) -> BatchError {
 }
 
 fn class(error: &BatchError) -> String {
-    if error.is_panic() { "Panic".to_owned() } else { error.to_string() }
+    if error.is_panic() {
+        "Panic".to_owned()
+    } else {
+        error.to_string()
+    }
 }
 
 /// Gives the test a connection to the database in memory, and makes the table.
@@ -128,7 +136,10 @@ impl Source {
                 None => Ok(Some(item)),
             }
         });
-        if thrown.as_ref().map_or_else(|thrown| thrown.named, Option::is_some) {
+        if thrown
+            .as_ref()
+            .map_or_else(|thrown| thrown.named, Option::is_some)
+        {
             self.last = item;
         }
         thrown.map_err(|thrown| error(thrown.class))
@@ -167,7 +178,9 @@ fn write(items: &[u64], insert: &mut dyn FnMut(u64) -> Result<(), BatchError>) -
         let failed = world.plan.write(items);
         let thrown = failed.map(|(thrown, _)| thrown);
         let named = thrown.is_some_and(|thrown| thrown.named);
-        world.log.push(shown(&format!("write {}", list(items)), thrown, named));
+        world
+            .log
+            .push(shown(&format!("write {}", list(items)), thrown, named));
         failed
     });
     let until = match failed {
