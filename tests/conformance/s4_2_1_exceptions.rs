@@ -60,6 +60,103 @@ fn the_nearest_class_decides() {
     "#);
 }
 
+macro_rules! errors {
+    ($($(#[$class:meta])* $name:ident;)*) => {$(
+        #[derive(Debug, BatchException)]
+        $(#[$class])*
+        struct $name;
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(stringify!($name))
+            }
+        }
+
+        impl std::error::Error for $name {}
+    )*};
+}
+
+errors! {
+    #[batch_exception(class = "test.Grandparent")]
+    Old;
+    #[batch_exception(class = "test.Parent", extends = "test.Grandparent")]
+    Middle;
+    #[batch_exception(extends = "test.Parent")]
+    Young;
+    // They extend each other.
+    #[batch_exception(class = "test.Hen", extends = "test.Egg")]
+    Hen;
+    #[batch_exception(class = "test.Egg", extends = "test.Hen")]
+    Egg;
+}
+
+/// Throws the class that it is told.
+#[derive(BatchArtifact)]
+struct Throws {
+    #[batch_property(name = "class")]
+    class: String,
+}
+
+#[item_processor]
+impl Throws {
+    #[process_item]
+    fn process(&mut self, _: &u64) -> Result<Option<String>, BatchError> {
+        Err(match self.class.as_str() {
+            "Old" => Old.into(),
+            "Middle" => Middle.into(),
+            "Young" => Young.into(),
+            "Hen" => Hen.into(),
+            _ => Egg.into(),
+        })
+    }
+}
+
+/// A class has two names, its path and the declared one, for itself and for all that extend it; a circle of classes has an
+/// end.
+///
+/// Spec: CHUNK-EXC-01, CHUNK-EXC-02
+#[test]
+fn classes_answer_to_all_their_names() {
+    let mut text = String::new();
+    for included in [
+        "test.Grandparent",
+        "Grandparent",
+        "Old",
+        concat!(module_path!(), "::Old"),
+        "test.Parent",
+        "Middle",
+        "Young",
+        "test.Egg",
+        "Nobody",
+    ] {
+        let rule = format!(
+            r#"<skippable-exception-classes><include class="{included}"/></skippable-exception-classes>"#
+        );
+        let xml = faulty_job("", "Out", "", &rule).replace("Shape", "Throws");
+        let stage = faulty_stage(&xml);
+        let skipped = |class: &&str| {
+            let execution = stage.start("job", [("class", *class), ("items", "1")]);
+            stage.tree(execution).starts_with("job job COMPLETED")
+        };
+        let skipped: Vec<_> = ["Old", "Middle", "Young", "Hen", "Egg"]
+            .into_iter()
+            .filter(skipped)
+            .collect();
+        text += &format!("{included}: {}\n", skipped.join(" "));
+    }
+    assert_snapshot!(text, @r"
+    test.Grandparent: Old Middle Young
+    Grandparent: Old Middle Young
+    Old: Old Middle Young
+    conformance::conformance::s4_2_1_exceptions::Old: Old Middle Young
+    test.Parent: Middle Young
+    Middle: Middle Young
+    Young: Young
+    test.Egg: Hen Egg
+    Nobody:
+    ");
+}
+
 /// Only the item methods are skipped: what is thrown by open, the checkpoint methods, the algorithm and listeners ends the
 /// step, whatever its class is; what close throws is only logged.
 ///

@@ -383,7 +383,8 @@ fn stopped_during_retries(stage: &Stage, faults: &str, writes: usize) -> String 
         < writes
     {
         log.extend(stage.log());
-        std::thread::yield_now();
+        let status = operator.job_execution(execution).unwrap().unwrap().status;
+        assert!(!status.is_final(), "{status} before {writes} writes");
     }
     operator.stop(execution).unwrap();
     operator.wait(execution).unwrap();

@@ -332,6 +332,38 @@ fn an_unknown_item_is_searched() {
     ");
 }
 
+/// One bad item in a chunk of a thousand, wherever it stands, is found by few calls of the writer, and costs a rollback and no
+/// commit more.
+///
+/// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12
+#[test]
+fn a_bad_item_of_a_thousand_is_found_by_few_calls() {
+    let stage = faulty_stage(&faulty_job("", "TableOut", "commit-interval=\"1000\"", RULES));
+    for (item, class) in [
+        (1, "Skip"),
+        (2, "Skip"),
+        (500, "Skip"),
+        (700, "Both"),
+        (1000, "Skip"),
+    ] {
+        let faults = format!("has n{item}: {class}");
+        let execution = stage.start("job", [("faults", faults.as_str()), ("items", "1000")]);
+        let writes = calls(&stage, &["write"]).lines().count();
+        let counters = stage.operator().step_executions(execution).unwrap()[0].counters;
+        assert!(writes <= 25, "{writes} calls for item {item}");
+        assert_eq!(
+            (counters.writes, counters.write_skips, counters.commits),
+            (999, 1, 2),
+            "item {item}"
+        );
+        assert!(
+            counters.rollbacks <= 2,
+            "{} rollbacks for item {item}",
+            counters.rollbacks
+        );
+    }
+}
+
 /// A writer that cannot take more than one item at a time, whatever the items are, is served one by one in the end.
 ///
 /// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12
