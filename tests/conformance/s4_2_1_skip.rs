@@ -482,61 +482,6 @@ fn skip_listeners_of_the_job_come_first() {
     ");
 }
 
-/// The step's context shows what was skipped, and the counters that the repository holds.
-///
-/// Spec: CTX-29, CTX-30, CTX-40, CHUNK-SKIP-09, CHUNK-SKIP-10, CHUNK-SKIP-11, CHUNK-RETRY-12
-#[test]
-fn the_context_shows_exceptions_and_counters() {
-    let xml = faulty_job(
-        "<listener ref=\"Inspects\"/>",
-        "Out",
-        "commit-interval=\"3\"",
-        RULES,
-    );
-    let stage = faulty_stage(&xml);
-    let mut text = String::new();
-    for (faults, filter) in [
-        ("read 2: Skip", "100"),
-        ("process 2: Skip", "3"),
-        ("has n2: Skip", "100"),
-        ("has n2: @Retry x2", "100"),
-        ("read 1: Skip; process 2: Skip; has n3: @Both", "4"),
-    ] {
-        let parameters = [("faults", faults), ("items", "7"), ("filter.every", filter)];
-        let execution = stage.start("job", parameters);
-        let counters = stage.operator().step_executions(execution).unwrap()[0].counters;
-        let log = calls(&stage, &["exception", "ReadCount"]);
-        let (exception, metrics) = log.rsplit_once('\n').unwrap();
-        let exception = exception.lines().last().unwrap();
-        let stored = format!(
-            "ReadCount {}, WriteCount {}, FilterCount {}, CommitCount {}, RollbackCount {}, ReadSkipCount {}, \
-             ProcessSkipCount {}, WriteSkipCount {}",
-            counters.reads,
-            counters.writes,
-            counters.filters,
-            counters.commits,
-            counters.rollbacks,
-            counters.read_skips,
-            counters.process_skips,
-            counters.write_skips,
-        );
-        assert_eq!(metrics, stored, "{faults}");
-        text += &format!("{faults}: {exception}\n{metrics}\n");
-    }
-    assert_snapshot!(text, @r"
-    read 2: Skip: exception Some(Skip)
-    ReadCount 6, WriteCount 6, FilterCount 0, CommitCount 3, RollbackCount 0, ReadSkipCount 1, ProcessSkipCount 0, WriteSkipCount 0
-    process 2: Skip: exception Some(Skip)
-    ReadCount 7, WriteCount 4, FilterCount 2, CommitCount 3, RollbackCount 0, ReadSkipCount 0, ProcessSkipCount 1, WriteSkipCount 0
-    has n2: Skip: exception Some(Skip)
-    ReadCount 7, WriteCount 6, FilterCount 0, CommitCount 3, RollbackCount 1, ReadSkipCount 0, ProcessSkipCount 0, WriteSkipCount 1
-    has n2: @Retry x2: exception Some(Retry)
-    ReadCount 7, WriteCount 7, FilterCount 0, CommitCount 3, RollbackCount 2, ReadSkipCount 0, ProcessSkipCount 0, WriteSkipCount 0
-    read 1: Skip; process 2: Skip; has n3: @Both: exception Some(Both)
-    ReadCount 6, WriteCount 3, FilterCount 1, CommitCount 3, RollbackCount 1, ReadSkipCount 1, ProcessSkipCount 1, WriteSkipCount 1
-    ");
-}
-
 /// A restart after a failure goes on after the last commit, with no skip counted yet; what was skipped before it stays so.
 ///
 /// Spec: CHUNK-SKIP-06, CHUNK-SKIP-07, CHUNK-LOOP-16, CHUNK-LOOP-13, JSL-CHUNK-27
