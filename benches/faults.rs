@@ -110,7 +110,6 @@ impl Nowhere {
 struct Rows {
     #[batch_property(name = "bad")]
     bad: u64,
-    made: bool,
 }
 
 #[item_writer]
@@ -120,9 +119,6 @@ impl Rows {
     #[write_items]
     fn write(&mut self, items: &[u64], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
         let connection = tx.sqlite()?;
-        if !std::mem::replace(&mut self.made, true) {
-            connection.batch_execute("CREATE TABLE IF NOT EXISTS row (number BIGINT NOT NULL)")?;
-        }
         for item in items {
             if self.bad > 0 && item % self.bad == 700 {
                 return Err(Trouble::Bad.into());
@@ -165,10 +161,11 @@ fn in_memory(job: &str) -> Duration {
 
 fn into_sqlite(job: &str, bad: &str) -> Duration {
     let folder = tempfile::tempdir().unwrap();
-    let database = format!(
-        "sqlite://{}?synchronous=normal",
-        folder.path().join("bench.db").display()
-    );
+    let file = folder.path().join("bench.db").display().to_string();
+    let table = "PRAGMA journal_mode = WAL; CREATE TABLE row (number BIGINT NOT NULL)";
+    let made = SqliteConnection::establish(&file).unwrap().batch_execute(table);
+    made.unwrap();
+    let database = format!("sqlite://{file}?synchronous=normal");
     let rows = ROWS.to_string();
     let parameters = [
         ("reader", "Numbers"),

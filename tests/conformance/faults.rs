@@ -2,7 +2,7 @@
 //!
 //! `faults` holds entries separated by `;`: a call as the log shows it, `: `, a class of [`Oops`], and how many times, as
 //! in `read 2: Skip; write n1 n2: Retry x1`. A call `has n2` is any call of the writer whose list holds `n2`; with `@`
-//! before the class the writer names the item. Without a number it is thrown every time.
+//! before the class the writer names the item, with `@@` one that its list does not have. Without a number it is thrown every time.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -199,12 +199,13 @@ fn record(log: &str, faults: &str, call: &str, items: &[String]) -> Result<(), B
             }
             *thrown += 1;
         }
-        let named = fault.starts_with('@');
+        let (named, nowhere) = (fault.starts_with('@'), fault.starts_with("@@"));
+        let (named, index) = (named && !nowhere, if nowhere { items.len() } else { index });
         let oops = Oops::named(fault.trim_start_matches('@'));
         say(log, format!("{call} !{}{oops}", if named { "@" } else { "" }));
         return match oops {
             Oops::Panic => panic!("no way to {call}"),
-            _ if named => Err(BatchError::at_item(index, oops)),
+            _ if named || nowhere => Err(BatchError::at_item(index, oops)),
             _ => Err(oops.into()),
         };
     }

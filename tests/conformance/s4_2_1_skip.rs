@@ -409,6 +409,8 @@ fn what_the_search_finds_decides() {
         "write n1 n2 n3 n4: Skip; write n1 n2: Panic x1",
         "write n1 n2 n3 n4: Skip x1; write n1 n2: Fatal x1",
         "write n1 n2 n3 n4: Skip; has n2: @Skip",
+        // An item that the list does not have is none.
+        "has n2: @@Skip",
     ] {
         text += &format!("== {faults}\n{}\n", run(&stage, faults, "4", &["write"]));
     }
@@ -447,6 +449,14 @@ fn what_the_search_finds_decides() {
     write n1 n2 n3 n4 !Skip
     write n1 n2 !@Skip
     write n1 n3 n4
+    == has n2: @@Skip
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 2 rollback 1 write skip 1
+    write n1 n2 n3 n4 !Skip
+    write n1 n2 !Skip
+    write n1
+    write n2 !Skip
+    write n3 n4
     ");
 }
 
