@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use batch_runtime::prelude::*;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::restart_with;
+use super::artifacts::{Gate, restart_with};
 use super::faults::{RETRIES, RULES, ears, faulty_job, faulty_stage, lines, make_table, run, stories, told};
 
 /// No rollback: only the item is written again, in the same transaction; items before it stay written.
@@ -176,6 +177,33 @@ fn a_no_rollback_exception_of_an_unknown_item_repeats_the_list() {
     L on retry item Soft n4
     write n3 n4 !Soft
     table:
+    ");
+}
+
+/// A named item of a list that the search had undone: the whole list is written again, for nothing of it stands.
+///
+/// Spec: CHUNK-NORB-02, CHUNK-RETRY-10
+#[test]
+fn no_item_of_an_undone_list_is_lost() {
+    let faults = "write n1 n2 n3 n4: Skip; has n2: @Soft x1";
+    assert_snapshot!(stories(&["TableOut"], "commit-interval=\"4\"", faults, "4"), @r"
+    == TableOut: write n1 n2 n3 n4: Skip; has n2: @Soft x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 1
+    process 1
+    process 2
+    process 3
+    process 4
+    write n1 n2 n3 n4 !Skip
+    write n1 n2 !@Soft
+    L on retry exception Soft n2
+    write n1
+    L on retry item Soft n2
+    write n2
+    write n3 n4
+    checkpoint reader at 4
+    checkpoint reader at 4
+    table: n1 n2 n3 n4
     ");
 }
 
@@ -446,6 +474,49 @@ fn an_endless_retry_can_be_stopped() {
     restarted: job job COMPLETED COMPLETED
     table: n1 n2 n3 n4
     "#);
+}
+
+/// Is held at an item that is about to be retried.
+#[derive(BatchArtifact)]
+struct HoldsRetries {
+    #[batch_property(name = "folder")]
+    folder: String,
+}
+
+#[retry_listener]
+impl HoldsRetries {
+    #[on_retry_exception]
+    fn thrown(&mut self, _: &BatchError, _: &String) {
+        Gate::of(&self.folder).hold();
+    }
+}
+
+/// A stop that comes with the exception ends the step there: nothing is opened, read or committed any more.
+///
+/// Spec: CHUNK-RETRY-16
+#[test]
+fn a_stop_comes_before_the_retry() {
+    for attributes in ["", "buffer-reads=\"false\""] {
+        let xml = faulty_job("<listener ref=\"HoldsRetries\"/>", "Out", attributes, RULES);
+        let stage = Stage::configured(&xml, |builder| builder.stop_timeout(Duration::ZERO));
+        let (operator, gate) = (stage.operator(), Gate::at(&stage));
+        let execution = operator.start("job", [("faults", "has n1: @Retry")]).unwrap();
+        gate.pass("held");
+        assert!(!operator.stop(execution).unwrap());
+        gate.open("go");
+        operator.wait(execution).unwrap();
+        let log = stage.log();
+        let failed = log.iter().position(|call| call.contains('!')).unwrap();
+        assert_eq!(
+            log[failed + 1..],
+            ["close writer", "close reader"],
+            "{attributes}"
+        );
+        assert_snapshot!(stage.tree(execution), @r"
+        job job STOPPED STOPPED
+          step copy STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 1
+        ");
+    }
 }
 
 /// A retry that has led to nothing is undone like every failure: what is recorded is what was committed.

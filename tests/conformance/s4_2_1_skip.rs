@@ -212,6 +212,24 @@ fn a_named_item_is_left_out() {
     assert_eq!(lines(&stage), "n1 n2 n4 n5");
 }
 
+/// The same without rules for retries: the items of the interval are kept, and a failed write is undone, for skips alone.
+///
+/// Spec: CHUNK-SKIP-01, CHUNK-SKIP-11
+#[test]
+fn a_skip_needs_no_rules_for_retries() {
+    let rules = "<skippable-exception-classes><include class=\"Skip\"/></skippable-exception-classes>";
+    let attributes = "commit-interval=\"4\" chunk-size=\"2\"";
+    for (writer, faults) in [
+        ("TableOut", "has n3: @Skip"),
+        ("TableOut", "has n3: Skip"),
+        ("SingleTableOut", "has n3: Skip"),
+    ] {
+        let stage = faulty_stage(&faulty_job("", writer, attributes, rules));
+        run(&stage, faults, "5", &["nothing"]);
+        assert_eq!(lines(&stage), "n1 n2 n4 n5", "{writer} {faults}");
+    }
+}
+
 /// A list of one names its item: it is dropped without a rollback, and what it has written is undone if it went through
 /// the chunk transaction.
 ///

@@ -1,8 +1,10 @@
 //! 5.2.3 to 5.2.6: what item and checkpoint listeners hear.
 
+use batch_runtime::prelude::*;
+use batch_tests::stage::say;
 use insta::assert_snapshot;
 
-use super::artifacts::restart_with;
+use super::artifacts::{calls, restart_with};
 use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run, told};
 
 /// Every call of reader, processor, writer and checkpoint is surrounded by those of the listeners, in their order: before
@@ -270,5 +272,63 @@ fn no_after_checkpoint_without_a_commit() {
     write n1 !Skip
     close writer
     close reader
+    ");
+}
+
+/// Tells the counters that the step's context shows.
+#[derive(BatchArtifact)]
+struct SeesCounters {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[checkpoint_listener]
+impl SeesCounters {
+    #[before_checkpoint]
+    fn before(&mut self) {
+        self.tell("before");
+    }
+    #[after_checkpoint]
+    fn after(&mut self) {
+        self.tell("after");
+    }
+}
+
+impl SeesCounters {
+    fn tell(&self, when: &str) {
+        let metrics = self.step.metrics();
+        let counters: Vec<_> = metrics.iter().map(|metric| metric.value.to_string()).collect();
+        say(&self.log, format!("{when} {}", counters.join(" ")));
+    }
+}
+
+/// The context's counters are those of the last commit: new ones after each checkpoint.
+///
+/// Spec: CTX-30, LISTEN-CKPT-03
+#[test]
+fn the_counters_change_with_the_commit() {
+    let xml = faulty_job(
+        "<listener ref=\"SeesCounters\"/>",
+        "Out",
+        "commit-interval=\"2\"",
+        RULES,
+    );
+    let stage = faulty_stage(&xml);
+    stage.start(
+        "job",
+        [
+            ("faults", "read 1: Skip; process 3: Skip; has n4: @Skip"),
+            ("items", "5"),
+        ],
+    );
+    assert_snapshot!(calls(&stage, &["before", "after"]), @r"
+    before 0 0 0 0 0 0 0 0
+    after 2 1 0 1 0 1 1 0
+    before 2 1 0 1 0 1 1 0
+    after 4 2 0 2 1 1 1 1
+    before 4 2 0 2 1 1 1 1
+    after 4 2 0 3 1 1 1 1
     ");
 }

@@ -381,3 +381,22 @@ impl Budget {
         self.attempts = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A few retries come at once; more wait, each longer than the one before, until something is committed.
+    ///
+    /// Spec: CHUNK-RETRY-16, D-07
+    #[test]
+    fn persistent_trouble_has_ever_longer_pauses() {
+        let mut budget = Budget::default();
+        let mut pauses = |count| -> Vec<_> { (0..count).map(|_| budget.pause()).collect() };
+        let ms = |ms| Some(Duration::from_millis(ms));
+        assert_eq!(pauses(7), [None, None, None, ms(1), ms(2), ms(4), ms(8)]);
+        assert_eq!(pauses(20).last(), Some(&ms(1000)));
+        budget.committed();
+        assert_eq!(budget.pause(), None);
+    }
+}
