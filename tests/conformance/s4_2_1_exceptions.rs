@@ -286,13 +286,17 @@ fn each_throws(class: &str) -> String {
     text
 }
 
-/// Cannot read its third record, and does not come on.
+/// Cannot read its third and fourth record so many times, and does not come on.
 #[derive(BatchArtifact)]
 struct Stuck {
     #[batch_property(name = "log")]
     log: String,
     #[batch_property(name = "stuck", value = "4000000000")]
     stuck: u32,
+    /// How far its position moves with each failure.
+    #[batch_property(name = "moves", value = "0")]
+    moves: u64,
+    position: u64,
     last: u64,
     failed: u32,
 }
@@ -303,24 +307,31 @@ impl Stuck {
     fn open(&mut self, _: Option<u64>) {}
     #[read_item]
     fn read(&mut self) -> Result<Option<u64>, Oops> {
-        if self.last == 2 && self.failed < self.stuck {
+        if [2, 3].contains(&self.last) && self.failed < self.stuck {
             self.failed += 1;
+            self.position += self.moves;
             return Err(Oops::Skip);
         }
         self.last += 1;
-        Ok((self.last < 4).then_some(self.last))
+        self.position += 1;
+        self.failed = 0;
+        Ok((self.last < 5).then_some(self.last))
     }
     #[get_checkpoint_info]
     fn position(&mut self) -> u64 {
-        self.last
+        self.position
     }
     #[close]
     fn close(&mut self) {
-        say(&self.log, format!("close reader after {} failures", self.failed));
+        say(
+            &self.log,
+            format!("close reader at {} after {} failures", self.last, self.failed),
+        );
     }
 }
 
-/// With no skip-limit, a reader that fails for ever at the same place ends the step; one that comes on at last does not.
+/// With no skip-limit, a reader that fails for ever at the same place ends the step; one that comes on
+/// in time, or whose position moves, does not.
 ///
 /// Spec: CHUNK-SKIP-08, CHUNK-LOOP-13
 #[test]
@@ -338,16 +349,19 @@ fn a_reader_that_is_stuck_fails_the_step() {
         | thrown by #[read_item] of item reader `Stuck`
         | 2000 reads in a row were skipped, and the reader's position has not changed during the last 1000: it has to pass over what it cannot read
     close writer
-    close reader after 2000 failures
+    close reader at 2 after 2000 failures
     ");
     let execution = stage.start("job", [("stuck", "1999")]);
     assert_snapshot!(format!("{}{}", stage.tree(execution), calls(&stage, &["close", "write"])), @r"
     job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 1 rollback 0 read skip 1999
-    write n1 n2 n3
+      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 1 rollback 0 read skip 3998
+    write n1 n2 n3 n4
     close writer
-    close reader after 1999 failures
+    close reader at 5 after 0 failures
     ");
+    let execution = stage.start("job", [("stuck", "4999"), ("moves", "1")]);
+    let step = stage.operator().step_executions(execution).unwrap().remove(0);
+    assert_eq!((step.counters.reads, step.counters.read_skips), (4, 9998));
 }
 
 /// The step's context shows what was skipped, and the counters that the repository holds.

@@ -118,11 +118,20 @@ fn reading_goes_on_after_a_skip() {
 #[test]
 fn skips_need_no_listener() {
     let mut text = String::new();
-    for limit in ["4", "3"] {
-        let attributes = format!("commit-interval=\"2\" skip-limit=\"{limit}\"");
-        let stage = faulty_stage(&faulty_job("", "Out", &attributes, RULES));
+    for (interval, limit) in [(2, 4), (2, 3), (5, 2)] {
+        let attributes = format!("commit-interval=\"{interval}\" skip-limit=\"{limit}\"");
         let faults = "read 1: Skip; process 3: Skip; process 5: Skip; read 6: Skip";
-        text += &run(&stage, faults, "6", &[]);
+        let [unheard, heard] = [String::new(), ears("", SKIPS)].map(|listeners| {
+            let stage = faulty_stage(&faulty_job(&listeners, "Out", &attributes, RULES));
+            run(
+                &stage,
+                faults,
+                "6",
+                &["open", "read", "process", "write", "checkpoint", "close"],
+            )
+        });
+        assert_eq!(unheard, heard);
+        text += &unheard;
         text += "\n";
     }
     assert_snapshot!(text, @r"
@@ -177,6 +186,27 @@ fn skips_need_no_listener() {
     checkpoint reader at 5
     checkpoint writer
     read 6 !Skip
+    close writer
+    close reader
+    job job FAILED FAILED
+      | Skip
+      | thrown by #[process_item] of item processor `Shape`
+      | it is skippable, but the skip-limit of 2 is used up
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Skip
+        | thrown by #[process_item] of item processor `Shape`
+        | it is skippable, but the skip-limit of 2 is used up
+    open reader at 0
+    open writer at 0
+    read 1 !Skip
+    read 2
+    process 2
+    read 3
+    process 3 !Skip
+    read 4
+    process 4
+    read 5
+    process 5 !Skip
     close writer
     close reader
     ");

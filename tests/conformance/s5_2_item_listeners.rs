@@ -332,3 +332,66 @@ fn the_counters_change_with_the_commit() {
     after 4 2 0 3 1 1 1 1
     ");
 }
+
+/// Listeners with one role each.
+macro_rules! listeners {
+    ($($name:ident: #[$role:ident] #[$method:ident] fn($($argument:ty),*);)*) => {$(
+        #[derive(BatchArtifact)]
+        struct $name {
+            #[batch_property(name = "log")]
+            log: String,
+        }
+
+        #[$role]
+        impl $name {
+            #[$method]
+            fn hear(&mut self $(, _: $argument)*) {
+                say(&self.log, stringify!($method));
+            }
+        }
+    )*};
+}
+
+listeners! {
+    HearsReads: #[item_read_listener] #[after_read] fn(&u64);
+    HearsProcesses: #[item_process_listener] #[after_process] fn(&u64, Option<&String>);
+    HearsWrites: #[item_write_listener] #[after_write] fn(&[String]);
+    HearsCheckpoints: #[checkpoint_listener] #[after_checkpoint] fn();
+    HearsSkips: #[skip_listener] #[on_skip_in_process] fn(&BatchError, &u64);
+    HearsRetries: #[retry_listener] #[on_retry_item] fn(&BatchError, &String);
+}
+
+/// A listener is called for what it listens to, whether there are others or not.
+///
+/// Spec: LISTEN-READ-03, LISTEN-PROC-03, LISTEN-WRITE-03, LISTEN-CKPT-03, LISTEN-SKIP-03, LISTEN-RETRY-06, JSL-STEPLIS-02
+#[test]
+fn a_listener_needs_no_other() {
+    let mut text = String::new();
+    for listener in [
+        "HearsReads",
+        "HearsProcesses",
+        "HearsWrites",
+        "HearsCheckpoints",
+        "HearsSkips",
+        "HearsRetries",
+    ] {
+        let element = format!("<listener ref=\"{listener}\"/>");
+        let stage = faulty_stage(&faulty_job(&element, "Out", "", RULES));
+        stage.start(
+            "job",
+            [("faults", "process 1: Skip; has n2: @Retry x1"), ("items", "2")],
+        );
+        text += &format!(
+            "{listener}: {}\n",
+            calls(&stage, &["after", "on"]).replace('\n', ", ")
+        );
+    }
+    assert_snapshot!(text, @r"
+    HearsReads: after_read, after_read
+    HearsProcesses: after_process
+    HearsWrites: after_write
+    HearsCheckpoints: after_checkpoint
+    HearsSkips: on_skip_in_process
+    HearsRetries: on_retry_item
+    ");
+}
