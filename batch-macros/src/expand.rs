@@ -430,7 +430,7 @@ fn process(method: &ArtifactMethod) -> Vec<TokenStream> {
     let (owned, kept) = if *borrowed {
         (quote!(&item), quote!(item))
     } else {
-        (quote!(item), quote!(::core::clone::Clone::clone(item)))
+        (quote!(item), quote!(clone_item(item)))
     };
     let call = |argument| {
         converted(
@@ -445,9 +445,10 @@ fn process(method: &ArtifactMethod) -> Vec<TokenStream> {
         spanned(item, |open, close| {
             let open = quote_spanned!(open=> ::batch_runtime);
             let close = quote_spanned!(close=> >());
-            quote!(#open::__private::require_item_clone::<#item #close;)
+            quote!(let clone_item = #open::__private::require_item_clone::<#item #close;)
         })
     });
+    let moved = (!borrowed).then(|| quote!(move));
     let output = associated(method, quote!(ProcessReturn), "Item");
     vec![
         quote! {
@@ -455,7 +456,7 @@ fn process(method: &ArtifactMethod) -> Vec<TokenStream> {
             #runtime::processor_sink::<_, #item, #output, _, _>(
                 self,
                 |processor: &mut Self, item: #item| #process,
-                |processor: &mut Self, item: &#item| #process_kept,
+                #moved |processor: &mut Self, item: &#item| #process_kept,
             )
         },
         quote! {

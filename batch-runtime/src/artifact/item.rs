@@ -152,13 +152,22 @@ where
     label = "not `Clone`",
     note = "take `&{Self}`, or add `#[derive(Clone)]` to `{Self}`: listeners and the skip handling may still need the item"
 )]
-pub trait ItemClone {}
+pub trait ItemClone {
+    /// The item once more.
+    fn clone_item(&self) -> Self;
+}
 
 #[diagnostic::do_not_recommend]
-impl<T: Clone> ItemClone for T {}
+impl<T: Clone> ItemClone for T {
+    fn clone_item(&self) -> Self {
+        self.clone()
+    }
+}
 
 /// Requires that an item can be taken by value. Called by generated code.
-pub fn require_item_clone<I: ItemClone>() {}
+pub fn require_item_clone<I: ItemClone>() -> fn(&I) -> I {
+    I::clone_item
+}
 
 /// What `Fill::run` downcasts to: the sink for items of type `I`.
 struct TypedSink<I>(Box<dyn Sink<I>>);
