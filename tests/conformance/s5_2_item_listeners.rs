@@ -1,10 +1,12 @@
 //! 5.2.3 to 5.2.6: what item and checkpoint listeners hear.
 
+use std::time::Duration;
+
 use batch_runtime::prelude::*;
-use batch_tests::stage::say;
+use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, restart_with};
+use super::artifacts::{Gate, calls, restart_with};
 use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run, told};
 
 /// Every call of reader, processor, writer and checkpoint is surrounded by those of the listeners, in their order: before
@@ -272,6 +274,36 @@ fn no_after_checkpoint_without_a_commit() {
     write n1 !Skip
     close writer
     close reader
+    ");
+}
+
+/// A stop finishes the item in hand, whoever listens.
+///
+/// Spec: CHUNK-LOOP-15, LISTEN-READ-02
+#[test]
+fn a_stop_is_seen_where_somebody_listens() {
+    let xml = faulty_job(&ears("", "before"), "Out", "", "");
+    let stage = Stage::configured(&xml, |builder| builder.stop_timeout(Duration::ZERO));
+    let (operator, gate) = (stage.operator(), Gate::at(&stage));
+    let execution = operator.start("job", [("hold.at", "2")]).unwrap();
+    gate.pass("held");
+    assert!(!operator.stop(execution).unwrap());
+    gate.open("go");
+    operator.wait(execution).unwrap();
+    assert_snapshot!(told(&stage, execution, &["L", "read", "write", "checkpoint"]), @r"
+    job job STOPPED STOPPED
+      step copy STOPPED STOPPED read 2 filter 0 write 2 commit 1 rollback 0
+    L before read
+    read 1
+    L before process 1
+    L before read
+    read 2
+    L before process 2
+    L before write n1 n2
+    write n1 n2
+    L before checkpoint
+    checkpoint reader at 2
+    checkpoint writer
     ");
 }
 
