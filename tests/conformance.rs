@@ -6,11 +6,18 @@
 
 mod conformance {
     mod artifacts;
+    mod faults;
     mod restart;
     mod s3_domain;
     mod s4_1_job;
     mod s4_2_1_chunk;
+    mod s4_2_1_custom_checkpoint;
+    mod s4_2_1_exceptions;
     mod s4_2_1_failures;
+    mod s4_2_1_no_rollback;
+    mod s4_2_1_retry;
+    mod s4_2_1_retry_listeners;
+    mod s4_2_1_skip;
     mod s4_2_2_batchlet;
     mod s4_2_5_sequence;
     mod s4_2_step;
@@ -20,6 +27,7 @@ mod conformance {
     mod s4_6_decision;
     mod s4_8_inheritance;
     mod s5_1_artifacts;
+    mod s5_2_item_listeners;
     mod s5_2_listeners;
     mod s5_3_properties;
     mod s5_4_contexts;

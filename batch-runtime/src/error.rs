@@ -40,6 +40,9 @@ impl BatchError {
 
     /// `error`, thrown for the item at `index` (from 0) of the list given to the writer.
     ///
+    /// The items before it count as written: a retry of a no-rollback exception goes on with the item itself. A writer that
+    /// looks at all items before it writes the first one, and has no-rollback exceptions, does not use this.
+    ///
     /// Spec: D-10
     pub fn at_item(index: usize, error: impl Into<BatchError>) -> Self {
         let mut error = error.into();

@@ -63,9 +63,14 @@ pub fn closed() {
     *WORKED.lock().unwrap() = OPENED.lock().unwrap().map(|opened| opened.elapsed());
 }
 
-/// Runs the job `bench` and returns the time from the reader's opening to its closing: the whole chunk step, without the
-/// start of the job.
+/// Runs the job `bench`.
 pub fn run(repository: &str, parameters: &[(&str, &str)]) -> Duration {
+    run_job("bench", repository, parameters)
+}
+
+/// Runs a job and returns the time from the reader's opening to its closing: the whole chunk step, without the
+/// start of the job.
+pub fn run_job(job: &str, repository: &str, parameters: &[(&str, &str)]) -> Duration {
     let jobs = concat!(env!("CARGO_MANIFEST_DIR"), "/jobs");
     let runtime = BatchRuntime::builder()
         .repository(repository)
@@ -74,7 +79,7 @@ pub fn run(repository: &str, parameters: &[(&str, &str)]) -> Duration {
         .unwrap();
     let operator = runtime.job_operator();
     let execution = operator.start(
-        "bench",
+        job,
         parameters
             .iter()
             .copied()

@@ -4,6 +4,7 @@
 mod elsewhere;
 pub mod flights;
 pub mod kill;
+pub mod order;
 pub mod process;
 pub mod random;
 pub mod stage;

@@ -144,9 +144,18 @@ impl Stage {
                 shown(&step.exit_status)
             ));
             text.push_str(&format!(
-                " read {} filter {} write {} commit {} rollback {}\n",
+                " read {} filter {} write {} commit {} rollback {}",
                 c.reads, c.filters, c.writes, c.commits, c.rollbacks
             ));
+            let skips = [
+                ("read", c.read_skips),
+                ("process", c.process_skips),
+                ("write", c.write_skips),
+            ];
+            for (phase, skips) in skips.into_iter().filter(|(_, skips)| *skips != 0) {
+                text.push_str(&format!(" {phase} skip {skips}"));
+            }
+            text.push('\n');
             push_message(&mut text, "    ", &step.exit_message);
         }
         text

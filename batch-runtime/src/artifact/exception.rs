@@ -67,8 +67,8 @@ foreign! {
 /// The classes of all linked crates.
 struct Known {
     registrations: Vec<&'static ExceptionRegistration>,
-    /// A class and what it extends.
-    parents: BTreeMap<&'static str, &'static str>,
+    /// The classes by their names, of which each has one or two.
+    classes: BTreeMap<&'static str, &'static ExceptionClass>,
     names: BTreeSet<&'static str>,
 }
 
@@ -78,17 +78,12 @@ fn known() -> &'static Known {
         let registrations: Vec<_> = FOREIGN.iter().chain(registry::linked_exceptions()).collect();
         let mut known = Known {
             registrations,
-            parents: BTreeMap::new(),
+            classes: BTreeMap::new(),
             names: BTreeSet::from(ROOTS),
         };
         for class in known.registrations.iter().flat_map(|one| one.classes) {
-            for name in class.names() {
-                known.names.insert(name);
-                if let Some(parent) = class.extends {
-                    known.parents.insert(name, parent);
-                }
-            }
-            known.names.extend(class.extends);
+            known.classes.extend(class.names().map(|name| (name, class)));
+            known.names.extend(class.names().chain(class.extends));
         }
         known
     })
@@ -137,8 +132,9 @@ impl Known {
         let mut seen = BTreeSet::new();
         let mut next = class.extends;
         while let Some(name) = next.filter(|name| seen.insert(*name)) {
-            lineage.push(vec![name]);
-            next = self.parents.get(name).copied();
+            let parent = self.classes.get(name);
+            lineage.push(parent.map_or_else(|| vec![name], |parent| parent.names().collect()));
+            next = parent.and_then(|parent| parent.extends);
         }
     }
 }

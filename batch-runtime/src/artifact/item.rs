@@ -342,6 +342,8 @@ pub enum FillError {
     Read(BatchError),
     /// The processor.
     Process(BatchError),
+    /// Neither: the processor does not take what the reader gives.
+    Mismatch(BatchError),
     /// The observer, which knows why.
     Halted,
 }
@@ -390,7 +392,7 @@ impl<'a> Fill<'a> {
         mut read: impl FnMut() -> Result<Option<I>, BatchError>,
     ) -> Result<FillEnd, FillError> {
         let Some(TypedSink(sink)) = self.sink.0.as_any().downcast_mut::<TypedSink<I>>() else {
-            return Err(FillError::Process(BatchError::msg(format!(
+            return Err(FillError::Mismatch(BatchError::msg(format!(
                 "the processor does not take items of type `{}`",
                 std::any::type_name::<I>()
             ))));
@@ -513,7 +515,7 @@ mod tests {
         let error = Fill::new(&mut sink, &stop, 1, 1)
             .run(|| Ok(Some("text")))
             .expect_err("wrong type");
-        assert!(matches!(error, FillError::Process(e) if e.to_string().contains("&str")));
+        assert!(matches!(error, FillError::Mismatch(e) if e.to_string().contains("&str")));
         assert!(sink.items(0..0).typed::<u64>().is_err());
         assert!(sink.items(0..9).typed::<f64>().is_err());
     }

@@ -2,6 +2,7 @@
 //!
 //! Spec: CHUNK-LOOP-03 to CHUNK-LOOP-12, CHUNK-CKPT-03, CHUNK-CKPT-04
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -31,8 +32,11 @@ pub(super) struct Interval {
 pub(super) enum Mode {
     /// In lists of the chunk's size.
     Plain,
-    /// The item at this position alone, after the retry listeners were told. Spec: CHUNK-RETRY-08
-    Retry { position: usize, error: Arc<BatchError> },
+    /// The item, or the list, at these positions by itself, after the retry listeners were told. Spec: CHUNK-RETRY-08
+    Retry {
+        items: Range<usize>,
+        error: Arc<BatchError>,
+    },
     /// In search of the item that a list failed at: those from `from` to `until` alone, or in ever smaller lists where a
     /// failed write can be undone; the item stands before `bad`. Spec: D-10
     Scan { from: usize, until: usize, bad: usize },
@@ -50,8 +54,8 @@ pub(super) enum IntervalEnd {
 pub(super) enum Broken {
     /// The step ends FAILED, or may write nothing more.
     Failed(Interrupt),
-    /// A stop was requested when a write was to be tried again.
-    Stopped,
+    /// A stop was requested when a write was to be tried again; whether something is left to be rolled back.
+    Stopped { open: bool },
     /// Its items are not kept: they are read again. Spec: D-12
     ReadAgain(Mode),
 }

@@ -39,6 +39,8 @@ pub(crate) struct ChunkRunner<'a> {
     chunk: &'a BoundChunk,
     around: Surroundings<'a>,
     reader: Box<dyn ItemReader>,
+    /// Whether it is to be closed: once for each time that it was opened. Spec: D-80
+    reader_is_open: bool,
     sink: ItemSink,
     writer: Box<dyn ItemWriter>,
     /// With checkpoint policy `custom`.
@@ -86,6 +88,7 @@ impl<'a> ChunkRunner<'a> {
             chunk,
             around,
             reader,
+            reader_is_open: false,
             sink: processor.into_sink(),
             writer,
             algorithm,
@@ -103,8 +106,7 @@ impl<'a> ChunkRunner<'a> {
         listening: &mut Listening<'_>,
     ) -> Result<BodyEnd, Interrupt> {
         let chunk = self.chunk;
-        call(|| self.reader.open(state.reader.as_ref()))
-            .map_err(|e| Failure::thrown(&chunk.reader, "open", e))?;
+        self.open_reader(&state)?;
         if let Err(error) = call(|| self.writer.open(state.writer.as_ref())) {
             self.close_reader();
             return Err(Failure::thrown(&chunk.writer, "open", error).into());
@@ -122,8 +124,17 @@ impl<'a> ChunkRunner<'a> {
         result
     }
 
+    fn open_reader(&mut self, state: &StepState) -> Result<(), Failure> {
+        call(|| self.reader.open(state.reader.as_ref()))
+            .map_err(|e| Failure::thrown(&self.chunk.reader, "open", e))?;
+        self.reader_is_open = true;
+        Ok(())
+    }
+
     fn close_reader(&mut self) {
-        if let Err(error) = call(|| self.reader.close()) {
+        if std::mem::take(&mut self.reader_is_open)
+            && let Err(error) = call(|| self.reader.close())
+        {
             tracing::error!(
                 reader = self.chunk.reader.name,
                 error = error.chain(),
@@ -158,17 +169,19 @@ impl<'a> ChunkRunner<'a> {
                 }
                 // The transaction has been dropped, which rolled it back. Spec: CHUNK-LOOP-13, REPO-60
                 Err(broken) => {
-                    step.counters.rollbacks += 1;
+                    step.counters.rollbacks += i64::from(!matches!(broken, Broken::Stopped { open: false }));
                     self.sink.clear();
                     match broken {
                         Broken::Failed(interrupt) => return Err(interrupt),
                         // Between two retries; what was not written comes again on restart. Spec: CHUNK-RETRY-16
-                        Broken::Stopped => return Ok(BodyEnd::stopped()),
+                        Broken::Stopped { .. } => return Ok(BodyEnd::stopped()),
+                        Broken::ReadAgain(_) if !self.pause_before_retry() => return Ok(BodyEnd::stopped()),
                         Broken::ReadAgain(with) => {
                             mode = with;
-                            if self.pause_before_retry().is_err() {
-                                return Ok(BodyEnd::stopped());
-                            }
+                            // Nobody else tells the reader of the rollback: without this it would go on after items that
+                            // were not written. Spec: JSL-CHUNK-17
+                            self.close_reader();
+                            self.open_reader(state)?;
                         }
                     }
                 }

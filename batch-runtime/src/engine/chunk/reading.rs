@@ -59,11 +59,9 @@ impl ChunkRunner<'_> {
             match result {
                 Ok(Ok(end)) => return Ok(end),
                 Ok(Err(FillError::Read(error))) => self.read_failed(interval, error, step, listening)?,
-                Ok(Err(FillError::Process(error))) => {
-                    self.process_failed(interval, error, step)?;
-                    if interval.reads == most {
-                        return Ok(FillEnd::Limit);
-                    }
+                Ok(Err(FillError::Process(error))) => self.process_failed(interval, error, step)?,
+                Ok(Err(FillError::Mismatch(error))) => {
+                    return Err(Failure::thrown(&chunk.processor, "process_item", error).into());
                 }
                 Ok(Err(FillError::Halted)) => {
                     let failure = halted.unwrap_or_else(|| Failure::new("the chunk was halted"));

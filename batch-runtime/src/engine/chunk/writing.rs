@@ -58,13 +58,13 @@ impl ChunkRunner<'_> {
         let list = |to: usize| Some(next..end.min(to).min(next + self.chunk.write_batch));
         match &interval.mode {
             Mode::Plain => Ok(list(end)),
-            Mode::Retry { position, .. } if interval.gone + next < *position => {
-                Ok(list(position - interval.gone))
+            Mode::Retry { items, .. } if interval.gone + next < items.start => {
+                Ok(list(items.start - interval.gone))
             }
-            Mode::Retry { position, error } if interval.gone + next == *position => {
-                let error = Arc::clone(error);
-                self.before_retry(interval, &error, step, listening)
-                    .map(|go_on| go_on.then_some(next..next + 1))
+            Mode::Retry { items, error } if interval.gone + next == items.start => {
+                let (count, error) = (items.len(), Arc::clone(error));
+                let left = self.before_retry(interval, count, &error, step, listening)?;
+                Ok((left > 0).then_some(next..next + left))
             }
             Mode::Scan { until, .. } if next >= *until => {
                 interval.mode = Mode::Plain;
@@ -75,7 +75,7 @@ impl ChunkRunner<'_> {
             Mode::Scan { until, bad, .. } if self.chunk.transactional => Ok(Some(if next < *bad {
                 next..next + (bad - next).div_ceil(2).min(bad - next - 1).max(1)
             } else {
-                next..*until
+                next..next + (until - next).min(self.chunk.write_batch)
             })),
             Mode::Scan { .. } => Ok(Some(next..next + 1)),
             Mode::Retry { .. } => {
@@ -85,28 +85,32 @@ impl ChunkRunner<'_> {
         }
     }
 
-    /// Tells the retry listeners that the item comes again. `false`: it is skipped instead, since one of them threw.
-    /// Spec: LISTEN-RETRY-06, LISTEN-RETRY-09, LISTEN-RETRY-10
+    /// Tells the retry listeners of each item that comes again. What one of them throws at is skipped instead; how many
+    /// are left is returned. Spec: LISTEN-RETRY-06, LISTEN-RETRY-09, LISTEN-RETRY-10
     fn before_retry(
         &mut self,
         interval: &mut Interval,
+        count: usize,
         error: &BatchError,
         step: &StepExecution,
         listening: &mut Listening<'_>,
-    ) -> Result<bool, Broken> {
-        let index = interval.next;
-        let Some(item) = self.sink.item(index) else {
-            return Ok(true);
-        };
-        let told = listening.on_retry("on_retry_item", &mut |listener| {
-            listener.on_retry_item(error, item)
-        });
-        let Err(thrown) = told else { return Ok(true) };
-        self.around.context.set_exception(Arc::clone(&thrown.error));
-        let skip = self.chunk.faults.skip(&thrown.error, interval.skips(step));
-        may_skip(skip, || thrown.failure)?;
-        self.drop_item(interval, index, &thrown.error, listening)?;
-        Ok(false)
+    ) -> Result<usize, Broken> {
+        let mut index = interval.next;
+        for _ in 0..count {
+            let Some(item) = self.sink.item(index) else { break };
+            let told = listening.on_retry("on_retry_item", &mut |listener| {
+                listener.on_retry_item(error, item)
+            });
+            let Err(thrown) = told else {
+                index += 1;
+                continue;
+            };
+            self.around.context.set_exception(Arc::clone(&thrown.error));
+            let skip = self.chunk.faults.skip(&thrown.error, interval.skips(step));
+            may_skip(skip, || thrown.failure)?;
+            self.drop_item(interval, index, &thrown.error, listening)?;
+        }
+        Ok(index - interval.next)
     }
 
     /// One call of the writer, with its listeners. The inner error is the writer's. Spec: LISTEN-WRITE-02 to LISTEN-WRITE-05
@@ -136,11 +140,14 @@ impl ChunkRunner<'_> {
             // Items before one that the writer names are written, and stay so if no rollback follows.
             let named = item.is_some() && range.len() > 1 && !matches!(interval.mode, Mode::Scan { .. });
             let undone = guarded && !named;
-            if undone {
-                interval.tx.undo_to_savepoint()?;
-            } else if guarded {
-                interval.tx.release_savepoint()?;
-            }
+            let kept = match (guarded, undone) {
+                (false, _) => Ok(()),
+                (true, true) => interval.tx.undo_to_savepoint(),
+                (true, false) => interval.tx.release_savepoint(),
+            };
+            // The writer's error is the cause of that, too.
+            let writer = &self.chunk.writer;
+            kept.map_err(|ended| Failure::thrown(writer, "write_items", Arc::clone(&error)).because(ended))?;
             return Ok(Err(FailedWrite {
                 error,
                 range,
@@ -178,14 +185,17 @@ impl ChunkRunner<'_> {
     ) -> Result<(), Broken> {
         let (error, range, item) = (&failed.error, &failed.range, failed.item);
         if let (Mode::Scan { from, bad, .. }, None) = (&mut interval.mode, item)
-            && range.start >= *from
+            && !error.is_panic()
         {
+            // Also if it is an earlier list that has failed this time: what was searched once is searched again, so that
+            // the search comes on with each rollback.
+            *from = range.start.min(*from);
             *bad = range.end;
             return Ok(());
         }
-        // The item that is being retried: one that may be skipped is, now.
-        let again = matches!(&interval.mode, Mode::Retry { position, .. }
-            if item.is_some_and(|index| interval.gone + index == *position));
+        // What is being retried: if it may be skipped it is, now.
+        let again =
+            matches!(&interval.mode, Mode::Retry { items, .. } if interval.gone + range.start == items.start);
         let skip = self.chunk.faults.skip(error, interval.skips(step));
         let try_retry = !(again && skip != Skip::No);
         if try_retry && self.chunk.faults.retry(error, &mut self.budget) {
@@ -200,7 +210,8 @@ impl ChunkRunner<'_> {
                 if alone {
                     Ok(())
                 } else {
-                    self.write_again(interval, Mode::Plain, step)
+                    let mode = std::mem::replace(&mut interval.mode, Mode::Plain);
+                    self.write_again(interval, mode, step)
                 }
             }
             None => self.write_again(interval, self.scan(range), step),
@@ -231,67 +242,51 @@ impl ChunkRunner<'_> {
             undone,
         } = failed;
         let keeps = self.chunk.faults.keeps_transaction(&error);
-        let Some(index) = item else {
-            if !keeps {
-                return self.retry_from_checkpoint(interval, self.scan(&range), step);
-            }
-            // No item is known, and nothing is rolled back: the same list again. Spec: D-10
-            let forced = self.tell_of_retry(&range, &error, listening);
-            if forced {
-                return self.retry_from_checkpoint(interval, Mode::Plain, step);
-            }
-            self.pause_before_retry()?;
-            return self.tell_of_list_again(interval, range, &error, step, listening);
+        // With no rollback the whole list comes again, if no item is known; else it is searched. Spec: D-10
+        let items = match item {
+            Some(index) => index..index + 1,
+            None if keeps => range.clone(),
+            None => return self.retry_from_checkpoint(interval, self.scan(&range), step),
         };
-        let forced = self.tell_of_retry(&(index..index + 1), &error, listening);
+        let forced = self.tell_of_retry(&items, &error, listening)?;
+        let first = if undone { range.start } else { items.start };
         let mode = Mode::Retry {
-            position: interval.gone + index,
+            items: interval.gone + items.start..interval.gone + items.end,
             error,
         };
         if forced || !keeps {
             return self.retry_from_checkpoint(interval, mode, step);
         }
-        self.pause_before_retry()?;
-        interval.next = if undone { range.start } else { index };
+        interval.next = first;
         interval.mode = mode;
-        Ok(())
+        if self.pause_before_retry() {
+            Ok(())
+        } else {
+            Err(Broken::Stopped { open: true })
+        }
     }
 
-    /// Tells the retry listeners, in the transaction that failed. `true` when one of them threw, which forces a rollback.
-    /// Spec: LISTEN-RETRY-03, LISTEN-RETRY-04
-    fn tell_of_retry(&self, items: &Range<usize>, error: &BatchError, listening: &mut Listening<'_>) -> bool {
-        items.clone().any(|index| {
-            let Some(item) = self.sink.item(index) else {
-                return false;
-            };
+    /// Tells the retry listeners, in the transaction that failed. `true` when one of them threw, which forces a rollback; a
+    /// panic is no exception to go on after. Spec: LISTEN-RETRY-03, LISTEN-RETRY-04, CHUNK-EXC-03
+    fn tell_of_retry(
+        &self,
+        items: &Range<usize>,
+        error: &BatchError,
+        listening: &mut Listening<'_>,
+    ) -> Result<bool, Failure> {
+        for item in items.clone().filter_map(|index| self.sink.item(index)) {
             let told = listening.on_retry("on_retry_exception", &mut |listener| {
                 listener.on_retry_exception(error, item)
             });
-            told.inspect_err(|thrown| {
-                self.around.context.set_exception(Arc::clone(&thrown.error));
-                tracing::warn!(message = thrown.failure.message, "the whole chunk is retried");
-            })
-            .is_err()
-        })
-    }
-
-    /// Tells the retry listeners of each item of a list that comes again whole; what one of them throws at is skipped.
-    fn tell_of_list_again(
-        &mut self,
-        interval: &mut Interval,
-        range: Range<usize>,
-        error: &BatchError,
-        step: &StepExecution,
-        listening: &mut Listening<'_>,
-    ) -> Result<(), Broken> {
-        let first = interval.next;
-        for _ in range {
-            if self.before_retry(interval, error, step, listening)? {
-                interval.next += 1;
+            let Err(thrown) = told else { continue };
+            if thrown.error.is_panic() {
+                return Err(thrown.failure);
             }
+            self.around.context.set_exception(Arc::clone(&thrown.error));
+            tracing::warn!(message = thrown.failure.message, "the whole chunk is retried");
+            return Ok(true);
         }
-        interval.next = first;
-        Ok(())
+        Ok(false)
     }
 
     /// The writer skips one item: only that. Spec: CHUNK-SKIP-11, LISTEN-SKIP-04, D-13
@@ -311,11 +306,19 @@ impl ChunkRunner<'_> {
         self.sink.remove(index);
         match &mut interval.mode {
             Mode::Plain => {}
-            Mode::Retry { .. } => interval.mode = Mode::Plain,
+            // An item before those that wait for their retry is not the end of their waiting.
+            Mode::Retry { items, .. } => {
+                let position = interval.gone + index;
+                items.start -= usize::from(position < items.start);
+                items.end -= usize::from(position < items.end);
+                if items.start == items.end {
+                    interval.mode = Mode::Plain;
+                }
+            }
             Mode::Scan { from, until, bad } => {
                 *from -= usize::from(index < *from);
                 *until -= usize::from(index < *until);
-                *bad = index;
+                *bad = interval.next;
             }
         }
         Ok(())
@@ -340,7 +343,7 @@ impl ChunkRunner<'_> {
         Ok(())
     }
 
-    /// As `write_again`, after a pause if this happens again and again.
+    /// As `write_again`, with a pause if this happens again and again.
     fn retry_from_checkpoint(
         &mut self,
         interval: &mut Interval,
@@ -348,19 +351,20 @@ impl ChunkRunner<'_> {
         step: &mut StepExecution,
     ) -> Result<(), Broken> {
         self.write_again(interval, mode, step)?;
-        self.pause_before_retry()
+        if self.pause_before_retry() {
+            Ok(())
+        } else {
+            Err(Broken::Stopped { open: false })
+        }
     }
 
-    /// Persistent trouble is not made worse by haste; a stop request ends it. Spec: CHUNK-RETRY-16, D-07
-    pub(super) fn pause_before_retry(&mut self) -> Result<(), Broken> {
+    /// Persistent trouble is not made worse by haste. `false` when a stop request ends it.
+    /// Spec: CHUNK-RETRY-16, D-07
+    pub(super) fn pause_before_retry(&mut self) -> bool {
         if let Some(pause) = self.budget.pause() {
             self.around.worker.pause(pause);
         }
-        if self.around.worker.stop_requested() {
-            Err(Broken::Stopped)
-        } else {
-            Ok(())
-        }
+        !self.around.worker.stop_requested()
     }
 }
 
@@ -375,5 +379,24 @@ impl Budget {
     /// An interval was committed.
     pub(super) fn committed(&mut self) {
         self.attempts = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A few retries come at once; more wait, each longer than the one before, until something is committed.
+    ///
+    /// Spec: CHUNK-RETRY-16, D-07
+    #[test]
+    fn persistent_trouble_has_ever_longer_pauses() {
+        let mut budget = Budget::default();
+        let mut pauses = |count| -> Vec<_> { (0..count).map(|_| budget.pause()).collect() };
+        let ms = |ms| Some(Duration::from_millis(ms));
+        assert_eq!(pauses(7), [None, None, None, ms(1), ms(2), ms(4), ms(8)]);
+        assert_eq!(pauses(20).last(), Some(&ms(1000)));
+        budget.committed();
+        assert_eq!(budget.pause(), None);
     }
 }

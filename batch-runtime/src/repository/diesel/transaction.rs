@@ -14,7 +14,8 @@ use crate::repository::RepositoryError;
 ///
 /// Spec: CHUNK-LOOP-12, D-79
 pub struct ChunkTransaction {
-    connection: RepositoryConnection,
+    /// `None` only after a restart for which there was no connection.
+    connection: Option<RepositoryConnection>,
     pool: Pool,
     begun: bool,
     /// Whether the savepoint is set that tells a transaction that was ended behind our back.
@@ -31,7 +32,7 @@ const CLOSE_GUARD: &str = "RELEASE batch_chunk";
 impl ChunkTransaction {
     pub(super) fn new(connection: RepositoryConnection, pool: Pool) -> Self {
         Self {
-            connection,
+            connection: Some(connection),
             pool,
             begun: false,
             guarded: false,
@@ -48,14 +49,21 @@ impl ChunkTransaction {
     pub fn sqlite(&mut self) -> QueryResult<&mut SqliteConnection> {
         if !self.begun {
             self.begin()?;
-            self.connection.sqlite()?.batch_execute(OPEN_GUARD)?;
+            self.database()?.batch_execute(OPEN_GUARD)?;
             self.guarded = true;
         }
-        self.connection.sqlite()
+        self.database()
+    }
+
+    fn database(&mut self) -> QueryResult<&mut SqliteConnection> {
+        match &mut self.connection {
+            Some(connection) => connection.sqlite(),
+            None => Err(diesel::result::Error::BrokenTransactionManager),
+        }
     }
 
     fn begin(&mut self) -> QueryResult<()> {
-        AnsiTransactionManager::begin_transaction_sql(self.connection.sqlite()?, "BEGIN IMMEDIATE")?;
+        AnsiTransactionManager::begin_transaction_sql(self.database()?, "BEGIN IMMEDIATE")?;
         self.begun = true;
         Ok(())
     }
@@ -74,15 +82,12 @@ impl ChunkTransaction {
             self.begin()
                 .map_err(failed("begin the transaction of the checkpoint"))?;
         }
-        let connection = self
-            .connection
-            .sqlite()
-            .map_err(failed("record the checkpoint"))?;
-        if self.guarded {
+        let guarded = std::mem::take(&mut self.guarded);
+        let connection = self.database().map_err(failed("record the checkpoint"))?;
+        if guarded {
             connection
                 .batch_execute(CLOSE_GUARD)
                 .map_err(|_| RepositoryError::TransactionEnded)?;
-            self.guarded = false;
         }
         Ok(connection)
     }
@@ -110,16 +115,17 @@ impl ChunkTransaction {
     /// On an error SQLite may have ended the transaction by itself.
     fn at_savepoint(&mut self, statement: &str) -> Result<(), RepositoryError> {
         let done = self
-            .connection
-            .sqlite()
+            .database()
             .and_then(|connection| connection.batch_execute(statement));
         done.map_err(|_| RepositoryError::TransactionEnded)
     }
 
     /// Rolls everything back, and is a new transaction for the same interval. Spec: CHUNK-RETRY-07, CHUNK-RETRY-08
     pub(crate) fn restart(&mut self) -> Result<(), RepositoryError> {
-        // Closing a connection rolls back, whatever state it is in; nothing of ours has to succeed for that.
-        self.connection = self.pool.take()?;
+        // Closing a connection rolls back, whatever state it is in; nothing of ours has to succeed for that. It comes before
+        // the next one is opened, which would wait for its lock.
+        self.connection = None;
+        self.connection = Some(self.pool.take()?);
         self.begun = false;
         self.guarded = false;
         Ok(())
@@ -128,14 +134,15 @@ impl ChunkTransaction {
     /// Commits, and gives the connection back for the next chunk.
     pub(super) fn commit(mut self) -> Result<(), RepositoryError> {
         let committed = self
-            .connection
-            .sqlite()
+            .database()
             .and_then(AnsiTransactionManager::commit_transaction);
         committed.map_err(|source| RepositoryError::Database {
             action: "commit the chunk",
             source: Box::new(source),
         })?;
-        self.pool.put_back(self.connection);
+        if let Some(connection) = self.connection {
+            self.pool.put_back(connection);
+        }
         Ok(())
     }
 }

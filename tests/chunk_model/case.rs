@@ -1,0 +1,241 @@
+//! What a case is: a configuration of a chunk step, and which items fail, where and how.
+
+use std::fmt;
+
+use batch_runtime::prelude::*;
+use proptest::prelude::*;
+
+/// What is thrown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BatchException)]
+pub(crate) enum Class {
+    Skip,
+    Retry,
+    /// Retryable and skippable.
+    Both,
+    /// Retryable with no rollback.
+    Soft,
+    /// The same, and skippable.
+    SoftSkip,
+    /// In the no-rollback list only.
+    NoRollback,
+    Fatal,
+    Panic,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl std::error::Error for Class {}
+
+/// The children of the chunk element that say the same.
+pub(crate) const RULES: &str = r#"
+  <skippable-exception-classes>
+    <include class="Skip"/><include class="Both"/><include class="SoftSkip"/>
+  </skippable-exception-classes>
+  <retryable-exception-classes>
+    <include class="Retry"/><include class="Both"/><include class="Soft"/><include class="SoftSkip"/>
+  </retryable-exception-classes>
+  <no-rollback-exception-classes>
+    <include class="Soft"/><include class="SoftSkip"/><include class="NoRollback"/>
+  </no-rollback-exception-classes>"#;
+
+impl Class {
+    pub(crate) fn is_skippable(self) -> bool {
+        matches!(self, Self::Skip | Self::Both | Self::SoftSkip)
+    }
+    pub(crate) fn is_retryable(self) -> bool {
+        matches!(self, Self::Retry | Self::Both | Self::Soft | Self::SoftSkip)
+    }
+    pub(crate) fn has_no_rollback(self) -> bool {
+        matches!(self, Self::Soft | Self::SoftSkip | Self::NoRollback)
+    }
+}
+
+/// What throws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Read,
+    Process,
+    Write,
+    OnRetryException,
+    OnRetryItem,
+}
+
+/// An item that fails.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    pub(crate) item: u64,
+    pub(crate) phase: Phase,
+    pub(crate) class: Class,
+    /// How many times it is thrown for the item; from the writer, for the item alone or by its name.
+    pub(crate) times: u32,
+    /// How often the item is written before that.
+    pub(crate) after: u32,
+    /// The writer names the item; the reader passes over it.
+    pub(crate) named: bool,
+}
+
+/// A configuration and its faults.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    pub(crate) items: u64,
+    pub(crate) commit_interval: u32,
+    pub(crate) chunk_size: u32,
+    /// The custom policy, with an algorithm that counts the same.
+    pub(crate) custom: bool,
+    pub(crate) buffered: bool,
+    pub(crate) transactional: bool,
+    pub(crate) buffer_reads: bool,
+    pub(crate) listened: bool,
+    pub(crate) skip_limit: Option<u32>,
+    pub(crate) retry_limit: Option<u32>,
+    /// Every such item is filtered.
+    pub(crate) filter: u64,
+    pub(crate) faults: Vec<Fault>,
+}
+
+impl Case {
+    /// Items per call of the writer. Spec: D-04
+    pub(crate) fn write_batch(&self) -> usize {
+        if self.buffered && self.buffer_reads {
+            usize::try_from(self.chunk_size).expect("small")
+        } else {
+            1
+        }
+    }
+}
+
+/// The faults of a running case, as reader, processor, writer and retry listeners have them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan(Vec<Fault>);
+
+/// What a call throws.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Thrown {
+    pub(crate) class: Class,
+    pub(crate) named: bool,
+}
+
+impl Plan {
+    pub(crate) fn new(case: &Case) -> Self {
+        Self(case.faults.clone())
+    }
+
+    /// A call about one item.
+    pub(crate) fn throws(&mut self, phase: Phase, item: u64) -> Option<Thrown> {
+        let fault = self
+            .0
+            .iter_mut()
+            .find(|fault| fault.phase == phase && fault.item == item && fault.times > 0)?;
+        fault.times -= 1;
+        Some(Thrown {
+            class: fault.class,
+            named: fault.named,
+        })
+    }
+
+    /// A call of the writer: the first item that fails is the one, and its place in the list.
+    pub(crate) fn write(&mut self, list: &[u64]) -> Option<(Thrown, usize)> {
+        let of = |item: u64| {
+            move |fault: &Fault| fault.phase == Phase::Write && fault.item == item && fault.times > 0
+        };
+        for (place, item) in list.iter().enumerate() {
+            let Some(fault) = self
+                .0
+                .iter_mut()
+                .find(|fault| of(*item)(fault) && fault.after == 0)
+            else {
+                continue;
+            };
+            // One that fails in a list without a name fails until it is found.
+            if fault.named || list.len() == 1 {
+                fault.times -= 1;
+            }
+            let thrown = Thrown {
+                class: fault.class,
+                named: fault.named,
+            };
+            return Some((thrown, place));
+        }
+        for fault in &mut self.0 {
+            if fault.phase == Phase::Write && list.contains(&fault.item) {
+                fault.after = fault.after.saturating_sub(1);
+            }
+        }
+        None
+    }
+}
+
+fn class() -> impl Strategy<Value = Class> {
+    prop_oneof![
+        6 => Just(Class::Skip),
+        6 => Just(Class::Retry),
+        6 => Just(Class::Both),
+        4 => Just(Class::Soft),
+        4 => Just(Class::SoftSkip),
+        1 => Just(Class::NoRollback),
+        1 => Just(Class::Fatal),
+        1 => Just(Class::Panic),
+    ]
+}
+
+fn fault(items: u64) -> impl Strategy<Value = Fault> {
+    let phase = prop_oneof![
+        2 => Just(Phase::Read),
+        2 => Just(Phase::Process),
+        8 => Just(Phase::Write),
+        1 => Just(Phase::OnRetryException),
+        1 => Just(Phase::OnRetryItem),
+    ];
+    let times = prop_oneof![4 => 1..=3u32, 2 => Just(1_000_000)];
+    let after = prop_oneof![5 => Just(0), 1 => 1..=2u32];
+    (1..=items, phase, class(), times, after, any::<bool>()).prop_map(
+        |(item, phase, class, times, after, named)| {
+            let is_write = phase == Phase::Write;
+            Fault {
+                item,
+                phase,
+                class,
+                // What is not skipped over must not come for ever.
+                times: if is_write { times } else { times.min(3) },
+                after: if is_write { after } else { 0 },
+                named,
+            }
+        },
+    )
+}
+
+/// Any case.
+pub(crate) fn case() -> impl Strategy<Value = Case> {
+    let limit = |most: u32| prop_oneof![1 => Just(None), 3 => (0..=most).prop_map(Some)];
+    let sizes = (0..=9u64, 1..=6u32, 1..=6u32, 2..=12u64);
+    let mostly = || prop::bool::weighted(0.8);
+    let flags = (any::<bool>(), mostly(), any::<bool>(), mostly(), any::<bool>());
+    (sizes, flags, limit(5), limit(6)).prop_flat_map(|(sizes, flags, skip_limit, retry_limit)| {
+        let (items, commit_interval, chunk_size, filter) = sizes;
+        let (custom, buffered, transactional, buffer_reads, listened) = flags;
+        prop::collection::vec(fault(items.max(1)), 0..=5).prop_map(move |mut faults| {
+            // How often an item is written before a named one in the same search fails depends on the way of searching.
+            if transactional && faults.iter().any(|fault| fault.after > 0) {
+                faults.iter_mut().for_each(|fault| fault.named = false);
+            }
+            Case {
+                items,
+                commit_interval,
+                chunk_size,
+                custom,
+                buffered,
+                transactional,
+                buffer_reads,
+                listened,
+                skip_limit,
+                retry_limit,
+                filter,
+                faults,
+            }
+        })
+    })
+}

@@ -1,0 +1,509 @@
+//! Artifacts that throw what a job's property `faults` says, and record every call and what it threw.
+//!
+//! `faults` holds entries separated by `;`: a call as the log shows it, `: `, a class of [`Oops`], and how many times, as
+//! in `read 2: Skip; write n1 n2: Retry x1`. A call `has n2` is any call of the writer whose list holds `n2`; with `@`
+//! before the class the writer names the item, with `@@` one that its list does not have. Without a number it is thrown every time.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use batch_runtime::JobExecutionId;
+use batch_runtime::prelude::*;
+use batch_tests::order::Order;
+use batch_tests::stage::{Stage, say};
+use diesel::RunQueryDsl;
+use diesel::connection::SimpleConnection;
+use diesel::sql_types::Text;
+
+use super::artifacts::{Gate, job};
+
+/// What is thrown; the Job XML says which classes are skipped and retried.
+#[derive(Clone, Copy, Debug, BatchException)]
+pub(crate) enum Oops {
+    Skip,
+    #[batch_exception(extends = "test.Trouble")]
+    Retry,
+    /// Skippable and retryable.
+    #[batch_exception(extends = "test.Trouble")]
+    Both,
+    /// Retryable with no rollback.
+    Soft,
+    /// The same, and skippable.
+    SoftSkip,
+    /// In the no-rollback list only.
+    NoRollback,
+    Fatal,
+    Panic,
+}
+
+impl fmt::Display for Oops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl std::error::Error for Oops {}
+
+impl Oops {
+    fn named(name: &str) -> Self {
+        match name {
+            "Skip" => Self::Skip,
+            "Retry" => Self::Retry,
+            "Both" => Self::Both,
+            "Soft" => Self::Soft,
+            "SoftSkip" => Self::SoftSkip,
+            "NoRollback" => Self::NoRollback,
+            "Fatal" => Self::Fatal,
+            "Panic" => Self::Panic,
+            other => panic!("there is no class {other:?}"),
+        }
+    }
+}
+
+/// The children of a chunk that treats the classes of [`Oops`] as they are called.
+pub(crate) const RULES: &str = r#"<skippable-exception-classes>
+  <include class="Skip"/><include class="Both"/><include class="SoftSkip"/>
+</skippable-exception-classes>
+<retryable-exception-classes>
+  <include class="Retry"/><include class="Both"/><include class="Soft"/><include class="SoftSkip"/>
+</retryable-exception-classes>
+<no-rollback-exception-classes>
+  <include class="Soft"/><include class="SoftSkip"/><include class="NoRollback"/>
+</no-rollback-exception-classes>"#;
+
+/// A job `job` with one step `copy` from `Source` to `writer`, with these listeners, attributes and children of its chunk.
+pub(crate) fn faulty_job(listeners: &str, writer: &str, attributes: &str, children: &str) -> String {
+    let listeners = match listeners {
+        "" => String::new(),
+        some => format!("<listeners>{some}</listeners>"),
+    };
+    job(&format!(
+        r#"<step id="copy">{listeners}<chunk reader="Source" processor="Shape" writer="{writer}" {attributes}>{children}</chunk></step>"#
+    ))
+}
+
+/// A listener element that records these methods only; all of them when none is named.
+pub(crate) fn ears(name: &str, hears: &str) -> String {
+    format!(
+        r#"<listener ref="Ears"><properties><property name="name" value="{name}"/><property name="hears" value="{hears}"/></properties></listener>"#
+    )
+}
+
+/// What listeners record of retries and skips.
+pub(crate) const RETRIES: &str = "on retry,on skip";
+
+/// The story of a job with these faults, for each writer.
+pub(crate) fn stories(writers: &[&str], attributes: &str, faults: &str, items: &str) -> String {
+    let mut text = String::new();
+    for writer in writers {
+        let stage = faulty_stage(&faulty_job(&ears("", RETRIES), writer, attributes, RULES));
+        text += &format!(
+            "== {writer}: {faults}\n{}\n",
+            run(
+                &stage,
+                faults,
+                items,
+                &["process", "write", "L", "checkpoint reader"]
+            )
+        );
+        if writer.contains("Table") {
+            text += &format!("table: {}\n", lines(&stage));
+        }
+    }
+    text
+}
+
+/// A stage with the table that the writers through the chunk transaction write to.
+pub(crate) fn faulty_stage(xml: &str) -> Stage {
+    let stage = Stage::new(xml);
+    make_table(&stage);
+    stage
+}
+
+/// Makes the table.
+pub(crate) fn make_table(stage: &Stage) {
+    stage
+        .connection()
+        .batch_execute("CREATE TABLE line (text TEXT NOT NULL)")
+        .unwrap();
+}
+
+/// What stands in the table, in the order of writing.
+pub(crate) fn lines(stage: &Stage) -> String {
+    #[derive(diesel::QueryableByName)]
+    struct Line {
+        #[diesel(sql_type = Text)]
+        text: String,
+    }
+    let lines: Vec<Line> = diesel::sql_query("SELECT text FROM line ORDER BY rowid")
+        .load(&mut stage.connection())
+        .unwrap();
+    let lines: Vec<_> = lines.into_iter().map(|line| line.text).collect();
+    lines.join(" ")
+}
+
+/// Starts the job with these faults; the tree, and the calls that begin with one of these words (all for none). The
+/// order of the calls is checked.
+pub(crate) fn run(stage: &Stage, faults: &str, items: &str, words: &[&str]) -> String {
+    let execution = stage.start("job", [("faults", faults), ("items", items)]);
+    told(stage, execution, words)
+}
+
+/// The tree of an execution, and these calls of its log. The order of all is checked.
+pub(crate) fn told(stage: &Stage, execution: JobExecutionId, words: &[&str]) -> String {
+    let log = stage.log();
+    if let Err(problem) = Order::default().check(&log) {
+        panic!("{problem}\n{}\n{}", log.join("\n"), stage.tree(execution));
+    }
+    let heard: Vec<_> = log
+        .iter()
+        .filter(|call| words.is_empty() || words.iter().any(|word| call.starts_with(word)))
+        .map(String::as_str)
+        .collect();
+    format!("{}{}", stage.tree(execution), heard.join("\n"))
+}
+
+fn class(error: &BatchError) -> String {
+    if error.is_panic() {
+        "Panic".to_owned()
+    } else {
+        error.to_string()
+    }
+}
+
+/// How often each fault of each log was thrown.
+static THROWN: Mutex<Option<HashMap<(String, String), u32>>> = Mutex::new(None);
+
+/// Records a call, and throws what the faults say. `items` are those of a call of the writer.
+fn record(log: &str, faults: &str, call: &str, items: &[String]) -> Result<(), BatchError> {
+    for entry in faults.split(';').map(str::trim).filter(|entry| !entry.is_empty()) {
+        let (place, fault) = entry.rsplit_once(": ").expect("`call: Class`");
+        let (fault, times) = match fault.split_once(" x") {
+            Some((fault, times)) => (fault, times.parse().expect("a number")),
+            None => (fault, u32::MAX),
+        };
+        let at = match place.strip_prefix("has ") {
+            Some(item) => items.iter().position(|other| other == item),
+            None => (place == call).then_some(0),
+        };
+        let Some(index) = at else { continue };
+        {
+            let mut thrown = THROWN.lock().unwrap_or_else(PoisonError::into_inner);
+            let thrown = thrown
+                .get_or_insert_default()
+                .entry((log.to_owned(), entry.to_owned()))
+                .or_default();
+            if *thrown >= times {
+                continue;
+            }
+            *thrown += 1;
+        }
+        let (named, nowhere) = (fault.starts_with('@'), fault.starts_with("@@"));
+        let (named, index) = (named && !nowhere, if nowhere { items.len() } else { index });
+        let oops = Oops::named(fault.trim_start_matches('@'));
+        say(log, format!("{call} !{}{oops}", if named { "@" } else { "" }));
+        return match oops {
+            Oops::Panic => panic!("no way to {call}"),
+            _ if named || nowhere => Err(BatchError::at_item(index, oops)),
+            _ => Err(oops.into()),
+        };
+    }
+    say(log, call);
+    Ok(())
+}
+
+/// Reads 1 to `items`; passes over an item that it fails at.
+#[derive(BatchArtifact)]
+struct Source {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "faults")]
+    faults: String,
+    #[batch_property(name = "folder")]
+    folder: String,
+    #[batch_property(name = "items", value = "4")]
+    items: u64,
+    #[batch_property(name = "hold.at", value = "0")]
+    hold_at: u64,
+    last: u64,
+}
+
+impl Source {
+    fn record(&self, call: &str) -> Result<(), BatchError> {
+        record(&self.log, &self.faults, call, &[])
+    }
+}
+
+#[item_reader]
+impl Source {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) -> Result<(), BatchError> {
+        self.last = checkpoint.unwrap_or(0);
+        self.record(&format!("open reader at {}", self.last))
+    }
+    #[read_item]
+    fn read(&mut self) -> Result<Option<u64>, BatchError> {
+        if self.last >= self.items {
+            self.record("read the end")?;
+            return Ok(None);
+        }
+        self.last += 1;
+        if self.last == self.hold_at {
+            Gate::of(&self.folder).hold();
+        }
+        self.record(&format!("read {}", self.last))?;
+        Ok(Some(self.last))
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> Result<u64, BatchError> {
+        self.record(&format!("checkpoint reader at {}", self.last))?;
+        Ok(self.last)
+    }
+    #[close]
+    fn close(&mut self) -> Result<(), BatchError> {
+        self.record("close reader")
+    }
+}
+
+/// Makes `n7` of 7, and nothing of every `filter.every`th number.
+#[derive(BatchArtifact)]
+struct Shape {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "faults")]
+    faults: String,
+    #[batch_property(name = "filter.every")]
+    filter_every: Option<u64>,
+}
+
+#[item_processor]
+impl Shape {
+    #[process_item]
+    fn process(&mut self, item: &u64) -> Result<Option<String>, BatchError> {
+        record(&self.log, &self.faults, &format!("process {item}"), &[])?;
+        let filtered = self.filter_every.is_some_and(|every| item.is_multiple_of(every));
+        Ok((!filtered).then(|| format!("n{item}")))
+    }
+}
+
+macro_rules! writers {
+    ($($(#[$doc:meta])* $name:ident($($argument:tt)*) $(, $tx:ident: $chunk:ty)? => $insert:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(BatchArtifact)]
+        struct $name {
+            #[batch_property(name = "log")]
+            log: String,
+            #[batch_property(name = "faults")]
+            faults: String,
+            written: u64,
+        }
+
+        #[item_writer($($argument)*)]
+        impl $name {
+            #[open]
+            fn open(&mut self, checkpoint: Option<u64>) -> Result<(), BatchError> {
+                self.written = checkpoint.unwrap_or(0);
+                record(&self.log, &self.faults, &format!("open writer at {}", self.written), &[])
+            }
+            #[write_items]
+            fn write(&mut self, items: &[String] $(, $tx: &mut $chunk)?) -> Result<(), BatchError> {
+                let insert: fn(&str $(, &mut $chunk)?) -> Result<(), BatchError> = $insert;
+                // What comes before the failure is written, as by a careless writer.
+                let call = record(&self.log, &self.faults, &format!("write {}", items.join(" ")), items);
+                let failed = call.as_ref().err().and_then(BatchError::item_index).unwrap_or(items.len());
+                for item in &items[..failed] {
+                    insert(item $(, $tx)?)?;
+                }
+                self.written += items.len() as u64;
+                call
+            }
+            #[get_checkpoint_info]
+            fn checkpoint(&mut self) -> Result<u64, BatchError> {
+                record(&self.log, &self.faults, "checkpoint writer", &[])?;
+                Ok(self.written)
+            }
+            #[close]
+            fn close(&mut self) -> Result<(), BatchError> {
+                record(&self.log, &self.faults, "close writer", &[])
+            }
+        }
+    )*};
+}
+
+fn insert(item: &str, tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+    diesel::sql_query("INSERT INTO line (text) VALUES (?)")
+        .bind::<Text, _>(item)
+        .execute(tx.sqlite()?)?;
+    Ok(())
+}
+
+writers! {
+    /// Writes nowhere.
+    Out("Out") => |_| Ok(());
+    /// Writes nowhere, one item at a time.
+    SingleOut("SingleOut", buffered = false) => |_| Ok(());
+    /// Writes to the table `line`, in the chunk's transaction; when it fails it has written all but what comes after a
+    /// named item.
+    TableOut("TableOut"), tx: ChunkTransaction => insert;
+    /// The same, one item at a time.
+    SingleTableOut("SingleTableOut", buffered = false), tx: ChunkTransaction => insert;
+    /// Ends the transaction itself when it fails at `n1`.
+    Spoils("Spoils"), tx: ChunkTransaction => |item, tx| {
+        insert(item, tx)?;
+        if item == "n1" {
+            tx.sqlite()?.batch_execute("ROLLBACK")?;
+        }
+        Ok(())
+    };
+}
+
+/// Checkpoints after `every` calls of the processor.
+#[derive(BatchArtifact)]
+struct Every {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "faults")]
+    faults: String,
+    #[batch_property(name = "every", value = "2")]
+    every: u32,
+    items: u32,
+}
+
+#[checkpoint_algorithm]
+impl Every {
+    #[get_checkpoint_timeout]
+    fn timeout(&mut self, timeout: i32) -> Result<i32, BatchError> {
+        record(&self.log, &self.faults, "get timeout", &[])?;
+        Ok(timeout)
+    }
+    #[begin_checkpoint]
+    fn begin(&mut self) -> Result<(), BatchError> {
+        self.items = 0;
+        record(&self.log, &self.faults, "begin checkpoint", &[])
+    }
+    #[is_ready_to_checkpoint]
+    fn is_ready(&mut self) -> Result<bool, BatchError> {
+        self.items += 1;
+        let is_ready = self.items >= self.every;
+        record(&self.log, &self.faults, &format!("ready? {is_ready}"), &[])?;
+        Ok(is_ready)
+    }
+    #[end_checkpoint]
+    fn end(&mut self) -> Result<(), BatchError> {
+        record(&self.log, &self.faults, "end checkpoint", &[])
+    }
+}
+
+/// Hears of everything.
+#[derive(BatchArtifact)]
+struct Ears {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "faults")]
+    faults: String,
+    #[batch_property(name = "name")]
+    name: String,
+    /// What is recorded; all when it is empty.
+    #[batch_property(name = "hears")]
+    hears: String,
+}
+
+impl Ears {
+    fn record(&self, call: &str) -> Result<(), BatchError> {
+        let mut wanted = self.hears.split(',');
+        if !self.hears.is_empty() && !wanted.any(|word| call.starts_with(word)) {
+            return Ok(());
+        }
+        let name = if self.name.is_empty() { "L" } else { &self.name };
+        record(&self.log, &self.faults, &format!("{name} {call}"), &[])
+    }
+}
+
+#[checkpoint_listener]
+impl Ears {
+    #[before_checkpoint]
+    fn before_checkpoint(&mut self) -> Result<(), BatchError> {
+        self.record("before checkpoint")
+    }
+    #[after_checkpoint]
+    fn after_checkpoint(&mut self) -> Result<(), BatchError> {
+        self.record("after checkpoint")
+    }
+}
+
+#[item_read_listener]
+impl Ears {
+    #[before_read]
+    fn before_read(&mut self) -> Result<(), BatchError> {
+        self.record("before read")
+    }
+    #[after_read]
+    fn after_read(&mut self, item: &u64) -> Result<(), BatchError> {
+        self.record(&format!("after read {item}"))
+    }
+    #[on_read_error]
+    fn on_read_error(&mut self, error: &BatchError) -> Result<(), BatchError> {
+        self.record(&format!("on read error {}", class(error)))
+    }
+}
+
+#[item_process_listener]
+impl Ears {
+    #[before_process]
+    fn before_process(&mut self, item: &u64) -> Result<(), BatchError> {
+        self.record(&format!("before process {item}"))
+    }
+    #[after_process]
+    fn after_process(&mut self, item: &u64, result: Option<&String>) -> Result<(), BatchError> {
+        self.record(&format!("after process {item} {result:?}"))
+    }
+    #[on_process_error]
+    fn on_process_error(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
+        self.record(&format!("on process error {} {item}", class(error)))
+    }
+}
+
+#[item_write_listener]
+impl Ears {
+    #[before_write]
+    fn before_write(&mut self, items: &[String]) -> Result<(), BatchError> {
+        self.record(&format!("before write {}", items.join(" ")))
+    }
+    #[after_write]
+    fn after_write(&mut self, items: &[String]) -> Result<(), BatchError> {
+        self.record(&format!("after write {}", items.join(" ")))
+    }
+    #[on_write_error]
+    fn on_write_error(&mut self, error: &BatchError, items: &[String]) -> Result<(), BatchError> {
+        self.record(&format!("on write error {} {}", class(error), items.join(" ")))
+    }
+}
+
+#[skip_listener]
+impl Ears {
+    #[on_skip_in_read]
+    fn on_skip_in_read(&mut self, error: &BatchError) -> Result<(), BatchError> {
+        self.record(&format!("on skip in read {}", class(error)))
+    }
+    #[on_skip_in_process]
+    fn on_skip_in_process(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
+        self.record(&format!("on skip in process {} {item}", class(error)))
+    }
+    #[on_skip_in_write]
+    fn on_skip_in_write(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
+        self.record(&format!("on skip in write {} {item}", class(error)))
+    }
+}
+
+#[retry_listener]
+impl Ears {
+    #[on_retry_exception]
+    fn on_retry_exception(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
+        self.record(&format!("on retry exception {} {item}", class(error)))
+    }
+    #[on_retry_item]
+    fn on_retry_item(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
+        self.record(&format!("on retry item {} {item}", class(error)))
+    }
+}

@@ -1,0 +1,205 @@
+//! 4.2.1.4 and 5.1.1.4: checkpoints that an algorithm decides.
+
+use insta::assert_snapshot;
+
+use super::faults::{RULES, ears, faulty_job, faulty_stage, run};
+
+const CUSTOM: &str = "checkpoint-policy=\"custom\" commit-interval=\"1\"";
+
+fn every(count: u32) -> String {
+    format!(
+        r#"<checkpoint-algorithm ref="Every"><properties><property name="every" value="{count}"/></properties></checkpoint-algorithm>{RULES}"#
+    )
+}
+
+/// The algorithm is asked after each call of the processor, after one that filters or fails too, and not after a read that
+/// is skipped; when it says so, what is buffered is written and the checkpoint is taken before the next read. Its
+/// beginning and end surround the terminal interval as well; nobody asks for a timeout.
+///
+/// Spec: CHUNK-CKPT-01, CHUNK-CKPT-02, CHUNK-CKPT-03, CHUNK-CKPT-04, CHUNK-CKPT-05, CKALG-01, CKALG-03, CKALG-05,
+/// Spec: CKALG-06, CKALG-07, CKALG-08, JSL-CHUNK-09, JSL-CHUNK-14
+#[test]
+fn the_algorithm_is_asked_after_each_item() {
+    let stage = faulty_stage(&faulty_job("", "Out", CUSTOM, &every(3)));
+    let execution = stage.start(
+        "job",
+        [
+            ("faults", "read 2: Skip; process 4: Skip"),
+            ("items", "6"),
+            ("filter.every", "3"),
+        ],
+    );
+    assert_snapshot!(super::faults::told(&stage, execution, &[]), @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 5 filter 2 write 2 commit 2 rollback 0 read skip 1 process skip 1
+    open reader at 0
+    open writer at 0
+    begin checkpoint
+    read 1
+    process 1
+    ready? false
+    read 2 !Skip
+    read 3
+    process 3
+    ready? false
+    read 4
+    process 4 !Skip
+    ready? true
+    write n1
+    checkpoint reader at 4
+    checkpoint writer
+    end checkpoint
+    begin checkpoint
+    read 5
+    process 5
+    ready? false
+    read 6
+    process 6
+    ready? false
+    read the end
+    write n5
+    checkpoint reader at 6
+    checkpoint writer
+    end checkpoint
+    close writer
+    close reader
+    ");
+}
+
+/// The write batch is another unit than the interval: 10 items by default, and what is left when the checkpoint is due.
+///
+/// Spec: CHUNK-CKPT-04, CHUNK-LOOP-04, CHUNK-LOOP-07, CHUNK-LOOP-08, JSL-CHUNK-20
+#[test]
+fn the_write_batch_is_another_unit() {
+    let mut text = String::new();
+    for size in ["", "chunk-size=\"2\"", "chunk-size=\"3\""] {
+        let stage = faulty_stage(&faulty_job("", "Out", &format!("{CUSTOM} {size}"), &every(3)));
+        text += &format!(
+            "== {size}\n{}\n",
+            run(&stage, "", "7", &["write", "checkpoint reader"])
+        );
+    }
+    assert_snapshot!(text, @r#"
+    == 
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 7 filter 0 write 7 commit 3 rollback 0
+    write n1 n2 n3
+    checkpoint reader at 3
+    write n4 n5 n6
+    checkpoint reader at 6
+    write n7
+    checkpoint reader at 7
+    == chunk-size="2"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 7 filter 0 write 7 commit 3 rollback 0
+    write n1 n2
+    write n3
+    checkpoint reader at 3
+    write n4 n5
+    write n6
+    checkpoint reader at 6
+    write n7
+    checkpoint reader at 7
+    == chunk-size="3"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 7 filter 0 write 7 commit 3 rollback 0
+    write n1 n2 n3
+    checkpoint reader at 3
+    write n4 n5 n6
+    checkpoint reader at 6
+    write n7
+    checkpoint reader at 7
+    "#);
+}
+
+/// A rollback for a retry begins no interval: the algorithm is not asked again for items that are written again.
+///
+/// Spec: CKALG-05, CKALG-06, CHUNK-RETRY-09
+#[test]
+fn what_is_written_again_is_not_asked_about_again() {
+    let stage = faulty_stage(&faulty_job("", "Out", CUSTOM, &every(2)));
+    let words = ["begin", "ready", "write", "end"];
+    assert_snapshot!(run(&stage, "has n2: @Retry x1", "3", &words), @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 1
+    begin checkpoint
+    ready? false
+    ready? true
+    write n1 n2 !@Retry
+    write n1
+    write n2
+    end checkpoint
+    begin checkpoint
+    ready? false
+    write n3
+    end checkpoint
+    ");
+}
+
+/// `item-time` needs no artifact of the program's own.
+///
+/// Spec: CHUNK-CKPT-06, JSL-CHUNK-12, LOADER-20
+#[test]
+fn item_time_is_built_in() {
+    let algorithm = r#"<checkpoint-algorithm ref="item-time"><properties>
+        <property name="item-count" value="3"/><property name="time-limit" value="100000"/></properties></checkpoint-algorithm>"#;
+    let stage = faulty_stage(&faulty_job(
+        &ears("", "after checkpoint"),
+        "Out",
+        CUSTOM,
+        algorithm,
+    ));
+    assert_snapshot!(run(&stage, "", "7", &["write", "L"]), @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 7 filter 0 write 7 commit 3 rollback 0
+    write n1 n2 n3
+    L after checkpoint
+    write n4 n5 n6
+    L after checkpoint
+    write n7
+    L after checkpoint
+    ");
+}
+
+/// What the algorithm throws ends the step at the last checkpoint.
+///
+/// Spec: CHUNK-LOOP-13, CHUNK-SKIP-14
+#[test]
+fn an_error_of_the_algorithm_fails_the_step() {
+    let stage = faulty_stage(&faulty_job("", "Out", CUSTOM, &every(2)));
+    let mut text = String::new();
+    for call in ["begin checkpoint", "ready? true", "end checkpoint"] {
+        text += &format!(
+            "== {call}\n{}\n",
+            run(&stage, &format!("{call}: Fatal"), "3", &["begin", "end", "write"])
+        );
+    }
+    assert_snapshot!(text, @r"
+    == begin checkpoint
+    job job FAILED FAILED
+      | Fatal
+      | thrown by #[begin_checkpoint] of checkpoint algorithm `Every`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Fatal
+        | thrown by #[begin_checkpoint] of checkpoint algorithm `Every`
+    begin checkpoint !Fatal
+    == ready? true
+    job job FAILED FAILED
+      | Fatal
+      | thrown by #[is_ready_to_checkpoint] of checkpoint algorithm `Every`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Fatal
+        | thrown by #[is_ready_to_checkpoint] of checkpoint algorithm `Every`
+    begin checkpoint
+    == end checkpoint
+    job job FAILED FAILED
+      | Fatal
+      | thrown by #[end_checkpoint] of checkpoint algorithm `Every`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Fatal
+        | thrown by #[end_checkpoint] of checkpoint algorithm `Every`
+    begin checkpoint
+    write n1 n2
+    end checkpoint !Fatal
+    ");
+}

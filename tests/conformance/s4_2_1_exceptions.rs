@@ -1,0 +1,444 @@
+//! 4.2.1.2: what is an exception that a chunk step skips, and what never is.
+
+use batch_runtime::JobParameters;
+use batch_runtime::prelude::*;
+use batch_tests::stage::say;
+use insta::assert_snapshot;
+
+use super::artifacts::calls;
+use super::faults::{Oops, RULES, ears, faulty_job, faulty_stage, run};
+
+/// The nearest class that a list names decides; exclude wins where both name the same. Without an include nothing is skipped.
+///
+/// Spec: CHUNK-SKIP-03, CHUNK-SKIP-04, CHUNK-SKIP-05, CHUNK-EXC-01, CHUNK-EXC-02
+#[test]
+fn the_nearest_class_decides() {
+    let mut text = String::new();
+    for (lists, thrown) in [
+        ("<include class=\"test.Trouble\"/>", "Both"),
+        ("<include class=\"test.Trouble\"/>", "Fatal"),
+        (
+            "<include class=\"test.Trouble\"/><exclude class=\"Both\"/>",
+            "Both",
+        ),
+        (
+            "<include class=\"test.Trouble\"/><exclude class=\"Both\"/>",
+            "Retry",
+        ),
+        (
+            "<include class=\"Both\"/><exclude class=\"test.Trouble\"/>",
+            "Both",
+        ),
+        (
+            "<include class=\"Both\"/><exclude class=\"test.Trouble\"/>",
+            "Retry",
+        ),
+        ("<include class=\"Exception\"/><exclude class=\"Oops\"/>", "Both"),
+        ("<include class=\"java.lang.Exception\"/>", "Fatal"),
+        ("<include class=\"Both\"/><exclude class=\"Both\"/>", "Both"),
+        ("<exclude class=\"Both\"/>", "Retry"),
+        ("", "Retry"),
+    ] {
+        let rule = format!("<skippable-exception-classes>{lists}</skippable-exception-classes>");
+        let stage = faulty_stage(&faulty_job("", "Out", "", &rule));
+        let told = run(&stage, &format!("process 2: {thrown}"), "3", &[]);
+        let status = told.lines().next().unwrap().trim_start_matches("job job ");
+        text += &format!("{lists} {thrown}: {status}\n");
+    }
+    assert_snapshot!(text, @r#"
+    <include class="test.Trouble"/> Both: COMPLETED COMPLETED
+    <include class="test.Trouble"/> Fatal: FAILED FAILED
+    <include class="test.Trouble"/><exclude class="Both"/> Both: FAILED FAILED
+    <include class="test.Trouble"/><exclude class="Both"/> Retry: COMPLETED COMPLETED
+    <include class="Both"/><exclude class="test.Trouble"/> Both: COMPLETED COMPLETED
+    <include class="Both"/><exclude class="test.Trouble"/> Retry: FAILED FAILED
+    <include class="Exception"/><exclude class="Oops"/> Both: FAILED FAILED
+    <include class="java.lang.Exception"/> Fatal: COMPLETED COMPLETED
+    <include class="Both"/><exclude class="Both"/> Both: FAILED FAILED
+    <exclude class="Both"/> Retry: FAILED FAILED
+     Retry: FAILED FAILED
+    "#);
+}
+
+macro_rules! errors {
+    ($($(#[$class:meta])* $name:ident;)*) => {$(
+        #[derive(Debug, BatchException)]
+        $(#[$class])*
+        struct $name;
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(stringify!($name))
+            }
+        }
+
+        impl std::error::Error for $name {}
+    )*};
+}
+
+errors! {
+    #[batch_exception(class = "test.Grandparent")]
+    Old;
+    #[batch_exception(class = "test.Parent", extends = "test.Grandparent")]
+    Middle;
+    #[batch_exception(extends = "test.Parent")]
+    Young;
+    // They extend each other.
+    #[batch_exception(class = "test.Hen", extends = "test.Egg")]
+    Hen;
+    #[batch_exception(class = "test.Egg", extends = "test.Hen")]
+    Egg;
+}
+
+/// Throws the class that it is told.
+#[derive(BatchArtifact)]
+struct Throws {
+    #[batch_property(name = "class")]
+    class: String,
+}
+
+#[item_processor]
+impl Throws {
+    #[process_item]
+    fn process(&mut self, _: &u64) -> Result<Option<String>, BatchError> {
+        Err(match self.class.as_str() {
+            "Old" => Old.into(),
+            "Middle" => Middle.into(),
+            "Young" => Young.into(),
+            "Hen" => Hen.into(),
+            _ => Egg.into(),
+        })
+    }
+}
+
+/// A class has two names, its path and the declared one, for itself and for all that extend it; a circle of classes has an
+/// end.
+///
+/// Spec: CHUNK-EXC-01, CHUNK-EXC-02
+#[test]
+fn classes_answer_to_all_their_names() {
+    let mut text = String::new();
+    for included in [
+        "test.Grandparent",
+        "Grandparent",
+        "Old",
+        concat!(module_path!(), "::Old"),
+        "test.Parent",
+        "Middle",
+        "Young",
+        "test.Egg",
+        "Nobody",
+    ] {
+        let rule = format!(
+            r#"<skippable-exception-classes><include class="{included}"/></skippable-exception-classes>"#
+        );
+        let xml = faulty_job("", "Out", "", &rule).replace("Shape", "Throws");
+        let stage = faulty_stage(&xml);
+        let skipped = |class: &&str| {
+            let execution = stage.start("job", [("class", *class), ("items", "1")]);
+            stage.tree(execution).starts_with("job job COMPLETED")
+        };
+        let skipped: Vec<_> = ["Old", "Middle", "Young", "Hen", "Egg"]
+            .into_iter()
+            .filter(skipped)
+            .collect();
+        text += &format!("{included}: {}\n", skipped.join(" "));
+    }
+    assert_snapshot!(text, @r"
+    test.Grandparent: Old Middle Young
+    Grandparent: Old Middle Young
+    Old: Old Middle Young
+    conformance::conformance::s4_2_1_exceptions::Old: Old Middle Young
+    test.Parent: Middle Young
+    Middle: Middle Young
+    Young: Young
+    test.Egg: Hen Egg
+    Nobody:
+    ");
+}
+
+/// Only the item methods are skipped: what is thrown by open, the checkpoint methods, the algorithm and listeners ends the
+/// step, whatever its class is; what close throws is only logged.
+///
+/// Spec: CHUNK-SKIP-14, LISTEN-SKIP-06, CHUNK-LOOP-13, CHUNK-LOOP-14
+#[test]
+fn nothing_else_is_skipped() {
+    assert_snapshot!(each_throws("Skip"), @r#"
+    open reader at 0: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    open writer at 0: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    begin checkpoint: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    ready? true: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    end checkpoint: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    checkpoint reader at 3: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    checkpoint writer: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    close writer: COMPLETED COMPLETED read 5 filter 0 write 3 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
+    close reader: COMPLETED COMPLETED read 5 filter 0 write 3 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
+    L before read: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L after read 1: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L on read error Skip: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L on skip in read Skip: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L before process 1: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L after process 1 Some("n1"): FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L on process error Skip 4: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1 read skip 1
+    L on skip in process Skip 4: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1 read skip 1
+    L before write n1 n3: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L after write n1 n3: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L on write error Retry n5: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1 read skip 1
+    L on retry exception Retry n5: COMPLETED COMPLETED read 5 filter 0 write 3 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
+    L on retry item Retry n5: COMPLETED COMPLETED read 5 filter 0 write 2 commit 3 rollback 1 read skip 1 process skip 1 write skip 2
+    L on write error Skip n6: FAILED FAILED read 4 filter 0 write 3 commit 2 rollback 2 read skip 1 process skip 1
+    L on skip in write Skip n6: FAILED FAILED read 4 filter 0 write 3 commit 2 rollback 2 read skip 1 process skip 1
+    L before checkpoint: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L after checkpoint: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 0 read skip 1
+    read 1: COMPLETED COMPLETED read 4 filter 0 write 2 commit 3 rollback 1 read skip 2 process skip 1 write skip 1
+    process 1: COMPLETED COMPLETED read 5 filter 0 write 2 commit 3 rollback 1 read skip 1 process skip 2 write skip 1
+    write n1 n3: COMPLETED COMPLETED read 5 filter 0 write 3 commit 3 rollback 2 read skip 1 process skip 1 write skip 1
+    read the end: COMPLETED COMPLETED read 5 filter 0 write 3 commit 3 rollback 1 read skip 2 process skip 1 write skip 1
+    "#);
+}
+
+/// A panic is never skipped or retried, and never goes further than its step.
+///
+/// Spec: CHUNK-EXC-03, CHUNK-SKIP-05, CHUNK-LOOP-13, CHUNK-LOOP-14
+#[test]
+fn no_panic_is_skipped() {
+    assert_snapshot!(each_throws("Panic"), @r#"
+    open reader at 0: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    open writer at 0: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+    begin checkpoint: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    ready? true: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    end checkpoint: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    checkpoint reader at 3: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    checkpoint writer: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    close writer: COMPLETED COMPLETED read 5 filter 0 write 3 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
+    close reader: COMPLETED COMPLETED read 5 filter 0 write 3 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
+    L before read: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L after read 1: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L on read error Skip: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L on skip in read Skip: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L before process 1: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L after process 1 Some("n1"): FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L on process error Skip 4: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1 read skip 1
+    L on skip in process Skip 4: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1 read skip 1
+    L before write n1 n3: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L after write n1 n3: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L on write error Retry n5: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1 read skip 1
+    L on retry exception Retry n5: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 1 read skip 1
+    L on retry item Retry n5: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 2 read skip 1
+    L on write error Skip n6: FAILED FAILED read 4 filter 0 write 3 commit 2 rollback 2 read skip 1 process skip 1
+    L on skip in write Skip n6: FAILED FAILED read 4 filter 0 write 3 commit 2 rollback 2 read skip 1 process skip 1
+    L before checkpoint: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    L after checkpoint: FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 0 read skip 1
+    read 1: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    process 1: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    write n1 n3: FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+    read the end: FAILED FAILED read 4 filter 0 write 3 commit 2 rollback 2 read skip 1 process skip 1
+    "#);
+}
+
+/// What becomes of the step when each call in turn throws this class, in a job that skips and retries every exception.
+fn each_throws(class: &str) -> String {
+    let rules = r#"<checkpoint-algorithm ref="Every"/>
+        <skippable-exception-classes><include class="Exception"/></skippable-exception-classes>
+        <retryable-exception-classes><include class="Retry"/><include class="Soft"/></retryable-exception-classes>
+        <no-rollback-exception-classes><include class="Soft"/></no-rollback-exception-classes>"#;
+    let xml = faulty_job(&ears("", ""), "TableOut", "checkpoint-policy=\"custom\"", rules);
+    let usual = "read 2: Skip x1; process 4: Skip x1; has n5: @Retry x1; has n6: @Skip x1";
+    let mut text = String::new();
+    for call in [
+        "open reader at 0",
+        "open writer at 0",
+        "begin checkpoint",
+        "ready? true",
+        "end checkpoint",
+        "checkpoint reader at 3",
+        "checkpoint writer",
+        "close writer",
+        "close reader",
+        "L before read",
+        "L after read 1",
+        "L on read error Skip",
+        "L on skip in read Skip",
+        "L before process 1",
+        "L after process 1 Some(\"n1\")",
+        "L on process error Skip 4",
+        "L on skip in process Skip 4",
+        "L before write n1 n3",
+        "L after write n1 n3",
+        "L on write error Retry n5",
+        "L on retry exception Retry n5",
+        "L on retry item Retry n5",
+        "L on write error Skip n6",
+        "L on skip in write Skip n6",
+        "L before checkpoint",
+        "L after checkpoint",
+        // These may be skipped, unless they panic.
+        "read 1",
+        "process 1",
+        "write n1 n3",
+        "read the end",
+    ] {
+        let faults = format!("{call}: {class} x1; {usual}");
+        let told = run(&faulty_stage(&xml), &faults, "6", &["nothing"]);
+        let step = told.lines().find(|line| line.trim().starts_with("step")).unwrap();
+        text += &format!("{call}: {}\n", step.trim().trim_start_matches("step copy "));
+    }
+    text
+}
+
+/// Cannot read its third and fourth record so many times, and does not come on.
+#[derive(BatchArtifact)]
+struct Stuck {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "stuck", value = "4000000000")]
+    stuck: u32,
+    /// How far its position moves with each failure.
+    #[batch_property(name = "moves", value = "0")]
+    moves: u64,
+    position: u64,
+    last: u64,
+    failed: u32,
+}
+
+#[item_reader]
+impl Stuck {
+    #[open]
+    fn open(&mut self, _: Option<u64>) {}
+    #[read_item]
+    fn read(&mut self) -> Result<Option<u64>, Oops> {
+        if [2, 3].contains(&self.last) && self.failed < self.stuck {
+            self.failed += 1;
+            self.position += self.moves;
+            return Err(Oops::Skip);
+        }
+        self.last += 1;
+        self.position += 1;
+        self.failed = 0;
+        Ok((self.last < 5).then_some(self.last))
+    }
+    #[get_checkpoint_info]
+    fn position(&mut self) -> u64 {
+        self.position
+    }
+    #[close]
+    fn close(&mut self) {
+        say(
+            &self.log,
+            format!("close reader at {} after {} failures", self.last, self.failed),
+        );
+    }
+}
+
+/// With no skip-limit, a reader that fails for ever at the same place ends the step; one that comes on
+/// in time, or whose position moves, does not.
+///
+/// Spec: CHUNK-SKIP-08, CHUNK-LOOP-13
+#[test]
+fn a_reader_that_is_stuck_fails_the_step() {
+    let xml = faulty_job("", "Out", "", RULES).replace("Source", "Stuck");
+    let stage = faulty_stage(&xml);
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(format!("{}{}", stage.tree(execution), calls(&stage, &["close", "write"])), @r"
+    job job FAILED FAILED
+      | Skip
+      | thrown by #[read_item] of item reader `Stuck`
+      | 2000 reads in a row were skipped, and the reader's position has not changed during the last 1000: it has to pass over what it cannot read
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Skip
+        | thrown by #[read_item] of item reader `Stuck`
+        | 2000 reads in a row were skipped, and the reader's position has not changed during the last 1000: it has to pass over what it cannot read
+    close writer
+    close reader at 2 after 2000 failures
+    ");
+    let execution = stage.start("job", [("stuck", "1999")]);
+    assert_snapshot!(format!("{}{}", stage.tree(execution), calls(&stage, &["close", "write"])), @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 1 rollback 0 read skip 3998
+    write n1 n2 n3 n4
+    close writer
+    close reader at 5 after 0 failures
+    ");
+    let execution = stage.start("job", [("stuck", "4999"), ("moves", "1")]);
+    let step = stage.operator().step_executions(execution).unwrap().remove(0);
+    assert_eq!((step.counters.reads, step.counters.read_skips), (4, 9998));
+}
+
+/// The step's context shows what was skipped, and the counters that the repository holds.
+///
+/// Spec: CTX-29, CTX-30, CTX-40, CHUNK-SKIP-09, CHUNK-SKIP-10, CHUNK-SKIP-11, CHUNK-RETRY-12
+#[test]
+fn the_context_shows_exceptions_and_counters() {
+    let xml = faulty_job(
+        "<listener ref=\"Inspects\"/>",
+        "Out",
+        "commit-interval=\"3\"",
+        RULES,
+    );
+    let stage = faulty_stage(&xml);
+    let mut text = String::new();
+    for (faults, filter) in [
+        ("read 2: Skip", "100"),
+        ("process 2: Skip", "3"),
+        ("has n2: Skip", "100"),
+        ("has n2: @Retry x2", "100"),
+        ("read 1: Skip; process 2: Skip; has n3: @Both", "4"),
+    ] {
+        let parameters = [("faults", faults), ("items", "7"), ("filter.every", filter)];
+        let execution = stage.start("job", parameters);
+        let counters = stage.operator().step_executions(execution).unwrap()[0].counters;
+        let log = calls(&stage, &["exception", "ReadCount"]);
+        let (exception, metrics) = log.rsplit_once('\n').unwrap();
+        let exception = exception.lines().last().unwrap();
+        let stored = format!(
+            "ReadCount {}, WriteCount {}, FilterCount {}, CommitCount {}, RollbackCount {}, ReadSkipCount {}, \
+             ProcessSkipCount {}, WriteSkipCount {}",
+            counters.reads,
+            counters.writes,
+            counters.filters,
+            counters.commits,
+            counters.rollbacks,
+            counters.read_skips,
+            counters.process_skips,
+            counters.write_skips,
+        );
+        assert_eq!(metrics, stored, "{faults}");
+        text += &format!("{faults}: {exception}\n{metrics}\n");
+    }
+    assert_snapshot!(text, @r"
+    read 2: Skip: exception Some(Skip)
+    ReadCount 6, WriteCount 6, FilterCount 0, CommitCount 3, RollbackCount 0, ReadSkipCount 1, ProcessSkipCount 0, WriteSkipCount 0
+    process 2: Skip: exception Some(Skip)
+    ReadCount 7, WriteCount 4, FilterCount 2, CommitCount 3, RollbackCount 0, ReadSkipCount 0, ProcessSkipCount 1, WriteSkipCount 0
+    has n2: Skip: exception Some(Skip)
+    ReadCount 7, WriteCount 6, FilterCount 0, CommitCount 3, RollbackCount 1, ReadSkipCount 0, ProcessSkipCount 0, WriteSkipCount 1
+    has n2: @Retry x2: exception Some(Retry)
+    ReadCount 7, WriteCount 7, FilterCount 0, CommitCount 3, RollbackCount 2, ReadSkipCount 0, ProcessSkipCount 0, WriteSkipCount 0
+    read 1: Skip; process 2: Skip; has n3: @Both: exception Some(Both)
+    ReadCount 6, WriteCount 3, FilterCount 1, CommitCount 3, RollbackCount 1, ReadSkipCount 1, ProcessSkipCount 1, WriteSkipCount 1
+    ");
+}
+
+/// What is thrown under observation, and by retry listeners, is shown as well.
+///
+/// Spec: CTX-29
+#[test]
+fn the_context_shows_what_listeners_hear_and_throw() {
+    let listeners = format!("<listener ref=\"Inspects\"/>{}", ears("", ""));
+    let stage = faulty_stage(&faulty_job(&listeners, "Out", "commit-interval=\"3\"", RULES));
+    let mut text = String::new();
+    for faults in [
+        "process 2: Skip",
+        "has n2: @Soft x1; L on retry exception Soft n2: Fatal",
+        "has n2: @Retry x1; L on retry item Retry n2: Skip",
+    ] {
+        stage.start("job", [("faults", faults)]);
+        let log = calls(&stage, &["exception"]);
+        text += &format!("{faults}: {}\n", log.lines().last().unwrap());
+    }
+    assert_snapshot!(text, @r"
+    process 2: Skip: exception Some(Skip)
+    has n2: @Soft x1; L on retry exception Soft n2: Fatal: exception Some(Fatal)
+    has n2: @Retry x1; L on retry item Retry n2: Skip: exception Some(Skip)
+    ");
+}

@@ -1,0 +1,569 @@
+//! 4.2.1.3, 4.2.1.2.2: retries with no rollback, without buffered reads, and without end.
+
+use std::time::Duration;
+
+use batch_runtime::prelude::*;
+use batch_tests::stage::Stage;
+use insta::assert_snapshot;
+
+use super::artifacts::{Gate, restart_with};
+use super::faults::{RETRIES, RULES, ears, faulty_job, faulty_stage, lines, make_table, run, stories, told};
+
+/// No rollback: only the item is written again, in the same transaction; items before it stay written.
+///
+/// Spec: CHUNK-RETRY-10, CHUNK-NORB-01, CHUNK-NORB-02, CHUNK-NORB-04, LISTEN-RETRY-07
+#[test]
+fn a_no_rollback_exception_has_only_the_item_written_again() {
+    let mut text = stories(
+        &["TableOut"],
+        "commit-interval=\"4\" chunk-size=\"3\"",
+        "has n2: @Soft x2",
+        "5",
+    );
+    text += &stories(
+        &["SingleTableOut", "SingleOut"],
+        "commit-interval=\"3\"",
+        "has n2: Soft x1",
+        "3",
+    );
+    assert_snapshot!(text, @r"
+    == TableOut: has n2: @Soft x2
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 5 filter 0 write 5 commit 2 rollback 0
+    process 1
+    process 2
+    process 3
+    write n1 n2 n3 !@Soft
+    L on retry exception Soft n2
+    L on retry item Soft n2
+    write n2 !@Soft
+    L on retry exception Soft n2
+    L on retry item Soft n2
+    write n2
+    write n3
+    process 4
+    write n4
+    checkpoint reader at 4
+    process 5
+    write n5
+    checkpoint reader at 5
+    table: n1 n2 n3 n4 n5
+    == SingleTableOut: has n2: Soft x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 0
+    process 1
+    write n1
+    process 2
+    write n2 !Soft
+    L on retry exception Soft n2
+    L on retry item Soft n2
+    write n2
+    process 3
+    write n3
+    checkpoint reader at 3
+    checkpoint reader at 3
+    table: n1 n2 n3
+    == SingleOut: has n2: Soft x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 0
+    process 1
+    write n1
+    process 2
+    write n2 !Soft
+    L on retry exception Soft n2
+    L on retry item Soft n2
+    write n2
+    process 3
+    write n3
+    checkpoint reader at 3
+    checkpoint reader at 3
+    ");
+}
+
+/// No rollback and no known item: the same list again, and the retry listeners hear of each of its items. What comes again
+/// and is skippable is searched and skipped.
+///
+/// Spec: CHUNK-RETRY-10, CHUNK-NORB-02, CHUNK-RETRY-14, LISTEN-RETRY-07
+#[test]
+fn a_no_rollback_exception_of_an_unknown_item_repeats_the_list() {
+    let attributes = "commit-interval=\"4\" chunk-size=\"2\"";
+    let mut text = stories(&["TableOut", "Out"], attributes, "has n4: Soft x1", "4");
+    text += &stories(&["TableOut"], attributes, "has n4: SoftSkip", "4");
+    text += &stories(
+        &["TableOut"],
+        &format!("{attributes} retry-limit=\"2\""),
+        "has n4: Soft",
+        "4",
+    );
+    assert_snapshot!(text, @r"
+    == TableOut: has n4: Soft x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 0
+    process 1
+    process 2
+    write n1 n2
+    process 3
+    process 4
+    write n3 n4 !Soft
+    L on retry exception Soft n3
+    L on retry exception Soft n4
+    L on retry item Soft n3
+    L on retry item Soft n4
+    write n3 n4
+    checkpoint reader at 4
+    checkpoint reader at 4
+    table: n1 n2 n3 n4
+    == Out: has n4: Soft x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 0
+    process 1
+    process 2
+    write n1 n2
+    process 3
+    process 4
+    write n3 n4 !Soft
+    L on retry exception Soft n3
+    L on retry exception Soft n4
+    L on retry item Soft n3
+    L on retry item Soft n4
+    write n3 n4
+    checkpoint reader at 4
+    checkpoint reader at 4
+    == TableOut: has n4: SoftSkip
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 2 rollback 1 write skip 1
+    process 1
+    process 2
+    write n1 n2
+    process 3
+    process 4
+    write n3 n4 !SoftSkip
+    L on retry exception SoftSkip n3
+    L on retry exception SoftSkip n4
+    L on retry item SoftSkip n3
+    L on retry item SoftSkip n4
+    write n3 n4 !SoftSkip
+    write n1 n2
+    write n3
+    write n4 !SoftSkip
+    L on retry exception SoftSkip n4
+    L on retry item SoftSkip n4
+    write n4 !SoftSkip
+    L on skip in write SoftSkip n4
+    checkpoint reader at 4
+    checkpoint reader at 4
+    table: n1 n2 n3
+    == TableOut: has n4: Soft
+    job job FAILED FAILED
+      | Soft
+      | thrown by #[write_items] of item writer `TableOut`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Soft
+        | thrown by #[write_items] of item writer `TableOut`
+    process 1
+    process 2
+    write n1 n2
+    process 3
+    process 4
+    write n3 n4 !Soft
+    L on retry exception Soft n3
+    L on retry exception Soft n4
+    L on retry item Soft n3
+    L on retry item Soft n4
+    write n3 n4 !Soft
+    L on retry exception Soft n3
+    L on retry exception Soft n4
+    L on retry item Soft n3
+    L on retry item Soft n4
+    write n3 n4 !Soft
+    table:
+    ");
+}
+
+/// A named item of a list that the search had undone: the whole list is written again, for nothing of it stands.
+///
+/// Spec: CHUNK-NORB-02, CHUNK-RETRY-10
+#[test]
+fn no_item_of_an_undone_list_is_lost() {
+    let faults = "write n1 n2 n3 n4: Skip; has n2: @Soft x1";
+    assert_snapshot!(stories(&["TableOut"], "commit-interval=\"4\"", faults, "4"), @r"
+    == TableOut: write n1 n2 n3 n4: Skip; has n2: @Soft x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 1
+    process 1
+    process 2
+    process 3
+    process 4
+    write n1 n2 n3 n4 !Skip
+    write n1 n2 !@Soft
+    L on retry exception Soft n2
+    write n1
+    L on retry item Soft n2
+    write n2
+    write n3 n4
+    checkpoint reader at 4
+    checkpoint reader at 4
+    table: n1 n2 n3 n4
+    ");
+}
+
+/// An exception of the no-rollback list that is not retryable: the list says nothing about it. An exclude there means a
+/// rollback.
+///
+/// Spec: CHUNK-NORB-03, CHUNK-NORB-05
+#[test]
+fn the_no_rollback_list_is_for_retries() {
+    let mut text = stories(&["TableOut"], "commit-interval=\"2\"", "has n2: @NoRollback", "3");
+    let rules = r#"<retryable-exception-classes><include class="test.Trouble"/></retryable-exception-classes>
+        <no-rollback-exception-classes><include class="test.Trouble"/><exclude class="Both"/></no-rollback-exception-classes>"#;
+    for faults in ["has n2: @Retry x1", "has n2: @Both x1"] {
+        let stage = faulty_stage(&faulty_job("", "TableOut", "commit-interval=\"2\"", rules));
+        text += &format!("== {faults}\n{}\n", run(&stage, faults, "2", &["write"]));
+    }
+    assert_snapshot!(text, @r"
+    == TableOut: has n2: @NoRollback
+    job job FAILED FAILED
+      | NoRollback
+      | thrown by #[write_items] of item writer `TableOut`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | NoRollback
+        | thrown by #[write_items] of item writer `TableOut`
+    process 1
+    process 2
+    write n1 n2 !@NoRollback
+    table: 
+    == has n2: @Retry x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 0
+    write n1 n2 !@Retry
+    write n2
+    == has n2: @Both x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 1
+    write n1 n2 !@Both
+    write n1
+    write n2
+    ");
+}
+
+/// Without buffered reads nothing is kept: the reader is opened at the last checkpoint, and the interval is read, processed
+/// and written again, with the retry listeners before the item.
+///
+/// Spec: JSL-CHUNK-17, CHUNK-RETRY-07, CHUNK-RETRY-08, CHUNK-RETRY-12, CHUNK-RETRY-14, CHUNK-SKIP-06
+#[test]
+fn unbuffered_reads_are_read_again() {
+    let attributes = "commit-interval=\"3\" buffer-reads=\"false\"";
+    let mut text = String::new();
+    for faults in [
+        "has n5: Retry x1",
+        "read 4: Skip; has n6: Both",
+        "has n5: Retry x1; open reader at 3: Fatal",
+        "has n5: Soft x1",
+    ] {
+        let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", attributes, RULES));
+        let words = ["open", "read", "write", "L", "checkpoint reader", "close"];
+        text += &format!(
+            "== {faults}\n{}\ntable: {}\n",
+            run(&stage, faults, "7", &words),
+            lines(&stage)
+        );
+    }
+    assert_snapshot!(text, @r"
+    == has n5: Retry x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 7 filter 0 write 7 commit 3 rollback 1
+    open reader at 0
+    open writer at 0
+    read 1
+    write n1
+    read 2
+    write n2
+    read 3
+    write n3
+    checkpoint reader at 3
+    read 4
+    write n4
+    read 5
+    write n5 !Retry
+    L on retry exception Retry n5
+    close reader
+    open reader at 3
+    read 4
+    write n4
+    read 5
+    L on retry item Retry n5
+    write n5
+    read 6
+    write n6
+    checkpoint reader at 6
+    read 7
+    write n7
+    read the end
+    checkpoint reader at 7
+    close writer
+    close reader
+    table: n1 n2 n3 n4 n5 n6 n7
+    == read 4: Skip; has n6: Both
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 6 filter 0 write 5 commit 3 rollback 1 read skip 1 write skip 1
+    open reader at 0
+    open writer at 0
+    read 1
+    write n1
+    read 2
+    write n2
+    read 3
+    write n3
+    checkpoint reader at 3
+    read 4 !Skip
+    L on skip in read Skip
+    read 5
+    write n5
+    read 6
+    write n6 !Both
+    L on retry exception Both n6
+    close reader
+    open reader at 3
+    read 4 !Skip
+    L on skip in read Skip
+    read 5
+    write n5
+    read 6
+    L on retry item Both n6
+    write n6 !Both
+    L on skip in write Both n6
+    read 7
+    write n7
+    checkpoint reader at 7
+    read the end
+    checkpoint reader at 7
+    close writer
+    close reader
+    table: n1 n2 n3 n5 n7
+    == has n5: Retry x1; open reader at 3: Fatal
+    job job FAILED FAILED
+      | Fatal
+      | thrown by #[open] of item reader `Source`
+      step copy FAILED FAILED read 3 filter 0 write 3 commit 1 rollback 1
+        | Fatal
+        | thrown by #[open] of item reader `Source`
+    open reader at 0
+    open writer at 0
+    read 1
+    write n1
+    read 2
+    write n2
+    read 3
+    write n3
+    checkpoint reader at 3
+    read 4
+    write n4
+    read 5
+    write n5 !Retry
+    L on retry exception Retry n5
+    close reader
+    open reader at 3 !Fatal
+    close writer
+    table: n1 n2 n3
+    == has n5: Soft x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 7 filter 0 write 7 commit 3 rollback 0
+    open reader at 0
+    open writer at 0
+    read 1
+    write n1
+    read 2
+    write n2
+    read 3
+    write n3
+    checkpoint reader at 3
+    read 4
+    write n4
+    read 5
+    write n5 !Soft
+    L on retry exception Soft n5
+    L on retry item Soft n5
+    write n5
+    read 6
+    write n6
+    checkpoint reader at 6
+    read 7
+    write n7
+    read the end
+    checkpoint reader at 7
+    close writer
+    close reader
+    table: n1 n2 n3 n4 n5 n6 n7
+    ");
+}
+
+/// Starts the job, waits until the writer was called so often, and stops it.
+fn stopped_during_retries(stage: &Stage, faults: &str, writes: usize) -> String {
+    let operator = stage.operator();
+    let execution = operator
+        .start("job", [("faults", faults), ("items", "4")])
+        .unwrap();
+    let mut log = Vec::new();
+    while log
+        .iter()
+        .filter(|call: &&String| call.starts_with("write"))
+        .count()
+        < writes
+    {
+        log.extend(stage.log());
+        let status = operator.job_execution(execution).unwrap().unwrap().status;
+        assert!(!status.is_final(), "{status} before {writes} writes");
+    }
+    operator.stop(execution).unwrap();
+    operator.wait(execution).unwrap();
+    log.extend(stage.log());
+    let last = log.len() - 2;
+    let step = operator.step_executions(execution).unwrap().remove(0);
+    let failed = log.iter().filter(|call| call.contains('!')).count();
+    let rollbacks = usize::try_from(step.counters.rollbacks).unwrap();
+    let again = restart_with(stage, execution, [("faults", "")]);
+    let tree = told(stage, again, &["nothing"]);
+    let rolled_back = match rollbacks {
+        1 => "once",
+        _ if rollbacks == failed => "after each failure",
+        _ => "wrongly",
+    };
+    format!(
+        "{}, rolled back {rolled_back}; then {:?}\nrestarted: {}\ntable: {}\n",
+        step.status,
+        &log[last..],
+        tree.lines().next().unwrap(),
+        lines(stage)
+    )
+}
+
+/// A retry without end is stopped between two attempts; what was not committed comes again with the restart.
+///
+/// Spec: CHUNK-RETRY-16, CHUNK-RETRY-06, CHUNK-RETRY-12
+#[test]
+fn an_endless_retry_can_be_stopped() {
+    let mut text = String::new();
+    for (writer, attributes, faults) in [
+        ("TableOut", "commit-interval=\"2\"", "has n4: @Retry"),
+        ("Out", "commit-interval=\"2\"", "has n4: @Soft"),
+        (
+            "TableOut",
+            "commit-interval=\"2\" buffer-reads=\"false\"",
+            "has n4: Retry",
+        ),
+    ] {
+        let xml = faulty_job("", writer, attributes, RULES);
+        let stage = Stage::configured(&xml, |builder| builder.stop_timeout(Duration::from_secs(60)));
+        make_table(&stage);
+        text += &format!(
+            "== {writer} {attributes} {faults}\n{}",
+            stopped_during_retries(&stage, faults, 8)
+        );
+    }
+    assert_snapshot!(text, @r#"
+    == TableOut commit-interval="2" has n4: @Retry
+    STOPPED, rolled back after each failure; then ["close writer", "close reader"]
+    restarted: job job COMPLETED COMPLETED
+    table: n1 n2 n3 n4
+    == Out commit-interval="2" has n4: @Soft
+    STOPPED, rolled back once; then ["close writer", "close reader"]
+    restarted: job job COMPLETED COMPLETED
+    table: 
+    == TableOut commit-interval="2" buffer-reads="false" has n4: Retry
+    STOPPED, rolled back after each failure; then ["close writer", "close reader"]
+    restarted: job job COMPLETED COMPLETED
+    table: n1 n2 n3 n4
+    "#);
+}
+
+/// Is held at an item that is about to be retried.
+#[derive(BatchArtifact)]
+struct HoldsRetries {
+    #[batch_property(name = "folder")]
+    folder: String,
+}
+
+#[retry_listener]
+impl HoldsRetries {
+    #[on_retry_exception]
+    fn thrown(&mut self, _: &BatchError, _: &String) {
+        Gate::of(&self.folder).hold();
+    }
+}
+
+/// A stop that comes with the exception ends the step there: nothing is opened, read or committed any more.
+///
+/// Spec: CHUNK-RETRY-16
+#[test]
+fn a_stop_comes_before_the_retry() {
+    let mut text = String::new();
+    for attributes in ["", "buffer-reads=\"false\""] {
+        let xml = faulty_job("<listener ref=\"HoldsRetries\"/>", "Out", attributes, RULES);
+        let stage = Stage::configured(&xml, |builder| builder.stop_timeout(Duration::ZERO));
+        let (operator, gate) = (stage.operator(), Gate::at(&stage));
+        let execution = operator.start("job", [("faults", "has n1: @Retry")]).unwrap();
+        gate.pass("held");
+        assert!(!operator.stop(execution).unwrap());
+        gate.open("go");
+        operator.wait(execution).unwrap();
+        let log = stage.log();
+        let failed = log.iter().position(|call| call.contains('!')).unwrap();
+        let rest = log[failed..].join("\n");
+        text += &format!("== {attributes}\n{}{rest}\n", stage.tree(execution));
+    }
+    assert_snapshot!(text, @r#"
+    == 
+    job job STOPPED STOPPED
+      step copy STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 1
+    write n1 n2 n3 n4 !@Retry
+    close writer
+    close reader
+    == buffer-reads="false"
+    job job STOPPED STOPPED
+      step copy STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 1
+    write n1 !@Retry
+    close writer
+    close reader
+    "#);
+}
+
+/// A retry that has led to nothing is undone like every failure: what is recorded is what was committed.
+///
+/// Spec: CHUNK-RETRY-05, CHUNK-RETRY-12, CHUNK-LOOP-13, CHUNK-LOOP-16
+#[test]
+fn a_restart_after_used_up_retries() {
+    let attributes = "commit-interval=\"2\" retry-limit=\"1\"";
+    let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", attributes, RULES));
+    let faults = "has n3: @Retry x3";
+    let execution = stage.start("job", [("faults", faults), ("items", "5")]);
+    assert_snapshot!(told(&stage, execution, &["open", "write", "L"]), @r"
+    job job FAILED FAILED
+      | Retry
+      | thrown by #[write_items] of item writer `TableOut`
+      step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 2
+        | Retry
+        | thrown by #[write_items] of item writer `TableOut`
+    open reader at 0
+    open writer at 0
+    write n1 n2
+    write n3 n4 !@Retry
+    L on retry exception Retry n3
+    L on retry item Retry n3
+    write n3 !@Retry
+    ");
+    assert_eq!(lines(&stage), "n1 n2");
+    let again = restart_with(&stage, execution, [("faults", faults)]);
+    assert_snapshot!(told(&stage, again, &["open", "write", "L"]), @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 1
+    open reader at 2
+    open writer at 2
+    write n3 n4 !@Retry
+    L on retry exception Retry n3
+    L on retry item Retry n3
+    write n3
+    write n4
+    write n5
+    ");
+    assert_eq!(lines(&stage), "n1 n2 n3 n4 n5");
+}

@@ -1,0 +1,475 @@
+//! 4.2.1.2.2: what a chunk step retries.
+
+use insta::assert_snapshot;
+
+use super::faults::{RETRIES, RULES, ears, faulty_job, faulty_stage, lines, run, stories};
+
+/// The five steps, when the item is known: a new transaction, the items before it, the retry listeners, the item, the
+/// rest. Everything since the last checkpoint is written again, what earlier calls of the interval wrote too; reader
+/// and processor are not called again.
+///
+/// Spec: CHUNK-RETRY-01, CHUNK-RETRY-03, CHUNK-RETRY-07, CHUNK-RETRY-08, CHUNK-RETRY-09, CHUNK-RETRY-11, CHUNK-RETRY-12,
+/// Spec: LISTEN-RETRY-01, LISTEN-RETRY-02, LISTEN-RETRY-05, LISTEN-RETRY-06, LISTEN-RETRY-08, JSL-CHUNK-16
+#[test]
+fn a_retry_writes_the_interval_again() {
+    let attributes = "commit-interval=\"7\" chunk-size=\"3\"";
+    assert_snapshot!(stories(&["TableOut"], attributes, "has n5: @Retry x1", "8"), @r"
+    == TableOut: has n5: @Retry x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 8 filter 0 write 8 commit 2 rollback 1
+    process 1
+    process 2
+    process 3
+    write n1 n2 n3
+    process 4
+    process 5
+    process 6
+    write n4 n5 n6 !@Retry
+    L on retry exception Retry n5
+    write n1 n2 n3
+    write n4
+    L on retry item Retry n5
+    write n5
+    write n6
+    process 7
+    write n7
+    checkpoint reader at 7
+    process 8
+    write n8
+    checkpoint reader at 8
+    table: n1 n2 n3 n4 n5 n6 n7 n8
+    ");
+}
+
+/// Parts that are empty cause no call: the first item, the last one, the only one.
+///
+/// Spec: CHUNK-RETRY-08, CHUNK-LOOP-05
+#[test]
+fn empty_parts_cause_no_call() {
+    let mut text = String::new();
+    for item in ["n1", "n2"] {
+        text += &stories(
+            &["Out"],
+            "commit-interval=\"2\"",
+            &format!("has {item}: @Retry x1"),
+            "2",
+        );
+    }
+    text += &stories(
+        &["SingleTableOut"],
+        "commit-interval=\"3\"",
+        "has n2: Retry x1",
+        "3",
+    );
+    assert_snapshot!(text, @r"
+    == Out: has n1: @Retry x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 1
+    process 1
+    process 2
+    write n1 n2 !@Retry
+    L on retry exception Retry n1
+    L on retry item Retry n1
+    write n1
+    write n2
+    checkpoint reader at 2
+    checkpoint reader at 2
+    == Out: has n2: @Retry x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 1
+    process 1
+    process 2
+    write n1 n2 !@Retry
+    L on retry exception Retry n2
+    write n1
+    L on retry item Retry n2
+    write n2
+    checkpoint reader at 2
+    checkpoint reader at 2
+    == SingleTableOut: has n2: Retry x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 1
+    process 1
+    write n1
+    process 2
+    write n2 !Retry
+    L on retry exception Retry n2
+    write n1
+    L on retry item Retry n2
+    write n2
+    process 3
+    write n3
+    checkpoint reader at 3
+    checkpoint reader at 3
+    table: n1 n2 n3
+    ");
+}
+
+/// Without a known item the items are written one by one, or in halves where a write can be undone, until one throws: it
+/// is the one that is retried. The list itself has used one retry.
+///
+/// Spec: CHUNK-RETRY-04, CHUNK-RETRY-08, CHUNK-RETRY-12
+#[test]
+fn an_unknown_item_is_searched() {
+    let attributes = "commit-interval=\"6\" chunk-size=\"4\" retry-limit=\"3\"";
+    assert_snapshot!(stories(&["TableOut", "Out"], attributes, "has n3: Retry x3", "6"), @r"
+    == TableOut: has n3: Retry x3
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 6 filter 0 write 6 commit 2 rollback 3
+    process 1
+    process 2
+    process 3
+    process 4
+    write n1 n2 n3 n4 !Retry
+    write n1 n2
+    write n3 !Retry
+    L on retry exception Retry n3
+    write n1 n2
+    L on retry item Retry n3
+    write n3 !Retry
+    L on retry exception Retry n3
+    write n1 n2
+    L on retry item Retry n3
+    write n3
+    write n4
+    process 5
+    process 6
+    write n5 n6
+    checkpoint reader at 6
+    checkpoint reader at 6
+    table: n1 n2 n3 n4 n5 n6
+    == Out: has n3: Retry x3
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 6 filter 0 write 6 commit 2 rollback 3
+    process 1
+    process 2
+    process 3
+    process 4
+    write n1 n2 n3 n4 !Retry
+    write n1
+    write n2
+    write n3 !Retry
+    L on retry exception Retry n3
+    write n1 n2
+    L on retry item Retry n3
+    write n3 !Retry
+    L on retry exception Retry n3
+    write n1 n2
+    L on retry item Retry n3
+    write n3
+    write n4
+    process 5
+    process 6
+    write n5 n6
+    checkpoint reader at 6
+    checkpoint reader at 6
+    ");
+}
+
+/// Each re-driving of the writer counts; used up, the exception is like one that is not retryable: skipped, or the end. No
+/// retry for zero, any number without a limit.
+///
+/// Spec: CHUNK-RETRY-04, CHUNK-RETRY-05, CHUNK-RETRY-06, CHUNK-RETRY-12, CHUNK-RETRY-13, JSL-CHUNK-23
+#[test]
+fn the_limit_counts_retries_of_the_step() {
+    let mut text = String::new();
+    for (limit, faults) in [
+        ("retry-limit=\"0\"", "has n2: @Retry"),
+        ("retry-limit=\"0\"", "has n2: @Both"),
+        ("retry-limit=\"2\"", "has n1: @Retry x1; has n4: @Retry x1"),
+        ("retry-limit=\"2\"", "has n1: @Retry x2; has n4: @Retry x1"),
+        ("retry-limit=\"2\"", "has n1: @Retry x2; has n4: @Both x1"),
+        ("", "has n1: @Retry x6"),
+    ] {
+        let attributes = format!("commit-interval=\"2\" {limit}");
+        let stage = faulty_stage(&faulty_job("", "TableOut", &attributes, RULES));
+        text += &format!(
+            "== {limit} {faults}\n{}\n",
+            run(&stage, faults, "4", &["nothing"])
+        );
+        text += &format!("table: {}\n", lines(&stage));
+    }
+    assert_snapshot!(text, @r#"
+    == retry-limit="0" has n2: @Retry
+    job job FAILED FAILED
+      | Retry
+      | thrown by #[write_items] of item writer `TableOut`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Retry
+        | thrown by #[write_items] of item writer `TableOut`
+
+    table: 
+    == retry-limit="0" has n2: @Both
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 3 rollback 1 write skip 1
+
+    table: n1 n3 n4
+    == retry-limit="2" has n1: @Retry x1; has n4: @Retry x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 3 rollback 2
+
+    table: n1 n2 n3 n4
+    == retry-limit="2" has n1: @Retry x2; has n4: @Retry x1
+    job job FAILED FAILED
+      | Retry
+      | thrown by #[write_items] of item writer `TableOut`
+      step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 3
+        | Retry
+        | thrown by #[write_items] of item writer `TableOut`
+
+    table: n1 n2
+    == retry-limit="2" has n1: @Retry x2; has n4: @Both x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 3 rollback 3 write skip 1
+
+    table: n1 n2 n3
+    ==  has n1: @Retry x6
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 3 rollback 6
+
+    table: n1 n2 n3 n4
+    "#);
+}
+
+/// What the reader and the processor throw is not retried: it is skipped, or the end.
+///
+/// Spec: CHUNK-RETRY-02
+#[test]
+fn only_the_writer_is_retried() {
+    let mut text = String::new();
+    for faults in [
+        "read 2: Both x1",
+        "process 2: Both x1",
+        "read 2: Retry x1",
+        "process 2: Retry x1",
+    ] {
+        let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "Out", "", RULES));
+        text += &format!("== {faults}\n{}\n", run(&stage, faults, "3", &["process", "L"]));
+    }
+    assert_snapshot!(text, @r"
+    == read 2: Both x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 1 rollback 0 read skip 1
+    process 1
+    L on skip in read Both
+    process 3
+    == process 2: Both x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 2 commit 1 rollback 0 process skip 1
+    process 1
+    process 2 !Both
+    L on skip in process Both 2
+    process 3
+    == read 2: Retry x1
+    job job FAILED FAILED
+      | Retry
+      | thrown by #[read_item] of item reader `Source`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Retry
+        | thrown by #[read_item] of item reader `Source`
+    process 1
+    == process 2: Retry x1
+    job job FAILED FAILED
+      | Retry
+      | thrown by #[process_item] of item processor `Shape`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Retry
+        | thrown by #[process_item] of item processor `Shape`
+    process 1
+    process 2 !Retry
+    ");
+}
+
+/// Retried first, and skipped when it comes again from the item that is being retried.
+///
+/// Spec: CHUNK-RETRY-14, CHUNK-SKIP-11, CHUNK-SKIP-12
+#[test]
+fn what_is_retryable_and_skippable_is_retried_once() {
+    let attributes = "commit-interval=\"3\"";
+    let mut text = stories(&["TableOut"], attributes, "has n2: @Both", "3");
+    text += &stories(&["TableOut"], attributes, "has n2: Both", "3");
+    text += &stories(&["Out"], attributes, "has n2: @Retry x1; has n2: @Both", "3");
+    text += &stories(
+        &["Out"],
+        &format!("{attributes} skip-limit=\"0\""),
+        "has n2: @Both",
+        "3",
+    );
+    assert_snapshot!(text, @r"
+    == TableOut: has n2: @Both
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 2 commit 2 rollback 1 write skip 1
+    process 1
+    process 2
+    process 3
+    write n1 n2 n3 !@Both
+    L on retry exception Both n2
+    write n1
+    L on retry item Both n2
+    write n2 !@Both
+    L on skip in write Both n2
+    write n3
+    checkpoint reader at 3
+    checkpoint reader at 3
+    table: n1 n3
+    == TableOut: has n2: Both
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 2 commit 2 rollback 2 write skip 1
+    process 1
+    process 2
+    process 3
+    write n1 n2 n3 !Both
+    write n1 n2 !Both
+    write n1
+    write n2 !Both
+    L on retry exception Both n2
+    write n1
+    L on retry item Both n2
+    write n2 !Both
+    L on skip in write Both n2
+    write n3
+    checkpoint reader at 3
+    checkpoint reader at 3
+    table: n1 n3
+    == Out: has n2: @Retry x1; has n2: @Both
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 2 commit 2 rollback 1 write skip 1
+    process 1
+    process 2
+    process 3
+    write n1 n2 n3 !@Retry
+    L on retry exception Retry n2
+    write n1
+    L on retry item Retry n2
+    write n2 !@Both
+    L on skip in write Both n2
+    write n3
+    checkpoint reader at 3
+    checkpoint reader at 3
+    == Out: has n2: @Both
+    job job FAILED FAILED
+      | Both
+      | thrown by #[write_items] of item writer `Out`
+      | it is skippable, but the skip-limit of 0 is used up
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 2
+        | Both
+        | thrown by #[write_items] of item writer `Out`
+        | it is skippable, but the skip-limit of 0 is used up
+    process 1
+    process 2
+    process 3
+    write n1 n2 n3 !@Both
+    L on retry exception Both n2
+    write n1
+    L on retry item Both n2
+    write n2 !@Both
+    ");
+}
+
+/// Other items may fail while one is retried: a further retry is another one under the same limit; a skip leaves the first
+/// one waiting for its turn, retry listeners first.
+///
+/// Spec: CHUNK-RETRY-08, CHUNK-RETRY-13, LISTEN-RETRY-06
+#[test]
+fn other_items_fail_during_the_retry() {
+    let attributes = "commit-interval=\"3\" retry-limit=\"2\"";
+    let mut text = String::new();
+    // The second write of item 1 is that of the retry of item 3.
+    for faults in [
+        "has n3: @Retry x1; write n1 n2: @Retry x1",
+        "has n3: @Retry x1; write n1 n2: @Skip x1",
+        "has n3: @Retry x1; write n1 n2: Fatal x1",
+        "has n2: @Retry x1; write n3: Retry x1",
+    ] {
+        text += &stories(&["TableOut"], attributes, faults, "3");
+    }
+    text += &stories(
+        &["SingleOut"],
+        attributes,
+        "write n3: Retry x1; process 9: Skip",
+        "3",
+    );
+    assert_snapshot!(text, @r"
+    == TableOut: has n3: @Retry x1; write n1 n2: @Retry x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 2
+    process 1
+    process 2
+    process 3
+    write n1 n2 n3 !@Retry
+    L on retry exception Retry n3
+    write n1 n2 !@Retry
+    L on retry exception Retry n1
+    L on retry item Retry n1
+    write n1
+    write n2 n3
+    checkpoint reader at 3
+    checkpoint reader at 3
+    table: n1 n2 n3
+    == TableOut: has n3: @Retry x1; write n1 n2: @Skip x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 2 commit 2 rollback 2 write skip 1
+    process 1
+    process 2
+    process 3
+    write n1 n2 n3 !@Retry
+    L on retry exception Retry n3
+    write n1 n2 !@Skip
+    L on skip in write Skip n1
+    write n2
+    L on retry item Retry n3
+    write n3
+    checkpoint reader at 3
+    checkpoint reader at 3
+    table: n2 n3
+    == TableOut: has n3: @Retry x1; write n1 n2: Fatal x1
+    job job FAILED FAILED
+      | Fatal
+      | thrown by #[write_items] of item writer `TableOut`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 2
+        | Fatal
+        | thrown by #[write_items] of item writer `TableOut`
+    process 1
+    process 2
+    process 3
+    write n1 n2 n3 !@Retry
+    L on retry exception Retry n3
+    write n1 n2 !Fatal
+    table: 
+    == TableOut: has n2: @Retry x1; write n3: Retry x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 2
+    process 1
+    process 2
+    process 3
+    write n1 n2 n3 !@Retry
+    L on retry exception Retry n2
+    write n1
+    L on retry item Retry n2
+    write n2
+    write n3 !Retry
+    L on retry exception Retry n3
+    write n1 n2
+    L on retry item Retry n3
+    write n3
+    checkpoint reader at 3
+    checkpoint reader at 3
+    table: n1 n2 n3
+    == SingleOut: write n3: Retry x1; process 9: Skip
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 1
+    process 1
+    write n1
+    process 2
+    write n2
+    process 3
+    write n3 !Retry
+    L on retry exception Retry n3
+    write n1
+    write n2
+    L on retry item Retry n3
+    write n3
+    checkpoint reader at 3
+    checkpoint reader at 3
+    ");
+}

@@ -1,0 +1,348 @@
+//! 5.2.8: retry listeners, and what becomes of what they throw.
+
+use batch_runtime::prelude::*;
+use batch_tests::stage::say;
+use batch_tests::watch;
+use diesel::connection::SimpleConnection;
+use insta::assert_snapshot;
+
+use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run};
+
+const RETRIES: &str = "on retry,on skip";
+const CALLS: &[&str] = &["write", "L", "checkpoint reader"];
+
+/// The story of a job with these faults that writes to the table.
+fn story_of(attributes: &str, faults: &str) -> String {
+    let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", attributes, RULES));
+    format!(
+        "== {faults}\n{}\ntable: {}\n",
+        run(&stage, faults, "4", CALLS),
+        lines(&stage)
+    )
+}
+
+/// What `on_retry_exception` throws forces a rollback, whatever the classes of the two are; it is the same retry.
+///
+/// Spec: LISTEN-RETRY-04, LISTEN-RETRY-05, LISTEN-RETRY-08, CHUNK-RETRY-04
+#[test]
+fn on_retry_exception_that_throws_forces_a_rollback() {
+    let attributes = "commit-interval=\"4\" chunk-size=\"2\" retry-limit=\"1\"";
+    let mut text = String::new();
+    for faults in [
+        "has n4: @Soft x1; L on retry exception Soft n4: Soft",
+        "has n4: @Soft x1; L on retry exception Soft n4: Fatal",
+        "has n4: @Retry x1; L on retry exception Retry n4: Skip",
+        "has n4: Soft x1; L on retry exception Soft n3: Fatal",
+    ] {
+        text += &story_of(attributes, faults);
+    }
+    assert_snapshot!(text, @r"
+    == has n4: @Soft x1; L on retry exception Soft n4: Soft
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 1
+    write n1 n2
+    write n3 n4 !@Soft
+    L on retry exception Soft n4 !Soft
+    write n1 n2
+    write n3
+    L on retry item Soft n4
+    write n4
+    checkpoint reader at 4
+    checkpoint reader at 4
+    table: n1 n2 n3 n4
+    == has n4: @Soft x1; L on retry exception Soft n4: Fatal
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 1
+    write n1 n2
+    write n3 n4 !@Soft
+    L on retry exception Soft n4 !Fatal
+    write n1 n2
+    write n3
+    L on retry item Soft n4
+    write n4
+    checkpoint reader at 4
+    checkpoint reader at 4
+    table: n1 n2 n3 n4
+    == has n4: @Retry x1; L on retry exception Retry n4: Skip
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 1
+    write n1 n2
+    write n3 n4 !@Retry
+    L on retry exception Retry n4 !Skip
+    write n1 n2
+    write n3
+    L on retry item Retry n4
+    write n4
+    checkpoint reader at 4
+    checkpoint reader at 4
+    table: n1 n2 n3 n4
+    == has n4: Soft x1; L on retry exception Soft n3: Fatal
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 1
+    write n1 n2
+    write n3 n4 !Soft
+    L on retry exception Soft n3 !Fatal
+    write n1 n2
+    L on retry item Soft n3
+    L on retry item Soft n4
+    write n3 n4
+    checkpoint reader at 4
+    checkpoint reader at 4
+    table: n1 n2 n3 n4
+    ");
+}
+
+/// What `on_retry_item` throws is handled like an exception of the writer that is not retryable: the item is skipped, or the
+/// step ends.
+///
+/// Spec: LISTEN-RETRY-09, LISTEN-RETRY-10, CHUNK-SKIP-06, CHUNK-SKIP-07
+#[test]
+fn on_retry_item_that_throws_is_skipped_or_the_end() {
+    let attributes = "commit-interval=\"4\" chunk-size=\"2\" skip-limit=\"1\"";
+    let mut text = String::new();
+    for faults in [
+        "has n3: @Retry x1; L on retry item Retry n3: Skip",
+        "has n3: @Retry x1; L on retry item Retry n3: Fatal",
+        "has n3: @Retry x1; L on retry item Retry n3: Retry",
+        "has n3: @Soft x1; L on retry item Soft n3: Both",
+        "process 1: Skip; has n3: @Retry x1; L on retry item Retry n3: Skip",
+        "has n3: Soft x1; L on retry item Soft n4: Skip",
+        "has n4: Soft x1; L on retry item Soft n3: Skip; L on retry item Soft n4: Skip",
+    ] {
+        text += &story_of(attributes, faults);
+    }
+    assert_snapshot!(text, @r"
+    == has n3: @Retry x1; L on retry item Retry n3: Skip
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 2 rollback 1 write skip 1
+    write n1 n2
+    write n3 n4 !@Retry
+    L on retry exception Retry n3
+    write n1 n2
+    L on retry item Retry n3 !Skip
+    L on skip in write Skip n3
+    write n4
+    checkpoint reader at 4
+    checkpoint reader at 4
+    table: n1 n2 n4
+    == has n3: @Retry x1; L on retry item Retry n3: Fatal
+    job job FAILED FAILED
+      | Fatal
+      | thrown by #[on_retry_item] of retry listener `Ears`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 2
+        | Fatal
+        | thrown by #[on_retry_item] of retry listener `Ears`
+    write n1 n2
+    write n3 n4 !@Retry
+    L on retry exception Retry n3
+    write n1 n2
+    L on retry item Retry n3 !Fatal
+    table: 
+    == has n3: @Retry x1; L on retry item Retry n3: Retry
+    job job FAILED FAILED
+      | Retry
+      | thrown by #[on_retry_item] of retry listener `Ears`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 2
+        | Retry
+        | thrown by #[on_retry_item] of retry listener `Ears`
+    write n1 n2
+    write n3 n4 !@Retry
+    L on retry exception Retry n3
+    write n1 n2
+    L on retry item Retry n3 !Retry
+    table: 
+    == has n3: @Soft x1; L on retry item Soft n3: Both
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 2 rollback 0 write skip 1
+    write n1 n2
+    write n3 n4 !@Soft
+    L on retry exception Soft n3
+    L on retry item Soft n3 !Both
+    L on skip in write Both n3
+    write n4
+    checkpoint reader at 4
+    checkpoint reader at 4
+    table: n1 n2 n4
+    == process 1: Skip; has n3: @Retry x1; L on retry item Retry n3: Skip
+    job job FAILED FAILED
+      | Skip
+      | thrown by #[on_retry_item] of retry listener `Ears`
+      | it is skippable, but the skip-limit of 1 is used up
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 2
+        | Skip
+        | thrown by #[on_retry_item] of retry listener `Ears`
+        | it is skippable, but the skip-limit of 1 is used up
+    L on skip in process Skip 1
+    write n2 n3 !@Retry
+    L on retry exception Retry n3
+    write n2
+    L on retry item Retry n3 !Skip
+    table: 
+    == has n3: Soft x1; L on retry item Soft n4: Skip
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 2 rollback 0 write skip 1
+    write n1 n2
+    write n3 n4 !Soft
+    L on retry exception Soft n3
+    L on retry exception Soft n4
+    L on retry item Soft n3
+    L on retry item Soft n4 !Skip
+    L on skip in write Skip n4
+    write n3
+    checkpoint reader at 4
+    checkpoint reader at 4
+    table: n1 n2 n3
+    == has n4: Soft x1; L on retry item Soft n3: Skip; L on retry item Soft n4: Skip
+    job job FAILED FAILED
+      | Skip
+      | thrown by #[on_retry_item] of retry listener `Ears`
+      | it is skippable, but the skip-limit of 1 is used up
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Skip
+        | thrown by #[on_retry_item] of retry listener `Ears`
+        | it is skippable, but the skip-limit of 1 is used up
+    write n1 n2
+    write n3 n4 !Soft
+    L on retry exception Soft n3
+    L on retry exception Soft n4
+    L on retry item Soft n3 !Skip
+    L on skip in write Skip n3
+    L on retry item Soft n4 !Skip
+    table:
+    ");
+}
+
+/// All retry listeners hear of an exception, those of the job first, whatever one of them throws; then comes the next stage.
+///
+/// Spec: CHUNK-RETRY-15, LISTEN-RETRY-11, LISTEN-RETRY-05, JSL-JOBLIS-05, JSL-JOBLIS-07
+#[test]
+fn each_stage_is_for_all_retry_listeners() {
+    let listeners = ears("S1", RETRIES) + &ears("S2", RETRIES);
+    let xml = faulty_job(&listeners, "Out", "commit-interval=\"2\"", RULES);
+    let of_job = format!(
+        "<job id=\"job\"><listeners>{}{}</listeners>",
+        ears("J1", ""),
+        ears("J2", "")
+    );
+    let stage = faulty_stage(&xml.replace("<job id=\"job\">", &of_job));
+    let mut text = run(&stage, "has n2: @Retry x1", "2", &["J", "S", "write"]);
+    let faults = "has n2: @Soft x1; J1 on retry exception Soft n2: Fatal; J2 on retry item Soft n2: Skip; S1 on retry item Soft n2: Fatal";
+    text += "\n";
+    text += &run(&stage, faults, "2", &["J", "S", "write"]);
+    assert_snapshot!(text, @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 1
+    write n1 n2 !@Retry
+    J1 on retry exception Retry n2
+    J2 on retry exception Retry n2
+    S1 on retry exception Retry n2
+    S2 on retry exception Retry n2
+    write n1
+    J1 on retry item Retry n2
+    J2 on retry item Retry n2
+    S1 on retry item Retry n2
+    S2 on retry item Retry n2
+    write n2
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 2 filter 0 write 1 commit 2 rollback 1 write skip 1
+    write n1 n2 !@Soft
+    J1 on retry exception Soft n2 !Fatal
+    J2 on retry exception Soft n2
+    S1 on retry exception Soft n2
+    S2 on retry exception Soft n2
+    write n1
+    J1 on retry item Soft n2
+    J2 on retry item Soft n2 !Skip
+    S1 on retry item Soft n2 !Fatal
+    S2 on retry item Soft n2
+    J1 on skip in write Skip n2
+    J2 on skip in write Skip n2
+    S1 on skip in write Skip n2
+    S2 on skip in write Skip n2
+    ");
+}
+
+/// Tells whether somebody is in the middle of a transaction.
+#[derive(BatchArtifact)]
+struct SeesTransactions {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "folder")]
+    folder: String,
+}
+
+impl SeesTransactions {
+    fn look(&self, call: &str) {
+        let mut connection = watch::open(&std::path::Path::new(&self.folder).join("batch.db"));
+        connection.batch_execute("PRAGMA busy_timeout = 0").unwrap();
+        let begun = connection.batch_execute("BEGIN IMMEDIATE; ROLLBACK");
+        let state = if begun.is_ok() {
+            "no transaction"
+        } else {
+            "in the transaction"
+        };
+        say(&self.log, format!("L {call}: {state}"));
+    }
+}
+
+#[retry_listener]
+impl SeesTransactions {
+    #[on_retry_exception]
+    fn thrown(&mut self, _: &BatchError, item: &String) {
+        self.look(&format!("on retry exception of {item}"));
+    }
+    #[on_retry_item]
+    fn again(&mut self, _: &BatchError, item: &String) {
+        self.look(&format!("on retry item {item}"));
+    }
+}
+
+/// `on_retry_exception` runs in the transaction of the failed write; `on_retry_item` too if nothing is rolled back, else after
+/// the rollback, in the transaction in which the earlier items have been written.
+///
+/// Spec: LISTEN-RETRY-03, LISTEN-RETRY-07, LISTEN-RETRY-08
+#[test]
+fn retry_listeners_run_inside_the_transaction() {
+    let xml = faulty_job(
+        "<listener ref=\"SeesTransactions\"/>",
+        "TableOut",
+        "commit-interval=\"2\"",
+        RULES,
+    );
+    let stage = faulty_stage(&xml);
+    let mut text = String::new();
+    for faults in [
+        "has n1: @Retry x1",
+        "has n2: @Retry x1",
+        "has n1: @Soft x1",
+        "has n1: Soft x1",
+    ] {
+        let execution = stage.start("job", [("faults", faults), ("items", "2")]);
+        let log = super::artifacts::calls(&stage, &["L"]);
+        text += &format!("== {faults}\n{}{log}\n", stage.tree(execution));
+    }
+    assert_snapshot!(text, @r"
+    == has n1: @Retry x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 1
+    L on retry exception of n1: in the transaction
+    L on retry item n1: no transaction
+    == has n2: @Retry x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 1
+    L on retry exception of n2: in the transaction
+    L on retry item n2: in the transaction
+    == has n1: @Soft x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 0
+    L on retry exception of n1: in the transaction
+    L on retry item n1: in the transaction
+    == has n1: Soft x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 0
+    L on retry exception of n1: in the transaction
+    L on retry exception of n2: in the transaction
+    L on retry item n1: in the transaction
+    L on retry item n2: in the transaction
+    ");
+}

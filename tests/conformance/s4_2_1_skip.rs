@@ -1,0 +1,586 @@
+//! 4.2.1.2.1: what a chunk step skips.
+
+use insta::assert_snapshot;
+
+use super::artifacts::{calls, restart_with};
+use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run, told};
+
+/// Only what is skipped.
+const SKIPS: &str = "on skip";
+
+/// Read, process and write skips share one limit; the one more fails the step, and no skip listener hears of it. Zero
+/// allows none, no limit any number.
+///
+/// Spec: CHUNK-SKIP-01, CHUNK-SKIP-02, CHUNK-SKIP-03, CHUNK-SKIP-06, CHUNK-SKIP-07, CHUNK-SKIP-08, LISTEN-SKIP-05,
+/// Spec: JSL-CHUNK-22
+#[test]
+fn one_limit_for_all_skips() {
+    let mut text = String::new();
+    for limit in [r#"skip-limit="0""#, r#"skip-limit="2""#, r#"skip-limit="3""#, ""] {
+        let stage = faulty_stage(&faulty_job(
+            &ears("", SKIPS),
+            "Out",
+            &format!("commit-interval=\"1\" {limit}"),
+            RULES,
+        ));
+        let faults = "read 2: Skip; process 4: Skip; has n5: Skip";
+        text += &format!("== {limit}\n{}\n", run(&stage, faults, "6", &["L"]));
+    }
+    assert_snapshot!(text, @r#"
+    == skip-limit="0"
+    job job FAILED FAILED
+      | Skip
+      | thrown by #[read_item] of item reader `Source`
+      | it is skippable, but the skip-limit of 0 is used up
+      step copy FAILED FAILED read 1 filter 0 write 1 commit 1 rollback 1
+        | Skip
+        | thrown by #[read_item] of item reader `Source`
+        | it is skippable, but the skip-limit of 0 is used up
+
+    == skip-limit="2"
+    job job FAILED FAILED
+      | Skip
+      | thrown by #[write_items] of item writer `Out`
+      | it is skippable, but the skip-limit of 2 is used up
+      step copy FAILED FAILED read 3 filter 0 write 2 commit 3 rollback 1 read skip 1 process skip 1
+        | Skip
+        | thrown by #[write_items] of item writer `Out`
+        | it is skippable, but the skip-limit of 2 is used up
+    L on skip in read Skip
+    L on skip in process Skip 4
+    == skip-limit="3"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 5 filter 0 write 3 commit 6 rollback 0 read skip 1 process skip 1 write skip 1
+    L on skip in read Skip
+    L on skip in process Skip 4
+    L on skip in write Skip n5
+    == 
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 5 filter 0 write 3 commit 6 rollback 0 read skip 1 process skip 1 write skip 1
+    L on skip in read Skip
+    L on skip in process Skip 4
+    L on skip in write Skip n5
+    "#);
+}
+
+/// A skip in the reader gives no item and does not count for the interval; reading goes on. A skip in the processor
+/// counts for it.
+///
+/// Spec: CHUNK-SKIP-09, CHUNK-SKIP-10, CHUNK-LOOP-06, LISTEN-READ-04, LISTEN-SKIP-02, LISTEN-SKIP-03, LISTEN-SKIP-05,
+/// Spec: LISTEN-PROC-05, JSL-STEPLIS-02
+#[test]
+fn reading_goes_on_after_a_skip() {
+    let stage = faulty_stage(&faulty_job(&ears("", ""), "Out", "commit-interval=\"2\"", RULES));
+    let faults = "read 1: Skip; process 3: Skip";
+    assert_snapshot!(run(&stage, faults, "3", &[]), @r#"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 2 filter 0 write 1 commit 2 rollback 0 read skip 1 process skip 1
+    open reader at 0
+    open writer at 0
+    L before read
+    read 1 !Skip
+    L on read error Skip
+    L on skip in read Skip
+    L before read
+    read 2
+    L after read 2
+    L before process 2
+    process 2
+    L after process 2 Some("n2")
+    L before read
+    read 3
+    L after read 3
+    L before process 3
+    process 3 !Skip
+    L on process error Skip 3
+    L on skip in process Skip 3
+    L before write n2
+    write n2
+    L after write n2
+    L before checkpoint
+    checkpoint reader at 3
+    checkpoint writer
+    L after checkpoint
+    L before read
+    read the end
+    L before checkpoint
+    checkpoint reader at 3
+    checkpoint writer
+    L after checkpoint
+    close writer
+    close reader
+    "#);
+}
+
+/// Without listeners the same is skipped: the loop is another one then.
+///
+/// Spec: CHUNK-SKIP-09, CHUNK-SKIP-10, CHUNK-SKIP-06, CHUNK-LOOP-06
+#[test]
+fn skips_need_no_listener() {
+    let mut text = String::new();
+    for (interval, limit) in [(2, 4), (2, 3), (5, 2)] {
+        let attributes = format!("commit-interval=\"{interval}\" skip-limit=\"{limit}\"");
+        let faults = "read 1: Skip; process 3: Skip; process 5: Skip; read 6: Skip";
+        let [unheard, heard] = [String::new(), ears("", SKIPS)].map(|listeners| {
+            let stage = faulty_stage(&faulty_job(&listeners, "Out", &attributes, RULES));
+            run(
+                &stage,
+                faults,
+                "6",
+                &["open", "read", "process", "write", "checkpoint", "close"],
+            )
+        });
+        assert_eq!(unheard, heard);
+        text += &unheard;
+        text += "\n";
+    }
+    assert_snapshot!(text, @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 2 commit 3 rollback 0 read skip 2 process skip 2
+    open reader at 0
+    open writer at 0
+    read 1 !Skip
+    read 2
+    process 2
+    read 3
+    process 3 !Skip
+    write n2
+    checkpoint reader at 3
+    checkpoint writer
+    read 4
+    process 4
+    read 5
+    process 5 !Skip
+    write n4
+    checkpoint reader at 5
+    checkpoint writer
+    read 6 !Skip
+    read the end
+    checkpoint reader at 6
+    checkpoint writer
+    close writer
+    close reader
+    job job FAILED FAILED
+      | Skip
+      | thrown by #[read_item] of item reader `Source`
+      | it is skippable, but the skip-limit of 3 is used up
+      step copy FAILED FAILED read 4 filter 0 write 2 commit 2 rollback 1 read skip 1 process skip 2
+        | Skip
+        | thrown by #[read_item] of item reader `Source`
+        | it is skippable, but the skip-limit of 3 is used up
+    open reader at 0
+    open writer at 0
+    read 1 !Skip
+    read 2
+    process 2
+    read 3
+    process 3 !Skip
+    write n2
+    checkpoint reader at 3
+    checkpoint writer
+    read 4
+    process 4
+    read 5
+    process 5 !Skip
+    write n4
+    checkpoint reader at 5
+    checkpoint writer
+    read 6 !Skip
+    close writer
+    close reader
+    job job FAILED FAILED
+      | Skip
+      | thrown by #[process_item] of item processor `Shape`
+      | it is skippable, but the skip-limit of 2 is used up
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Skip
+        | thrown by #[process_item] of item processor `Shape`
+        | it is skippable, but the skip-limit of 2 is used up
+    open reader at 0
+    open writer at 0
+    read 1 !Skip
+    read 2
+    process 2
+    read 3
+    process 3 !Skip
+    read 4
+    process 4
+    read 5
+    process 5 !Skip
+    close writer
+    close reader
+    ");
+}
+
+/// The item that the writer names is left out and the rest is written again, after a rollback.
+///
+/// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12, LISTEN-SKIP-04
+#[test]
+fn a_named_item_is_left_out() {
+    let stage = faulty_stage(&faulty_job(
+        &ears("", "on"),
+        "TableOut",
+        "commit-interval=\"4\" chunk-size=\"2\"",
+        RULES,
+    ));
+    let told = run(&stage, "has n3: @Skip", "5", &["write", "L", "checkpoint"]);
+    assert_snapshot!(told, @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 5 filter 0 write 4 commit 2 rollback 1 write skip 1
+    write n1 n2
+    write n3 n4 !@Skip
+    L on write error Skip n3 n4
+    L on skip in write Skip n3
+    write n1 n2
+    write n4
+    checkpoint reader at 4
+    checkpoint writer
+    write n5
+    checkpoint reader at 5
+    checkpoint writer
+    ");
+    assert_eq!(lines(&stage), "n1 n2 n4 n5");
+}
+
+/// The same without rules for retries: the items of the interval are kept, and a failed write is undone, for skips alone.
+///
+/// Spec: CHUNK-SKIP-01, CHUNK-SKIP-11
+#[test]
+fn a_skip_needs_no_rules_for_retries() {
+    let rules = "<skippable-exception-classes><include class=\"Skip\"/></skippable-exception-classes>";
+    for (writer, size, bad, left) in [
+        ("TableOut", 2, "n3: @Skip", "n1 n2 n4 n5"),
+        ("TableOut", 2, "n3: Skip", "n1 n2 n4 n5"),
+        ("TableOut", 4, "n2: Skip", "n1 n3 n4 n5"),
+        ("SingleTableOut", 2, "n3: Skip", "n1 n2 n4 n5"),
+    ] {
+        let attributes = format!("commit-interval=\"4\" chunk-size=\"{size}\"");
+        let stage = faulty_stage(&faulty_job("", writer, &attributes, rules));
+        run(&stage, &format!("has {bad}"), "5", &["nothing"]);
+        assert_eq!(lines(&stage), left, "{writer} {bad}");
+    }
+}
+
+/// A list of one names its item: it is dropped without a rollback, and what it has written is undone if it went through
+/// the chunk transaction.
+///
+/// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12, LISTEN-SKIP-04
+#[test]
+fn a_list_of_one_is_dropped_without_a_rollback() {
+    let mut text = String::new();
+    for writer in ["SingleOut", "SingleTableOut"] {
+        let stage = faulty_stage(&faulty_job(
+            &ears("", "on"),
+            writer,
+            "commit-interval=\"3\"",
+            RULES,
+        ));
+        text += &run(&stage, "has n2: Skip", "4", &["write", "L", "checkpoint"]);
+        text += &format!("\ntable: {}\n", lines(&stage));
+    }
+    assert_snapshot!(text, @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 2 rollback 0 write skip 1
+    write n1
+    write n2 !Skip
+    L on write error Skip n2
+    L on skip in write Skip n2
+    write n3
+    checkpoint reader at 3
+    checkpoint writer
+    write n4
+    checkpoint reader at 4
+    checkpoint writer
+    table: 
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 2 rollback 0 write skip 1
+    write n1
+    write n2 !Skip
+    L on write error Skip n2
+    L on skip in write Skip n2
+    write n3
+    checkpoint reader at 3
+    checkpoint writer
+    write n4
+    checkpoint reader at 4
+    checkpoint writer
+    table: n1 n3 n4
+    ");
+}
+
+/// Where a failed write can be undone, the search halves the list; else it goes item by item, the earlier ones of the
+/// interval too. The failed list itself is skipped for nobody.
+///
+/// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12, LISTEN-SKIP-04, LISTEN-SKIP-05, LISTEN-WRITE-05
+#[test]
+fn an_unknown_item_is_searched() {
+    let mut text = String::new();
+    for writer in ["TableOut", "Out"] {
+        let attributes = "commit-interval=\"12\" chunk-size=\"8\"";
+        let stage = faulty_stage(&faulty_job(&ears("", "on skip"), writer, attributes, RULES));
+        text += &format!(
+            "== {writer}\n{}\n",
+            run(
+                &stage,
+                "has n3: Skip; has n10: Skip; has n12: Skip",
+                "12",
+                &["write", "L"]
+            )
+        );
+        text += &format!("table: {}\n", lines(&stage));
+    }
+    assert_snapshot!(text, @r"
+    == TableOut
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 12 filter 0 write 9 commit 2 rollback 2 write skip 3
+    write n1 n2 n3 n4 n5 n6 n7 n8 !Skip
+    write n1 n2 n3 n4 !Skip
+    write n1 n2
+    write n3 !Skip
+    L on skip in write Skip n3
+    write n4 n5 n6 n7 n8
+    write n9 n10 n11 n12 !Skip
+    write n1 n2 n4 n5 n6 n7 n8
+    write n9 n10 !Skip
+    write n9
+    write n10 !Skip
+    L on skip in write Skip n10
+    write n11 n12 !Skip
+    write n11
+    write n12 !Skip
+    L on skip in write Skip n12
+    table: n1 n2 n4 n5 n6 n7 n8 n9 n11
+    == Out
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 12 filter 0 write 9 commit 2 rollback 2 write skip 3
+    write n1 n2 n3 n4 n5 n6 n7 n8 !Skip
+    write n1
+    write n2
+    write n3 !Skip
+    L on skip in write Skip n3
+    write n4
+    write n5
+    write n6
+    write n7
+    write n8
+    write n9 n10 n11 n12 !Skip
+    write n1
+    write n2
+    write n4
+    write n5
+    write n6
+    write n7
+    write n8
+    write n9
+    write n10 !Skip
+    L on skip in write Skip n10
+    write n11
+    write n12 !Skip
+    L on skip in write Skip n12
+    table:
+    ");
+}
+
+/// One bad item in a chunk of a thousand, wherever it stands, is found by few calls of the writer, and costs a rollback and no
+/// commit more.
+///
+/// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12
+#[test]
+fn a_bad_item_of_a_thousand_is_found_by_few_calls() {
+    let stage = faulty_stage(&faulty_job("", "TableOut", "commit-interval=\"1000\"", RULES));
+    for (item, class) in [
+        (1, "Skip"),
+        (2, "Skip"),
+        (500, "Skip"),
+        (700, "Both"),
+        (1000, "Skip"),
+    ] {
+        let faults = format!("has n{item}: {class}");
+        let execution = stage.start("job", [("faults", faults.as_str()), ("items", "1000")]);
+        let writes = calls(&stage, &["write"]).lines().count();
+        let counters = stage.operator().step_executions(execution).unwrap()[0].counters;
+        assert!(writes <= 25, "{writes} calls for item {item}");
+        assert_eq!(
+            (counters.writes, counters.write_skips, counters.commits),
+            (999, 1, 2),
+            "item {item}"
+        );
+        assert!(
+            counters.rollbacks <= 2,
+            "{} rollbacks for item {item}",
+            counters.rollbacks
+        );
+    }
+}
+
+/// A writer that cannot take more than one item at a time, whatever the items are, is served one by one in the end.
+///
+/// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12
+#[test]
+fn lists_that_fail_without_a_bad_item_come_to_an_end() {
+    let stage = faulty_stage(&faulty_job(
+        "",
+        "TableOut",
+        "commit-interval=\"4\" chunk-size=\"2\"",
+        RULES,
+    ));
+    let faults = "write n1 n2: Skip; write n3 n4: Skip";
+    assert_snapshot!(run(&stage, faults, "4", &["write", "checkpoint"]), @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 2
+    write n1 n2 !Skip
+    write n1
+    write n2
+    write n3 n4 !Skip
+    write n1 n2 !Skip
+    write n1
+    write n2
+    write n3 n4 !Skip
+    write n3
+    write n4
+    checkpoint reader at 4
+    checkpoint writer
+    checkpoint reader at 4
+    checkpoint writer
+    ");
+    assert_eq!(lines(&stage), "n1 n2 n3 n4");
+}
+
+/// The search ends with the item's own exception: it counts, not the list's.
+///
+/// Spec: CHUNK-SKIP-05, CHUNK-SKIP-11, CHUNK-EXC-03
+#[test]
+fn what_the_search_finds_decides() {
+    let stage = faulty_stage(&faulty_job("", "TableOut", "commit-interval=\"4\"", RULES));
+    let mut text = String::new();
+    for faults in [
+        "write n1 n2 n3 n4: Skip; has n2: Fatal",
+        "write n1 n2 n3 n4: Skip; write n1 n2: Panic x1",
+        "write n1 n2 n3 n4: Skip x1; write n1 n2: Fatal x1",
+        "write n1 n2 n3 n4: Skip; has n2: @Skip",
+        // An item that the list does not have is none.
+        "has n2: @@Skip",
+    ] {
+        text += &format!("== {faults}\n{}\n", run(&stage, faults, "4", &["write"]));
+    }
+    assert_snapshot!(text, @r"
+    == write n1 n2 n3 n4: Skip; has n2: Fatal
+    job job FAILED FAILED
+      | Fatal
+      | thrown by #[write_items] of item writer `TableOut`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 2
+        | Fatal
+        | thrown by #[write_items] of item writer `TableOut`
+    write n1 n2 n3 n4 !Skip
+    write n1 n2 !Fatal
+    write n1
+    write n2 !Fatal
+    == write n1 n2 n3 n4: Skip; write n1 n2: Panic x1
+    job job FAILED FAILED
+      | the artifact panicked: no way to write n1 n2
+      | thrown by #[write_items] of item writer `TableOut`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 2
+        | the artifact panicked: no way to write n1 n2
+        | thrown by #[write_items] of item writer `TableOut`
+    write n1 n2 n3 n4 !Skip
+    write n1 n2 !Panic
+    == write n1 n2 n3 n4: Skip x1; write n1 n2: Fatal x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 1
+    write n1 n2 n3 n4 !Skip
+    write n1 n2 !Fatal
+    write n1
+    write n2
+    write n3 n4
+    == write n1 n2 n3 n4: Skip; has n2: @Skip
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 2 rollback 1 write skip 1
+    write n1 n2 n3 n4 !Skip
+    write n1 n2 !@Skip
+    write n1 n3 n4
+    == has n2: @@Skip
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 2 rollback 1 write skip 1
+    write n1 n2 n3 n4 !Skip
+    write n1 n2 !Skip
+    write n1
+    write n2 !Skip
+    write n3 n4
+    ");
+}
+
+/// Skip listeners of the job hear of the skips of every chunk step, before those of the step.
+///
+/// Spec: CHUNK-SKIP-13, LISTEN-SKIP-01, LISTEN-SKIP-02, LISTEN-SKIP-03, LISTEN-SKIP-04, JSL-JOBLIS-05, JSL-JOBLIS-06
+#[test]
+fn skip_listeners_of_the_job_come_first() {
+    let listeners = ears("S1", SKIPS) + &ears("S2", SKIPS);
+    let xml = faulty_job(&listeners, "Out", "commit-interval=\"2\"", RULES);
+    let of_job = format!(
+        "<job id=\"job\"><listeners>{}{}</listeners>",
+        ears("J1", ""),
+        ears("J2", "")
+    );
+    let stage = faulty_stage(&xml.replace("<job id=\"job\">", &of_job));
+    let faults = "read 1: Skip; process 3: Skip; has n4: @Skip";
+    assert_snapshot!(run(&stage, faults, "5", &["J", "S"]), @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 2 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
+    J1 on skip in read Skip
+    J2 on skip in read Skip
+    S1 on skip in read Skip
+    S2 on skip in read Skip
+    J1 on skip in process Skip 3
+    J2 on skip in process Skip 3
+    S1 on skip in process Skip 3
+    S2 on skip in process Skip 3
+    J1 on skip in write Skip n4
+    J2 on skip in write Skip n4
+    S1 on skip in write Skip n4
+    S2 on skip in write Skip n4
+    ");
+}
+
+/// A restart after a failure goes on after the last commit, with no skip counted yet; what was skipped before it stays so.
+///
+/// Spec: CHUNK-SKIP-06, CHUNK-SKIP-07, CHUNK-LOOP-16, CHUNK-LOOP-13, JSL-CHUNK-27
+#[test]
+fn a_restart_after_skips_goes_on_at_the_right_item() {
+    let attributes = "commit-interval=\"2\" skip-limit=\"2\"";
+    let stage = faulty_stage(&faulty_job(&ears("", SKIPS), "TableOut", attributes, RULES));
+    let faults = "read 1: Skip; process 2: Skip; has n5: @Skip; has n6: @Skip";
+    let execution = stage.start("job", [("faults", faults), ("items", "7")]);
+    assert_snapshot!(told(&stage, execution, &["L", "open", "checkpoint"]), @r"
+    job job FAILED FAILED
+      | Skip
+      | thrown by #[write_items] of item writer `TableOut`
+      | it is skippable, but the skip-limit of 2 is used up
+      step copy FAILED FAILED read 2 filter 0 write 1 commit 1 rollback 1 read skip 1 process skip 1
+        | Skip
+        | thrown by #[write_items] of item writer `TableOut`
+        | it is skippable, but the skip-limit of 2 is used up
+    open reader at 0
+    open writer at 0
+    L on skip in read Skip
+    L on skip in process Skip 2
+    checkpoint reader at 3
+    checkpoint writer
+    ");
+    assert_eq!(lines(&stage), "n3");
+    let again = restart_with(&stage, execution, [("faults", faults)]);
+    assert_snapshot!(told(&stage, again, &["L", "open", "checkpoint"]), @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 4 filter 0 write 2 commit 3 rollback 2 write skip 2
+    open reader at 3
+    open writer at 1
+    L on skip in write Skip n5
+    checkpoint reader at 5
+    checkpoint writer
+    L on skip in write Skip n6
+    checkpoint reader at 7
+    checkpoint writer
+    checkpoint reader at 7
+    checkpoint writer
+    ");
+    assert_eq!(lines(&stage), "n3 n4 n7");
+}

@@ -1,0 +1,429 @@
+//! 5.2.3 to 5.2.6: what item and checkpoint listeners hear.
+
+use std::time::Duration;
+
+use batch_runtime::prelude::*;
+use batch_tests::stage::{Stage, say};
+use insta::assert_snapshot;
+
+use super::artifacts::{Gate, calls, restart_with};
+use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run, told};
+
+/// Every call of reader, processor, writer and checkpoint is surrounded by those of the listeners, in their order: before
+/// the call that finds the end too, and there is no item after it; a filtered item has no result.
+///
+/// Spec: LISTEN-CKPT-01, LISTEN-CKPT-02, LISTEN-CKPT-03, LISTEN-READ-01, LISTEN-READ-02, LISTEN-READ-03, LISTEN-PROC-01,
+/// Spec: LISTEN-PROC-02, LISTEN-PROC-03, LISTEN-PROC-04, LISTEN-WRITE-01, LISTEN-WRITE-02, LISTEN-WRITE-03,
+/// Spec: CHUNK-LOOP-03, CHUNK-LOOP-10, JSL-STEPLIS-02
+#[test]
+fn listeners_surround_every_call() {
+    let listeners = ears("L1", "")
+        + &ears(
+            "L2",
+            "before checkpoint,after checkpoint,after read 1,before write",
+        );
+    let stage = faulty_stage(&faulty_job(&listeners, "Out", "commit-interval=\"2\"", ""));
+    let execution = stage.start("job", [("items", "3"), ("filter.every", "2")]);
+    assert_snapshot!(told(&stage, execution, &[]), @r#"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 1 write 2 commit 2 rollback 0
+    open reader at 0
+    open writer at 0
+    L1 before read
+    read 1
+    L1 after read 1
+    L2 after read 1
+    L1 before process 1
+    process 1
+    L1 after process 1 Some("n1")
+    L1 before read
+    read 2
+    L1 after read 2
+    L1 before process 2
+    process 2
+    L1 after process 2 None
+    L1 before write n1
+    L2 before write n1
+    write n1
+    L1 after write n1
+    L1 before checkpoint
+    L2 before checkpoint
+    checkpoint reader at 2
+    checkpoint writer
+    L1 after checkpoint
+    L2 after checkpoint
+    L1 before read
+    read 3
+    L1 after read 3
+    L1 before process 3
+    process 3
+    L1 after process 3 Some("n3")
+    L1 before read
+    read the end
+    L1 before write n3
+    L2 before write n3
+    write n3
+    L1 after write n3
+    L1 before checkpoint
+    L2 before checkpoint
+    checkpoint reader at 3
+    checkpoint writer
+    L1 after checkpoint
+    L2 after checkpoint
+    close writer
+    close reader
+    "#);
+}
+
+/// Each call of the writer has its own: with exactly its list, in the search and in what is written again too.
+///
+/// Spec: LISTEN-WRITE-02, LISTEN-WRITE-03, LISTEN-WRITE-04, LISTEN-WRITE-05
+#[test]
+fn write_listeners_hear_the_list_of_each_call() {
+    let words = "before write,after write,on write";
+    let stage = faulty_stage(&faulty_job(
+        &ears("", words),
+        "Out",
+        "commit-interval=\"3\"",
+        RULES,
+    ));
+    assert_snapshot!(run(&stage, "has n2: Both", "3", &["write", "L"]), @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 2 commit 2 rollback 2 write skip 1
+    L before write n1 n2 n3
+    write n1 n2 n3 !Both
+    L on write error Both n1 n2 n3
+    L before write n1
+    write n1
+    L after write n1
+    L before write n2
+    write n2 !Both
+    L on write error Both n2
+    L before write n1
+    write n1
+    L after write n1
+    L before write n2
+    write n2 !Both
+    L on write error Both n2
+    L before write n3
+    write n3
+    L after write n3
+    ");
+}
+
+/// The listener hears of an error before anything is decided about it.
+///
+/// Spec: LISTEN-READ-04, LISTEN-PROC-05, LISTEN-WRITE-04, CHUNK-LOOP-13
+#[test]
+fn listeners_hear_of_errors_that_fail_the_step() {
+    let stage = faulty_stage(&faulty_job(
+        &ears("", "on"),
+        "Out",
+        "commit-interval=\"3\"",
+        RULES,
+    ));
+    let mut text = String::new();
+    for faults in [
+        "read 2: Fatal",
+        "process 2: Fatal",
+        "has n2: Fatal",
+        "read the end: Fatal",
+    ] {
+        text += &format!("{}\n", run(&stage, faults, "3", &["L", "close"]));
+    }
+    assert_snapshot!(text, @r"
+    job job FAILED FAILED
+      | Fatal
+      | thrown by #[read_item] of item reader `Source`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Fatal
+        | thrown by #[read_item] of item reader `Source`
+    L on read error Fatal
+    close writer
+    close reader
+    job job FAILED FAILED
+      | Fatal
+      | thrown by #[process_item] of item processor `Shape`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Fatal
+        | thrown by #[process_item] of item processor `Shape`
+    L on process error Fatal 2
+    close writer
+    close reader
+    job job FAILED FAILED
+      | Fatal
+      | thrown by #[write_items] of item writer `Out`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Fatal
+        | thrown by #[write_items] of item writer `Out`
+    L on write error Fatal n1 n2 n3
+    close writer
+    close reader
+    job job FAILED FAILED
+      | Fatal
+      | thrown by #[read_item] of item reader `Source`
+      step copy FAILED FAILED read 3 filter 0 write 3 commit 1 rollback 1
+        | Fatal
+        | thrown by #[read_item] of item reader `Source`
+    L on read error Fatal
+    close writer
+    close reader
+    ");
+}
+
+/// No checkpoint, no `after_checkpoint`; the interval that was rolled back calls `before_checkpoint` again when it comes to
+/// its checkpoint again. What `after_checkpoint` throws does not undo the commit.
+///
+/// Spec: LISTEN-CKPT-02, LISTEN-CKPT-03, LISTEN-CKPT-04, CHUNK-LOOP-13
+#[test]
+fn checkpoint_listeners_and_failures() {
+    let stage = faulty_stage(&faulty_job(
+        &ears("", "before checkpoint,after checkpoint"),
+        "TableOut",
+        "commit-interval=\"2\"",
+        "",
+    ));
+    let words = ["L", "open", "write", "checkpoint", "close"];
+    let execution = stage.start("job", [("faults", "checkpoint writer: Fatal"), ("items", "3")]);
+    assert_snapshot!(told(&stage, execution, &words), @r"
+    job job FAILED FAILED
+      | Fatal
+      | thrown by #[get_checkpoint_info] of item writer `TableOut`
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Fatal
+        | thrown by #[get_checkpoint_info] of item writer `TableOut`
+    open reader at 0
+    open writer at 0
+    write n1 n2
+    L before checkpoint
+    checkpoint reader at 2
+    checkpoint writer !Fatal
+    close writer
+    close reader
+    ");
+    assert_eq!(lines(&stage), "");
+    let again = restart_with(&stage, execution, [("faults", "L after checkpoint: Fatal")]);
+    assert_snapshot!(told(&stage, again, &words), @r"
+    job job FAILED FAILED
+      | Fatal
+      | thrown by #[after_checkpoint] of checkpoint listener `Ears`
+      step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 0
+        | Fatal
+        | thrown by #[after_checkpoint] of checkpoint listener `Ears`
+    open reader at 0
+    open writer at 0
+    write n1 n2
+    L before checkpoint
+    checkpoint reader at 2
+    checkpoint writer
+    L after checkpoint !Fatal
+    close writer
+    close reader
+    ");
+    assert_eq!(lines(&stage), "n1 n2");
+    let third = restart_with(&stage, again, [("faults", "")]);
+    assert_snapshot!(told(&stage, third, &words), @r"
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0
+    open reader at 2
+    open writer at 2
+    write n3
+    L before checkpoint
+    checkpoint reader at 3
+    checkpoint writer
+    L after checkpoint
+    close writer
+    close reader
+    ");
+    assert_eq!(lines(&stage), "n1 n2 n3");
+}
+
+/// A commit that fails, here because the writer has ended the transaction, has no `after_checkpoint`, and its message
+/// says what the writer did.
+///
+/// Spec: LISTEN-CKPT-04, CHUNK-LOOP-12, CHUNK-LOOP-13, STATUS-27
+#[test]
+fn no_after_checkpoint_without_a_commit() {
+    let stage = faulty_stage(&faulty_job(
+        &ears("", "before checkpoint,after checkpoint"),
+        "Spoils",
+        "commit-interval=\"2\"",
+        "",
+    ));
+    assert_snapshot!(run(&stage, "", "1", &["L", "write", "close"]), @r"
+    job job FAILED FAILED
+      | the chunk transaction was ended before its time: by the database, after an error that the writer did not return, or by the writer itself
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | the chunk transaction was ended before its time: by the database, after an error that the writer did not return, or by the writer itself
+    write n1
+    L before checkpoint
+    close writer
+    close reader
+    ");
+    // A failed write that has ended the transaction can no longer be undone: the step fails with the writer's own error.
+    let stage = faulty_stage(&faulty_job("", "Spoils", "commit-interval=\"1\"", RULES));
+    assert_snapshot!(run(&stage, "has n1: Skip", "1", &["write", "close"]), @r"
+    job job FAILED FAILED
+      | Skip
+      | thrown by #[write_items] of item writer `Spoils`
+      | the chunk transaction was ended before its time: by the database, after an error that the writer did not return, or by the writer itself
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Skip
+        | thrown by #[write_items] of item writer `Spoils`
+        | the chunk transaction was ended before its time: by the database, after an error that the writer did not return, or by the writer itself
+    write n1 !Skip
+    close writer
+    close reader
+    ");
+}
+
+/// A stop finishes the item in hand, whoever listens.
+///
+/// Spec: CHUNK-LOOP-15, LISTEN-READ-02
+#[test]
+fn a_stop_is_seen_where_somebody_listens() {
+    let xml = faulty_job(&ears("", "before"), "Out", "", "");
+    let stage = Stage::configured(&xml, |builder| builder.stop_timeout(Duration::ZERO));
+    let (operator, gate) = (stage.operator(), Gate::at(&stage));
+    let execution = operator.start("job", [("hold.at", "2")]).unwrap();
+    gate.pass("held");
+    assert!(!operator.stop(execution).unwrap());
+    gate.open("go");
+    operator.wait(execution).unwrap();
+    assert_snapshot!(told(&stage, execution, &["L", "read", "write", "checkpoint"]), @r"
+    job job STOPPED STOPPED
+      step copy STOPPED STOPPED read 2 filter 0 write 2 commit 1 rollback 0
+    L before read
+    read 1
+    L before process 1
+    L before read
+    read 2
+    L before process 2
+    L before write n1 n2
+    write n1 n2
+    L before checkpoint
+    checkpoint reader at 2
+    checkpoint writer
+    ");
+}
+
+/// Tells the counters that the step's context shows.
+#[derive(BatchArtifact)]
+struct SeesCounters {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[checkpoint_listener]
+impl SeesCounters {
+    #[before_checkpoint]
+    fn before(&mut self) {
+        self.tell("before");
+    }
+    #[after_checkpoint]
+    fn after(&mut self) {
+        self.tell("after");
+    }
+}
+
+impl SeesCounters {
+    fn tell(&self, when: &str) {
+        let metrics = self.step.metrics();
+        let counters: Vec<_> = metrics.iter().map(|metric| metric.value.to_string()).collect();
+        say(&self.log, format!("{when} {}", counters.join(" ")));
+    }
+}
+
+/// The context's counters are those of the last commit: new ones after each checkpoint.
+///
+/// Spec: CTX-30, LISTEN-CKPT-03
+#[test]
+fn the_counters_change_with_the_commit() {
+    let xml = faulty_job(
+        "<listener ref=\"SeesCounters\"/>",
+        "Out",
+        "commit-interval=\"2\"",
+        RULES,
+    );
+    let stage = faulty_stage(&xml);
+    stage.start(
+        "job",
+        [
+            ("faults", "read 1: Skip; process 3: Skip; has n4: @Skip"),
+            ("items", "5"),
+        ],
+    );
+    assert_snapshot!(calls(&stage, &["before", "after"]), @r"
+    before 0 0 0 0 0 0 0 0
+    after 2 1 0 1 0 1 1 0
+    before 2 1 0 1 0 1 1 0
+    after 4 2 0 2 1 1 1 1
+    before 4 2 0 2 1 1 1 1
+    after 4 2 0 3 1 1 1 1
+    ");
+}
+
+/// Listeners with one role each.
+macro_rules! listeners {
+    ($($name:ident: #[$role:ident] #[$method:ident] fn($($argument:ty),*);)*) => {$(
+        #[derive(BatchArtifact)]
+        struct $name {
+            #[batch_property(name = "log")]
+            log: String,
+        }
+
+        #[$role]
+        impl $name {
+            #[$method]
+            fn hear(&mut self $(, _: $argument)*) {
+                say(&self.log, stringify!($method));
+            }
+        }
+    )*};
+}
+
+listeners! {
+    HearsReads: #[item_read_listener] #[after_read] fn(&u64);
+    HearsProcesses: #[item_process_listener] #[after_process] fn(&u64, Option<&String>);
+    HearsWrites: #[item_write_listener] #[after_write] fn(&[String]);
+    HearsCheckpoints: #[checkpoint_listener] #[after_checkpoint] fn();
+    HearsSkips: #[skip_listener] #[on_skip_in_process] fn(&BatchError, &u64);
+    HearsRetries: #[retry_listener] #[on_retry_item] fn(&BatchError, &String);
+}
+
+/// A listener is called for what it listens to, whether there are others or not.
+///
+/// Spec: LISTEN-READ-03, LISTEN-PROC-03, LISTEN-WRITE-03, LISTEN-CKPT-03, LISTEN-SKIP-03, LISTEN-RETRY-06, JSL-STEPLIS-02
+#[test]
+fn a_listener_needs_no_other() {
+    let mut text = String::new();
+    for listener in [
+        "HearsReads",
+        "HearsProcesses",
+        "HearsWrites",
+        "HearsCheckpoints",
+        "HearsSkips",
+        "HearsRetries",
+    ] {
+        let element = format!("<listener ref=\"{listener}\"/>");
+        let stage = faulty_stage(&faulty_job(&element, "Out", "", RULES));
+        stage.start(
+            "job",
+            [("faults", "process 1: Skip; has n2: @Retry x1"), ("items", "2")],
+        );
+        text += &format!(
+            "{listener}: {}\n",
+            calls(&stage, &["after", "on"]).replace('\n', ", ")
+        );
+    }
+    assert_snapshot!(text, @r"
+    HearsReads: after_read, after_read
+    HearsProcesses: after_process
+    HearsWrites: after_write
+    HearsCheckpoints: after_checkpoint
+    HearsSkips: on_skip_in_process
+    HearsRetries: on_retry_item
+    ");
+}
