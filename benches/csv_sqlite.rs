@@ -3,18 +3,13 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use batch_bench::person::{Person, ROWS, new_table, write_input};
 use batch_bench::{Program, closed, head, in_turn, opened, ratio, report, run};
 use batch_runtime::prelude::*;
 use csv::StringRecord;
-use diesel::connection::SimpleConnection;
-use diesel::prelude::*;
-use diesel::query_builder::{AstPass, QueryFragment, QueryId};
-use diesel::sql_types::{BigInt, Double, Text};
-use diesel::sqlite::Sqlite;
 use serde::{Deserialize, Serialize};
 use spring_batch_rs::BatchError as RivalError;
 use spring_batch_rs::core::item::ItemProcessor as RivalProcess;
@@ -23,40 +18,7 @@ use spring_batch_rs::core::step::StepBuilder;
 use spring_batch_rs::item::csv::csv_reader::CsvItemReaderBuilder;
 use spring_batch_rs::item::rdbc::RdbcItemWriterBuilder;
 
-const ROWS: u32 = 1_000_000;
 const ROUNDS: usize = 5;
-const TABLE: &str =
-    "CREATE TABLE person (id INTEGER, first TEXT, last TEXT, email TEXT, amount REAL, date TEXT)";
-
-table! {
-    person (id) {
-        id -> BigInt,
-        first -> Text,
-        last -> Text,
-        email -> Text,
-        amount -> Double,
-        date -> Text,
-    }
-}
-
-#[derive(Clone, Deserialize, Serialize, Insertable)]
-#[diesel(table_name = person, treat_none_as_default_value = false)]
-struct Person {
-    id: i64,
-    first: String,
-    last: String,
-    email: String,
-    amount: f64,
-    date: String,
-}
-
-impl Person {
-    fn processed(mut self) -> Self {
-        self.last = self.last.to_uppercase();
-        self.amount = (self.amount * 110.0).round() / 100.0;
-        self
-    }
-}
 
 #[derive(BatchArtifact)]
 struct PersonReader {
@@ -119,100 +81,6 @@ impl PersonReader {
     fn close(&mut self) {
         closed();
     }
-}
-
-#[derive(BatchArtifact)]
-struct PersonProcessor {}
-
-#[item_processor]
-impl PersonProcessor {
-    #[process_item]
-    fn process(&mut self, person: Person) -> Option<Person> {
-        Some(person.processed())
-    }
-}
-
-#[derive(BatchArtifact)]
-struct PersonWriter {}
-
-#[item_writer]
-impl PersonWriter {
-    #[open]
-    fn open(&mut self, _checkpoint: Option<()>) {}
-    #[write_items]
-    fn write(&mut self, people: &[Person], tx: &mut ChunkTransaction) -> QueryResult<()> {
-        let connection = tx.sqlite()?;
-        let (many, rest) = people.as_chunks();
-        for people in many {
-            InsertMany(people).execute(connection)?;
-        }
-        for one in rest {
-            diesel::insert_into(person::table)
-                .values(one)
-                .execute(connection)?;
-        }
-        Ok(())
-    }
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) {}
-}
-
-/// One statement for 20 rows, which diesel prepares once: the type is static, and so is its SQL.
-struct InsertMany<'a>(&'a [Person; 20]);
-
-impl QueryId for InsertMany<'_> {
-    type QueryId = InsertMany<'static>;
-    const HAS_STATIC_QUERY_ID: bool = true;
-}
-
-impl QueryFragment<Sqlite> for InsertMany<'_> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
-        out.push_sql("INSERT INTO person (id, first, last, email, amount, date) VALUES ");
-        for (index, person) in self.0.iter().enumerate() {
-            out.push_sql(if index == 0 { "(" } else { ",(" });
-            out.push_bind_param::<BigInt, _>(&person.id)?;
-            for text in [&person.first, &person.last, &person.email] {
-                out.push_sql(",");
-                out.push_bind_param::<Text, _>(text)?;
-            }
-            out.push_sql(",");
-            out.push_bind_param::<Double, _>(&person.amount)?;
-            out.push_sql(",");
-            out.push_bind_param::<Text, _>(&person.date)?;
-            out.push_sql(")");
-        }
-        Ok(())
-    }
-}
-
-impl RunQueryDsl<SqliteConnection> for InsertMany<'_> {}
-
-fn write_input(path: &Path) {
-    let mut out = BufWriter::new(File::create(path).unwrap());
-    writeln!(out, "id,first,last,email,amount,date").unwrap();
-    for n in 0..ROWS {
-        let (cents, day) = (n % 100_000, n % 28 + 1);
-        writeln!(
-            out,
-            "{n},First{n},Last{n},first{n}.last{n}@example.com,{}.{:02},2026-11-{day:02}",
-            cents / 100,
-            cents % 100
-        )
-        .unwrap();
-    }
-    out.flush().unwrap();
-}
-
-fn new_table(folder: &Path) -> PathBuf {
-    let file = folder.join("target.db");
-    for suffix in ["", "-wal", "-shm"] {
-        let _ = std::fs::remove_file(folder.join(format!("target.db{suffix}")));
-    }
-    SqliteConnection::establish(&file.display().to_string())
-        .unwrap()
-        .batch_execute(TABLE)
-        .unwrap();
-    file
 }
 
 fn count(file: &Path) {

@@ -7,6 +7,7 @@
 mod conformance {
     mod artifacts;
     mod faults;
+    mod parallel;
     mod restart;
     mod s3_domain;
     mod s4_1_job;
@@ -20,7 +21,9 @@ mod conformance {
     mod s4_2_1_skip;
     mod s4_2_2_batchlet;
     mod s4_2_5_sequence;
+    mod s4_2_6_partition;
     mod s4_2_step;
+    mod s4_3_1_partitioned_flow;
     mod s4_3_flow;
     mod s4_4_split;
     mod s4_5_status;
@@ -31,6 +34,8 @@ mod conformance {
     mod s5_2_listeners;
     mod s5_3_properties;
     mod s5_4_contexts;
+    mod s5_5_logical_tx;
+    mod s5_5_subjobs;
     mod s5_7_batch_xml;
     mod s5_7_check;
     mod s5_7_loader;

@@ -138,6 +138,7 @@ mod job_path;
 mod loader;
 mod operator;
 mod parameters;
+mod plan;
 pub mod prelude;
 mod repository;
 mod runtime;

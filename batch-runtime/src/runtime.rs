@@ -46,6 +46,7 @@ pub(crate) struct Inner {
     pub(crate) repository: Arc<dyn JobRepository>,
     pub(crate) definitions: Definitions,
     pub(crate) stop_timeout: Duration,
+    pub(crate) partition_threads: usize,
     pub(crate) callbacks: Callbacks,
     running: Mutex<HashMap<JobExecutionId, Arc<Running>>>,
     // Dropping it ends the keeper.
@@ -70,6 +71,9 @@ impl BatchRuntime {
     }
 }
 
+/// Partitions that run at the same time for each processor, unless somebody says otherwise.
+const THREADS_PER_PROCESSOR: usize = 4;
+
 /// Configuration of a [`BatchRuntime`].
 pub struct BatchRuntimeBuilder {
     repository: String,
@@ -77,6 +81,7 @@ pub struct BatchRuntimeBuilder {
     system: BTreeMap<String, String>,
     additions: Additions,
     stop_timeout: Duration,
+    partition_threads: usize,
     lease_time: Duration,
     clock: Arc<dyn Clock>,
 }
@@ -89,6 +94,9 @@ impl Default for BatchRuntimeBuilder {
             system: system_properties::platform(),
             additions: Additions::default(),
             stop_timeout: Duration::from_secs(5),
+            partition_threads: thread::available_parallelism().map_or(THREADS_PER_PROCESSOR, |processors| {
+                processors.get() * THREADS_PER_PROCESSOR
+            }),
             lease_time: Duration::from_secs(30),
             clock: Arc::new(SystemClock),
         }
@@ -145,6 +153,14 @@ impl BatchRuntimeBuilder {
     #[must_use]
     pub fn stop_timeout(mut self, limit: Duration) -> Self {
         self.stop_timeout = limit;
+        self
+    }
+
+    /// How many partitions of a step or flow run at the same time at most, each on a thread of its own. A step says
+    /// it for itself by its property `batch.partition.threads`, a job for all its elements. Default: four for each processor; at least 1. Spec: PART-04
+    #[must_use]
+    pub fn partition_threads(mut self, threads: usize) -> Self {
+        self.partition_threads = threads.max(1);
         self
     }
 
@@ -209,6 +225,7 @@ impl BatchRuntimeBuilder {
             repository: Arc::new(repository),
             definitions,
             stop_timeout: self.stop_timeout,
+            partition_threads: self.partition_threads,
             callbacks: Callbacks::default(),
             running: Mutex::default(),
             _keeper: keeper,
@@ -237,7 +254,7 @@ fn definitions(
     };
     Ok(Definitions {
         job_path: JobPath::new(directories),
-        artifacts,
+        artifacts: Arc::new(artifacts),
         system: Arc::new(system),
     })
 }
@@ -294,7 +311,7 @@ fn keep(runtime: &Weak<Inner>, ended: &Receiver<()>) {
             if let Err(error) = execution.renew(repository) {
                 // Taken over, or the database is out of reach for so long that it may be: no new work, and an end.
                 if matches!(error, RepositoryError::Fenced { .. }) || execution.is_untrusted() {
-                    if !execution.stop_requested() {
+                    if !execution.workers.stop_requested() {
                         tracing::error!(execution = %id, %error, "the lease is lost; stopping");
                     }
                     stop_elsewhere(execution);
@@ -323,8 +340,8 @@ fn keep(runtime: &Weak<Inner>, ended: &Receiver<()>) {
 
 /// Requests the stop.
 fn stop_elsewhere(execution: &Arc<Running>) {
-    if !execution.stop_requested() {
-        elsewhere(execution, Running::request_stop);
+    if !execution.workers.stop_requested() {
+        elsewhere(execution, |running| running.workers.request_stop());
     }
 }
 

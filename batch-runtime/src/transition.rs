@@ -3,6 +3,7 @@
 //! Spec: SEQ-02 to SEQ-24, TERM-01 to TERM-12, DEC-05 to DEC-10, DEC-15
 
 use batch_xml::Pattern;
+use serde::{Deserialize, Serialize};
 
 use crate::dialect::Dialect;
 use crate::status::BatchStatus;
@@ -32,7 +33,7 @@ pub(crate) enum Then {
 }
 
 /// The end of the job by a `fail`, `end` or `stop` element.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Termination {
     /// FAILED, COMPLETED, STOPPED.
     pub(crate) status: BatchStatus,

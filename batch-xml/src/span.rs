@@ -136,7 +136,7 @@ impl Span {
     }
 
     /// Whether this is the same place.
-    pub(crate) fn is(&self, other: &Span) -> bool {
+    pub fn is(&self, other: &Span) -> bool {
         Arc::ptr_eq(&self.source, &other.source) && self.range == other.range
     }
 

@@ -77,6 +77,8 @@ pub(crate) fn without_lines(text: &str) -> String {
 #[derive(Default)]
 pub(crate) struct Gate {
     opened: Mutex<HashSet<String>>,
+    /// How many are inside, and the most that were.
+    crowd: Mutex<(i32, i32)>,
     changed: Condvar,
 }
 
@@ -116,6 +118,15 @@ impl Gate {
             .wait_timeout_while(opened, limit, |opened| !opened.contains(what))
             .unwrap_or_else(PoisonError::into_inner);
         assert!(opened.contains(what), "nobody opened {what:?}");
+    }
+
+    /// So many more are inside. Returns how many, and whether they were never more.
+    pub(crate) fn crowd(&self, more: i32) -> (i32, bool) {
+        let mut crowd = self.crowd.lock().unwrap_or_else(PoisonError::into_inner);
+        crowd.0 += more;
+        let most = crowd.0 > crowd.1;
+        crowd.1 = crowd.1.max(crowd.0);
+        (crowd.0, most)
     }
 
     /// An artifact is here, and goes on when the test opens `go`.

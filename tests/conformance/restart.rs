@@ -9,6 +9,7 @@ use diesel::connection::SimpleConnection;
 use insta::assert_snapshot;
 
 use super::artifacts::{calls, chunk_job, job, refused, restart_with, story};
+use super::parallel::{ONE_THREAD, partitioned};
 use super::sequence::{decision, flow, split, task};
 
 /// The Job XML of the restart counts, not that of the first execution.
@@ -184,6 +185,49 @@ impl StopsItself {
     fn after_job(&mut self) {
         self.at("after job");
     }
+}
+
+#[sub_job_analyzer]
+impl StopsItself {
+    #[analyze_exit_status]
+    fn ended(&mut self, _: &str) {
+        self.at("analysis");
+    }
+}
+
+/// A stop between two partitions: the first is complete, and the step is not.
+///
+/// Spec: PART-26, PART-28, SUBJOB-27
+#[test]
+fn a_stop_between_two_partitions() {
+    let step = partitioned(
+        "all",
+        "",
+        "Part",
+        "instances=\"2\"|<analyzer ref=\"StopsItself\"/>",
+    );
+    let stage = Stage::new(&job(&format!("{ONE_THREAD}{step}")));
+    let folder = stage.path().display().to_string();
+    OPERATORS.lock().unwrap().push((folder.clone(), stage.operator()));
+    let execution = stage.start("job", [("stop", "analysis")]);
+    assert_snapshot!(story(&stage, execution), @r#"
+    job job STOPPED STOPPED
+      step all STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:1 COMPLETED nameless DONE read 0 filter 0 write 0 commit 0 rollback 0
+    process nameless
+    analysis
+    stopped: false, STOPPING
+    "#);
+    let again = restart_with(&stage, execution, [("stop", "")]);
+    assert_snapshot!(story(&stage, again), @r#"
+    job job COMPLETED COMPLETED
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 COMPLETED nameless DONE read 0 filter 0 write 0 commit 0 rollback 0
+    analysis
+    process nameless
+    analysis
+    "#);
+    OPERATORS.lock().unwrap().retain(|(other, _)| *other != folder);
 }
 
 /// A stop that comes when the last step has ended still is a stop, and `after_job` is told so; in a split nothing that

@@ -90,53 +90,6 @@ fn what_cannot_be_started_is_refused_before_anything_runs() {
     assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
 }
 
-/// What a later version will do is refused, each with its place.
-///
-/// Spec: OP-11
-#[test]
-fn what_this_version_does_not_do_is_refused() {
-    let mut text = String::new();
-    for elements in [
-        r#"<flow id="f"><step id="one"><batchlet ref="Task"/></step><partition instances="2"/></flow>"#,
-        r#"<split id="s"><flow id="f"><step id="one"><batchlet ref="Task"/></step></flow><concurrency><collector ref="C"/></concurrency></split>"#,
-        r#"<step id="one"><batchlet ref="Task"/><partition instances="2"/></step>"#,
-        r#"<step id="one" parent="base"><batchlet ref="Task"/></step>"#,
-    ] {
-        let stage = Stage::new(&job(elements));
-        text += &format!("{}\n", refused(&stage, "job", JobParameters::new()));
-        assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
-    }
-    assert_snapshot!(text, @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0008]: a partition is not supported by this version
-     --> jobs/job.xml:2:58
-      |
-    2 | <flow id="f"><step id="one"><batchlet ref="Task"/></step><partition instances="2"/></flow>
-      |                                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^ not run by this version
-      = help: CHANGELOG.md says what is not there yet
-    job `job` cannot be started: its definition is wrong
-    error[ART0008]: a collector is not supported by this version
-     --> jobs/job.xml:2:108
-      |
-    2 | <split id="s"><flow id="f"><step id="one"><batchlet ref="Task"/></step></flow><concurrency><collector ref="C"/></concurrency></split>
-      |                                                                                                            ^ not run by this version
-      = help: CHANGELOG.md says what is not there yet
-    job `job` cannot be started: its definition is wrong
-    error[ART0008]: a partition is not supported by this version
-     --> jobs/job.xml:2:38
-      |
-    2 | <step id="one"><batchlet ref="Task"/><partition instances="2"/></step>
-      |                                      ^^^^^^^^^^^^^^^^^^^^^^^^^^ not run by this version
-      = help: CHANGELOG.md says what is not there yet
-    job `job` cannot be started: its definition is wrong
-    error[JSL0033]: `parent` refers to an unknown step `base`
-     --> jobs/job.xml:2:24
-      |
-    2 | <step id="one" parent="base"><batchlet ref="Task"/></step>
-      |                        ^^^^ no step of this job or of the job path has this id
-    "#);
-}
-
 /// Any number of properties, none included; every artifact of the job sees them.
 ///
 /// Spec: JSL-JOB-09, JSL-JOBPROP-01, JSL-JOBPROP-02, JSL-JOBPROP-03, JSL-JOBPROP-04, JSL-JOBPROP-05, CTX-14, OVR-07

@@ -446,6 +446,8 @@ fn an_endless_retry_can_be_stopped() {
     for (writer, attributes, faults) in [
         ("TableOut", "commit-interval=\"2\"", "has n4: @Retry"),
         ("Out", "commit-interval=\"2\"", "has n4: @Soft"),
+        // The database stays locked by the retries.
+        ("TableOut", "commit-interval=\"2\"", "has n4: @Soft"),
         (
             "TableOut",
             "commit-interval=\"2\" buffer-reads=\"false\"",
@@ -469,6 +471,10 @@ fn an_endless_retry_can_be_stopped() {
     STOPPED, rolled back once; then ["close writer", "close reader"]
     restarted: job job COMPLETED COMPLETED
     table: 
+    == TableOut commit-interval="2" has n4: @Soft
+    STOPPED, rolled back once; then ["close writer", "close reader"]
+    restarted: job job COMPLETED COMPLETED
+    table: n1 n2 n3 n4
     == TableOut commit-interval="2" buffer-reads="false" has n4: Retry
     STOPPED, rolled back after each failure; then ["close writer", "close reader"]
     restarted: job job COMPLETED COMPLETED

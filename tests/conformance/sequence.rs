@@ -177,8 +177,17 @@ struct Meeting {
     then: String,
     #[batch_property(value = "MET")]
     result: String,
+    /// Default: the step's id.
+    #[batch_property]
+    name: Option<String>,
     #[batch_context]
     step: StepContext,
+}
+
+impl Meeting {
+    fn name(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.step.id().to_owned())
+    }
 }
 
 #[batchlet]
@@ -186,13 +195,13 @@ impl Meeting {
     #[process]
     fn meet(&self) -> Result<String, BatchError> {
         let gate = Gate::of(&self.folder);
-        gate.open(&format!("{} is here", self.step.id()));
+        gate.open(&format!("{} is here", self.name()));
         for name in &self.meets {
             gate.pass(&format!("{name} is here"));
         }
         match self.then.as_str() {
-            "fail" => return Err(BatchError::msg(format!("{} had enough", self.step.id()))),
-            "wait" => gate.pass(&format!("{} is cancelled", self.step.id())),
+            "fail" => return Err(BatchError::msg(format!("{} had enough", self.name()))),
+            "wait" => gate.pass(&format!("{} is cancelled", self.name())),
             _ => {}
         }
         Ok(self.result.clone())
@@ -200,8 +209,8 @@ impl Meeting {
 
     #[cancel]
     fn cancel(&self) {
-        batch_tests::stage::say(&self.log, format!("cancel {}", self.step.id()));
-        Gate::of(&self.folder).open(&format!("{} is cancelled", self.step.id()));
+        batch_tests::stage::say(&self.log, format!("cancel {}", self.name()));
+        Gate::of(&self.folder).open(&format!("{} is cancelled", self.name()));
     }
 }
 

@@ -76,18 +76,18 @@ fn a_time_out_is_a_number_of_seconds() {
     let stage = Stage::new(&job(&elements));
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
     job `job` cannot be started: its definition is wrong
-    error[ART0012]: "0" is no time-out
-     --> jobs/job.xml:2:146
-      |
-    2 | …operties><step id="one" ><properties><property name="batch.step.timeout" value="0"/></properties><batchlet ref="Task"><properties><property …
-      |                                                                                  ^ a number of seconds, at least 1
-      = help: `batch.step.timeout` is a property of the runtime
-
-    error[ART0012]: "soon" is no time-out
+    error[ART0012]: "soon" is not a number of seconds
      --> jobs/job.xml:2:55
       |
     2 | <properties><property name="batch.job.timeout" value="soon"/></properties><step id="one" ><properties><property na…
       |                                                       ^^^^ a number of seconds, at least 1
       = help: `batch.job.timeout` is a property of the runtime
+
+    error[ART0012]: "0" is not a number of seconds
+     --> jobs/job.xml:2:146
+      |
+    2 | …operties><step id="one" ><properties><property name="batch.step.timeout" value="0"/></properties><batchlet ref="Task"><properties><property …
+      |                                                                                  ^ a number of seconds, at least 1
+      = help: `batch.step.timeout` is a property of the runtime
     "#);
 }

@@ -116,6 +116,11 @@ impl Stage {
         again
     }
 
+    /// The name of the log, the system property `log`.
+    pub fn log_name(&self) -> &str {
+        &self.log
+    }
+
     /// What the artifacts have said since the last call.
     pub fn log(&self) -> Vec<String> {
         said(&self.log)

@@ -206,19 +206,30 @@ pub struct Properties {
     pub system: Arc<BTreeMap<String, String>>,
     /// Properties of the Job XML, the outermost element's first, with the place of each.
     pub xml: Vec<(String, String, String)>,
+    /// Within a partition: the Job XML's values have taken the parameters into account, and those of the partition, which
+    /// come before them. Spec: PART-12, D-34
+    pub of_partition: bool,
 }
 
 impl Properties {
     /// The effective value of `name`, and where it comes from.
     pub fn get(&self, name: &str) -> Option<(&str, PropertySource)> {
+        let of_xml = || {
+            let (_, value, place) = self.xml.iter().find(|(key, ..)| key == name)?;
+            Some((value.as_str(), PropertySource::Xml(place.clone())))
+        };
+        if self.of_partition
+            && let Some(found) = of_xml()
+        {
+            return Some(found);
+        }
         if let Some(value) = self.parameters.get(name) {
             return Some((value, PropertySource::Parameter));
         }
         if let Some(value) = self.system.get(name) {
             return Some((value, PropertySource::System));
         }
-        let (_, value, place) = self.xml.iter().find(|(key, ..)| key == name)?;
-        Some((value, PropertySource::Xml(place.clone())))
+        of_xml()
     }
 }
 

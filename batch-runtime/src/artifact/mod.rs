@@ -15,6 +15,7 @@ mod returns;
 mod role;
 mod type_name;
 
+pub use crate::plan::PartitionPlan;
 pub use exception::{ExceptionClass, ExceptionRegistration};
 pub(crate) use exception::{ExceptionFilter, class_names, is_called};
 pub use inject::{
@@ -31,9 +32,7 @@ pub use listener::{
     RetryListener, SameItem, SkipListener, StepListener, heard_item, heard_result, require_same_item,
 };
 pub use loader::{BatchArtifactLoader, LoadedArtifact};
-pub use parallel::{
-    CollectorData, LogicalTX, PartitionAlgorithm, PartitionPlan, SubJobAnalyzer, SubJobCollector,
-};
+pub use parallel::{CollectorData, LogicalTX, PartitionAlgorithm, SubJobAnalyzer, SubJobCollector};
 pub use registry::{ArtifactRegistration, BindContexts, Factory, ListenerRole, LoaderRegistration, Role};
 pub use returns::{CheckpointReturn, CollectReturn, ProcessReturn, ReadReturn, UnitReturn, ValueReturn};
 pub use role::{

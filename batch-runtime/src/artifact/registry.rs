@@ -95,7 +95,7 @@ macro_rules! roles {
             pub fn is_listener(self) -> bool {
                 match self {
                     $(Self::$artifact => false,)*
-                    $(Self::$listener => true,)*
+                    $(Self::$listener => !matches!(self, Self::SubJobCollector),)*
                 }
             }
         }
@@ -175,7 +175,6 @@ roles! {
         Batchlet, batchlet;
         PartitionAlgorithm, partition_algorithm;
         LogicalTX, logical_tx, compensates: bool;
-        SubJobCollector, sub_job_collector, payload_type: ItemType;
         SubJobAnalyzer, sub_job_analyzer, payload_type: Option<ItemType>;
         Decider, decider;
     }
@@ -188,6 +187,8 @@ roles! {
         ItemWriteListener, item_write_listener, items: ListenerItems;
         SkipListener, skip_listener, items: ListenerItems;
         RetryListener, retry_listener, items: ListenerItems;
+        // It listens to nothing, and outlives a step as listeners do: its contexts are set again.
+        SubJobCollector, sub_job_collector, payload_type: ItemType;
     }
 }
 

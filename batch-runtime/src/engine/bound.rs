@@ -7,8 +7,8 @@ use super::call::{Failure, call};
 use crate::artifact::{
     ArtifactRegistration, BatchArtifactLoader, Batchlet, CheckpointAlgorithm, CheckpointListener,
     ContextScope, Decider, Factory, InjectError, InjectionScope, ItemProcessListener, ItemProcessor,
-    ItemReadListener, ItemReader, ItemWriteListener, ItemWriter, JobListener, Properties, RetryListener,
-    SkipListener, StepListener,
+    ItemReadListener, ItemReader, ItemWriteListener, ItemWriter, JobListener, LogicalTX, PartitionAlgorithm,
+    Properties, RetryListener, SkipListener, StepListener, SubJobAnalyzer, SubJobCollector,
 };
 use crate::error::BatchError;
 
@@ -84,6 +84,9 @@ makers! {
     batchlet: Batchlet;
     checkpoint_algorithm: CheckpointAlgorithm;
     decider: Decider;
+    partition_algorithm: PartitionAlgorithm;
+    logical_tx: LogicalTX;
+    sub_job_analyzer: SubJobAnalyzer;
 }
 
 /// A `listener` element: one type, in all the listener roles that it has and that count at this place.
@@ -147,6 +150,7 @@ casts! {
     as_item_write_listener: ItemWriteListener;
     as_skip_listener: SkipListener;
     as_retry_listener: RetryListener;
+    as_sub_job_collector: SubJobCollector;
 }
 
 impl Listener {

@@ -37,9 +37,68 @@ pub(crate) struct Element {
 /// What an element is.
 pub(crate) enum ElementBody {
     Step(Box<BoundStep>),
-    Flow(Elements),
-    Split(Elements),
+    Flow(Box<BoundFlow>),
+    Split(Box<BoundSplit>),
     Decision(Bound),
+}
+
+/// A flow ready to run.
+pub(crate) struct BoundFlow {
+    pub(crate) elements: Elements,
+    pub(crate) partition: Option<BoundPartition>,
+}
+
+/// A split ready to run.
+pub(crate) struct BoundSplit {
+    pub(crate) elements: Elements,
+    pub(crate) subjobs: BoundSubjobs,
+}
+
+/// What accompanies the subjobs of an element.
+#[derive(Clone, Default)]
+pub(crate) struct BoundSubjobs {
+    pub(crate) logical_tx: Option<Bound>,
+    /// Of a split; of a partition it is bound with the partition, whose properties reach it.
+    pub(crate) collector: Option<Bound>,
+    pub(crate) analyzer: Option<Bound>,
+}
+
+/// How a step or flow is partitioned.
+pub(crate) struct BoundPartition {
+    /// How many partitions there are, unless an algorithm says it.
+    pub(crate) instances: u32,
+    pub(crate) algorithm: Option<Bound>,
+    pub(crate) subjobs: BoundSubjobs,
+    /// Most partitions that run at the same time.
+    pub(crate) threads: Option<usize>,
+    pub(crate) binder: Arc<dyn BindPartition>,
+}
+
+/// Binds what runs in one partition, when it begins: its properties are known then. Spec: SUBST-09
+pub(crate) trait BindPartition: Send + Sync {
+    /// `path` leads to the partition: of a partitioned step in a partitioned flow the flow's first.
+    ///
+    /// # Errors
+    /// What is wrong with it, as text.
+    fn bind(&self, path: &[PartitionKey]) -> Result<PartitionBody, String>;
+}
+
+/// A partition of an element.
+#[derive(Clone, Debug)]
+pub(crate) struct PartitionKey {
+    /// Id of the partitioned step or flow.
+    pub(crate) element: String,
+    /// From 1. Spec: PART-09
+    pub(crate) number: u32,
+    /// What the plan gives to it. Spec: PART-21
+    pub(crate) properties: Option<Arc<BTreeMap<String, String>>>,
+}
+
+/// What runs in a partition.
+pub(crate) struct PartitionBody {
+    /// The step or flow, not partitioned.
+    pub(crate) element: Element,
+    pub(crate) collector: Option<Bound>,
 }
 
 impl Elements {
@@ -85,6 +144,7 @@ pub(crate) struct BoundStep {
 pub(crate) enum BoundBody {
     Chunk(Box<BoundChunk>),
     Batchlet(Bound),
+    Partitioned(Box<BoundPartition>),
 }
 
 /// A chunk ready to run.

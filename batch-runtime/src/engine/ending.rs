@@ -54,6 +54,16 @@ pub(crate) fn settle(
     }
 }
 
+/// The ending of what failed before it could do anything.
+pub(crate) fn failed(message: String) -> Ending {
+    Ending {
+        status: BatchStatus::Failed,
+        exit_status: BatchStatus::Failed.to_string(),
+        message,
+        restart: None,
+    }
+}
+
 /// The chosen exit status, else the batch status.
 ///
 /// # Errors

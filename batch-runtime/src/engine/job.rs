@@ -9,6 +9,7 @@ use super::elements::BoundJob;
 use super::ending;
 use super::listeners::JobListeners;
 use super::running::Running;
+use super::states::States;
 use super::walk::{Last, Outcome, Shared, Walk, WalkEnd};
 use crate::artifact::ContextScope;
 use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
@@ -25,6 +26,8 @@ pub(crate) struct JobRunner {
     pub(crate) execution: JobExecution,
     pub(crate) repository: Arc<dyn JobRepository>,
     pub(crate) running: Arc<Running>,
+    /// Most partitions of an element that run at the same time, unless the job or step says it.
+    pub(crate) partition_threads: usize,
 }
 
 /// How the elements of a job ended, and where a restart begins.
@@ -62,14 +65,14 @@ impl JobRunner {
         );
         if !began {
             // Stopped before it began. Spec: STATUS-10
-            self.running.request_stop();
+            self.running.workers.request_stop();
             return self.end(Outcome::Stopped.into(), &context, &JobListeners::default());
         }
         context.set_batch_status(BatchStatus::Started);
         if let Some(limit) = self.job.timeout {
             self.running.set_deadline(limit);
         }
-        let worker = self.running.begin_worker();
+        let worker = self.running.workers.begin();
         worker.enter(context.clone());
         let contexts = ContextScope {
             job: Some(context.clone()),
@@ -81,17 +84,25 @@ impl JobRunner {
         };
         let end = match made.and_then(|()| listeners.before_job()) {
             Ok(()) => {
+                let kept = self.repository.element_states(self.execution.instance_id)?;
+                let states = States::new(kept);
                 let shared = Shared {
                     job: &self.job,
                     repository: self.repository.as_ref(),
                     running: &self.running,
                     listeners: &listeners,
                     outside: &contexts,
+                    states: &states,
+                    partition_threads: self.partition_threads,
                 };
                 let walk = Walk {
                     shared,
                     worker: Arc::clone(&worker),
                     contexts: contexts.clone(),
+                    prefix: String::new(),
+                    path: Vec::new(),
+                    since: None,
+                    collecting: None,
                 };
                 self.walk(&walk)?
             }
@@ -126,7 +137,7 @@ impl JobRunner {
             .flatten();
         // A stop that came with the last item still is a stop. Spec: D-86
         let outcome = match ended.outcome {
-            Outcome::Completed if self.running.stop_requested() => Outcome::Stopped,
+            Outcome::Completed if self.running.workers.stop_requested() => Outcome::Stopped,
             other => other,
         };
         let outcome = match (outcome, self.job.timeout) {
@@ -192,7 +203,7 @@ impl JobRunner {
                 return Ok(self.execution);
             }
             // A stop was accepted just now: the job no longer ends COMPLETED. Spec: STATUS-26
-            self.running.request_stop();
+            self.running.workers.request_stop();
             if outcome.status() == BatchStatus::Completed {
                 outcome = Outcome::Stopped;
                 context.set_batch_status(BatchStatus::Stopped);

@@ -5,21 +5,30 @@ mod bound;
 mod call;
 mod chunk;
 mod decision;
+mod dispatch;
 mod elements;
 mod ending;
 mod job;
 mod listeners;
+mod logical_tx;
+mod partition;
+mod partition_worker;
 mod running;
 mod split;
+mod states;
 mod step;
+mod subjobs;
+mod sync;
 mod walk;
 mod worker;
+mod workers;
 
 pub(crate) use bound::{Bound, BoundListener};
 pub(crate) use call::{call, discard};
 pub(crate) use chunk::FaultRules;
 pub(crate) use elements::{
-    BoundBody, BoundChunk, BoundJob, BoundStep, CheckpointInterval, Element, ElementBody, Elements,
+    BindPartition, BoundBody, BoundChunk, BoundFlow, BoundJob, BoundPartition, BoundSplit, BoundStep,
+    BoundSubjobs, CheckpointInterval, Element, ElementBody, Elements, PartitionBody, PartitionKey,
 };
 pub(crate) use job::JobRunner;
 pub(crate) use running::Running;

@@ -1,11 +1,12 @@
 //! A running execution as its runner, the operator and the lease keeper share it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use super::worker::{Worker, lock};
+use super::worker::lock;
+use super::workers::Workers;
 use crate::execution::StepCounters;
 use crate::repository::{JobRepository, Lease, RepositoryError};
 
@@ -29,12 +30,10 @@ pub struct StepProgress {
 pub(crate) struct Running {
     pub(crate) lease: Lease,
     lease_time: Duration,
-    stop: AtomicBool,
+    pub(crate) workers: Workers,
     /// When the execution has to have ended.
     deadline: Mutex<Option<Instant>>,
     overdue: AtomicBool,
-    /// The threads that run now.
-    workers: Mutex<Vec<Arc<Worker>>>,
     renewed: Mutex<Instant>,
     progress: Mutex<Progress>,
     thread: OnceLock<ThreadId>,
@@ -48,28 +47,15 @@ impl Running {
         Self {
             lease,
             lease_time,
-            stop: AtomicBool::new(false),
+            workers: Workers::default(),
             deadline: Mutex::default(),
             overdue: AtomicBool::new(false),
-            workers: Mutex::default(),
             renewed: Mutex::new(claimed),
             progress: Mutex::default(),
             thread: OnceLock::new(),
             ended: Mutex::new(None),
             end: Condvar::new(),
         }
-    }
-
-    pub(crate) fn stop_requested(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// Asks every thread of the execution to stop.
-    pub(crate) fn request_stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-        // `#[cancel]` may ask for a stop again, so it is not called under the lock of the list.
-        let workers = lock(&self.workers).clone();
-        workers.iter().for_each(|worker| worker.request_stop());
     }
 
     /// The execution has to have ended after `limit`; else it is stopped, and fails.
@@ -85,7 +71,7 @@ impl Running {
     /// Whether something takes too long.
     pub(crate) fn has_overdue(&self) -> bool {
         let over = lock(&self.deadline).is_some_and(|deadline| deadline <= Instant::now());
-        over || lock(&self.workers).iter().any(|worker| worker.is_overdue())
+        over || self.workers.active().iter().any(|worker| worker.is_overdue())
     }
 
     /// Stops what takes too long.
@@ -95,28 +81,11 @@ impl Running {
             .is_some()
         {
             self.overdue.store(true, Ordering::Relaxed);
-            self.request_stop();
+            self.workers.request_stop();
         }
-        let workers = lock(&self.workers).clone();
-        workers.iter().for_each(|worker| worker.enforce_deadline());
-    }
-
-    /// A thread more.
-    pub(crate) fn begin_worker(&self) -> Arc<Worker> {
-        let worker = Arc::new(Worker::default());
-        // Under the lock: either this sees the request, or the request sees the worker.
-        let mut workers = lock(&self.workers);
-        workers.push(Arc::clone(&worker));
-        drop(workers);
-        if self.stop_requested() {
-            worker.request_stop();
+        for worker in self.workers.active() {
+            worker.enforce_deadline();
         }
-        worker
-    }
-
-    /// The thread has ended.
-    pub(crate) fn end_worker(&self, worker: &Arc<Worker>) {
-        lock(&self.workers).retain(|other| !Arc::ptr_eq(other, worker));
     }
 
     /// Whether it is time to renew the lease: a third of it has passed.
@@ -196,7 +165,7 @@ impl Running {
     /// Whether the caller is on a thread of the execution, which must not wait for itself. Spec: D-60
     pub(crate) fn is_this_thread(&self) -> bool {
         self.thread.get() == Some(&std::thread::current().id())
-            || lock(&self.workers).iter().any(|worker| worker.is_this_thread())
+            || self.workers.active().iter().any(|worker| worker.is_this_thread())
     }
 
     /// Called when nothing more will happen; an error says why the end could not be recorded.
@@ -224,6 +193,8 @@ impl Running {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::clock::SystemClock;
     use crate::parameters::JobParameters;

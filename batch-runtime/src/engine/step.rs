@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::batchlet::BatchletRunner;
 use super::call::{Failure, Interrupt, discard};
 use super::chunk::{ChunkRunner, Listening, Surroundings};
-use super::elements::{BoundBody, BoundStep};
+use super::elements::{BoundBody, BoundPartition, BoundStep};
 use super::ending;
 use super::listeners::StepListeners;
 use super::walk::{ElementEnd, Last, Outcome, Walk};
@@ -37,26 +37,35 @@ impl BodyEnd {
 enum Body<'a> {
     Chunk(ChunkRunner<'a>),
     Batchlet(BatchletRunner<'a>),
+    Partitioned(&'a BoundPartition),
 }
 
 /// Runs one step.
-pub(super) struct StepRunner<'w, 'a> {
-    pub(super) id: &'a str,
-    pub(super) step: &'a BoundStep,
-    pub(super) transitions: &'a Transitions,
-    pub(super) walk: &'w Walk<'a>,
+pub(super) struct StepRunner<'w> {
+    pub(super) id: &'w str,
+    pub(super) step: &'w BoundStep,
+    pub(super) transitions: &'w Transitions,
+    pub(super) walk: &'w Walk<'w>,
+    /// Whether it is a partition: without step listeners and transitions of its own. Spec: PART-31, PART-32
+    pub(super) is_partition: bool,
 }
 
-impl StepRunner<'_, '_> {
+impl StepRunner<'_> {
+    /// The name of the step in the repository. Spec: D-75
+    fn row(&self) -> String {
+        format!("{}{}", self.walk.prefix, self.id)
+    }
+
     /// Runs the step, or passes it over when it completed in an earlier execution.
     ///
     /// # Errors
     /// When the repository does not take what has to be written; nothing can then be said of the step.
     pub(super) fn run(&self) -> Result<ElementEnd, RepositoryError> {
         let shared = self.walk.shared;
-        let history = shared
-            .repository
-            .step_history(shared.running.lease.instance_id, self.id)?;
+        let history =
+            shared
+                .repository
+                .step_history(shared.running.lease.instance_id, &self.row(), self.walk.since)?;
         let completed = history
             .last
             .as_ref()
@@ -71,13 +80,35 @@ impl StepRunner<'_, '_> {
                 last: None,
             });
         }
+        if let Some(refusal) = self.partitioned_otherwise(&history) {
+            return Ok(ElementEnd {
+                outcome: Outcome::Failed(refusal),
+                follow: Follow::Nothing,
+                last: None,
+            });
+        }
         // A completed step that may run again runs from the beginning. Spec: JSL-STEP-10, JSL-CHUNK-28
-        let state = if completed.is_some() {
-            StepState::default()
-        } else {
-            history.state
-        };
-        self.execute(state)
+        let anew = completed.is_some();
+        if anew && self.is_partitioned() {
+            self.walk.begin_anew(self.id)?;
+        }
+        let state = if anew { StepState::default() } else { history.state };
+        let execution = shared
+            .repository
+            .create_step(&shared.running.lease, &self.row(), &state)?;
+        self.execute(execution, state)
+    }
+
+    /// Runs a partition that this thread has claimed.
+    ///
+    /// # Errors
+    /// As `run`.
+    pub(super) fn run_claimed(
+        &self,
+        execution: StepExecution,
+        state: StepState,
+    ) -> Result<ElementEnd, RepositoryError> {
+        self.execute(execution, state)
     }
 
     /// The step leads on by its recorded exit status, and by the transitions of today's Job XML.
@@ -109,13 +140,33 @@ impl StepRunner<'_, '_> {
         })
     }
 
-    fn execute(&self, state: StepState) -> Result<ElementEnd, RepositoryError> {
+    fn is_partitioned(&self) -> bool {
+        matches!(self.step.body, BoundBody::Partitioned(_))
+    }
+
+    /// What a step has committed whose Job XML had a partition then and has none now, or the other way round, stands under
+    /// other names: it would be done again.
+    fn partitioned_otherwise(&self, history: &StepHistory) -> Option<Failure> {
+        let kept = self.walk.state_of(&self.row());
+        let was_partitioned =
+            kept.plan.is_some() && self.walk.since.is_none_or(|since| kept.planned >= since);
+        let was_whole = history.state.reader.is_some() || history.state.writer.is_some();
+        let (then, now) = match self.is_partitioned() {
+            false if was_partitioned => ("had partitions", "none"),
+            true if was_whole && !was_partitioned => ("had no partitions", "some"),
+            _ => return None,
+        };
+        Some(Failure::new(format!(
+            "step `{}` {then} when it ran before in this job instance, and has {now} now; what it has committed would be done \
+             again: start a new instance, or restart with the Job XML as it was",
+            self.id
+        )))
+    }
+
+    fn execute(&self, mut execution: StepExecution, state: StepState) -> Result<ElementEnd, RepositoryError> {
         let (shared, worker) = (self.walk.shared, self.walk.worker.as_ref());
         let job_listeners = shared.listeners;
-        let mut execution = shared
-            .repository
-            .create_step(&shared.running.lease, self.id, &state)?;
-        shared.running.publish_step(self.id);
+        shared.running.publish_step(&execution.step_name);
         let context = StepContext::new(
             self.id,
             execution.id,
@@ -131,12 +182,19 @@ impl StepRunner<'_, '_> {
             running: shared.running,
             worker,
             context: &context,
+            collecting: self
+                .walk
+                .collecting
+                .as_deref()
+                .map(|collecting| (collecting, &contexts)),
         };
 
         // Everything is made before the step counts as begun.
         let made = StepListeners::make(&self.step.listeners, &contexts)
             .and_then(|listeners| Ok((listeners, self.make_body(&contexts, around)?)));
-        shared.repository.begin_step(&mut execution)?;
+        if !self.is_partition {
+            shared.repository.begin_step(&mut execution)?;
+        }
         context.set_batch_status(BatchStatus::Started);
         worker.enter(context.clone());
         if let Some(limit) = self.step.timeout {
@@ -149,6 +207,9 @@ impl StepRunner<'_, '_> {
         };
         let result = body
             .and_then(|body| {
+                if self.is_partition {
+                    return Ok(body);
+                }
                 let before = job_listeners.before_step(&contexts, shared.outside);
                 match before.and_then(|()| listeners.before_step()) {
                     Ok(()) => Ok(body),
@@ -174,6 +235,15 @@ impl StepRunner<'_, '_> {
                     let end = batchlet.run();
                     discard(batchlet);
                     Ok(end?)
+                }
+                Body::Partitioned(partition) => {
+                    let outcome = self.walk.partitions(self.id, partition, &contexts);
+                    match outcome? {
+                        Outcome::Completed => Ok(BodyEnd::Completed { exit_status: None }),
+                        Outcome::Failed(failure) => Err(Interrupt::Failed(failure)),
+                        // A step has no terminating elements inside.
+                        Outcome::Stopped | Outcome::Terminated(_) => Ok(BodyEnd::stopped()),
+                    }
                 }
             });
         let result = match result {
@@ -206,16 +276,29 @@ impl StepRunner<'_, '_> {
             status = BatchStatus::Failed;
             context.set_batch_status(status);
         };
-        listeners.after_step(&mut failed);
-        job_listeners.after_step(&contexts, shared.outside, &mut failed);
+        if !self.is_partition {
+            listeners.after_step(&mut failed);
+            job_listeners.after_step(&contexts, shared.outside, &mut failed);
+        }
         discard(listeners);
+        // Not after an unresolved exception. Spec: SUBJOB-16
+        if failure.is_none()
+            && let Err(thrown) = self.walk.collect(&contexts)
+        {
+            note_exception(&context, Some(&thrown));
+            status = BatchStatus::Failed;
+            failure = Some(thrown);
+        }
         let chosen = context.exit_status().or(exit_status);
         let (mut ending, failure) = ending::settle(&format!("step `{}`", self.id), chosen, status, failure);
         // The exit status is final now. Spec: SEQ-26, LISTEN-STEP-04
         let dialect = shared.job.dialect;
-        let follow = self
-            .transitions
-            .after(dialect, ending.status, &ending.exit_status);
+        let follow = if self.is_partition {
+            Follow::Nothing
+        } else {
+            self.transitions
+                .after(dialect, ending.status, &ending.exit_status)
+        };
         if let Follow::Terminate(termination) = &follow {
             ending.status = dialect.terminated_step(ending.status, termination.status);
         }
@@ -245,6 +328,7 @@ impl StepRunner<'_, '_> {
             BoundBody::Batchlet(batchlet) => {
                 Body::Batchlet(BatchletRunner::make(batchlet, contexts, around.worker)?)
             }
+            BoundBody::Partitioned(partition) => Body::Partitioned(partition),
         })
     }
 
@@ -257,7 +341,7 @@ impl StepRunner<'_, '_> {
         // A chunk's data was saved with its last checkpoint; what came after was rolled back. Spec: CTX-25, BLET-12
         let state = match self.step.body {
             BoundBody::Chunk(_) => None,
-            BoundBody::Batchlet(_) => Some(StepState {
+            BoundBody::Batchlet(_) | BoundBody::Partitioned(_) => Some(StepState {
                 user_data: context.persistent_info(),
                 ..StepState::default()
             }),
@@ -271,7 +355,7 @@ impl StepRunner<'_, '_> {
             // What is not in the repository is at least in the log: this is the true cause.
             tracing::error!(step = self.id, status = %ending.status, message = ending.message, "not recorded");
         })?;
-        shared.running.publish_counters(self.id, counters);
+        shared.running.publish_counters(&execution.step_name, counters);
         Ok(())
     }
 }

@@ -6,10 +6,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::call::Failure;
-use super::elements::{BoundJob, Element, ElementBody, Elements};
+use super::elements::{BoundFlow, BoundJob, Element, ElementBody, Elements, PartitionKey};
 use super::listeners::JobListeners;
 use super::running::Running;
+use super::states::States;
 use super::step::StepRunner;
+use super::subjobs::Collecting;
 use super::worker::Worker;
 use crate::artifact::ContextScope;
 use crate::context::{FlowContext, SplitContext, StepContext};
@@ -26,6 +28,10 @@ pub(crate) struct Shared<'a> {
     pub(crate) listeners: &'a JobListeners,
     /// The contexts of the job outside of every element.
     pub(crate) outside: &'a ContextScope,
+    /// What is kept of parallel elements.
+    pub(crate) states: &'a States,
+    /// Most partitions of an element that run at the same time, unless the job or step says it.
+    pub(crate) partition_threads: usize,
 }
 
 /// One thread's way through the elements of a job, flow or split.
@@ -35,6 +41,14 @@ pub(crate) struct Walk<'a> {
     pub(crate) worker: Arc<Worker>,
     /// The contexts of the elements around.
     pub(crate) contexts: ContextScope,
+    /// What stands before the names of the steps in the repository: the partitions of flows around. Spec: D-75
+    pub(crate) prefix: String,
+    /// The partitions around, the outermost first.
+    pub(crate) path: Vec<PartitionKey>,
+    /// Step executions of job executions before this one do not count: their work was undone. Spec: D-48
+    pub(crate) since: Option<i64>,
+    /// The collector of the subjob that runs here.
+    pub(crate) collecting: Option<Arc<Collecting>>,
 }
 
 /// How a sequence of elements ended.
@@ -93,11 +107,19 @@ pub(super) struct ElementEnd {
     pub(super) last: Option<Last>,
 }
 
-impl<'a> Walk<'a> {
+impl Walk<'_> {
+    /// Tells the collector of the subjob, if one runs here. Spec: SUBJOB-03, SUBJOB-04, SUBJOB-19, SUBJOB-20, SUBJOB-23
+    pub(super) fn collect(&self, contexts: &ContextScope) -> Result<(), Failure> {
+        match &self.collecting {
+            Some(collecting) => collecting.collect(contexts),
+            None => Ok(()),
+        }
+    }
+
     /// Walks from the element at `position`, after `last`.
     pub(crate) fn run(
         &self,
-        elements: &'a Elements,
+        elements: &Elements,
         mut position: usize,
         mut last: Option<Last>,
     ) -> Result<WalkEnd, RepositoryError> {
@@ -140,7 +162,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn element(&self, element: &'a Element, last: Option<&Last>) -> Result<ElementEnd, RepositoryError> {
+    fn element(&self, element: &Element, last: Option<&Last>) -> Result<ElementEnd, RepositoryError> {
         match &element.body {
             ElementBody::Step(step) => {
                 let runner = StepRunner {
@@ -148,49 +170,80 @@ impl<'a> Walk<'a> {
                     step,
                     transitions: &element.transitions,
                     walk: self,
+                    is_partition: false,
                 };
                 runner.run()
             }
-            ElementBody::Flow(elements) => self.flow(element, elements),
-            ElementBody::Split(elements) => self.split(element, elements),
+            ElementBody::Flow(flow) => self.flow(element, flow),
+            ElementBody::Split(split) => self.split(element, split),
             ElementBody::Decision(decider) => Ok(self.decide(element, decider, last)),
         }
     }
 
-    /// Runs a flow as a unit. Spec: FLOW-12 to FLOW-15, FLOW-18, FLOW-19, D-31
-    pub(super) fn flow(
+    /// Runs a flow as a unit, or its partitions. Spec: FLOW-12 to FLOW-15, FLOW-18, FLOW-19, FPART-09, D-31
+    pub(super) fn flow(&self, element: &Element, flow: &BoundFlow) -> Result<ElementEnd, RepositoryError> {
+        let Some(partition) = &flow.partition else {
+            return self.flow_once(element, &flow.elements);
+        };
+        let context = FlowContext::new(&element.id);
+        let contexts = self.enter_flow(&context);
+        let outcome = self.partitions(&element.id, partition, &contexts);
+        self.worker.leave();
+        let outcome = match outcome? {
+            failed @ Outcome::Failed(_) => failed,
+            // Once, at the end of the entire flow. Spec: SUBJOB-24
+            other => self.collect(&contexts).map_or_else(Outcome::Failed, |()| other),
+        };
+        Ok(self.leave_flow(element, &context, outcome, None))
+    }
+
+    /// Runs the elements of a flow in this thread.
+    pub(super) fn flow_once(
         &self,
-        element: &'a Element,
-        elements: &'a Elements,
+        element: &Element,
+        elements: &Elements,
     ) -> Result<ElementEnd, RepositoryError> {
         let context = FlowContext::new(&element.id);
-        context.set_batch_status(BatchStatus::Started);
-        self.worker.enter(context.clone());
         let inside = Self {
-            contexts: ContextScope {
-                flow: Some(context.clone()),
-                ..self.contexts.clone()
-            },
+            contexts: self.enter_flow(&context),
             ..self.clone()
         };
         // A flow without a step is refused before the job starts.
         let ended = inside.run(elements, elements.first().unwrap_or_default(), None);
         self.worker.leave();
         let ended = ended?;
-        let status = ended.outcome.status();
         let of_last_step = ended.last.as_ref().and_then(Last::exit_status);
+        Ok(self.leave_flow(element, &context, ended.outcome, of_last_step))
+    }
+
+    fn enter_flow(&self, context: &FlowContext) -> ContextScope {
+        context.set_batch_status(BatchStatus::Started);
+        self.worker.enter(context.clone());
+        ContextScope {
+            flow: Some(context.clone()),
+            ..self.contexts.clone()
+        }
+    }
+
+    fn leave_flow(
+        &self,
+        element: &Element,
+        context: &FlowContext,
+        outcome: Outcome,
+        exit_status: Option<String>,
+    ) -> ElementEnd {
+        let status = outcome.status();
         let exit_status = context
             .exit_status()
-            .or(of_last_step)
+            .or(exit_status)
             .unwrap_or_else(|| status.to_string());
         context.set_batch_status(status);
         context.set_exit_status(Some(&exit_status));
-        let follow = self.after(element, &ended.outcome, &exit_status);
-        Ok(ElementEnd {
-            outcome: ended.outcome,
-            follow,
-            last: Some(Last::Flow(context)),
-        })
+        ElementEnd {
+            follow: self.after(element, &outcome, &exit_status),
+            outcome,
+            last: Some(Last::Flow(context.clone())),
+        }
     }
 
     /// What follows a flow or split. Spec: FLOW-06, FLOW-13, SPLIT-08, SPLIT-17

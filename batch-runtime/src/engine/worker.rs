@@ -2,12 +2,12 @@
 //!
 //! Spec: D-32, D-66, D-87
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use super::call::call;
+use super::sync::{Arc, AtomicBool, Condvar, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::artifact::Batchlet;
 use crate::context::ShowsStop;
 
@@ -28,6 +28,8 @@ pub(crate) struct Worker {
     cancelled: AtomicBool,
     /// The contexts in which artifacts see that a stop was requested, the outermost first.
     contexts: Mutex<Vec<Box<dyn ShowsStop>>>,
+    /// The threads of the subjobs that this one waits for: what stops it stops them.
+    children: Mutex<Vec<Arc<Worker>>>,
     thread: OnceLock<ThreadId>,
     /// Told of a stop request.
     stopped: Condvar,
@@ -120,7 +122,28 @@ impl Worker {
         Some(overdue)
     }
 
+    /// A subjob that this thread waits for.
+    pub(crate) fn adopt(&self, child: &Arc<Worker>) {
+        // Under the lock: either this sees the request, or the request sees the child.
+        lock(&self.children).push(Arc::clone(child));
+        if self.stop_requested() {
+            child.request_stop();
+        }
+    }
+
+    /// The subjob has ended.
+    pub(crate) fn release(&self, child: &Arc<Worker>) {
+        lock(&self.children).retain(|other| !Arc::ptr_eq(other, child));
+    }
+
+    /// Asks the subjobs to stop, and only them. Spec: D-32
+    pub(crate) fn stop_children(&self) {
+        let children = lock(&self.children).clone();
+        children.iter().for_each(|child| child.request_stop());
+    }
+
     fn cancel(&self) {
+        self.stop_children();
         // Once is enough, and `#[cancel]` itself may ask for a stop.
         if self.cancelled.load(Ordering::Relaxed) {
             return;

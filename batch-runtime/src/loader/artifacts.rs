@@ -281,7 +281,14 @@ fn ambiguous(
     name: &Spanned<String>,
     found: &[&ArtifactRegistration],
 ) -> Diagnostic {
-    let places: Vec<String> = found
+    // One type may have several roles.
+    let mut types: Vec<&ArtifactRegistration> = Vec::new();
+    for one in found {
+        if types.iter().all(|other| other.type_id != one.type_id) {
+            types.push(one);
+        }
+    }
+    let places: Vec<String> = types
         .iter()
         .map(|one| format!("`{}` ({})", one.class, place(one)))
         .collect();

@@ -5,34 +5,35 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use batch_xml::model::{
-    ArtifactRef, CheckpointPolicy, Chunk, ExceptionClasses, ExecutionElement, Flow, Job, Partition, Property,
-    Split, Step, StepBody, TransitionKind,
+    ArtifactRef, CheckpointPolicy, Chunk, ExceptionClasses, ExecutionElement, Flow, Job, Property, Split,
+    Step, StepBody, TransitionKind,
 };
 use batch_xml::{Diagnostic, JobXmlErrors, Span, Spanned};
 
-use super::artifacts::{Artifacts, Found};
+use super::BindOutcome;
+use super::artifacts::Found;
+use super::partition::Source;
 use super::unused::PropertyUses;
-use super::{BindOutcome, Outside};
 use crate::artifact::{ExceptionFilter, Factory, Properties, Role};
 use crate::dialect::Dialect;
 use crate::engine::{
-    Bound, BoundBody, BoundChunk, BoundJob, BoundListener, BoundStep, CheckpointInterval, Element,
-    ElementBody, Elements, FaultRules,
+    Bound, BoundBody, BoundChunk, BoundFlow, BoundJob, BoundListener, BoundSplit, BoundStep, BoundSubjobs,
+    CheckpointInterval, Element, ElementBody, Elements, FaultRules, PartitionKey,
 };
 use crate::status::BatchStatus;
 use crate::transition::{Termination, Then, Transition, Transitions};
 
-/// The runtime does not do this yet.
-const UNSUPPORTED: &str = "ART0008";
 /// The writer does not write through the chunk transaction.
 pub(crate) const AT_LEAST_ONCE: &str = "ART0009";
 
-/// A time-out that is no number of seconds.
-const TIMEOUT: &str = "ART0012";
+/// A runtime property that is no number.
+const RUNTIME_PROPERTY: &str = "ART0012";
 
 /// The runtime properties of a job and of a step: seconds. (ext)
 pub(super) const JOB_TIMEOUT: &str = "batch.job.timeout";
 pub(super) const STEP_TIMEOUT: &str = "batch.step.timeout";
+/// The runtime property of a step, and for all of a job: threads. (ext)
+pub(super) const PARTITION_THREADS: &str = "batch.partition.threads";
 
 /// The rules of the draft.
 const DIALECT: Dialect = Dialect::Draft;
@@ -52,13 +53,17 @@ const CHUNK_LISTENERS: [Role; 7] = [
 /// The roles of a listener of a batchlet step. Spec: JSL-STEPLIS-03
 const BATCHLET_LISTENERS: [Role; 1] = [Role::StepListener];
 
-impl Artifacts {
-    /// Binds `job`.
+impl Source {
+    /// Binds `job`, which was made from this text.
     ///
     /// # Errors
     /// Everything that is wrong, at once, and then what is worth a warning.
-    pub(crate) fn bind(&self, job: &Job, outside: &Outside) -> Result<BindOutcome, JobXmlErrors> {
-        let mut binder = Binder::new(self, job, outside);
+    pub(super) fn bind(self: &Arc<Self>, job: &Job) -> Result<BindOutcome, JobXmlErrors> {
+        let mut binder = Binder {
+            parameter_names: job.symbols.union(&job.property_names).cloned().collect(),
+            checks_partitions: true,
+            ..Binder::new(self)
+        };
         let bound = binder.job(job);
         let unused = binder.uses.unused(job);
         binder.warnings.extend(unused);
@@ -74,10 +79,11 @@ impl Artifacts {
 
     /// What is wrong with the wiring of a job of which only a part could be made, as far as the missing part does not
     /// matter to it.
-    pub(crate) fn check_part(&self, job: &Job, outside: &Outside) -> Vec<Diagnostic> {
+    pub(super) fn check_part(self: &Arc<Self>, job: &Job) -> Vec<Diagnostic> {
         let mut binder = Binder {
-            is_partial: true,
-            ..Binder::new(self, job, outside)
+            checks_partitions: true,
+            is_incomplete: true,
+            ..Binder::new(self)
         };
         binder.job(job);
         binder.said()
@@ -85,54 +91,73 @@ impl Artifacts {
 }
 
 pub(super) struct Binder<'a> {
-    artifacts: &'a Artifacts,
-    outside: &'a Outside,
+    pub(super) source: &'a Arc<Source>,
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) warnings: Vec<Diagnostic>,
     pub(super) parameter_names: BTreeSet<String>,
     pub(super) uses: PropertyUses,
-    /// Whether the job lacks what could not be made of its XML.
-    pub(super) is_partial: bool,
-    /// The listeners of the job that could be bound, and their elements: some hear of the items of each chunk.
-    job_listeners: (Vec<Arc<BoundListener>>, Vec<ArtifactRef>),
+    /// Whether the partitions that the XML tells are looked at one by one: before the job starts.
+    pub(super) checks_partitions: bool,
+    /// The partitions around, the outermost first.
+    pub(super) path: Vec<PartitionKey>,
+    /// Whether not everything is there that will be: a partitioned element is looked at from outside of its partitions,
+    /// since nothing says how many there are; or the job lacks what could not be made of its XML.
+    pub(super) is_incomplete: bool,
+    /// Partitions looked at so far.
+    pub(super) checked_partitions: u32,
+    /// Most threads of the partitions of an element, if the job says it.
+    pub(super) job_threads: Option<usize>,
+    /// The listeners of the job that could be bound, and where they stand: some hear of the items of each chunk.
+    job_listeners: Vec<ListenerAt>,
 }
 
+/// A listener and the place of its `ref`.
+pub(super) type ListenerAt = (Arc<BoundListener>, Span);
+
 impl<'a> Binder<'a> {
-    fn new(artifacts: &'a Artifacts, job: &Job, outside: &'a Outside) -> Self {
+    pub(super) fn new(source: &'a Arc<Source>) -> Self {
         Self {
-            artifacts,
-            outside,
+            source,
             diagnostics: Vec::new(),
             warnings: Vec::new(),
-            parameter_names: job.symbols.union(&job.property_names).cloned().collect(),
+            parameter_names: BTreeSet::new(),
             uses: PropertyUses::default(),
-            is_partial: false,
-            job_listeners: (Vec::new(), job.listeners.clone()),
+            checks_partitions: false,
+            path: Vec::new(),
+            is_incomplete: false,
+            checked_partitions: 0,
+            job_threads: None,
+            job_listeners: Vec::new(),
         }
     }
+}
 
+impl Binder<'_> {
     /// Errors first: of too many diagnostics the last are left out.
     fn said(self) -> Vec<Diagnostic> {
         self.diagnostics.into_iter().chain(self.warnings).collect()
     }
 
     fn job(&mut self, job: &Job) -> Option<BoundJob> {
-        let listeners = self.listeners(&JOB_LISTENERS, &job.listeners);
-        self.job_listeners.0 = listeners.clone().unwrap_or_default();
+        let (listeners, complete) =
+            self.listeners(&JOB_LISTENERS, Wanted::All, &job.listeners, Around::default());
+        self.job_threads = self.number(PARTITION_THREADS, "a number of threads", &job.properties);
+        let timeout = self.number(JOB_TIMEOUT, "a number of seconds", &job.properties);
+        self.job_listeners.clone_from(&listeners);
         let elements = self.elements(&job.elements, Around::default());
         Some(BoundJob {
             id: job.id.value.clone(),
             restartable: job.restartable,
             dialect: DIALECT,
-            timeout: self.timeout(JOB_TIMEOUT, &job.properties),
+            timeout: timeout.map(|seconds| Duration::from_secs(seconds as u64)),
             properties: as_map(&job.properties),
-            listeners: listeners?,
+            listeners: complete.then(|| without_place(listeners))?,
             elements: elements?,
         })
     }
 
     /// The elements of a job, flow or split, and how they lead to each other.
-    fn elements(&mut self, elements: &[ExecutionElement], around: Around) -> Option<Elements> {
+    pub(super) fn elements(&mut self, elements: &[ExecutionElement], around: Around) -> Option<Elements> {
         let positions: BTreeMap<&str, usize> = elements
             .iter()
             .enumerate()
@@ -145,8 +170,10 @@ impl<'a> Binder<'a> {
                     ExecutionElement::Step(step) => {
                         self.step(step, around).map(Box::new).map(ElementBody::Step)
                     }
-                    ExecutionElement::Flow(flow) => self.flow(flow, around).map(ElementBody::Flow),
-                    ExecutionElement::Split(split) => self.split(split).map(ElementBody::Split),
+                    ExecutionElement::Flow(flow) => {
+                        self.flow(flow, around).map(Box::new).map(ElementBody::Flow)
+                    }
+                    ExecutionElement::Split(split) => self.split(split).map(Box::new).map(ElementBody::Split),
                     ExecutionElement::Decision(decision) => self
                         .artifact(Role::Decider, &decision.decider, Around::everything())
                         .map(ElementBody::Decision),
@@ -162,49 +189,58 @@ impl<'a> Binder<'a> {
         Some(Elements { all })
     }
 
-    fn flow(&mut self, flow: &Flow, around: Around) -> Option<Elements> {
-        if let Some(partition) = &flow.partition {
-            self.no_partition(partition);
+    fn flow(&mut self, flow: &Flow, around: Around) -> Option<BoundFlow> {
+        let around = Around { flow: true, ..around };
+        match &flow.partition {
+            Some(partition) => self.partitioned_flow(flow, partition, around),
+            None => Some(BoundFlow {
+                elements: self.elements(&flow.elements, around)?,
+                partition: None,
+            }),
         }
-        self.elements(&flow.elements, Around { flow: true, ..around })
     }
 
-    fn split(&mut self, split: &Split) -> Option<Elements> {
-        let concurrency = &split.concurrency;
-        for (what, artifact) in [
-            ("a logical transaction", &concurrency.logical_tx),
-            ("a collector", &concurrency.collector),
-            ("an analyzer", &concurrency.analyzer),
-        ] {
-            if let Some(artifact) = artifact {
-                self.unsupported(what, &artifact.name.span);
-                self.uses.reach_unknown(&artifact.properties);
-            }
-        }
+    fn split(&mut self, split: &Split) -> Option<BoundSplit> {
         let around = Around {
             split: true,
             ..Around::default()
         };
-        self.elements(&split.elements, around)
-    }
-
-    fn no_partition(&mut self, partition: &Partition) {
-        self.unsupported("a partition", &partition.span);
+        let concurrency = &split.concurrency;
+        let subjobs = self.subjobs(
+            concurrency.logical_tx.as_ref(),
+            concurrency.analyzer.as_ref(),
+            around,
+        );
+        // Of a partitioned flow it is told at the flow's end. Spec: SUBJOB-24
+        let has_partitioned = split.elements.iter().any(|element| element.partition().is_some());
+        let within = Around {
+            flow: true,
+            step: !has_partitioned,
+            ..around
+        };
+        let analyzer = subjobs.as_ref().and_then(|subjobs| subjobs.analyzer.as_ref());
+        let collector = self.collector(concurrency.collector.as_ref(), analyzer, within);
+        let elements = self.elements(&split.elements, around);
+        Some(BoundSplit {
+            elements: elements?,
+            subjobs: BoundSubjobs {
+                collector: collector?,
+                ..subjobs?
+            },
+        })
     }
 
     fn step(&mut self, step: &Step, around: Around) -> Option<BoundStep> {
         let around = Around { step: true, ..around };
-        if let Some(partition) = &step.partition {
-            self.no_partition(partition);
-            let artifacts = step.listeners.iter().chain(artifacts_of(&step.body));
-            artifacts.for_each(|artifact| self.uses.reach_unknown(&artifact.properties));
-            return None;
+        match &step.partition {
+            Some(partition) => self.partitioned_step(step, partition, around),
+            None => self.whole_step(step, Wanted::All, around),
         }
-        let roles = match &step.body {
-            StepBody::Chunk(_) => CHUNK_LISTENERS.as_slice(),
-            StepBody::Batchlet(_) => BATCHLET_LISTENERS.as_slice(),
-        };
-        let listeners = self.listeners_around(roles, &step.listeners, around);
+    }
+
+    /// A step as one thread runs it, or a partition of it.
+    pub(super) fn whole_step(&mut self, step: &Step, wanted: Wanted, around: Around) -> Option<BoundStep> {
+        let (listeners, complete) = self.listeners(listener_roles(step), wanted, &step.listeners, around);
         let body = match &step.body {
             StepBody::Chunk(chunk) => self
                 .chunk(chunk, around)
@@ -213,19 +249,36 @@ impl<'a> Binder<'a> {
                 .artifact(Role::Batchlet, batchlet, around)
                 .map(BoundBody::Batchlet),
         };
-        if let (Some(listeners), Some(BoundBody::Chunk(chunk))) = (&listeners, &body) {
-            self.check_listener_items(chunk, listeners, &step.listeners);
-            let (of_job, refs) = self.job_listeners.clone();
-            self.check_listener_items(chunk, &of_job, &refs);
+        if let Some(BoundBody::Chunk(chunk)) = &body {
+            self.check_listener_items(chunk, &listeners);
+            let of_job = self.job_listeners.clone();
+            self.check_listener_items(chunk, &of_job);
         }
-        Some(BoundStep {
+        Some(self.around_body(step, complete.then(|| without_place(listeners))?, body?))
+    }
+
+    /// What a step has besides what it does.
+    pub(super) fn around_body(
+        &mut self,
+        step: &Step,
+        listeners: Vec<Arc<BoundListener>>,
+        body: BoundBody,
+    ) -> BoundStep {
+        let timeout = self.number(STEP_TIMEOUT, "a number of seconds", &step.properties);
+        BoundStep {
             max_starts: DIALECT.most_starts(step.start_limit),
             allow_start_if_complete: step.allow_start_if_complete,
-            timeout: self.timeout(STEP_TIMEOUT, &step.properties),
+            timeout: timeout.map(|seconds| Duration::from_secs(seconds as u64)),
             properties: as_map(&step.properties),
-            listeners: listeners?,
-            body: body?,
-        })
+            listeners,
+            body,
+        }
+    }
+
+    /// Most threads of the partitions of an element with these properties.
+    pub(super) fn threads(&mut self, properties: &[Property]) -> Option<usize> {
+        self.number(PARTITION_THREADS, "a number of threads", properties)
+            .or(self.job_threads)
     }
 
     fn chunk(&mut self, chunk: &Chunk, around: Around) -> Option<BoundChunk> {
@@ -290,16 +343,19 @@ impl<'a> Binder<'a> {
         })
     }
 
-    /// A runtime property of a job or step: whole seconds, more than none.
-    fn timeout(&mut self, name: &str, properties: &[Property]) -> Option<Duration> {
+    /// A runtime property of a job or step: a number, at least 1.
+    fn number(&mut self, name: &str, what: &str, properties: &[Property]) -> Option<usize> {
         let property = properties.iter().find(|property| property.name.value == name)?;
+        if property.deferred {
+            return None;
+        }
         match property.value.value.trim().parse() {
-            Ok(seconds) if seconds > 0 => Some(Duration::from_secs(seconds)),
+            Ok(number) if number > 0 => Some(number),
             _ => {
-                let message = format!("{:?} is no time-out", property.value.value);
+                let message = format!("{:?} is not {what}", property.value.value);
                 self.diagnostics.push(
-                    Diagnostic::error(TIMEOUT, message, property.value.span.clone())
-                        .label("a number of seconds, at least 1")
+                    Diagnostic::error(RUNTIME_PROPERTY, message, property.value.span.clone())
+                        .label(format!("{what}, at least 1"))
                         .help(format!("`{name}` is a property of the runtime")),
                 );
                 None
@@ -307,51 +363,47 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn unsupported(&mut self, what: &str, at: &Span) {
-        let message = format!("{what} is not supported by this version");
-        self.diagnostics.push(
-            Diagnostic::error(UNSUPPORTED, message, at.clone())
-                .label("not run by this version")
-                .help("CHANGELOG.md says what is not there yet"),
-        );
-    }
-
-    fn listeners(&mut self, roles: &[Role], refs: &[ArtifactRef]) -> Option<Vec<Arc<BoundListener>>> {
-        self.listeners_around(roles, refs, Around::default())
-    }
-
-    fn listeners_around(
+    /// Those of the listeners that are wanted here, and whether all of them could be bound.
+    pub(super) fn listeners(
         &mut self,
         roles: &[Role],
+        wanted: Wanted,
         refs: &[ArtifactRef],
         around: Around,
-    ) -> Option<Vec<Arc<BoundListener>>> {
+    ) -> (Vec<ListenerAt>, bool) {
+        let mut listeners = Vec::new();
+        let mut complete = true;
         // Each is looked at, also after one that fails.
-        let bound: Vec<_> = refs
-            .iter()
-            .map(|listener| self.listener(roles, listener, around).map(Arc::new))
-            .collect();
-        bound.into_iter().collect()
-    }
-
-    fn listener(&mut self, roles: &[Role], artifact: &ArtifactRef, around: Around) -> Option<BoundListener> {
-        let found = match self.artifacts.find_listener(roles, &artifact.name) {
-            Ok(found) => found,
-            Err(diagnostic) => {
-                self.diagnostics.push(*diagnostic);
-                self.uses.reach_unknown(&artifact.properties);
-                return None;
+        // What only partitions know is bound there. Spec: SUBST-09
+        for listener in refs.iter().filter(|listener| !listener.deferred) {
+            match self.source.artifacts.find_listener(roles, &listener.name) {
+                Ok(mut found) => {
+                    found.retain(|one| wanted.contains(one.registration.role()));
+                    let roles: Vec<Bound> = found
+                        .into_iter()
+                        .map(|found| self.bound(found, listener, around))
+                        .collect();
+                    if !roles.is_empty() {
+                        let bound = Arc::new(BoundListener { roles });
+                        listeners.push((bound, listener.name.span.clone()));
+                    }
+                }
+                Err(diagnostic) => {
+                    self.diagnostics.push(*diagnostic);
+                    self.uses.reach_unknown(&listener.properties);
+                    complete = false;
+                }
             }
-        };
-        let bound: Vec<Bound> = found
-            .into_iter()
-            .map(|found| self.bound(found, artifact, around))
-            .collect();
-        Some(BoundListener { roles: bound })
+        }
+        (listeners, complete)
     }
 
-    fn artifact(&mut self, role: Role, artifact: &ArtifactRef, around: Around) -> Option<Bound> {
-        match self.artifacts.find(role, &artifact.name) {
+    pub(super) fn artifact(&mut self, role: Role, artifact: &ArtifactRef, around: Around) -> Option<Bound> {
+        if artifact.deferred {
+            self.uses.reach_unknown(&artifact.properties);
+            return None;
+        }
+        match self.source.artifacts.find(role, &artifact.name) {
             Ok(found) => Some(self.bound(found, artifact, around)),
             Err(diagnostic) => {
                 self.diagnostics.push(*diagnostic);
@@ -371,10 +423,14 @@ impl<'a> Binder<'a> {
                 property.value.span.to_string(),
             )
         };
+        let outside = &self.source.outside;
+        // What only partitions know does not exist outside of them.
+        let known = artifact.properties.iter().filter(|property| !property.deferred);
         let properties = Properties {
-            parameters: Arc::clone(&self.outside.parameters),
-            system: Arc::clone(&self.outside.system),
-            xml: artifact.properties.iter().map(of_xml).collect(),
+            parameters: Arc::clone(&outside.parameters),
+            system: Arc::clone(&outside.system),
+            xml: known.map(of_xml).collect(),
+            of_partition: !self.path.is_empty(),
         };
         self.check_properties(registration, &properties, artifact);
         self.check_contexts(registration, artifact, around);
@@ -384,6 +440,47 @@ impl<'a> Binder<'a> {
             loader,
             properties,
         }
+    }
+}
+
+/// Which roles of listeners are bound at a place. Spec: PART-31
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wanted {
+    All,
+    /// Those of a partitioned step, on its own thread.
+    OfTheStep,
+    /// Those of its partitions.
+    OfPartitions,
+}
+
+impl Wanted {
+    fn contains(self, role: Role) -> bool {
+        match self {
+            Self::All => true,
+            Self::OfTheStep => role == Role::StepListener,
+            Self::OfPartitions => role != Role::StepListener,
+        }
+    }
+}
+
+/// The roles that a listener of the step can have.
+pub(super) fn listener_roles(step: &Step) -> &'static [Role] {
+    match &step.body {
+        StepBody::Chunk(_) => &CHUNK_LISTENERS,
+        StepBody::Batchlet(_) => &BATCHLET_LISTENERS,
+    }
+}
+
+pub(super) fn without_place(listeners: Vec<ListenerAt>) -> Vec<Arc<BoundListener>> {
+    listeners.into_iter().map(|(listener, _)| listener).collect()
+}
+
+/// `None` if something is there that could not be bound.
+pub(super) fn all<T>(bound: Option<Option<T>>) -> Option<Option<T>> {
+    match bound {
+        Some(None) => None,
+        Some(one) => Some(one),
+        None => Some(None),
     }
 }
 
@@ -403,16 +500,6 @@ impl Around {
             flow: true,
             split: true,
         }
-    }
-}
-
-fn artifacts_of(body: &StepBody) -> Vec<&ArtifactRef> {
-    match body {
-        StepBody::Batchlet(batchlet) => vec![batchlet],
-        StepBody::Chunk(chunk) => [&chunk.reader, &chunk.processor, &chunk.writer]
-            .into_iter()
-            .chain(&chunk.checkpoint_algorithm)
-            .collect(),
     }
 }
 

@@ -36,8 +36,8 @@ impl Binder<'_> {
             let (text, source) = match properties.get(info.name).or(default) {
                 Some(found) => found,
                 None if info.optional => continue,
-                // What would give it may be what is wrong with the XML.
-                None if self.is_partial => continue,
+                // A partition may have it; or what would give it is what is wrong with the XML.
+                None if self.is_incomplete => continue,
                 None => {
                     let given = artifact
                         .properties

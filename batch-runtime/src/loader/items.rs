@@ -2,15 +2,13 @@
 //!
 //! Spec: CHUNK-LOOP-17, D-81
 
-use std::sync::Arc;
-
-use batch_xml::model::{ArtifactRef, Chunk};
+use batch_xml::model::Chunk;
 use batch_xml::{Diagnostic, Span};
 
 use super::artifacts::place;
-use super::bind::Binder;
-use crate::artifact::{ArtifactRegistration, Factory, ItemType, ListenerItems, short_type_name};
-use crate::engine::{Bound, BoundChunk, BoundListener};
+use super::bind::{Binder, ListenerAt};
+use crate::artifact::{ArtifactRegistration, Factory, ItemType, ListenerItems, Role, short_type_name};
+use crate::engine::{Bound, BoundChunk};
 
 /// Item types do not fit together.
 const ITEM_TYPES: &str = "ART0004";
@@ -39,22 +37,17 @@ impl Binder<'_> {
         }
     }
 
-    /// Each listener that names an item type names that of the chunk. `refs` are the elements of `listeners`.
-    pub(super) fn check_listener_items(
-        &mut self,
-        chunk: &BoundChunk,
-        listeners: &[Arc<BoundListener>],
-        refs: &[ArtifactRef],
-    ) {
+    /// Each listener that names an item type names that of the chunk.
+    pub(super) fn check_listener_items(&mut self, chunk: &BoundChunk, listeners: &[ListenerAt]) {
         let (input, output) = (
             gives(chunk.reader.registration),
             gives(chunk.processor.registration),
         );
-        for (listener, artifact) in listeners.iter().zip(refs) {
+        for (listener, at) in listeners {
             for role in &listener.roles {
                 let takes = takes(role.registration);
-                self.listener_fits(role, takes.input, &chunk.reader, input, &artifact.name.span);
-                self.listener_fits(role, takes.output, &chunk.processor, output, &artifact.name.span);
+                self.listener_fits(role, takes.input, &chunk.reader, input, at);
+                self.listener_fits(role, takes.output, &chunk.processor, output, at);
             }
         }
     }
@@ -73,6 +66,16 @@ impl Binder<'_> {
         }
     }
 
+    /// Spec: PALG-11, D-81
+    pub(super) fn check_payload(&mut self, collector: &Bound, analyzer: &Bound, at: &Span) {
+        if let (Factory::SubJobCollector(_, gives), Factory::SubJobAnalyzer(_, takes)) =
+            (collector.registration.factory, analyzer.registration.factory)
+            && let Some(takes) = takes()
+        {
+            self.same_items((collector, gives()), (analyzer, takes), at, "");
+        }
+    }
+
     fn same_items(
         &mut self,
         (from, gives): (&Bound, ItemType),
@@ -84,8 +87,13 @@ impl Binder<'_> {
             return;
         }
         let (from_role, to_role) = (from.registration.role(), to.registration.role());
+        let what = if to.registration.role() == Role::SubJobAnalyzer {
+            "data"
+        } else {
+            "items"
+        };
         let message = format!(
-            "{to_role} `{}` does not take the items that {from_role} `{}` gives",
+            "{to_role} `{}` does not take the {what} that {from_role} `{}` gives",
             to.name, from.name
         );
         self.diagnostics.push(

@@ -9,6 +9,7 @@ mod bind;
 mod checks;
 mod exceptions;
 mod items;
+mod partition;
 mod unused;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -9,10 +9,14 @@ use batch_xml::model::{ExecutionElement, Job, Property};
 use batch_xml::suggest::nearest;
 use batch_xml::{Diagnostic, Span, Spanned};
 
-use super::bind::{JOB_TIMEOUT, STEP_TIMEOUT};
+use super::bind::{JOB_TIMEOUT, PARTITION_THREADS, STEP_TIMEOUT};
 
 /// A property of the Job XML that no artifact takes.
 const PROPERTY_UNUSED: &str = "ART0010";
+
+/// The runtime's own properties: of a job, and of a step.
+const OF_JOB: &[&str] = &[JOB_TIMEOUT, PARTITION_THREADS];
+const OF_STEP: &[&str] = &[STEP_TIMEOUT, PARTITION_THREADS];
 
 /// What becomes of each `<property>` that reaches an artifact.
 #[derive(Default)]
@@ -77,7 +81,7 @@ impl PropertyUses {
     /// for the contexts, so its name has to be one that is taken elsewhere, or be much like one.
     pub(super) fn unused(&self, job: &Job) -> Vec<Diagnostic> {
         let mut shown = HashMap::new();
-        show(&job.properties, JOB_TIMEOUT, &mut shown);
+        show(&job.properties, OF_JOB, &mut shown);
         show_steps(&job.elements, &mut shown);
         let unused = self
             .uses
@@ -88,10 +92,10 @@ impl PropertyUses {
             .collect()
     }
 
-    /// `shown` is the runtime's own property there, if a context shows the property.
-    fn warning(&self, one: &PropertyUse, shown: Option<&'static str>) -> Option<Diagnostic> {
+    /// `shown` are the runtime's own properties there, if a context shows the property.
+    fn warning(&self, one: &PropertyUse, shown: Option<Own>) -> Option<Diagnostic> {
         let name = one.name.value.as_str();
-        if shown == Some(name) {
+        if shown.is_some_and(|own| own.contains(&name)) {
             return None;
         }
         let message = format!("no artifact that property `{name}` reaches takes it");
@@ -102,7 +106,12 @@ impl PropertyUses {
                 "`{taker}` takes it, but is out of its reach: look at its place and its `target`"
             )));
         }
-        let mut wanted: Vec<&str> = one.wanted.iter().copied().chain(shown).collect();
+        let mut wanted: Vec<&str> = one
+            .wanted
+            .iter()
+            .chain(shown.into_iter().flatten())
+            .copied()
+            .collect();
         wanted.sort_unstable();
         match nearest(name, wanted).or_else(|| nearest(name, self.takers.keys().copied())) {
             Some(near) => Some(warning.help(format!("did you mean `{near}`?"))),
@@ -112,8 +121,11 @@ impl PropertyUses {
     }
 }
 
-/// Notes what contexts show, each with the runtime's own property of the place.
-fn show(properties: &[Property], own: &'static str, shown: &mut HashMap<Place, &'static str>) {
+/// The runtime's own properties at a place.
+type Own = &'static [&'static str];
+
+/// Notes what contexts show, each with the runtime's own properties of the place.
+fn show(properties: &[Property], own: Own, shown: &mut HashMap<Place, Own>) {
     shown.extend(
         properties
             .iter()
@@ -121,10 +133,10 @@ fn show(properties: &[Property], own: &'static str, shown: &mut HashMap<Place, &
     );
 }
 
-fn show_steps(elements: &[ExecutionElement], shown: &mut HashMap<Place, &'static str>) {
+fn show_steps(elements: &[ExecutionElement], shown: &mut HashMap<Place, Own>) {
     for element in elements {
         if let ExecutionElement::Step(step) = element {
-            show(&step.properties, STEP_TIMEOUT, shown);
+            show(&step.properties, OF_STEP, shown);
         }
         show_steps(element.elements(), shown);
     }

@@ -14,7 +14,7 @@ use crate::parameters::JobParameters;
 /// Jobs, artifacts and system properties.
 pub(crate) struct Definitions {
     pub(crate) job_path: JobPath,
-    pub(crate) artifacts: Artifacts,
+    pub(crate) artifacts: Arc<Artifacts>,
     pub(crate) system: Arc<BTreeMap<String, String>>,
 }
 
@@ -77,8 +77,7 @@ impl Definitions {
         })
     }
 
-    /// A job as it would run with these parameters, with the values from outside, but bound to no artifact: also what the
-    /// engine cannot run can be looked at.
+    /// A job as it would run with these parameters, with the values from outside, but bound to no artifact.
     ///
     /// # Errors
     /// `NoSuchJob`, or `JobStart` with everything that is wrong with the job's definition or parameters.
@@ -135,7 +134,7 @@ impl Definitions {
     ) -> std::result::Result<(BindOutcome, Vec<Diagnostic>), JobXmlErrors> {
         let outside = self.outside(parameters);
         match self.resolved(document, &outside) {
-            Ok(resolved) => match self.artifacts.bind(&resolved.job, &outside) {
+            Ok(resolved) => match self.artifacts.bind(&resolved, outside, self.job_path.limits()) {
                 Ok(bound) => Ok((bound, resolved.warnings)),
                 Err(mut errors) => {
                     errors.extend(resolved.warnings);
@@ -144,7 +143,7 @@ impl Definitions {
             },
             Err(Unresolved { mut errors, part, .. }) => {
                 let part = part.as_deref();
-                errors.extend(part.map_or(Vec::new(), |job| self.artifacts.check_part(job, &outside)));
+                errors.extend(part.map_or(Vec::new(), |job| self.artifacts.check_part(job, outside)));
                 Err(errors)
             }
         }

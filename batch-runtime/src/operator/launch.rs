@@ -177,6 +177,7 @@ impl JobOperator {
             execution: claim.execution.clone(),
             repository,
             running: Arc::clone(&running),
+            partition_threads: self.inner.partition_threads,
         };
         let inner = Arc::clone(&self.inner);
         let thread = thread::Builder::new().name(format!("batch-job-{id}"));

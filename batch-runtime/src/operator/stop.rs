@@ -23,16 +23,22 @@ impl JobOperator {
     ///
     /// Spec: OP-17, OP-18, D-60
     pub fn stop(&self, execution: JobExecutionId) -> Result<bool> {
+        let running = self.inner.running().get(&execution).cloned();
+        let running = running.filter(|running| !running.has_ended());
+        // Threads of this process hear of it first: one of them may hold the lock that the request in the repository needs.
+        if let Some(running) = &running {
+            running.workers.request_stop();
+        }
         match self.inner.repository.request_stop(execution)? {
             None => return Err(JobOperatorError::NoSuchJobExecution(execution)),
+            // Here it may have ended by the request.
+            Some(StopOutcome::NotRunning) if running.is_some() && self.is_stopped(execution)? => {}
             Some(StopOutcome::NotRunning) => return Err(JobOperatorError::JobExecutionNotRunning(execution)),
             Some(StopOutcome::Closed) => return Ok(true),
             Some(StopOutcome::Requested) => {}
         }
-        let running = self.inner.running().get(&execution).cloned();
         match running {
             Some(running) => {
-                running.request_stop();
                 if running.is_this_thread() || running.wait(Some(self.inner.stop_timeout)).is_none() {
                     return Ok(false);
                 }
@@ -41,8 +47,12 @@ impl JobOperator {
                 self.poll_until(execution, Some(self.inner.stop_timeout))?;
             }
         }
-        let ended = self.inner.repository.execution(execution)?;
-        Ok(ended.is_some_and(|ended| ended.status == BatchStatus::Stopped))
+        self.is_stopped(execution)
+    }
+
+    fn is_stopped(&self, execution: JobExecutionId) -> Result<bool> {
+        let execution = self.inner.repository.execution(execution)?;
+        Ok(execution.is_some_and(|execution| execution.status == BatchStatus::Stopped))
     }
 
     /// Waits until an execution has ended, wherever it runs. On a thread of that execution itself, which would wait for

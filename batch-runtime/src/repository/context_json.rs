@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::CheckpointInfo;
+use crate::plan::PartitionPlan;
 
 const CLASS_KEY: &str = "@class";
 const CLASS: &str = "java.util.HashMap";
@@ -21,7 +22,9 @@ const SHORT_CONTEXT: usize = 2_500;
 const READER: &str = "batch.reader.checkpoint";
 const WRITER: &str = "batch.writer.checkpoint";
 const USER_DATA: &str = "batch.persistent.user.data";
+const TERMINATION: &str = "batch.termination";
 const RESTART: &str = "batch.restart.position";
+const ELEMENTS: &str = "batch.parallel.elements";
 
 /// What a step keeps from one execution to the next. Spec: REPO-68
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +35,8 @@ pub(crate) struct StepState {
     pub(crate) writer: Option<CheckpointInfo>,
     /// Persistent user data.
     pub(crate) user_data: Option<CheckpointInfo>,
+    /// How a `fail`, `end` or `stop` element within a partition of a flow ended the job.
+    pub(crate) termination: Option<CheckpointInfo>,
 }
 
 impl StepState {
@@ -40,6 +45,7 @@ impl StepState {
             (READER, &self.reader),
             (WRITER, &self.writer),
             (USER_DATA, &self.user_data),
+            (TERMINATION, &self.termination),
         ]
         .into_iter()
         .filter_map(|(key, value)| value.as_ref().map(|value| (key, value.as_json())))
@@ -61,6 +67,7 @@ impl StepState {
             reader: take(READER),
             writer: take(WRITER),
             user_data: take(USER_DATA),
+            termination: take(TERMINATION),
         })
     }
 }
@@ -94,21 +101,71 @@ pub(crate) enum ElementKind {
     Split,
 }
 
-impl RestartPosition {
+/// What is kept of a partitioned step or flow, or of a split, while it is not complete.
+///
+/// Spec: PART-30, LTX-16, D-48, D-50
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ElementState {
+    /// The logical transaction, while it is open.
+    pub(crate) tx: Option<TxState>,
+    /// The plan of the first attempt.
+    pub(crate) plan: Option<PartitionPlan>,
+    /// The job execution that made the plan.
+    pub(crate) planned: i64,
+    /// The algorithm that it was asked of, if it was not the XML that told.
+    pub(crate) algorithm: Option<String>,
+    /// Step executions of job executions before this one do not count: their work has been undone.
+    pub(crate) since: Option<i64>,
+}
+
+/// How far a logical transaction is. Each is recorded before the call that it announces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TxState {
+    /// `#[logical_tx_begin]` may have been called.
+    Begun,
+    /// All subjobs are complete; only `#[logical_tx_after_completion]` is owed.
+    Committed,
+    /// `#[logical_tx_rollback]` is owed until it returns.
+    RollingBack,
+}
+
+/// The context of a job execution.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct JobState {
+    pub(crate) restart: Option<RestartPosition>,
+    /// By the path of the element.
+    pub(crate) elements: BTreeMap<String, ElementState>,
+}
+
+impl JobState {
     /// The stored form.
     pub(crate) fn encode(&self) -> Result<StoredContext, serde_json::Error> {
-        let text = serde_json::to_string(self)?;
-        Ok(StoredContext::new([(RESTART, text.as_str())].into_iter()))
+        let restart = self.restart.as_ref().map(serde_json::to_string).transpose()?;
+        let elements = (!self.elements.is_empty())
+            .then(|| serde_json::to_string(&self.elements))
+            .transpose()?;
+        let entries = [(RESTART, &restart), (ELEMENTS, &elements)];
+        Ok(StoredContext::new(
+            entries
+                .into_iter()
+                .filter_map(|(key, text)| Some((key, text.as_deref()?))),
+        ))
     }
 
-    /// From the stored form of a job context; `None` when it holds no position.
+    /// From the stored form; entries of others are passed over.
     ///
     /// # Errors
     /// When the text is no such JSON.
-    pub(crate) fn decode(text: &str) -> Result<Option<Self>, String> {
-        let stored = decode_entries(text)?.remove(RESTART);
-        let position = stored.map(|text| serde_json::from_str(&text)).transpose();
-        position.map_err(|error| format!("holds no restart position ({error})"))
+    pub(crate) fn decode(text: &str) -> Result<Self, String> {
+        let mut entries = decode_entries(text)?;
+        let restart = entries.remove(RESTART).map(|text| serde_json::from_str(&text));
+        let elements = entries.remove(ELEMENTS).map(|text| serde_json::from_str(&text));
+        let broken = |error| format!("holds no state of a job ({error})");
+        Ok(Self {
+            restart: restart.transpose().map_err(broken)?,
+            elements: elements.transpose().map_err(broken)?.unwrap_or_default(),
+        })
     }
 }
 
@@ -221,22 +278,38 @@ mod tests {
         assert!(long.short.ends_with(" ..."));
     }
 
-    /// Spec: RESTART-04
+    /// Spec: RESTART-04, PART-30, LTX-16
     #[test]
-    fn a_restart_position_comes_back_from_a_job_context() {
-        let position = RestartPosition {
-            element: "decide".into(),
-            after: Some(ElementBefore {
-                id: "load".into(),
-                kind: ElementKind::Step,
-                batch_status: "COMPLETED".into(),
-                exit_status: "EMPTY".into(),
+    fn the_state_of_a_job_comes_back() {
+        let state = JobState {
+            restart: Some(RestartPosition {
+                element: "decide".into(),
+                after: Some(ElementBefore {
+                    id: "load".into(),
+                    kind: ElementKind::Step,
+                    batch_status: "COMPLETED".into(),
+                    exit_status: "EMPTY".into(),
+                }),
             }),
+            elements: BTreeMap::from([(
+                "load:2/rows".into(),
+                ElementState {
+                    tx: Some(TxState::RollingBack),
+                    plan: Some(PartitionPlan::with_properties([[("month", "1")]])),
+                    planned: 7,
+                    algorithm: Some("Months".into()),
+                    since: Some(7),
+                },
+            )]),
         };
-        let stored = position.encode().unwrap();
-        assert_eq!(RestartPosition::decode(&stored.short), Ok(Some(position)));
-        assert_eq!(RestartPosition::decode(&StoredContext::empty().short), Ok(None));
-        assert!(RestartPosition::decode(r#"{"batch.restart.position":"step1"}"#).is_err());
+        let stored = state.encode().unwrap();
+        assert_eq!(JobState::decode(&stored.short), Ok(state));
+        assert_eq!(
+            JobState::decode(&StoredContext::empty().short),
+            Ok(JobState::default())
+        );
+        assert_eq!(JobState::default().encode().unwrap(), StoredContext::empty());
+        assert!(JobState::decode(r#"{"batch.restart.position":"step1"}"#).is_err());
     }
 
     #[test]

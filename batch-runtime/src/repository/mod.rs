@@ -10,10 +10,12 @@ mod diesel;
 mod error;
 mod owner;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-pub(crate) use context_json::{ElementBefore, ElementKind, RestartPosition, StepState, StoredContext};
+pub(crate) use context_json::{
+    ElementBefore, ElementKind, ElementState, JobState, RestartPosition, StepState, StoredContext, TxState,
+};
 pub(crate) use diesel::Connector;
 pub(crate) use diesel::DieselRepository;
 pub use diesel::{ChunkTransaction, RepositoryConnection};
@@ -21,7 +23,7 @@ pub(crate) use error::ClaimError;
 pub use error::RepositoryError;
 
 use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
-use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::status::BatchStatus;
 
@@ -142,10 +144,30 @@ pub(crate) trait JobRepository: Send + Sync {
     /// Spec: RESTART-04
     fn restart_position(&self, execution: &JobExecution) -> Result<Option<RestartPosition>, RepositoryError>;
 
-    /// What earlier executions of the instance left of a step.
-    fn step_history(&self, instance: JobInstanceId, step_name: &str) -> Result<StepHistory, RepositoryError>;
+    /// What the executions of the instance have kept of parallel elements; of each the latest.
+    fn element_states(
+        &self,
+        instance: JobInstanceId,
+    ) -> Result<BTreeMap<String, ElementState>, RepositoryError>;
 
-    /// Inserts a step execution, STARTING, with its context. A crash afterwards counts as a start of the step.
+    /// Keeps it, with this execution. A crash before it leaves what was kept before.
+    fn keep_element_states(
+        &self,
+        lease: &Lease,
+        states: &BTreeMap<String, ElementState>,
+    ) -> Result<(), RepositoryError>;
+
+    /// What earlier executions of the instance left of a step. `since`: only this job execution and later ones count, but
+    /// for the number of starts.
+    fn step_history(
+        &self,
+        instance: JobInstanceId,
+        step_name: &str,
+        since: Option<i64>,
+    ) -> Result<StepHistory, RepositoryError>;
+
+    /// Inserts a step execution, STARTING, with its context. A crash of the process afterwards counts as a start of the
+    /// step; after a loss of power it may not be there.
     fn create_step(
         &self,
         lease: &Lease,
@@ -156,8 +178,15 @@ pub(crate) trait JobRepository: Send + Sync {
     /// STARTING to STARTED.
     fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError>;
 
+    /// STARTING to STARTED, for whoever comes first: `None` when another has come before. So a partition that was handed
+    /// out twice runs once.
+    fn claim_step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError>;
+
+    /// A step execution, and what it has kept.
+    fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError>;
+
     /// A transaction for a checkpoint interval. Nothing is written yet.
-    fn begin_chunk(&self) -> Result<ChunkTransaction, RepositoryError>;
+    fn begin_chunk(&self) -> ChunkTransaction;
 
     /// Commits an interval: what the writer wrote through `tx`, `state`, `counters` and VERSION together. With
     /// `renew`, the lease too. On any error everything is rolled back.

@@ -1,5 +1,5 @@
 //! `explain`: a job as it would run, with where everything in it comes from. Works on the resolved Job XML and the
-//! artifacts in the program, so it also explains what the engine does not run.
+//! artifacts in the program, so it also explains a job whose artifacts are missing.
 
 mod describe;
 mod json;

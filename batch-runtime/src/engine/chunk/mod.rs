@@ -12,6 +12,7 @@ use super::call::{Failure, Interrupt, call};
 use super::elements::{BoundChunk, CheckpointInterval};
 use super::running::Running;
 use super::step::BodyEnd;
+use super::subjobs::Collecting;
 use super::worker::Worker;
 use crate::artifact::{CheckpointAlgorithm, ContextScope, ItemReader, ItemSink, ItemWriter};
 use crate::checkpoint::CheckpointInfo;
@@ -32,6 +33,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) running: &'a Running,
     pub(crate) worker: &'a Worker,
     pub(crate) context: &'a StepContext,
+    /// The collector of the subjob, and the contexts of the step.
+    pub(crate) collecting: Option<(&'a Collecting, &'a ContextScope)>,
 }
 
 /// Runs one chunk.
@@ -153,11 +156,14 @@ impl<'a> ChunkRunner<'a> {
         let mut mode = Mode::Plain;
         loop {
             self.around.running.ensure_owned(self.around.repository)?;
-            let tx = self.around.repository.begin_chunk()?;
+            let tx = self.around.repository.begin_chunk();
             let interval = Interval::new(tx, std::mem::replace(&mut mode, Mode::Plain));
             match self.interval(interval, step, state, listening) {
                 Ok(end) => {
                     listening.after_checkpoint()?;
+                    if let Some((collecting, contexts)) = self.around.collecting {
+                        collecting.collect(contexts)?;
+                    }
                     match end {
                         IntervalEnd::CheckpointDue => {}
                         IntervalEnd::EndOfInput if self.around.worker.stop_requested() => {

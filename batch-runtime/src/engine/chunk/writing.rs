@@ -336,7 +336,7 @@ impl ChunkRunner<'_> {
             return Err(Broken::ReadAgain(mode));
         }
         step.counters.rollbacks += 1;
-        interval.tx.restart()?;
+        interval.tx.restart();
         self.around.running.ensure_owned(self.around.repository)?;
         interval.next = 0;
         interval.mode = mode;

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::prelude::*;
-use diesel::result::Error as DieselError;
+use diesel::result::{DatabaseErrorKind, Error as DieselError};
 
+use super::turn::{Turn, Turns};
 use crate::repository::RepositoryError;
 
 /// A connection to the database that holds the job repository.
@@ -168,7 +169,7 @@ impl Database {
     }
 }
 
-/// How long a writer waits for another one. Longer than a chunk ought to take, and than a lease lasts: whoever has waited
+/// How long a writer waits for another one, of this process and of others. Longer than a chunk ought to take, and than a lease lasts: whoever has waited
 /// in vain for so long has lost its lease anyway.
 const BUSY_MILLIS: u64 = 60_000;
 
@@ -207,6 +208,7 @@ pub(super) struct Pool {
 struct Shared {
     database: Database,
     idle: Mutex<Vec<RepositoryConnection>>,
+    turns: Arc<Turns>,
     // A database in memory lives as long as a connection to it; this one is never lent.
     _anchor: Mutex<Option<RepositoryConnection>>,
 }
@@ -221,6 +223,7 @@ impl Pool {
         let shared = Shared {
             database,
             idle: Mutex::default(),
+            turns: Arc::default(),
             _anchor: Mutex::new(anchor),
         };
         Ok(Self {
@@ -250,6 +253,20 @@ impl Pool {
             .push(connection);
     }
 
+    /// Waits until this thread may write; for as long as it holds what it gets.
+    pub(super) fn turn(&self) -> QueryResult<Turn> {
+        self.turn_of(false)
+    }
+
+    fn turn_of(&self, hurried: bool) -> QueryResult<Turn> {
+        let limit = Duration::from_millis(BUSY_MILLIS);
+        let turn = self.shared.turns.take(limit, hurried);
+        turn.ok_or_else(|| {
+            let held = "one transaction of this process has held the database for a minute".to_owned();
+            DieselError::DatabaseError(DatabaseErrorKind::Unknown, Box::new(held))
+        })
+    }
+
     /// Runs `work` in a transaction that holds the write lock from its beginning, so that it never has to give up
     /// half-way because another writer came first.
     pub(super) fn write<T, E: From<RepositoryError>>(
@@ -257,7 +274,52 @@ impl Pool {
         action: &'static str,
         work: impl FnOnce(&mut SqliteConnection) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
+        let _turn = self
+            .turn()
+            .map_err(|source| database_error::<E>(action, source))?;
         self.transaction("BEGIN IMMEDIATE", action, work)
+    }
+
+    /// As `write`, before all that wait in this process: for what keeps an execution alive, or ends it.
+    pub(super) fn write_first<T, E: From<RepositoryError>>(
+        &self,
+        action: &'static str,
+        work: impl FnOnce(&mut SqliteConnection) -> Result<T, TransactionError<E>>,
+    ) -> Result<T, E> {
+        let _turn = self
+            .turn_of(true)
+            .map_err(|source| database_error::<E>(action, source))?;
+        self.transaction("BEGIN IMMEDIATE", action, work)
+    }
+
+    /// As `write`, for what may be lost with the machine's power until the next `write`: that a step has begun is nothing
+    /// as long as nothing else of it is there. Saves the time until the disk has it. What follows makes it durable too,
+    /// as SQLite's log is one sequence; and a process that dies loses nothing.
+    pub(super) fn write_ahead<T, E: From<RepositoryError>>(
+        &self,
+        action: &'static str,
+        work: impl FnOnce(&mut SqliteConnection) -> Result<T, TransactionError<E>>,
+    ) -> Result<T, E> {
+        const SYNCED: &str = "FULL";
+        let failed = |source: DieselError| database_error::<E>(action, source);
+        let _turn = self.turn().map_err(failed)?;
+        let mut connection = self.take()?;
+        let synced = self.shared.database.synchronous == SYNCED;
+        if synced {
+            connection
+                .sqlite
+                .batch_execute("PRAGMA synchronous = NORMAL")
+                .map_err(failed)?;
+        }
+        let value = transaction_on(&mut connection, "BEGIN IMMEDIATE", action, work)?;
+        if synced {
+            connection
+                .sqlite
+                .batch_execute("PRAGMA synchronous = FULL")
+                .map_err(failed)?;
+        }
+        self.put_back(connection);
+        Ok(value)
     }
 
     /// Runs queries on one snapshot.
@@ -277,22 +339,34 @@ impl Pool {
         action: &'static str,
         work: impl FnOnce(&mut SqliteConnection) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
-        let failed = |source: DieselError| {
-            E::from(RepositoryError::Database {
-                action,
-                source: Box::new(source),
-            })
-        };
         let mut connection = self.take()?;
-        AnsiTransactionManager::begin_transaction_sql(&mut connection.sqlite, begin).map_err(failed)?;
-        let value = work(&mut connection.sqlite).map_err(|error| match error {
-            TransactionError::Refused(error) => error,
-            TransactionError::Database(source) => failed(source),
-        })?;
-        AnsiTransactionManager::commit_transaction(&mut connection.sqlite).map_err(failed)?;
+        let value = transaction_on(&mut connection, begin, action, work)?;
         self.put_back(connection);
         Ok(value)
     }
+}
+
+fn database_error<E: From<RepositoryError>>(action: &'static str, source: DieselError) -> E {
+    E::from(RepositoryError::Database {
+        action,
+        source: Box::new(source),
+    })
+}
+
+fn transaction_on<T, E: From<RepositoryError>>(
+    connection: &mut RepositoryConnection,
+    begin: &str,
+    action: &'static str,
+    work: impl FnOnce(&mut SqliteConnection) -> Result<T, TransactionError<E>>,
+) -> Result<T, E> {
+    let failed = |source: DieselError| database_error::<E>(action, source);
+    AnsiTransactionManager::begin_transaction_sql(&mut connection.sqlite, begin).map_err(failed)?;
+    let value = work(&mut connection.sqlite).map_err(|error| match error {
+        TransactionError::Refused(error) => error,
+        TransactionError::Database(source) => failed(source),
+    })?;
+    AnsiTransactionManager::commit_transaction(&mut connection.sqlite).map_err(failed)?;
+    Ok(value)
 }
 
 /// Why a transaction is rolled back.

@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use super::DieselRepository;
 use super::connection::TransactionError;
 use super::lease::{LeaseRow, NOBODY, lease_of};
-use super::queries::{execution_in, last_execution};
+use super::queries::{execution_in, job_state_in, keep_job_state, last_execution};
 use super::rows::{parameter_rows, stored_message};
 use super::schema::{
     batch_job_execution, batch_job_execution_context, batch_job_execution_params, batch_job_execution_seq,
@@ -16,8 +16,8 @@ use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
 use crate::parameters::JobParameters;
 use crate::repository::{
-    Claim, ClaimError, ClaimRequest, Ending, Lease, RepositoryError, RestartPosition, StopOutcome,
-    StoredContext, Target,
+    Claim, ClaimError, ClaimRequest, Ending, JobState, Lease, RepositoryError, StopOutcome, StoredContext,
+    Target,
 };
 use crate::status::{BatchStatus, Event};
 
@@ -309,11 +309,6 @@ impl DieselRepository {
             .started
             .map_or(self.now(), |started| started.0.max(self.now()));
         let message = stored_message(&ending.message);
-        let restart = ending.restart.as_ref().map(RestartPosition::encode).transpose();
-        let restart = restart.map_err(|error| RepositoryError::Corrupt {
-            row: format!("the restart position of job execution {}", execution.id),
-            problem: error.to_string(),
-        })?;
         self.pool.write(ACTION, |connection| {
             let row = batch_job_execution::table
                 .find(execution.id.0)
@@ -337,13 +332,12 @@ impl DieselRepository {
                     action: ACTION,
                 }));
             }
-            if let Some(context) = &restart {
-                diesel::update(batch_job_execution_context::table.find(execution.id.0))
-                    .set((
-                        batch_job_execution_context::short_context.eq(&context.short),
-                        batch_job_execution_context::serialized_context.eq(&context.serialized),
-                    ))
-                    .execute(connection)?;
+            if let Some(restart) = &ending.restart {
+                let state = JobState {
+                    restart: Some(restart.clone()),
+                    ..job_state_in(connection, execution.id.0)?
+                };
+                keep_job_state(connection, execution.id, &state)?;
             }
             execution.version += 1;
             execution.status = ending.status;
@@ -356,7 +350,7 @@ impl DieselRepository {
     }
 
     pub(super) fn ask_to_stop(&self, id: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError> {
-        self.pool.write("request the stop", |connection| {
+        self.pool.write_first("request the stop", |connection| {
             let Some(execution) = execution_in(connection, id.0)? else {
                 return Ok(None);
             };

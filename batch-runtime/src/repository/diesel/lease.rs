@@ -126,7 +126,7 @@ impl DieselRepository {
     }
 
     pub(super) fn renew_lease(&self, held: &Lease) -> Result<bool, RepositoryError> {
-        self.pool.write("renew the lease", |connection| {
+        self.pool.write_first("renew the lease", |connection| {
             Ok(self.extend_lease(connection, held)?)
         })
     }

@@ -8,6 +8,7 @@ mod rows;
 mod schema;
 mod steps;
 mod transaction;
+mod turn;
 
 use std::sync::Arc;
 use std::time::Duration;

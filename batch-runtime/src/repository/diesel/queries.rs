@@ -1,6 +1,6 @@
 //! Queries, and the repository's trait put together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use diesel::prelude::*;
@@ -18,8 +18,8 @@ use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::{
-    Claim, ClaimError, ClaimRequest, Ending, JobRepository, Lease, RepositoryError, RestartPosition, Signal,
-    StepHistory, StepState, StopOutcome,
+    Claim, ClaimError, ClaimRequest, ElementState, Ending, JobRepository, JobState, Lease, RepositoryError,
+    RestartPosition, Signal, StepHistory, StepState, StopOutcome,
 };
 use crate::status::BatchStatus;
 
@@ -93,6 +93,55 @@ fn state_in(connection: &mut SqliteConnection, step: StepExecutionId) -> ReadRes
     })
 }
 
+/// What a job execution has kept in its context; nothing if the row was deleted.
+pub(super) fn job_state_in(connection: &mut SqliteConnection, execution: i64) -> ReadResult<JobState> {
+    let context: Option<(String, Option<String>)> = batch_job_execution_context::table
+        .find(execution)
+        .select((
+            batch_job_execution_context::short_context,
+            batch_job_execution_context::serialized_context,
+        ))
+        .first(connection)
+        .optional()?;
+    let Some((short, serialized)) = context else {
+        return Ok(JobState::default());
+    };
+    JobState::decode(&serialized.unwrap_or(short)).map_err(|problem| {
+        refused(RepositoryError::Corrupt {
+            row: format!("the context of job execution {execution}"),
+            problem,
+        })
+    })
+}
+
+/// Writes the context of a job execution.
+pub(super) fn keep_job_state(
+    connection: &mut SqliteConnection,
+    execution: JobExecutionId,
+    state: &JobState,
+) -> ReadResult<()> {
+    let context = state.encode().map_err(|error| {
+        refused(RepositoryError::Corrupt {
+            row: format!("the context of job execution {execution}"),
+            problem: error.to_string(),
+        })
+    })?;
+    let changed = diesel::update(batch_job_execution_context::table.find(execution.0))
+        .set((
+            batch_job_execution_context::short_context.eq(context.short),
+            batch_job_execution_context::serialized_context.eq(context.serialized),
+        ))
+        .execute(connection)?;
+    if changed == 1 {
+        return Ok(());
+    }
+    // Without the row a rollback that is owed would be forgotten.
+    Err(refused(RepositoryError::Corrupt {
+        row: format!("the context of job execution {execution}"),
+        problem: "has been deleted while the job was running".into(),
+    }))
+}
+
 fn execution_ids(
     connection: &mut SqliteConnection,
     instance: JobInstanceId,
@@ -137,39 +186,65 @@ impl JobRepository for DieselRepository {
             else {
                 return Ok(None);
             };
-            let context: Option<(String, Option<String>)> = batch_job_execution_context::table
-                .find(before)
-                .select((
-                    batch_job_execution_context::short_context,
-                    batch_job_execution_context::serialized_context,
-                ))
-                .first(connection)
-                .optional()?;
-            let Some((short, serialized)) = context else {
-                return Ok(None);
-            };
-            RestartPosition::decode(&serialized.unwrap_or(short)).map_err(|problem| {
-                refused(RepositoryError::Corrupt {
-                    row: format!("the context of job execution {before}"),
-                    problem,
-                })
-            })
+            Ok(job_state_in(connection, before)?.restart)
         })
     }
 
-    fn step_history(&self, instance: JobInstanceId, step_name: &str) -> Result<StepHistory, RepositoryError> {
+    fn element_states(
+        &self,
+        instance: JobInstanceId,
+    ) -> Result<BTreeMap<String, ElementState>, RepositoryError> {
+        self.pool
+            .read("read the state of parallel elements", |connection| {
+                let mut states = BTreeMap::new();
+                for execution in execution_ids(connection, instance)? {
+                    states.extend(job_state_in(connection, execution.0)?.elements);
+                }
+                Ok(states)
+            })
+    }
+
+    fn keep_element_states(
+        &self,
+        lease: &Lease,
+        states: &BTreeMap<String, ElementState>,
+    ) -> Result<(), RepositoryError> {
+        const ACTION: &str = "record the state of parallel elements";
+        self.pool.write(ACTION, |connection| {
+            // The row has no VERSION to compare, so the lease itself is looked at.
+            if !self.holds(connection, lease)? {
+                return Err(refused(RepositoryError::Fenced { action: ACTION }));
+            }
+            let state = JobState {
+                restart: None,
+                elements: states.clone(),
+            };
+            keep_job_state(connection, lease.execution_id, &state)
+        })
+    }
+
+    fn step_history(
+        &self,
+        instance: JobInstanceId,
+        step_name: &str,
+        since: Option<i64>,
+    ) -> Result<StepHistory, RepositoryError> {
         self.pool.read("read the step's history", |connection| {
             let executions = execution_ids(connection, instance)?;
-            let (last, starts) = Self::last_step(connection, &executions, step_name)?;
+            let (last, starts) = Self::last_step(connection, &executions, since, step_name)?;
+            let starts = u32::try_from(starts).unwrap_or(u32::MAX);
             let Some(last) = last else {
-                return Ok(StepHistory::default());
+                return Ok(StepHistory {
+                    starts,
+                    ..StepHistory::default()
+                });
             };
             let last = StepExecution::try_from(last).map_err(refused)?;
             let state = state_in(connection, last.id)?;
             Ok(StepHistory {
                 last: Some(last),
                 state,
-                starts: u32::try_from(starts).unwrap_or(u32::MAX),
+                starts,
             })
         })
     }
@@ -187,8 +262,36 @@ impl JobRepository for DieselRepository {
         self.mark_step_started(step)
     }
 
-    fn begin_chunk(&self) -> Result<ChunkTransaction, RepositoryError> {
-        Ok(ChunkTransaction::new(self.pool.take()?, self.pool.clone()))
+    fn claim_step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
+        let Some((mut step, state)) = self.step(id)? else {
+            return Ok(None);
+        };
+        if step.status != BatchStatus::Starting {
+            return Ok(None);
+        }
+        match self.mark_step_started(&mut step) {
+            Ok(()) => Ok(Some((step, state))),
+            Err(RepositoryError::Fenced { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
+        self.pool.read("read the step execution", |connection| {
+            let row = batch_step_execution::table
+                .find(id.0)
+                .select(StepRow::as_select())
+                .first(connection)
+                .optional()?;
+            let Some(row) = row else { return Ok(None) };
+            let step = StepExecution::try_from(row).map_err(refused)?;
+            let state = state_in(connection, id)?;
+            Ok(Some((step, state)))
+        })
+    }
+
+    fn begin_chunk(&self) -> ChunkTransaction {
+        ChunkTransaction::new(self.pool.clone())
     }
 
     fn commit_chunk(

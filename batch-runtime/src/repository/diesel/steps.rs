@@ -43,7 +43,7 @@ impl DieselRepository {
     ) -> Result<StepExecution, RepositoryError> {
         const ACTION: &str = "record the step execution";
         let now = self.now();
-        self.pool.write(ACTION, |connection| {
+        self.pool.write_ahead(ACTION, |connection| {
             // An insert has no VERSION to compare, so the lease itself is looked at.
             if !self.holds(connection, lease)? {
                 return Err(TransactionError::Refused(RepositoryError::Fenced {
@@ -84,7 +84,7 @@ impl DieselRepository {
     pub(super) fn mark_step_started(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the start of the step execution";
         let now = self.now().max(step.started.0);
-        self.pool.write(ACTION, |connection| {
+        self.pool.write_ahead(ACTION, |connection| {
             let row = batch_step_execution::table
                 .find(step.id.0)
                 .filter(batch_step_execution::version.eq(step.version));
@@ -169,10 +169,12 @@ impl DieselRepository {
         Ok(())
     }
 
-    /// The latest execution of a step in an instance, and how many there are.
+    /// The latest execution of a step in an instance, not looking at job executions before `since`; and how many there are
+    /// in all.
     pub(super) fn last_step(
         connection: &mut SqliteConnection,
         executions: &[JobExecutionId],
+        since: Option<i64>,
         name: &str,
     ) -> QueryResult<(Option<StepRow>, i64)> {
         let ids: Vec<i64> = executions.iter().map(|id| id.0).collect();
@@ -181,6 +183,7 @@ impl DieselRepository {
             .and(batch_step_execution::job_execution_id.eq_any(ids));
         let last = batch_step_execution::table
             .filter(of_instance.clone())
+            .filter(batch_step_execution::job_execution_id.ge(since.unwrap_or(i64::MIN)))
             .order(batch_step_execution::step_execution_id.desc())
             .select(StepRow::as_select())
             .first(connection)

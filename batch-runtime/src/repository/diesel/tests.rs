@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::clock::{SystemClock, Timestamp};
 use crate::execution::{JobExecution, StepCounters, StepExecution};
+use crate::ids::StepExecutionId;
 use crate::parameters::JobParameters;
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Ending, JobRepository, Lease, StepState, StopOutcome, Target,
@@ -118,13 +119,17 @@ impl Begun {
         repository.begin_step(&mut self.step.clone())
     }
 
+    fn keep_element_states(&self, repository: &DieselRepository) -> Result<(), RepositoryError> {
+        repository.keep_element_states(&self.lease, &BTreeMap::new())
+    }
+
     fn commit(&self, repository: &DieselRepository, renew: Option<&Lease>) -> Result<(), RepositoryError> {
         let counters = StepCounters {
             reads: 7,
             writes: 7,
             ..StepCounters::default()
         };
-        let mut tx = repository.begin_chunk()?;
+        let mut tx = repository.begin_chunk();
         tx.sqlite().unwrap();
         repository.commit_chunk(tx, &mut self.step.clone(), counters, &StepState::default(), renew)
     }
@@ -151,11 +156,12 @@ impl Begun {
 type Write = fn(&Begun, &DieselRepository) -> Result<(), RepositoryError>;
 
 /// Everything that a runner writes.
-const WRITES: [(&str, Write); 8] = [
+const WRITES: [(&str, Write); 9] = [
     ("renew", Begun::renew),
     ("begin_job", Begun::begin_job),
     ("create_step", Begun::create_step),
     ("begin_step", Begun::begin_step),
+    ("keep_element_states", Begun::keep_element_states),
     ("commit_chunk", Begun::commit_chunk),
     ("commit_chunk that renews", Begun::commit_and_renew),
     ("end_step", Begun::end_step),
@@ -549,4 +555,22 @@ fn looking_for_a_repository_waits_for_who_holds_the_file() {
     }
     holder.batch_execute("COMMIT").unwrap();
     assert!(looking.join().unwrap().unwrap());
+}
+
+/// A partition that was handed out twice is claimed once.
+///
+/// Spec: PART-32, REPO-15
+#[test]
+fn a_step_is_claimed_by_whoever_comes_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let repository = open(&folder, LONG);
+    let begun = Begun::new(&repository);
+    let created = repository
+        .create_step(&begun.lease, "two:1", &StepState::default())
+        .unwrap();
+    let (claimed, state) = repository.claim_step(created.id).unwrap().unwrap();
+    assert_eq!((claimed.status, claimed.version), (BatchStatus::Started, 1));
+    assert_eq!(state, StepState::default());
+    assert!(repository.claim_step(created.id).unwrap().is_none());
+    assert!(repository.claim_step(StepExecutionId(77)).unwrap().is_none());
 }

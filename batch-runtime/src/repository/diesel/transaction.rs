@@ -2,8 +2,10 @@
 
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::prelude::*;
+use diesel::result::Error as DieselError;
 
 use super::connection::{Pool, RepositoryConnection};
+use super::turn::Turn;
 use crate::repository::RepositoryError;
 
 /// The transaction of one checkpoint interval, on the database of the job repository.
@@ -14,12 +16,17 @@ use crate::repository::RepositoryError;
 ///
 /// Spec: CHUNK-LOOP-12, D-79
 pub struct ChunkTransaction {
-    /// `None` only after a restart for which there was no connection.
-    connection: Option<RepositoryConnection>,
     pool: Pool,
-    begun: bool,
+    /// The database's transaction, once it has begun.
+    open: Option<Open>,
     /// Whether the savepoint is set that tells a transaction that was ended behind our back.
     guarded: bool,
+}
+
+/// Dropped in this order: the connection is closed, which rolls back, before another thread writes.
+struct Open {
+    connection: RepositoryConnection,
+    _turn: Turn,
 }
 
 const SET_SAVEPOINT: &str = "SAVEPOINT batch_write";
@@ -30,11 +37,10 @@ const OPEN_GUARD: &str = "SAVEPOINT batch_chunk";
 const CLOSE_GUARD: &str = "RELEASE batch_chunk";
 
 impl ChunkTransaction {
-    pub(super) fn new(connection: RepositoryConnection, pool: Pool) -> Self {
+    pub(super) fn new(pool: Pool) -> Self {
         Self {
-            connection: Some(connection),
             pool,
-            begun: false,
+            open: None,
             guarded: false,
         }
     }
@@ -47,43 +53,43 @@ impl ChunkTransaction {
     /// When the transaction cannot begin (another writer held the database for a minute), or when the repository is on
     /// another database.
     pub fn sqlite(&mut self) -> QueryResult<&mut SqliteConnection> {
-        if !self.begun {
-            self.begin()?;
-            self.database()?.batch_execute(OPEN_GUARD)?;
+        if self.open.is_none() {
+            self.begun()?.batch_execute(OPEN_GUARD)?;
             self.guarded = true;
         }
-        self.database()
+        self.begun()
     }
 
-    fn database(&mut self) -> QueryResult<&mut SqliteConnection> {
-        match &mut self.connection {
-            Some(connection) => connection.sqlite(),
-            None => Err(diesel::result::Error::BrokenTransactionManager),
-        }
+    /// The connection, inside the transaction.
+    fn begun(&mut self) -> QueryResult<&mut SqliteConnection> {
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => self.begin()?,
+        };
+        self.open.insert(open).connection.sqlite()
     }
 
-    fn begin(&mut self) -> QueryResult<()> {
-        AnsiTransactionManager::begin_transaction_sql(self.database()?, "BEGIN IMMEDIATE")?;
-        self.begun = true;
-        Ok(())
+    fn begin(&self) -> QueryResult<Open> {
+        let turn = self.pool.turn()?;
+        // Only now: the connection that was given back last has written last, and knows the newest pages.
+        let connection = self.pool.take();
+        let mut connection = connection.map_err(|error| DieselError::QueryBuilderError(Box::new(error)))?;
+        AnsiTransactionManager::begin_transaction_sql(connection.sqlite()?, "BEGIN IMMEDIATE")?;
+        Ok(Open {
+            connection,
+            _turn: turn,
+        })
     }
 
     /// The connection for what the repository writes itself, after the writer. Whether the writer's transaction is still
     /// the one that was begun shows at the savepoint that it began with: statements after its end would be committed one
     /// by one.
     pub(super) fn after_the_writer(&mut self) -> Result<&mut SqliteConnection, RepositoryError> {
-        let failed = |action| {
-            move |source| RepositoryError::Database {
-                action,
-                source: Box::new(source),
-            }
-        };
-        if !self.begun {
-            self.begin()
-                .map_err(failed("begin the transaction of the checkpoint"))?;
-        }
         let guarded = std::mem::take(&mut self.guarded);
-        let connection = self.database().map_err(failed("record the checkpoint"))?;
+        let connection = self.begun().map_err(|source| RepositoryError::Database {
+            action: "begin the transaction of the checkpoint",
+            source: Box::new(source),
+        })?;
         if guarded {
             connection
                 .batch_execute(CLOSE_GUARD)
@@ -115,34 +121,36 @@ impl ChunkTransaction {
     /// On an error SQLite may have ended the transaction by itself.
     fn at_savepoint(&mut self, statement: &str) -> Result<(), RepositoryError> {
         let done = self
-            .database()
+            .begun()
             .and_then(|connection| connection.batch_execute(statement));
         done.map_err(|_| RepositoryError::TransactionEnded)
     }
 
     /// Rolls everything back, and is a new transaction for the same interval. Spec: CHUNK-RETRY-07, CHUNK-RETRY-08
-    pub(crate) fn restart(&mut self) -> Result<(), RepositoryError> {
-        // Closing a connection rolls back, whatever state it is in; nothing of ours has to succeed for that. It comes before
-        // the next one is opened, which would wait for its lock.
-        self.connection = None;
-        self.connection = Some(self.pool.take()?);
-        self.begun = false;
+    pub(crate) fn restart(&mut self) {
+        // Closing a connection rolls back, whatever state it is in; nothing of ours has to succeed for that.
+        self.open = None;
         self.guarded = false;
-        Ok(())
     }
 
     /// Commits, and gives the connection back for the next chunk.
     pub(super) fn commit(mut self) -> Result<(), RepositoryError> {
-        let committed = self
-            .database()
+        self.commit_as("commit the chunk")
+    }
+
+    fn commit_as(&mut self, action: &'static str) -> Result<(), RepositoryError> {
+        let Some(mut open) = self.open.take() else {
+            return Ok(());
+        };
+        let committed = open
+            .connection
+            .sqlite()
             .and_then(AnsiTransactionManager::commit_transaction);
         committed.map_err(|source| RepositoryError::Database {
-            action: "commit the chunk",
+            action,
             source: Box::new(source),
         })?;
-        if let Some(connection) = self.connection {
-            self.pool.put_back(connection);
-        }
+        self.pool.put_back(open.connection);
         Ok(())
     }
 }
@@ -151,14 +159,7 @@ impl ChunkTransaction {
 impl ChunkTransaction {
     /// The fault `split-commit`.
     pub(super) fn commit_data_only(&mut self) -> Result<(), RepositoryError> {
-        let committed = self
-            .after_the_writer()
-            .map(AnsiTransactionManager::commit_transaction)?;
-        committed.map_err(|source| RepositoryError::Database {
-            action: "commit the data",
-            source: Box::new(source),
-        })?;
-        self.begun = false;
-        Ok(())
+        self.after_the_writer()?;
+        self.commit_as("commit the data")
     }
 }

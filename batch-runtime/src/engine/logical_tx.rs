@@ -1,0 +1,168 @@
+//! The logical transaction around the subjobs of an element: durable steps, each recorded before the call that it
+//! announces, so that a process that dies owes a rollback and never a commit.
+//!
+//! Spec: LTX-07 to LTX-22, D-46, D-48
+
+use super::bound::Bound;
+use super::call::{Failure, call, discard};
+use super::walk::{Outcome, Walk};
+use crate::artifact::{ContextScope, Factory, LogicalTX};
+use crate::error::BatchError;
+use crate::repository::{RepositoryError, TxState};
+use crate::status::BatchStatus;
+
+/// What `#[logical_tx_after_completion]` is told. Spec: LTX-18
+const COMMIT: &str = "COMMIT";
+const ROLLBACK: &str = "ROLLBACK";
+
+/// The artifact, while its element runs. One instance, on the thread of the element. Spec: LTX-20
+struct Transaction<'w, 'a> {
+    walk: &'w Walk<'a>,
+    key: &'w str,
+    bound: &'w Bound,
+    artifact: Box<dyn LogicalTX>,
+}
+
+impl Walk<'_> {
+    /// Runs `work` within the logical transaction of the element, if it has one. `work` returns how the subjobs ended, and
+    /// the worst of them.
+    pub(super) fn in_logical_tx(
+        &self,
+        key: &str,
+        bound: Option<&Bound>,
+        contexts: &ContextScope,
+        work: impl FnOnce() -> Result<(Outcome, BatchStatus), RepositoryError>,
+    ) -> Result<Outcome, RepositoryError> {
+        let Some(bound) = bound else {
+            return Ok(match self.state_of(key).tx {
+                None => work()?.0,
+                Some(_) => Outcome::Failed(Failure::new(format!(
+                    "the logical transaction of `{key}` is open, and the Job XML has none there any more: restart with the \
+                     Job XML as it was, so that it is rolled back"
+                ))),
+            });
+        };
+        let artifact = match bound.logical_tx(contexts) {
+            Ok(artifact) => artifact,
+            Err(error) => return Ok(Outcome::Failed(Failure::not_made(bound, &error))),
+        };
+        let mut transaction = Transaction {
+            walk: self,
+            key,
+            bound,
+            artifact,
+        };
+        let outcome = transaction.run(work);
+        discard(transaction.artifact);
+        outcome
+    }
+}
+
+impl Transaction<'_, '_> {
+    /// Spec: LTX-07, LTX-08, LTX-11, LTX-16, LTX-17, LTX-19, LTX-21
+    fn run(
+        &mut self,
+        work: impl FnOnce() -> Result<(Outcome, BatchStatus), RepositoryError>,
+    ) -> Result<Outcome, RepositoryError> {
+        match self.walk.state_of(self.key).tx {
+            Some(TxState::Begun | TxState::RollingBack) => {
+                // What was undone is undone before this execution began: its own work counts.
+                let from = self.walk.shared.running.lease.execution_id.0;
+                if let Err(failure) = self.roll_back(from)? {
+                    return Ok(Outcome::Failed(failure));
+                }
+            }
+            // The process died when only this was left to be done.
+            Some(TxState::Committed) => {
+                if let failed @ Outcome::Failed(_) = self.finish(Outcome::Completed)? {
+                    return Ok(failed);
+                }
+            }
+            None => {}
+        }
+        self.record(Some(TxState::Begun))?;
+        if let Err(failure) = self.told("logical_tx_begin", LogicalTX::logical_tx_begin) {
+            return self.undo(Outcome::Failed(failure));
+        }
+        let (outcome, worst) = work()?;
+        let all_complete = worst == BatchStatus::Completed
+            && matches!(outcome.status(), BatchStatus::Completed)
+            && !matches!(outcome, Outcome::Failed(_));
+        if !all_complete {
+            return self.undo(outcome);
+        }
+        let before = LogicalTX::logical_tx_before_completion;
+        if let Err(failure) = self.told("logical_tx_before_completion", before) {
+            return self.undo(Outcome::Failed(failure));
+        }
+        self.record(Some(TxState::Committed))?;
+        self.finish(outcome)
+    }
+
+    /// An error here undoes nothing: everything is complete. Spec: LTX-17, LTX-22
+    fn finish(&mut self, outcome: Outcome) -> Result<Outcome, RepositoryError> {
+        let completed = self.complete(COMMIT);
+        self.record(None)?;
+        Ok(completed.map_or_else(Outcome::Failed, |()| outcome))
+    }
+
+    /// The subjobs have ended, and not all of them well.
+    fn undo(&mut self, outcome: Outcome) -> Result<Outcome, RepositoryError> {
+        // Also the work of this execution is undone.
+        let from = self.walk.shared.running.lease.execution_id.0.saturating_add(1);
+        if let Err(failure) = self.roll_back(from)? {
+            tracing::error!(message = failure.message, "the rollback is owed");
+        }
+        Ok(match outcome {
+            // A job whose work was undone has not been done.
+            Outcome::Terminated(termination) if termination.status == BatchStatus::Completed => {
+                Outcome::Failed(Failure::new(format!(
+                    "an `end` element within `{}` ended the job before all was complete there, so its logical transaction \
+                     was rolled back",
+                    self.key
+                )))
+            }
+            other => other,
+        })
+    }
+
+    /// Calls the rollback, which stays owed until it returns. After one that compensates, step executions before `from` no
+    /// longer count, and the plan is made anew. Spec: LTX-09, LTX-10, LTX-22, D-48
+    fn roll_back(&mut self, from: i64) -> Result<Result<(), Failure>, RepositoryError> {
+        self.record(Some(TxState::RollingBack))?;
+        let rolled_back = self.told("logical_tx_rollback", LogicalTX::logical_tx_rollback);
+        if let Err(failure) = self.complete(ROLLBACK) {
+            tracing::error!(message = failure.message, "after a rollback");
+        }
+        if rolled_back.is_ok() {
+            let compensates = matches!(self.bound.registration.factory, Factory::LogicalTX(_, compensates) if compensates());
+            self.walk.keep_state(self.key, |state| {
+                state.tx = None;
+                if compensates {
+                    state.plan = None;
+                    state.since = Some(from);
+                }
+            })?;
+        }
+        Ok(rolled_back)
+    }
+
+    /// Spec: LTX-17, LTX-18
+    fn complete(&mut self, status: &str) -> Result<(), Failure> {
+        self.told("logical_tx_after_completion", |artifact| {
+            artifact.logical_tx_after_completion(status)
+        })
+    }
+
+    fn told(
+        &mut self,
+        method: &str,
+        tell: impl FnOnce(&mut (dyn LogicalTX + 'static)) -> Result<(), BatchError>,
+    ) -> Result<(), Failure> {
+        call(|| tell(self.artifact.as_mut())).map_err(|error| Failure::thrown(self.bound, method, error))
+    }
+
+    fn record(&self, tx: Option<TxState>) -> Result<(), RepositoryError> {
+        self.walk.keep_state(self.key, |state| state.tx = tx)
+    }
+}

@@ -1,0 +1,385 @@
+//! Gates G8 and G8c: one thread beside two partitions on two threads, where the work is the processor's own, where it is
+//! reading and writing files, and where all partitions write into one SQLite file. Then what a partition costs.
+#![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use batch_bench::person::{Person, ROWS, new_table, write_input};
+use batch_bench::{Program, head, in_turn, ratio, report};
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchRuntime, BatchStatus, JobParameters};
+use csv::StringRecord;
+
+const ROUNDS: usize = 7;
+const NUMBERS: u64 = 3_000_000;
+
+/// Divides the numbers, or the rows of a file at ends of lines, into equal parts.
+#[derive(BatchArtifact)]
+struct Parts {
+    #[batch_property(name = "parts")]
+    parts: u64,
+    #[batch_property(name = "input")]
+    input: Option<PathBuf>,
+}
+
+#[partition_algorithm]
+impl Parts {
+    #[calculate_partitions]
+    fn parts(&mut self) -> Result<PartitionPlan, std::io::Error> {
+        let bounds = match &self.input {
+            Some(input) => line_starts(input, self.parts)?,
+            None => (0..=self.parts).map(|part| NUMBERS * part / self.parts).collect(),
+        };
+        Ok(PartitionPlan::with_properties(bounds.windows(2).enumerate().map(
+            |(part, bounds)| {
+                [
+                    ("from", bounds[0].to_string()),
+                    ("to", bounds[1].to_string()),
+                    ("part", part.to_string()),
+                ]
+            },
+        )))
+    }
+}
+
+/// After the header, and about equally far from each other.
+fn line_starts(input: &Path, parts: u64) -> Result<Vec<u64>, std::io::Error> {
+    let mut file = BufReader::new(File::open(input)?);
+    let length = file.get_ref().metadata()?.len();
+    let mut line = String::new();
+    let mut starts = Vec::new();
+    for part in 0..parts {
+        file.seek(SeekFrom::Start(length * part / parts))?;
+        line.clear();
+        file.read_line(&mut line)?;
+        starts.push(file.stream_position()?);
+    }
+    starts.push(length);
+    Ok(starts)
+}
+
+#[derive(BatchArtifact)]
+struct Numbers {
+    #[batch_property(name = "from", value = "0")]
+    from: u64,
+    #[batch_property(name = "to", value = "3000000")]
+    to: u64,
+}
+
+#[item_reader]
+impl Numbers {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) {
+        self.from = checkpoint.unwrap_or(self.from);
+    }
+    #[read_item]
+    fn read(&mut self) -> Option<u64> {
+        let next = self.from;
+        (next < self.to).then(|| {
+            self.from += 1;
+            next
+        })
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        self.from
+    }
+    #[close]
+    fn close(&mut self) {}
+}
+
+/// About 150 ns of arithmetic.
+#[derive(BatchArtifact)]
+struct Collatz;
+
+#[item_processor]
+impl Collatz {
+    #[process_item]
+    fn process(&mut self, number: u64) -> Option<u64> {
+        let mut hash = number ^ 0x9E37_79B9_7F4A_7C15;
+        for _ in 0..40 {
+            hash = (hash ^ (hash >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        }
+        Some(hash)
+    }
+}
+
+#[derive(BatchArtifact)]
+struct Sum {
+    sum: u64,
+}
+
+#[item_writer]
+impl Sum {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) {
+        self.sum = checkpoint.unwrap_or(0);
+    }
+    #[write_items]
+    fn write(&mut self, numbers: &[u64]) {
+        self.sum = numbers
+            .iter()
+            .fold(self.sum, |sum, number| sum.wrapping_add(*number));
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        self.sum
+    }
+    #[close]
+    fn close(&mut self) {}
+}
+
+/// Reads the rows that begin in its part of the file.
+#[derive(BatchArtifact)]
+struct PartReader {
+    #[batch_property(name = "input")]
+    input: PathBuf,
+    #[batch_property(name = "from")]
+    from: Option<u64>,
+    #[batch_property(name = "to")]
+    to: Option<u64>,
+    rows: Option<csv::Reader<File>>,
+    header: StringRecord,
+    row: StringRecord,
+}
+
+impl PartReader {
+    fn position(&self) -> u64 {
+        self.rows.as_ref().map_or(0, |rows| rows.position().byte())
+    }
+}
+
+#[item_reader]
+impl PartReader {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) -> Result<(), csv::Error> {
+        let mut rows = csv::Reader::from_path(&self.input)?;
+        self.header = rows.headers()?.clone();
+        if let Some(byte) = checkpoint.or(self.from) {
+            rows.seek(csv::Position::new().set_byte(byte).clone())?;
+        }
+        self.rows = Some(rows);
+        Ok(())
+    }
+    #[read_item]
+    fn read(&mut self) -> Result<Option<Person>, csv::Error> {
+        if self.to.is_some_and(|to| self.position() >= to) {
+            return Ok(None);
+        }
+        let Some(rows) = &mut self.rows else {
+            return Ok(None);
+        };
+        if !rows.read_record(&mut self.row)? {
+            return Ok(None);
+        }
+        self.row.deserialize(Some(&self.header)).map(Some)
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        self.position()
+    }
+    #[close]
+    fn close(&mut self) {}
+}
+
+/// Writes the rows of a part to a file of its own.
+#[derive(BatchArtifact)]
+struct FileWriter {
+    #[batch_property(name = "output")]
+    output: String,
+    #[batch_property(name = "part", value = "0")]
+    part: String,
+    rows: Option<csv::Writer<BufWriter<File>>>,
+}
+
+#[item_writer]
+impl FileWriter {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<u64>) -> Result<(), std::io::Error> {
+        let file = File::create(format!("{}.{}", self.output, self.part))?;
+        self.rows = Some(csv::Writer::from_writer(BufWriter::new(file)));
+        Ok(())
+    }
+    #[write_items]
+    fn write(&mut self, people: &[Person]) -> Result<(), BatchError> {
+        let Some(rows) = &mut self.rows else { return Ok(()) };
+        for person in people {
+            rows.serialize(person)?;
+        }
+        rows.flush()?;
+        Ok(())
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        0
+    }
+    #[close]
+    fn close(&mut self) {
+        self.rows = None;
+    }
+}
+
+#[derive(BatchArtifact)]
+struct Tiny;
+
+#[batchlet]
+impl Tiny {
+    #[process]
+    fn process(&self) -> String {
+        String::from("DONE")
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// A job from its start to its end.
+fn run(job: &str, repository: &str, parameters: &[(&str, &str)]) -> Duration {
+    let runtime = BatchRuntime::builder()
+        .repository(repository)
+        .job_path(concat!(env!("CARGO_MANIFEST_DIR"), "/jobs"))
+        .build()
+        .unwrap();
+    let operator = runtime.job_operator();
+    let parameters: JobParameters = parameters.iter().copied().collect();
+    let begin = Instant::now();
+    let execution = operator
+        .start(job, parameters)
+        .unwrap_or_else(|error| panic!("{error}"));
+    let ended = operator.wait(execution).unwrap();
+    let time = begin.elapsed();
+    assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+    time
+}
+
+fn main() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let input = file("input.csv");
+    write_input(Path::new(&input));
+
+    let memory = "sqlite://:memory:";
+    let numbers = [("reader", "Numbers"), ("processor", "Collatz"), ("writer", "Sum")];
+    let cpu = |job: &'static str, parts: &'static str| -> Program<'_> {
+        let parameters: Vec<_> = numbers.iter().copied().chain([("parts", parts)]).collect();
+        let name = match (job, parts) {
+            ("plain", _) => "a plain step",
+            (_, "1") => "one partition",
+            _ => "two partitions",
+        };
+        (name, Box::new(move || run(job, memory, &parameters)))
+    };
+    let cpu = in_turn(
+        ROUNDS,
+        &mut [cpu("plain", ""), cpu("partitioned", "1"), cpu("partitioned", "2")],
+    );
+
+    let output = file("output.csv");
+    let copy = |parts: &'static str| -> Program<'_> {
+        let (input, output) = (input.as_str(), output.as_str());
+        (
+            parts,
+            Box::new(move || {
+                let parameters = [
+                    ("reader", "PartReader"),
+                    ("processor", "PersonProcessor"),
+                    ("writer", "FileWriter"),
+                    ("input", input),
+                    ("output", output),
+                    ("parts", parts),
+                ];
+                run("partitioned", memory, &parameters)
+            }),
+        )
+    };
+    let copies = in_turn(ROUNDS, &mut [copy("1"), copy("2")]);
+
+    let load = |parts: &'static str, synchronous: &'static str| -> Program<'_> {
+        let (input, folder) = (input.as_str(), folder.path());
+        (
+            parts,
+            Box::new(move || {
+                let target = new_table(folder);
+                let parameters = [
+                    ("reader", "PartReader"),
+                    ("processor", "PersonProcessor"),
+                    ("writer", "PersonWriter"),
+                    ("input", input),
+                    ("parts", parts),
+                ];
+                let url = format!("sqlite://{}?synchronous={synchronous}", target.display());
+                let time = run("partitioned", &url, &parameters);
+                let rows: u32 = rusqlite::Connection::open(&target)
+                    .unwrap()
+                    .query_row("SELECT COUNT(*) FROM person", [], |row| row.get(0))
+                    .unwrap();
+                assert_eq!(rows, ROWS);
+                time
+            }),
+        )
+    };
+    let normal = in_turn(ROUNDS, &mut [load("1", "normal"), load("2", "normal")]);
+    let full = in_turn(ROUNDS, &mut [load("1", "full"), load("2", "full")]);
+
+    let tiny = |synchronous: &'static str| -> Program<'_> {
+        let target = folder.path().join("tiny.db");
+        (
+            synchronous,
+            Box::new(move || {
+                for suffix in ["", "-wal", "-shm"] {
+                    let _ = std::fs::remove_file(format!("{}{suffix}", target.display()));
+                }
+                run(
+                    "tiny",
+                    &format!("sqlite://{}?synchronous={synchronous}", target.display()),
+                    &[],
+                )
+            }),
+        )
+    };
+    let tiny = in_turn(3, &mut [tiny("normal"), tiny("full")]);
+
+    let processors = std::thread::available_parallelism().unwrap();
+    head(&format!("Partitions, on {processors} processors"));
+    report(
+        "a step of one partition, per plain step",
+        ratio(cpu[1], cpu[0]),
+        "x",
+        Some(1.05),
+    );
+    report(
+        "work of the processor: two partitions, per one",
+        ratio(cpu[2], cpu[1]),
+        "x",
+        Some(1.0 / 1.85),
+    );
+    report(
+        "CSV to CSV: two partitions, per one",
+        ratio(copies[1], copies[0]),
+        "x",
+        Some(1.0 / 1.6),
+    );
+    report(
+        "CSV to one SQLite file, NORMAL: two partitions, per one",
+        ratio(normal[1], normal[0]),
+        "x",
+        Some(1.0 / 0.95),
+    );
+    report(
+        "CSV to one SQLite file, FULL: two partitions, per one",
+        ratio(full[1], full[0]),
+        "x",
+        Some(1.0 / 0.95),
+    );
+    for (synchronous, time) in [("NORMAL", tiny[0]), ("FULL", tiny[1])] {
+        let each = time.as_secs_f64();
+        report(
+            &format!("one of 1,000 tiny partitions, {synchronous}"),
+            each,
+            "ms",
+            Some(1.0),
+        );
+    }
+}

@@ -1,0 +1,380 @@
+//! Artifacts around partitions and splits, and short ways to write partitioned steps.
+
+use batch_runtime::prelude::*;
+use batch_tests::stage::{Stage, said, say};
+
+use crate::conformance::artifacts::{Gate, record};
+
+/// A batchlet step in partitions.
+pub(crate) fn partitioned(id: &str, attributes: &str, batchlet: &str, partition: &str) -> String {
+    format!(
+        "<step id=\"{id}\" {attributes}>\n  <batchlet ref=\"{batchlet}\"/>\n  {}\n</step>\n",
+        partition_of(partition)
+    )
+}
+
+/// `partition` holds its attributes, then `|`, then what stands in it.
+pub(crate) fn partition_of(partition: &str) -> String {
+    let (attributes, content) = partition.split_once('|').unwrap_or((partition, ""));
+    format!("<partition {attributes}>{content}</partition>")
+}
+
+/// A list of properties.
+pub(crate) fn properties(all: &[(&str, &str)]) -> String {
+    let all: Vec<String> = all
+        .iter()
+        .map(|(name, value)| format!("<property name=\"{name}\" value=\"{value}\"/>"))
+        .collect();
+    format!("<properties>{}</properties>", all.join(""))
+}
+
+/// Lets the partitions of a step run one after the other, in a step or job.
+pub(crate) const ONE_THREAD: &str =
+    r#"<properties><property name="batch.partition.threads" value="1"/></properties>"#;
+
+/// What was said to the log of one partition, which is called `name`.
+pub(crate) fn log_of(stage: &Stage, name: &str) -> String {
+    said(&format!("{}/{name}", stage.log_name())).join("\n")
+}
+
+/// The log of several threads, in an order of its own.
+pub(crate) fn sorted(stage: &Stage) -> String {
+    let mut log = stage.log();
+    log.sort();
+    log.join("\n")
+}
+
+/// The tree of an execution whose steps began in any order.
+pub(crate) fn sorted_tree(stage: &Stage, execution: batch_runtime::JobExecutionId) -> String {
+    let tree = stage.tree(execution);
+    let mut parts = tree.split("  step ");
+    let job = parts.next().unwrap_or_default().to_owned();
+    let mut steps: Vec<&str> = parts.collect();
+    steps.sort_unstable();
+    steps
+        .iter()
+        .fold(job, |text, step| format!("{text}  step {step}"))
+}
+
+/// Records what it is called, and the contexts of its partition.
+#[derive(BatchArtifact)]
+struct Part {
+    #[batch_property]
+    log: String,
+    #[batch_property]
+    fail: String,
+    #[batch_property]
+    panic: String,
+    #[batch_property(value = "nameless")]
+    name: String,
+    /// `contexts`, if they are to be recorded and changed.
+    #[batch_property]
+    look: String,
+    #[batch_context]
+    job: JobContext,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[batchlet]
+impl Part {
+    #[process]
+    fn process(&self) -> Result<String, BatchError> {
+        if self.look == "contexts" {
+            let seen = self.job.transient_user_data::<String>()?.is_some();
+            let kept = self.step.persistent_user_data::<String>()?;
+            say(
+                &self.log,
+                format!(
+                    "{} in job {} {}, step {} {}; transient {seen}, job exit {:?}, kept {kept:?}",
+                    self.name,
+                    self.job.id(),
+                    self.job.batch_status(),
+                    self.step.id(),
+                    self.step.batch_status(),
+                    self.job.exit_status(),
+                ),
+            );
+            self.job.set_transient_user_data(self.name.clone());
+            self.job.set_exit_status(Some(&self.name));
+            self.step.set_persistent_user_data(&format!("by {}", self.name))?;
+        }
+        record(
+            &self.log,
+            (&self.fail, &self.panic),
+            &format!("process {}", self.name),
+        )?;
+        Ok(format!("{} DONE", self.name))
+    }
+
+    #[cancel]
+    fn cancel(&self) {
+        say(&self.log, format!("cancel {}", self.name));
+    }
+}
+
+/// Plans one partition for each name of `parts`.
+#[derive(BatchArtifact)]
+struct Planner {
+    #[batch_property]
+    log: String,
+    #[batch_property]
+    fail: String,
+    #[batch_property]
+    panic: String,
+    #[batch_property]
+    parts: Vec<String>,
+    /// Another count than there are parts.
+    #[batch_property]
+    count: Option<i32>,
+    /// Whether the partitions get no properties.
+    #[batch_property(value = "false")]
+    bare: bool,
+}
+
+#[partition_algorithm]
+impl Planner {
+    #[calculate_partitions]
+    fn plan(&mut self) -> Result<PartitionPlan, BatchError> {
+        record(&self.log, (&self.fail, &self.panic), "plan")?;
+        let mut plan = PartitionPlan::with_properties(self.parts.iter().map(|part| [("name", part)]));
+        if let Some(count) = self.count {
+            plan.set_sub_job_count(count);
+        }
+        if self.bare {
+            plan.set_sub_job_properties(None);
+        }
+        Ok(plan)
+    }
+}
+
+/// Records what it is told, with all four methods.
+#[derive(BatchArtifact)]
+struct Unit {
+    #[batch_property]
+    log: String,
+    #[batch_property]
+    fail: String,
+    #[batch_property]
+    panic: String,
+    calls: usize,
+    thread: Option<std::thread::ThreadId>,
+}
+
+impl Unit {
+    /// One instance on one thread, or it is said.
+    fn record(&mut self, call: &str) -> Result<(), BatchError> {
+        let here = std::thread::current().id();
+        if *self.thread.get_or_insert(here) != here {
+            say(&self.log, "on another thread");
+        }
+        self.calls += 1;
+        record(&self.log, (&self.fail, &self.panic), &format!("tx {call}"))
+    }
+}
+
+#[logical_tx]
+impl Unit {
+    #[logical_tx_begin]
+    fn begin(&mut self) -> Result<(), BatchError> {
+        self.record("begin")
+    }
+    #[logical_tx_before_completion]
+    fn before(&mut self) -> Result<(), BatchError> {
+        self.record("before completion")
+    }
+    #[logical_tx_rollback]
+    fn rollback(&mut self) -> Result<(), BatchError> {
+        self.record("rollback")
+    }
+    #[logical_tx_after_completion]
+    fn after(&mut self, status: &str) -> Result<(), BatchError> {
+        let calls = self.calls;
+        self.record(&format!("after {calls} calls {status}"))
+    }
+}
+
+/// Undoes nothing.
+#[derive(BatchArtifact)]
+struct Notice {
+    #[batch_property]
+    log: String,
+}
+
+#[logical_tx]
+impl Notice {
+    #[logical_tx_after_completion]
+    fn after(&mut self, status: &str) {
+        say(&self.log, format!("notice {status}"));
+    }
+}
+
+/// Sends its name, and how often this instance was told.
+#[derive(BatchArtifact)]
+struct Send {
+    #[batch_property]
+    log: String,
+    #[batch_property]
+    fail: String,
+    #[batch_property]
+    panic: String,
+    #[batch_property(value = "nameless")]
+    name: String,
+    /// `nothing`, if it sends nothing.
+    #[batch_property]
+    sends: String,
+    #[batch_context]
+    step: Option<StepContext>,
+    times: u32,
+}
+
+#[sub_job_collector]
+impl Send {
+    #[collect_sub_job_data]
+    fn collect(&mut self) -> Result<Option<String>, BatchError> {
+        self.times += 1;
+        let step = self.step.as_ref().map_or("no step", StepContext::id);
+        let commits = self.step.as_ref().map_or(0, |step| step.metrics().len());
+        assert!(
+            self.step.is_none() || commits > 0,
+            "the contexts are those of the step"
+        );
+        let call = format!("collect {} {} at {step}", self.name, self.times);
+        record(&self.log, (&self.fail, &self.panic), &call)?;
+        let data = format!("{} {} at {step}", self.name, self.times);
+        Ok((self.sends != "nothing").then_some(data))
+    }
+}
+
+/// Records what it receives; sets the exit status of what is around it to all that it received.
+#[derive(BatchArtifact)]
+struct Receive {
+    #[batch_property]
+    log: String,
+    #[batch_property]
+    fail: String,
+    #[batch_property]
+    panic: String,
+    #[batch_property(value = "false")]
+    sets: bool,
+    #[batch_context]
+    step: Option<StepContext>,
+    #[batch_context]
+    flow: Option<FlowContext>,
+    #[batch_context]
+    split: Option<SplitContext>,
+    received: u32,
+    thread: Option<std::thread::ThreadId>,
+}
+
+impl Receive {
+    fn record(&mut self, call: &str) -> Result<(), BatchError> {
+        let here = std::thread::current().id();
+        if *self.thread.get_or_insert(here) != here {
+            say(&self.log, "analyzed on another thread");
+        }
+        self.received += 1;
+        if self.sets {
+            let status = format!("RECEIVED {}", self.received);
+            match (&self.step, &self.flow, &self.split) {
+                (Some(step), ..) => step.set_exit_status(Some(&status)),
+                (None, Some(flow), _) => flow.set_exit_status(Some(&status)),
+                (None, None, Some(split)) => split.set_exit_status(Some(&status)),
+                (None, None, None) => say(&self.log, "analyzed outside of everything"),
+            }
+        }
+        record(&self.log, (&self.fail, &self.panic), call)
+    }
+}
+
+#[sub_job_analyzer]
+impl Receive {
+    #[analyze_collector_data]
+    fn data(&mut self, data: String) -> Result<(), BatchError> {
+        self.record(&format!("data {data}"))
+    }
+    #[analyze_exit_status]
+    fn status(&mut self, exit_status: &str) -> Result<(), BatchError> {
+        self.record(&format!("status {exit_status}"))
+    }
+}
+
+/// Listens to the step, and to the reader.
+#[derive(BatchArtifact)]
+struct Hearer {
+    #[batch_property]
+    log: String,
+    #[batch_property(value = "nameless")]
+    name: String,
+    #[batch_context]
+    step: Option<StepContext>,
+}
+
+impl Hearer {
+    fn say(&self, call: &str) {
+        let step = self.step.as_ref().map_or("no step", StepContext::id);
+        say(&self.log, format!("{} {call} {step}", self.name));
+    }
+}
+
+#[step_listener]
+impl Hearer {
+    #[before_step]
+    fn before(&mut self) {
+        self.say("before");
+    }
+    #[after_step]
+    fn after(&mut self) {
+        self.say("after");
+    }
+}
+
+#[item_read_listener]
+impl Hearer {
+    #[after_read]
+    fn read(&mut self, item: &u64) {
+        self.say(&format!("read {item}"));
+    }
+}
+
+/// How many run here at the same time: says each new maximum, which three reach by waiting for each other.
+#[derive(BatchArtifact)]
+struct Crowd {
+    #[batch_property]
+    log: String,
+    #[batch_property]
+    folder: String,
+    #[batch_property]
+    name: String,
+}
+
+#[batchlet]
+impl Crowd {
+    #[process]
+    fn process(&self) -> String {
+        let (now, most) = Gate::of(&self.folder).crowd(1);
+        if most {
+            say(&self.log, format!("{now} at the same time"));
+        }
+        let gate = Gate::of(&self.folder);
+        if now == 3 {
+            gate.open("three");
+        }
+        gate.pass("three");
+        assert!(!self.name.is_empty());
+        gate.crowd(-1);
+        String::from("DONE")
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// Receives numbers.
+#[derive(BatchArtifact)]
+struct Count;
+
+#[sub_job_analyzer]
+impl Count {
+    #[analyze_collector_data]
+    fn data(&mut self, _: u64) {}
+}

@@ -1,0 +1,788 @@
+//! Section 4.2.6: partitioned steps.
+
+use std::collections::BTreeSet;
+
+use batch_runtime::{BatchStatus, JobParameters};
+use batch_tests::stage::Stage;
+use insta::assert_snapshot;
+
+use crate::conformance::artifacts::{Gate, calls, job, refused, restart_with, story};
+use crate::conformance::parallel::{
+    ONE_THREAD, log_of, partition_of, partitioned, properties, sorted, sorted_tree,
+};
+use crate::conformance::sequence::{flow, meeting, split, task};
+
+/// A chunk step in partitions `a` and `b`, each with a log of its own.
+fn chunks(numbers: &[(&str, &str)]) -> String {
+    let own = [("log.1", "${log}/a"), ("log.2", "${log}/b")];
+    let own: Vec<_> = own.iter().chain(numbers).copied().collect();
+    format!(
+        r#"<step id="load"><chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="2"/>
+  <partition instances="2">{}</partition></step>"#,
+        properties(&own)
+    )
+}
+
+/// Every partition waits for all the others: they run at the same time, each with a row, and the step waits for all.
+///
+/// Spec: PART-01, PART-03, PART-04, PART-05, PART-07, PART-26, PART-27, PART-32, PART-34, PALG-01, CTX-04, D-75
+#[test]
+fn all_partitions_run_at_the_same_time() {
+    let names = properties(&[("name.1", "a"), ("name.2", "b"), ("name.3", "c"), ("name.4", "d")]);
+    let elements = format!(
+        r#"<step id="all" next="last"><batchlet ref="Meeting"><properties><property name="meets" value="a, b, c, d"/></properties></batchlet>
+        <partition instances="4">{names}</partition></step>"#
+    ) + &task("last", "", "DONE", "");
+    let stage = Stage::new(&job(&elements));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(sorted_tree(&stage, execution), @r#"
+    job job COMPLETED COMPLETED
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:1 COMPLETED MET read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 COMPLETED MET read 0 filter 0 write 0 commit 0 rollback 0
+      step all:3 COMPLETED MET read 0 filter 0 write 0 commit 0 rollback 0
+      step all:4 COMPLETED MET read 0 filter 0 write 0 commit 0 rollback 0
+      step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+}
+
+/// Each partition has a reader, writer, checkpoint and counters of its own, and values of its own.
+///
+/// Spec: PART-06, PART-08, PART-09, PART-10, PART-12, PART-14, PART-16, SUBST-09, SUBST-18, OVR-09, D-33, D-34
+#[test]
+fn partitions_of_a_chunk_are_independent() {
+    let stage = Stage::new(&job(&chunks(&[("items.1", "3"), ("items.2", "1")])));
+    // Neither a job parameter nor a system property of that name reaches a partition that has a value of its own.
+    let execution = stage.start("job", [("items", "9")]);
+    assert_snapshot!(sorted_tree(&stage, execution), @r#"
+    job job COMPLETED COMPLETED
+      step load COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step load:1 COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 0
+      step load:2 COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0
+    "#);
+    assert_snapshot!(log_of(&stage, "a"), @r#"
+    open reader at the beginning
+    open writer at the beginning
+    read 1
+    process 1
+    read 2
+    process 2
+    write n1 n2
+    checkpoint reader at 2
+    checkpoint writer at 2
+    read 3
+    process 3
+    read the end
+    write n3
+    checkpoint reader at 3
+    checkpoint writer at 3
+    close writer
+    close reader
+    "#);
+    assert_snapshot!(log_of(&stage, "b"), @r#"
+    open reader at the beginning
+    open writer at the beginning
+    read 1
+    process 1
+    read the end
+    write n1
+    checkpoint reader at 1
+    checkpoint writer at 1
+    close writer
+    close reader
+    "#);
+    assert_eq!(
+        stage.log(),
+        Vec::<String>::new(),
+        "the system property did not reach the partitions"
+    );
+}
+
+/// The parameter with the number gives one partition its value.
+///
+/// Spec: PART-13, OVR-12, D-34
+#[test]
+fn a_parameter_with_the_number_overrides_one_partition() {
+    let elements = format!(
+        "{ONE_THREAD}{}",
+        partitioned(
+            "all",
+            "",
+            "Part",
+            &format!(
+                "instances=\"2\"|{}",
+                properties(&[("name.1", "a"), ("name.2", "b")])
+            )
+        )
+    );
+    let stage = Stage::new(&job(&elements));
+    stage.start("job", [("name.2", "from outside"), ("name", "not this")]);
+    assert_snapshot!(stage.log().join("\n"), @r#"
+    process a
+    process from outside
+    "#);
+}
+
+/// A property with a target reaches that artifact only, and symbols mean in a partition what it has for them.
+///
+/// Spec: PART-14, PART-15, PART-16, SUBST-09, D-35
+#[test]
+fn a_target_and_a_symbol_count_within_the_partition() {
+    let elements = r#"<step id="load"><chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="${every}"/>
+  <partition instances="2"><properties>
+    <property name="log.1" value="${log}/a"/><property name="log.2" value="${log}/b"/>
+    <property name="items.1" value="2" target="reader"/><property name="items.2" value="3" target="reader"/>
+    <property name="fail.1" value="process 2" target="writer"/>
+    <property name="every.1" value="1"/><property name="every.2" value="5"/>
+  </properties></partition></step>"#;
+    let stage = Stage::new(&job(elements));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(sorted_tree(&stage, execution), @r#"
+    job job COMPLETED COMPLETED
+      step load COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step load:1 COMPLETED COMPLETED read 2 filter 0 write 2 commit 3 rollback 0
+      step load:2 COMPLETED COMPLETED read 3 filter 0 write 3 commit 1 rollback 0
+    "#);
+}
+
+/// The algorithm says how many partitions there are and what each is told; attributes and properties of the element do
+/// not count then.
+///
+/// Spec: PART-17, PART-18, PART-19, PART-20, PART-21, PALG-03, PPLAN-04, SUBST-09
+#[test]
+fn an_algorithm_plans_the_partitions() {
+    let elements = format!(
+        "{ONE_THREAD}{}",
+        partitioned(
+            "all",
+            "",
+            "Part",
+            r#"instances="7"|<properties><property name="name.1" value="from XML"/></properties>
+               <algorithm ref="Planner"><properties><property name="parts" value="x,y,z"/></properties></algorithm>"#
+        )
+    );
+    let stage = Stage::new(&job(&elements));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(story(&stage, execution), @r#"
+    job job COMPLETED COMPLETED
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:1 COMPLETED x DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 COMPLETED y DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step all:3 COMPLETED z DONE read 0 filter 0 write 0 commit 0 rollback 0
+    plan
+    process x
+    process y
+    process z
+    "#);
+}
+
+/// A plan may have no properties, and no partitions; not a count that its properties do not have, nor a negative one.
+///
+/// Spec: PART-22, PART-23, PART-24, D-49
+#[test]
+fn odd_plans() {
+    let mut text = String::new();
+    for (parts, count, bare) in [
+        ("a,b", "2", "true"),
+        ("", "0", "false"),
+        ("a,b", "3", "false"),
+        ("a", "-1", "true"),
+    ] {
+        let elements = format!(
+            "{ONE_THREAD}{}",
+            partitioned(
+                "all",
+                "",
+                "Part",
+                "|<algorithm ref=\"Planner\"/><logicalTX ref=\"Unit\"/>"
+            )
+        );
+        let stage = Stage::new(&job(&elements));
+        let execution = stage.start("job", [("parts", parts), ("count", count), ("bare", bare)]);
+        text += &format!("{}\n", story(&stage, execution));
+    }
+    assert_snapshot!(text, @r#"
+    job job COMPLETED COMPLETED
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:1 COMPLETED nameless DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 COMPLETED nameless DONE read 0 filter 0 write 0 commit 0 rollback 0
+    tx begin
+    plan
+    process nameless
+    process nameless
+    tx before completion
+    tx after 2 calls COMMIT
+    job job COMPLETED COMPLETED
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+    tx begin
+    plan
+    tx before completion
+    tx after 2 calls COMMIT
+    job job FAILED FAILED
+      | the partition algorithm has planned 3 partitions, and the properties of 2
+      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | the partition algorithm has planned 3 partitions, and the properties of 2
+    tx begin
+    plan
+    tx rollback
+    tx after 2 calls ROLLBACK
+    job job FAILED FAILED
+      | the partition algorithm has planned -1 partitions
+      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | the partition algorithm has planned -1 partitions
+    tx begin
+    plan
+    tx rollback
+    tx after 2 calls ROLLBACK
+    "#);
+}
+
+/// Limits are those of a partition: what one skips does not count for the others.
+///
+/// Spec: PART-06, CHUNK-SKIP-06
+#[test]
+fn each_partition_has_its_own_skip_limit() {
+    let skips = r#"<skippable-exception-classes><include class="Exception"/></skippable-exception-classes>"#;
+    let elements = chunks(&[("items.1", "3"), ("items.2", "4")]).replace(
+        "commit-interval=\"2\"/>",
+        &format!("commit-interval=\"2\" skip-limit=\"1\">{skips}</chunk>"),
+    );
+    let stage = Stage::new(&job(&elements));
+    let execution = stage.start("job", [("fail", "process 2")]);
+    assert_snapshot!(sorted_tree(&stage, execution), @r#"
+    job job COMPLETED COMPLETED
+      step load COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step load:1 COMPLETED COMPLETED read 3 filter 0 write 2 commit 2 rollback 0 process skip 1
+      step load:2 COMPLETED COMPLETED read 4 filter 0 write 3 commit 3 rollback 0 process skip 1
+    "#);
+}
+
+/// When one partition fails the others are stopped, and the step has failed.
+///
+/// Spec: PART-25, PART-26, PART-28, STATUS-25, D-32
+#[test]
+fn a_partition_that_fails_stops_the_others() {
+    let elements = format!(
+        r#"<step id="all"><batchlet ref="Meeting"><properties><property name="meets" value="a, b, c"/></properties></batchlet>
+        <partition instances="3">{}</partition></step>"#,
+        properties(&[
+            ("name.1", "a"),
+            ("name.2", "b"),
+            ("name.3", "c"),
+            ("then.1", "fail"),
+            ("then.2", "wait"),
+            ("then.3", "wait")
+        ])
+    );
+    let stage = Stage::new(&job(&elements));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(sorted_tree(&stage, execution), @r#"
+    job job FAILED FAILED
+      | a had enough
+      | thrown by #[process] of batchlet `Meeting`
+      | in partition 1 of `all`
+      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | a had enough
+        | thrown by #[process] of batchlet `Meeting`
+        | in partition 1 of `all`
+      step all:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | a had enough
+        | thrown by #[process] of batchlet `Meeting`
+      step all:2 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
+      step all:3 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+    assert_snapshot!(sorted(&stage), @r#"
+    cancel b
+    cancel c
+    "#);
+}
+
+/// A stop reaches every partition that runs, and no other begins.
+///
+/// Spec: PART-26, PART-28, BLET-06
+#[test]
+fn a_stop_reaches_every_partition() {
+    let elements = format!(
+        r#"<step id="all"><properties><property name="batch.partition.threads" value="2"/></properties>
+        <batchlet ref="Meeting"><properties><property name="then" value="wait"/></properties></batchlet>
+        <partition instances="3">{}</partition></step>"#,
+        properties(&[
+            ("name.1", "a"),
+            ("name.2", "b"),
+            ("meets.1", "b"),
+            ("meets.2", "a")
+        ])
+    );
+    let stage = Stage::new(&job(&elements));
+    let operator = stage.operator();
+    let execution = operator.start("job", JobParameters::new()).unwrap();
+    let gate = Gate::at(&stage);
+    gate.pass("a is here");
+    gate.pass("b is here");
+    operator.stop(execution).unwrap();
+    operator.wait(execution).unwrap();
+    assert_snapshot!(sorted_tree(&stage, execution), @r#"
+    job job STOPPED STOPPED
+      step all STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:1 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+    assert_snapshot!(sorted(&stage), @r#"
+    cancel a
+    cancel b
+    "#);
+}
+
+/// After a stop the restart runs those that are not complete, from their checkpoints, with the plan of
+/// the first time.
+///
+/// Spec: PART-26, PART-28, PART-29, PART-30, RESTART-09, RESTART-13, D-48, D-50
+#[test]
+fn a_restart_runs_what_is_not_complete() {
+    let elements = ONE_THREAD.to_owned() + &chunks(&[("items.1", "3"), ("items.2", "5"), ("hold.at.2", "3")]);
+    let stage = Stage::new(&job(&elements));
+    let operator = stage.operator();
+    let execution = operator.start("job", JobParameters::new()).unwrap();
+    let gate = Gate::at(&stage);
+    gate.pass("held");
+    operator.stop(execution).unwrap();
+    gate.open("go");
+    operator.wait(execution).unwrap();
+    assert_snapshot!(sorted_tree(&stage, execution), @r#"
+    job job STOPPED STOPPED
+      step load STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
+      step load:1 COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 0
+      step load:2 STOPPED STOPPED read 3 filter 0 write 3 commit 2 rollback 0
+    "#);
+    log_of(&stage, "a");
+    log_of(&stage, "b");
+    // That the XML has another number of partitions meanwhile does not matter.
+    stage.rewrite(&job(&elements.replace("instances=\"2\"", "instances=\"3\"")));
+    let again = stage.another_runtime().job_operator();
+    let execution = again.restart(execution, JobParameters::new()).unwrap();
+    again.wait(execution).unwrap();
+    assert_snapshot!(sorted_tree(&stage, execution), @r#"
+    job job COMPLETED COMPLETED
+      step load COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step load:2 COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 0
+    "#);
+    assert_snapshot!(log_of(&stage, "a"), @"");
+    assert_snapshot!(log_of(&stage, "b"), @r#"
+    open reader at 3
+    open writer at 3
+    read 4
+    process 4
+    read 5
+    process 5
+    write n4 n5
+    checkpoint reader at 5
+    checkpoint writer at 5
+    read the end
+    checkpoint reader at 5
+    checkpoint writer at 5
+    close writer
+    close reader
+    "#);
+}
+
+/// The algorithm is asked once; the kept plan counts on restart. A complete step that runs again is planned again.
+///
+/// Spec: PART-30, JSL-STEP-10, D-50
+#[test]
+fn the_plan_is_kept_until_the_step_is_complete() {
+    let elements = format!(
+        "{ONE_THREAD}{}{}",
+        partitioned(
+            "all",
+            "allow-start-if-complete=\"true\" next=\"last\"",
+            "Part",
+            "|<algorithm ref=\"Planner\"/>"
+        ),
+        task("last", "", "DONE", "")
+    );
+    let stage = Stage::new(&job(&elements));
+    let first = stage.start("job", [("parts", "a,b"), ("fail", "process b")]);
+    assert_snapshot!(story(&stage, first), @r#"
+    job job FAILED FAILED
+      | cannot process b
+      | thrown by #[process] of batchlet `Part`
+      | in partition 2 of `all`
+      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process b
+        | thrown by #[process] of batchlet `Part`
+        | in partition 2 of `all`
+      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process b
+        | thrown by #[process] of batchlet `Part`
+    plan
+    process a
+    process b
+    "#);
+    let second = restart_with(&stage, first, [("parts", "c"), ("fail", "process last")]);
+    assert_snapshot!(story(&stage, second), @r#"
+    job job FAILED FAILED
+      | cannot process last
+      | thrown by #[process] of batchlet `Task`
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step last FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process last
+        | thrown by #[process] of batchlet `Task`
+    process b
+    begin last
+    process last
+    end last
+    "#);
+    let third = restart_with(&stage, second, [("parts", "d"), ("fail", "")]);
+    assert_snapshot!(story(&stage, third), @r#"
+    job job COMPLETED COMPLETED
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:1 COMPLETED d DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    plan
+    process d
+    begin last
+    process last
+    end last
+    "#);
+}
+
+/// Step listeners are told on the thread of the step, once; those of items in the partitions, each with an instance.
+///
+/// Spec: PART-31, LISTEN-JOB-06, JSL-STEPLIS-02
+#[test]
+fn step_listeners_are_told_once_and_item_listeners_in_the_partitions() {
+    let elements = format!(
+        r#"<listeners><listener ref="JobWatch"/></listeners>{ONE_THREAD}
+        <step id="load"><listeners><listener ref="Hearer"><properties><property name="name" value="${{name}}"/></properties></listener></listeners>
+        <chunk reader="Numbers" processor="Labels" writer="Lines"/>
+        <partition instances="2">{}</partition></step>"#,
+        properties(&[
+            ("name.1", "a"),
+            ("name.2", "b"),
+            ("items.1", "1"),
+            ("items.2", "2")
+        ])
+    );
+    let stage = Stage::new(&job(&elements));
+    stage.start("job", JobParameters::new());
+    let heard = calls(&stage, &["nameless", "JobWatch", "a ", "b ", "open reader"]);
+    assert_snapshot!(heard, @r#"
+    JobWatch before job job STARTED
+    JobWatch before step load STARTED
+    nameless before load
+    open reader at the beginning
+    a read 1 load
+    open reader at the beginning
+    b read 1 load
+    b read 2 load
+    nameless after load
+    JobWatch after step load COMPLETED
+    JobWatch after job job COMPLETED
+    "#);
+}
+
+/// Each partition has contexts of its own; nothing that it sets there reaches the others or the step by itself, and what
+/// it keeps comes back to it.
+///
+/// Spec: PART-27, PART-33, CTX-06, CTX-07, CTX-08, CTX-25, CTX-36, D-67
+#[test]
+fn partitions_have_contexts_of_their_own() {
+    let elements = format!(
+        "{ONE_THREAD}{}",
+        partitioned(
+            "all",
+            "",
+            "Part",
+            &format!(
+                "instances=\"2\"|{}",
+                properties(&[("name.1", "a"), ("name.2", "b")])
+            )
+        )
+    );
+    let stage = Stage::new(&job(&elements));
+    let failed = stage.start("job", [("look", "contexts"), ("fail", "process a;process b")]);
+    assert_snapshot!(story(&stage, failed), @r#"
+    job job FAILED FAILED
+      | cannot process a
+      | thrown by #[process] of batchlet `Part`
+      | in partition 1 of `all`
+      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process a
+        | thrown by #[process] of batchlet `Part`
+        | in partition 1 of `all`
+      step all:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process a
+        | thrown by #[process] of batchlet `Part`
+    a in job job STARTED, step all STARTED; transient false, job exit None, kept None
+    process a
+    "#);
+    let again = restart_with(&stage, failed, [("look", "contexts"), ("fail", "")]);
+    assert_snapshot!(story(&stage, again), @r#"
+    job job COMPLETED COMPLETED
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
+    a in job job STARTED, step all STARTED; transient false, job exit None, kept Some("by a")
+    process a
+    b in job job STARTED, step all STARTED; transient false, job exit None, kept None
+    process b
+    "#);
+}
+
+/// Most threads at the same time: a setting of the runtime, or a property of the step or job; as always that of the job wins.
+///
+/// Spec: PART-03, PART-34
+#[test]
+fn threads_can_be_limited() {
+    // Three run at the same time and wait for each other; the fourth begins when the third has room for it.
+    let names: Vec<(String, String)> = (1..=9)
+        .map(|number| (format!("name.{number}"), format!("p{number}")))
+        .collect();
+    let names: Vec<(&str, &str)> = names
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    let elements = format!(
+        r#"<step id="all"><properties><property name="batch.partition.threads" value="3"/></properties>
+        <batchlet ref="Crowd"/><partition instances="9">{}</partition></step>"#,
+        properties(&names)
+    );
+    let of_step = Stage::configured(&job(&elements), |builder| builder.partition_threads(1));
+    let without = elements.replace("batch.partition.threads", "unused");
+    let of_job = ONE_THREAD.replace("value=\"1\"", "value=\"3\"");
+    let of_job = Stage::configured(&job(&format!("{of_job}{without}")), |builder| {
+        builder.partition_threads(1)
+    });
+    let of_runtime = Stage::configured(&job(&without), |builder| builder.partition_threads(3));
+    for stage in [of_step, of_job, of_runtime] {
+        stage.start("job", JobParameters::new());
+        assert_eq!(
+            stage.log(),
+            ["1 at the same time", "2 at the same time", "3 at the same time"]
+        );
+    }
+    let refusal = refused(
+        &Stage::new(&job(&elements.replace("value=\"3\"", "value=\"many\""))),
+        "job",
+        JobParameters::new(),
+    );
+    assert!(
+        refusal.contains("\"many\" is not a number of threads"),
+        "{refusal}"
+    );
+}
+
+/// What is wrong in one partition only is told before anything runs, and once if it is wrong in all.
+///
+/// Spec: PART-02, PART-05, PART-11, SUBST-09, BPROP-10
+#[test]
+fn mistakes_within_partitions_are_told_at_the_start() {
+    let mut text = String::new();
+    let artifacts = "<collector ref=\"Sent\"/><analyzer ref=\"Part\"/>";
+    for elements in [
+        chunks(&[("items.1", "3"), ("items.2", "many")]),
+        chunks(&[]).replace("\"Numbers\"", "\"Number\""),
+        partitioned("all", "", "Part", &format!("instances=\"2\"|{artifacts}")),
+        partitioned(
+            "all",
+            "",
+            "Parts",
+            "|<algorithm ref=\"Plan\"/><logicalTX ref=\"Unite\"/>",
+        ),
+        partitioned(
+            "all",
+            "",
+            "Part",
+            "instances=\"2\"|<collector ref=\"Send\"/><analyzer ref=\"Count\"/>",
+        ),
+    ] {
+        let stage = Stage::new(&job(&elements));
+        text += &format!("{}\n", refused(&stage, "job", JobParameters::new()));
+    }
+    assert_snapshot!(text, @r#"
+    job `job` cannot be started: its definition is wrong
+    error[ART0005]: property `items`: "many" is no `u64`
+     --> jobs/job.xml:3:190
+      |
+    3 | …"${log}/b"/><property name="items.1" value="3"/><property name="items.2" value="many"/></properties></partition></step>
+      |                                                                                  ^^^^ invalid digit found in string
+      = help: field `items` of `conformance::conformance::artifacts::Numbers`, tests/conformance/artifacts.rs
+
+    warning[ART0009]: writer `Lines` may write the items of one chunk again after a crash
+     --> jobs/job.xml:2:68
+      |
+    2 | <step id="load"><chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="2"/>
+      |                                                                    ^^^^^ at least once
+      = help: to write each item exactly once, take `tx: &mut ChunkTransaction` in `#[write_items]` and write through it
+    job `job` cannot be started: its definition is wrong
+    error[ART0001]: no item reader is called `Number`
+     --> jobs/job.xml:2:32
+      |
+    2 | <step id="load"><chunk reader="Number" processor="Labels" writer="Lines" commit-interval="2"/>
+      |                                ^^^^^^ unknown artifact
+      = help: did you mean `Numbers`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
+    job `job` cannot be started: its definition is wrong
+    error[ART0002]: `Part` is no sub job analyzer, it is a batchlet
+     --> jobs/job.xml:4:66
+      |
+    4 |   <partition instances="2"><collector ref="Sent"/><analyzer ref="Part"/></partition>
+      |                                                                  ^^^^ a sub job analyzer is needed here
+      = help: `Part` is registered at tests/conformance/parallel.rs
+
+    error[ART0001]: no sub job collector is called `Sent`
+     --> jobs/job.xml:4:44
+      |
+    4 |   <partition instances="2"><collector ref="Sent"/><analyzer ref="Part"/></partition>
+      |                                            ^^^^ unknown artifact
+      = help: did you mean `Send`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
+    job `job` cannot be started: its definition is wrong
+    error[ART0001]: no partition algorithm is called `Plan`
+     --> jobs/job.xml:4:31
+      |
+    4 |   <partition ><algorithm ref="Plan"/><logicalTX ref="Unite"/></partition>
+      |                               ^^^^ unknown artifact
+      = help: known: `Planner`. If yours is missing: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
+
+    error[ART0001]: no logical tx is called `Unite`
+     --> jobs/job.xml:4:54
+      |
+    4 |   <partition ><algorithm ref="Plan"/><logicalTX ref="Unite"/></partition>
+      |                                                      ^^^^^ unknown artifact
+      = help: did you mean `Unit`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
+
+    error[ART0001]: no batchlet is called `Parts`
+     --> jobs/job.xml:3:18
+      |
+    3 |   <batchlet ref="Parts"/>
+      |                  ^^^^^ unknown artifact
+      = help: did you mean `Part`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
+    job `job` cannot be started: its definition is wrong
+    error[ART0004]: sub job analyzer `Count` does not take the data that sub job collector `Send` gives
+     --> jobs/job.xml:4:44
+      |
+    4 |   <partition instances="2"><collector ref="Send"/><analyzer ref="Count"/></partition>
+      |                                            ^^^^ takes `u64`, is given `String`
+      = help: the two are at tests/conformance/parallel.rs and tests/conformance/parallel.rs
+    "#);
+}
+
+/// What only the plan shows is told when the partition begins: the step fails.
+///
+/// Spec: SUBST-09, PART-21, D-39
+#[test]
+fn a_symbol_that_the_plan_does_not_give_fails_the_partition() {
+    let elements = r#"<step id="all"><batchlet ref="${part.kind}"/><partition><algorithm ref="Planner"/></partition></step>"#;
+    let stage = Stage::new(&job(elements));
+    let execution = stage.start("job", [("parts", "a")]);
+    let folder = format!("{}/", stage.path().display());
+    assert_snapshot!(sorted_tree(&stage, execution).replace(&folder, ""), @r#"
+    job job FAILED FAILED
+      | error[JSL0041]: the symbol `part.kind` has no value
+      |  --> jobs/job.xml:2:31
+      |   |
+      | 2 | <step id="all"><batchlet ref="${part.kind}"/><partition><algorithm ref="Planner"/></partition></step>
+      |   |                               ^^^^^^^^^^^^ no job parameter, system property or enclosing property has this name
+      | in partition 1 of `all`
+      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | error[JSL0041]: the symbol `part.kind` has no value
+        |  --> jobs/job.xml:2:31
+        |   |
+        | 2 | <step id="all"><batchlet ref="${part.kind}"/><partition><algorithm ref="Planner"/></partition></step>
+        |   |                               ^^^^^^^^^^^^ no job parameter, system property or enclosing property has this name
+        | in partition 1 of `all`
+      step all:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | error[JSL0041]: the symbol `part.kind` has no value
+        |  --> jobs/job.xml:2:31
+        |   |
+        | 2 | <step id="all"><batchlet ref="${part.kind}"/><partition><algorithm ref="Planner"/></partition></step>
+        |   |                               ^^^^^^^^^^^^ no job parameter, system property or enclosing property has this name
+    "#);
+}
+
+/// Any number of partitions ends, on any number of threads.
+///
+/// Spec: PART-03, PART-32, PART-34
+#[test]
+fn any_number_of_partitions_ends() {
+    for threads in [1, 2, 8] {
+        let elements = format!(
+            r#"<step id="all"><properties><property name="batch.partition.threads" value="{threads}"/></properties>
+            <batchlet ref="Part"/><partition><algorithm ref="Planner"/></partition></step>"#
+        );
+        let stage = Stage::new(&job(&elements));
+        for count in [1, 2, 9, 1_000] {
+            let execution = stage.start("job", [("bare", "true"), ("count", &count.to_string())]);
+            let steps = stage.operator().step_executions(execution).unwrap();
+            let names: BTreeSet<&str> = steps.iter().map(|step| step.step_name.as_str()).collect();
+            assert_eq!((steps.len(), names.len()), (count + 1, count + 1));
+            assert!(steps.iter().all(|step| step.status == BatchStatus::Completed));
+        }
+    }
+}
+
+/// A split of partitioned flows of partitioned steps, each with one thread: who waits for subjobs takes no thread from
+/// them.
+///
+/// Spec: FPART-07, SPLIT-06, PART-34
+#[test]
+fn three_levels_of_subjobs_end() {
+    let inner = partition_of(r#"instances="5"|<collector ref="Send"/><analyzer ref="Receive"/>"#);
+    let outer = partition_of(
+        r#"instances="4"|<logicalTX ref="Unit"/><collector ref="Send"/><analyzer ref="Receive"/>"#,
+    );
+    let flows: String = (1..=3)
+        .map(|number| {
+            let step = format!(r#"<step id="step{number}"><batchlet ref="Part"/>{inner}</step>"#);
+            flow(&format!("flow{number}"), "", &(step + &outer))
+        })
+        .collect();
+    let around = r#"<concurrency><collector ref="Send"/><analyzer ref="Receive"/></concurrency>"#;
+    let elements = ONE_THREAD.to_owned() + &split("all", "", &(flows + around));
+    let stage = Stage::new(&job(&elements));
+    let execution = stage.start("job", JobParameters::new());
+    let steps = stage.operator().step_executions(execution).unwrap();
+    assert!(steps.iter().all(|step| step.status == BatchStatus::Completed));
+    // In each of three flows: four partitions, each with a step and its five partitions.
+    assert_eq!(steps.len(), 3 * 4 * (1 + 1 + 5));
+    let log = stage.log();
+    let count = |word: &str| log.iter().filter(|call| call.starts_with(word)).count();
+    assert_eq!(count("process"), 60);
+    assert_eq!(
+        count("data"),
+        60 + 12 + 3,
+        "of the steps, the flows and the split"
+    );
+    assert_eq!(count("tx after"), 3);
+}
+
+/// A flow that fails stops the others, with the partitions that they wait for.
+///
+/// Spec: SPLIT-18, PART-28, D-32
+#[test]
+fn a_failed_flow_stops_the_partitions_of_its_siblings() {
+    let partition = partition_of(
+        "instances=\"2\"|<properties><property name=\"name.1\" value=\"b\"/><property name=\"name.2\" value=\"c\"/></properties>",
+    );
+    let waits =
+        meeting("load", "", "a", "wait", "").replace("</batchlet>", &format!("</batchlet>{partition}"));
+    let flows = flow("bad", "", &meeting("a", "", "b, c", "fail", "")) + &flow("good", "", &waits);
+    let stage = Stage::new(&job(&split("both", "", &flows)));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(sorted_tree(&stage, execution), @r#"
+    job job FAILED FAILED
+      | a had enough
+      | thrown by #[process] of batchlet `Meeting`
+      step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | a had enough
+        | thrown by #[process] of batchlet `Meeting`
+      step load STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
+      step load:1 STOPPED load MET read 0 filter 0 write 0 commit 0 rollback 0
+      step load:2 STOPPED load MET read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+    assert_snapshot!(sorted(&stage), @r#"
+    cancel b
+    cancel c
+    "#);
+}

@@ -1,0 +1,390 @@
+//! Section 5.5.2: logical transactions around partitions and splits.
+
+use batch_runtime::JobParameters;
+use batch_tests::stage::Stage;
+use insta::assert_snapshot;
+
+use crate::conformance::artifacts::{Gate, job, restart_with, story};
+use crate::conformance::parallel::{ONE_THREAD, partition_of, partitioned, properties, sorted_tree};
+use crate::conformance::sequence::{flow, split, task};
+
+/// Two partitions with everything around them, one after the other.
+fn everything() -> String {
+    let around = r#"|<algorithm ref="Planner"/><logicalTX ref="Unit"/><collector ref="Send"/><analyzer ref="Receive"/>"#;
+    format!("{ONE_THREAD}{}", partitioned("all", "", "Part", around))
+}
+
+/// The order of all calls when everything goes well; the transaction on one instance, on the thread of the step.
+///
+/// Spec: LTX-01, LTX-04, LTX-06, LTX-07, LTX-08, LTX-17, LTX-18, LTX-19, LTX-20, PART-20, D-46
+#[test]
+fn the_order_of_a_commit() {
+    let stage = Stage::new(&job(&everything()));
+    let execution = stage.start("job", [("parts", "a,b")]);
+    assert_snapshot!(story(&stage, execution), @r#"
+    job job COMPLETED COMPLETED
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
+    tx begin
+    plan
+    process a
+    collect a 1 at all
+    data a 1 at all
+    status a DONE
+    process b
+    collect b 1 at all
+    data b 1 at all
+    status b DONE
+    tx before completion
+    tx after 2 calls COMMIT
+    "#);
+}
+
+/// What makes it roll back; the step has failed then.
+///
+/// Spec: LTX-09, LTX-11, LTX-12, LTX-13, LTX-14, LTX-15, LTX-19, LTX-21, SUBJOB-16
+#[test]
+fn the_reasons_of_a_rollback() {
+    let mut text = String::new();
+    for fail in [
+        "process b",
+        "plan",
+        "tx begin",
+        "tx before completion",
+        "collect a 1 at all",
+        "data a 1 at all",
+        "status b DONE",
+    ] {
+        let stage = Stage::new(&job(&everything()));
+        let execution = stage.start("job", [("parts", "a,b"), ("fail", fail)]);
+        text += &format!("WHEN {fail} FAILS\n{}\n", story(&stage, execution));
+    }
+    assert_snapshot!(text);
+}
+
+/// A stop request rolls back too, when every subjob has ended. Those that did not begin do not.
+///
+/// Spec: LTX-10, LTX-11, PART-26, PART-28
+#[test]
+fn a_stop_rolls_back() {
+    let elements = format!(
+        r#"<step id="all"><batchlet ref="Meeting"><properties><property name="then" value="wait"/></properties></batchlet>{}</step>"#,
+        partition_of(&format!(
+            "instances=\"2\"|{}<logicalTX ref=\"Unit\"/>",
+            properties(&[("name.1", "a"), ("name.2", "b")])
+        ))
+    );
+    let stage = Stage::new(&job(&elements));
+    let operator = stage.operator();
+    let execution = operator.start("job", JobParameters::new()).unwrap();
+    let gate = Gate::at(&stage);
+    gate.pass("a is here");
+    gate.pass("b is here");
+    operator.stop(execution).unwrap();
+    operator.wait(execution).unwrap();
+    assert_snapshot!(sorted_tree(&stage, execution), @r#"
+    job job STOPPED STOPPED
+      step all STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:1 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+    let log = stage.log();
+    assert_eq!(log.first().map(String::as_str), Some("tx begin"));
+    assert_eq!(
+        log[3..],
+        ["tx rollback", "tx after 2 calls ROLLBACK"],
+        "both were cancelled before"
+    );
+}
+
+/// After a rollback that undid their work all partitions run again, and the plan is made anew; without `#[logical_tx_rollback]`
+/// only what is not complete runs, by the kept plan.
+///
+/// Spec: PART-29, PART-30, RESTART-10, D-48, D-50
+#[test]
+fn a_restart_after_a_rollback() {
+    let mut text = String::new();
+    for artifact in ["Unit", "Notice"] {
+        let stage = Stage::new(&job(&everything().replace("\"Unit\"", &format!("\"{artifact}\""))));
+        let failed = stage.start(
+            "job",
+            [("parts", "a,b"), ("fail", "process b"), ("sends", "nothing")],
+        );
+        stage.log();
+        let again = restart_with(
+            &stage,
+            failed,
+            [("parts", "c,d"), ("fail", ""), ("sends", "nothing")],
+        );
+        text += &format!("WITH {artifact}\n{}\n", story(&stage, again));
+    }
+    assert_snapshot!(text, @r#"
+    WITH Unit
+    job job COMPLETED COMPLETED
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:1 COMPLETED c DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 COMPLETED d DONE read 0 filter 0 write 0 commit 0 rollback 0
+    tx begin
+    plan
+    process c
+    collect c 1 at all
+    status c DONE
+    process d
+    collect d 1 at all
+    status d DONE
+    tx before completion
+    tx after 2 calls COMMIT
+    WITH Notice
+    job job COMPLETED COMPLETED
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
+    status a DONE
+    process b
+    collect b 1 at all
+    status b DONE
+    notice COMMIT
+    "#);
+}
+
+/// A rollback that fails is owed: each restart calls it again before anything else, until it returns.
+///
+/// Spec: LTX-16, LTX-22, RESTART-16, D-46, D-48
+#[test]
+fn a_rollback_that_fails_is_owed() {
+    let stage = Stage::new(&job(&everything()));
+    let with = |fail| [("parts", "a"), ("fail", fail), ("sends", "nothing")];
+    let first = stage.start("job", with("process a;tx rollback"));
+    let mut text = story(&stage, first);
+    let second = restart_with(&stage, first, with("tx rollback"));
+    text += &format!("\n{}", story(&stage, second));
+    let third = restart_with(&stage, second, with(""));
+    text += &format!("\n{}", story(&stage, third));
+    assert_snapshot!(text, @r#"
+    job job FAILED FAILED
+      | cannot process a
+      | thrown by #[process] of batchlet `Part`
+      | in partition 1 of `all`
+      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process a
+        | thrown by #[process] of batchlet `Part`
+        | in partition 1 of `all`
+      step all:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process a
+        | thrown by #[process] of batchlet `Part`
+    tx begin
+    plan
+    process a
+    status FAILED
+    tx rollback
+    tx after 2 calls ROLLBACK
+    job job FAILED FAILED
+      | cannot tx rollback
+      | thrown by #[logical_tx_rollback] of logical tx `Unit`
+      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot tx rollback
+        | thrown by #[logical_tx_rollback] of logical tx `Unit`
+    tx rollback
+    tx after 1 calls ROLLBACK
+    job job COMPLETED COMPLETED
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
+    tx rollback
+    tx after 1 calls ROLLBACK
+    tx begin
+    plan
+    process a
+    collect a 1 at all
+    status a DONE
+    tx before completion
+    tx after 4 calls COMMIT
+    "#);
+}
+
+/// What fails after the commit fails the step, and undoes nothing: the restart does not do the work again.
+///
+/// Spec: LTX-22, D-46
+#[test]
+fn a_failure_after_the_commit_undoes_nothing() {
+    let stage = Stage::new(&job(&everything()));
+    let with = |fail| [("parts", "a"), ("fail", fail), ("sends", "nothing")];
+    let first = stage.start("job", with("tx after 2 calls COMMIT"));
+    let mut text = story(&stage, first);
+    let second = restart_with(&stage, first, with(""));
+    text += &format!("\n{}", story(&stage, second));
+    assert_snapshot!(text, @r#"
+    job job FAILED FAILED
+      | cannot tx after 2 calls COMMIT
+      | thrown by #[logical_tx_after_completion] of logical tx `Unit`
+      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot tx after 2 calls COMMIT
+        | thrown by #[logical_tx_after_completion] of logical tx `Unit`
+      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
+    tx begin
+    plan
+    process a
+    collect a 1 at all
+    status a DONE
+    tx before completion
+    tx after 2 calls COMMIT
+    job job COMPLETED COMPLETED
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+    tx begin
+    status a DONE
+    tx before completion
+    tx after 2 calls COMMIT
+    "#);
+}
+
+/// Also around the partitions of a flow, and the flows of a split.
+///
+/// Spec: LTX-02, LTX-03, LTX-04, LTX-05, SPLIT-16, SPLIT-20, FPART-06
+#[test]
+fn flows_and_splits_have_logical_transactions() {
+    let partition = partition_of("instances=\"2\"|<logicalTX ref=\"Unit\"/>");
+    let of_flow = format!(
+        "{ONE_THREAD}{}",
+        flow("two", "", &(task("one", "", "DONE", "") + &partition))
+    );
+    let around = r#"<concurrency><logicalTX ref="Unit"><properties><property name="fail" value="tx before completion"/></properties></logicalTX></concurrency>"#;
+    let of_split = split(
+        "only",
+        "",
+        &(flow("left", "", &task("one", "", "DONE", "")) + around),
+    );
+    let mut text = String::new();
+    for elements in [of_flow, of_split] {
+        let stage = Stage::new(&job(&elements));
+        let execution = stage.start("job", JobParameters::new());
+        text += &format!("{}\n", story(&stage, execution));
+        let fails = stage.start("job", [("fail", "process one")]);
+        text += &format!("{}\n", story(&stage, fails));
+    }
+    assert_snapshot!(text, @r#"
+    job job COMPLETED COMPLETED
+      step two:1 COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step two:1/one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step two:2 COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step two:2/one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    tx begin
+    begin one
+    process one
+    end one
+    begin one
+    process one
+    end one
+    tx before completion
+    tx after 2 calls COMMIT
+    job job FAILED FAILED
+      | cannot process one
+      | thrown by #[process] of batchlet `Task`
+      | in partition 1 of `two`
+      step two:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process one
+        | thrown by #[process] of batchlet `Task`
+      step two:1/one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process one
+        | thrown by #[process] of batchlet `Task`
+    tx begin
+    begin one
+    process one
+    end one
+    tx rollback
+    tx after 2 calls ROLLBACK
+    job job FAILED FAILED
+      | cannot tx before completion
+      | thrown by #[logical_tx_before_completion] of logical tx `Unit`
+      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    tx begin
+    begin one
+    process one
+    end one
+    tx before completion
+    tx rollback
+    tx after 3 calls ROLLBACK
+    job job FAILED FAILED
+      | cannot process one
+      | thrown by #[process] of batchlet `Task`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process one
+        | thrown by #[process] of batchlet `Task`
+    tx begin
+    begin one
+    process one
+    end one
+    tx rollback
+    tx after 2 calls ROLLBACK
+    "#);
+}
+
+/// A rollback undoes what is within, too: inner partitions are planned anew and run again.
+///
+/// Spec: LTX-02, FPART-07, RESTART-10, D-48
+#[test]
+fn an_outer_rollback_undoes_inner_partitions() {
+    let inner = partition_of(
+        r#"|<algorithm ref="Planner"><properties><property name="parts" value="${inner}"/></properties></algorithm>"#,
+    );
+    let steps = format!(
+        r#"<step id="one" next="two"><batchlet ref="Part"/>{inner}</step>{}"#,
+        task("two", "", "DONE", "")
+    );
+    let outer = partition_of("instances=\"1\"|<logicalTX ref=\"Unit\"/>");
+    let stage = Stage::new(&job(&format!(
+        "{ONE_THREAD}{}",
+        flow("parts", "", &(steps + &outer))
+    )));
+    let failed = stage.start("job", [("inner", "a,b"), ("fail", "process two")]);
+    stage.log();
+    let again = restart_with(&stage, failed, [("inner", "c"), ("fail", "process two")]);
+    assert_snapshot!(story(&stage, again), @r#"
+    job job FAILED FAILED
+      | cannot process two
+      | thrown by #[process] of batchlet `Task`
+      | in partition 1 of `parts`
+      step parts:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process two
+        | thrown by #[process] of batchlet `Task`
+      step parts:1/one COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:1/one:1 COMPLETED c DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:1/two FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process two
+        | thrown by #[process] of batchlet `Task`
+    tx begin
+    plan
+    process c
+    begin two
+    process two
+    end two
+    tx rollback
+    tx after 2 calls ROLLBACK
+    "#);
+}
+
+/// The flows of a split whose work was undone run again, complete ones too.
+///
+/// Spec: LTX-03, SPLIT-16, RESTART-10, D-48
+#[test]
+fn the_flows_of_a_split_that_was_rolled_back_run_again() {
+    let flows = flow("left", "next=\"right\"", &task("one", "", "DONE", ""))
+        + &flow("right", "", &task("two", "", "DONE", ""))
+        + r#"<concurrency><logicalTX ref="Unit"/></concurrency>"#;
+    let stage = Stage::new(&job(&split("both", "", &flows)));
+    let failed = stage.start("job", [("fail", "process two")]);
+    stage.log();
+    let again = restart_with(&stage, failed, [("fail", "")]);
+    assert_snapshot!(story(&stage, again), @r#"
+    job job COMPLETED COMPLETED
+      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    tx begin
+    begin one
+    process one
+    end one
+    begin two
+    process two
+    end two
+    tx before completion
+    tx after 2 calls COMMIT
+    "#);
+}

@@ -1,0 +1,257 @@
+//! Sections 5.5.3 and 5.5.4: collectors and analyzers.
+
+use batch_runtime::JobParameters;
+use batch_tests::stage::Stage;
+use insta::assert_snapshot;
+
+use crate::conformance::artifacts::{calls, job, restart_with, story};
+use crate::conformance::parallel::{ONE_THREAD, partition_of, partitioned, properties};
+use crate::conformance::sequence::{decision, flow, split, task};
+
+const BOTH: &str = r#"<collector ref="Send"/><analyzer ref="Receive"/>"#;
+
+/// What collectors and analyzers were called.
+fn told(stage: &Stage) -> String {
+    calls(stage, &["collect", "data", "status", "analyzed", "process"])
+}
+
+/// The calls that begin with `word`.
+fn of(log: &[String], word: &str) -> String {
+    let calls: Vec<_> = log
+        .iter()
+        .filter(|call| call.starts_with(word))
+        .map(String::as_str)
+        .collect();
+    calls.join("\n")
+}
+
+/// `Send` and `Receive` around two partitions of a chunk with five items, three in an interval.
+fn chunk(around: &str) -> String {
+    format!(
+        r#"{ONE_THREAD}<step id="load"><chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="3"/>{}</step>"#,
+        partition_of(&format!(
+            "instances=\"2\"|{}{around}",
+            properties(&[("name.1", "a"), ("name.2", "b"), ("items.2", "2")])
+        ))
+    )
+}
+
+/// After each checkpoint, and at the end: an instance for each partition. The analyzer gets the data of a partition in
+/// order, and its exit status last, on the thread of the step.
+///
+/// Spec: SUBJOB-01, SUBJOB-02, SUBJOB-03, SUBJOB-05, SUBJOB-07, SUBJOB-08, SUBJOB-09, SUBJOB-10, SUBJOB-11, SUBJOB-12, SUBJOB-27, PART-27, D-45
+#[test]
+fn a_collector_is_told_after_each_checkpoint_and_at_the_end() {
+    let stage = Stage::new(&job(&chunk(BOTH)));
+    let execution = stage.start("job", [("sets", "true")]);
+    assert_snapshot!(stage.tree(execution), @r#"
+    job job COMPLETED COMPLETED
+      step load COMPLETED RECEIVED 7 read 0 filter 0 write 0 commit 0 rollback 0
+      step load:1 COMPLETED COMPLETED read 5 filter 0 write 5 commit 2 rollback 0
+      step load:2 COMPLETED COMPLETED read 2 filter 0 write 2 commit 1 rollback 0
+    "#);
+    let log = stage.log();
+    assert_snapshot!(of(&log, "collect"), @r#"
+    collect a 1 at load
+    collect a 2 at load
+    collect a 3 at load
+    collect b 1 at load
+    collect b 2 at load
+    "#);
+    // The data of a partition come before its status.
+    assert_snapshot!([of(&log, "data"), of(&log, "status"), of(&log, "analyzed")].join("\n"), @r#"
+    data a 1 at load
+    data a 2 at load
+    data a 3 at load
+    data b 1 at load
+    data b 2 at load
+    status COMPLETED
+    status COMPLETED
+    "#);
+    let at = |call: &str| log.iter().position(|other| other == call);
+    assert!(at("data a 3 at load") < at("status COMPLETED"));
+}
+
+/// A batchlet has one end. Properties reach both artifacts, those of the partition the collector only.
+///
+/// Spec: SUBJOB-04, SUBJOB-06, SUBJOB-13, SUBJOB-14, SUBJOB-15, PART-16
+#[test]
+fn batchlets_and_what_may_be_missing() {
+    let mut text = String::new();
+    for around in [
+        BOTH,
+        r#"<collector ref="Send"/>"#,
+        r#"<analyzer ref="Receive"/>"#,
+        r#"<collector ref="Send"><properties><property name="sends" value="nothing"/></properties></collector><analyzer ref="Receive"><properties><property name="fail" value="data a 1 at all"/></properties></analyzer>"#,
+    ] {
+        let names = properties(&[("name.1", "a"), ("name.2", "b")]);
+        let elements = partitioned("all", "", "Part", &format!("instances=\"2\"|{names}{around}"));
+        let stage = Stage::new(&job(&format!("{ONE_THREAD}{elements}")));
+        let execution = stage.start("job", JobParameters::new());
+        text += &format!("{}\n", story(&stage, execution));
+    }
+    assert_snapshot!(text, @r#"
+    job job COMPLETED COMPLETED
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
+    process a
+    collect a 1 at all
+    data a 1 at all
+    status a DONE
+    process b
+    collect b 1 at all
+    data b 1 at all
+    status b DONE
+    job job COMPLETED COMPLETED
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
+    process a
+    collect a 1 at all
+    process b
+    collect b 1 at all
+    job job COMPLETED COMPLETED
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
+    process a
+    status a DONE
+    process b
+    status b DONE
+    job job COMPLETED COMPLETED
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
+    process a
+    collect a 1 at all
+    status a DONE
+    process b
+    collect b 1 at all
+    status b DONE
+    "#);
+}
+
+/// A subjob that ended by an exception collects nothing more; the analyzer is told that it failed.
+///
+/// Spec: SUBJOB-10, SUBJOB-16
+#[test]
+fn a_failed_subjob_collects_nothing() {
+    let stage = Stage::new(&job(&chunk(BOTH)));
+    stage.start("job", [("fail", "read 5")]);
+    assert_snapshot!(calls(&stage, &["collect", "data", "status"]), @r#"
+    collect a 1 at load
+    data a 1 at load
+    status FAILED
+    "#);
+}
+
+/// Nothing is kept of what was collected; the exit status of a partition that completed before is told again.
+///
+/// Spec: SUBJOB-17, SUBJOB-10, RESTART-14
+#[test]
+fn a_restart_tells_exit_statuses_again() {
+    let names = properties(&[("name.1", "a"), ("name.2", "b")]);
+    let elements = partitioned("all", "", "Part", &format!("instances=\"2\"|{names}{BOTH}"));
+    let stage = Stage::new(&job(&format!("{ONE_THREAD}{elements}")));
+    let failed = stage.start("job", [("fail", "process b")]);
+    let mut text = told(&stage);
+    let again = restart_with(&stage, failed, [("fail", "")]);
+    text += &format!("\nAGAIN\n{}", story(&stage, again));
+    assert_snapshot!(text, @r#"
+    process a
+    collect a 1 at all
+    data a 1 at all
+    status a DONE
+    process b
+    status FAILED
+    AGAIN
+    job job COMPLETED COMPLETED
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
+    status a DONE
+    process b
+    collect b 1 at all
+    data b 1 at all
+    status b DONE
+    "#);
+}
+
+/// In a partitioned flow for every step, with one instance; of a partitioned step in it once.
+///
+/// Spec: SUBJOB-18, SUBJOB-19, SUBJOB-20, SUBJOB-21, SUBJOB-26, FPART-06, FPART-09
+#[test]
+fn a_collector_of_a_flow() {
+    let steps = format!(
+        r#"<step id="load" next="inner"><chunk reader="Numbers" processor="Labels" writer="Lines"/></step>{}{}"#,
+        partitioned("inner", "next=\"last\"", "Part", "instances=\"2\""),
+        task("last", "", "DONE", "")
+    );
+    let names = properties(&[("name.1", "a"), ("items.1", "1")]);
+    let partition = partition_of(&format!("instances=\"1\"|{names}{BOTH}"));
+    let stage = Stage::new(&job(&format!(
+        "{ONE_THREAD}{}",
+        flow("parts", "", &(steps + &partition))
+    )));
+    let execution = stage.start("job", [("sets", "true")]);
+    assert_snapshot!(stage.tree(execution), @r#"
+    job job COMPLETED COMPLETED
+      step parts:1 COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:1/load COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0
+      step parts:1/inner COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:1/inner:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:1/inner:2 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:1/last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+    let log = stage.log();
+    assert_snapshot!([of(&log, "collect"), of(&log, "data"), of(&log, "status")].join("\n"), @r#"
+    collect a 1 at load
+    collect a 2 at load
+    collect a 3 at inner
+    collect a 4 at last
+    data a 1 at load
+    data a 2 at load
+    data a 3 at inner
+    data a 4 at last
+    status DONE
+    "#);
+}
+
+/// In a split for every step of each flow, with an instance for each flow; of a partitioned flow once.
+///
+/// Spec: SUBJOB-22, SUBJOB-23, SUBJOB-24, SUBJOB-25, SUBJOB-26, SPLIT-16
+#[test]
+fn a_collector_of_a_split() {
+    let flows = flow(
+        "plain",
+        "",
+        &(task("one", "next=\"two\"", "DONE", "") + &task("two", "", "WELL", "")),
+    ) + &flow(
+        "parts",
+        "",
+        &(task("three", "next=\"four\"", "DONE", "")
+            + &task("four", "", "DONE", "")
+            + &partition_of("instances=\"2\"")),
+    ) + &format!("<concurrency>{BOTH}</concurrency>");
+    let elements = split("both", "next=\"choose\"", &flows) + &decision("choose", "GO", r#"<end on="GO"/>"#);
+    let stage = Stage::new(&job(&elements));
+    stage.start("job", [("sets", "true")]);
+    let mut told = stage.log();
+    told.retain(|call| {
+        ["collect", "data", "status", "analyzed", "decide"]
+            .iter()
+            .any(|word| call.starts_with(word))
+    });
+    told.sort();
+    assert_snapshot!(told.join("\n"), @r#"
+    collect nameless 1 at no step
+    collect nameless 1 at one
+    collect nameless 2 at two
+    data nameless 1 at no step
+    data nameless 1 at one
+    data nameless 2 at two
+    decide of job after split both COMPLETED RECEIVED 5
+    status COMPLETED
+    status WELL
+    "#);
+}
