@@ -1,5 +1,10 @@
 //! The examples of batch-runtime; each directory is one, with its job XML. Their jobs are checked here, all in one test;
-//! in a program of one's own it stands beside the artifacts.
+//! in a program of one's own it stands beside the artifacts. What several examples use stands beside this file.
+
+#[cfg(test)]
+extern crate self as batch_examples;
+
+pub mod flight_rows;
 
 #[cfg(test)]
 #[path = "flights/main.rs"]

@@ -2,13 +2,11 @@
 //! through the chunk transaction.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::PathBuf;
 
+use batch_examples::flight_rows::{FlightRow, FlightRows, Position};
 use batch_runtime::prelude::*;
-use csv::{Reader, StringRecord};
 use diesel::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use super::tables::{airport, flight};
 
@@ -17,79 +15,29 @@ use super::tables::{airport, flight};
 struct FlightReader {
     #[batch_property(name = "flights.file")]
     file: PathBuf,
-    rows: Option<Reader<File>>,
-    header: StringRecord,
-    row: StringRecord,
-}
-
-/// Where the next row begins.
-#[derive(Serialize, Deserialize)]
-struct Position {
-    byte: u64,
-    line: u64,
-    record: u64,
-}
-
-/// A row of the CSV file.
-#[derive(Deserialize)]
-struct FlightRow {
-    /// Number of the row in the file, from 1.
-    #[serde(skip)]
-    record: u64,
-    /// Such as `2001/01/01 00:47`, local time.
-    date: String,
-    /// Minutes late at arrival; negative when early.
-    delay: i32,
-    /// Miles.
-    distance: i32,
-    origin: String,
-    destination: String,
+    rows: FlightRows,
 }
 
 #[item_reader("FlightReader")]
 impl FlightReader {
     #[open]
     fn open(&mut self, checkpoint: Option<Position>) -> Result<(), csv::Error> {
-        let mut rows = Reader::from_path(&self.file)?;
-        self.header = rows.headers()?.clone();
-        if let Some(Position { byte, line, record }) = checkpoint {
-            let mut position = csv::Position::new();
-            rows.seek(position.set_byte(byte).set_line(line).set_record(record).clone())?;
-        }
-        self.rows = Some(rows);
-        Ok(())
+        self.rows.open(&self.file, checkpoint)
     }
 
     #[read_item]
     fn read(&mut self) -> Result<Option<FlightRow>, csv::Error> {
-        let Some(rows) = &mut self.rows else {
-            return Ok(None);
-        };
-        if !rows.read_record(&mut self.row)? {
-            return Ok(None);
-        }
-        let mut flight: FlightRow = self.row.deserialize(Some(&self.header))?;
-        flight.record = self.row.position().map_or(0, csv::Position::record);
-        Ok(Some(flight))
+        self.rows.next("")
     }
 
     #[get_checkpoint_info]
     fn checkpoint(&mut self) -> Position {
-        let position = self
-            .rows
-            .as_ref()
-            .map(|rows| rows.position().clone())
-            .unwrap_or_else(csv::Position::new);
-        Position {
-            byte: position.byte(),
-            line: position.line(),
-            record: position.record(),
-        }
+        self.rows.position()
     }
 
     #[close]
     fn close(&mut self) {
-        self.rows = None;
+        self.rows.close();
     }
 }
 
