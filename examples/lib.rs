@@ -14,6 +14,10 @@ mod flights;
 #[path = "hello/main.rs"]
 #[expect(dead_code, reason = "nobody calls `main`")]
 mod hello;
+#[cfg(test)]
+#[path = "partitions/main.rs"]
+#[expect(dead_code, reason = "nobody calls `main`")]
+mod partitions;
 
 #[cfg(test)]
 mod tests {
@@ -21,5 +25,6 @@ mod tests {
     fn jobs_fit_their_artifacts() {
         batch_runtime::check_jobs!("hello");
         batch_runtime::check_jobs!("flights", data = "data");
+        batch_runtime::check_jobs!(deny_warnings, "partitions", data = "data");
     }
 }

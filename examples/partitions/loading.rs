@@ -1,0 +1,163 @@
+//! What one partition does: the late flights of its month into a table, each with the airport that the aircraft was
+//! nearest to when it should have landed. The processor compares all airports, so there is something to do for every
+//! thread.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use batch_examples::flight_rows::{FlightRow, FlightRows, Position};
+use batch_runtime::prelude::*;
+use diesel::prelude::*;
+use serde::Deserialize;
+
+use super::minutes;
+use super::months::month_of;
+use super::route::Point;
+use super::tables::late_flight;
+
+/// Reads the flights of one month.
+#[derive(BatchArtifact)]
+struct MonthReader {
+    #[batch_property(name = "flights.file")]
+    file: PathBuf,
+    /// From the plan: another one in each partition.
+    #[batch_property(name = "month")]
+    month: String,
+    rows: FlightRows,
+}
+
+#[item_reader("MonthReader")]
+impl MonthReader {
+    #[open]
+    fn open(&mut self, checkpoint: Option<Position>) -> Result<(), csv::Error> {
+        self.rows.open(&self.file, checkpoint)
+    }
+
+    #[read_item]
+    fn read(&mut self) -> Result<Option<FlightRow>, csv::Error> {
+        self.rows.next(&self.month)
+    }
+
+    #[get_checkpoint_info]
+    fn position(&mut self) -> Position {
+        self.rows.position()
+    }
+
+    #[close]
+    fn close(&mut self) {
+        self.rows.close();
+    }
+}
+
+/// Leaves out the flights that were on time, and finds where the others were.
+#[derive(BatchArtifact)]
+struct LateFlightProcessor {
+    #[batch_property(name = "airports.file")]
+    airports_file: PathBuf,
+    #[batch_property(name = "miles.per.minute", value = "7.5")]
+    miles_per_minute: f64,
+    #[batch_context]
+    job: JobContext,
+    airports: HashMap<String, Point>,
+}
+
+/// A row of the airports' CSV file; its other columns are not wanted.
+#[derive(Deserialize)]
+struct Airport {
+    iata: String,
+    latitude: f64,
+    longitude: f64,
+}
+
+/// What is stored of a late flight.
+#[derive(Insertable)]
+#[diesel(table_name = late_flight, treat_none_as_default_value = false)]
+struct LateFlight {
+    job_instance_id: i64,
+    job_execution_id: i64,
+    record: i64,
+    month: String,
+    minutes: i32,
+    nearest: String,
+}
+
+#[item_processor("LateFlightProcessor")]
+impl LateFlightProcessor {
+    #[process_item]
+    fn process(&mut self, flight: &FlightRow) -> Result<Option<LateFlight>, BatchError> {
+        if flight.delay <= 0 {
+            return Ok(None);
+        }
+        if self.airports.is_empty() {
+            self.airports = airports(&self.airports_file)?;
+        }
+        Ok(Some(LateFlight {
+            job_instance_id: self.job.instance_id().0,
+            job_execution_id: self.job.execution_id().0,
+            record: i64::try_from(flight.record)?,
+            month: month_of(flight),
+            minutes: flight.delay,
+            nearest: self.nearest(self.place(flight)?).to_owned(),
+        }))
+    }
+
+    /// Where the aircraft was when it should have landed; where it began, if it is later than the flight is long.
+    fn place(&self, flight: &FlightRow) -> Result<Point, BatchError> {
+        let missing = f64::from(flight.delay) * self.miles_per_minute / f64::from(flight.distance);
+        let (origin, destination) = (self.airport(&flight.origin)?, self.airport(&flight.destination)?);
+        Ok(destination.on_the_way_to(origin, missing.min(1.0)))
+    }
+
+    fn airport(&self, iata: &str) -> Result<Point, BatchError> {
+        let found = self.airports.get(iata).copied();
+        found.ok_or_else(|| BatchError::msg(format!("there is no airport {iata}")))
+    }
+
+    fn nearest(&self, place: Point) -> &str {
+        let mut nearest = ("", f64::NEG_INFINITY);
+        for (iata, point) in &self.airports {
+            let nearness = point.nearness(place);
+            if nearness > nearest.1 {
+                nearest = (iata, nearness);
+            }
+        }
+        nearest.0
+    }
+}
+
+fn airports(file: &Path) -> Result<HashMap<String, Point>, csv::Error> {
+    csv::Reader::from_path(file)?
+        .deserialize()
+        .map(|row| {
+            let airport: Airport = row?;
+            Ok((airport.iata, Point::at(airport.latitude, airport.longitude)))
+        })
+        .collect()
+}
+
+/// Inserts the late flights in the chunk transaction, and counts their minutes for the collector.
+#[derive(BatchArtifact)]
+struct LateFlightWriter {
+    #[batch_context]
+    step: StepContext,
+}
+
+#[item_writer("LateFlightWriter")]
+impl LateFlightWriter {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<()>) {}
+
+    #[write_items]
+    fn write(&mut self, flights: &[LateFlight], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+        for rows in flights.chunks(100) {
+            diesel::insert_into(late_flight::table)
+                .values(rows)
+                .execute(tx.sqlite()?)?;
+        }
+        let written = flights.iter().map(|flight| i64::from(flight.minutes)).sum();
+        Ok(minutes::add(&self.step, written)?)
+    }
+
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}

@@ -1,0 +1,51 @@
+//! What the partitions tell the step while they run: the minutes of delay that they have loaded.
+
+use batch_runtime::context::UserDataError;
+use batch_runtime::prelude::*;
+
+/// Adds minutes to those that wait for the collector: the transient user data of a partition's step.
+pub(crate) fn add(step: &StepContext, minutes: i64) -> Result<(), UserDataError> {
+    let waiting = step.transient_user_data::<i64>()?.map_or(0, |minutes| *minutes);
+    step.set_transient_user_data(waiting + minutes);
+    Ok(())
+}
+
+/// Sends the minutes since it was last called; it is called after each commit, on the thread of the partition.
+#[derive(BatchArtifact)]
+struct MinutesLate {
+    #[batch_context]
+    step: StepContext,
+}
+
+#[sub_job_collector("MinutesLate")]
+impl MinutesLate {
+    #[collect_sub_job_data]
+    fn collect(&mut self) -> Result<Option<i64>, UserDataError> {
+        let minutes = self.step.transient_user_data::<i64>()?;
+        self.step.set_transient_user_data(0_i64);
+        Ok(minutes.map(|minutes| *minutes).filter(|minutes| *minutes > 0))
+    }
+}
+
+/// Adds up the minutes of all months, on the thread that waits for them, and makes the sum the step's exit status.
+///
+/// What the collectors send is kept nowhere: after a crash, what the dead process has added up is gone. The sum is that of
+/// all months nevertheless, since the logical transaction has the restart load all of them again. (If the process dies
+/// between the commit and the end of the step, the restart has nothing to load, and the exit status stays COMPLETED.)
+/// Without a logical transaction it would be the sum of what the last execution has loaded.
+#[derive(BatchArtifact)]
+struct TotalMinutesLate {
+    #[batch_context]
+    step: StepContext,
+    total: i64,
+}
+
+#[sub_job_analyzer("TotalMinutesLate")]
+impl TotalMinutesLate {
+    #[analyze_collector_data]
+    fn add(&mut self, minutes: i64) {
+        self.total += minutes;
+        self.step
+            .set_exit_status(Some(&format!("{} MINUTES LATE", self.total)));
+    }
+}

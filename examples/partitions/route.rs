@@ -1,0 +1,41 @@
+//! Where an aircraft is: points on the earth, taken as a sphere.
+
+/// A point, as the direction in which it lies from the centre of the earth.
+#[derive(Clone, Copy)]
+pub(crate) struct Point {
+    x: f64,
+    y: f64,
+    z: f64,
+}
+
+impl Point {
+    /// From latitude and longitude, in degrees.
+    pub(crate) fn at(latitude: f64, longitude: f64) -> Self {
+        let (latitude, longitude) = (latitude.to_radians(), longitude.to_radians());
+        Self {
+            x: latitude.cos() * longitude.cos(),
+            y: latitude.cos() * longitude.sin(),
+            z: latitude.sin(),
+        }
+    }
+
+    /// How near another point is: the cosine of the angle between the two, which is 1 for the same point.
+    pub(crate) fn nearness(self, other: Self) -> f64 {
+        self.x * other.x + self.y * other.y + self.z * other.z
+    }
+
+    /// The point that lies this part of the way from here to another, along the great circle.
+    pub(crate) fn on_the_way_to(self, other: Self, part: f64) -> Self {
+        let angle = self.nearness(other).clamp(-1.0, 1.0).acos();
+        if angle == 0.0 {
+            return self;
+        }
+        let here = ((1.0 - part) * angle).sin() / angle.sin();
+        let there = (part * angle).sin() / angle.sin();
+        Self {
+            x: here * self.x + there * other.x,
+            y: here * self.y + there * other.y,
+            z: here * self.z + there * other.z,
+        }
+    }
+}
