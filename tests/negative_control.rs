@@ -5,17 +5,18 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use batch_tests::flights;
-use batch_tests::kill::{Folder, kill_until_completed, undisturbed};
+use batch_tests::kill::{FLIGHTS, Folder, Killer};
 use batch_tests::random::Random;
 
 /// The negative control of the kill loop: with the data committed apart from the checkpoint it finds a wrong table.
 #[test]
 fn the_kill_loop_finds_a_checkpoint_outside_the_chunk_transaction() {
-    let (folder, mut random) = (Folder::new(), Random::new("negative control"));
+    let folder = Folder::new();
     let expected = flights::expected_rows();
-    let whole = undisturbed(&folder);
+    let mut killer =
+        Killer::new(&folder, FLIGHTS, Random::new("negative control")).with_fault("split-commit");
     let found = (1..=30).find_map(|run| {
-        kill_until_completed(&folder, &mut random, run, 8, whole, "split-commit");
+        killer.until_completed(run, 8);
         flights::verify(&folder.database(), run + 1, &expected).err()
     });
     println!(

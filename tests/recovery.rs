@@ -1,7 +1,7 @@
 //! Real processes, really killed.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
-use batch_tests::kill::{Folder, kill_until_completed, undisturbed};
+use batch_tests::kill::{FLIGHTS, Folder, Killer};
 use batch_tests::random::Random;
 use batch_tests::{flights, process};
 
@@ -11,16 +11,11 @@ use batch_tests::{flights, process};
 /// Spec: REPO-55, REPO-56, REPO-57, REPO-58, REPO-59, REPO-63
 #[test]
 fn sixty_kills_lose_nothing_and_double_nothing() {
-    let (folder, mut random) = (Folder::new(), Random::new("kill loop"));
+    let folder = Folder::new();
     let expected = flights::expected_rows();
-    let whole = undisturbed(&folder);
-    let (mut killed, mut run) = (0, 0);
-    while killed < 60 {
-        run += 1;
-        killed += kill_until_completed(&folder, &mut random, run, 60 - killed, whole, "");
-    }
-    assert_eq!(folder.instances(), run + 1);
-    for instance in 1..=folder.instances() {
+    let instances = Killer::new(&folder, FLIGHTS, Random::new("kill loop")).kill(60);
+    assert_eq!(folder.instances(), instances);
+    for instance in 1..=instances {
         flights::verify(&folder.database(), instance, &expected)
             .unwrap_or_else(|problem| panic!("{problem}"));
     }
@@ -29,10 +24,10 @@ fn sixty_kills_lose_nothing_and_double_nothing() {
         "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION WHERE STEP_NAME = 'load-flights' AND EXIT_CODE = 'CRASHED'
          AND COMMIT_COUNT > 0 AND STATUS = 'FAILED' AND END_TIME IS NOT NULL",
     );
-    println!("{killed} kills in {run} instances, {in_the_load} in the middle of the load");
+    println!("60 kills in {instances} instances, {in_the_load} in the middle of the load");
     assert!(
         in_the_load >= 15,
-        "only {in_the_load} of {killed} kills struck in the middle of the load"
+        "only {in_the_load} of 60 kills struck in the middle of the load"
     );
     assert_eq!(
         folder.count("SELECT COUNT(*) AS n FROM BATCH_JOB_EXECUTION WHERE END_TIME IS NULL"),

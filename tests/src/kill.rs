@@ -1,7 +1,10 @@
-//! The example `flights`, launched and killed again and again.
+//! Example programs, launched and killed again and again.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use diesel::prelude::*;
@@ -10,10 +13,25 @@ use diesel::sql_types::BigInt;
 use crate::random::Random;
 use crate::{process, watch};
 
-/// Few items per commit, so that a kill finds many places to strike at.
-pub const INTERVAL: &str = "commit.interval=50";
+/// What is killed.
+pub struct Target<'a> {
+    /// The example program.
+    pub program: &'a str,
+    /// The launch, to which the number of the run is added.
+    pub launch: &'a [&'a str],
+    /// A kill comes before this part of the time that a whole run takes, in percent.
+    pub percent: u64,
+}
 
-/// A folder of the example `flights`, with its repository.
+/// The example `flights`: few items per commit, so that a kill finds many places to strike at; and so early that it takes
+/// several launches to the end.
+pub const FLIGHTS: Target<'_> = Target {
+    program: "flights",
+    launch: &["launch", "flights", "commit.interval=50"],
+    percent: 60,
+};
+
+/// A folder in which an example runs, with its repository.
 pub struct Folder {
     folder: tempfile::TempDir,
 }
@@ -62,53 +80,82 @@ impl Folder {
     }
 }
 
-/// Launches the same instance again and again, and kills it at random moments, until it is COMPLETED or the kills are
-/// used up. Returns how many kills it took.
-pub fn kill_until_completed(
-    folder: &Folder,
-    random: &mut Random,
-    run: i64,
-    kills: u32,
+/// Launches and kills.
+pub struct Killer<'a> {
+    folder: &'a Folder,
+    target: Target<'a>,
+    random: Random,
+    fault: &'a str,
+    /// How long a run takes that is not disturbed.
     whole: Duration,
-    fault: &str,
-) -> u32 {
-    let (run, mut killed) = (format!("run={run}"), 0);
-    loop {
-        let mut command = process::command("flights", folder.path(), &["launch", "flights", INTERVAL, &run]);
-        command
-            .env("BATCH_SABOTAGE", fault)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        if killed < kills {
-            // Part of the time that the whole job takes, so that it takes several launches.
-            let moment =
-                Duration::from_micros(random.below(u64::try_from(whole.as_micros()).unwrap() * 6 / 10));
-            let begin = Instant::now();
-            while begin.elapsed() < moment && child.try_wait().unwrap().is_none() {
-                std::thread::yield_now();
-            }
-            child.kill().unwrap();
-        }
-        let output = child.wait_with_output().unwrap();
-        match output.status.code() {
-            Some(0) => return killed,
-            // The kill came after the last commit and before the end of the process.
-            Some(2) if process::text(&output.stderr).contains("ended COMPLETED") => return killed,
-            None => killed += 1,
-            Some(code) => panic!("exit code {code}: {}", process::text(&output.stderr)),
-        }
-    }
 }
 
-/// Runs the whole job once, and says how long it takes.
-pub fn undisturbed(folder: &Folder) -> Duration {
-    let begin = Instant::now();
-    process::run_expecting(
-        0,
-        "flights",
-        folder.path(),
-        &["launch", "flights", INTERVAL, "run=0"],
-    );
-    begin.elapsed()
+impl<'a> Killer<'a> {
+    /// After a first run, which is not disturbed.
+    pub fn new(folder: &'a Folder, target: Target<'a>, random: Random) -> Self {
+        let begin = Instant::now();
+        let arguments = [target.launch, &["run=0"]].concat();
+        process::run_expecting(0, target.program, folder.path(), &arguments);
+        Self {
+            folder,
+            target,
+            random,
+            fault: "",
+            whole: begin.elapsed(),
+        }
+    }
+
+    /// Switches a seeded fault on.
+    #[must_use]
+    pub fn with_fault(mut self, fault: &'a str) -> Self {
+        self.fault = fault;
+        self
+    }
+
+    /// Runs instances until it has killed so often. Returns how many they are, the first one included.
+    pub fn kill(&mut self, kills: u32) -> i64 {
+        let (mut killed, mut run) = (0, 0);
+        while killed < kills {
+            run += 1;
+            killed += self.until_completed(run, kills - killed);
+        }
+        run + 1
+    }
+
+    /// Launches the same instance again and again, and kills it at random moments, until it is COMPLETED or the kills are
+    /// used up. Returns how many kills it took.
+    pub fn until_completed(&mut self, run: i64, kills: u32) -> u32 {
+        let (run, mut killed) = (format!("run={run}"), 0);
+        loop {
+            let arguments = [self.target.launch, &[&run]].concat();
+            let mut command = process::command(self.target.program, self.folder.path(), &arguments);
+            command
+                .env("BATCH_SABOTAGE", self.fault)
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped());
+            let mut child = command.spawn().unwrap();
+            let mut errors = child.stderr.take().unwrap();
+            let (send, ended) = mpsc::channel();
+            // Its standard error is closed when it ends.
+            let errors = thread::spawn(move || {
+                let mut text = Vec::new();
+                errors.read_to_end(&mut text).unwrap();
+                let _ = send.send(());
+                process::text(&text)
+            });
+            if killed < kills {
+                let latest = u64::try_from(self.whole.as_micros()).unwrap() * self.target.percent / 100;
+                let _ = ended.recv_timeout(Duration::from_micros(self.random.below(latest)));
+                child.kill().unwrap();
+            }
+            let (status, errors) = (child.wait().unwrap(), errors.join().unwrap());
+            match status.code() {
+                Some(0) => return killed,
+                // The kill came after the last commit and before the end of the process.
+                Some(2) if errors.contains("ended COMPLETED") => return killed,
+                None => killed += 1,
+                Some(code) => panic!("exit code {code}: {errors}"),
+            }
+        }
+    }
 }
