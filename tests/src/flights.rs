@@ -69,6 +69,17 @@ struct Execution {
     rows_written: i64,
 }
 
+/// Compares rows with what they must be; the error says what differs first.
+pub(crate) fn compare(rows: &[String], expected: &[String]) -> Result<(), String> {
+    if let Some((row, wanted)) = rows.iter().zip(expected).find(|(row, wanted)| row != wanted) {
+        return Err(format!("the table has {row}\nwhere the input has {wanted}"));
+    }
+    if rows.len() != expected.len() {
+        return Err(format!("{} rows instead of {}", rows.len(), expected.len()));
+    }
+    Ok(())
+}
+
 /// Compares an instance's table and counters with what they must be; the error says what differs.
 pub fn verify(database: &Path, instance: i64, expected: &[String]) -> Result<(), String> {
     let mut connection = watch::open(database);
@@ -82,12 +93,7 @@ pub fn verify(database: &Path, instance: i64, expected: &[String]) -> Result<(),
     .load(&mut connection)
     .map_err(|error| error.to_string())?;
     let rows: Vec<String> = rows.into_iter().map(|row| row.text).collect();
-    if let Some((row, wanted)) = rows.iter().zip(expected).find(|(row, wanted)| row != wanted) {
-        return Err(format!("the table has {row}\nwhere the input has {wanted}"));
-    }
-    if rows.len() != expected.len() {
-        return Err(format!("{} rows instead of {}", rows.len(), expected.len()));
-    }
+    compare(&rows, expected)?;
     let executions: Vec<Execution> = diesel::sql_query(
         "SELECT E.JOB_EXECUTION_ID AS id, S.READ_COUNT AS reads, S.WRITE_COUNT AS writes, S.FILTER_COUNT AS filters,
             (SELECT COUNT(*) FROM flight F WHERE F.job_execution_id = E.JOB_EXECUTION_ID) AS rows_written

@@ -31,6 +31,32 @@ pub const FLIGHTS: Target<'_> = Target {
     percent: 60,
 };
 
+/// The example `partitions` on the files of its folder. It begins anew after each kill, so some come late enough for it to
+/// have ended.
+pub const PARTITIONS: Target<'_> = Target {
+    program: "partitions",
+    launch: &LAUNCH_PARTITIONS,
+    percent: 80,
+};
+
+/// The same with a job that is in its folder.
+pub const PARTITIONS_WITHOUT_TRANSACTION: Target<'_> = Target {
+    program: "partitions",
+    launch: &{
+        let [launch, job, flights, airports, interval] = LAUNCH_PARTITIONS;
+        ["--job-path", ".", launch, job, flights, airports, interval]
+    },
+    percent: 60,
+};
+
+const LAUNCH_PARTITIONS: [&str; 5] = [
+    "launch",
+    "partitions",
+    "flights.file=flights.csv",
+    "airports.file=airports.csv",
+    "commit.interval=10",
+];
+
 /// A folder in which an example runs, with its repository.
 pub struct Folder {
     folder: tempfile::TempDir,

@@ -4,9 +4,12 @@
 mod elsewhere;
 pub mod flights;
 pub mod kill;
+pub mod logical_tx;
 pub mod order;
+pub mod partitions;
 pub mod process;
 pub mod random;
+mod sphere;
 pub mod stage;
 pub mod watch;
 

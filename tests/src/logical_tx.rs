@@ -1,0 +1,169 @@
+//! The order of the calls of a logical transaction over the executions of one job instance, whose processes may have
+//! died anywhere: an automaton that accepts exactly what section 5.5.2 of the draft and D-46, D-48 allow.
+//!
+//! Each state is recorded before the call that it announces, so a call that is owed may come twice, or without the call
+//! before it having been heard; but only in another execution, that is after a process has died.
+
+use State::*;
+
+/// What was heard last, and in which execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Nothing,
+    Begun(i64),
+    Completing(i64),
+    Committed(i64),
+    /// The commit was told in another execution than its transaction, which goes on with a transaction of its own.
+    Owed(i64),
+    RollingBack(i64),
+    RolledBack(i64),
+}
+
+/// What the calls tell of an instance that is complete.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Story {
+    /// The execution whose work was committed.
+    pub loaded_by: i64,
+    /// Calls of the rollback.
+    pub rollbacks: usize,
+}
+
+/// Reads the calls of one instance, each with its execution, in their order.
+///
+/// # Errors
+/// When they come in a wrong order, or do not end with a commit.
+pub fn read(calls: &[(i64, String)]) -> Result<Story, String> {
+    let (mut state, mut loaded_by, mut rollbacks) = (Nothing, None, 0);
+    for (position, (execution, call)) in calls.iter().enumerate() {
+        state = after(state, *execution, call)
+            .ok_or_else(|| format!("call {position}, `{call}`, after {state:?} in {calls:?}"))?;
+        match state {
+            Begun(execution) => {
+                // A transaction after the commit finds everything done.
+                loaded_by.get_or_insert(execution);
+            }
+            RollingBack(_) => {
+                rollbacks += 1;
+                loaded_by = None;
+            }
+            _ => {}
+        }
+    }
+    match (state, loaded_by) {
+        (Committed(_), Some(loaded_by)) => Ok(Story { loaded_by, rollbacks }),
+        _ => Err(format!("ends with {state:?}: {calls:?}")),
+    }
+}
+
+fn after(state: State, now: i64, call: &str) -> Option<State> {
+    let allowed = match (call, state) {
+        ("begin", Nothing) => true,
+        ("begin", RolledBack(then)) => now >= then,
+        // The process died between the commit and the end of the step.
+        ("begin", Committed(then)) => now > then,
+        ("begin", Owed(then)) => now >= then,
+
+        // The process died between the record of the begin and its call.
+        ("rollback", Nothing) => true,
+        ("rollback", Begun(then) | Completing(then) | RollingBack(then) | RolledBack(then)) => now > then,
+        // The same, of the transaction after the commit: two executions later at least.
+        ("rollback", Committed(then)) => now > then + 1,
+        ("rollback", Owed(then)) => now > then,
+
+        ("ROLLBACK", RollingBack(then)) => now == then,
+        ("before completion", Begun(then)) => now == then,
+        ("COMMIT", Completing(then)) => now >= then,
+        ("COMMIT", Committed(then) | Owed(then)) => now > then,
+        _ => false,
+    };
+    let next = match call {
+        "begin" => Begun,
+        "rollback" => RollingBack,
+        "ROLLBACK" => RolledBack,
+        "before completion" => Completing,
+        _ if state == Completing(now) => Committed,
+        _ => Owed,
+    };
+    allowed.then(|| next(now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `calls` are the execution, and letters: b begin, c before completion, C COMMIT, r rollback, R ROLLBACK.
+    fn check(calls: &str, expected: Option<(i64, usize)>) {
+        let words = |letter| match letter {
+            'b' => "begin",
+            'c' => "before completion",
+            'C' => "COMMIT",
+            'r' => "rollback",
+            'R' => "ROLLBACK",
+            other => panic!("{other}"),
+        };
+        let calls: Vec<(i64, String)> = calls
+            .split_whitespace()
+            .flat_map(|of_execution| {
+                let (execution, letters) = of_execution.split_at(1);
+                let execution: i64 = execution.parse().unwrap();
+                letters
+                    .chars()
+                    .map(move |letter| (execution, words(letter).to_owned()))
+            })
+            .collect();
+        let story = read(&calls).ok();
+        let expected = expected.map(|(loaded_by, rollbacks)| Story { loaded_by, rollbacks });
+        assert_eq!(story, expected, "{calls:?}");
+    }
+
+    #[test]
+    fn right_orders_are_accepted() {
+        check("1bcC", Some((1, 0)));
+        // Died while loading; before anything was heard; in the rollback; between rollback and its end; after its end.
+        check("1b 2rRbcC", Some((2, 1)));
+        check("2rRbcC", Some((2, 1)));
+        check("1b 2r 3rRbcC", Some((3, 2)));
+        check("1b 2rR 3rRbcC", Some((3, 2)));
+        check("1b 2rR 3bcC", Some((3, 1)));
+        // Died before the commit was recorded; when it was; when it was told; when that was recorded.
+        check("1bc 2rRbcC", Some((2, 1)));
+        check("1bc 2CbcC", Some((1, 0)));
+        check("1bcC 2CbcC", Some((1, 0)));
+        check("1bc 2C 3CbcC", Some((1, 0)));
+        check("1bc 2C 3rRbcC", Some((3, 1)));
+        check("1bc 2Cb 3rRbcC", Some((3, 1)));
+        check("1bcC 2bcC", Some((1, 0)));
+        check("1bcC 2b 3rRbcC", Some((3, 1)));
+        check("1bcC 3rRbcC", Some((3, 1)));
+    }
+
+    #[test]
+    fn wrong_orders_are_found() {
+        for calls in [
+            "",
+            "1b",
+            "1bc",
+            "1bC",
+            "1bbcC",
+            "1bccC",
+            "1bcCC",
+            "1bcCbcC",
+            "1bc 2C",
+            "1cC",
+            // The rollback that is owed was not called.
+            "1b 2bcC",
+            "1bc 2bcC",
+            "1b 2r 3bcC",
+            // Not told of its end; told of another; undone after the commit, or twice; goes on after a death.
+            "1b 2rbcC",
+            "1b 2rCbcC",
+            "1bcC 2rRbcC",
+            "1bcCrR",
+            "1b 2rRrRbcC",
+            "1b 2cC",
+            "1b 2rR",
+        ] {
+            check(calls, None);
+        }
+    }
+}
