@@ -5,7 +5,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use batch_tests::flights;
-use batch_tests::kill::{FLIGHTS, Folder, Killer};
+use batch_tests::kill::{FLIGHTS, Folder, Killer, PARTITIONS_WITHOUT_TRANSACTION};
+use batch_tests::partitions::{Input, write_job_without_transaction};
 use batch_tests::random::Random;
 
 /// The negative control of the kill loop: with the data committed apart from the checkpoint it finds a wrong table.
@@ -22,5 +23,23 @@ fn the_kill_loop_finds_a_checkpoint_outside_the_chunk_transaction() {
     println!(
         "found: {}",
         found.expect("a doubled or lost flight in 30 instances")
+    );
+}
+
+/// The same of partitions: what a partition has written is no longer what its checkpoint says.
+#[test]
+fn the_kill_loop_of_partitions_finds_a_checkpoint_outside_the_chunk_transaction() {
+    let folder = Folder::new();
+    let input = Input::write(folder.path());
+    write_job_without_transaction(folder.path());
+    let random = Random::new("negative control of partitions");
+    let mut killer = Killer::new(&folder, PARTITIONS_WITHOUT_TRANSACTION, random).with_fault("split-commit");
+    let found = (1..=30).find_map(|run| {
+        killer.until_completed(run, 8);
+        input.verify_checkpoints(&folder.database(), run + 1).err()
+    });
+    println!(
+        "found: {}",
+        found.expect("a partition that is wrong in 30 instances")
     );
 }
