@@ -4,7 +4,7 @@
 #[cfg(test)]
 extern crate self as batch_examples;
 
-pub mod flight_rows;
+pub mod flight_reader;
 
 #[cfg(test)]
 #[path = "flights/main.rs"]

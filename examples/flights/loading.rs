@@ -1,45 +1,13 @@
 //! The second step: each flight of a CSV file, joined and classified, into a table. Exactly once: the writer writes
-//! through the chunk transaction.
+//! through the chunk transaction. The reader is that of `flight_reader.rs`.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 
-use batch_examples::flight_rows::{FlightRow, FlightRows, Position};
+use batch_examples::flight_reader::FlightRow;
 use batch_runtime::prelude::*;
 use diesel::prelude::*;
 
 use super::tables::{airport, flight};
-
-/// Reads one flight per CSV row; restarts after the last committed row.
-#[derive(BatchArtifact)]
-struct FlightReader {
-    #[batch_property(name = "flights.file")]
-    file: PathBuf,
-    rows: FlightRows,
-}
-
-#[item_reader("FlightReader")]
-impl FlightReader {
-    #[open]
-    fn open(&mut self, checkpoint: Option<Position>) -> Result<(), csv::Error> {
-        self.rows.open(&self.file, checkpoint)
-    }
-
-    #[read_item]
-    fn read(&mut self) -> Result<Option<FlightRow>, csv::Error> {
-        self.rows.next("")
-    }
-
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) -> Position {
-        self.rows.position()
-    }
-
-    #[close]
-    fn close(&mut self) {
-        self.rows.close();
-    }
-}
 
 /// Joins the cities, derives the classes, and leaves out the shortest flights.
 #[derive(BatchArtifact)]

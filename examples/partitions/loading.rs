@@ -1,53 +1,18 @@
 //! What one partition does: the late flights of its month into a table, each with the airport that the aircraft was
-//! nearest to when it should have landed. The processor compares all airports, so there is something to do for every
-//! thread.
+//! nearest to when it should have landed. The processor compares all airports, so that there is something to do for every
+//! thread. The reader is that of `flight_reader.rs`, to which the plan has given the month.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use batch_examples::flight_rows::{FlightRow, FlightRows, Position};
+use batch_examples::flight_reader::FlightRow;
 use batch_runtime::prelude::*;
 use diesel::prelude::*;
 use serde::Deserialize;
 
 use super::minutes;
-use super::months::month_of;
 use super::route::Point;
 use super::tables::late_flight;
-
-/// Reads the flights of one month.
-#[derive(BatchArtifact)]
-struct MonthReader {
-    #[batch_property(name = "flights.file")]
-    file: PathBuf,
-    /// From the plan: another one in each partition.
-    #[batch_property(name = "month")]
-    month: String,
-    rows: FlightRows,
-}
-
-#[item_reader("MonthReader")]
-impl MonthReader {
-    #[open]
-    fn open(&mut self, checkpoint: Option<Position>) -> Result<(), csv::Error> {
-        self.rows.open(&self.file, checkpoint)
-    }
-
-    #[read_item]
-    fn read(&mut self) -> Result<Option<FlightRow>, csv::Error> {
-        self.rows.next(&self.month)
-    }
-
-    #[get_checkpoint_info]
-    fn position(&mut self) -> Position {
-        self.rows.position()
-    }
-
-    #[close]
-    fn close(&mut self) {
-        self.rows.close();
-    }
-}
 
 /// Leaves out the flights that were on time, and finds where the others were.
 #[derive(BatchArtifact)]
@@ -95,7 +60,7 @@ impl LateFlightProcessor {
             job_instance_id: self.job.instance_id().0,
             job_execution_id: self.job.execution_id().0,
             record: i64::try_from(flight.record)?,
-            month: month_of(flight),
+            month: flight.date.chars().take(7).collect(),
             minutes: flight.delay,
             nearest: self.nearest(self.place(flight)?).to_owned(),
         }))

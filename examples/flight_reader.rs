@@ -1,0 +1,97 @@
+//! The reader of `data/flights.csv`, which several examples use.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use batch_runtime::prelude::*;
+use csv::{Reader, StringRecord};
+use serde::{Deserialize, Serialize};
+
+/// Reads one flight per CSV row; restarts after the last committed row.
+#[derive(BatchArtifact)]
+struct FlightReader {
+    #[batch_property(name = "flights.file")]
+    file: PathBuf,
+    /// Such as `2001/01`: only the flights of this month; all of them if there is no such property.
+    #[batch_property(name = "month")]
+    month: String,
+    rows: Option<Reader<File>>,
+    header: StringRecord,
+    row: StringRecord,
+}
+
+/// Where the next row begins.
+#[derive(Serialize, Deserialize)]
+struct Position {
+    byte: u64,
+    line: u64,
+    record: u64,
+}
+
+/// A row of the CSV file.
+#[derive(Deserialize)]
+pub struct FlightRow {
+    /// Number of the row in the file, from 1.
+    #[serde(skip)]
+    pub record: u64,
+    /// Such as `2001/01/01 00:47`, local time.
+    pub date: String,
+    /// Minutes late at arrival; negative when early.
+    pub delay: i32,
+    /// Miles.
+    pub distance: i32,
+    /// The airport's IATA code.
+    pub origin: String,
+    /// The airport's IATA code.
+    pub destination: String,
+}
+
+#[item_reader("FlightReader")]
+impl FlightReader {
+    #[open]
+    fn open(&mut self, checkpoint: Option<Position>) -> Result<(), csv::Error> {
+        let mut rows = Reader::from_path(&self.file)?;
+        self.header = rows.headers()?.clone();
+        if let Some(Position { byte, line, record }) = checkpoint {
+            let mut position = csv::Position::new();
+            rows.seek(position.set_byte(byte).set_line(line).set_record(record).clone())?;
+        }
+        self.rows = Some(rows);
+        Ok(())
+    }
+
+    #[read_item]
+    fn read(&mut self) -> Result<Option<FlightRow>, csv::Error> {
+        let Some(rows) = &mut self.rows else {
+            return Ok(None);
+        };
+        while rows.read_record(&mut self.row)? {
+            // The date is the first column.
+            if self.row[0].starts_with(&self.month) {
+                let mut flight: FlightRow = self.row.deserialize(Some(&self.header))?;
+                flight.record = self.row.position().map_or(0, csv::Position::record);
+                return Ok(Some(flight));
+            }
+        }
+        Ok(None)
+    }
+
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> Position {
+        let position = self
+            .rows
+            .as_ref()
+            .map(|rows| rows.position().clone())
+            .unwrap_or_else(csv::Position::new);
+        Position {
+            byte: position.byte(),
+            line: position.line(),
+            record: position.record(),
+        }
+    }
+
+    #[close]
+    fn close(&mut self) {
+        self.rows = None;
+    }
+}
