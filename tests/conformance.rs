@@ -22,6 +22,7 @@ mod conformance {
     mod s4_2_2_batchlet;
     mod s4_2_5_sequence;
     mod s4_2_6_partition;
+    mod s4_2_6_restart;
     mod s4_2_step;
     mod s4_3_1_partitioned_flow;
     mod s4_3_flow;
@@ -35,6 +36,7 @@ mod conformance {
     mod s5_3_properties;
     mod s5_4_contexts;
     mod s5_5_logical_tx;
+    mod s5_5_logical_tx_restart;
     mod s5_5_subjobs;
     mod s5_7_batch_xml;
     mod s5_7_check;

@@ -156,8 +156,9 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// How many partitions of a step or flow run at the same time at most, each on a thread of its own. A step says
-    /// it for itself by its property `batch.partition.threads`, a job for all its elements. Default: four for each processor; at least 1. Spec: PART-04
+    /// How many partitions of a step or flow run at the same time at most, each on a thread of its own. A step says it
+    /// for itself by its property `batch.partition.threads`, a job for all its elements. Default: four for each
+    /// processor; at least 1. Spec: PART-04
     #[must_use]
     pub fn partition_threads(mut self, threads: usize) -> Self {
         self.partition_threads = threads.max(1);

@@ -54,6 +54,7 @@ codes! {
     DECIDER_TWICE = "JSL0046": "a decision names its decider by `decider` or by `ref`";
     PARTITION_NUMBER = "JSL0047": "the name of a partition property ends with the number of a partition";
     SPLIT_TARGET = "JSL0048": "a flow of a split follows at most one other element";
+    PARTITION_ID = "JSL0049": "`X:n` is partition n of the element `X` in the job repository, so nothing else has that id";
     RECORD_POLICY = "JSL0050": "the checkpoint policy `record` is an old name of `item`";
     UNREACHABLE = "JSL0051": "no transition leads to the element, so it never runs";
     XML_VERSION = "JSL0052": "the document is read by the rules of XML 1.0";

@@ -33,6 +33,7 @@ pub(crate) struct Node {
     /// Where it stands: [`JOB`], or the number of its flow or split. Only siblings lead to each other.
     pub(crate) container: usize,
     pub(crate) is_abstract: bool,
+    pub(crate) is_partitioned: bool,
     /// The `next` attribute.
     pub(crate) next: Option<Spanned<String>>,
     /// What its transition elements name.

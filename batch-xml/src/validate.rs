@@ -15,9 +15,10 @@ const MAX_COMPARED: usize = 4_000;
 
 /// Checks the whole outline.
 ///
-/// Spec: JSL-DOC-14, JSL-DOC-15, SEQ-03, SEQ-09, SEQ-10, SEQ-11, SEQ-12, SEQ-25, TERM-16, DEC-18
+/// Spec: D-75, JSL-DOC-14, JSL-DOC-15, SEQ-03, SEQ-09, SEQ-10, SEQ-11, SEQ-12, SEQ-25, TERM-16, DEC-18
 pub(crate) fn validate(outline: &Outline, sink: &mut Sink) {
     check_unique(outline, sink);
+    check_partition_ids(outline, sink);
     let siblings = siblings(outline);
     for group in &siblings {
         for (attribute, id, from) in group.references() {
@@ -130,6 +131,34 @@ fn check_unique(outline: &Outline, sink: &mut Sink) {
             }
             d.related(first.id.span.clone(), "the first element of this id is here")
         });
+    }
+}
+
+/// Spec: D-75
+fn check_partition_ids(outline: &Outline, sink: &mut Sink) {
+    let partitioned = outline.nodes.iter().filter(|node| node.is_partitioned);
+    let partitioned: HashMap<&str, &Node> = partitioned.map(|node| (node.id.as_str(), node)).collect();
+    for node in &outline.nodes {
+        let Some((of, rest)) = node
+            .id
+            .match_indices(':')
+            .map(|(at, _)| (&node.id[..at], &node.id[at + 1..]))
+            .find_map(|(of, rest)| Some((partitioned.get(of)?, rest)))
+        else {
+            continue;
+        };
+        let number = rest.split_once('/').map_or(rest, |(number, _)| number);
+        if !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()) {
+            sink.error(codes::PARTITION_ID, &node.id.span, |d| {
+                d.message(format!(
+                    "the id {} is that of a partition of {}",
+                    quoted(&node.id),
+                    quoted(&of.id)
+                ))
+                .label("the job repository would not tell them apart")
+                .related(of.id.span.clone(), "the partitioned element is here")
+            });
+        }
     }
 }
 

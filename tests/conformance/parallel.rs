@@ -359,6 +359,10 @@ impl Crowd {
         let gate = Gate::of(&self.folder);
         if now == 3 {
             gate.open("three");
+            // A fourth would have the time to come.
+            for _ in 0..20_000 {
+                std::thread::yield_now();
+            }
         }
         gate.pass("three");
         assert!(!self.name.is_empty());
@@ -377,4 +381,41 @@ struct Count;
 impl Count {
     #[analyze_collector_data]
     fn data(&mut self, _: u64) {}
+}
+
+/// Says its name before each call.
+#[derive(BatchArtifact)]
+struct Named {
+    #[batch_property]
+    log: String,
+    #[batch_property]
+    name: String,
+}
+
+#[logical_tx]
+impl Named {
+    #[logical_tx_begin]
+    fn begin(&mut self) {
+        say(&self.log, format!("{} begin", self.name));
+    }
+    #[logical_tx_rollback]
+    fn rollback(&mut self) {
+        say(&self.log, format!("{} rollback", self.name));
+    }
+}
+
+/// Receives nothing, and panics when it goes.
+#[derive(BatchArtifact)]
+struct DropsBadly;
+
+impl Drop for DropsBadly {
+    fn drop(&mut self) {
+        panic!("dropped badly");
+    }
+}
+
+#[sub_job_analyzer]
+impl DropsBadly {
+    #[analyze_exit_status]
+    fn status(&mut self, _: &str) {}
 }

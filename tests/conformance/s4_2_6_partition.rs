@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use std::time::Duration;
+
 use batch_runtime::{BatchStatus, JobParameters};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
@@ -340,7 +342,7 @@ fn a_stop_reaches_every_partition() {
 #[test]
 fn a_restart_runs_what_is_not_complete() {
     let elements = ONE_THREAD.to_owned() + &chunks(&[("items.1", "3"), ("items.2", "5"), ("hold.at.2", "3")]);
-    let stage = Stage::new(&job(&elements));
+    let stage = Stage::configured(&job(&elements), |builder| builder.stop_timeout(Duration::ZERO));
     let operator = stage.operator();
     let execution = operator.start("job", JobParameters::new()).unwrap();
     let gate = Gate::at(&stage);

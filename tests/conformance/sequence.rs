@@ -172,7 +172,7 @@ struct Meeting {
     /// The names that wait for each other, separated by commas.
     #[batch_property]
     meets: Vec<String>,
-    /// `end`, `fail` or `wait`.
+    /// `end`, `fail`, `wait`, or both: `wait and fail`.
     #[batch_property(value = "end")]
     then: String,
     #[batch_property(value = "MET")]
@@ -199,10 +199,11 @@ impl Meeting {
         for name in &self.meets {
             gate.pass(&format!("{name} is here"));
         }
-        match self.then.as_str() {
-            "fail" => return Err(BatchError::msg(format!("{} had enough", self.name()))),
-            "wait" => gate.pass(&format!("{} is cancelled", self.name())),
-            _ => {}
+        if self.then.contains("wait") {
+            gate.pass(&format!("{} is cancelled", self.name()));
+        }
+        if self.then.contains("fail") {
+            return Err(BatchError::msg(format!("{} had enough", self.name())));
         }
         Ok(self.result.clone())
     }

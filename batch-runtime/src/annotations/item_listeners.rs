@@ -141,6 +141,9 @@ pub use batch_macros::item_write_listener;
 /// }
 /// ```
 ///
+/// The methods are called within the chunk's transaction. What is written meanwhile to the same SQLite database through a
+/// connection of its own would wait for this transaction: write to a file, or count and write in a later step.
+///
 /// Spec: LISTEN-SKIP-01 to LISTEN-SKIP-04, D-13, D-54, ART-01, ART-02
 #[doc(inline)]
 pub use batch_macros::skip_listener;

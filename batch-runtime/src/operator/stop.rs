@@ -2,15 +2,20 @@
 
 use std::time::Duration;
 
+use crossbeam::channel::{RecvTimeoutError, bounded};
+
 use super::{JobOperator, JobOperatorError, Result};
-use crate::engine::Progress;
+use crate::engine::{Progress, Running};
 use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
-use crate::repository::StopOutcome;
+use crate::repository::{RepositoryError, StopOutcome};
 use crate::status::BatchStatus;
 
 /// How often the repository is asked about an execution of another process.
 const POLL: Duration = Duration::from_millis(100);
+
+/// How long a stop waits for the repository before the threads are told of it all the same.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 impl JobOperator {
     /// Asks a running execution to stop, wherever it runs, and waits until it has, at most the runtime's
@@ -25,13 +30,13 @@ impl JobOperator {
     pub fn stop(&self, execution: JobExecutionId) -> Result<bool> {
         let running = self.inner.running().get(&execution).cloned();
         let running = running.filter(|running| !running.has_ended());
-        // Threads of this process hear of it first: one of them may hold the lock that the request in the repository needs.
-        if let Some(running) = &running {
-            running.workers.request_stop();
-        }
-        match self.inner.repository.request_stop(execution)? {
+        let outcome = match &running {
+            Some(running) => self.request_stop_here(execution, running),
+            None => self.inner.repository.request_stop(execution),
+        };
+        match outcome? {
             None => return Err(JobOperatorError::NoSuchJobExecution(execution)),
-            // Here it may have ended by the request.
+            // It may have ended by the request, before that was recorded.
             Some(StopOutcome::NotRunning) if running.is_some() && self.is_stopped(execution)? => {}
             Some(StopOutcome::NotRunning) => return Err(JobOperatorError::JobExecutionNotRunning(execution)),
             Some(StopOutcome::Closed) => return Ok(true),
@@ -48,6 +53,29 @@ impl JobOperator {
             }
         }
         self.is_stopped(execution)
+    }
+
+    /// Records the request, then tells the threads of this process. One of them may hold the lock that the record needs,
+    /// and not let go of it before it is told; so they are told while the record waits, if it has to wait for long.
+    fn request_stop_here(
+        &self,
+        execution: JobExecutionId,
+        running: &Running,
+    ) -> std::result::Result<Option<StopOutcome>, RepositoryError> {
+        let outcome = std::thread::scope(|scope| {
+            let (recorded, waits) = bounded::<()>(0);
+            // Without the thread a stop only takes longer.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, move || {
+                if waits.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                    running.workers.request_stop();
+                }
+            });
+            let outcome = self.inner.repository.request_stop(execution);
+            drop(recorded);
+            outcome
+        });
+        running.workers.request_stop();
+        outcome
     }
 
     fn is_stopped(&self, execution: JobExecutionId) -> Result<bool> {

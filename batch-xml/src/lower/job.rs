@@ -96,6 +96,7 @@ impl<'a> Lowering<'a> {
             kind,
             container: self.at,
             is_abstract,
+            is_partitioned: element.child("partition").is_some(),
             next,
             targets: Vec::new(),
             restarts_here: false,

@@ -169,8 +169,8 @@ impl Database {
     }
 }
 
-/// How long a writer waits for another one, of this process and of others. Longer than a chunk ought to take, and than a lease lasts: whoever has waited
-/// in vain for so long has lost its lease anyway.
+/// How long a writer waits for another one, of this process and of others. Longer than a chunk ought to take, and than a
+/// lease lasts: whoever has waited in vain for so long has lost its lease anyway.
 const BUSY_MILLIS: u64 = 60_000;
 
 #[derive(QueryableByName)]

@@ -1,0 +1,246 @@
+//! Section 4.2.6: what restarts keep of partitions after failures of all kinds.
+
+use batch_runtime::{JobExecutionId, JobParameters};
+use batch_tests::stage::Stage;
+use insta::assert_snapshot;
+
+use crate::conformance::artifacts::{job, restart_with, story};
+use crate::conformance::parallel::{ONE_THREAD, partition_of, partitioned, properties, sorted_tree};
+use crate::conformance::sequence::{flow, task};
+
+/// A restart after the Job XML was edited.
+fn restart_edited(
+    stage: &Stage,
+    execution: JobExecutionId,
+    xml: &str,
+    parameters: impl Into<JobParameters>,
+) -> JobExecutionId {
+    stage.rewrite(xml);
+    let operator = stage.another_runtime().job_operator();
+    let execution = operator.restart(execution, parameters).unwrap();
+    operator.wait(execution).unwrap();
+    execution
+}
+
+/// A partition whose artifacts cannot be made keeps the checkpoint of its last attempt.
+///
+/// Spec: RESTART-09, RESTART-13, PART-29
+#[test]
+fn a_partition_that_cannot_be_made_keeps_its_checkpoint() {
+    let xml = |writer: &str| {
+        job(&format!(
+            r#"{ONE_THREAD}<step id="load"><chunk reader="Numbers" processor="Labels" writer="{writer}" commit-interval="2"/>
+            <partition><algorithm ref="Planner"/></partition></step>"#
+        ))
+    };
+    let stage = Stage::new(&xml("${name}"));
+    let first = stage.start("job", [("parts", "Lines"), ("items", "5"), ("fail", "read 4")]);
+    stage.log();
+    let second = restart_edited(&stage, first, &xml("${nam}"), [("fail", "")]);
+    let story_of_second = story(&stage, second);
+    assert!(
+        story_of_second.contains("the symbol `nam` has no value"),
+        "{story_of_second}"
+    );
+    let third = restart_edited(&stage, second, &xml("${name}"), [("fail", "")]);
+    assert_snapshot!(story(&stage, third), @r#"
+    job job COMPLETED COMPLETED
+      step load COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step load:1 COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 0
+    open reader at 2
+    open writer at 2
+    read 3
+    process 3
+    read 4
+    process 4
+    write n3 n4
+    checkpoint reader at 4
+    checkpoint writer at 4
+    read 5
+    process 5
+    read the end
+    write n5
+    checkpoint reader at 5
+    checkpoint writer at 5
+    close writer
+    close reader
+    "#);
+}
+
+/// A complete step that runs again runs with all its partitions, also if it failed before any of them began.
+///
+/// Spec: PART-30, JSL-STEP-10
+#[test]
+fn what_runs_again_runs_in_all_partitions() {
+    let names = properties(&[("name.1", "a"), ("name.2", "b")]);
+    let elements = partitioned(
+        "all",
+        "allow-start-if-complete=\"true\" next=\"last\"",
+        "Part",
+        &format!("instances=\"2\"|{names}"),
+    )
+    .replace(
+        "<batchlet ref=\"Part\"/>",
+        "<listeners><listener ref=\"StepWatch\"/></listeners><batchlet ref=\"Part\"/>",
+    );
+    let stage = Stage::new(&job(&(ONE_THREAD.to_owned()
+        + &elements
+        + &task("last", "", "DONE", ""))));
+    let first = stage.start("job", [("fail", "process last")]);
+    let second = restart_with(&stage, first, [("fail", "StepWatch before all STARTED")]);
+    stage.log();
+    assert_snapshot!(stage.tree(second), @r#"
+    job job FAILED FAILED
+      | cannot StepWatch before all STARTED
+      | thrown by #[before_step] of step listener `StepWatch`
+      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot StepWatch before all STARTED
+        | thrown by #[before_step] of step listener `StepWatch`
+    "#);
+    let third = restart_with(&stage, second, [("fail", "")]);
+    assert_snapshot!(stage.tree(third), @r#"
+    job job COMPLETED COMPLETED
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+}
+
+/// An `end` element in one partition of a flow does not hide that another failed.
+///
+/// Spec: FPART-08, STATUS-25, PART-29
+#[test]
+fn an_end_element_does_not_hide_a_failure() {
+    let xml = |then: &str| {
+        let step = r#"<step id="one"><batchlet ref="Meeting"/><end on="a DONE"/><next on="b DONE" to="two"/></step>"#;
+        let names = properties(&[
+            ("name.1", "a"),
+            ("result.1", "a DONE"),
+            ("meets.1", "b"),
+            ("name.2", "b"),
+            ("result.2", "b DONE"),
+            ("then.2", then),
+        ]);
+        let elements = step.to_owned() + &task("two", "", "DONE", "");
+        job(&flow(
+            "parts",
+            "",
+            &(elements + &partition_of(&format!("instances=\"2\"|{names}"))),
+        ))
+    };
+    let stage = Stage::new(&xml("wait and fail"));
+    let first = stage.start("job", JobParameters::new());
+    assert_snapshot!(sorted_tree(&stage, first), @r#"
+    job job FAILED FAILED
+      | b had enough
+      | thrown by #[process] of batchlet `Meeting`
+      | in partition 2 of `parts`
+      step parts:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:1/one COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:2 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | b had enough
+        | thrown by #[process] of batchlet `Meeting`
+      step parts:2/one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | b had enough
+        | thrown by #[process] of batchlet `Meeting`
+    "#);
+    stage.log();
+    let second = restart_edited(&stage, first, &xml("end"), JobParameters::new());
+    assert_snapshot!(story(&stage, second), @r#"
+    job job COMPLETED COMPLETED
+      step parts:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:2/one COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step parts:2/two COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
+    begin two
+    process two
+    end two
+    "#);
+}
+
+/// The others are stopped at once when the analyzer fails, also when nothing else happens in them.
+///
+/// Spec: SUBJOB-16, PART-26, PART-28
+#[test]
+fn a_failing_analyzer_stops_what_runs() {
+    let names = properties(&[
+        ("name.1", "a"),
+        ("then.1", "wait"),
+        ("name.2", "b"),
+        ("result.2", "b DONE"),
+    ]);
+    let step = format!(
+        r#"<step id="all"><batchlet ref="Meeting"/>{}</step>"#,
+        partition_of(&format!("instances=\"2\"|{names}<analyzer ref=\"Receive\"/>"))
+    );
+    let stage = Stage::new(&job(&step));
+    let execution = stage.start("job", [("fail", "status b DONE")]);
+    assert_snapshot!(sorted_tree(&stage, execution), @r#"
+    job job FAILED FAILED
+      | cannot status b DONE
+      | thrown by #[analyze_exit_status] of sub job analyzer `Receive`
+      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot status b DONE
+        | thrown by #[analyze_exit_status] of sub job analyzer `Receive`
+      step all:1 STOPPED MET read 0 filter 0 write 0 commit 0 rollback 0
+      step all:2 COMPLETED b DONE read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+}
+
+/// A plan is of the algorithm that made it: when the XML says otherwise meanwhile, nothing is mixed.
+///
+/// Spec: PART-30
+#[test]
+fn a_plan_of_an_algorithm_is_not_one_of_the_xml() {
+    let xml = |partition: &str| {
+        job(&format!(
+            "{ONE_THREAD}{}",
+            partitioned("all", "", "Part", partition)
+        ))
+    };
+    let of_xml = xml(&format!(
+        "instances=\"2\"|{}",
+        properties(&[("name.1", "a"), ("name.2", "b")])
+    ));
+    let of_algorithm = xml("|<algorithm ref=\"Planner\"/>");
+    let mut text = String::new();
+    for (before, after) in [(&of_xml, &of_algorithm), (&of_algorithm, &of_xml)] {
+        let stage = Stage::new(before);
+        let first = stage.start("job", [("parts", "a,b"), ("fail", "process b")]);
+        stage.log();
+        let second = restart_edited(&stage, first, after, [("fail", "")]);
+        text += &story(&stage, second);
+        text += "\n";
+    }
+    assert_snapshot!(text, @r#"
+    job job FAILED FAILED
+      | the partitions were planned otherwise before: an algorithm has been added or removed since, and their checkpoints do not belong to other partitions; start a new instance, or restart with the Job XML as it was
+      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | the partitions were planned otherwise before: an algorithm has been added or removed since, and their checkpoints do not belong to other partitions; start a new instance, or restart with the Job XML as it was
+
+    job job FAILED FAILED
+      | the partitions were planned otherwise before: an algorithm has been added or removed since, and their checkpoints do not belong to other partitions; start a new instance, or restart with the Job XML as it was
+      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | the partitions were planned otherwise before: an algorithm has been added or removed since, and their checkpoints do not belong to other partitions; start a new instance, or restart with the Job XML as it was
+    "#);
+}
+
+/// An analyzer that panics when it is dropped is told in the log; the step is what it was.
+///
+/// Spec: SUBJOB-16
+#[test]
+fn a_panic_when_an_artifact_is_dropped() {
+    let stage = Stage::new(&job(&partitioned(
+        "all",
+        "",
+        "Part",
+        r#"instances="1"|<analyzer ref="DropsBadly"/>"#,
+    )));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(story(&stage, execution), @r#"
+    job job COMPLETED COMPLETED
+      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step all:1 COMPLETED nameless DONE read 0 filter 0 write 0 commit 0 rollback 0
+    process nameless
+    "#);
+}

@@ -1,0 +1,176 @@
+//! Section 5.5.2: logical transactions whose process died, and what counts of what they undid. That a process really dies in
+//! each of these states, `tests/recovery_logical_tx.rs` shows; here the states are written.
+
+use batch_runtime::JobParameters;
+use batch_tests::stage::Stage;
+use diesel::prelude::*;
+use insta::assert_snapshot;
+
+use crate::conformance::artifacts::{job, restart_with, story};
+use crate::conformance::parallel::{partitioned, sorted_tree};
+use crate::conformance::sequence::{flow, meeting, split, task};
+
+const UNIT: &str = r#"<concurrency><logicalTX ref="Unit"/></concurrency>"#;
+
+/// Writes what a process that died has left.
+fn leave(stage: &Stage, elements: &serde_json::Value) {
+    let context = serde_json::json!({
+        "@class": "java.util.HashMap",
+        "batch.parallel.elements": elements.to_string(),
+    });
+    let changed = diesel::sql_query("UPDATE BATCH_JOB_EXECUTION_CONTEXT SET SHORT_CONTEXT = ?")
+        .bind::<diesel::sql_types::Text, _>(context.to_string())
+        .execute(&mut stage.connection())
+        .unwrap();
+    assert_eq!(changed, 1);
+}
+
+fn in_state(tx: &str) -> serde_json::Value {
+    serde_json::json!({"tx": tx, "plan": null, "planned": 0, "algorithm": null, "since": null})
+}
+
+/// All was complete, only the last call was missing: it is made, and nothing is rolled back. What runs again is in a
+/// transaction of its own.
+///
+/// Spec: LTX-17, LTX-22, D-48
+#[test]
+fn a_commit_is_finished() {
+    let left = task("one", "allow-start-if-complete=\"true\"", "DONE", "");
+    let elements =
+        split("only", "next=\"last\"", &(flow("left", "", &left) + UNIT)) + &task("last", "", "DONE", "");
+    let stage = Stage::new(&job(&elements));
+    let first = stage.start("job", [("fail", "process last")]);
+    leave(&stage, &serde_json::json!({"only": in_state("committed")}));
+    stage.log();
+    let second = restart_with(&stage, first, [("fail", "process one")]);
+    assert_snapshot!(story(&stage, second), @r#"
+    job job FAILED FAILED
+      | cannot process one
+      | thrown by #[process] of batchlet `Task`
+      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | cannot process one
+        | thrown by #[process] of batchlet `Task`
+    tx after 0 calls COMMIT
+    tx begin
+    begin one
+    process one
+    end one
+    tx rollback
+    tx after 3 calls ROLLBACK
+    "#);
+    let third = restart_with(&stage, second, [("fail", "")]);
+    assert_snapshot!(story(&stage, third), @r#"
+    job job COMPLETED COMPLETED
+      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    tx begin
+    begin one
+    process one
+    end one
+    tx before completion
+    tx after 2 calls COMMIT
+    begin last
+    process last
+    end last
+    "#);
+}
+
+/// Transactions within each other: the outer one is rolled back first and begins again, then the inner one. What the outer
+/// one undoes holds the work of the inner one.
+///
+/// Spec: LTX-22, D-48
+#[test]
+fn nested_transactions_are_rolled_back_from_the_outside() {
+    let unit = |name: &str| {
+        format!(
+            r#"<logicalTX ref="Named"><properties><property name="name" value="{name}"/></properties></logicalTX>"#
+        )
+    };
+    let inner = partitioned("inner", "", "Part", &format!("instances=\"1\"|{}", unit("inner")));
+    let around = format!("<concurrency>{}</concurrency>", unit("outer"));
+    let stage = Stage::new(&job(&split("outer", "", &(flow("left", "", &inner) + &around))));
+    let first = stage.start("job", [("fail", "process nameless")]);
+    for state in ["begun", "rolling_back"] {
+        leave(
+            &stage,
+            &serde_json::json!({"outer": in_state(state), "inner": in_state(state)}),
+        );
+    }
+    stage.log();
+    let second = restart_with(&stage, first, [("fail", "")]);
+    assert_snapshot!(story(&stage, second), @r#"
+    job job COMPLETED COMPLETED
+      step inner COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
+      step inner:1 COMPLETED nameless DONE read 0 filter 0 write 0 commit 0 rollback 0
+    outer rollback
+    outer begin
+    inner rollback
+    inner begin
+    process nameless
+    "#);
+}
+
+/// What was rolled back does not count, but each start of a step does.
+///
+/// Spec: JSL-STEP-04, D-48
+#[test]
+fn starts_that_were_rolled_back_count() {
+    let one = task("one", "start-limit=\"1\"", "DONE", "");
+    let stage = Stage::new(&job(&split("only", "", &(flow("left", "", &one) + UNIT))));
+    let first = stage.start("job", [("fail", "process one")]);
+    let second = restart_with(&stage, first, [("fail", "process one")]);
+    let third = restart_with(&stage, second, [("fail", "")]);
+    assert_snapshot!(stage.tree(third), @r#"
+    job job FAILED FAILED
+      | step `one` of job `job` has been started 2 times in this job instance; its start-limit of 1 restarts allows no more; a larger one in the Job XML would
+    "#);
+}
+
+/// An `end` element within one flow stops the other; the work of both is rolled back, so the job is not complete.
+///
+/// Spec: LTX-11, STATUS-25, D-46
+#[test]
+fn what_was_rolled_back_is_not_complete() {
+    let ends = flow("left", "", &meeting("a", "", "b", "end", r#"<end on="a MET"/>"#));
+    let waits = flow("right", "", &meeting("b", "", "a", "wait", ""));
+    let stage = Stage::new(&job(&split("both", "", &(ends + &waits + UNIT))));
+    let first = stage.start("job", JobParameters::new());
+    assert_snapshot!(sorted_tree(&stage, first), @r#"
+    job job FAILED FAILED
+      | an `end` element within `both` ended the job before all was complete there, so its logical transaction was rolled back
+      step a COMPLETED a MET read 0 filter 0 write 0 commit 0 rollback 0
+      step b STOPPED b MET read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+    assert_snapshot!(stage.log().join("\n"), @r#"
+    tx begin
+    cancel b
+    tx rollback
+    tx after 2 calls ROLLBACK
+    "#);
+}
+
+/// A transaction that is open where the XML has none any more cannot be rolled back: that is said, and nothing runs.
+///
+/// Spec: LTX-22, D-48
+#[test]
+fn an_open_transaction_needs_its_element() {
+    let xml = |around: &str| {
+        job(&split(
+            "only",
+            "",
+            &(flow("left", "", &task("one", "", "DONE", "")) + around),
+        ))
+    };
+    let stage = Stage::new(&xml(UNIT));
+    let first = stage.start("job", [("fail", "process one")]);
+    leave(&stage, &serde_json::json!({"only": in_state("begun")}));
+    stage.rewrite(&xml(""));
+    stage.log();
+    let operator = stage.another_runtime().job_operator();
+    let second = operator.restart(first, [("fail", "")]).unwrap();
+    operator.wait(second).unwrap();
+    assert_snapshot!(story(&stage, second), @r#"
+    job job FAILED FAILED
+      | the logical transaction of `only` is open, and the Job XML has none there any more: restart with the Job XML as it was, so that it is rolled back
+    "#);
+}
