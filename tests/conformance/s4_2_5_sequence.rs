@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 
 use crate::conformance::artifacts::{job, restart_with, story};
 use crate::conformance::sequence::{run, task};
-use batch_runtime::JobParameters;
+use batch_runtime::{JobOperatorError, JobParameters};
 use batch_tests::stage::Stage;
 
 /// The first element of the document begins; what no transition reaches does not run.
@@ -121,6 +121,22 @@ fn fail_end_and_stop_end_the_job() {
     JobWatch after step one COMPLETED
     JobWatch after job job STOPPED
     "#);
+}
+
+/// A job that an `end` element ended is complete, whatever was left of it.
+///
+/// Spec: TERM-15
+#[test]
+fn an_ended_job_is_complete() {
+    let elements =
+        task("one", "", "GOOD", r#"<end on="GOOD"/><next on="*" to="two"/>"#) + &task("two", "", "DONE", "");
+    let stage = Stage::new(&job(&elements));
+    let ended = stage.start("job", JobParameters::new());
+    let error = stage.operator().restart(ended, JobParameters::new()).unwrap_err();
+    assert!(
+        matches!(error, JobOperatorError::JobInstanceAlreadyComplete { .. }),
+        "{error}"
+    );
 }
 
 /// An element without `exit-status` leaves the value that an artifact set.

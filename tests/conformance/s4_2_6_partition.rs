@@ -241,7 +241,7 @@ fn odd_plans() {
 
 /// Limits are those of a partition: what one skips does not count for the others.
 ///
-/// Spec: PART-06, CHUNK-SKIP-06
+/// Spec: PART-06, CHUNK-SKIP-06, CHUNK-SKIP-15
 #[test]
 fn each_partition_has_its_own_skip_limit() {
     let skips = r#"<skippable-exception-classes><include class="Exception"/></skippable-exception-classes>"#;
@@ -301,7 +301,7 @@ fn a_partition_that_fails_stops_the_others() {
 
 /// A stop reaches every partition that runs, and no other begins.
 ///
-/// Spec: PART-26, PART-28, BLET-06
+/// Spec: PART-26, PART-28, BLET-06, BLET-11
 #[test]
 fn a_stop_reaches_every_partition() {
     let elements = format!(

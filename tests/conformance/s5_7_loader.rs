@@ -343,7 +343,7 @@ fn an_ambiguous_name_is_refused_with_the_places_of_both() {
 
 /// An artifact of another crate is there because that crate is linked; nothing names its type.
 ///
-/// Spec: LOADER-19, LOADER-16
+/// Spec: LOADER-19, LOADER-16, PKG-01
 #[test]
 fn artifacts_of_all_linked_crates_are_registered() {
     for name in [

@@ -130,7 +130,7 @@ fn refusal(reference: &str) -> String {
 
 /// What it made keeps its own fields, and gets its properties and contexts from the runtime.
 ///
-/// Spec: LOADER-03, LOADER-05, ART-10, BPROP-12, CTX-02
+/// Spec: LOADER-03, LOADER-05, ENV-07, ART-10, BPROP-12, CTX-02
 #[test]
 fn an_instance_of_the_loader_is_filled_by_the_runtime() {
     let stage = fleet(
