@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use batch_tests::process::{example, run_expecting, text};
 use batch_tests::watch;
@@ -514,4 +516,114 @@ fn show_tells_a_long_exit_status_whole() {
         1,
         "the table shows a part of it: {out}"
     );
+}
+
+/// A program of the tests with a job in its folder; what it printed, standard output first.
+fn operated(code: i32, folder: &Path, arguments: &[&str]) -> (String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_operated"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
+    (out, err)
+}
+
+/// Exit statuses of a job have exit codes, if the job says so; a mistake there is one of the job.
+///
+/// Spec: REPO-48
+#[test]
+fn a_job_maps_its_exit_statuses_to_exit_codes() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = |codes: &str| {
+        let text = format!(
+            r#"<job id="mapped"><properties><property name="batch.exit.codes" value="{codes}"/></properties>
+            <step id="one"><batchlet ref="Result"/><fail on="BAD" exit-status="IT WAS BAD"/><stop on="UGLY"/><end on="*" exit-status="FINE"/></step></job>"#
+        );
+        fs::write(folder.path().join("mapped.xml"), text).unwrap();
+    };
+    job("IT WAS*=40, STOPPED=50, ${fine}=7");
+    for (result, fine, code) in [
+        ("BAD", "FINE", 40),
+        ("UGLY", "FINE", 50),
+        ("GOOD", "FINE", 7),
+        ("GOOD", "OK", 0),
+    ] {
+        let parameters = [format!("result={result}"), format!("-fine={fine}")];
+        operated(
+            code,
+            folder.path(),
+            &["start", "mapped", &parameters[0], &parameters[1]],
+        );
+    }
+    job("A=1000");
+    let (_, err) = operated(2, folder.path(), &["start", "mapped"]);
+    assert!(
+        err.contains("error[ART0012]: \"1000\" is not an exit code, which is a number from 0 to 255"),
+        "{err}"
+    );
+}
+
+/// Types, parameters that do not identify, and files of parameters; `params` shows them as they are written.
+///
+/// Spec: REPO-30, REPO-36, DOM-10, OP-06
+#[test]
+fn parameters_have_types_and_come_from_files() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(
+        folder.path().join("job.xml"),
+        r#"<job id="job"><step id="one"><batchlet ref="Result"/></step></job>"#,
+    )
+    .unwrap();
+    fs::write(
+        folder.path().join("more"),
+        "# those of the month\n\nmonth=2026-11\n -note = of a file \n",
+    )
+    .unwrap();
+    let launch = [
+        "launch",
+        "job",
+        "n(long)=5",
+        "-x(double)=0.5",
+        "@more",
+        "day(date)=2026/11/20",
+    ];
+    operated(0, folder.path(), &launch);
+    let (out, _) = operated(0, folder.path(), &["params", "1"]);
+    assert_eq!(
+        out,
+        "day(date)=2026-11-20T00:00:00.000Z\nmonth=2026-11\nn(long)=5\n-note=of a file\n-x(double)=0.5\n"
+    );
+    let (out, _) = operated(0, folder.path(), &["params", "1", "--json"]);
+    assert_eq!(
+        json(&out)[2],
+        serde_json::json!({"name": "n", "type": "long", "value": 5, "identifying": true})
+    );
+    // What does not identify may be another.
+    let (_, err) = operated(
+        2,
+        folder.path(),
+        &[
+            "launch",
+            "job",
+            "n(long)=5",
+            "month=2026-11",
+            "day(date)=2026-11-20",
+        ],
+    );
+    assert!(err.contains("is complete"), "{err}");
+    fs::write(folder.path().join("more"), "month=2026-11\nmonth\n").unwrap();
+    for (argument, problem) in [
+        ("@more", "error: more:2: expected NAME=VALUE"),
+        ("@absent", "error: cannot read the parameters of `absent`"),
+        (
+            "n(int)=5",
+            "there is no type \"int\": expected string, long, double or date",
+        ),
+        ("n(long)=five", "\"five\" is not a whole number"),
+    ] {
+        let (out, err) = operated(2, folder.path(), &["launch", "job", argument]);
+        assert!(out.is_empty() && err.contains(problem), "{argument}: {err}");
+    }
 }

@@ -133,6 +133,7 @@ mod dialect;
 mod engine;
 mod error;
 pub mod execution;
+mod exit_codes;
 mod ids;
 mod job_path;
 mod loader;
@@ -154,7 +155,7 @@ pub use artifact::{BatchArtifact, BatchArtifactLoader, Items, LoadedArtifact, Pa
 pub use batch_xml as xml;
 pub use check::{CheckReport, Finding, Remark};
 pub use checkpoint::Externalizable;
-pub use clock::{Clock, SystemClock, Timestamp};
+pub use clock::{Clock, SystemClock, Timestamp, TimestampError};
 pub use engine::{Progress, StepProgress};
 pub use error::BatchError;
 pub use ids::{JobExecutionId, JobInstanceId, StepExecutionId};

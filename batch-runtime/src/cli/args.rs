@@ -1,18 +1,19 @@
 //! The arguments.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 
+use super::parameters::Parameters;
 use crate::ids::JobExecutionId;
-use crate::parameters::JobParameters;
 
 /// Runs and looks after batch jobs.
 #[derive(Debug, Parser)]
 #[command(
     arg_required_else_help = true,
-    after_help = "Exit code: 0 COMPLETED, 1 FAILED, 2 wrong usage or not started, 3 STOPPED"
+    after_help = "Exit code: 0 COMPLETED, 1 FAILED, 2 wrong usage or not started, 3 STOPPED; a job's property \
+                  `batch.exit.codes` gives others"
 )]
 pub(super) struct Arguments {
     /// Job repository: sqlite://PATH, or sqlite://:memory: [default: sqlite://batch.db]
@@ -26,6 +27,10 @@ pub(super) struct Arguments {
     /// Sets a system property, such as -Djavax.jobpath=jobs
     #[arg(short = 'D', global = true, value_name = "NAME=VALUE", value_parser = pair)]
     pub(super) system: Vec<(String, String)>,
+
+    /// How long a job has to stop after SIGTERM or Ctrl-C
+    #[arg(long, global = true, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    pub(super) shutdown_timeout: Duration,
 
     #[command(subcommand)]
     pub(super) verb: Verb,
@@ -75,6 +80,14 @@ pub(super) enum Verb {
     },
     /// Shows an execution with its parameters and steps
     Show {
+        /// Id of the execution
+        execution: JobExecutionId,
+        /// Prints JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shows the parameters of an execution as a start would take them
+    Params {
         /// Id of the execution
         execution: JobExecutionId,
         /// Prints JSON
@@ -131,23 +144,10 @@ pub(super) enum GraphFormat {
     Mermaid,
 }
 
-#[derive(Args, Debug)]
-pub(super) struct Parameters {
-    /// Job parameters
-    #[arg(value_name = "NAME=VALUE", value_parser = pair)]
-    parameters: Vec<(String, String)>,
-}
-
-impl Parameters {
-    /// # Errors
-    /// When a name is given twice.
-    pub(super) fn into_parameters(self) -> Result<JobParameters, String> {
-        let mut names = BTreeSet::new();
-        match self.parameters.iter().find(|(name, _)| !names.insert(name)) {
-            Some((twice, _)) => Err(format!("parameter `{twice}` is given twice")),
-            None => Ok(self.parameters.into_iter().collect()),
-        }
-    }
+fn seconds(text: &str) -> Result<Duration, String> {
+    text.parse()
+        .map(Duration::from_secs)
+        .map_err(|_| "expected a whole number of seconds".into())
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

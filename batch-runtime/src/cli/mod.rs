@@ -13,31 +13,41 @@
 //! | 1 | the job ended FAILED, or its end could not be recorded; `stop`: it has not stopped yet |
 //! | 2 | wrong usage, or the job could not be started |
 //! | 3 | the job ended STOPPED |
+//!
+//! A job's property `batch.exit.codes` gives other codes to its exit statuses: `NOTHING TO DO=5, *SKIPS=4`.
+//!
+//! SIGTERM and SIGINT (Ctrl-C) ask the job to stop at the next item; it ends STOPPED, and goes on from there when it is launched
+//! again. If that takes longer than `--shutdown-timeout`, or the signal comes again, the process ends as by a crash, from which
+//! the next launch goes on too.
 
 mod args;
 mod check;
 mod explain;
 mod graph;
 mod output;
+mod parameters;
 mod print;
 mod progress;
+mod shutdown;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Parser;
 
 use self::args::{Arguments, Verb};
 use self::output::{Began, Output};
+use self::shutdown::Shutdown;
 use crate::artifact::BatchArtifactLoader;
 use crate::execution::JobExecution;
+use crate::exit_codes::ExitCodes;
 use crate::ids::JobExecutionId;
 use crate::loader::Additions;
 use crate::operator::{JobOperator, JobOperatorError};
 use crate::repository::DieselRepository;
 use crate::runtime::{BatchRuntime, BatchRuntimeBuilder};
-use crate::status::BatchStatus;
 
 const DEFAULT_REPOSITORY: &str = "sqlite://batch.db";
 const IN_MEMORY: &str = "sqlite://:memory:";
@@ -104,7 +114,7 @@ impl Cli {
 
     /// Reads the arguments of the process and does what they say.
     pub fn main(self) -> ExitCode {
-        let arguments = match Arguments::try_parse() {
+        let arguments = match Arguments::try_parse_from(parameters::shielded(std::env::args_os())) {
             Ok(arguments) => arguments,
             Err(error) => {
                 // `--help` and `--version` arrive here too, and are no errors.
@@ -154,38 +164,58 @@ impl Cli {
             _ if exists()? => url,
             _ => return Err(format!("there is no repository `{url}`")),
         };
-        execute(builder.repository(url), arguments.verb)
+        execute(
+            builder.repository(url),
+            arguments.verb,
+            arguments.shutdown_timeout,
+        )
     }
 }
 
-fn execute(builder: BatchRuntimeBuilder, verb: Verb) -> Result<ExitCode, String> {
+fn execute(builder: BatchRuntimeBuilder, verb: Verb, shutdown_timeout: Duration) -> Result<ExitCode, String> {
+    let listen = || Shutdown::listen(shutdown_timeout);
     match verb {
         Verb::Start { job, parameters } => {
             let parameters = parameters.into_parameters()?;
+            let shutdown = listen();
             let operator = open(builder)?;
-            started(&operator, operator.start(&job, parameters), Began::Otherwise)
+            started(
+                &operator,
+                operator.start(&job, parameters),
+                Began::Otherwise,
+                shutdown,
+            )
         }
         Verb::Launch { job, parameters } => {
             let parameters = parameters.into_parameters()?;
+            let shutdown = listen();
             let operator = open(builder)?;
-            started(&operator, operator.launch(&job, parameters), Began::ByParameters)
+            started(
+                &operator,
+                operator.launch(&job, parameters),
+                Began::ByParameters,
+                shutdown,
+            )
         }
         Verb::Restart {
             execution,
             parameters,
         } => {
             let parameters = parameters.into_parameters()?;
+            let shutdown = listen();
             let operator = open(builder)?;
             started(
                 &operator,
                 operator.restart(execution, parameters),
                 Began::Otherwise,
+                shutdown,
             )
         }
         Verb::Stop { execution } => stop(&open(builder)?, execution).map_err(|error| error.to_string()),
         Verb::List { job: None, json } => shown(Output::new(json).jobs(&open(builder)?)),
         Verb::List { job: Some(job), json } => shown(Output::new(json).executions(&open(builder)?, &job)),
         Verb::Show { execution, json } => shown(Output::new(json).execution(&open(builder)?, execution)),
+        Verb::Params { execution, json } => shown(Output::new(json).parameters(&open(builder)?, execution)),
         Verb::Explain {
             job,
             parameters,
@@ -240,9 +270,10 @@ fn started(
     operator: &JobOperator,
     execution: Result<JobExecutionId, JobOperatorError>,
     began: Began,
+    shutdown: Shutdown,
 ) -> Result<ExitCode, String> {
     execution
-        .map(|execution| follow(operator, execution, began))
+        .map(|execution| follow(operator, execution, began, shutdown))
         .map_err(|error| error.to_string())
 }
 
@@ -267,15 +298,22 @@ fn stop(operator: &JobOperator, execution: JobExecutionId) -> Result<ExitCode, J
 
 /// Waits for an execution that was started here, and shows how it goes on and ends. It ran, so whatever goes wrong now is
 /// no wrong usage.
-fn follow(operator: &JobOperator, execution: JobExecutionId, began: Began) -> ExitCode {
+fn follow(operator: &JobOperator, execution: JobExecutionId, began: Began, shutdown: Shutdown) -> ExitCode {
     let complain = |error: JobOperatorError| print::err(format_args!("error: {error}"));
-    match progress::watch(operator, execution) {
-        Ok(ended) => {
+    match progress::watch(operator, execution, shutdown) {
+        Ok(Some(ended)) => {
             Output::new(false)
                 .summary(operator, &ended, began)
                 .unwrap_or_else(complain);
-            exit_code(&ended)
+            operator.exit_code(&ended).map_or_else(
+                |error| {
+                    complain(error);
+                    exit_code(&ended)
+                },
+                ExitCode::from,
+            )
         }
+        Ok(None) => ExitCode::FAILURE,
         Err(error) => {
             complain(error);
             ExitCode::FAILURE
@@ -284,9 +322,5 @@ fn follow(operator: &JobOperator, execution: JobExecutionId, began: Began) -> Ex
 }
 
 fn exit_code(ended: &JobExecution) -> ExitCode {
-    match ended.status {
-        BatchStatus::Completed => ExitCode::SUCCESS,
-        BatchStatus::Stopped => ExitCode::from(3),
-        _ => ExitCode::FAILURE,
-    }
+    ExitCode::from(ExitCodes::defaults().of(ended.status, &ended.exit_status))
 }

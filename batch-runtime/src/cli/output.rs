@@ -2,12 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::parameters::written;
 use super::print::{err, out};
 
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, StepExecution};
 use crate::ids::JobExecutionId;
 use crate::operator::{JobOperator, JobOperatorError};
+use crate::parameters::{JobParameter, ParameterValue};
 use crate::status::BatchStatus;
 
 /// So many instances of a job are listed, the newest.
@@ -172,6 +174,23 @@ impl Output {
         Ok(())
     }
 
+    /// `params`
+    pub(super) fn parameters(
+        &self,
+        operator: &JobOperator,
+        id: JobExecutionId,
+    ) -> Result<(), JobOperatorError> {
+        let parameters = operator.parameters(id)?;
+        if self.json {
+            print_json(&parameters.iter().map(parameter_json).collect());
+            return Ok(());
+        }
+        for (name, parameter) in parameters.iter() {
+            out(printable(&written(name, parameter)).replace('\n', "\\n"));
+        }
+        Ok(())
+    }
+
     /// The end of `start`, `launch` and `restart`.
     pub(super) fn summary(
         &self,
@@ -235,6 +254,16 @@ fn execution_json(execution: &JobExecution) -> Value {
         "ended": execution.ended.map(|time| time.to_string()),
         "definition": execution.configuration_location,
     })
+}
+
+fn parameter_json((name, parameter): (&str, &JobParameter)) -> Value {
+    let (kind, value) = match &parameter.value {
+        ParameterValue::String(text) => ("string", json!(text)),
+        ParameterValue::Long(number) => ("long", json!(number)),
+        ParameterValue::Double(number) => ("double", json!(number)),
+        ParameterValue::Date(time) => ("date", json!(time.to_string())),
+    };
+    json!({ "name": name, "type": kind, "value": value, "identifying": parameter.identifying })
 }
 
 fn step_json(step: &StepExecution) -> Value {

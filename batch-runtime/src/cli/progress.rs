@@ -7,6 +7,7 @@ use crossbeam::channel::{RecvTimeoutError, bounded};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::print::err;
+use super::shutdown::Shutdown;
 use crate::engine::{Progress, StepProgress};
 use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
@@ -17,32 +18,55 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 /// Before that, a rate would be a guess.
 const RATE_AFTER: Duration = Duration::from_millis(500);
 
-/// Waits for the execution's end and shows its progress meanwhile.
+/// Waits for the execution's end and shows its progress meanwhile. After a signal the execution is asked to stop; `None` when
+/// it has not stopped in time. The threads that wait are not waited for: they end with the process, if need be.
 pub(super) fn watch(
     operator: &JobOperator,
     execution: JobExecutionId,
-) -> Result<JobExecution, JobOperatorError> {
+    mut shutdown: Shutdown,
+) -> Result<Option<JobExecution>, JobOperatorError> {
     let (done, ended) = bounded(1);
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            let _ = done.send(operator.wait(execution));
-        });
-        let mut display = Display::new();
-        loop {
-            match ended.recv_timeout(REDRAW) {
-                Ok(result) => {
-                    display.finish(operator, execution);
-                    return result;
-                }
-                Err(RecvTimeoutError::Timeout) => {
-                    if let Some(progress) = operator.progress(execution) {
-                        display.show(&progress);
-                    }
-                }
-                Err(RecvTimeoutError::Disconnected) => return operator.wait(execution),
+    let waiting = operator.clone();
+    std::thread::spawn(move || {
+        let _ = done.send(waiting.wait(execution));
+    });
+    let mut display = Display::new();
+    loop {
+        match ended.recv_timeout(REDRAW) {
+            Ok(result) => {
+                display.finish(operator, execution);
+                return result.map(Some);
             }
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(progress) = operator.progress(execution) {
+                    display.show(&progress);
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => return operator.wait(execution).map(Some),
         }
-    })
+        if shutdown.begins() {
+            let seconds = shutdown.limit().as_secs();
+            display.say(format_args!(
+                "stopping execution {execution}, which has {seconds} s for it; the signal again ends it at once"
+            ));
+            stop(operator.clone(), execution);
+        }
+        if shutdown.is_over() {
+            display.say(format_args!(
+                "execution {execution} has not stopped in time, and is left as by a crash"
+            ));
+            return Ok(None);
+        }
+    }
+}
+
+/// On a thread of its own: `#[cancel]` of a batchlet may take its time.
+fn stop(operator: JobOperator, execution: JobExecutionId) {
+    std::thread::spawn(move || match operator.stop(execution) {
+        // It has ended meanwhile.
+        Ok(_) | Err(JobOperatorError::JobExecutionNotRunning(_)) => {}
+        Err(error) => err(format_args!("error: cannot stop execution {execution}: {error}")),
+    });
 }
 
 struct Display {
@@ -85,6 +109,14 @@ impl Display {
                 err(line(step, elapsed));
             }
             None => {}
+        }
+    }
+
+    /// A line among the others.
+    fn say(&self, text: impl std::fmt::Display) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| err(text)),
+            None => err(text),
         }
     }
 

@@ -20,6 +20,7 @@ use crate::engine::{
     Bound, BoundBody, BoundChunk, BoundFlow, BoundJob, BoundListener, BoundSplit, BoundStep, BoundSubjobs,
     CheckpointInterval, Element, ElementBody, Elements, FaultRules, PartitionKey,
 };
+use crate::exit_codes::{EXIT_CODES, ExitCodes};
 use crate::status::BatchStatus;
 use crate::transition::{Termination, Then, Transition, Transitions};
 
@@ -143,6 +144,7 @@ impl Binder<'_> {
             self.listeners(&JOB_LISTENERS, Wanted::All, &job.listeners, Around::default());
         self.job_threads = self.number(PARTITION_THREADS, "a number of threads", &job.properties);
         let timeout = self.number(JOB_TIMEOUT, "a number of seconds", &job.properties);
+        self.exit_codes(&job.properties);
         self.job_listeners.clone_from(&listeners);
         let elements = self.elements(&job.elements, Around::default());
         Some(BoundJob {
@@ -360,6 +362,23 @@ impl Binder<'_> {
                 );
                 None
             }
+        }
+    }
+
+    /// The runtime property of a job that `JobOperator::exit_code` reads: looked at here for its mistakes.
+    fn exit_codes(&mut self, properties: &[Property]) {
+        let property = properties
+            .iter()
+            .find(|property| property.name.value == EXIT_CODES);
+        let Some(property) = property.filter(|property| !property.deferred) else {
+            return;
+        };
+        if let Err(problem) = property.value.value.parse::<ExitCodes>() {
+            self.diagnostics.push(
+                Diagnostic::error(RUNTIME_PROPERTY, problem, property.value.span.clone())
+                    .label("exit statuses with their codes, separated by commas: `NOTHING TO DO=5, *SKIPS=4`")
+                    .help(format!("`{EXIT_CODES}` is a property of the runtime")),
+            );
         }
     }
 

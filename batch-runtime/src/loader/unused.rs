@@ -10,12 +10,13 @@ use batch_xml::suggest::nearest;
 use batch_xml::{Diagnostic, Span, Spanned};
 
 use super::bind::{JOB_TIMEOUT, PARTITION_THREADS, STEP_TIMEOUT};
+use crate::exit_codes::EXIT_CODES;
 
 /// A property of the Job XML that no artifact takes.
 const PROPERTY_UNUSED: &str = "ART0010";
 
 /// The runtime's own properties: of a job, and of a step.
-const OF_JOB: &[&str] = &[JOB_TIMEOUT, PARTITION_THREADS];
+const OF_JOB: &[&str] = &[JOB_TIMEOUT, PARTITION_THREADS, EXIT_CODES];
 const OF_STEP: &[&str] = &[STEP_TIMEOUT, PARTITION_THREADS];
 
 /// What becomes of each `<property>` that reaches an artifact.

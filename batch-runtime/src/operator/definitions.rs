@@ -7,6 +7,7 @@ use batch_xml::suggest::nearest;
 use batch_xml::{Diagnostic, Document, JobXmlErrors, Resolved, Unresolved, Values};
 
 use super::{JobOperatorError, Result, StartCause};
+use crate::exit_codes::{EXIT_CODES, ExitCodes};
 use crate::job_path::{JOB_PATH_HELP, JobPath, JobPathReport, Lookup};
 use crate::loader::{Artifacts, BindOutcome, Outside};
 use crate::parameters::JobParameters;
@@ -81,7 +82,6 @@ impl Definitions {
     ///
     /// # Errors
     /// `NoSuchJob`, or `JobStart` with everything that is wrong with the job's definition or parameters.
-    #[cfg(feature = "cli")]
     pub(crate) fn resolve(&self, job: &str, parameters: &JobParameters) -> Result<(Resolved, Outside)> {
         let refuse = refusing(job);
         parameters
@@ -93,6 +93,18 @@ impl Definitions {
             Ok(resolved) => Ok((resolved, outside)),
             Err(unresolved) => Err(refuse(StartCause::Definition(unresolved.errors))),
         }
+    }
+
+    /// What the job says about the exit codes of a process, with the parameters of an execution. A job that is gone, or has
+    /// become wrong meanwhile, says nothing.
+    pub(super) fn exit_codes(&self, job: &str, parameters: &JobParameters) -> ExitCodes {
+        let resolved = self.resolve(job, parameters).ok();
+        let mapping = resolved.and_then(|(resolved, _)| {
+            let properties = resolved.job.properties.into_iter();
+            let mut mappings = properties.filter(|property| property.name.value == EXIT_CODES);
+            mappings.next()?.value.value.parse().ok()
+        });
+        mapping.unwrap_or_else(ExitCodes::defaults)
     }
 
     /// Whether the job says that it is. Where that depends on values, it may be.

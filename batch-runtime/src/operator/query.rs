@@ -165,6 +165,18 @@ impl JobOperator {
         Ok(self.inner.repository.parameters(execution)?.without_run_id())
     }
 
+    /// The code that a process ought to end with when this is how its job ended: what the job's property
+    /// `batch.exit.codes` says of the exit status, such as `NOTHING TO DO=5, *SKIPS=4` (patterns as in `on`; the first that
+    /// matches counts), else 0 for COMPLETED, 3 for STOPPED and 1 for anything else.
+    ///
+    /// # Errors
+    /// When the repository fails.
+    pub fn exit_code(&self, ended: &JobExecution) -> Result<u8> {
+        let parameters = self.parameters(ended.id)?;
+        let codes = self.inner.definitions.exit_codes(&ended.job_name, &parameters);
+        Ok(codes.of(ended.status, &ended.exit_status))
+    }
+
     /// The step executions of a job execution, in the order of their start.
     ///
     /// # Errors

@@ -1,0 +1,98 @@
+//! Which code a process ends with when a job has ended: the defaults, and what the job says by its property
+//! `batch.exit.codes`.
+
+use std::str::FromStr;
+
+use batch_xml::Pattern;
+
+use crate::status::BatchStatus;
+
+/// The runtime property of a job. (ext)
+pub(crate) const EXIT_CODES: &str = "batch.exit.codes";
+
+/// Exit statuses, as patterns of `on`, each with a code. The first that matches counts.
+#[derive(Debug)]
+pub(crate) struct ExitCodes(Vec<(Pattern, u8)>);
+
+impl ExitCodes {
+    /// The code of a job that ended so. Without a mapping 0 for COMPLETED, 3 for STOPPED, 1 for anything else.
+    pub(crate) fn of(&self, status: BatchStatus, exit_status: &str) -> u8 {
+        let mapped = self.0.iter().find(|(pattern, _)| pattern.matches(exit_status));
+        match (mapped, status) {
+            (Some((_, code)), _) => *code,
+            (None, BatchStatus::Completed) => 0,
+            (None, BatchStatus::Stopped) => 3,
+            (None, _) => 1,
+        }
+    }
+
+    /// Nothing but the defaults.
+    pub(crate) fn defaults() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl FromStr for ExitCodes {
+    type Err = String;
+
+    /// `EXIT STATUS=CODE`, separated by commas.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let one = |entry: &str| {
+            let (pattern, code) = entry
+                .rsplit_once('=')
+                .map(|(pattern, code)| (pattern.trim(), code.trim()))
+                .filter(|(pattern, _)| !pattern.is_empty())
+                .ok_or_else(|| format!("{:?} is not an exit status, `=` and a code", entry.trim()))?;
+            let code = code
+                .parse()
+                .map_err(|_| format!("{code:?} is not an exit code, which is a number from 0 to 255"))?;
+            Ok((Pattern::new(pattern), code))
+        };
+        text.split(',').map(one).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_pattern_that_matches_counts() {
+        let codes: ExitCodes = "NOTHING TO DO = 5, *SKIPS=4,A=B=7, FAILED=20".parse().unwrap();
+        for (status, exit_status, code) in [
+            (BatchStatus::Completed, "NOTHING TO DO", 5),
+            (BatchStatus::Completed, "WITH SKIPS", 4),
+            (BatchStatus::Completed, "A=B", 7),
+            (BatchStatus::Completed, "COMPLETED", 0),
+            (BatchStatus::Failed, "FAILED", 20),
+            (BatchStatus::Failed, "CRASHED", 1),
+            (BatchStatus::Stopped, "STOPPED", 3),
+        ] {
+            assert_eq!(codes.of(status, exit_status), code, "{exit_status}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        for (text, problem) in [
+            ("", "\"\" is not an exit status, `=` and a code"),
+            ("A", "\"A\" is not an exit status, `=` and a code"),
+            ("=4", "\"=4\" is not an exit status, `=` and a code"),
+            ("A=4,", "\"\" is not an exit status, `=` and a code"),
+            (
+                "A=256",
+                "\"256\" is not an exit code, which is a number from 0 to 255",
+            ),
+            (
+                "A=x",
+                "\"x\" is not an exit code, which is a number from 0 to 255",
+            ),
+        ] {
+            assert_eq!(
+                text.parse::<ExitCodes>().map(drop),
+                Err(problem.to_owned()),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! A program whose jobs wait to be operated: told to stop, killed, made to crash.
+#![allow(missing_docs, reason = "a program for tests")]
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use batch_runtime::prelude::*;
+
+/// Says that it waits, and does so until it is cancelled; a stubborn one for ever.
+#[derive(BatchArtifact)]
+struct Patient {
+    #[batch_property(value = "false")]
+    stubborn: bool,
+    cancelled: AtomicBool,
+}
+
+#[batchlet]
+impl Patient {
+    #[process]
+    fn wait(&self) -> String {
+        eprintln!("waiting");
+        while self.stubborn || !self.cancelled.load(Ordering::Relaxed) {
+            thread::yield_now();
+        }
+        String::from("WAITED")
+    }
+    #[cancel]
+    fn cancel(&self) {
+        eprintln!("cancelled");
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Reads the numbers to ten. At the third it says so, and waits until there is a file `go`.
+#[derive(BatchArtifact)]
+struct Numbers {
+    next: u64,
+}
+
+#[item_reader]
+impl Numbers {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) {
+        self.next = checkpoint.unwrap_or(1);
+        eprintln!("from {}", self.next);
+    }
+    #[read_item]
+    fn read(&mut self) -> Option<u64> {
+        let number = self.next;
+        if number == 3 && !Path::new("go").exists() {
+            eprintln!("waiting");
+            while !Path::new("go").exists() {
+                thread::yield_now();
+            }
+        }
+        self.next += 1;
+        (number <= 10).then_some(number)
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        self.next
+    }
+    #[close]
+    fn close(&mut self) {}
+}
+
+#[derive(BatchArtifact)]
+struct Same;
+
+#[item_processor]
+impl Same {
+    #[process_item]
+    fn process(&mut self, number: u64) -> Option<u64> {
+        Some(number)
+    }
+}
+
+#[derive(BatchArtifact)]
+struct Nowhere;
+
+#[item_writer]
+impl Nowhere {
+    #[open]
+    fn open(&mut self, _: Option<u64>) {}
+    #[write_items]
+    fn write(&mut self, _: &[u64]) {}
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        0
+    }
+    #[close]
+    fn close(&mut self) {}
+}
+
+/// Ends with what it is told.
+#[derive(BatchArtifact)]
+struct Result {
+    #[batch_property(value = "DONE")]
+    result: String,
+}
+
+#[batchlet]
+impl Result {
+    #[process]
+    fn process(&self) -> String {
+        self.result.clone()
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+fn main() -> ExitCode {
+    batch_runtime::cli::main()
+}
