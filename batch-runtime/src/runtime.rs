@@ -65,6 +65,22 @@ impl BatchRuntime {
         BatchRuntimeBuilder::default()
     }
 
+    /// The runtime of this process, with the defaults of [`builder`](Self::builder): the same one at each call. The first
+    /// call builds it.
+    ///
+    /// # Errors
+    /// As [`BatchRuntimeBuilder::build`]; the next call tries again.
+    ///
+    /// Spec: ENV-04
+    pub fn get_runtime() -> Result<Self, BuildError> {
+        static RUNTIME: Mutex<Option<BatchRuntime>> = Mutex::new(None);
+        let mut runtime = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*runtime {
+            Some(runtime) => Ok(runtime.clone()),
+            None => Ok(runtime.insert(Self::builder().build()?).clone()),
+        }
+    }
+
     /// The operator of this runtime's jobs. Spec: ENV-04
     pub fn job_operator(&self) -> JobOperator {
         JobOperator::new(Arc::clone(&self.inner))

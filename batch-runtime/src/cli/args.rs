@@ -1,10 +1,11 @@
 //! The arguments.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
+use super::config::{Given, Origin, Setting};
 use super::parameters::Parameters;
 use crate::ids::JobExecutionId;
 
@@ -16,24 +17,66 @@ use crate::ids::JobExecutionId;
                   `batch.exit.codes` gives others"
 )]
 pub(super) struct Arguments {
-    /// Job repository: sqlite://PATH, or sqlite://:memory: [default: sqlite://batch.db]
-    #[arg(long, global = true, value_name = "URL")]
-    pub(super) repository: Option<String>,
-
-    /// Directories with Job XML files, separated by ':' [default: the program's own, or the current directory]
-    #[arg(long, global = true, value_name = "DIRS")]
-    pub(super) job_path: Option<String>,
-
-    /// Sets a system property, such as -Djavax.jobpath=jobs
-    #[arg(short = 'D', global = true, value_name = "NAME=VALUE", value_parser = pair)]
-    pub(super) system: Vec<(String, String)>,
-
-    /// How long a job has to stop after SIGTERM or Ctrl-C
-    #[arg(long, global = true, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
-    pub(super) shutdown_timeout: Duration,
+    #[command(flatten)]
+    pub(super) settings: Settings,
 
     #[command(subcommand)]
     pub(super) verb: Verb,
+}
+
+/// What may also stand in the environment and in `batch.toml`; see `config show`.
+#[derive(Args, Debug)]
+pub(super) struct Settings {
+    /// Settings file [default: batch.toml, if there is one]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+
+    /// Job repository: sqlite://PATH, or sqlite://:memory: [default: sqlite://batch.db]
+    #[arg(long, global = true, value_name = "URL")]
+    repository: Option<String>,
+
+    /// Directories with Job XML files, separated by ':' [default: the program's own, or the current directory]
+    #[arg(long, global = true, value_name = "DIRS")]
+    job_path: Option<String>,
+
+    /// Sets a system property, such as -Djavax.jobpath=jobs
+    #[arg(short = 'D', global = true, value_name = "NAME=VALUE", value_parser = pair)]
+    system: Vec<(String, String)>,
+
+    /// How long a job has to stop after SIGTERM or Ctrl-C [default: 30]
+    #[arg(long, global = true, value_name = "SECONDS")]
+    shutdown_timeout: Option<String>,
+
+    /// What is logged: off, error, warn, info, debug or trace [default: warn]
+    #[arg(long, global = true, value_name = "LEVEL")]
+    log: Option<String>,
+
+    /// How it is logged: text or json [default: text]
+    #[arg(long, global = true, value_name = "FORMAT")]
+    log_format: Option<String>,
+}
+
+impl Settings {
+    pub(super) fn given(self) -> Given {
+        let mut given = Given::default();
+        for (setting, value, name) in [
+            (Setting::Repository, self.repository, "--repository"),
+            (Setting::JobPath, self.job_path, "--job-path"),
+            (
+                Setting::ShutdownTimeout,
+                self.shutdown_timeout,
+                "--shutdown-timeout",
+            ),
+            (Setting::Log, self.log, "--log"),
+            (Setting::LogFormat, self.log_format, "--log-format"),
+        ] {
+            given.set(setting, value, Origin::Argument(name));
+        }
+        for (name, value) in self.system {
+            given.system.push((name, value, Origin::Argument("-D")));
+        }
+        given
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -117,6 +160,16 @@ pub(super) enum Verb {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// The settings
+    Config {
+        #[command(subcommand)]
+        verb: ConfigVerb,
+    },
+    /// Prints a script that completes commands, for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
     /// Checks jobs against their artifacts, and starts nothing
     Check {
         /// Id of the job; all jobs when left out
@@ -126,6 +179,16 @@ pub(super) enum Verb {
         /// Takes warnings for mistakes, but for ART0009: what a writer does after a crash
         #[arg(long)]
         deny_warnings: bool,
+        /// Prints JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigVerb {
+    /// Shows what is in effect, and who set it: argument, environment, file, program or default
+    Show {
         /// Prints JSON
         #[arg(long)]
         json: bool,
@@ -142,12 +205,6 @@ pub(super) enum GraphFormat {
     Dot,
     /// Text for Mermaid, as in Markdown
     Mermaid,
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    text.parse()
-        .map(Duration::from_secs)
-        .map_err(|_| "expected a whole number of seconds".into())
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

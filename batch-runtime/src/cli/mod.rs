@@ -22,35 +22,26 @@
 
 mod args;
 mod check;
+mod config;
 mod explain;
 mod graph;
+mod logging;
 mod output;
 mod parameters;
 mod print;
 mod progress;
 mod shutdown;
+mod verbs;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Parser;
 
-use self::args::{Arguments, Verb};
-use self::output::{Began, Output};
-use self::shutdown::Shutdown;
+use self::args::Arguments;
+use self::config::{Config, Given, Origin, Setting};
 use crate::artifact::BatchArtifactLoader;
-use crate::execution::JobExecution;
-use crate::exit_codes::ExitCodes;
-use crate::ids::JobExecutionId;
 use crate::loader::Additions;
-use crate::operator::{JobOperator, JobOperatorError};
-use crate::repository::DieselRepository;
-use crate::runtime::{BatchRuntime, BatchRuntimeBuilder};
-
-const DEFAULT_REPOSITORY: &str = "sqlite://batch.db";
-const IN_MEMORY: &str = "sqlite://:memory:";
 
 /// Exit code of wrong usage and of a job that could not be started.
 const USAGE: u8 = 2;
@@ -123,13 +114,6 @@ impl Cli {
                 return ExitCode::from(code);
             }
         };
-        let _ = tracing_subscriber::fmt()
-            .with_max_level(tracing::Level::WARN)
-            .with_writer(std::io::stderr)
-            .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
-            .without_time()
-            .with_target(false)
-            .try_init();
         self.run(arguments).unwrap_or_else(|problem| {
             print::err(format_args!("error: {problem}"));
             ExitCode::from(USAGE)
@@ -137,190 +121,22 @@ impl Cli {
     }
 
     fn run(self, arguments: Arguments) -> Result<ExitCode, String> {
-        let mut builder = BatchRuntime::builder().additions(self.additions);
+        let Arguments { settings, verb } = arguments;
+        let file = settings.config.clone();
+        let (additions, program) = self.given();
+        let config = Config::of(settings.given(), file.as_deref(), program)?;
+        logging::begin(&config)?;
+        verbs::run(&config, additions, verb)
+    }
+
+    /// What the program says of the settings, and what cannot be set from outside.
+    fn given(self) -> (Additions, Given) {
+        let mut given = Given::default();
+        given.set(Setting::Repository, self.repository, Origin::Program);
+        given.set(Setting::JobPath, self.job_path, Origin::Program);
         for (name, value) in self.system {
-            builder = builder.system_property(name, value);
+            given.system.push((name, value, Origin::Program));
         }
-        let mut on_command_line = false;
-        for (name, value) in arguments.system {
-            on_command_line |= name == "javax.jobpath";
-            builder = builder.system_property(name, value);
-        }
-        if let Some(directories) = arguments.job_path.or(self.job_path.filter(|_| !on_command_line)) {
-            builder = builder.job_path(directories);
-        }
-        let given = arguments.repository.is_some();
-        let url = arguments
-            .repository
-            .or(self.repository)
-            .unwrap_or_else(|| DEFAULT_REPOSITORY.into());
-        let exists = || DieselRepository::exists(&url).map_err(|error| error.to_string());
-        let url = match &arguments.verb {
-            Verb::Start { .. } | Verb::Launch { .. } => url,
-            // These open none.
-            Verb::Check { .. } | Verb::Explain { .. } | Verb::Graph { .. } => url,
-            // The others look at what there is, and make nothing.
-            Verb::List { .. } if !given && !exists()? => IN_MEMORY.into(),
-            _ if exists()? => url,
-            _ => return Err(format!("there is no repository `{url}`")),
-        };
-        execute(
-            builder.repository(url),
-            arguments.verb,
-            arguments.shutdown_timeout,
-        )
+        (self.additions, given)
     }
-}
-
-fn execute(builder: BatchRuntimeBuilder, verb: Verb, shutdown_timeout: Duration) -> Result<ExitCode, String> {
-    let listen = || Shutdown::listen(shutdown_timeout);
-    match verb {
-        Verb::Start { job, parameters } => {
-            let parameters = parameters.into_parameters()?;
-            let shutdown = listen();
-            let operator = open(builder)?;
-            started(
-                &operator,
-                operator.start(&job, parameters),
-                Began::Otherwise,
-                shutdown,
-            )
-        }
-        Verb::Launch { job, parameters } => {
-            let parameters = parameters.into_parameters()?;
-            let shutdown = listen();
-            let operator = open(builder)?;
-            started(
-                &operator,
-                operator.launch(&job, parameters),
-                Began::ByParameters,
-                shutdown,
-            )
-        }
-        Verb::Restart {
-            execution,
-            parameters,
-        } => {
-            let parameters = parameters.into_parameters()?;
-            let shutdown = listen();
-            let operator = open(builder)?;
-            started(
-                &operator,
-                operator.restart(execution, parameters),
-                Began::Otherwise,
-                shutdown,
-            )
-        }
-        Verb::Stop { execution } => stop(&open(builder)?, execution).map_err(|error| error.to_string()),
-        Verb::List { job: None, json } => shown(Output::new(json).jobs(&open(builder)?)),
-        Verb::List { job: Some(job), json } => shown(Output::new(json).executions(&open(builder)?, &job)),
-        Verb::Show { execution, json } => shown(Output::new(json).execution(&open(builder)?, execution)),
-        Verb::Params { execution, json } => shown(Output::new(json).parameters(&open(builder)?, execution)),
-        Verb::Explain {
-            job,
-            parameters,
-            json,
-        } => {
-            let parameters = parameters.into_parameters()?;
-            let definitions = builder.definitions().map_err(|errors| errors.to_string())?;
-            shown(explain::run(&definitions, &job, &parameters, json))
-        }
-        Verb::Graph {
-            job,
-            parameters,
-            format,
-            output,
-        } => {
-            let parameters = parameters.into_parameters()?;
-            let definitions = builder.definitions().map_err(|errors| errors.to_string())?;
-            graph::run(&definitions, &job, &parameters, format, output.as_deref()).map(|()| ExitCode::SUCCESS)
-        }
-        Verb::Check {
-            job,
-            json,
-            parameters,
-            deny_warnings,
-        } => {
-            let mut report = builder.check_only(job.as_deref(), &parameters.into_parameters()?);
-            if deny_warnings {
-                report = report.deny_warnings();
-            }
-            let right = check::print(&report, json);
-            Ok(if right {
-                ExitCode::SUCCESS
-            } else {
-                ExitCode::from(USAGE)
-            })
-        }
-    }
-}
-
-fn open(builder: BatchRuntimeBuilder) -> Result<JobOperator, String> {
-    let runtime = builder.build().map_err(|error| error.to_string())?;
-    Ok(runtime.job_operator())
-}
-
-fn shown(result: Result<(), JobOperatorError>) -> Result<ExitCode, String> {
-    result
-        .map(|()| ExitCode::SUCCESS)
-        .map_err(|error| error.to_string())
-}
-
-fn started(
-    operator: &JobOperator,
-    execution: Result<JobExecutionId, JobOperatorError>,
-    began: Began,
-    shutdown: Shutdown,
-) -> Result<ExitCode, String> {
-    execution
-        .map(|execution| follow(operator, execution, began, shutdown))
-        .map_err(|error| error.to_string())
-}
-
-fn stop(operator: &JobOperator, execution: JobExecutionId) -> Result<ExitCode, JobOperatorError> {
-    let stopped = operator.stop(execution)?;
-    let state = if stopped {
-        "has stopped"
-    } else {
-        "has been asked to stop, and is still running"
-    };
-    print::out(format_args!("execution {execution} {state}"));
-    let ended = operator
-        .job_execution(execution)?
-        .filter(|ended| !ended.exit_message.is_empty());
-    ended.into_iter().for_each(|ended| print::out(ended.exit_message));
-    Ok(if stopped {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
-}
-
-/// Waits for an execution that was started here, and shows how it goes on and ends. It ran, so whatever goes wrong now is
-/// no wrong usage.
-fn follow(operator: &JobOperator, execution: JobExecutionId, began: Began, shutdown: Shutdown) -> ExitCode {
-    let complain = |error: JobOperatorError| print::err(format_args!("error: {error}"));
-    match progress::watch(operator, execution, shutdown) {
-        Ok(Some(ended)) => {
-            Output::new(false)
-                .summary(operator, &ended, began)
-                .unwrap_or_else(complain);
-            operator.exit_code(&ended).map_or_else(
-                |error| {
-                    complain(error);
-                    exit_code(&ended)
-                },
-                ExitCode::from,
-            )
-        }
-        Ok(None) => ExitCode::FAILURE,
-        Err(error) => {
-            complain(error);
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn exit_code(ended: &JobExecution) -> ExitCode {
-    ExitCode::from(ExitCodes::defaults().of(ended.status, &ended.exit_status))
 }

@@ -400,23 +400,23 @@ fn or_dash(time: Option<Timestamp>) -> String {
     time.map_or_else(|| "-".into(), |time| time.to_string())
 }
 
-/// Columns as wide as their widest cell; numbers to the right.
-struct Table {
+/// Columns as wide as their widest cell; those of numbers to the right.
+pub(super) struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    fn new(head: &[&str]) -> Self {
+    pub(super) fn new(head: &[&str]) -> Self {
         Self {
             rows: vec![head.iter().map(ToString::to_string).collect()],
         }
     }
 
-    fn row(&mut self, cells: impl Into<Vec<String>>) {
+    pub(super) fn row(&mut self, cells: impl Into<Vec<String>>) {
         self.rows.push(cells.into());
     }
 
-    fn print(&self) {
+    pub(super) fn print(&self) {
         if self.rows.len() < 2 {
             return;
         }
@@ -426,15 +426,23 @@ impl Table {
                 *width = cell.chars().count().max(*width);
             }
         }
-        for row in &self.rows {
-            let cells = row.iter().zip(&widths).map(|(cell, width)| {
-                let is_number = !cell.is_empty() && cell.chars().all(|c| c.is_ascii_digit());
-                if is_number {
-                    format!("{cell:>width$}")
-                } else {
-                    format!("{cell:<width$}")
-                }
-            });
+        let is_number =
+            |cell: &str| cell == "-" || !cell.is_empty() && cell.chars().all(|c| c.is_ascii_digit());
+        let numbers: Vec<bool> = (0..widths.len())
+            .map(|column| self.rows[1..].iter().all(|row| is_number(&row[column])))
+            .collect();
+        for (index, row) in self.rows.iter().enumerate() {
+            let cells = row
+                .iter()
+                .zip(&widths)
+                .enumerate()
+                .map(|(column, (cell, width))| {
+                    if numbers[column] && index > 0 {
+                        format!("{cell:>width$}")
+                    } else {
+                        format!("{cell:<width$}")
+                    }
+                });
             out(format_args!(
                 "{}",
                 cells.collect::<Vec<_>>().join("  ").trim_end()

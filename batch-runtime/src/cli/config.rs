@@ -1,0 +1,351 @@
+//! What the command line is set to, and by whom: arguments before the environment, before `batch.toml`, before the program,
+//! before the defaults.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use batch_xml::suggest::nearest;
+use serde_json::{Value, json};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::output::{Table, print_json};
+
+/// The file that is read when it is there and no other is named.
+const FILE: &str = "batch.toml";
+/// The table of system properties in the file.
+const SYSTEM: &str = "system-properties";
+
+/// The system property of the job path. Spec: PATH-02
+const JOB_PATH: &str = "javax.jobpath";
+
+/// One thing that can be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Setting {
+    Repository,
+    JobPath,
+    ShutdownTimeout,
+    StopTimeout,
+    LeaseTime,
+    PartitionThreads,
+    Log,
+    LogFormat,
+}
+
+/// The key in the file, the environment variable, the default.
+type Row = (Setting, &'static str, &'static str, &'static str);
+
+const SETTINGS: [Row; 8] = [
+    (
+        Setting::Repository,
+        "repository",
+        "BATCH_REPOSITORY",
+        "sqlite://batch.db",
+    ),
+    (Setting::JobPath, "job-path", "BATCH_JOB_PATH", "."),
+    (
+        Setting::ShutdownTimeout,
+        "shutdown-timeout",
+        "BATCH_SHUTDOWN_TIMEOUT",
+        "30",
+    ),
+    (Setting::StopTimeout, "stop-timeout", "BATCH_STOP_TIMEOUT", "5"),
+    (Setting::LeaseTime, "lease-time", "BATCH_LEASE_TIME", "30"),
+    (
+        Setting::PartitionThreads,
+        "partition-threads",
+        "BATCH_PARTITION_THREADS",
+        "",
+    ),
+    (Setting::Log, "log", "BATCH_LOG", "warn"),
+    (Setting::LogFormat, "log-format", "BATCH_LOG_FORMAT", "text"),
+];
+
+/// Who set something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    Argument(&'static str),
+    Environment(&'static str),
+    File(String),
+    Program,
+    Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Argument(name) => write!(f, "argument {name}"),
+            Self::Environment(name) => write!(f, "environment variable {name}"),
+            Self::File(place) => f.write_str(place),
+            Self::Program => f.write_str("program"),
+            Self::Default => f.write_str("default"),
+        }
+    }
+}
+
+/// What is in effect.
+#[derive(Debug)]
+pub(super) struct Config {
+    settings: Vec<(Setting, String, Origin)>,
+    /// System properties by name.
+    system: BTreeMap<String, (String, Origin)>,
+}
+
+/// What arguments or the program say.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    pub(super) settings: Vec<(Setting, String, Origin)>,
+    pub(super) system: Vec<(String, String, Origin)>,
+}
+
+impl Given {
+    /// The job path, which also a system property may say.
+    fn with_job_path(mut self) -> Self {
+        let mut properties = self.system.iter().rev();
+        let path = properties.find(|(name, ..)| name == JOB_PATH).cloned();
+        self.settings
+            .extend(path.map(|(_, value, origin)| (Setting::JobPath, value, origin)));
+        self
+    }
+
+    pub(super) fn set(&mut self, setting: Setting, value: Option<String>, origin: Origin) {
+        self.settings.extend(value.map(|value| (setting, value, origin)));
+    }
+}
+
+impl Config {
+    /// Puts everything together. `file` is one that was asked for, and has to exist.
+    pub(super) fn of(arguments: Given, file: Option<&Path>, program: Given) -> Result<Self, String> {
+        let of_file = match file.or(std::env::var_os("BATCH_CONFIG").as_deref().map(Path::new)) {
+            Some(file) => read(file, true)?,
+            None => read(Path::new(FILE), false)?,
+        };
+        let [arguments, of_file, program] = [arguments, of_file, program].map(Given::with_job_path);
+        let environment = |name: &'static str| match std::env::var(name) {
+            Ok(value) => Ok(Some((value, Origin::Environment(name)))),
+            Err(std::env::VarError::NotPresent) => Ok(None),
+            Err(error) => Err(format!("environment variable {name}: {error}")),
+        };
+        let find = |given: &Given, setting| {
+            let found = given.settings.iter().find(|(of, ..)| *of == setting);
+            found.map(|(_, value, origin)| (value.clone(), origin.clone()))
+        };
+        let mut settings = Vec::new();
+        for (setting, _, variable, default) in SETTINGS {
+            let (value, origin) = find(&arguments, setting)
+                .map_or_else(|| environment(variable), |found| Ok(Some(found)))?
+                .or_else(|| find(&of_file, setting))
+                .or_else(|| find(&program, setting))
+                .unwrap_or_else(|| (default.to_owned(), Origin::Default));
+            settings.push((setting, value, origin));
+        }
+        let system = [program.system, of_file.system, arguments.system];
+        let by_name = system
+            .into_iter()
+            .flatten()
+            .map(|(name, value, origin)| (name, (value, origin)));
+        Ok(Self {
+            settings,
+            system: by_name.collect(),
+        })
+    }
+
+    pub(super) fn get(&self, setting: Setting) -> (&str, &Origin) {
+        let found = self.settings.iter().find(|(of, ..)| *of == setting);
+        found.map_or(("", &Origin::Default), |(_, value, origin)| (value, origin))
+    }
+
+    pub(super) fn system(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.system
+            .iter()
+            .map(|(name, (value, _))| (name.as_str(), value.as_str()))
+    }
+
+    pub(super) fn seconds(&self, setting: Setting) -> Result<Duration, String> {
+        let (value, origin) = self.get(setting);
+        value
+            .parse()
+            .map(Duration::from_secs)
+            .map_err(|_| format!("{origin}: {value:?} is not a whole number of seconds"))
+    }
+
+    /// `None`: nobody says it.
+    pub(super) fn number(&self, setting: Setting) -> Result<Option<usize>, String> {
+        let (value, origin) = self.get(setting);
+        if value.is_empty() {
+            return Ok(None);
+        }
+        match value.parse() {
+            Ok(number) if number > 0 => Ok(Some(number)),
+            _ => Err(format!("{origin}: {value:?} is not a number from 1")),
+        }
+    }
+
+    /// One of the words that are possible.
+    pub(super) fn word<T: Copy>(&self, setting: Setting, words: &[(&str, T)]) -> Result<T, String> {
+        let (value, origin) = self.get(setting);
+        let found = words.iter().find(|(word, _)| *word == value);
+        found.map(|(_, meaning)| *meaning).ok_or_else(|| {
+            let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            format!("{origin}: {value:?} is none of {}", words.join(", "))
+        })
+    }
+
+    /// `config show`
+    pub(super) fn show(&self, as_json: bool) {
+        let rows: Vec<(String, String, String)> = SETTINGS
+            .iter()
+            .map(|(setting, key, _, _)| {
+                let (value, origin) = self.get(*setting);
+                let value = match setting {
+                    Setting::Repository => without_password(value),
+                    Setting::PartitionThreads if value.is_empty() => "4 for each processor".into(),
+                    _ => value.to_owned(),
+                };
+                ((*key).to_owned(), value, origin.to_string())
+            })
+            .chain(self.system.iter().map(|(name, (value, origin))| {
+                (format!("{SYSTEM}.{name}"), value.clone(), origin.to_string())
+            }))
+            .collect();
+        if as_json {
+            let all = rows
+                .iter()
+                .map(|(key, value, origin)| json!({ "key": key, "value": value, "from": origin }));
+            print_json(&Value::Array(all.collect()));
+            return;
+        }
+        let mut table = Table::new(&["KEY", "VALUE", "FROM"]);
+        for (key, value, origin) in rows {
+            table.row([key, value, origin]);
+        }
+        table.print();
+    }
+}
+
+/// The text of a URL for people.
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    match rest[..end]
+        .rfind('@')
+        .and_then(|at| Some((rest[..at].split_once(':')?, &rest[at..])))
+    {
+        Some(((user, _), rest)) => format!("{scheme}://{user}:***{rest}"),
+        None => url.to_owned(),
+    }
+}
+
+/// What a file says; nothing, if it need not exist and does not.
+fn read(path: &Path, required: bool) -> Result<Given, String> {
+    let shown = path.display();
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound && !required => return Ok(Given::default()),
+        Err(error) => return Err(format!("cannot read `{shown}`: {error}")),
+    };
+    File {
+        path: path.to_owned(),
+        text: &text,
+    }
+    .read()
+}
+
+struct File<'a> {
+    path: PathBuf,
+    text: &'a str,
+}
+
+impl File<'_> {
+    fn read(&self) -> Result<Given, String> {
+        let table = DeTable::parse(self.text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            format!("{}: {}", self.place(at), error.message())
+        })?;
+        let mut given = Given::default();
+        for (key, value) in table.get_ref() {
+            let name = key.get_ref().as_ref();
+            if name == SYSTEM {
+                self.system(value, &mut given)?;
+                continue;
+            }
+            let keys = SETTINGS.iter().map(|(_, key, ..)| *key).chain([SYSTEM]);
+            let Some((setting, ..)) = SETTINGS.iter().find(|(_, key, ..)| *key == name) else {
+                let help = match nearest(name, keys.clone()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("there are {}", keys.collect::<Vec<_>>().join(", ")),
+                };
+                return Err(format!(
+                    "{}: there is no setting `{name}`; {help}",
+                    self.place(key.span().start)
+                ));
+            };
+            given.set(*setting, Some(self.text_of(name, value)?), self.origin(key));
+        }
+        Ok(given)
+    }
+
+    fn system(&self, table: &Spanned<DeValue<'_>>, given: &mut Given) -> Result<(), String> {
+        let DeValue::Table(properties) = table.get_ref() else {
+            return Err(format!(
+                "{}: `{SYSTEM}` is not a table",
+                self.place(table.span().start)
+            ));
+        };
+        for (key, value) in properties {
+            let name = key.get_ref().to_string();
+            let value = self.text_of(&name, value)?;
+            given.system.push((name, value, self.origin(key)));
+        }
+        Ok(())
+    }
+
+    fn text_of(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<String, String> {
+        match value.get_ref() {
+            DeValue::String(text) => Ok(text.to_string()),
+            DeValue::Integer(number) => Ok(number.to_string()),
+            DeValue::Boolean(truth) => Ok(truth.to_string()),
+            _ => Err(format!(
+                "{}: the value of `{name}` is neither a text nor a whole number",
+                self.place(value.span().start)
+            )),
+        }
+    }
+
+    fn origin<T>(&self, at: &Spanned<T>) -> Origin {
+        Origin::File(self.place(at.span().start))
+    }
+
+    /// File and line.
+    fn place(&self, byte: usize) -> String {
+        let before = self.text.get(..byte).unwrap_or(self.text);
+        format!("{}:{}", self.path.display(), before.matches('\n').count() + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_shown() {
+        for (url, shown) in [
+            ("sqlite://batch.db", "sqlite://batch.db"),
+            (
+                "postgres://me:secret@host/db?x=a@b",
+                "postgres://me:***@host/db?x=a@b",
+            ),
+            ("postgres://me:p@ss:word@host", "postgres://me:***@host"),
+            ("postgres://me@host/db", "postgres://me@host/db"),
+            ("sqlite://a:b/c@d", "sqlite://a:b/c@d"),
+        ] {
+            assert_eq!(without_password(url), shown);
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! What each verb does.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+
+use super::args::{Arguments, ConfigVerb, Verb};
+use super::config::{Config, Origin, Setting};
+use super::output::{Began, Output};
+use super::shutdown::Shutdown;
+use super::{USAGE, check, explain, graph, print, progress};
+use crate::execution::JobExecution;
+use crate::exit_codes::ExitCodes;
+use crate::ids::JobExecutionId;
+use crate::loader::Additions;
+use crate::operator::{JobOperator, JobOperatorError};
+use crate::repository::DieselRepository;
+use crate::runtime::{BatchRuntime, BatchRuntimeBuilder};
+
+const IN_MEMORY: &str = "sqlite://:memory:";
+
+/// Does what `verb` says.
+pub(super) fn run(config: &Config, additions: Additions, verb: Verb) -> Result<ExitCode, String> {
+    let (url, origin) = config.get(Setting::Repository);
+    let is_named = !matches!(origin, Origin::Program | Origin::Default);
+    let exists = || DieselRepository::exists(url).map_err(|error| error.to_string());
+    let url = match &verb {
+        Verb::Start { .. } | Verb::Launch { .. } => url,
+        // These open none.
+        Verb::Check { .. }
+        | Verb::Explain { .. }
+        | Verb::Graph { .. }
+        | Verb::Config { .. }
+        | Verb::Completions { .. } => url,
+        // The others look at what there is, and make nothing.
+        Verb::List { .. } if !is_named && !exists()? => IN_MEMORY,
+        _ if exists()? => url,
+        _ => return Err(format!("there is no repository `{url}`")),
+    };
+    let mut builder = BatchRuntime::builder()
+        .additions(additions)
+        .repository(url)
+        .stop_timeout(config.seconds(Setting::StopTimeout)?)
+        .lease_time(config.seconds(Setting::LeaseTime)?);
+    if let Some(threads) = config.number(Setting::PartitionThreads)? {
+        builder = builder.partition_threads(threads);
+    }
+    for (name, value) in config.system() {
+        builder = builder.system_property(name, value);
+    }
+    if let (directories, Origin::Argument(_) | Origin::Environment(_) | Origin::File(_) | Origin::Program) =
+        config.get(Setting::JobPath)
+    {
+        builder = builder.job_path(directories);
+    }
+    execute(config, builder, verb)
+}
+
+fn execute(config: &Config, builder: BatchRuntimeBuilder, verb: Verb) -> Result<ExitCode, String> {
+    let shutdown_timeout = config.seconds(Setting::ShutdownTimeout)?;
+    let listen = || Shutdown::listen(shutdown_timeout);
+    match verb {
+        Verb::Start { job, parameters } => {
+            let parameters = parameters.into_parameters()?;
+            let shutdown = listen();
+            let operator = open(builder)?;
+            started(
+                &operator,
+                operator.start(&job, parameters),
+                Began::Otherwise,
+                shutdown,
+            )
+        }
+        Verb::Launch { job, parameters } => {
+            let parameters = parameters.into_parameters()?;
+            let shutdown = listen();
+            let operator = open(builder)?;
+            started(
+                &operator,
+                operator.launch(&job, parameters),
+                Began::ByParameters,
+                shutdown,
+            )
+        }
+        Verb::Restart {
+            execution,
+            parameters,
+        } => {
+            let parameters = parameters.into_parameters()?;
+            let shutdown = listen();
+            let operator = open(builder)?;
+            started(
+                &operator,
+                operator.restart(execution, parameters),
+                Began::Otherwise,
+                shutdown,
+            )
+        }
+        Verb::Stop { execution } => stop(&open(builder)?, execution).map_err(|error| error.to_string()),
+        Verb::List { job: None, json } => shown(Output::new(json).jobs(&open(builder)?)),
+        Verb::List { job: Some(job), json } => shown(Output::new(json).executions(&open(builder)?, &job)),
+        Verb::Show { execution, json } => shown(Output::new(json).execution(&open(builder)?, execution)),
+        Verb::Params { execution, json } => shown(Output::new(json).parameters(&open(builder)?, execution)),
+        Verb::Explain {
+            job,
+            parameters,
+            json,
+        } => {
+            let parameters = parameters.into_parameters()?;
+            let definitions = builder.definitions().map_err(|errors| errors.to_string())?;
+            shown(explain::run(&definitions, &job, &parameters, json))
+        }
+        Verb::Graph {
+            job,
+            parameters,
+            format,
+            output,
+        } => {
+            let parameters = parameters.into_parameters()?;
+            let definitions = builder.definitions().map_err(|errors| errors.to_string())?;
+            graph::run(&definitions, &job, &parameters, format, output.as_deref()).map(|()| ExitCode::SUCCESS)
+        }
+        Verb::Config {
+            verb: ConfigVerb::Show { json },
+        } => {
+            config.show(json);
+            Ok(ExitCode::SUCCESS)
+        }
+        Verb::Completions { shell } => {
+            let mut command = Arguments::command();
+            let program = std::env::current_exe().ok();
+            let stem = program.as_deref().and_then(Path::file_stem);
+            let name = stem.map_or_else(|| "batch".into(), |stem| stem.to_string_lossy().into_owned());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut command, name, &mut script);
+            print::out(String::from_utf8_lossy(&script).trim_end());
+            Ok(ExitCode::SUCCESS)
+        }
+        Verb::Check {
+            job,
+            json,
+            parameters,
+            deny_warnings,
+        } => {
+            let mut report = builder.check_only(job.as_deref(), &parameters.into_parameters()?);
+            if deny_warnings {
+                report = report.deny_warnings();
+            }
+            let right = check::print(&report, json);
+            Ok(if right {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::from(USAGE)
+            })
+        }
+    }
+}
+
+fn open(builder: BatchRuntimeBuilder) -> Result<JobOperator, String> {
+    let runtime = builder.build().map_err(|error| error.to_string())?;
+    Ok(runtime.job_operator())
+}
+
+fn shown(result: Result<(), JobOperatorError>) -> Result<ExitCode, String> {
+    result
+        .map(|()| ExitCode::SUCCESS)
+        .map_err(|error| error.to_string())
+}
+
+fn started(
+    operator: &JobOperator,
+    execution: Result<JobExecutionId, JobOperatorError>,
+    began: Began,
+    shutdown: Shutdown,
+) -> Result<ExitCode, String> {
+    execution
+        .map(|execution| follow(operator, execution, began, shutdown))
+        .map_err(|error| error.to_string())
+}
+
+fn stop(operator: &JobOperator, execution: JobExecutionId) -> Result<ExitCode, JobOperatorError> {
+    let stopped = operator.stop(execution)?;
+    let state = if stopped {
+        "has stopped"
+    } else {
+        "has been asked to stop, and is still running"
+    };
+    print::out(format_args!("execution {execution} {state}"));
+    let ended = operator
+        .job_execution(execution)?
+        .filter(|ended| !ended.exit_message.is_empty());
+    ended.into_iter().for_each(|ended| print::out(ended.exit_message));
+    Ok(if stopped {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Waits for an execution that was started here, and shows how it goes on and ends. It ran, so whatever goes wrong now is
+/// no wrong usage.
+fn follow(operator: &JobOperator, execution: JobExecutionId, began: Began, shutdown: Shutdown) -> ExitCode {
+    let complain = |error: JobOperatorError| print::err(format_args!("error: {error}"));
+    match progress::watch(operator, execution, shutdown) {
+        Ok(Some(ended)) => {
+            Output::new(false)
+                .summary(operator, &ended, began)
+                .unwrap_or_else(complain);
+            operator.exit_code(&ended).map_or_else(
+                |error| {
+                    complain(error);
+                    exit_code(&ended)
+                },
+                ExitCode::from,
+            )
+        }
+        Ok(None) => ExitCode::FAILURE,
+        Err(error) => {
+            complain(error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn exit_code(ended: &JobExecution) -> ExitCode {
+    ExitCode::from(ExitCodes::defaults().of(ended.status, &ended.exit_status))
+}
