@@ -155,6 +155,7 @@ lease-time              60                    environment variable BATCH_LEASE_T
 partition-threads       4 for each processor  default
 log                     warn                  default
 log-format              text                  environment variable BATCH_LOG_FORMAT
+metrics-port            none                  default
 system-properties.who   argument              argument -D
 system-properties.year  2026                  batch.toml:7
 "

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+
+use batch_tests::operated::Operated;
 
 const WAITS: &str = r#"<job id="waits"><step id="wait"><batchlet ref="Patient"/></step></job>"#;
 const STUBBORN: &str = r#"<job id="stubborn"><step id="wait"><batchlet ref="Patient">
@@ -14,59 +14,11 @@ const STUBBORN: &str = r#"<job id="stubborn"><step id="wait"><batchlet ref="Pati
 const COUNTS: &str = r#"<job id="counts"><step id="count">
     <chunk reader="Numbers" processor="Same" writer="Nowhere" commit-interval="4"/></step></job>"#;
 
-/// A process of the program `operated`, with what it says.
-struct Operated {
-    child: Child,
-    said: BufReader<ChildStderr>,
-}
-
-impl Operated {
-    fn run(folder: &Path, arguments: &[&str]) -> Self {
-        for (id, job) in [("waits", WAITS), ("stubborn", STUBBORN), ("counts", COUNTS)] {
-            fs::write(folder.join(format!("{id}.xml")), job).unwrap();
-        }
-        let mut child = Command::new(env!("CARGO_BIN_EXE_operated"))
-            .args(arguments)
-            .current_dir(folder)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let said = BufReader::new(child.stderr.take().unwrap());
-        Self { child, said }
+fn run(folder: &Path, arguments: &[&str]) -> Operated {
+    for (id, job) in [("waits", WAITS), ("stubborn", STUBBORN), ("counts", COUNTS)] {
+        fs::write(folder.join(format!("{id}.xml")), job).unwrap();
     }
-
-    /// Reads until a line holds `what`; returns that line.
-    fn until(&mut self, what: &str) -> String {
-        let mut all = String::new();
-        loop {
-            let mut line = String::new();
-            let read = self.said.read_line(&mut line).unwrap();
-            assert!(read > 0, "nobody said {what:?}:\n{all}");
-            if line.contains(what) {
-                return line;
-            }
-            all += &line;
-        }
-    }
-
-    fn signal(&self, name: &str) {
-        let kill = format!("kill -{name} {}", self.child.id());
-        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
-    }
-
-    fn ends(&mut self) -> ExitStatus {
-        self.child.wait().unwrap()
-    }
-}
-
-/// Whatever happens in the test, the process ends.
-impl Drop for Operated {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    Operated::run(env!("CARGO_BIN_EXE_operated"), folder, arguments)
 }
 
 /// The job stops, with `#[cancel]` called; the exit code is that of STOPPED.
@@ -76,7 +28,7 @@ impl Drop for Operated {
 fn a_signal_stops_the_job() {
     for signal in ["TERM", "INT"] {
         let folder = tempfile::tempdir().unwrap();
-        let mut job = Operated::run(folder.path(), &["launch", "waits"]);
+        let mut job = run(folder.path(), &["launch", "waits"]);
         job.until("waiting");
         job.signal(signal);
         assert_eq!(
@@ -95,13 +47,13 @@ fn a_signal_stops_the_job() {
 #[test]
 fn what_a_signal_stopped_is_launched_again() {
     let folder = tempfile::tempdir().unwrap();
-    let mut job = Operated::run(folder.path(), &["launch", "counts"]);
+    let mut job = run(folder.path(), &["launch", "counts"]);
     job.until("waiting");
     job.signal("TERM");
     job.until("stopping execution 1");
     fs::write(folder.path().join("go"), "").unwrap();
     assert_eq!(job.ends().code(), Some(3));
-    let mut again = Operated::run(folder.path(), &["launch", "counts"]);
+    let mut again = run(folder.path(), &["launch", "counts"]);
     // Whether the fourth was still read is a matter of chance.
     let from = again.until("from");
     assert!(from == "from 4\n" || from == "from 5\n", "{from}");
@@ -112,14 +64,14 @@ fn what_a_signal_stopped_is_launched_again() {
 #[test]
 fn a_second_signal_ends_the_process() {
     let folder = tempfile::tempdir().unwrap();
-    let mut job = Operated::run(folder.path(), &["launch", "stubborn"]);
+    let mut job = run(folder.path(), &["launch", "stubborn"]);
     job.until("waiting");
     job.signal("TERM");
     job.until("stopping execution 1");
     job.signal("INT");
     let ended = job.ends();
     assert_eq!((ended.code(), ended.signal()), (Some(128 + 2), None));
-    let mut again = Operated::run(folder.path(), &["launch", "stubborn"]);
+    let mut again = run(folder.path(), &["launch", "stubborn"]);
     again.until("taken over from a dead owner");
     again.until("waiting");
 }
@@ -128,11 +80,11 @@ fn a_second_signal_ends_the_process() {
 #[test]
 fn a_job_that_does_not_stop_in_time_is_left() {
     let folder = tempfile::tempdir().unwrap();
-    let mut job = Operated::run(folder.path(), &["launch", "stubborn", "--shutdown-timeout", "0"]);
+    let mut job = run(folder.path(), &["launch", "stubborn", "--shutdown-timeout", "0"]);
     job.until("waiting");
     job.signal("TERM");
     job.until("execution 1 has not stopped in time, and is left as by a crash");
     assert_eq!(job.ends().code(), Some(1));
-    let mut again = Operated::run(folder.path(), &["launch", "stubborn"]);
+    let mut again = run(folder.path(), &["launch", "stubborn"]);
     again.until("taken over from a dead owner");
 }

@@ -5,6 +5,7 @@ mod elsewhere;
 pub mod flights;
 pub mod kill;
 pub mod logical_tx;
+pub mod operated;
 pub mod order;
 pub mod partitions;
 pub mod process;

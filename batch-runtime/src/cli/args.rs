@@ -54,6 +54,10 @@ pub(super) struct Settings {
     /// How it is logged: text or json [default: text]
     #[arg(long, global = true, value_name = "FORMAT")]
     log_format: Option<String>,
+
+    /// Tells metrics at http://127.0.0.1:PORT/metrics while a job runs, for Prometheus [default: none]
+    #[arg(long, global = true, value_name = "PORT")]
+    metrics_port: Option<String>,
 }
 
 impl Settings {
@@ -69,6 +73,7 @@ impl Settings {
             ),
             (Setting::Log, self.log, "--log"),
             (Setting::LogFormat, self.log_format, "--log-format"),
+            (Setting::MetricsPort, self.metrics_port, "--metrics-port"),
         ] {
             given.set(setting, value, Origin::Argument(name));
         }

@@ -34,12 +34,13 @@ pub(super) enum Setting {
     PartitionThreads,
     Log,
     LogFormat,
+    MetricsPort,
 }
 
 /// The key in the file, the environment variable, the default.
 type Row = (Setting, &'static str, &'static str, &'static str);
 
-const SETTINGS: [Row; 8] = [
+const SETTINGS: [Row; 9] = [
     (
         Setting::Repository,
         "repository",
@@ -63,6 +64,7 @@ const SETTINGS: [Row; 8] = [
     ),
     (Setting::Log, "log", "BATCH_LOG", "warn"),
     (Setting::LogFormat, "log-format", "BATCH_LOG_FORMAT", "text"),
+    (Setting::MetricsPort, "metrics-port", "BATCH_METRICS_PORT", ""),
 ];
 
 /// Who set something.
@@ -204,6 +206,7 @@ impl Config {
                 let value = match setting {
                     Setting::Repository => without_password(value),
                     Setting::PartitionThreads if value.is_empty() => "4 for each processor".into(),
+                    Setting::MetricsPort if value.is_empty() => "none".into(),
                     _ => value.to_owned(),
                 };
                 ((*key).to_owned(), value, origin.to_string())

@@ -26,6 +26,7 @@ mod config;
 mod explain;
 mod graph;
 mod logging;
+mod metrics;
 mod output;
 mod parameters;
 mod print;

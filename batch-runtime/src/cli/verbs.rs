@@ -9,7 +9,7 @@ use super::args::{Arguments, ConfigVerb, Verb};
 use super::config::{Config, Origin, Setting};
 use super::output::{Began, Output};
 use super::shutdown::Shutdown;
-use super::{USAGE, check, explain, graph, print, progress};
+use super::{USAGE, check, explain, graph, metrics, print, progress};
 use crate::execution::JobExecution;
 use crate::exit_codes::ExitCodes;
 use crate::ids::JobExecutionId;
@@ -59,11 +59,11 @@ pub(super) fn run(config: &Config, additions: Additions, verb: Verb) -> Result<E
 
 fn execute(config: &Config, builder: BatchRuntimeBuilder, verb: Verb) -> Result<ExitCode, String> {
     let shutdown_timeout = config.seconds(Setting::ShutdownTimeout)?;
-    let listen = || Shutdown::listen(shutdown_timeout);
+    let listen = || metrics::serve(config).map(|()| Shutdown::listen(shutdown_timeout));
     match verb {
         Verb::Start { job, parameters } => {
             let parameters = parameters.into_parameters()?;
-            let shutdown = listen();
+            let shutdown = listen()?;
             let operator = open(builder)?;
             started(
                 &operator,
@@ -74,7 +74,7 @@ fn execute(config: &Config, builder: BatchRuntimeBuilder, verb: Verb) -> Result<
         }
         Verb::Launch { job, parameters } => {
             let parameters = parameters.into_parameters()?;
-            let shutdown = listen();
+            let shutdown = listen()?;
             let operator = open(builder)?;
             started(
                 &operator,
@@ -88,7 +88,7 @@ fn execute(config: &Config, builder: BatchRuntimeBuilder, verb: Verb) -> Result<
             parameters,
         } => {
             let parameters = parameters.into_parameters()?;
-            let shutdown = listen();
+            let shutdown = listen()?;
             let operator = open(builder)?;
             started(
                 &operator,

@@ -8,6 +8,7 @@ use super::call::{Failure, discard};
 use super::elements::BoundJob;
 use super::ending;
 use super::listeners::JobListeners;
+use super::observe::ObservedJob;
 use super::running::Running;
 use super::states::States;
 use super::walk::{Last, Outcome, Shared, Walk, WalkEnd};
@@ -51,7 +52,15 @@ impl From<Outcome> for JobEnd {
 impl JobRunner {
     /// Runs the execution to its end. Returns it as it was recorded; an error means that its end could not be recorded,
     /// and that the next start finds its owner dead or its lease expired.
-    pub(crate) fn run(mut self) -> Result<JobExecution, RepositoryError> {
+    pub(crate) fn run(self) -> Result<JobExecution, RepositoryError> {
+        let _span = ObservedJob::span(&self.execution).entered();
+        let observed = ObservedJob::begin(&self.job.id);
+        let ended = self.run_observed()?;
+        observed.end(&ended);
+        Ok(ended)
+    }
+
+    fn run_observed(mut self) -> Result<JobExecution, RepositoryError> {
         self.running.runs_here();
         let began = self
             .repository

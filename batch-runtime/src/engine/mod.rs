@@ -11,6 +11,7 @@ mod ending;
 mod job;
 mod listeners;
 mod logical_tx;
+mod observe;
 mod partition;
 mod partition_worker;
 mod running;

@@ -10,6 +10,7 @@ use super::chunk::{ChunkRunner, Listening, Surroundings};
 use super::elements::{BoundBody, BoundPartition, BoundStep};
 use super::ending;
 use super::listeners::StepListeners;
+use super::observe::ObservedStep;
 use super::walk::{ElementEnd, Last, Outcome, Walk};
 use crate::artifact::ContextScope;
 use crate::context::StepContext;
@@ -35,7 +36,7 @@ impl BodyEnd {
 
 /// The runner of what the step does.
 enum Body<'a> {
-    Chunk(ChunkRunner<'a>),
+    Chunk(Box<ChunkRunner<'a>>),
     Batchlet(BatchletRunner<'a>),
     Partitioned(&'a BoundPartition),
 }
@@ -166,6 +167,8 @@ impl StepRunner<'_> {
     fn execute(&self, mut execution: StepExecution, state: StepState) -> Result<ElementEnd, RepositoryError> {
         let (shared, worker) = (self.walk.shared, self.walk.worker.as_ref());
         let job_listeners = shared.listeners;
+        let _span = ObservedStep::span(&execution).entered();
+        let observed = ObservedStep::begin(&shared.job.id, self.id);
         shared.running.publish_step(&execution.step_name);
         let context = StepContext::new(
             self.id,
@@ -303,6 +306,7 @@ impl StepRunner<'_> {
             ending.status = dialect.terminated_step(ending.status, termination.status);
         }
         self.end(&mut execution, &ending, &context)?;
+        observed.end(ending.status, &ending.exit_status, execution.counters);
         context.set_batch_status(ending.status);
         context.set_exit_status(Some(&ending.exit_status));
         worker.leave();
@@ -324,7 +328,7 @@ impl StepRunner<'_> {
         around: Surroundings<'b>,
     ) -> Result<Body<'b>, Failure> {
         Ok(match &self.step.body {
-            BoundBody::Chunk(chunk) => Body::Chunk(ChunkRunner::make(chunk, contexts, around)?),
+            BoundBody::Chunk(chunk) => Body::Chunk(Box::new(ChunkRunner::make(chunk, contexts, around)?)),
             BoundBody::Batchlet(batchlet) => {
                 Body::Batchlet(BatchletRunner::make(batchlet, contexts, around.worker)?)
             }

@@ -73,7 +73,9 @@ impl<'c, 'scope> Crew<'c, 'scope> {
         let worker = self.running.workers.begin();
         self.parent.adopt(&worker);
         let (sender, of_thread) = (self.sender.clone(), Arc::clone(&worker));
+        let span = tracing::Span::current();
         let spawned = self.scope.builder().name(name).spawn(move |_| {
+            let _span = span.entered();
             of_thread.runs_here();
             // A fault of the runtime itself must not leave the element waiting.
             let result = catch_unwind(AssertUnwindSafe(|| work(&of_thread, &sender)))

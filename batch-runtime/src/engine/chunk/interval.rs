@@ -120,7 +120,11 @@ impl ChunkRunner<'_> {
         listening: &mut Listening<'_>,
     ) -> Result<IntervalEnd, Broken> {
         self.ask_algorithm("begin_checkpoint", CheckpointAlgorithm::begin_checkpoint)?;
-        let begin = Instant::now();
+        // The clock is asked by who needs it only.
+        let due_at = match &self.chunk.interval {
+            CheckpointInterval::Time(time) => Instant::now().checked_add(*time),
+            CheckpointInterval::Items(_) | CheckpointInterval::Custom(_) => None,
+        };
         let end = loop {
             let before = interval.reads;
             let limit = match &self.chunk.interval {
@@ -130,7 +134,7 @@ impl ChunkRunner<'_> {
             let end = self.fill(&mut interval, limit, step, listening)?;
             let due = match &self.chunk.interval {
                 CheckpointInterval::Items(items) => interval.reads >= *items,
-                CheckpointInterval::Time(time) => begin.elapsed() >= *time,
+                CheckpointInterval::Time(_) => due_at.is_some_and(|due_at| due_at <= Instant::now()),
                 // After each call of the processor, and only then. Spec: CHUNK-CKPT-03
                 CheckpointInterval::Custom(_) if interval.reads == before => false,
                 CheckpointInterval::Custom(_) => self
@@ -148,8 +152,12 @@ impl ChunkRunner<'_> {
                 FillEnd::Full => self.write(&mut interval, step, listening)?,
             }
         };
-        self.write(&mut interval, step, listening)?;
-        self.checkpoint(interval, step, state, listening)?;
+        let begin = Instant::now();
+        let written = self
+            .write(&mut interval, step, listening)
+            .and_then(|()| self.checkpoint(interval, step, state, listening));
+        self.observed.chunk(begin.elapsed(), written.is_ok());
+        written?;
         self.sink.clear();
         Ok(end)
     }
@@ -175,14 +183,19 @@ impl ChunkRunner<'_> {
         );
         state.user_data = around.context.persistent_info();
         self.ask_algorithm("end_checkpoint", CheckpointAlgorithm::end_checkpoint)?;
-        let asked = Instant::now();
-        let renew = around.running.renewal_due().then_some(&around.running.lease);
+        let before = step.counters;
+        let renewal = around
+            .running
+            .renewal_due()
+            .then(|| (Instant::now(), &around.running.lease));
+        let lease = renewal.map(|(_, lease)| lease);
         around
             .repository
-            .commit_chunk(interval.tx, step, counters, state, renew)?;
-        if renew.is_some() {
+            .commit_chunk(interval.tx, step, counters, state, lease)?;
+        if let Some((asked, _)) = renewal {
             around.running.renewed(asked);
         }
+        self.observed.committed(before, counters);
         self.budget.committed();
         around.context.set_counters(counters);
         around.running.publish_counters(&step.step_name, counters);

@@ -10,13 +10,14 @@ mod writing;
 
 use super::call::{Failure, Interrupt, call};
 use super::elements::{BoundChunk, CheckpointInterval};
+use super::observe::ObservedItems;
 use super::running::Running;
 use super::step::BodyEnd;
 use super::subjobs::Collecting;
 use super::worker::Worker;
 use crate::artifact::{CheckpointAlgorithm, ContextScope, ItemReader, ItemSink, ItemWriter};
 use crate::checkpoint::CheckpointInfo;
-use crate::context::StepContext;
+use crate::context::{JobContext, StepContext};
 use crate::execution::StepExecution;
 use crate::repository::{JobRepository, StepState};
 
@@ -50,6 +51,7 @@ pub(crate) struct ChunkRunner<'a> {
     algorithm: Option<Box<dyn CheckpointAlgorithm>>,
     budget: Budget,
     stuck: Stuck,
+    observed: ObservedItems,
 }
 
 /// A reader that fails again and again without coming on.
@@ -97,6 +99,10 @@ impl<'a> ChunkRunner<'a> {
             algorithm,
             budget: Budget::default(),
             stuck: Stuck::default(),
+            observed: ObservedItems::of(
+                contexts.job.as_ref().map_or("", JobContext::id),
+                around.context.id(),
+            ),
         })
     }
 
@@ -155,6 +161,7 @@ impl<'a> ChunkRunner<'a> {
         // What an interval that is read again has to know of the one before. Spec: D-12
         let mut mode = Mode::Plain;
         loop {
+            let _span = tracing::debug_span!("chunk", commit = step.counters.commits + 1).entered();
             self.around.running.ensure_owned(self.around.repository)?;
             let tx = self.around.repository.begin_chunk();
             let interval = Interval::new(tx, std::mem::replace(&mut mode, Mode::Plain));

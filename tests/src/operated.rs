@@ -1,0 +1,60 @@
+//! The program `operated` as a process that is told what to do while it runs.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+
+/// A process of the program `operated`, with what it says.
+pub struct Operated {
+    child: Child,
+    said: BufReader<ChildStderr>,
+}
+
+impl Operated {
+    /// Starts it.
+    pub fn run(program: &str, folder: &Path, arguments: &[&str]) -> Self {
+        let mut child = Command::new(program)
+            .args(arguments)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = BufReader::new(child.stderr.take().unwrap());
+        Self { child, said }
+    }
+
+    /// Reads until a line holds `what`; returns that line.
+    pub fn until(&mut self, what: &str) -> String {
+        let mut all = String::new();
+        loop {
+            let mut line = String::new();
+            let read = self.said.read_line(&mut line).unwrap();
+            assert!(read > 0, "nobody said {what:?}:\n{all}");
+            if line.contains(what) {
+                return line;
+            }
+            all += &line;
+        }
+    }
+
+    /// Sends it a signal: `TERM`, `KILL` ...
+    pub fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    }
+
+    /// Waits for its end.
+    pub fn ends(&mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+}
+
+/// Whatever happens in the test, the process ends.
+impl Drop for Operated {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
