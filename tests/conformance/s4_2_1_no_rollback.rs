@@ -95,7 +95,7 @@ fn a_no_rollback_exception_of_an_unknown_item_repeats_the_list() {
         "has n4: Soft",
         "4",
     );
-    assert_snapshot!(text, @r"
+    assert_snapshot!(text, @r#"
     == TableOut: has n4: Soft x1
     job job COMPLETED COMPLETED
       step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 0
@@ -157,9 +157,11 @@ fn a_no_rollback_exception_of_an_unknown_item_repeats_the_list() {
     job job FAILED FAILED
       | Soft
       | thrown by #[write_items] of item writer `TableOut`
+      | it is retryable, but the retry-limit of 2 is used up
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
         | Soft
         | thrown by #[write_items] of item writer `TableOut`
+        | it is retryable, but the retry-limit of 2 is used up
     process 1
     process 2
     write n1 n2
@@ -177,7 +179,7 @@ fn a_no_rollback_exception_of_an_unknown_item_repeats_the_list() {
     L on retry item Soft n4
     write n3 n4 !Soft
     table:
-    ");
+    "#);
 }
 
 /// A named item of a list that the search had undone: the whole list is written again, for nothing of it stands.
@@ -542,13 +544,15 @@ fn a_restart_after_used_up_retries() {
     let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", attributes, RULES));
     let faults = "has n3: @Retry x3";
     let execution = stage.start("job", [("faults", faults), ("items", "5")]);
-    assert_snapshot!(told(&stage, execution, &["open", "write", "L"]), @r"
+    assert_snapshot!(told(&stage, execution, &["open", "write", "L"]), @r#"
     job job FAILED FAILED
       | Retry
       | thrown by #[write_items] of item writer `TableOut`
+      | it is retryable, but the retry-limit of 1 is used up
       step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 2
         | Retry
         | thrown by #[write_items] of item writer `TableOut`
+        | it is retryable, but the retry-limit of 1 is used up
     open reader at 0
     open writer at 0
     write n1 n2
@@ -556,7 +560,7 @@ fn a_restart_after_used_up_retries() {
     L on retry exception Retry n3
     L on retry item Retry n3
     write n3 !@Retry
-    ");
+    "#);
     assert_eq!(lines(&stage), "n1 n2");
     let again = restart_with(&stage, execution, [("faults", faults)]);
     assert_snapshot!(told(&stage, again, &["open", "write", "L"]), @r"

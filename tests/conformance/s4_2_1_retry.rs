@@ -194,9 +194,11 @@ fn the_limit_counts_retries_of_the_step() {
     job job FAILED FAILED
       | Retry
       | thrown by #[write_items] of item writer `TableOut`
+      | it is retryable, but the retry-limit of 0 is used up
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
         | Retry
         | thrown by #[write_items] of item writer `TableOut`
+        | it is retryable, but the retry-limit of 0 is used up
 
     table: 
     == retry-limit="0" has n2: @Both
@@ -213,9 +215,11 @@ fn the_limit_counts_retries_of_the_step() {
     job job FAILED FAILED
       | Retry
       | thrown by #[write_items] of item writer `TableOut`
+      | it is retryable, but the retry-limit of 2 is used up
       step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 3
         | Retry
         | thrown by #[write_items] of item writer `TableOut`
+        | it is retryable, but the retry-limit of 2 is used up
 
     table: n1 n2
     == retry-limit="2" has n1: @Retry x2; has n4: @Both x1

@@ -358,8 +358,16 @@ fn a_restart_runs_what_is_not_complete() {
     "#);
     log_of(&stage, "a");
     log_of(&stage, "b");
-    // That the XML has another number of partitions meanwhile does not matter.
+    // With another number of partitions they would not be the same ones.
     stage.rewrite(&job(&elements.replace("instances=\"2\"", "instances=\"3\"")));
+    let again = stage.another_runtime().job_operator();
+    let refused = again.restart(execution, JobParameters::new()).unwrap();
+    let message = again.wait(refused).unwrap().exit_message;
+    assert!(
+        message.contains("there were 2 partitions, and the Job XML has 3 now"),
+        "{message}"
+    );
+    stage.rewrite(&job(&elements));
     let again = stage.another_runtime().job_operator();
     let execution = again.restart(execution, JobParameters::new()).unwrap();
     again.wait(execution).unwrap();
@@ -558,8 +566,21 @@ fn threads_can_be_limited() {
         builder.partition_threads(1)
     });
     let of_runtime = Stage::configured(&job(&without), |builder| builder.partition_threads(3));
-    for stage in [of_step, of_job, of_runtime] {
-        stage.start("job", JobParameters::new());
+    let of_parameter = Stage::configured(&job(&without), |builder| builder.partition_threads(1));
+    let of_system = Stage::configured(&job(&without), |builder| {
+        builder
+            .partition_threads(1)
+            .system_property("batch.partition.threads", "3")
+    });
+    let parameter = JobParameters::from([("batch.partition.threads", "3")]);
+    for (stage, parameters) in [
+        (of_step, JobParameters::new()),
+        (of_job, JobParameters::new()),
+        (of_runtime, JobParameters::new()),
+        (of_parameter, parameter),
+        (of_system, JobParameters::new()),
+    ] {
+        stage.start("job", parameters);
         assert_eq!(
             stage.log(),
             ["1 at the same time", "2 at the same time", "3 at the same time"]
@@ -574,6 +595,12 @@ fn threads_can_be_limited() {
         refusal.contains("\"many\" is not a number of threads"),
         "{refusal}"
     );
+    let refusal = refused(
+        &Stage::new(&job(&without)),
+        "job",
+        [("batch.partition.threads", "0")],
+    );
+    assert!(refusal.contains("\"0\" is not a number of threads"), "{refusal}");
 }
 
 /// What is wrong in one partition only is told before anything runs, and once if it is wrong in all.

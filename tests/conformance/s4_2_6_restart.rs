@@ -168,6 +168,7 @@ fn a_failing_analyzer_stops_what_runs() {
         ("then.1", "wait"),
         ("name.2", "b"),
         ("result.2", "b DONE"),
+        ("meets.2", "a"),
     ]);
     let step = format!(
         r#"<step id="all"><batchlet ref="Meeting"/>{}</step>"#,
@@ -214,14 +215,14 @@ fn a_plan_of_an_algorithm_is_not_one_of_the_xml() {
     }
     assert_snapshot!(text, @r#"
     job job FAILED FAILED
-      | the partitions were planned otherwise before: an algorithm has been added or removed since, and their checkpoints do not belong to other partitions; start a new instance, or restart with the Job XML as it was
+      | the partitions were planned otherwise before: an algorithm has been added or removed since, and what has been committed does not belong to other partitions; start a new instance, or restart with the Job XML as it was
       step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | the partitions were planned otherwise before: an algorithm has been added or removed since, and their checkpoints do not belong to other partitions; start a new instance, or restart with the Job XML as it was
+        | the partitions were planned otherwise before: an algorithm has been added or removed since, and what has been committed does not belong to other partitions; start a new instance, or restart with the Job XML as it was
 
     job job FAILED FAILED
-      | the partitions were planned otherwise before: an algorithm has been added or removed since, and their checkpoints do not belong to other partitions; start a new instance, or restart with the Job XML as it was
+      | the partitions were planned otherwise before: an algorithm has been added or removed since, and what has been committed does not belong to other partitions; start a new instance, or restart with the Job XML as it was
       step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | the partitions were planned otherwise before: an algorithm has been added or removed since, and their checkpoints do not belong to other partitions; start a new instance, or restart with the Job XML as it was
+        | the partitions were planned otherwise before: an algorithm has been added or removed since, and what has been committed does not belong to other partitions; start a new instance, or restart with the Job XML as it was
     "#);
 }
 

@@ -165,10 +165,16 @@ fn a_rollback_that_fails_is_owed() {
       | cannot process a
       | thrown by #[process] of batchlet `Part`
       | in partition 1 of `all`
+      | the rollback of the logical transaction of `all` failed, so what was done within it is not undone: the next launch or restart calls it again, before anything else, until it succeeds
+      | cannot tx rollback
+      | thrown by #[logical_tx_rollback] of logical tx `Unit`
       step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
         | cannot process a
         | thrown by #[process] of batchlet `Part`
         | in partition 1 of `all`
+        | the rollback of the logical transaction of `all` failed, so what was done within it is not undone: the next launch or restart calls it again, before anything else, until it succeeds
+        | cannot tx rollback
+        | thrown by #[logical_tx_rollback] of logical tx `Unit`
       step all:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
         | cannot process a
         | thrown by #[process] of batchlet `Part`
@@ -181,9 +187,11 @@ fn a_rollback_that_fails_is_owed() {
     job job FAILED FAILED
       | cannot tx rollback
       | thrown by #[logical_tx_rollback] of logical tx `Unit`
+      | the logical transaction of `all` was left open by an earlier execution, and nothing runs before its rollback has succeeded; it also has to succeed when there is nothing left to undo
       step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
         | cannot tx rollback
         | thrown by #[logical_tx_rollback] of logical tx `Unit`
+        | the logical transaction of `all` was left open by an earlier execution, and nothing runs before its rollback has succeeded; it also has to succeed when there is nothing left to undo
     tx rollback
     tx after 1 calls ROLLBACK
     job job COMPLETED COMPLETED
@@ -229,10 +237,7 @@ fn a_failure_after_the_commit_undoes_nothing() {
     tx after 2 calls COMMIT
     job job COMPLETED COMPLETED
       step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-    tx begin
     status a DONE
-    tx before completion
-    tx after 2 calls COMMIT
     "#);
 }
 

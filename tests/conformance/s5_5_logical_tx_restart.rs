@@ -75,6 +75,27 @@ fn a_commit_is_finished() {
     "#);
 }
 
+/// A split that is committed is not undone by what happens later, whatever its artifact would say.
+///
+/// Spec: LTX-17, RESTART-11, SPLIT-23
+#[test]
+fn what_is_committed_is_passed_over() {
+    let left = task("one", "", "DONE", "");
+    let elements =
+        split("only", "next=\"last\"", &(flow("left", "", &left) + UNIT)) + &task("last", "", "DONE", "");
+    let stage = Stage::new(&job(&elements));
+    let first = stage.start("job", [("fail", "process last")]);
+    stage.log();
+    let second = restart_with(&stage, first, [("fail", "tx begin")]);
+    assert_snapshot!(story(&stage, second), @r#"
+    job job COMPLETED COMPLETED
+      step last COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    begin last
+    process last
+    end last
+    "#);
+}
+
 /// Transactions within each other: the outer one is rolled back first and begins again, then the inner one. What the outer
 /// one undoes holds the work of the inner one.
 ///

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 
 /// Says that it waits, and does so until it is cancelled; a stubborn one for ever.
@@ -33,10 +34,12 @@ impl Patient {
     }
 }
 
-/// Reads the numbers to ten. At the third it says so, and waits until there is a file `go`.
+/// Reads the numbers to ten. At the third it says so, and waits until it is to stop, unless there is a file `go`.
 #[derive(BatchArtifact)]
 struct Numbers {
     next: u64,
+    #[batch_context]
+    step: StepContext,
 }
 
 #[item_reader]
@@ -51,7 +54,7 @@ impl Numbers {
         let number = self.next;
         if number == 3 && !Path::new("go").exists() {
             eprintln!("waiting");
-            while !Path::new("go").exists() {
+            while self.step.batch_status() != BatchStatus::Stopping {
                 thread::yield_now();
             }
         }

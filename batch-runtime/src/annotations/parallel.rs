@@ -52,7 +52,10 @@ pub use batch_macros::partition_algorithm;
 /// impl Staging {
 ///     #[logical_tx_rollback]
 ///     fn undo(&mut self) -> Result<(), std::io::Error> {
-///         std::fs::remove_dir_all("/tmp/staging")
+///         match std::fs::remove_dir_all("/tmp/staging") {
+///             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+///             other => other,
+///         }
 ///     }
 ///
 ///     #[logical_tx_after_completion]
@@ -61,6 +64,9 @@ pub use batch_macros::partition_algorithm;
 ///     }
 /// }
 /// ```
+///
+/// A rollback that fails is owed: later executions of the instance call it again before anything else, until it
+/// succeeds. So it also has to succeed when nothing is there to be undone: nothing was done yet, or it was called before.
 ///
 /// Spec: PALG-10, LTX-06 to LTX-22, ART-01, ART-02
 #[doc(inline)]
@@ -90,10 +96,15 @@ pub use batch_macros::logical_tx;
 ///     #[collect_sub_job_data]
 ///     fn minutes(&mut self) -> Option<u64> {
 ///         let step = self.step.as_ref()?;
-///         step.transient_user_data::<u64>().ok()?.map(|minutes| *minutes)
+///         let minutes = step.transient_user_data::<u64>().ok()?.map(|minutes| *minutes);
+///         // What was sent is not sent again.
+///         step.set_transient_user_data(0_u64);
+///         minutes
 ///     }
 /// }
 /// ```
+///
+/// Without an analyzer what it sends is dropped.
 ///
 /// Spec: PALG-05, PALG-06, ART-01, ART-02
 #[doc(inline)]

@@ -426,11 +426,12 @@ impl Table {
                 *width = cell.chars().count().max(*width);
             }
         }
-        let is_number =
-            |cell: &str| cell == "-" || !cell.is_empty() && cell.chars().all(|c| c.is_ascii_digit());
-        let numbers: Vec<bool> = (0..widths.len())
-            .map(|column| self.rows[1..].iter().all(|row| is_number(&row[column])))
-            .collect();
+        let is_number = |cell: &str| !cell.is_empty() && cell.chars().all(|c| c.is_ascii_digit());
+        let of_numbers = |column: usize| {
+            let mut cells = self.rows[1..].iter().map(|row| row[column].as_str());
+            cells.clone().any(is_number) && cells.all(|cell| cell == "-" || is_number(cell))
+        };
+        let numbers: Vec<bool> = (0..widths.len()).map(of_numbers).collect();
         for (index, row) in self.rows.iter().enumerate() {
             let cells = row
                 .iter()

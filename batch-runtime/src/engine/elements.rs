@@ -27,6 +27,18 @@ pub(crate) struct Elements {
     pub(crate) all: Vec<Element>,
 }
 
+impl Elements {
+    /// Whether something in here runs again although it was complete. Complete partitions of a flow do not.
+    pub(crate) fn run_again(&self) -> bool {
+        self.all.iter().any(|element| match &element.body {
+            ElementBody::Step(step) => step.allow_start_if_complete,
+            ElementBody::Flow(flow) => flow.elements.run_again(),
+            ElementBody::Split(split) => split.elements.run_again(),
+            ElementBody::Decision(_) => false,
+        })
+    }
+}
+
 /// A step, flow, split or decision, and what it leads to.
 pub(crate) struct Element {
     pub(crate) id: String,

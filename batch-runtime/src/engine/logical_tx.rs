@@ -21,16 +21,18 @@ struct Transaction<'w, 'a> {
     key: &'w str,
     bound: &'w Bound,
     artifact: Box<dyn LogicalTX>,
+    runs_again: bool,
 }
 
 impl Walk<'_> {
     /// Runs `work` within the logical transaction of the element, if it has one. `work` returns how the subjobs ended, and
-    /// the worst of them.
+    /// the worst of them. Once committed, with subjobs of which nothing `runs_again`, there is nothing to be done within it.
     pub(super) fn in_logical_tx(
         &self,
         key: &str,
         bound: Option<&Bound>,
         contexts: &ContextScope,
+        runs_again: bool,
         work: impl FnOnce() -> Result<(Outcome, BatchStatus), RepositoryError>,
     ) -> Result<Outcome, RepositoryError> {
         let Some(bound) = bound else {
@@ -51,6 +53,7 @@ impl Walk<'_> {
             key,
             bound,
             artifact,
+            runs_again,
         };
         let outcome = transaction.run(work);
         discard(transaction.artifact);
@@ -69,7 +72,11 @@ impl Transaction<'_, '_> {
                 // What was undone is undone before this execution began: its own work counts.
                 let from = self.walk.shared.running.lease.execution_id.0;
                 if let Err(failure) = self.roll_back(from)? {
-                    return Ok(Outcome::Failed(failure));
+                    return Ok(Outcome::Failed(failure.because(format!(
+                        "the logical transaction of `{}` was left open by an earlier execution, and nothing runs before its \
+                         rollback has succeeded; it also has to succeed when there is nothing left to undo",
+                        self.key
+                    ))));
                 }
             }
             // The process died when only this was left to be done.
@@ -79,6 +86,9 @@ impl Transaction<'_, '_> {
                 }
             }
             None => {}
+        }
+        if self.is_committed() && !self.runs_again {
+            return Ok(work()?.0);
         }
         self.record(Some(TxState::Begun))?;
         if let Err(failure) = self.told("logical_tx_begin", LogicalTX::logical_tx_begin) {
@@ -95,8 +105,18 @@ impl Transaction<'_, '_> {
         if let Err(failure) = self.told("logical_tx_before_completion", before) {
             return self.undo(Outcome::Failed(failure));
         }
-        self.record(Some(TxState::Committed))?;
+        let this = self.walk.shared.running.lease.execution_id.0;
+        self.walk.keep_state(self.key, |state| {
+            state.tx = Some(TxState::Committed);
+            state.committed = Some(this);
+        })?;
         self.finish(outcome)
+    }
+
+    /// Whether an earlier execution committed it, and nothing was undone since. Spec: LTX-17
+    fn is_committed(&self) -> bool {
+        let committed = self.walk.state_of(self.key).committed;
+        committed.is_some_and(|committed| self.walk.since.is_none_or(|since| committed >= since))
     }
 
     /// An error here undoes nothing: everything is complete. Spec: LTX-17, LTX-22
@@ -111,7 +131,16 @@ impl Transaction<'_, '_> {
         // Also the work of this execution is undone.
         let from = self.walk.shared.running.lease.execution_id.0.saturating_add(1);
         if let Err(failure) = self.roll_back(from)? {
-            tracing::error!(message = failure.message, "the rollback is owed");
+            // Whatever else has happened: what was done is not undone, and somebody has to know it.
+            let owed = format!(
+                "the rollback of the logical transaction of `{}` failed, so what was done within it is not undone: the next \
+                 launch or restart calls it again, before anything else, until it succeeds",
+                self.key
+            );
+            return Ok(Outcome::Failed(match outcome {
+                Outcome::Failed(first) => first.because(owed).because(failure.message),
+                _ => failure.because(owed),
+            }));
         }
         Ok(match outcome {
             // A job whose work was undone has not been done.
@@ -138,6 +167,7 @@ impl Transaction<'_, '_> {
             let compensates = matches!(self.bound.registration.factory, Factory::LogicalTX(_, compensates) if compensates());
             self.walk.keep_state(self.key, |state| {
                 state.tx = None;
+                state.committed = None;
                 if compensates {
                     state.plan = None;
                     state.since = Some(from);

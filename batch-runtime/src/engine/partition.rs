@@ -87,7 +87,8 @@ impl Walk<'_> {
             Err(failure) => return Ok(Outcome::Failed(failure)),
         };
         let logical_tx = partition.subjobs.logical_tx.as_ref();
-        self.in_logical_tx(&key, logical_tx, contexts, || {
+        // A complete partition is passed over, whatever its steps say.
+        self.in_logical_tx(&key, logical_tx, contexts, false, || {
             let plan = match self.plan(&key, partition, contexts)? {
                 Ok(plan) => plan,
                 Err(failure) => return Ok((Outcome::Failed(failure), BatchStatus::Failed)),
@@ -127,13 +128,19 @@ impl Walk<'_> {
         let counts = self.since.is_none_or(|since| kept.planned >= since);
         let algorithm = partition.algorithm.as_ref().map(|bound| bound.name.as_str());
         if let Some(plan) = kept.plan.filter(|_| counts) {
-            if kept.algorithm.is_some() == algorithm.is_some() {
+            let change = if kept.algorithm.is_some() != algorithm.is_some() {
+                "an algorithm has been added or removed since".to_owned()
+            } else if algorithm.is_none() && i64::from(plan.sub_job_count()) != i64::from(partition.instances)
+            {
+                let (then, now) = (plan.sub_job_count(), partition.instances);
+                format!("there were {then} partitions, and the Job XML has {now} now")
+            } else {
                 return Ok(Ok(plan));
-            }
-            return Ok(Err(Failure::new(
-                "the partitions were planned otherwise before: an algorithm has been added or removed since, and their \
-                 checkpoints do not belong to other partitions; start a new instance, or restart with the Job XML as it was",
-            )));
+            };
+            return Ok(Err(Failure::new(format!(
+                "the partitions were planned otherwise before: {change}, and what has been committed does not belong to other \
+                 partitions; start a new instance, or restart with the Job XML as it was"
+            ))));
         }
         let plan = match &partition.algorithm {
             None => Ok(PartitionPlan::new(

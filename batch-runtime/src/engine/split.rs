@@ -62,7 +62,7 @@ impl Walk<'_> {
             Err(failure) => return Ok(Outcome::Failed(failure)),
         };
         let (key, logical_tx) = (&element.id, split.subjobs.logical_tx.as_ref());
-        self.in_logical_tx(key, logical_tx, contexts, || {
+        self.in_logical_tx(key, logical_tx, contexts, split.elements.run_again(), || {
             let joined = crossbeam::thread::scope(|scope| {
                 let crew = Crew::new(scope, self.shared.running, &self.worker);
                 self.run_flows(crew, element, split, contexts, &mut analysis, ends);

@@ -61,7 +61,11 @@ impl Source {
     /// Everything that is wrong, at once, and then what is worth a warning.
     pub(super) fn bind(self: &Arc<Self>, job: &Job) -> Result<BindOutcome, JobXmlErrors> {
         let mut binder = Binder {
-            parameter_names: job.symbols.union(&job.property_names).cloned().collect(),
+            parameter_names: [JOB_TIMEOUT, STEP_TIMEOUT, PARTITION_THREADS, EXIT_CODES]
+                .into_iter()
+                .map(str::to_owned)
+                .chain(job.symbols.union(&job.property_names).cloned())
+                .collect(),
             checks_partitions: true,
             ..Binder::new(self)
         };
@@ -142,9 +146,19 @@ impl Binder<'_> {
     fn job(&mut self, job: &Job) -> Option<BoundJob> {
         let (listeners, complete) =
             self.listeners(&JOB_LISTENERS, Wanted::All, &job.listeners, Around::default());
-        self.job_threads = self.number(PARTITION_THREADS, "a number of threads", &job.properties);
-        let timeout = self.number(JOB_TIMEOUT, "a number of seconds", &job.properties);
-        self.exit_codes(&job.properties);
+        self.job_threads = self.number(
+            PARTITION_THREADS,
+            "a number of threads",
+            &job.properties,
+            Some(&job.id.span),
+        );
+        let timeout = self.number(
+            JOB_TIMEOUT,
+            "a number of seconds",
+            &job.properties,
+            Some(&job.id.span),
+        );
+        self.exit_codes(job);
         self.job_listeners.clone_from(&listeners);
         let elements = self.elements(&job.elements, Around::default());
         Some(BoundJob {
@@ -266,7 +280,12 @@ impl Binder<'_> {
         listeners: Vec<Arc<BoundListener>>,
         body: BoundBody,
     ) -> BoundStep {
-        let timeout = self.number(STEP_TIMEOUT, "a number of seconds", &step.properties);
+        let timeout = self.number(
+            STEP_TIMEOUT,
+            "a number of seconds",
+            &step.properties,
+            Some(&step.span),
+        );
         BoundStep {
             max_starts: DIALECT.most_starts(step.start_limit),
             allow_start_if_complete: step.allow_start_if_complete,
@@ -279,7 +298,7 @@ impl Binder<'_> {
 
     /// Most threads of the partitions of an element with these properties.
     pub(super) fn threads(&mut self, properties: &[Property]) -> Option<usize> {
-        self.number(PARTITION_THREADS, "a number of threads", properties)
+        self.number(PARTITION_THREADS, "a number of threads", properties, None)
             .or(self.job_threads)
     }
 
@@ -345,40 +364,60 @@ impl Binder<'_> {
         })
     }
 
-    /// A runtime property of a job or step: a number, at least 1.
-    fn number(&mut self, name: &str, what: &str, properties: &[Property]) -> Option<usize> {
-        let property = properties.iter().find(|property| property.name.value == name)?;
-        if property.deferred {
-            return None;
-        }
-        match property.value.value.trim().parse() {
-            Ok(number) if number > 0 => Some(number),
-            _ => {
-                let message = format!("{:?} is not {what}", property.value.value);
-                self.diagnostics.push(
-                    Diagnostic::error(RUNTIME_PROPERTY, message, property.value.span.clone())
-                        .label(format!("{what}, at least 1"))
-                        .help(format!("`{name}` is a property of the runtime")),
-                );
-                None
+    /// A runtime property of a job or step: what its properties say, whose values are the effective ones, else a job
+    /// parameter or system property, as for the properties of artifacts.
+    fn runtime_property<'p>(
+        &'p self,
+        name: &str,
+        properties: &'p [Property],
+        of: Option<&'p Span>,
+    ) -> Option<(&'p str, &'p Span)> {
+        match properties.iter().find(|property| property.name.value == name) {
+            Some(property) if property.deferred => None,
+            Some(property) => Some((&property.value.value, &property.value.span)),
+            None => {
+                let outside = &self.source.outside;
+                let value = outside
+                    .parameters
+                    .get(name)
+                    .or_else(|| outside.system.get(name))?;
+                Some((value, of?))
             }
         }
     }
 
+    /// One that is a number, at least 1. `of` is where the job or step begins, if it may come from outside.
+    fn number(
+        &mut self,
+        name: &str,
+        what: &str,
+        properties: &[Property],
+        of: Option<&Span>,
+    ) -> Option<usize> {
+        let (value, span) = self.runtime_property(name, properties, of)?;
+        if let Ok(number) = value.trim().parse::<usize>()
+            && number > 0
+        {
+            return Some(number);
+        }
+        let wrong = Diagnostic::error(RUNTIME_PROPERTY, format!("{value:?} is not {what}"), span.clone())
+            .label(format!("{what}, at least 1"))
+            .help(format!("`{name}` is a property of the runtime"));
+        self.diagnostics.push(wrong);
+        None
+    }
+
     /// The runtime property of a job that `JobOperator::exit_code` reads: looked at here for its mistakes.
-    fn exit_codes(&mut self, properties: &[Property]) {
-        let property = properties
-            .iter()
-            .find(|property| property.name.value == EXIT_CODES);
-        let Some(property) = property.filter(|property| !property.deferred) else {
+    fn exit_codes(&mut self, job: &Job) {
+        let Some((text, span)) = self.runtime_property(EXIT_CODES, &job.properties, Some(&job.id.span))
+        else {
             return;
         };
-        if let Err(problem) = property.value.value.parse::<ExitCodes>() {
-            self.diagnostics.push(
-                Diagnostic::error(RUNTIME_PROPERTY, problem, property.value.span.clone())
-                    .label("exit statuses with their codes, separated by commas: `NOTHING TO DO=5, *SKIPS=4`")
-                    .help(format!("`{EXIT_CODES}` is a property of the runtime")),
-            );
+        if let Err(problem) = text.parse::<ExitCodes>() {
+            let wrong = Diagnostic::error(RUNTIME_PROPERTY, problem, span.clone())
+                .label("exit statuses with their codes, separated by commas: `NOTHING TO DO=5, *SKIPS=4`")
+                .help(format!("`{EXIT_CODES}` is a property of the runtime"));
+            self.diagnostics.push(wrong);
         }
     }
 

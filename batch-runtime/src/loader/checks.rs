@@ -9,6 +9,7 @@ use batch_xml::suggest::nearest;
 use super::artifacts::place;
 use super::bind::{Around, Binder};
 use crate::artifact::{ArtifactRegistration, ContextKind, Properties, PropertySource, short_type_name};
+use crate::engine::PartitionKey;
 use crate::error::BatchError;
 
 /// A property's value does not parse as its field's type.
@@ -44,10 +45,33 @@ impl Binder<'_> {
                         .iter()
                         .map(|property| property.name.value.as_str());
                     let near = nearest(info.name, given).map(|near| format!(" (the XML gives `{near}`)"));
+                    let (place, help) = match self.path.last() {
+                        None => (
+                            String::new(),
+                            format!(
+                                "add `<property name=\"{}\" value=\"...\"/>` or give a job parameter{}",
+                                info.name,
+                                near.unwrap_or_default()
+                            ),
+                        ),
+                        // A value for all of them would have each do the work of the others.
+                        Some(PartitionKey { element, number, .. }) => (
+                            format!(" in partition {number} of `{element}`"),
+                            format!(
+                                "if each partition needs one of its own, add `<property name=\"{}.{number}\" \
+                                 value=\"...\"/>` to the properties of the partition, or let the algorithm plan it{}",
+                                info.name,
+                                near.unwrap_or_default()
+                            ),
+                        ),
+                    };
                     self.diagnostics.push(
                         Diagnostic::error(
                             PROPERTY_MISSING,
-                            format!("`{}` needs the property `{}`", artifact.name.value, info.name),
+                            format!(
+                                "`{}` needs the property `{}`{place}",
+                                artifact.name.value, info.name
+                            ),
                             artifact.name.span.clone(),
                         )
                         .label(format!(
@@ -55,11 +79,7 @@ impl Binder<'_> {
                             info.field,
                             short_type_name(info.type_name)
                         ))
-                        .help(format!(
-                            "add `<property name=\"{}\" value=\"...\"/>` or give a job parameter{}",
-                            info.name,
-                            near.unwrap_or_default()
-                        )),
+                        .help(help),
                     );
                     continue;
                 }

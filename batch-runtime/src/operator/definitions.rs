@@ -99,10 +99,17 @@ impl Definitions {
     /// become wrong meanwhile, says nothing.
     pub(super) fn exit_codes(&self, job: &str, parameters: &JobParameters) -> ExitCodes {
         let resolved = self.resolve(job, parameters).ok();
-        let mapping = resolved.and_then(|(resolved, _)| {
-            let properties = resolved.job.properties.into_iter();
+        let mapping = resolved.and_then(|(resolved, outside)| {
+            let properties = resolved.job.properties.iter();
             let mut mappings = properties.filter(|property| property.name.value == EXIT_CODES);
-            mappings.next()?.value.value.parse().ok()
+            let of_job = mappings.next().map(|property| &property.value.value);
+            let of_outside = || {
+                outside
+                    .parameters
+                    .get(EXIT_CODES)
+                    .or_else(|| outside.system.get(EXIT_CODES))
+            };
+            of_job.or_else(of_outside)?.parse().ok()
         });
         mapping.unwrap_or_else(ExitCodes::defaults)
     }

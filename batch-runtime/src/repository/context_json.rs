@@ -108,6 +108,8 @@ pub(crate) enum ElementKind {
 pub(crate) struct ElementState {
     /// The logical transaction, while it is open.
     pub(crate) tx: Option<TxState>,
+    /// The job execution that committed the logical transaction.
+    pub(crate) committed: Option<i64>,
     /// The plan of the first attempt.
     pub(crate) plan: Option<PartitionPlan>,
     /// The job execution that made the plan.
@@ -295,6 +297,7 @@ mod tests {
                 "load:2/rows".into(),
                 ElementState {
                     tx: Some(TxState::RollingBack),
+                    committed: Some(6),
                     plan: Some(PartitionPlan::with_properties([[("month", "1")]])),
                     planned: 7,
                     algorithm: Some("Months".into()),

@@ -71,4 +71,10 @@ impl FaultRules {
         budget.retries = budget.retries.saturating_add(u32::from(retried));
         retried
     }
+
+    /// The limit, if only that keeps the exception from being retried. Spec: CHUNK-RETRY-05
+    pub(super) fn used_up(&self, error: &BatchError, budget: &Budget) -> Option<u32> {
+        let limit = self.retry_limit.filter(|limit| budget.retries >= *limit)?;
+        self.retryable.includes(error).then_some(limit)
+    }
 }

@@ -201,8 +201,15 @@ impl ChunkRunner<'_> {
         if try_retry && self.chunk.faults.retry(error, &mut self.budget) {
             return self.retry(interval, failed, step, listening);
         }
-        let writer = &self.chunk.writer;
-        may_skip(skip, || Failure::thrown(writer, "write_items", Arc::clone(error)))?;
+        may_skip(skip, || {
+            let failure = Failure::thrown(&self.chunk.writer, "write_items", Arc::clone(error));
+            match self.chunk.faults.used_up(error, &self.budget) {
+                Some(limit) => failure.because(format_args!(
+                    "it is retryable, but the retry-limit of {limit} is used up"
+                )),
+                None => failure,
+            }
+        })?;
         match item {
             Some(index) => {
                 let alone = range.len() == 1 || failed.undone;
