@@ -35,7 +35,7 @@ use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
 use crate::loader::Additions;
 use crate::operator::{JobOperator, JobOperatorError};
-use crate::repository::DieselRepository;
+use crate::repository;
 use crate::runtime::{BatchRuntime, BatchRuntimeBuilder};
 use crate::status::BatchStatus;
 
@@ -144,7 +144,7 @@ impl Cli {
             .repository
             .or(self.repository)
             .unwrap_or_else(|| DEFAULT_REPOSITORY.into());
-        let exists = || DieselRepository::exists(&url).map_err(|error| error.to_string());
+        let exists = || repository::exists(&url).map_err(|error| error.to_string());
         let url = match &arguments.verb {
             Verb::Start { .. } | Verb::Launch { .. } => url,
             // These open none.
@@ -152,7 +152,12 @@ impl Cli {
             // The others look at what there is, and make nothing.
             Verb::List { .. } if !given && !exists()? => IN_MEMORY.into(),
             _ if exists()? => url,
-            _ => return Err(format!("there is no repository `{url}`")),
+            _ => {
+                return Err(format!(
+                    "there is no repository `{}`",
+                    repository::shown_url(&url)
+                ));
+            }
         };
         execute(builder.repository(url), arguments.verb)
     }
