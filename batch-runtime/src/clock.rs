@@ -100,7 +100,7 @@ fn day_number(year: i64, month: i64, day: i64) -> Option<i64> {
 
 /// Year, month and day of a day counted from 1970-01-01, in the proleptic Gregorian calendar. Years are counted from
 /// 1 March, so that the leap day is a year's last.
-fn civil_date(days: i64) -> (i64, i64, i64) {
+pub(crate) fn civil_date(days: i64) -> (i64, i64, i64) {
     const DAYS_OF_400_YEARS: i64 = 146_097;
     let days = days + 719_468;
     let era = days.div_euclid(DAYS_OF_400_YEARS);

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 
 use md5::{Digest, Md5};
 
@@ -15,6 +16,8 @@ pub(crate) const RUN_ID: &str = "jsr_batch_run_id";
 
 const MAX_NAME: usize = 100;
 const MAX_STRING: usize = 250;
+/// 1000-01-01T00:00:00.000Z to 9999-12-31T23:59:59.999Z, in milliseconds since 1970: what MySQL's columns hold.
+const DATES: RangeInclusive<i64> = -30_610_224_000_000..=253_402_300_799_999;
 
 /// A parameter's value, with the four types that the repository knows.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +28,7 @@ pub enum ParameterValue {
     Long(i64),
     /// A floating-point number. Its spelling in the key depends on the JVM for some values: better not identifying.
     Double(f64),
-    /// A point in time.
+    /// A point in time, in the years 1000 to 9999.
     Date(Timestamp),
 }
 
@@ -219,6 +222,14 @@ impl JobParameters {
                     return Err(ParameterError {
                         name: name.clone(),
                         problem,
+                    });
+                }
+                ParameterValue::Date(date) if !DATES.contains(&date.0) => {
+                    let problem =
+                        "the date is not one of the years 1000 to 9999, which every database stores";
+                    return Err(ParameterError {
+                        name: name.clone(),
+                        problem: problem.into(),
                     });
                 }
                 _ => {}

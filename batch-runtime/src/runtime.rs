@@ -20,7 +20,7 @@ use crate::job_path::JobPath;
 use crate::loader::{Additions, Artifacts};
 use crate::operator::{Callbacks, Definitions, JobOperator};
 use crate::parameters::JobParameters;
-use crate::repository::{DieselRepository, JobRepository, RepositoryError};
+use crate::repository::{self, JobRepository, RepositoryError};
 use crate::system_properties;
 
 /// How often the keeper looks for stop requests of other processes.
@@ -235,11 +235,11 @@ impl BatchRuntimeBuilder {
         let definitions =
             definitions(self.job_path, self.system, self.additions).map_err(BuildError::BatchXml)?;
         definitions.tell();
-        let repository = DieselRepository::open(&self.repository, self.clock, self.lease_time)
+        let repository = repository::open(&self.repository, self.clock, self.lease_time)
             .map_err(BuildError::Repository)?;
         let (keeper, ended) = bounded(0);
         let inner = Arc::new(Inner {
-            repository: Arc::new(repository),
+            repository,
             definitions,
             stop_timeout: self.stop_timeout,
             partition_threads: self.partition_threads,

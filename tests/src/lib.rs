@@ -1,6 +1,8 @@
 //! What the tests share.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+pub mod contender;
+pub mod databases;
 mod elsewhere;
 pub mod flights;
 pub mod kill;

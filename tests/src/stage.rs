@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use batch_runtime::{BatchRuntime, BatchRuntimeBuilder, JobExecutionId, JobOperator, JobParameters};
 use diesel::prelude::*;
 
+use crate::databases::{Database, Outside, Place};
 use crate::watch;
 
 /// What the artifacts of each stage have said, by the stage's name.
@@ -33,6 +34,7 @@ pub fn said(log: &str) -> Vec<String> {
 pub struct Stage {
     folder: tempfile::TempDir,
     log: String,
+    place: Place,
     runtime: BatchRuntime,
 }
 
@@ -44,15 +46,33 @@ impl Stage {
 
     /// A stage with a setting more.
     pub fn configured(xml: &str, configure: impl FnOnce(BatchRuntimeBuilder) -> BatchRuntimeBuilder) -> Self {
+        Self::made(Database::Sqlite, xml, configure)
+    }
+
+    /// A stage whose repository is on this database.
+    pub fn on(database: Database, xml: &str) -> Self {
+        Self::made(database, xml, |builder| builder)
+    }
+
+    fn made(
+        database: Database,
+        xml: &str,
+        configure: impl FnOnce(BatchRuntimeBuilder) -> BatchRuntimeBuilder,
+    ) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let folder = tempfile::tempdir().expect("a temporary folder");
         let log = format!("stage-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         fs::create_dir(folder.path().join("jobs")).expect("a folder");
         fs::write(folder.path().join("jobs/job.xml"), xml).expect("the job is written");
-        let runtime = build(folder.path(), &log, configure);
-        let stage = Self { folder, log, runtime };
-        watch::install(&stage.database());
-        stage
+        let place = Place::new(database, folder.path());
+        let runtime = build(folder.path(), &place, &log, configure);
+        place.connect().watch();
+        Self {
+            folder,
+            log,
+            place,
+            runtime,
+        }
     }
 
     /// The stage's folder.
@@ -72,7 +92,7 @@ impl Stage {
 
     /// A further runtime on the same repository, as another process would have it.
     pub fn another_runtime(&self) -> BatchRuntime {
-        build(self.path(), &self.log, |builder| builder)
+        build(self.path(), &self.place, &self.log, |builder| builder)
     }
 
     /// The operator.
@@ -166,7 +186,17 @@ impl Stage {
         text
     }
 
-    /// The stage's database, as a tool beside the runtime sees it.
+    /// Where its repository is.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The stage's database, whichever it is, as a tool beside the runtime sees it.
+    pub fn outside(&self) -> Outside {
+        self.place.connect()
+    }
+
+    /// The stage's database, as a tool beside the runtime sees it, when it is a file.
     pub fn connection(&self) -> SqliteConnection {
         watch::open(&self.database())
     }
@@ -174,14 +204,12 @@ impl Stage {
 
 fn build(
     folder: &Path,
+    place: &Place,
     log: &str,
     configure: impl FnOnce(BatchRuntimeBuilder) -> BatchRuntimeBuilder,
 ) -> BatchRuntime {
     let builder = BatchRuntime::builder()
-        .repository(format!(
-            "sqlite://{}?synchronous=normal",
-            folder.join("batch.db").display()
-        ))
+        .repository(place.url())
         .job_path(folder.join("jobs").display().to_string())
         .system_property("log", log)
         .system_property("folder", folder.display().to_string());

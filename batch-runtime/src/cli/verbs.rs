@@ -15,7 +15,7 @@ use crate::exit_codes::ExitCodes;
 use crate::ids::JobExecutionId;
 use crate::loader::Additions;
 use crate::operator::{JobOperator, JobOperatorError};
-use crate::repository::DieselRepository;
+use crate::repository;
 use crate::runtime::{BatchRuntime, BatchRuntimeBuilder};
 
 const IN_MEMORY: &str = "sqlite://:memory:";
@@ -24,7 +24,7 @@ const IN_MEMORY: &str = "sqlite://:memory:";
 pub(super) fn run(config: &Config, additions: Additions, verb: Verb) -> Result<ExitCode, String> {
     let (url, origin) = config.get(Setting::Repository);
     let is_named = !matches!(origin, Origin::Program | Origin::Default);
-    let exists = || DieselRepository::exists(url).map_err(|error| error.to_string());
+    let exists = || repository::exists(url).map_err(|error| error.to_string());
     let url = match &verb {
         Verb::Start { .. } | Verb::Launch { .. } => url,
         // These open none.
@@ -36,7 +36,9 @@ pub(super) fn run(config: &Config, additions: Additions, verb: Verb) -> Result<E
         // The others look at what there is, and make nothing.
         Verb::List { .. } if !is_named && !exists()? => IN_MEMORY,
         _ if exists()? => url,
-        _ => return Err(format!("there is no repository `{url}`")),
+        _ => {
+            return Err(format!("there is no repository `{}`", repository::shown_url(url)));
+        }
     };
     let mut builder = BatchRuntime::builder()
         .additions(additions)

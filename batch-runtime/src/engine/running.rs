@@ -198,11 +198,11 @@ mod tests {
     use super::*;
     use crate::clock::SystemClock;
     use crate::parameters::JobParameters;
-    use crate::repository::{ClaimRequest, DieselRepository, Target};
+    use crate::repository::{ClaimRequest, JobRepository, Target, open};
 
     const LEASE: Duration = Duration::from_secs(3_600);
 
-    fn claimed(repository: &DieselRepository) -> Lease {
+    fn claimed(repository: &dyn JobRepository) -> Lease {
         let request = ClaimRequest {
             job_name: "job",
             target: Target::New,
@@ -219,25 +219,25 @@ mod tests {
     /// Spec: OP-35, REPO-15
     #[test]
     fn a_lease_is_made_sure_of_before_new_work_begins() {
-        let repository = DieselRepository::open("sqlite://:memory:", Arc::new(SystemClock), LEASE).unwrap();
-        let lease = claimed(&repository);
+        let repository = open("sqlite://:memory:", Arc::new(SystemClock), LEASE).unwrap();
+        let lease = claimed(&*repository);
         let lost = Lease {
             fence: lease.fence + 1,
             ..lease
         };
         let now = Instant::now();
         let fresh = Running::new(lost, LEASE, now);
-        assert!(!fresh.is_untrusted() && fresh.ensure_owned(&repository).is_ok());
+        assert!(!fresh.is_untrusted() && fresh.ensure_owned(&*repository).is_ok());
         let stale = Running::new(lost, Duration::ZERO, now);
         assert!(stale.is_untrusted());
-        let refused = stale.ensure_owned(&repository);
+        let refused = stale.ensure_owned(&*repository);
         assert!(
             matches!(refused, Err(RepositoryError::Fenced { .. })),
             "{refused:?}"
         );
 
         let held = Running::new(lease, Duration::ZERO, now);
-        held.ensure_owned(&repository).unwrap();
+        held.ensure_owned(&*repository).unwrap();
         assert!(*lock(&held.renewed) > now, "it was renewed");
     }
 }

@@ -16,9 +16,10 @@ use std::time::Duration;
 pub(crate) use context_json::{
     ElementBefore, ElementKind, ElementState, JobState, RestartPosition, StepState, StoredContext, TxState,
 };
-pub(crate) use diesel::Connector;
-pub(crate) use diesel::DieselRepository;
 pub use diesel::{ChunkTransaction, RepositoryConnection};
+pub(crate) use diesel::{Connector, open};
+#[cfg(feature = "cli")]
+pub(crate) use diesel::{exists, shown_url};
 pub(crate) use error::ClaimError;
 pub use error::RepositoryError;
 

@@ -1,177 +1,87 @@
 //! The job repository on a relational database, through diesel.
+//!
+//! The files in `common/` are compiled once for each database, as modules of `sqlite`, `postgres` and `mysql`: the same
+//! queries, on that one's connection and tables, at no cost. What they take from the module around them is what the
+//! databases do differently.
+#![allow(
+    clippy::duplicate_mod,
+    reason = "the files in common/ are compiled for each database"
+)]
 
 mod connection;
-mod launch;
-mod lease;
-mod queries;
-mod rows;
+mod database;
+mod migrations;
+mod moment;
+#[cfg(feature = "mysql")]
+mod mysql;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod schema;
-mod steps;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod transaction;
-mod turn;
+mod url;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use diesel::migration::MigrationSource;
-use diesel::prelude::*;
-use diesel::sqlite::Sqlite;
-use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
-
-pub(crate) use connection::Connector;
 pub use connection::RepositoryConnection;
+pub(crate) use database::Connector;
 pub use transaction::ChunkTransaction;
 
 use super::owner::Owner;
 use crate::clock::Clock;
-use crate::repository::RepositoryError;
-use connection::{Database, Pool};
+use crate::repository::{JobRepository, RepositoryError};
+use database::{Database, Pool};
+use url::Scheme;
 
-/// What the versions of our migrations begin with; those of the program's own begin with a year.
-const OUR_VERSIONS: &str = "0000000000";
-/// How long they are; diesel's own first migration is `00000000000000`.
-const OUR_VERSION_LENGTH: usize = 13;
+#[cfg(feature = "cli")]
+pub(crate) use url::shown as shown_url;
 
-const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../migrations/sqlite");
+#[cfg(not(any(feature = "sqlite", feature = "postgres", feature = "mysql")))]
+compile_error!("enable one of the features `sqlite`, `postgres` and `mysql`: a repository needs a database");
 
-/// A repository on SQLite, and this runtime as one of its owners.
-pub(crate) struct DieselRepository {
-    pool: Pool,
+/// A repository on a database, and this runtime as one of its owners.
+struct DieselRepository<D: Database> {
+    pool: Pool<D>,
     owner: Owner,
     clock: Arc<dyn Clock>,
     lease_time: Duration,
 }
 
-impl DieselRepository {
-    /// Opens the database of `url` and brings its tables up to date.
-    pub(crate) fn open(
-        url: &str,
-        clock: Arc<dyn Clock>,
-        lease_time: Duration,
-    ) -> Result<Self, RepositoryError> {
-        let database = Database::from_url(url)?;
-        let mut connection = database.connect_to_look()?;
-        let complete = check_schema(&mut connection, &database)?;
-        // Only now: what was refused is not ours to change.
-        database.use_write_ahead_log(&mut connection)?;
-        if !complete {
-            migrate(&mut connection, &database)?;
-        }
-        // The database exists by now, which settles where its owners' locks are.
-        let owner = Owner::new(database.owners_directory());
-        let pool = Pool::new(database)?;
-        pool.put_back(connection);
-        Ok(Self {
-            pool,
-            owner,
-            clock,
-            lease_time,
-        })
-    }
-
-    /// Whether there is a job repository at `url` already; opening it would make one.
-    #[cfg(feature = "cli")]
-    pub(crate) fn exists(url: &str) -> Result<bool, RepositoryError> {
-        Database::from_url(url)?.holds_repository()
-    }
-
+impl<D: Database> DieselRepository<D> {
     fn now(&self) -> i64 {
         self.clock.now().0
     }
 }
 
-#[derive(diesel::QueryableByName)]
-struct Name {
-    #[diesel(sql_type = diesel::sql_types::Text)]
-    name: String,
-}
-
-fn unusable(database: &Database, problem: String) -> RepositoryError {
-    RepositoryError::Schema {
-        url: database.url().to_owned(),
-        problem,
-    }
-}
-
-/// Refuses tables of another make, without changing anything. Returns whether no migration is missing.
+/// Opens the database of `url` and brings its tables up to date.
 ///
-/// Spec: REPO-12
-fn check_schema(connection: &mut RepositoryConnection, database: &Database) -> Result<bool, RepositoryError> {
-    let refuse = |problem: String| unusable(database, problem);
-    let failed = |error: Box<dyn std::error::Error + Send + Sync>| refuse(error.to_string());
-    let sqlite = connection.sqlite().map_err(|error| failed(error.into()))?;
-
-    let names = |sqlite: &mut SqliteConnection, query: &str| -> QueryResult<Vec<String>> {
-        let rows: Vec<Name> = diesel::sql_query(query).load(sqlite)?;
-        Ok(rows.into_iter().map(|row| row.name).collect())
-    };
-    let tables = names(
-        sqlite,
-        "SELECT upper(name) AS name FROM sqlite_master WHERE type = 'table'",
-    )
-    .map_err(|error| failed(error.into()))?;
-    let columns = names(
-        sqlite,
-        "SELECT upper(name) AS name FROM pragma_table_info('BATCH_JOB_EXECUTION_PARAMS')",
-    )
-    .map_err(|error| failed(error.into()))?;
-
-    let has_table = |name: &str| tables.iter().any(|table| table == name);
-    if columns.iter().any(|column| column == "PARAMETER_TYPE") {
-        return Err(refuse(
-            "its tables are those of Spring Batch 5 or later; this runtime keeps those of 4.3. Use another database".into(),
-        ));
-    }
-    let known: Vec<String> = MigrationSource::<Sqlite>::migrations(&MIGRATIONS)
-        .map_err(failed)?
-        .iter()
-        .map(|migration| migration.name().version().to_string())
-        .collect();
-    // The program's own diesel migrations may stand in the same table.
-    let ours = |version: &String| version.starts_with(OUR_VERSIONS) && version.len() == OUR_VERSION_LENGTH;
-    let applied: Vec<String> = if has_table("__DIESEL_SCHEMA_MIGRATIONS") {
-        let applied = sqlite.applied_migrations().map_err(failed)?;
-        applied.iter().map(ToString::to_string).filter(ours).collect()
-    } else {
-        Vec::new()
-    };
-    if has_table("BATCH_JOB_INSTANCE") && applied.is_empty() {
-        return Err(refuse(
-            "its BATCH_ tables were made by another program, and this version cannot adopt them. Use another database"
-                .into(),
-        ));
-    }
-    if let Some(newer) = applied.iter().find(|version| !known.contains(version)) {
-        return Err(refuse(format!(
-            "its schema has version {newer}, which this runtime does not know: it was made by a newer one. Update this \
-             program"
-        )));
-    }
-    Ok(known.iter().all(|version| applied.contains(version)))
+/// Spec: REPO-06
+pub(crate) fn open(
+    url: &str,
+    clock: Arc<dyn Clock>,
+    lease_time: Duration,
+) -> Result<Arc<dyn JobRepository>, RepositoryError> {
+    Ok(match Scheme::of(url)? {
+        #[cfg(feature = "sqlite")]
+        Scheme::Sqlite => Arc::new(sqlite::open(url, clock, lease_time)?),
+        #[cfg(feature = "postgres")]
+        Scheme::Postgres => Arc::new(postgres::open(url, clock, lease_time)?),
+        #[cfg(feature = "mysql")]
+        Scheme::Mysql => Arc::new(mysql::open(url, clock, lease_time)?),
+    })
 }
 
-/// Runs the migrations that are missing.
-fn migrate(connection: &mut RepositoryConnection, database: &Database) -> Result<(), RepositoryError> {
-    let failed = |error: Box<dyn std::error::Error + Send + Sync>| unusable(database, error.to_string());
-    let sqlite = connection.sqlite().map_err(|error| failed(error.into()))?;
-    // Two processes that open a new database at once: the second finds the migrations applied when it gets the lock.
-    sqlite
-        .immediate_transaction(|sqlite| {
-            sqlite
-                .run_pending_migrations(MIGRATIONS)
-                .map(drop)
-                .map_err(MigrationFailed)
-        })
-        .map_err(|MigrationFailed(error)| failed(error))
-}
-
-struct MigrationFailed(Box<dyn std::error::Error + Send + Sync>);
-
-impl From<diesel::result::Error> for MigrationFailed {
-    fn from(error: diesel::result::Error) -> Self {
-        Self(error.into())
+/// Whether there is a job repository at `url` already; opening it would make one.
+#[cfg(feature = "cli")]
+pub(crate) fn exists(url: &str) -> Result<bool, RepositoryError> {
+    match Scheme::of(url)? {
+        #[cfg(feature = "sqlite")]
+        Scheme::Sqlite => sqlite::exists(url),
+        #[cfg(feature = "postgres")]
+        Scheme::Postgres => postgres::exists(url),
+        #[cfg(feature = "mysql")]
+        Scheme::Mysql => mysql::exists(url),
     }
 }
-
-#[cfg(test)]
-mod tests;

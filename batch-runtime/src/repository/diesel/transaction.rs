@@ -2,10 +2,15 @@
 
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::prelude::*;
-use diesel::result::Error as DieselError;
 
-use super::connection::{Pool, RepositoryConnection};
-use super::turn::Turn;
+use super::connection::on_another_database;
+use super::database::{Database, Pool};
+#[cfg(feature = "mysql")]
+use super::mysql::MysqlDatabase;
+#[cfg(feature = "postgres")]
+use super::postgres::PostgresDatabase;
+#[cfg(feature = "sqlite")]
+use super::sqlite::SqliteDatabase;
 use crate::repository::RepositoryError;
 
 /// The transaction of one checkpoint interval, on the database of the job repository.
@@ -16,35 +21,95 @@ use crate::repository::RepositoryError;
 ///
 /// Spec: CHUNK-LOOP-12, D-79
 pub struct ChunkTransaction {
-    pool: Pool,
-    /// The database's transaction, once it has begun.
-    open: Option<Open>,
-    /// Whether the savepoint is set that tells a transaction that was ended behind our back.
-    guarded: bool,
+    on: On,
 }
 
-/// Dropped in this order: the connection is closed, which rolls back, before another thread writes.
-struct Open {
-    connection: RepositoryConnection,
-    _turn: Turn,
+enum On {
+    #[cfg(feature = "sqlite")]
+    Sqlite(Chunk<SqliteDatabase>),
+    #[cfg(feature = "postgres")]
+    Postgres(Chunk<PostgresDatabase>),
+    #[cfg(feature = "mysql")]
+    Mysql(Chunk<MysqlDatabase>),
 }
 
-const SET_SAVEPOINT: &str = "SAVEPOINT batch_write";
-const RELEASE_SAVEPOINT: &str = "RELEASE batch_write";
-const UNDO_TO_SAVEPOINT: &str = "ROLLBACK TO batch_write; RELEASE batch_write";
-
-const OPEN_GUARD: &str = "SAVEPOINT batch_chunk";
-const CLOSE_GUARD: &str = "RELEASE batch_chunk";
+/// Does the same with the transaction of whichever database it is.
+macro_rules! on {
+    ($transaction:expr, $chunk:ident => $what:expr) => {
+        match &mut $transaction.on {
+            #[cfg(feature = "sqlite")]
+            On::Sqlite($chunk) => $what,
+            #[cfg(feature = "postgres")]
+            On::Postgres($chunk) => $what,
+            #[cfg(feature = "mysql")]
+            On::Mysql($chunk) => $what,
+        }
+    };
+}
 
 impl ChunkTransaction {
-    pub(super) fn new(pool: Pool) -> Self {
-        Self {
-            pool,
-            open: None,
-            guarded: false,
-        }
+    /// Marks the place that a failed write is undone to.
+    pub(crate) fn set_savepoint(&mut self) -> Result<(), RepositoryError> {
+        on!(self, chunk => chunk.set_savepoint())
     }
 
+    /// The write was successful.
+    pub(crate) fn release_savepoint(&mut self) -> Result<(), RepositoryError> {
+        on!(self, chunk => chunk.at_savepoint(RELEASE_SAVEPOINT))
+    }
+
+    /// Undoes the write, and nothing else.
+    pub(crate) fn undo_to_savepoint(&mut self) -> Result<(), RepositoryError> {
+        on!(self, chunk => chunk.at_savepoint(UNDO_TO_SAVEPOINT))
+    }
+
+    /// Rolls everything back, and is a new transaction for the same interval. Spec: CHUNK-RETRY-07, CHUNK-RETRY-08
+    pub(crate) fn restart(&mut self) {
+        on!(self, chunk => chunk.restart());
+    }
+}
+
+/// Makes the method that gives the connection of one database, and the ways from and to its transaction.
+macro_rules! transaction {
+    ($(#[$about:meta])* $feature:literal, $method:ident, $variant:ident, $database:ty, $connection:ty) => {
+        #[cfg(feature = $feature)]
+        impl ChunkTransaction {
+            $(#[$about])*
+            pub fn $method(&mut self) -> QueryResult<&mut $connection> {
+                match &mut self.on {
+                    On::$variant(chunk) => chunk.for_the_writer(),
+                    #[allow(unreachable_patterns, reason = "there may be one database only")]
+                    _ => Err(on_another_database($feature)),
+                }
+            }
+        }
+
+        #[cfg(feature = $feature)]
+        impl From<Chunk<$database>> for ChunkTransaction {
+            fn from(chunk: Chunk<$database>) -> Self {
+                Self {
+                    on: On::$variant(chunk),
+                }
+            }
+        }
+
+        #[cfg(feature = $feature)]
+        impl TryFrom<ChunkTransaction> for Chunk<$database> {
+            type Error = RepositoryError;
+
+            /// Fails for a transaction of another repository, which the engine never hands over.
+            fn try_from(transaction: ChunkTransaction) -> Result<Self, RepositoryError> {
+                match transaction.on {
+                    On::$variant(chunk) => Ok(chunk),
+                    #[allow(unreachable_patterns, reason = "there may be one database only")]
+                    _ => Err(RepositoryError::Fault),
+                }
+            }
+        }
+    };
+}
+
+transaction! {
     /// The diesel connection, inside the transaction, when the repository is on SQLite. Do not commit or roll back
     /// on it; a nested `transaction` is a savepoint, and welcome. Do not go on after an error either: on a full disk, for
     /// one, SQLite rolls the whole transaction back by itself. The step then fails, whatever the writer returns.
@@ -52,29 +117,83 @@ impl ChunkTransaction {
     /// # Errors
     /// When the transaction cannot begin (another writer held the database for a minute), or when the repository is on
     /// another database.
-    pub fn sqlite(&mut self) -> QueryResult<&mut SqliteConnection> {
+    "sqlite", sqlite, Sqlite, SqliteDatabase, SqliteConnection
+}
+
+transaction! {
+    /// The diesel connection, inside the transaction, when the repository is on PostgreSQL. Do not commit or roll back
+    /// on it; a nested `transaction` is a savepoint, and welcome. After an error outside of a nested one PostgreSQL accepts
+    /// nothing more: the step fails, whatever the writer returns. The isolation level is READ COMMITTED.
+    ///
+    /// # Errors
+    /// When the transaction cannot begin, or when the repository is on another database.
+    "postgres", postgres, Postgres, PostgresDatabase, PgConnection
+}
+
+transaction! {
+    /// The diesel connection, inside the transaction, when the repository is on MySQL or MariaDB. Do not commit or roll
+    /// back on it, and change no tables, which would commit; a nested `transaction` is a savepoint, and welcome. After a
+    /// deadlock the database has rolled the whole transaction back: the step fails, whatever the writer returns. The
+    /// isolation level is READ COMMITTED.
+    ///
+    /// # Errors
+    /// When the transaction cannot begin, or when the repository is on another database.
+    "mysql", mysql, Mysql, MysqlDatabase, MysqlConnection
+}
+
+/// The same on one kind of database.
+pub(super) struct Chunk<D: Database> {
+    pool: Pool<D>,
+    /// The database's transaction, once it has begun.
+    open: Option<Open<D>>,
+    /// Whether the savepoint is set that tells a transaction that was ended behind our back.
+    guarded: bool,
+}
+
+/// Dropped in this order: the connection is closed, which rolls back, before another thread writes.
+struct Open<D: Database> {
+    connection: D::Connection,
+    _turn: D::Turn,
+}
+
+const SET_SAVEPOINT: &str = "SAVEPOINT batch_write";
+const RELEASE_SAVEPOINT: &str = "RELEASE SAVEPOINT batch_write";
+const UNDO_TO_SAVEPOINT: &str = "ROLLBACK TO SAVEPOINT batch_write; RELEASE SAVEPOINT batch_write";
+
+/// Set by `Database::BEGIN_CHUNK`.
+const CLOSE_GUARD: &str = "RELEASE SAVEPOINT batch_chunk";
+
+impl<D: Database> Chunk<D> {
+    pub(super) fn new(pool: Pool<D>) -> Self {
+        Self {
+            pool,
+            open: None,
+            guarded: false,
+        }
+    }
+
+    /// The connection for the writer.
+    fn for_the_writer(&mut self) -> QueryResult<&mut D::Connection> {
         if self.open.is_none() {
-            self.begun()?.batch_execute(OPEN_GUARD)?;
+            self.begun(D::BEGIN_CHUNK)?;
             self.guarded = true;
         }
-        self.begun()
+        self.begun(D::BEGIN_CHUNK)
     }
 
     /// The connection, inside the transaction.
-    fn begun(&mut self) -> QueryResult<&mut SqliteConnection> {
+    fn begun(&mut self, begin: &str) -> QueryResult<&mut D::Connection> {
         let open = match self.open.take() {
             Some(open) => open,
-            None => self.begin()?,
+            None => self.begin(begin)?,
         };
-        self.open.insert(open).connection.sqlite()
+        Ok(&mut self.open.insert(open).connection)
     }
 
-    fn begin(&self) -> QueryResult<Open> {
+    fn begin(&self, begin: &str) -> QueryResult<Open<D>> {
         let turn = self.pool.turn()?;
         // Only now: the connection that was given back last has written last, and knows the newest pages.
-        let connection = self.pool.take();
-        let mut connection = connection.map_err(|error| DieselError::QueryBuilderError(Box::new(error)))?;
-        AnsiTransactionManager::begin_transaction_sql(connection.sqlite()?, "BEGIN IMMEDIATE")?;
+        let connection = self.pool.begin(begin)?;
         Ok(Open {
             connection,
             _turn: turn,
@@ -84,12 +203,14 @@ impl ChunkTransaction {
     /// The connection for what the repository writes itself, after the writer. Whether the writer's transaction is still
     /// the one that was begun shows at the savepoint that it began with: statements after its end would be committed one
     /// by one.
-    pub(super) fn after_the_writer(&mut self) -> Result<&mut SqliteConnection, RepositoryError> {
+    pub(super) fn after_the_writer(&mut self) -> Result<&mut D::Connection, RepositoryError> {
         let guarded = std::mem::take(&mut self.guarded);
-        let connection = self.begun().map_err(|source| RepositoryError::Database {
-            action: "begin the transaction of the checkpoint",
-            source: Box::new(source),
-        })?;
+        let connection = self
+            .begun(D::BEGIN_WRITE)
+            .map_err(|source| RepositoryError::Database {
+                action: "begin the transaction of the checkpoint",
+                source: Box::new(source),
+            })?;
         if guarded {
             connection
                 .batch_execute(CLOSE_GUARD)
@@ -98,9 +219,8 @@ impl ChunkTransaction {
         Ok(connection)
     }
 
-    /// Marks the place that a failed write is undone to.
-    pub(crate) fn set_savepoint(&mut self) -> Result<(), RepositoryError> {
-        let begun = self.sqlite().map(|_| ());
+    fn set_savepoint(&mut self) -> Result<(), RepositoryError> {
+        let begun = self.for_the_writer().map(|_| ());
         begun.map_err(|source| RepositoryError::Database {
             action: "begin the transaction of the chunk",
             source: Box::new(source),
@@ -108,26 +228,15 @@ impl ChunkTransaction {
         self.at_savepoint(SET_SAVEPOINT)
     }
 
-    /// The write was successful.
-    pub(crate) fn release_savepoint(&mut self) -> Result<(), RepositoryError> {
-        self.at_savepoint(RELEASE_SAVEPOINT)
-    }
-
-    /// Undoes the write, and nothing else.
-    pub(crate) fn undo_to_savepoint(&mut self) -> Result<(), RepositoryError> {
-        self.at_savepoint(UNDO_TO_SAVEPOINT)
-    }
-
-    /// On an error SQLite may have ended the transaction by itself.
+    /// On an error the database may have ended the transaction by itself.
     fn at_savepoint(&mut self, statement: &str) -> Result<(), RepositoryError> {
         let done = self
-            .begun()
+            .begun(D::BEGIN_CHUNK)
             .and_then(|connection| connection.batch_execute(statement));
         done.map_err(|_| RepositoryError::TransactionEnded)
     }
 
-    /// Rolls everything back, and is a new transaction for the same interval. Spec: CHUNK-RETRY-07, CHUNK-RETRY-08
-    pub(crate) fn restart(&mut self) {
+    fn restart(&mut self) {
         // Closing a connection rolls back, whatever state it is in; nothing of ours has to succeed for that.
         self.open = None;
         self.guarded = false;
@@ -142,13 +251,11 @@ impl ChunkTransaction {
         let Some(mut open) = self.open.take() else {
             return Ok(());
         };
-        let committed = open
-            .connection
-            .sqlite()
-            .and_then(AnsiTransactionManager::commit_transaction);
-        committed.map_err(|source| RepositoryError::Database {
-            action,
-            source: Box::new(source),
+        AnsiTransactionManager::commit_transaction(&mut open.connection).map_err(|source| {
+            RepositoryError::Database {
+                action,
+                source: Box::new(source),
+            }
         })?;
         self.pool.put_back(open.connection);
         Ok(())
@@ -156,7 +263,7 @@ impl ChunkTransaction {
 }
 
 #[cfg(feature = "sabotage")]
-impl ChunkTransaction {
+impl<D: Database> Chunk<D> {
     /// The fault `split-commit`.
     pub(super) fn commit_data_only(&mut self) -> Result<(), RepositoryError> {
         self.after_the_writer()?;

@@ -2,20 +2,18 @@
 //!
 //! Spec: OP-35
 
-use diesel::dsl::sql;
-use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 
-use super::DieselRepository;
 use super::schema::batch_job_instance_lease::dsl as lease;
+use super::{Backend, Connection, Repository, TransactionError, database_now, overtaken_by_a_double};
 use crate::repository::{Lease, RepositoryError};
 
 /// The owner of a lease that nobody holds.
 pub(super) const NOBODY: &str = "";
 
 #[derive(Queryable, Selectable)]
-#[diesel(table_name = super::schema::batch_job_instance_lease, check_for_backend(diesel::sqlite::Sqlite))]
+#[diesel(table_name = super::schema::batch_job_instance_lease, check_for_backend(Backend))]
 pub(super) struct LeaseRow {
     pub(super) job_execution_id: i64,
     pub(super) owner: String,
@@ -24,12 +22,30 @@ pub(super) struct LeaseRow {
     pub(super) takeovers: i64,
 }
 
-/// The database's clock, in milliseconds since 1970: several hosts share it.
-pub(super) fn database_now() -> SqlLiteral<BigInt> {
-    sql::<BigInt>("CAST(unixepoch('subsec') * 1000 AS INTEGER)")
+impl LeaseRow {
+    /// The row, if it is still as it was read: its owner may have come back to life, or have given it back.
+    #[diesel::dsl::auto_type(no_type_alias)]
+    fn unchanged<'a>(&'a self, instance: i64) -> _ {
+        let owner: &'a str = self.owner.as_str();
+        let fence: i64 = self.fence;
+        let expires_at: i64 = self.expires_at;
+        lease::batch_job_instance_lease
+            .filter(lease::job_instance_id.eq(instance))
+            .filter(lease::fence.eq(fence))
+            .filter(lease::owner.eq(owner))
+            .filter(lease::expires_at.eq(expires_at))
+    }
 }
 
-pub(super) fn lease_of(connection: &mut SqliteConnection, instance: i64) -> QueryResult<Option<LeaseRow>> {
+fn overtaken_if_none<E>(changed: usize) -> Result<(), TransactionError<E>> {
+    if changed == 1 {
+        Ok(())
+    } else {
+        Err(TransactionError::Overtaken)
+    }
+}
+
+pub(super) fn lease_of(connection: &mut Connection, instance: i64) -> QueryResult<Option<LeaseRow>> {
     lease::batch_job_instance_lease
         .find(instance)
         .select(LeaseRow::as_select())
@@ -37,13 +53,13 @@ pub(super) fn lease_of(connection: &mut SqliteConnection, instance: i64) -> Quer
         .optional()
 }
 
-impl DieselRepository {
-    fn expiry(&self) -> diesel::helper_types::Add<SqlLiteral<BigInt>, i64> {
+impl Repository {
+    fn expiry(&self) -> diesel::helper_types::Add<diesel::expression::SqlLiteral<BigInt>, i64> {
         database_now() + i64::try_from(self.lease_time.as_millis()).unwrap_or(i64::MAX / 2)
     }
 
     /// Whether somebody lives who runs the instance.
-    pub(super) fn is_held(&self, connection: &mut SqliteConnection, row: &LeaseRow) -> QueryResult<bool> {
+    pub(super) fn is_held(&self, connection: &mut Connection, row: &LeaseRow) -> QueryResult<bool> {
         if row.owner == NOBODY || self.owner.is_dead(&row.owner) {
             return Ok(false);
         }
@@ -51,38 +67,42 @@ impl DieselRepository {
         Ok(row.expires_at > now)
     }
 
-    /// Takes the lease of an instance for `execution`; the caller has seen that nobody holds it. Returns the fence.
-    pub(super) fn take_lease(
+    /// Takes the lease of an instance for `execution`; the caller has seen that nobody holds it, and what stood there. If
+    /// something else stands there now, somebody else was faster. Returns the fence.
+    pub(super) fn take_lease<E>(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut Connection,
         instance: i64,
         execution: i64,
         previous: Option<&LeaseRow>,
-    ) -> QueryResult<i64> {
+    ) -> Result<i64, TransactionError<E>> {
         let fence = previous.map_or(1, |row| row.fence + 1);
         // A lease that was not given back is one whose owner died.
         let takeovers = previous.map_or(0, |row| row.takeovers + i64::from(row.owner != NOBODY));
-        let values = || {
-            (
-                lease::job_execution_id.eq(execution),
-                lease::owner.eq(self.owner.name()),
-                lease::fence.eq(fence),
-                lease::expires_at.eq(self.expiry()),
-                lease::takeovers.eq(takeovers),
-                lease::last_checkpoint_version.eq(0),
-            )
+        let values = (
+            lease::job_execution_id.eq(execution),
+            lease::owner.eq(self.owner.name()),
+            lease::fence.eq(fence),
+            lease::expires_at.eq(self.expiry()),
+            lease::takeovers.eq(takeovers),
+            lease::last_checkpoint_version.eq(0),
+        );
+        let Some(previous) = previous else {
+            diesel::insert_into(lease::batch_job_instance_lease)
+                .values((lease::job_instance_id.eq(instance), values))
+                .execute(connection)
+                .map_err(overtaken_by_a_double)?;
+            return Ok(fence);
         };
-        diesel::insert_into(lease::batch_job_instance_lease)
-            .values((lease::job_instance_id.eq(instance), values()))
-            .on_conflict(lease::job_instance_id)
-            .do_update()
-            .set(values())
+        let changed = diesel::update(previous.unchanged(instance))
+            .set(values)
             .execute(connection)?;
+        overtaken_if_none(changed)?;
         Ok(fence)
     }
 
     /// Extends the lease. `false` when it is no longer ours.
-    pub(super) fn extend_lease(&self, connection: &mut SqliteConnection, held: &Lease) -> QueryResult<bool> {
+    pub(super) fn extend_lease(&self, connection: &mut Connection, held: &Lease) -> QueryResult<bool> {
         let changed = diesel::update(self.ours(held))
             .set(lease::expires_at.eq(self.expiry()))
             .execute(connection)?;
@@ -90,28 +110,32 @@ impl DieselRepository {
     }
 
     /// Gives the lease back. `false` when it is no longer ours.
-    pub(super) fn release_lease(&self, connection: &mut SqliteConnection, held: &Lease) -> QueryResult<bool> {
+    pub(super) fn release_lease(&self, connection: &mut Connection, held: &Lease) -> QueryResult<bool> {
         let nobody = (lease::owner.eq(NOBODY), lease::expires_at.eq(0));
         Ok(diesel::update(self.ours(held)).set(nobody).execute(connection)? == 1)
     }
 
     /// Whether the lease is still ours.
-    pub(super) fn holds(&self, connection: &mut SqliteConnection, held: &Lease) -> QueryResult<bool> {
+    pub(super) fn holds(&self, connection: &mut Connection, held: &Lease) -> QueryResult<bool> {
         Ok(self.ours(held).count().get_result::<i64>(connection)? == 1)
     }
 
     /// Takes the lease away from a dead owner without giving it to anybody. Should the owner live after all, nothing that
     /// it writes is accepted any more.
-    pub(super) fn void_lease(connection: &mut SqliteConnection, instance: i64) -> QueryResult<()> {
+    pub(super) fn void_lease<E>(
+        connection: &mut Connection,
+        instance: i64,
+        previous: &LeaseRow,
+    ) -> Result<(), TransactionError<E>> {
         let nobody = (
             lease::owner.eq(NOBODY),
             lease::expires_at.eq(0),
-            lease::fence.eq(lease::fence + 1),
+            lease::fence.eq(previous.fence + 1),
         );
-        diesel::update(lease::batch_job_instance_lease.find(instance))
+        let changed = diesel::update(previous.unchanged(instance))
             .set(nobody)
             .execute(connection)?;
-        Ok(())
+        overtaken_if_none(changed)
     }
 
     #[diesel::dsl::auto_type(no_type_alias)]

@@ -11,7 +11,7 @@ use crossbeam::channel::{Sender, bounded};
 
 /// The turns of one database.
 #[derive(Default)]
-pub(super) struct Turns {
+pub(in crate::repository::diesel) struct Turns {
     line: Mutex<Line>,
 }
 
@@ -24,7 +24,7 @@ struct Line {
 }
 
 /// The right to write, until it is dropped.
-pub(super) struct Turn {
+pub(in crate::repository::diesel) struct Turn {
     turns: Arc<Turns>,
 }
 

@@ -2,16 +2,13 @@
 
 use diesel::prelude::*;
 
-use super::DieselRepository;
-use super::connection::TransactionError;
-use super::launch::next_step_id;
 use super::rows::{StepRow, stored_message};
 use super::schema::{batch_step_execution, batch_step_execution_context};
-use super::transaction::ChunkTransaction;
+use super::{Chunk, Connection, Database, Moment, Repository, Sequence, TransactionError, hold_execution};
 use crate::clock::Timestamp;
 use crate::execution::{StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, StepExecutionId};
-use crate::repository::{Ending, Lease, RepositoryError, StepState};
+use crate::repository::{ChunkTransaction, Ending, Lease, RepositoryError, StepState};
 use crate::status::BatchStatus;
 
 /// What committing an interval is called in errors.
@@ -34,7 +31,7 @@ macro_rules! counter_columns {
     }};
 }
 
-impl DieselRepository {
+impl Repository {
     pub(super) fn insert_step(
         &self,
         lease: &Lease,
@@ -45,24 +42,25 @@ impl DieselRepository {
         let now = self.now();
         self.pool.write_ahead(ACTION, |connection| {
             // An insert has no VERSION to compare, so the lease itself is looked at.
+            hold_execution(connection, lease.execution_id.0)?;
             if !self.holds(connection, lease)? {
                 return Err(TransactionError::Refused(RepositoryError::Fenced {
                     action: ACTION,
                 }));
             }
-            let id = next_step_id(connection)?;
+            let id = self.next_id(connection, Sequence::Step)?;
             diesel::insert_into(batch_step_execution::table)
                 .values((
                     batch_step_execution::step_execution_id.eq(id),
                     batch_step_execution::version.eq(0),
                     batch_step_execution::step_name.eq(name),
                     batch_step_execution::job_execution_id.eq(lease.execution_id.0),
-                    batch_step_execution::start_time.eq(now),
+                    batch_step_execution::start_time.eq(Moment(now)),
                     batch_step_execution::status.eq(BatchStatus::Starting.as_str()),
                     counter_columns!(StepCounters::default()),
                     batch_step_execution::exit_code.eq("EXECUTING"),
                     batch_step_execution::exit_message.eq(""),
-                    batch_step_execution::last_updated.eq(now),
+                    batch_step_execution::last_updated.eq(Moment(now)),
                 ))
                 .execute(connection)?;
             let context = state.encode();
@@ -92,8 +90,8 @@ impl DieselRepository {
                 .set((
                     batch_step_execution::version.eq(step.version + 1),
                     batch_step_execution::status.eq(BatchStatus::Started.as_str()),
-                    batch_step_execution::start_time.eq(now),
-                    batch_step_execution::last_updated.eq(now),
+                    batch_step_execution::start_time.eq(Moment(now)),
+                    batch_step_execution::last_updated.eq(Moment(now)),
                 ))
                 .execute(connection)?;
             fenced_if_none(changed, ACTION)
@@ -106,13 +104,14 @@ impl DieselRepository {
 
     pub(super) fn commit_interval(
         &self,
-        mut tx: ChunkTransaction,
+        tx: ChunkTransaction,
         step: &mut StepExecution,
         counters: StepCounters,
         state: &StepState,
         renew: Option<&Lease>,
     ) -> Result<(), RepositoryError> {
         let now = self.now();
+        let mut tx = Chunk::<Database>::try_from(tx)?;
         record_checkpoint(&mut tx, step, counters, state, now, |connection| match renew {
             Some(lease) if !self.extend_lease(connection, lease)? => {
                 Err(TransactionError::Refused(RepositoryError::Fenced {
@@ -149,8 +148,8 @@ impl DieselRepository {
                     counter_columns!(counters),
                     batch_step_execution::exit_code.eq(&ending.exit_status),
                     batch_step_execution::exit_message.eq(&message),
-                    batch_step_execution::end_time.eq(now),
-                    batch_step_execution::last_updated.eq(now),
+                    batch_step_execution::end_time.eq(Moment(now)),
+                    batch_step_execution::last_updated.eq(Moment(now)),
                 ))
                 .execute(connection)?;
             fenced_if_none(changed, ACTION)?;
@@ -172,7 +171,7 @@ impl DieselRepository {
     /// The latest execution of a step in an instance, not looking at job executions before `since`; and how many there are
     /// in all.
     pub(super) fn last_step(
-        connection: &mut SqliteConnection,
+        connection: &mut Connection,
         executions: &[JobExecutionId],
         since: Option<i64>,
         name: &str,
@@ -199,12 +198,12 @@ impl DieselRepository {
 /// The two statements of a checkpoint, and `renew`. In a build with the feature `sabotage`, the fault that the recovery
 /// tests must notice can be switched on here.
 fn record_checkpoint(
-    tx: &mut ChunkTransaction,
+    tx: &mut Chunk<Database>,
     step: &StepExecution,
     counters: StepCounters,
     state: &StepState,
     now: i64,
-    renew: impl FnOnce(&mut SqliteConnection) -> Result<(), TransactionError<RepositoryError>>,
+    renew: impl FnOnce(&mut Connection) -> Result<(), TransactionError<RepositoryError>>,
 ) -> Result<(), RepositoryError> {
     #[cfg(feature = "sabotage")]
     if crate::sabotage::is_on(crate::sabotage::Fault::SplitCommit) {
@@ -219,7 +218,7 @@ fn record_checkpoint(
             .set((
                 batch_step_execution::version.eq(step.version + 1),
                 counter_columns!(counters),
-                batch_step_execution::last_updated.eq(now),
+                batch_step_execution::last_updated.eq(Moment(now)),
             ))
             .execute(connection)?;
         fenced_if_none(changed, ACTION)?;
@@ -230,7 +229,7 @@ fn record_checkpoint(
 }
 
 fn update_context(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     step: StepExecutionId,
     state: &StepState,
 ) -> Result<(), TransactionError<RepositoryError>> {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use diesel::connection::SimpleConnection;
 use diesel::sql_types::BigInt;
-use tempfile::TempDir;
 
+use super::fixture::{INTEGER, Place, begin, end_of_refusal, refusal};
 use super::*;
 use crate::clock::{SystemClock, Timestamp};
 use crate::execution::{JobExecution, StepCounters, StepExecution};
@@ -28,19 +28,11 @@ impl Clock for FixedClock {
     }
 }
 
-fn open_at(folder: &TempDir, file: &str, clock: Arc<dyn Clock>, lease: Duration) -> DieselRepository {
-    let url = format!(
-        "sqlite://{}?synchronous=normal",
-        folder.path().join(file).display()
-    );
-    DieselRepository::open(&url, clock, lease).unwrap()
+fn open(place: &Place, lease: Duration) -> Repository {
+    place.open(Arc::new(SystemClock), lease)
 }
 
-fn open(folder: &TempDir, lease: Duration) -> DieselRepository {
-    open_at(folder, "batch.db", Arc::new(SystemClock), lease)
-}
-
-fn claim(repository: &DieselRepository) -> Result<Claim, ClaimError> {
+pub(super) fn claim(repository: &Repository) -> Result<Claim, ClaimError> {
     repository.claim(&ClaimRequest {
         job_name: "job",
         target: Target::Identified,
@@ -50,36 +42,28 @@ fn claim(repository: &DieselRepository) -> Result<Claim, ClaimError> {
     })
 }
 
-fn execute(repository: &DieselRepository, statements: &str) {
+fn execute(repository: &Repository, statements: &str) {
     let mut connection = repository.pool.take().unwrap();
-    connection.sqlite().unwrap().batch_execute(statements).unwrap();
+    connection.batch_execute(statements).unwrap();
 }
 
-fn number(repository: &DieselRepository, query: &str) -> i64 {
-    #[derive(diesel::QueryableByName)]
-    struct Number {
-        #[diesel(sql_type = BigInt)]
-        n: i64,
-    }
+pub(super) fn number(repository: &Repository, query: &str) -> i64 {
     let mut connection = repository.pool.take().unwrap();
-    let row: Number = diesel::sql_query(format!("SELECT ({query}) AS n"))
-        .get_result(connection.sqlite().unwrap())
-        .unwrap();
-    row.n
+    let number = sql::<BigInt>(&format!("CAST(({query}) AS {INTEGER})"));
+    diesel::select(number).get_result(&mut connection).unwrap()
 }
 
 const EXPIRES_AT: &str = "SELECT EXPIRES_AT FROM BATCH_JOB_INSTANCE_LEASE";
-const NOW: &str = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 
 /// An execution that has come as far as its first step.
-struct Begun {
+pub(super) struct Begun {
     lease: Lease,
-    job: JobExecution,
+    pub(super) job: JobExecution,
     step: StepExecution,
 }
 
 impl Begun {
-    fn new(repository: &DieselRepository) -> Self {
+    pub(super) fn new(repository: &Repository) -> Self {
         let Claim {
             mut execution, lease, ..
         } = claim(repository).unwrap();
@@ -95,54 +79,54 @@ impl Begun {
         }
     }
 
-    fn renew(&self, repository: &DieselRepository) -> Result<(), RepositoryError> {
+    fn renew(&self, repository: &Repository) -> Result<(), RepositoryError> {
         renewed(repository.renew(&self.lease))
     }
 
-    fn begin_job(&self, repository: &DieselRepository) -> Result<(), RepositoryError> {
+    fn begin_job(&self, repository: &Repository) -> Result<(), RepositoryError> {
         repository.begin_job(&self.lease, &mut self.job.clone()).map(drop)
     }
 
-    fn end_job(&self, repository: &DieselRepository) -> Result<(), RepositoryError> {
+    fn end_job(&self, repository: &Repository) -> Result<(), RepositoryError> {
         repository
             .end_job(&self.lease, &mut self.job.clone(), &completed())
             .map(drop)
     }
 
-    fn create_step(&self, repository: &DieselRepository) -> Result<(), RepositoryError> {
+    fn create_step(&self, repository: &Repository) -> Result<(), RepositoryError> {
         repository
             .create_step(&self.lease, "two", &StepState::default())
             .map(drop)
     }
 
-    fn begin_step(&self, repository: &DieselRepository) -> Result<(), RepositoryError> {
+    fn begin_step(&self, repository: &Repository) -> Result<(), RepositoryError> {
         repository.begin_step(&mut self.step.clone())
     }
 
-    fn keep_element_states(&self, repository: &DieselRepository) -> Result<(), RepositoryError> {
+    fn keep_element_states(&self, repository: &Repository) -> Result<(), RepositoryError> {
         repository.keep_element_states(&self.lease, &BTreeMap::new())
     }
 
-    fn commit(&self, repository: &DieselRepository, renew: Option<&Lease>) -> Result<(), RepositoryError> {
+    fn commit(&self, repository: &Repository, renew: Option<&Lease>) -> Result<(), RepositoryError> {
         let counters = StepCounters {
             reads: 7,
             writes: 7,
             ..StepCounters::default()
         };
         let mut tx = repository.begin_chunk();
-        tx.sqlite().unwrap();
+        begin(&mut tx);
         repository.commit_chunk(tx, &mut self.step.clone(), counters, &StepState::default(), renew)
     }
 
-    fn commit_chunk(&self, repository: &DieselRepository) -> Result<(), RepositoryError> {
+    fn commit_chunk(&self, repository: &Repository) -> Result<(), RepositoryError> {
         self.commit(repository, None)
     }
 
-    fn commit_and_renew(&self, repository: &DieselRepository) -> Result<(), RepositoryError> {
+    fn commit_and_renew(&self, repository: &Repository) -> Result<(), RepositoryError> {
         self.commit(repository, Some(&self.lease))
     }
 
-    fn end_step(&self, repository: &DieselRepository) -> Result<(), RepositoryError> {
+    fn end_step(&self, repository: &Repository) -> Result<(), RepositoryError> {
         let state = StepState::default();
         repository.end_step(
             &mut self.step.clone(),
@@ -153,7 +137,7 @@ impl Begun {
     }
 }
 
-type Write = fn(&Begun, &DieselRepository) -> Result<(), RepositoryError>;
+type Write = fn(&Begun, &Repository) -> Result<(), RepositoryError>;
 
 /// Everything that a runner writes.
 const WRITES: [(&str, Write); 9] = [
@@ -187,7 +171,7 @@ fn renewed(renewed: Result<bool, RepositoryError>) -> Result<(), RepositoryError
 }
 
 /// Every write of the loser is refused, and none leaves a trace.
-fn check_fenced(loser: &DieselRepository, begun: &Begun) {
+fn check_fenced(loser: &Repository, begun: &Begun) {
     let before = content(loser);
     for (name, write) in WRITES {
         let result = write(begun, loser);
@@ -199,7 +183,7 @@ fn check_fenced(loser: &DieselRepository, begun: &Begun) {
     }
 }
 
-fn content(repository: &DieselRepository) -> BTreeMap<&'static str, i64> {
+fn content(repository: &Repository) -> BTreeMap<&'static str, i64> {
     let sum = |query| (query, number(repository, query));
     [
         "SELECT COUNT(*) FROM BATCH_STEP_EXECUTION",
@@ -219,8 +203,8 @@ fn content(repository: &DieselRepository) -> BTreeMap<&'static str, i64> {
 /// Spec: REPO-15, REPO-17, OP-17, OP-35, STATUS-26
 #[test]
 fn a_runner_whose_execution_was_closed_by_a_stop_is_fenced() {
-    let folder = tempfile::tempdir().unwrap();
-    let (zombie, other) = (open(&folder, EXPIRED), open(&folder, LONG));
+    let place = Place::new();
+    let (zombie, other) = (open(&place, EXPIRED), open(&place, LONG));
     let begun = Begun::new(&zombie);
     let stopped = other.request_stop(begun.job.id).unwrap();
     assert_eq!(stopped, Some(StopOutcome::Closed));
@@ -238,8 +222,8 @@ fn a_runner_whose_execution_was_closed_by_a_stop_is_fenced() {
 /// Spec: REPO-15, OP-17, OP-35
 #[test]
 fn a_runner_that_was_stopped_before_it_began_is_fenced() {
-    let folder = tempfile::tempdir().unwrap();
-    let (zombie, other) = (open(&folder, EXPIRED), open(&folder, LONG));
+    let place = Place::new();
+    let (zombie, other) = (open(&place, EXPIRED), open(&place, LONG));
     let Claim {
         mut execution, lease, ..
     } = claim(&zombie).unwrap();
@@ -259,8 +243,8 @@ fn a_runner_that_was_stopped_before_it_began_is_fenced() {
 /// Spec: REPO-15, OP-34, OP-35
 #[test]
 fn a_runner_that_was_taken_over_is_fenced() {
-    let folder = tempfile::tempdir().unwrap();
-    let (zombie, other) = (open(&folder, EXPIRED), open(&folder, LONG));
+    let place = Place::new();
+    let (zombie, other) = (open(&place, EXPIRED), open(&place, LONG));
     let begun = Begun::new(&zombie);
     let next = Begun::new(&other);
     check_fenced(&zombie, &begun);
@@ -278,8 +262,8 @@ fn a_runner_that_was_taken_over_is_fenced() {
 /// Spec: REPO-15, OP-35
 #[test]
 fn an_owner_cannot_use_its_own_older_lease() {
-    let folder = tempfile::tempdir().unwrap();
-    let repository = open(&folder, EXPIRED);
+    let place = Place::new();
+    let repository = open(&place, EXPIRED);
     let older = Begun::new(&repository);
     let newer = Begun::new(&repository);
     assert_ne!(older.lease.fence, newer.lease.fence);
@@ -297,8 +281,8 @@ fn an_owner_cannot_use_its_own_older_lease() {
 /// Spec: REPO-15, OP-35
 #[test]
 fn a_lease_with_the_same_fence_belongs_to_its_owner() {
-    let folder = tempfile::tempdir().unwrap();
-    let (loser, winner, third) = (open(&folder, LONG), open(&folder, LONG), open(&folder, LONG));
+    let place = Place::new();
+    let (loser, winner, third) = (open(&place, LONG), open(&place, LONG), open(&place, LONG));
     let lost = Begun::new(&loser);
     execute(
         &loser,
@@ -317,8 +301,8 @@ fn a_lease_with_the_same_fence_belongs_to_its_owner() {
 /// Spec: REPO-15, OP-35
 #[test]
 fn a_lost_lease_is_noticed_without_a_change_of_the_rows() {
-    let folder = tempfile::tempdir().unwrap();
-    let repository = open(&folder, LONG);
+    let place = Place::new();
+    let repository = open(&place, LONG);
     let begun = Begun::new(&repository);
     execute(
         &repository,
@@ -343,11 +327,17 @@ fn a_lost_lease_is_noticed_without_a_change_of_the_rows() {
 /// Spec: OP-35
 #[test]
 fn a_renewal_moves_the_expiry() {
-    let folder = tempfile::tempdir().unwrap();
-    let repository = open(&folder, LONG);
+    let place = Place::new();
+    let repository = open(&place, LONG);
     let begun = Begun::new(&repository);
     let expire = "UPDATE BATCH_JOB_INSTANCE_LEASE SET EXPIRES_AT = 0";
-    let is_held = || number(&repository, EXPIRES_AT) > number(&repository, NOW);
+    let is_held = || {
+        let mut connection = repository.pool.take().unwrap();
+        let now: i64 = diesel::select(database_now())
+            .get_result(&mut connection)
+            .unwrap();
+        number(&repository, EXPIRES_AT) > now
+    };
     assert!(is_held());
     execute(&repository, expire);
     assert!(repository.renew(&begun.lease).unwrap() && is_held());
@@ -359,8 +349,8 @@ fn a_renewal_moves_the_expiry() {
 /// Spec: OP-35
 #[test]
 fn a_lease_that_was_given_back_can_be_taken_at_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let (one, other) = (open(&folder, LONG), open(&folder, LONG));
+    let place = Place::new();
+    let (one, other) = (open(&place, LONG), open(&place, LONG));
     let begun = Begun::new(&one);
     let refused = claim(&other);
     assert!(
@@ -377,11 +367,12 @@ fn a_lease_that_was_given_back_can_be_taken_at_once() {
 /// Spec: OP-34, OP-35
 #[test]
 fn a_held_lease_counts_more_than_the_status() {
-    let folder = tempfile::tempdir().unwrap();
-    let (one, other) = (open(&folder, LONG), open(&folder, LONG));
+    let place = Place::new();
+    let (one, other) = (open(&place, LONG), open(&place, LONG));
     let begun = Begun::new(&one);
     for table in ["BATCH_JOB_EXECUTION", "BATCH_STEP_EXECUTION"] {
-        let close = format!("UPDATE {table} SET STATUS = 'FAILED', END_TIME = 9, VERSION = VERSION + 1");
+        let close =
+            format!("UPDATE {table} SET STATUS = 'FAILED', END_TIME = LAST_UPDATED, VERSION = VERSION + 1");
         execute(&one, &close);
     }
     let refused = claim(&other);
@@ -393,31 +384,12 @@ fn a_held_lease_counts_more_than_the_status() {
     claim(&other).unwrap();
 }
 
-/// Spec: OP-34, OP-35
-#[test]
-#[cfg(unix)]
-fn an_owner_lives_for_those_who_come_by_a_symbolic_link() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |file: &str| open_at(&folder, file, Arc::new(SystemClock), LONG);
-    let one = at("batch.db");
-    let begun = Begun::new(&one);
-    std::os::unix::fs::symlink("batch.db", folder.path().join("link.db")).unwrap();
-    let other = at("link.db");
-    assert!(matches!(claim(&other), Err(ClaimError::Running { .. })));
-    assert!(other.is_running(begun.job.id).unwrap());
-    let next = claim(&{
-        drop(one);
-        other
-    });
-    assert_eq!(next.unwrap().taken_over, [begun.job.id], "now it is dead");
-}
-
 /// A takeover whose clock lies behind the dead owner's, and a stop that closes.
 ///
 /// Spec: REPO-42, REPO-43, REPO-50, OP-35
 #[test]
 fn what_is_closed_for_a_dead_owner_does_not_end_before_it_began() {
-    type Close = fn(&DieselRepository, &Begun);
+    type Close = fn(&Repository, &Begun);
     let close: [Close; 2] = [
         |other, _| drop(claim(other).unwrap()),
         |other, begun| {
@@ -428,8 +400,8 @@ fn what_is_closed_for_a_dead_owner_does_not_end_before_it_began() {
         },
     ];
     for close in close {
-        let folder = tempfile::tempdir().unwrap();
-        let open = |now, lease| open_at(&folder, "batch.db", Arc::new(FixedClock(now)), lease);
+        let place = Place::new();
+        let open = |now, lease| place.open(Arc::new(FixedClock(now)), lease);
         let (ahead, behind) = (open(2_000_000, EXPIRED), open(1_000, LONG));
         let begun = Begun::new(&ahead);
         close(&behind, &begun);
@@ -446,38 +418,36 @@ fn what_is_closed_for_a_dead_owner_does_not_end_before_it_began() {
 /// Spec: REPO-16
 #[test]
 fn the_true_cause_of_a_failed_write_is_shown() {
-    let check = |place: &str, write: Write| {
-        let folder = tempfile::tempdir().unwrap();
-        let repository = open(&folder, LONG);
+    let check = |event: &str, table: &str, write: Write| {
+        let place = Place::new();
+        let repository = open(&place, LONG);
         let begun = Begun::new(&repository);
-        refuse(&repository, place);
+        execute(&repository, &refusal(event, table));
         let error = write(&begun, &repository).unwrap_err().to_string();
-        assert!(error.contains("the true cause"), "{place}: {error}");
+        assert!(error.contains("the true cause"), "{event} {table}: {error}");
         // Nothing is left locked or half-open.
-        execute(
-            &repository,
-            "DROP TRIGGER refuse; UPDATE BATCH_JOB_SEQ SET ID = ID",
-        );
-        assert!(write(&begun, &repository).is_ok(), "{place}");
+        execute(&repository, &end_of_refusal(table));
+        execute(&repository, "UPDATE BATCH_JOB_INSTANCE SET VERSION = VERSION");
+        assert!(write(&begun, &repository).is_ok(), "{event} {table}");
     };
-    check("UPDATE ON BATCH_JOB_EXECUTION", Begun::begin_job);
-    check("UPDATE ON BATCH_JOB_EXECUTION", Begun::end_job);
-    check("UPDATE ON BATCH_JOB_EXECUTION", |begun, repository| {
+    check("UPDATE", "BATCH_JOB_EXECUTION", Begun::begin_job);
+    check("UPDATE", "BATCH_JOB_EXECUTION", Begun::end_job);
+    check("UPDATE", "BATCH_JOB_EXECUTION", |begun, repository| {
         repository.request_stop(begun.job.id).map(drop)
     });
-    check("UPDATE ON BATCH_JOB_INSTANCE_LEASE", Begun::renew);
-    check("UPDATE ON BATCH_JOB_INSTANCE_LEASE", Begun::end_job);
-    check("UPDATE ON BATCH_JOB_INSTANCE_LEASE", Begun::commit_and_renew);
-    check("UPDATE ON BATCH_JOB_INSTANCE_LEASE", |begun, repository| {
+    check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", Begun::renew);
+    check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", Begun::end_job);
+    check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", Begun::commit_and_renew);
+    check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", |begun, repository| {
         repository.give_up(&begun.lease)
     });
-    check("INSERT ON BATCH_STEP_EXECUTION", Begun::create_step);
-    check("INSERT ON BATCH_STEP_EXECUTION_CONTEXT", Begun::create_step);
-    check("UPDATE ON BATCH_STEP_EXECUTION", Begun::begin_step);
-    check("UPDATE ON BATCH_STEP_EXECUTION", Begun::commit_chunk);
-    check("UPDATE ON BATCH_STEP_EXECUTION", Begun::end_step);
-    check("UPDATE ON BATCH_STEP_EXECUTION_CONTEXT", Begun::commit_chunk);
-    check("UPDATE ON BATCH_STEP_EXECUTION_CONTEXT", Begun::end_step);
+    check("INSERT", "BATCH_STEP_EXECUTION", Begun::create_step);
+    check("INSERT", "BATCH_STEP_EXECUTION_CONTEXT", Begun::create_step);
+    check("UPDATE", "BATCH_STEP_EXECUTION", Begun::begin_step);
+    check("UPDATE", "BATCH_STEP_EXECUTION", Begun::commit_chunk);
+    check("UPDATE", "BATCH_STEP_EXECUTION", Begun::end_step);
+    check("UPDATE", "BATCH_STEP_EXECUTION_CONTEXT", Begun::commit_chunk);
+    check("UPDATE", "BATCH_STEP_EXECUTION_CONTEXT", Begun::end_step);
 }
 
 /// The same for a claim, which writes most tables.
@@ -486,17 +456,15 @@ fn the_true_cause_of_a_failed_write_is_shown() {
 #[test]
 fn the_true_cause_of_a_failed_claim_is_shown() {
     for table in [
-        "BATCH_JOB_SEQ",
         "BATCH_JOB_INSTANCE",
-        "BATCH_JOB_EXECUTION_SEQ",
         "BATCH_JOB_EXECUTION",
         "BATCH_JOB_EXECUTION_PARAMS",
         "BATCH_JOB_EXECUTION_CONTEXT",
         "BATCH_JOB_INSTANCE_LEASE",
     ] {
-        let folder = tempfile::tempdir().unwrap();
-        let repository = open(&folder, LONG);
-        refuse(&repository, &format!("INSERT ON {table}"));
+        let place = Place::new();
+        let repository = open(&place, LONG);
+        execute(&repository, &refusal("INSERT", table));
         let error = match claim(&repository) {
             Err(ClaimError::Repository(error)) => error.to_string(),
             other => panic!("{table}: {other:?}"),
@@ -508,62 +476,13 @@ fn the_true_cause_of_a_failed_claim_is_shown() {
     }
 }
 
-fn refuse(repository: &DieselRepository, place: &str) {
-    execute(
-        repository,
-        &format!("CREATE TRIGGER refuse BEFORE {place} BEGIN SELECT RAISE(ROLLBACK, 'the true cause'); END"),
-    );
-}
-
-/// Whoever has waited for a lock in vain has lost its lease anyway: a wait is longer than the lease that is usual.
-///
-/// Spec: OP-35
-#[test]
-fn a_connection_waits_longer_than_a_lease_lasts() {
-    let folder = tempfile::tempdir().unwrap();
-    let repository = open(&folder, LONG);
-    let lease = Duration::from_secs(30);
-    let waits = number(&repository, "SELECT timeout FROM pragma_busy_timeout");
-    assert!(u128::try_from(waits).unwrap() > lease.as_millis(), "{waits} ms");
-}
-
-/// Whoever looks for a repository waits while another process holds the file, as one does that closes it.
-///
-/// Spec: OP-17, REPO-06
-#[cfg(feature = "cli")]
-#[test]
-fn looking_for_a_repository_waits_for_who_holds_the_file() {
-    let folder = TempDir::new().unwrap();
-    drop(open(&folder, LONG));
-    let file = folder.path().join("batch.db");
-    let mut holder = diesel::SqliteConnection::establish(file.to_str().unwrap()).unwrap();
-    // Without the write-ahead log an exclusive transaction keeps readers out.
-    let lock = "PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE";
-    holder.batch_execute(lock).unwrap();
-    let url = format!("sqlite://{}", file.display());
-    let (begins, begun) = std::sync::mpsc::channel();
-    let looking = std::thread::spawn(move || {
-        begins.send(()).unwrap();
-        DieselRepository::exists(&url)
-    });
-    begun.recv().unwrap();
-    // Work that takes longer than a look that does not wait.
-    for _ in 0..10_000 {
-        holder
-            .batch_execute("SELECT COUNT(*) FROM BATCH_JOB_INSTANCE")
-            .unwrap();
-    }
-    holder.batch_execute("COMMIT").unwrap();
-    assert!(looking.join().unwrap().unwrap());
-}
-
 /// A partition that was handed out twice is claimed once.
 ///
 /// Spec: PART-32, REPO-15
 #[test]
 fn a_step_is_claimed_by_whoever_comes_first() {
-    let folder = tempfile::tempdir().unwrap();
-    let repository = open(&folder, LONG);
+    let place = Place::new();
+    let repository = open(&place, LONG);
     let begun = Begun::new(&repository);
     let created = repository
         .create_step(&begun.lease, "two:1", &StepState::default())

@@ -5,21 +5,19 @@ use std::time::Duration;
 
 use diesel::prelude::*;
 
-use super::DieselRepository;
-use super::connection::{Connector, TransactionError};
 use super::lease::lease_of;
 use super::rows::{ExecutionRow, InstanceRow, StepRow, load_parameters};
 use super::schema::{
     batch_job_execution, batch_job_execution_context, batch_job_instance, batch_step_execution,
     batch_step_execution_context,
 };
-use super::transaction::ChunkTransaction;
+use super::{Chunk, Connection, Repository, TransactionError, hold_execution};
 use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::{
-    Claim, ClaimError, ClaimRequest, ElementState, Ending, JobRepository, JobState, Lease, RepositoryError,
-    RestartPosition, Signal, StepHistory, StepState, StopOutcome,
+    ChunkTransaction, Claim, ClaimError, ClaimRequest, Connector, ElementState, Ending, JobRepository,
+    JobState, Lease, RepositoryError, RestartPosition, Signal, StepHistory, StepState, StopOutcome,
 };
 use crate::status::BatchStatus;
 
@@ -46,7 +44,7 @@ fn into_executions(rows: Vec<(ExecutionRow, String)>) -> Result<Vec<JobExecution
 }
 
 pub(super) fn execution_in<E: From<RepositoryError>>(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     id: i64,
 ) -> ReadResult<Option<JobExecution>, E> {
     let row: Option<(ExecutionRow, String)> = executions!()
@@ -60,7 +58,7 @@ pub(super) fn execution_in<E: From<RepositoryError>>(
 
 /// The execution of an instance that was begun last.
 pub(super) fn last_execution<E: From<RepositoryError>>(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     instance: i64,
 ) -> ReadResult<Option<JobExecution>, E> {
     let row: Option<(ExecutionRow, String)> = executions!()
@@ -72,7 +70,7 @@ pub(super) fn last_execution<E: From<RepositoryError>>(
         .map_err(refused)
 }
 
-fn state_in(connection: &mut SqliteConnection, step: StepExecutionId) -> ReadResult<StepState> {
+fn state_in(connection: &mut Connection, step: StepExecutionId) -> ReadResult<StepState> {
     let row: Option<(String, Option<String>)> = batch_step_execution_context::table
         .find(step.0)
         .select((
@@ -94,7 +92,7 @@ fn state_in(connection: &mut SqliteConnection, step: StepExecutionId) -> ReadRes
 }
 
 /// What a job execution has kept in its context; nothing if the row was deleted.
-pub(super) fn job_state_in(connection: &mut SqliteConnection, execution: i64) -> ReadResult<JobState> {
+pub(super) fn job_state_in(connection: &mut Connection, execution: i64) -> ReadResult<JobState> {
     let context: Option<(String, Option<String>)> = batch_job_execution_context::table
         .find(execution)
         .select((
@@ -116,7 +114,7 @@ pub(super) fn job_state_in(connection: &mut SqliteConnection, execution: i64) ->
 
 /// Writes the context of a job execution.
 pub(super) fn keep_job_state(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     execution: JobExecutionId,
     state: &JobState,
 ) -> ReadResult<()> {
@@ -142,10 +140,7 @@ pub(super) fn keep_job_state(
     }))
 }
 
-fn execution_ids(
-    connection: &mut SqliteConnection,
-    instance: JobInstanceId,
-) -> QueryResult<Vec<JobExecutionId>> {
+fn execution_ids(connection: &mut Connection, instance: JobInstanceId) -> QueryResult<Vec<JobExecutionId>> {
     let ids: Vec<i64> = batch_job_execution::table
         .filter(batch_job_execution::job_instance_id.eq(instance.0))
         .select(batch_job_execution::job_execution_id)
@@ -154,7 +149,7 @@ fn execution_ids(
     Ok(ids.into_iter().map(JobExecutionId).collect())
 }
 
-impl JobRepository for DieselRepository {
+impl JobRepository for Repository {
     fn claim(&self, request: &ClaimRequest<'_>) -> Result<Claim, ClaimError> {
         self.claim_execution(request)
     }
@@ -212,6 +207,7 @@ impl JobRepository for DieselRepository {
         const ACTION: &str = "record the state of parallel elements";
         self.pool.write(ACTION, |connection| {
             // The row has no VERSION to compare, so the lease itself is looked at.
+            hold_execution(connection, lease.execution_id.0)?;
             if !self.holds(connection, lease)? {
                 return Err(refused(RepositoryError::Fenced { action: ACTION }));
             }
@@ -291,7 +287,7 @@ impl JobRepository for DieselRepository {
     }
 
     fn begin_chunk(&self) -> ChunkTransaction {
-        ChunkTransaction::new(self.pool.clone())
+        Chunk::new(self.pool.clone()).into()
     }
 
     fn commit_chunk(
@@ -347,8 +343,8 @@ impl JobRepository for DieselRepository {
     }
 
     fn signals(&self, executions: &[JobExecutionId]) -> Result<Vec<Signal>, RepositoryError> {
-        let ids: Vec<i64> = executions.iter().map(|id| id.0).collect();
         self.pool.read("look for stop requests", |connection| {
+            let ids = executions.iter().map(|id| id.0);
             let rows: Vec<(i64, Option<String>)> = batch_job_execution::table
                 .filter(batch_job_execution::job_execution_id.eq_any(ids))
                 .select((batch_job_execution::job_execution_id, batch_job_execution::status))
@@ -367,7 +363,7 @@ impl JobRepository for DieselRepository {
     }
 
     fn connector(&self) -> Connector {
-        Connector::new(self.pool.clone())
+        self.pool.connector()
     }
 
     fn find_instance(&self, job_name: &str, job_key: &str) -> Result<Option<JobInstance>, RepositoryError> {

@@ -1,12 +1,11 @@
 //! Rows to plain data and back.
 
 use diesel::prelude::*;
-use diesel::sqlite::Sqlite;
 
-use super::connection::TransactionError;
 use super::schema::{
     batch_job_execution, batch_job_execution_params, batch_job_instance, batch_step_execution,
 };
+use super::{Backend, Connection, Moment, TransactionError};
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
@@ -39,7 +38,7 @@ pub(super) fn status_of(
 }
 
 #[derive(Queryable, Selectable)]
-#[diesel(table_name = batch_job_instance, check_for_backend(Sqlite))]
+#[diesel(table_name = batch_job_instance, check_for_backend(Backend))]
 pub(super) struct InstanceRow {
     job_instance_id: i64,
     job_name: String,
@@ -57,18 +56,18 @@ impl From<InstanceRow> for JobInstance {
 }
 
 #[derive(Queryable, Selectable)]
-#[diesel(table_name = batch_job_execution, check_for_backend(Sqlite))]
+#[diesel(table_name = batch_job_execution, check_for_backend(Backend))]
 pub(super) struct ExecutionRow {
     pub(super) job_execution_id: i64,
     version: Option<i64>,
     pub(super) job_instance_id: i64,
-    create_time: i64,
-    start_time: Option<i64>,
-    end_time: Option<i64>,
+    create_time: Moment,
+    start_time: Option<Moment>,
+    end_time: Option<Moment>,
     status: Option<String>,
     exit_code: Option<String>,
     exit_message: Option<String>,
-    last_updated: Option<i64>,
+    last_updated: Option<Moment>,
     job_configuration_location: Option<String>,
 }
 
@@ -79,10 +78,10 @@ impl ExecutionRow {
             id: JobExecutionId(id),
             instance_id: JobInstanceId(self.job_instance_id),
             job_name,
-            created: Timestamp(self.create_time),
-            started: self.start_time.map(Timestamp),
-            ended: self.end_time.map(Timestamp),
-            last_updated: Timestamp(self.last_updated.unwrap_or(self.create_time)),
+            created: self.create_time.into(),
+            started: self.start_time.map(Timestamp::from),
+            ended: self.end_time.map(Timestamp::from),
+            last_updated: self.last_updated.unwrap_or(self.create_time).into(),
             status: status_of(self.status, || format!("job execution {id}"))?,
             exit_status: self.exit_code.unwrap_or_default(),
             exit_message: self.exit_message.unwrap_or_default(),
@@ -93,14 +92,14 @@ impl ExecutionRow {
 }
 
 #[derive(Queryable, Selectable)]
-#[diesel(table_name = batch_step_execution, check_for_backend(Sqlite))]
+#[diesel(table_name = batch_step_execution, check_for_backend(Backend))]
 pub(super) struct StepRow {
     step_execution_id: i64,
     version: i64,
     step_name: String,
     job_execution_id: i64,
-    start_time: i64,
-    end_time: Option<i64>,
+    start_time: Moment,
+    end_time: Option<Moment>,
     status: Option<String>,
     commit_count: Option<i64>,
     read_count: Option<i64>,
@@ -112,7 +111,7 @@ pub(super) struct StepRow {
     rollback_count: Option<i64>,
     exit_code: Option<String>,
     exit_message: Option<String>,
-    last_updated: Option<i64>,
+    last_updated: Option<Moment>,
 }
 
 impl TryFrom<StepRow> for StepExecution {
@@ -124,9 +123,9 @@ impl TryFrom<StepRow> for StepExecution {
             id: StepExecutionId(id),
             job_execution_id: JobExecutionId(row.job_execution_id),
             step_name: row.step_name,
-            started: Timestamp(row.start_time),
-            ended: row.end_time.map(Timestamp),
-            last_updated: Timestamp(row.last_updated.unwrap_or(row.start_time)),
+            started: row.start_time.into(),
+            ended: row.end_time.map(Timestamp::from),
+            last_updated: row.last_updated.unwrap_or(row.start_time).into(),
             status: status_of(row.status, || format!("step execution {id}"))?,
             exit_status: row.exit_code.unwrap_or_default(),
             exit_message: row.exit_message.unwrap_or_default(),
@@ -146,13 +145,13 @@ impl TryFrom<StepRow> for StepExecution {
 }
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = batch_job_execution_params, check_for_backend(Sqlite), treat_none_as_default_value = false)]
+#[diesel(table_name = batch_job_execution_params, check_for_backend(Backend), treat_none_as_default_value = false)]
 pub(super) struct ParameterRow {
     job_execution_id: i64,
     type_cd: String,
     key_name: String,
     string_val: Option<String>,
-    date_val: Option<i64>,
+    date_val: Option<Moment>,
     long_val: Option<i64>,
     double_val: Option<f64>,
     identifying: String,
@@ -187,7 +186,7 @@ pub(super) fn parameter_rows(execution: i64, parameters: &JobParameters) -> Vec<
             type_cd: type_cd.into(),
             key_name: name.into(),
             string_val: Some(string),
-            date_val: Some(date),
+            date_val: Some(Moment(date)),
             long_val: Some(long),
             double_val: Some(double),
             identifying: if parameter.identifying { "Y" } else { "N" }.into(),
@@ -200,7 +199,7 @@ pub(super) fn parameter_rows(execution: i64, parameters: &JobParameters) -> Vec<
 ///
 /// Spec: REPO-38
 pub(super) fn load_parameters(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     execution: i64,
 ) -> Result<JobParameters, TransactionError<RepositoryError>> {
     let rows: Vec<ParameterRow> = batch_job_execution_params::table
@@ -213,7 +212,7 @@ pub(super) fn load_parameters(
                 "STRING" => ParameterValue::String(row.string_val.unwrap_or_default()),
                 "LONG" => ParameterValue::Long(row.long_val.unwrap_or(0)),
                 "DOUBLE" => ParameterValue::Double(row.double_val.unwrap_or(0.0)),
-                "DATE" => ParameterValue::Date(Timestamp(row.date_val.unwrap_or(0))),
+                "DATE" => ParameterValue::Date(row.date_val.map_or(Timestamp(0), Timestamp::from)),
                 other => {
                     return Err(TransactionError::Refused(RepositoryError::Corrupt {
                         row: format!("parameter `{}` of job execution {execution}", row.key_name),

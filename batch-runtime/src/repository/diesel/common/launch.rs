@@ -2,14 +2,16 @@
 
 use diesel::prelude::*;
 
-use super::DieselRepository;
-use super::connection::TransactionError;
 use super::lease::{LeaseRow, NOBODY, lease_of};
 use super::queries::{execution_in, job_state_in, keep_job_state, last_execution};
 use super::rows::{parameter_rows, stored_message};
 use super::schema::{
-    batch_job_execution, batch_job_execution_context, batch_job_execution_params, batch_job_execution_seq,
-    batch_job_instance, batch_job_seq, batch_step_execution, batch_step_execution_seq,
+    batch_job_execution, batch_job_execution_context, batch_job_execution_params, batch_job_instance,
+    batch_step_execution,
+};
+use super::{
+    Connection, Moment, Repository, Sequence, TransactionError, lock_executions, lock_instance,
+    overtaken_by_a_double,
 };
 use crate::clock::Timestamp;
 use crate::execution::JobExecution;
@@ -27,28 +29,12 @@ const CRASHED: &str = "CRASHED";
 type ClaimResult<T> = Result<T, TransactionError<ClaimError>>;
 type WriteResult<T> = Result<T, TransactionError<RepositoryError>>;
 
-/// The next number of a sequence table, as Spring Batch draws it. Spec: REPO-18 to REPO-22
-macro_rules! next_id {
-    ($connection:expr, $sequence:ident) => {{
-        let id: i64 = diesel::insert_into($sequence::table)
-            .default_values()
-            .returning($sequence::id)
-            .get_result($connection)?;
-        diesel::delete($sequence::table.filter($sequence::id.lt(id))).execute($connection)?;
-        id
-    }};
-}
-
-pub(super) fn next_step_id(connection: &mut SqliteConnection) -> QueryResult<i64> {
-    Ok(next_id!(connection, batch_step_execution_seq))
-}
-
-impl DieselRepository {
+impl Repository {
     pub(super) fn claim_execution(&self, request: &ClaimRequest<'_>) -> Result<Claim, ClaimError> {
         self.pool.write("begin the job execution", |connection| {
             let (instance, previous) = match request.target {
                 Target::New => {
-                    let run_id = next_id!(connection, batch_job_seq);
+                    let run_id = self.next_id(connection, Sequence::Instance)?;
                     let parameters = request.parameters.clone().for_start(run_id);
                     let instance =
                         insert_instance(connection, run_id, request.job_name, &parameters.job_key())?;
@@ -63,9 +49,12 @@ impl DieselRepository {
                         .first(connection)
                         .optional()?;
                     match found {
-                        Some(instance) => (instance, last_execution(connection, instance)?),
+                        Some(instance) => {
+                            lock_instance(connection, instance)?;
+                            (instance, last_execution(connection, instance)?)
+                        }
                         None => {
-                            let id = next_id!(connection, batch_job_seq);
+                            let id = self.next_id(connection, Sequence::Instance)?;
                             (insert_instance(connection, id, request.job_name, &key)?, None)
                         }
                     }
@@ -74,6 +63,7 @@ impl DieselRepository {
                     let execution = execution_in(connection, id.0)?
                         .ok_or(TransactionError::Refused(ClaimError::NoSuchExecution(id)))?;
                     let instance = execution.instance_id.0;
+                    lock_instance(connection, instance)?;
                     (instance, last_execution(connection, instance)?)
                 }
             };
@@ -90,7 +80,7 @@ impl DieselRepository {
     /// Checks that the instance may run, closes what a dead owner left, and inserts the execution.
     fn begin_execution(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut Connection,
         request: &ClaimRequest<'_>,
         instance: i64,
         parameters: JobParameters,
@@ -111,17 +101,17 @@ impl DieselRepository {
         }
         let taken_over = self.close_open_executions(connection, instance, lease.as_ref())?;
 
-        let (id, now) = (next_id!(connection, batch_job_execution_seq), self.now());
+        let (id, now) = (self.next_id(connection, Sequence::Execution)?, self.now());
         diesel::insert_into(batch_job_execution::table)
             .values((
                 batch_job_execution::job_execution_id.eq(id),
                 batch_job_execution::version.eq(0),
                 batch_job_execution::job_instance_id.eq(instance),
-                batch_job_execution::create_time.eq(now),
+                batch_job_execution::create_time.eq(Moment(now)),
                 batch_job_execution::status.eq(BatchStatus::Starting.as_str()),
                 batch_job_execution::exit_code.eq("UNKNOWN"),
                 batch_job_execution::exit_message.eq(""),
-                batch_job_execution::last_updated.eq(now),
+                batch_job_execution::last_updated.eq(Moment(now)),
                 batch_job_execution::job_configuration_location.eq(request.location),
             ))
             .execute(connection)?;
@@ -158,7 +148,7 @@ impl DieselRepository {
     /// keeps none.
     fn running_execution(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut Connection,
         previous: Option<&JobExecution>,
         lease: Option<&LeaseRow>,
     ) -> QueryResult<Option<ClaimError>> {
@@ -185,14 +175,16 @@ impl DieselRepository {
     /// VERSION grows, so that nothing which the owner might still write is accepted. Spec: OP-35
     fn close_open_executions<E: From<RepositoryError>>(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut Connection,
         instance: i64,
         lease: Option<&LeaseRow>,
     ) -> Result<Vec<JobExecutionId>, TransactionError<E>> {
         let open =
             [BatchStatus::Starting, BatchStatus::Started, BatchStatus::Stopping].map(BatchStatus::as_str);
+        // Before the steps are looked for: a step that its owner is just beginning is either seen below or not begun.
+        lock_executions(connection, instance)?;
         let owner = lease.map_or(NOBODY, |row| row.owner.as_str());
-        let executions: Vec<(i64, i64, Option<i64>, Option<String>)> = batch_job_execution::table
+        let executions: Vec<(i64, Moment, Option<Moment>, Option<String>)> = batch_job_execution::table
             .filter(batch_job_execution::job_instance_id.eq(instance))
             .filter(batch_job_execution::status.eq_any(open))
             .select((
@@ -202,7 +194,7 @@ impl DieselRepository {
                 batch_job_execution::status,
             ))
             .load(connection)?;
-        let steps: Vec<(i64, i64, Option<String>)> = batch_step_execution::table
+        let steps: Vec<(i64, Moment, Option<String>)> = batch_step_execution::table
             .inner_join(batch_job_execution::table)
             .filter(batch_job_execution::job_instance_id.eq(instance))
             .filter(batch_step_execution::status.eq_any(open))
@@ -217,15 +209,15 @@ impl DieselRepository {
             let closing =
                 Closing::of(job_status.as_deref(), owner).unwrap_or_else(|_| Closing::crashed(owner));
             // The dead owner's clock may have been ahead.
-            let now = self.now().max(began);
+            let now = self.now().max(began.0);
             diesel::update(batch_step_execution::table.find(id))
                 .set((
                     batch_step_execution::version.eq(batch_step_execution::version + 1),
                     batch_step_execution::status.eq(closing.status.as_str()),
                     batch_step_execution::exit_code.eq(closing.exit_code),
                     batch_step_execution::exit_message.eq(&closing.message),
-                    batch_step_execution::end_time.eq(now),
-                    batch_step_execution::last_updated.eq(now),
+                    batch_step_execution::end_time.eq(Moment(now)),
+                    batch_step_execution::last_updated.eq(Moment(now)),
                 ))
                 .execute(connection)?;
         }
@@ -233,15 +225,15 @@ impl DieselRepository {
         for (id, created, began, status) in executions {
             let closing = Closing::of(status.as_deref(), owner)
                 .map_err(|error| TransactionError::Refused(error.into()))?;
-            let now = self.now().max(began.unwrap_or(created));
+            let now = self.now().max(began.unwrap_or(created).0);
             diesel::update(batch_job_execution::table.find(id))
                 .set((
                     batch_job_execution::version.eq(batch_job_execution::version + 1),
                     batch_job_execution::status.eq(closing.status.as_str()),
                     batch_job_execution::exit_code.eq(closing.exit_code),
                     batch_job_execution::exit_message.eq(&closing.message),
-                    batch_job_execution::end_time.eq(now),
-                    batch_job_execution::last_updated.eq(now),
+                    batch_job_execution::end_time.eq(Moment(now)),
+                    batch_job_execution::last_updated.eq(Moment(now)),
                 ))
                 .execute(connection)?;
             closed.push(JobExecutionId(id));
@@ -253,7 +245,7 @@ impl DieselRepository {
     /// is somebody else's now. Spec: REPO-17
     fn adopt_stop(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut Connection,
         lease: &Lease,
         execution: &mut JobExecution,
         action: &'static str,
@@ -282,8 +274,8 @@ impl DieselRepository {
                 .set((
                     batch_job_execution::version.eq(execution.version + 1),
                     batch_job_execution::status.eq(BatchStatus::Started.as_str()),
-                    batch_job_execution::start_time.eq(now),
-                    batch_job_execution::last_updated.eq(now),
+                    batch_job_execution::start_time.eq(Moment(now)),
+                    batch_job_execution::last_updated.eq(Moment(now)),
                 ))
                 .execute(connection)?;
             if changed == 0 {
@@ -319,8 +311,8 @@ impl DieselRepository {
                     batch_job_execution::status.eq(ending.status.as_str()),
                     batch_job_execution::exit_code.eq(&ending.exit_status),
                     batch_job_execution::exit_message.eq(&message),
-                    batch_job_execution::end_time.eq(now),
-                    batch_job_execution::last_updated.eq(now),
+                    batch_job_execution::end_time.eq(Moment(now)),
+                    batch_job_execution::last_updated.eq(Moment(now)),
                 ))
                 .execute(connection)?;
             if changed == 0 {
@@ -354,6 +346,13 @@ impl DieselRepository {
             let Some(execution) = execution_in(connection, id.0)? else {
                 return Ok(None);
             };
+            let instance = execution.instance_id.0;
+            lock_instance(connection, instance)?;
+            lock_executions(connection, instance)?;
+            // What was read before the locks may be old.
+            let Some(execution) = execution_in(connection, id.0)? else {
+                return Ok(None);
+            };
             let Ok(stopping) = execution.status.after(Event::RequestStop) else {
                 return Ok(Some(StopOutcome::NotRunning));
             };
@@ -363,11 +362,10 @@ impl DieselRepository {
                     .set((
                         batch_job_execution::version.eq(execution.version + 1),
                         batch_job_execution::status.eq(stopping.as_str()),
-                        batch_job_execution::last_updated.eq(now),
+                        batch_job_execution::last_updated.eq(Moment(now)),
                     ))
                     .execute(connection)?;
             }
-            let instance = execution.instance_id.0;
             let lease = lease_of(connection, instance)?;
             // Without a lease it is another program's execution, which looks at its row as ours does.
             let Some(row) = lease.as_ref() else {
@@ -377,7 +375,7 @@ impl DieselRepository {
                 return Ok(Some(StopOutcome::Requested));
             }
             self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref())?;
-            Self::void_lease(connection, instance)?;
+            Self::void_lease(connection, instance, row)?;
             Ok(Some(StopOutcome::Closed))
         })
     }
@@ -420,12 +418,7 @@ impl Closing {
     }
 }
 
-fn insert_instance(
-    connection: &mut SqliteConnection,
-    id: i64,
-    job_name: &str,
-    key: &str,
-) -> QueryResult<i64> {
+fn insert_instance(connection: &mut Connection, id: i64, job_name: &str, key: &str) -> ClaimResult<i64> {
     diesel::insert_into(batch_job_instance::table)
         .values((
             batch_job_instance::job_instance_id.eq(id),
@@ -433,14 +426,12 @@ fn insert_instance(
             batch_job_instance::job_name.eq(job_name),
             batch_job_instance::job_key.eq(key),
         ))
-        .execute(connection)?;
+        .execute(connection)
+        .map_err(overtaken_by_a_double)?;
     Ok(id)
 }
 
-fn completed_execution(
-    connection: &mut SqliteConnection,
-    instance: i64,
-) -> QueryResult<Option<JobExecutionId>> {
+fn completed_execution(connection: &mut Connection, instance: i64) -> QueryResult<Option<JobExecutionId>> {
     let id: Option<i64> = batch_job_execution::table
         .filter(batch_job_execution::job_instance_id.eq(instance))
         .filter(batch_job_execution::status.eq(BatchStatus::Completed.as_str()))

@@ -1,0 +1,310 @@
+//! What the databases have in common: how transactions begin and end, and a small pool of connections.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
+use diesel::prelude::*;
+use diesel::result::{DatabaseErrorKind, Error as DieselError};
+
+use super::connection::RepositoryConnection;
+use crate::repository::RepositoryError;
+
+/// A database of one kind, and how its connections are set up.
+pub(super) trait Database: Send + Sync + Sized + 'static {
+    /// diesel's connection.
+    type Connection: Connection<TransactionManager = AnsiTransactionManager>
+        + Into<RepositoryConnection>
+        + Send;
+
+    /// The right to write; something only where one writer at a time is all that there can be.
+    type Turn: Send;
+
+    /// Begins a transaction that writes. Every statement of it sees what has been committed before the statement.
+    const BEGIN_WRITE: &'static str;
+    /// Begins a transaction that reads, all of it the same state.
+    const BEGIN_READ: &'static str;
+    /// Begins a transaction that writes, and sets the savepoint `batch_chunk`.
+    const BEGIN_CHUNK: &'static str;
+
+    /// A new connection, ready for use.
+    fn connect(&self) -> Result<Self::Connection, RepositoryError>;
+
+    /// Waits until this thread may write; who is `hurried` comes before all that wait in this process.
+    fn turn(&self, hurried: bool) -> QueryResult<Self::Turn>;
+
+    /// As `BEGIN_WRITE`, for what may be lost with the machine's power until something else is written; and what is to be
+    /// done after the commit.
+    fn begin_ahead(&self) -> (&'static str, Option<&'static str>);
+
+    /// Whether the database is gone when nobody is connected to it.
+    fn lives_by_its_connections(&self) -> bool {
+        false
+    }
+
+    /// Whether the error says that the connection was lost before the statement.
+    fn is_lost(error: &DieselError) -> bool;
+}
+
+/// How often a transaction is tried that another one got in the way of. Each time one of them has got through.
+const ATTEMPTS: u32 = 100;
+
+/// Idle connections, kept for the next use. One that failed is not put back: closing it rolls its transaction back.
+pub(super) struct Pool<D: Database> {
+    shared: Arc<Shared<D>>,
+}
+
+impl<D: Database> Clone for Pool<D> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+struct Shared<D: Database> {
+    database: D,
+    idle: Mutex<Vec<D::Connection>>,
+    // A database in memory lives as long as a connection to it; this one is never lent.
+    _anchor: Mutex<Option<D::Connection>>,
+}
+
+/// Opens connections for artifacts.
+trait Connect: Send + Sync {
+    fn connect(&self) -> Result<RepositoryConnection, RepositoryError>;
+}
+
+impl<D: Database> Connect for Shared<D> {
+    fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
+        self.database.connect().map(Into::into)
+    }
+}
+
+/// The repository's database, for artifacts that open connections of their own.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    shared: Arc<dyn Connect>,
+}
+
+impl Connector {
+    /// A new connection.
+    pub(crate) fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
+        self.shared.connect()
+    }
+}
+
+impl<D: Database> Pool<D> {
+    pub(super) fn new(database: D) -> Result<Self, RepositoryError> {
+        let anchor = if database.lives_by_its_connections() {
+            Some(database.connect()?)
+        } else {
+            None
+        };
+        let shared = Shared {
+            database,
+            idle: Mutex::default(),
+            _anchor: Mutex::new(anchor),
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
+    }
+
+    pub(super) fn connector(&self) -> Connector {
+        let shared: Arc<Shared<D>> = Arc::clone(&self.shared);
+        Connector { shared }
+    }
+
+    fn idle(&self) -> Option<D::Connection> {
+        let mut idle = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.pop()
+    }
+
+    #[cfg(test)]
+    pub(super) fn take(&self) -> Result<D::Connection, RepositoryError> {
+        self.idle().map_or_else(|| self.shared.database.connect(), Ok)
+    }
+
+    pub(super) fn put_back(&self, connection: D::Connection) {
+        let mut idle = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push(connection);
+    }
+
+    /// Waits until this thread may write; for as long as it holds what it gets.
+    pub(super) fn turn(&self) -> QueryResult<D::Turn> {
+        self.shared.database.turn(false)
+    }
+
+    /// A connection in a transaction. Idle connections that the database has closed meanwhile are passed over.
+    pub(super) fn begin(&self, begin: &str) -> QueryResult<D::Connection> {
+        while let Some(mut connection) = self.idle() {
+            match AnsiTransactionManager::begin_transaction_sql(&mut connection, begin) {
+                Ok(()) => return Ok(connection),
+                Err(error) if D::is_lost(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let connection = self.shared.database.connect();
+        let mut connection = connection.map_err(|error| DieselError::QueryBuilderError(Box::new(error)))?;
+        AnsiTransactionManager::begin_transaction_sql(&mut connection, begin)?;
+        Ok(connection)
+    }
+
+    /// Runs `work` in a transaction. When another transaction gets in its way, that is rolled back and `work` is run
+    /// again.
+    pub(super) fn write<T, E: From<RepositoryError>>(
+        &self,
+        action: &'static str,
+        work: impl FnMut(&mut D::Connection) -> Result<T, TransactionError<E>>,
+    ) -> Result<T, E> {
+        self.write_as(false, action, work)
+    }
+
+    /// As `write`, before all that wait in this process: for what keeps an execution alive, or ends it.
+    pub(super) fn write_first<T, E: From<RepositoryError>>(
+        &self,
+        action: &'static str,
+        work: impl FnMut(&mut D::Connection) -> Result<T, TransactionError<E>>,
+    ) -> Result<T, E> {
+        self.write_as(true, action, work)
+    }
+
+    fn write_as<T, E: From<RepositoryError>>(
+        &self,
+        hurried: bool,
+        action: &'static str,
+        work: impl FnMut(&mut D::Connection) -> Result<T, TransactionError<E>>,
+    ) -> Result<T, E> {
+        let turn = self.shared.database.turn(hurried);
+        let _turn = turn.map_err(|source| database_error::<E>(action, source))?;
+        self.transaction(D::BEGIN_WRITE, action, work)
+    }
+
+    /// As `write`, for what may be lost with the machine's power until the next `write`: that a step has begun is nothing
+    /// as long as nothing else of it is there. Saves the time until the disk has it. What follows makes it durable too,
+    /// as the database's log is one sequence; and a process that dies loses nothing.
+    pub(super) fn write_ahead<T, E: From<RepositoryError>>(
+        &self,
+        action: &'static str,
+        work: impl FnMut(&mut D::Connection) -> Result<T, TransactionError<E>>,
+    ) -> Result<T, E> {
+        let failed = |source: DieselError| database_error::<E>(action, source);
+        let _turn = self.turn().map_err(failed)?;
+        let (begin, afterwards) = self.shared.database.begin_ahead();
+        let (value, mut connection) = self.in_transaction(begin, action, work)?;
+        if let Some(statement) = afterwards {
+            connection.batch_execute(statement).map_err(failed)?;
+        }
+        self.put_back(connection);
+        Ok(value)
+    }
+
+    /// Runs queries on one state of the database.
+    pub(super) fn read<T>(
+        &self,
+        action: &'static str,
+        work: impl FnMut(&mut D::Connection) -> Result<T, TransactionError<RepositoryError>>,
+    ) -> Result<T, RepositoryError> {
+        self.transaction(D::BEGIN_READ, action, work)
+    }
+
+    fn transaction<T, E: From<RepositoryError>>(
+        &self,
+        begin: &str,
+        action: &'static str,
+        work: impl FnMut(&mut D::Connection) -> Result<T, TransactionError<E>>,
+    ) -> Result<T, E> {
+        let (value, connection) = self.in_transaction(begin, action, work)?;
+        self.put_back(connection);
+        Ok(value)
+    }
+
+    /// A connection whose transaction did not end well is closed, which rolls back. So there is no ROLLBACK that could
+    /// fail and hide the cause.
+    fn in_transaction<T, E: From<RepositoryError>>(
+        &self,
+        begin: &str,
+        action: &'static str,
+        mut work: impl FnMut(&mut D::Connection) -> Result<T, TransactionError<E>>,
+    ) -> Result<(T, D::Connection), E> {
+        let failed = |source: DieselError| database_error::<E>(action, source);
+        let mut attempt = 1;
+        loop {
+            let mut connection = self.begin(begin).map_err(failed)?;
+            match work(&mut connection) {
+                Ok(value) => {
+                    AnsiTransactionManager::commit_transaction(&mut connection).map_err(failed)?;
+                    return Ok((value, connection));
+                }
+                Err(error) if error.is_passing() && attempt < ATTEMPTS => attempt += 1,
+                Err(TransactionError::Refused(error)) => return Err(error),
+                Err(TransactionError::Database(source)) => return Err(failed(source)),
+                Err(TransactionError::Overtaken) => return Err(failed(overtaken())),
+            }
+        }
+    }
+}
+
+fn database_error<E: From<RepositoryError>>(action: &'static str, source: DieselError) -> E {
+    E::from(RepositoryError::Database {
+        action,
+        source: Box::new(source),
+    })
+}
+
+/// What is said when the attempts are used up.
+fn overtaken() -> DieselError {
+    let reason = "other runtimes have changed the same rows again and again".to_owned();
+    DieselError::DatabaseError(DatabaseErrorKind::SerializationFailure, Box::new(reason))
+}
+
+/// Why a transaction is rolled back.
+#[derive(Debug)]
+pub(super) enum TransactionError<E> {
+    /// A statement failed.
+    Database(DieselError),
+    /// The work itself says no.
+    Refused(E),
+    /// Another transaction has changed what this one had read: it is to be run again.
+    Overtaken,
+}
+
+impl<E> TransactionError<E> {
+    /// Whether the same transaction may succeed when it is run again.
+    fn is_passing(&self) -> bool {
+        match self {
+            Self::Overtaken => true,
+            Self::Refused(_) => false,
+            Self::Database(DieselError::DatabaseError(DatabaseErrorKind::SerializationFailure, _)) => true,
+            // PostgreSQL's deadlocks have no kind of their own in diesel.
+            Self::Database(DieselError::DatabaseError(DatabaseErrorKind::Unknown, about)) => {
+                about.message() == "deadlock detected"
+            }
+            Self::Database(_) => false,
+        }
+    }
+}
+
+impl TransactionError<RepositoryError> {
+    /// As an error of the repository.
+    pub(super) fn into_error(self, action: &'static str) -> RepositoryError {
+        match self {
+            Self::Refused(error) => error,
+            Self::Database(source) => database_error(action, source),
+            Self::Overtaken => database_error(action, overtaken()),
+        }
+    }
+}
+
+impl<E> From<DieselError> for TransactionError<E> {
+    fn from(error: DieselError) -> Self {
+        Self::Database(error)
+    }
+}
+
+/// A row with the same key came first: whoever inserts it again finds it.
+pub(super) fn overtaken_by_a_double<E>(error: DieselError) -> TransactionError<E> {
+    match error {
+        DieselError::DatabaseError(DatabaseErrorKind::UniqueViolation, _) => TransactionError::Overtaken,
+        error => TransactionError::Database(error),
+    }
+}

@@ -1,0 +1,214 @@
+//! MySQL and MariaDB: as PostgreSQL, but that changing tables is no transaction, and keys come from tables of one row.
+
+mod schema;
+
+#[path = "../common/launch.rs"]
+mod launch;
+#[path = "../common/lease.rs"]
+mod lease;
+#[path = "../common/locks.rs"]
+mod locks;
+#[path = "../common/queries.rs"]
+mod queries;
+#[path = "../common/rows.rs"]
+mod rows;
+#[path = "../common/steps.rs"]
+mod steps;
+
+#[cfg(test)]
+#[path = "../common/tests.rs"]
+mod every_database;
+#[cfg(test)]
+mod fixture;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use diesel::connection::{Connection as _, SimpleConnection};
+use diesel::dsl::sql;
+use diesel::expression::SqlLiteral;
+use diesel::mysql::Mysql as Backend;
+use diesel::prelude::*;
+use diesel::result::Error as DieselError;
+use diesel::sql_types::BigInt;
+use diesel_migrations::{EmbeddedMigrations, embed_migrations};
+
+use super::DieselRepository;
+use super::database::{self, Pool, TransactionError, overtaken_by_a_double};
+use super::migrations::{self, Layout, Name};
+use super::moment::Moment;
+use super::transaction::Chunk;
+use super::url::shown;
+use crate::clock::Clock;
+use crate::repository::RepositoryError;
+use crate::repository::owner::Owner;
+use locks::{lock_executions, lock_instance};
+
+// What the files in `common/` take for the database, beside what is imported.
+type Connection = MysqlConnection;
+type Database = MysqlDatabase;
+type Repository = DieselRepository<MysqlDatabase>;
+
+const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../migrations/mysql");
+
+/// How long one waits for another that brings the tables up to date, in seconds.
+const MIGRATION_WAIT: u32 = 600;
+
+/// Where the database is: `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, with diesel's options after a `?`.
+pub(super) struct MysqlDatabase {
+    url: String,
+}
+
+/// Opens the database of `url` and brings its tables up to date.
+pub(super) fn open(
+    url: &str,
+    clock: Arc<dyn Clock>,
+    lease_time: Duration,
+) -> Result<Repository, RepositoryError> {
+    let database = MysqlDatabase::from_url(url);
+    let mut connection = database::Database::connect(&database)?;
+    let unusable = |problem: String| RepositoryError::Schema {
+        url: shown(url),
+        problem,
+    };
+    let layout = layout(&mut connection).map_err(|error| unusable(error.to_string()))?;
+    if !migrations::check(&mut connection, &layout, MIGRATIONS).map_err(unusable)? {
+        migrate(&mut connection).map_err(|error| unusable(error.to_string()))?;
+    }
+    let pool = Pool::new(database)?;
+    pool.put_back(connection);
+    Ok(Repository {
+        pool,
+        // Whether a process lives cannot be seen beside a server; the lease tells.
+        owner: Owner::new(None),
+        clock,
+        lease_time,
+    })
+}
+
+/// Whether there is a job repository already; opening it would make one.
+#[cfg(feature = "cli")]
+pub(super) fn exists(url: &str) -> Result<bool, RepositoryError> {
+    let database = MysqlDatabase::from_url(url);
+    let mut connection = database::Database::connect(&database)?;
+    let layout = layout(&mut connection).map_err(|error| database.unusable(error))?;
+    Ok(layout.has_table("BATCH_JOB_INSTANCE"))
+}
+
+/// Two processes that open a new database at once: the second finds the migrations applied when it gets the lock. Each
+/// `CREATE` commits by itself; a migration that was cut off is run again as a whole, and passes over what is there.
+fn migrate(connection: &mut MysqlConnection) -> Result<(), migrations::MigrationFailed> {
+    // The lock's name is the server's, not the database's; it may have 64 characters.
+    let lock = "md5(concat('batch-runtime ', database()))";
+    let take = sql::<diesel::sql_types::Nullable<BigInt>>(&format!("GET_LOCK({lock}, {MIGRATION_WAIT})"));
+    let taken: Option<i64> = diesel::select(take).get_result(connection)?;
+    if taken != Some(1) {
+        return Err(migrations::MigrationFailed::waited());
+    }
+    let done = migrations::run(connection, MIGRATIONS);
+    diesel::sql_query(format!("DO RELEASE_LOCK({lock})")).execute(connection)?;
+    done
+}
+
+fn layout(connection: &mut MysqlConnection) -> QueryResult<Layout> {
+    let columns = "SELECT CONCAT(UPPER(TABLE_NAME), '.', UPPER(COLUMN_NAME)) AS name
+        FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()";
+    let columns: Vec<Name> = diesel::sql_query(columns).load(connection)?;
+    Ok(Layout::new(columns))
+}
+
+impl MysqlDatabase {
+    fn from_url(url: &str) -> Self {
+        // diesel knows one name for both.
+        let url = match url.strip_prefix("mariadb:") {
+            Some(rest) => format!("mysql:{rest}"),
+            None => url.to_owned(),
+        };
+        Self { url }
+    }
+
+    fn unusable(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> RepositoryError {
+        RepositoryError::Connect {
+            url: shown(&self.url),
+            source: source.into(),
+            hint: "",
+        }
+    }
+}
+
+/// The sequences that keys are drawn from. Spec: REPO-18, REPO-19
+#[derive(Clone, Copy)]
+enum Sequence {
+    Instance,
+    Execution,
+    Step,
+}
+
+impl Repository {
+    /// The next number of a sequence table, as Spring Batch draws it: on a connection of its own, so that nobody waits for
+    /// the end of this transaction to get a number. Spec: REPO-20 to REPO-22
+    fn next_id(&self, _connection: &mut MysqlConnection, sequence: Sequence) -> QueryResult<i64> {
+        let table = match sequence {
+            Sequence::Instance => "BATCH_JOB_SEQ",
+            Sequence::Execution => "BATCH_JOB_EXECUTION_SEQ",
+            Sequence::Step => "BATCH_STEP_EXECUTION_SEQ",
+        };
+        let draw = format!("UPDATE {table} SET ID = LAST_INSERT_ID(ID + 1) LIMIT 1");
+        let drawn: Result<i64, RepositoryError> = self.pool.write("draw a key", |connection| {
+            diesel::sql_query(&draw).execute(connection)?;
+            let drawn = sql::<BigInt>("CAST(LAST_INSERT_ID() AS SIGNED)");
+            Ok(diesel::select(drawn).get_result(connection)?)
+        });
+        drawn.map_err(|error| DieselError::QueryBuilderError(Box::new(error)))
+    }
+}
+
+/// The database's clock, in milliseconds since 1970: several hosts share it.
+fn database_now() -> SqlLiteral<BigInt> {
+    sql::<BigInt>("CAST(UNIX_TIMESTAMP(NOW(6)) * 1000 AS SIGNED)")
+}
+
+/// Keeps others from closing an execution while its runner begins something; several threads of it may do so at once.
+/// MariaDB does not know diesel's `FOR SHARE`.
+fn hold_execution(connection: &mut MysqlConnection, execution: i64) -> QueryResult<()> {
+    let row =
+        "SELECT JOB_EXECUTION_ID FROM BATCH_JOB_EXECUTION WHERE JOB_EXECUTION_ID = ? LOCK IN SHARE MODE";
+    let row = diesel::sql_query(row).bind::<BigInt, _>(execution);
+    row.execute(connection).map(drop)
+}
+
+impl database::Database for MysqlDatabase {
+    type Connection = MysqlConnection;
+    type Turn = ();
+
+    const BEGIN_WRITE: &'static str = "START TRANSACTION";
+    const BEGIN_READ: &'static str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+        START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY";
+    const BEGIN_CHUNK: &'static str = "START TRANSACTION; SAVEPOINT batch_chunk";
+
+    /// The server may die while this process lives: what it has begun must not be forgotten.
+    fn begin_ahead(&self) -> (&'static str, Option<&'static str>) {
+        (Self::BEGIN_WRITE, None)
+    }
+
+    fn connect(&self) -> Result<MysqlConnection, RepositoryError> {
+        let connection = MysqlConnection::establish(&self.url);
+        let mut connection = connection.map_err(|error| self.unusable(error))?;
+        // Every statement sees what has been committed before it. A text that does not fit is refused, not cut.
+        let settings = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
+            SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')";
+        let set = connection.batch_execute(settings);
+        set.map_err(|error| self.unusable(error))?;
+        Ok(connection)
+    }
+
+    fn turn(&self, _hurried: bool) -> QueryResult<()> {
+        Ok(())
+    }
+
+    fn is_lost(error: &DieselError) -> bool {
+        // The client library's own words; it has no others.
+        matches!(error, DieselError::DatabaseError(_, about)
+            if ["gone away", "Lost connection"].iter().any(|words| about.message().contains(words)))
+    }
+}

@@ -1,0 +1,12 @@
+//! The tables on MySQL and MariaDB, which tell upper from lower case in the names of tables.
+
+super::super::schema::tables! {
+    Datetime:
+    "BATCH_JOB_INSTANCE",
+    "BATCH_JOB_EXECUTION",
+    "BATCH_JOB_EXECUTION_PARAMS",
+    "BATCH_STEP_EXECUTION",
+    "BATCH_STEP_EXECUTION_CONTEXT",
+    "BATCH_JOB_EXECUTION_CONTEXT",
+    "BATCH_JOB_INSTANCE_LEASE",
+}

@@ -1,0 +1,191 @@
+//! PostgreSQL: several write at the same time, each on rows of its own; who must not is kept out by row locks.
+
+mod schema;
+
+#[path = "../common/launch.rs"]
+mod launch;
+#[path = "../common/lease.rs"]
+mod lease;
+#[path = "../common/locks.rs"]
+mod locks;
+#[path = "../common/queries.rs"]
+mod queries;
+#[path = "../common/rows.rs"]
+mod rows;
+#[path = "../common/steps.rs"]
+mod steps;
+
+#[cfg(test)]
+#[path = "../common/tests.rs"]
+mod every_database;
+#[cfg(test)]
+mod fixture;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use diesel::connection::Connection as _;
+use diesel::dsl::sql;
+use diesel::expression::SqlLiteral;
+use diesel::pg::Pg as Backend;
+use diesel::prelude::*;
+use diesel::result::{DatabaseErrorKind, Error as DieselError};
+use diesel::sql_types::BigInt;
+use diesel_migrations::{EmbeddedMigrations, embed_migrations};
+
+use super::DieselRepository;
+use super::database::{self, Pool, TransactionError, overtaken_by_a_double};
+use super::migrations::{self, Layout, Name};
+use super::moment::Moment;
+use super::transaction::Chunk;
+use super::url::shown;
+use crate::clock::Clock;
+use crate::repository::RepositoryError;
+use crate::repository::owner::Owner;
+use locks::{lock_executions, lock_instance};
+use schema::batch_job_execution;
+
+// What the files in `common/` take for the database, beside what is imported.
+type Connection = PgConnection;
+type Database = PostgresDatabase;
+type Repository = DieselRepository<PostgresDatabase>;
+
+const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../migrations/postgres");
+
+/// Where the database is: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with libpq's options after a `?`.
+pub(super) struct PostgresDatabase {
+    url: String,
+}
+
+/// Opens the database of `url` and brings its tables up to date.
+pub(super) fn open(
+    url: &str,
+    clock: Arc<dyn Clock>,
+    lease_time: Duration,
+) -> Result<Repository, RepositoryError> {
+    let database = PostgresDatabase { url: url.to_owned() };
+    let mut connection = database::Database::connect(&database)?;
+    let unusable = |problem: String| RepositoryError::Schema {
+        url: shown(url),
+        problem,
+    };
+    let layout = layout(&mut connection).map_err(|error| unusable(error.to_string()))?;
+    if !migrations::check(&mut connection, &layout, MIGRATIONS).map_err(unusable)? {
+        migrate(&mut connection).map_err(|error| unusable(error.to_string()))?;
+    }
+    let pool = Pool::new(database)?;
+    pool.put_back(connection);
+    Ok(Repository {
+        pool,
+        // Whether a process lives cannot be seen beside a server; the lease tells.
+        owner: Owner::new(None),
+        clock,
+        lease_time,
+    })
+}
+
+/// Whether there is a job repository already; opening it would make one.
+#[cfg(feature = "cli")]
+pub(super) fn exists(url: &str) -> Result<bool, RepositoryError> {
+    let database = PostgresDatabase { url: url.to_owned() };
+    let mut connection = database::Database::connect(&database)?;
+    let layout = layout(&mut connection).map_err(|error| database.unusable(error))?;
+    Ok(layout.has_table("BATCH_JOB_INSTANCE"))
+}
+
+/// Two processes that open a new database at once: the second finds the migrations applied when it gets the lock.
+fn migrate(connection: &mut PgConnection) -> Result<(), migrations::MigrationFailed> {
+    connection.build_transaction().read_committed().run(|connection| {
+        // The number is nothing but ours.
+        diesel::sql_query("SELECT pg_advisory_xact_lock(4203520430)").execute(connection)?;
+        migrations::run(connection, MIGRATIONS)
+    })
+}
+
+/// What an unqualified name finds, whichever schema it is in.
+fn layout(connection: &mut PgConnection) -> QueryResult<Layout> {
+    let columns = "SELECT upper(c.relname || '.' || a.attname) AS name
+        FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
+        WHERE c.relkind IN ('r', 'p') AND pg_catalog.pg_table_is_visible(c.oid)
+        AND a.attnum > 0 AND NOT a.attisdropped AND (c.relname LIKE 'batch%' OR c.relname LIKE '\\_\\_diesel%')";
+    let columns: Vec<Name> = diesel::sql_query(columns).load(connection)?;
+    Ok(Layout::new(columns))
+}
+
+impl PostgresDatabase {
+    fn unusable(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> RepositoryError {
+        RepositoryError::Connect {
+            url: shown(&self.url),
+            source: source.into(),
+            hint: "",
+        }
+    }
+}
+
+/// The sequences that keys are drawn from. Spec: REPO-18, REPO-19
+#[derive(Clone, Copy)]
+enum Sequence {
+    Instance,
+    Execution,
+    Step,
+}
+
+impl Repository {
+    /// The next number of a sequence. Spec: REPO-22
+    fn next_id(&self, connection: &mut PgConnection, sequence: Sequence) -> QueryResult<i64> {
+        let name = match sequence {
+            Sequence::Instance => "nextval('batch_job_seq')",
+            Sequence::Execution => "nextval('batch_job_execution_seq')",
+            Sequence::Step => "nextval('batch_step_execution_seq')",
+        };
+        diesel::select(sql::<BigInt>(name)).get_result(connection)
+    }
+}
+
+/// The database's clock, in milliseconds since 1970: several hosts share it.
+fn database_now() -> SqlLiteral<BigInt> {
+    sql::<BigInt>("CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)")
+}
+
+/// Keeps others from closing an execution while its runner begins something; several threads of it may do so at once.
+fn hold_execution(connection: &mut PgConnection, execution: i64) -> QueryResult<()> {
+    let _: Option<i64> = batch_job_execution::table
+        .find(execution)
+        .select(batch_job_execution::job_execution_id)
+        .for_share()
+        .first(connection)
+        .optional()?;
+    Ok(())
+}
+
+impl database::Database for PostgresDatabase {
+    type Connection = PgConnection;
+    type Turn = ();
+
+    const BEGIN_WRITE: &'static str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+    const BEGIN_READ: &'static str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+    const BEGIN_CHUNK: &'static str = "BEGIN ISOLATION LEVEL READ COMMITTED; SAVEPOINT batch_chunk";
+
+    /// The server may die while this process lives: what it has begun must not be forgotten.
+    fn begin_ahead(&self) -> (&'static str, Option<&'static str>) {
+        (Self::BEGIN_WRITE, None)
+    }
+
+    fn connect(&self) -> Result<PgConnection, RepositoryError> {
+        PgConnection::establish(&self.url).map_err(|error| self.unusable(error))
+    }
+
+    fn turn(&self, _hurried: bool) -> QueryResult<()> {
+        Ok(())
+    }
+
+    fn is_lost(error: &DieselError) -> bool {
+        matches!(
+            error,
+            DieselError::DatabaseError(
+                DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand,
+                _
+            )
+        )
+    }
+}

@@ -1,0 +1,36 @@
+-- Who runs a job instance, and until when. No foreign key: tools that delete instances know nothing of this table.
+CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE_LEASE (
+    JOB_INSTANCE_ID BIGINT NOT NULL PRIMARY KEY,
+    JOB_EXECUTION_ID BIGINT NOT NULL,
+    OWNER VARCHAR(250) NOT NULL,
+    FENCE BIGINT NOT NULL,
+    EXPIRES_AT BIGINT NOT NULL,
+    TAKEOVERS BIGINT NOT NULL,
+    LAST_CHECKPOINT_VERSION BIGINT NOT NULL
+) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- Every character of every name and message, whatever the database was made with; and names that differ in upper and lower
+-- case, or in an accent, are different names, as on the other databases.
+ALTER TABLE BATCH_JOB_INSTANCE CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+ALTER TABLE BATCH_JOB_EXECUTION CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+ALTER TABLE BATCH_JOB_EXECUTION_PARAMS CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+ALTER TABLE BATCH_STEP_EXECUTION CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+ALTER TABLE BATCH_STEP_EXECUTION_CONTEXT CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+ALTER TABLE BATCH_JOB_EXECUTION_CONTEXT CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- TEXT ends at 64 KB, elsewhere it does not.
+ALTER TABLE BATCH_STEP_EXECUTION_CONTEXT MODIFY COLUMN SERIALIZED_CONTEXT LONGTEXT;
+ALTER TABLE BATCH_JOB_EXECUTION_CONTEXT MODIFY COLUMN SERIALIZED_CONTEXT LONGTEXT;
+
+
+-- The look-up before every step (A.10 of the schema's description recommends it). Those of a launch and of a restart have
+-- the indexes that MySQL makes for foreign keys.
+SET @statement = (
+    SELECT IF(COUNT(*) = 0,
+        'CREATE UNIQUE INDEX BATCH_STEP_EXECUTION_NAME_IX ON BATCH_STEP_EXECUTION (JOB_EXECUTION_ID, STEP_NAME)',
+        'DO 0')
+    FROM information_schema.STATISTICS
+    WHERE TABLE_SCHEMA = DATABASE() AND INDEX_NAME = 'BATCH_STEP_EXECUTION_NAME_IX');
+PREPARE make_index FROM @statement;
+EXECUTE make_index;
+DEALLOCATE PREPARE make_index;

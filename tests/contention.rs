@@ -1,0 +1,91 @@
+//! Many who want the same thing of a repository at the same moment: one gets it, on each database.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+use batch_runtime::{BatchStatus, JobExecutionId, JobParameters};
+use batch_tests::contender::{JOB, Outcome, Wish, contend, contend_in_processes, runtime};
+use batch_tests::databases::{Database, Place};
+
+const MANY: usize = 64;
+const PROCESSES: usize = 8;
+
+/// A repository with one execution that has failed.
+struct Scene {
+    folder: tempfile::TempDir,
+    place: Place,
+    failed: JobExecutionId,
+}
+
+impl Scene {
+    fn new(database: Database) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("job.xml"), JOB).unwrap();
+        let place = Place::new(database, folder.path());
+        let operator = runtime(place.url(), folder.path()).job_operator();
+        place.connect().watch();
+        let parameters = JobParameters::new().with_non_identifying("fail", "yes");
+        let failed = operator.start("job", parameters).unwrap();
+        assert_eq!(operator.wait(failed).unwrap().status, BatchStatus::Failed);
+        Self {
+            folder,
+            place,
+            failed,
+        }
+    }
+
+    fn number(&self, query: &str) -> i64 {
+        self.place.connect().number(query)
+    }
+
+    /// How often, in threads and in processes, each outcome came; and how many executions there are then.
+    fn check(&self, wish: Wish, ran: usize, outcomes: &[Outcome]) {
+        let database = self.place.database();
+        assert_eq!(outcomes.len(), MANY, "{database:?} {wish:?}");
+        let winners = outcomes
+            .iter()
+            .filter(|outcome| **outcome == Outcome::Ran)
+            .count();
+        assert_eq!(winners, ran, "{database:?} {wish:?}: {outcomes:?}");
+        let open = "SELECT COUNT(*) FROM BATCH_JOB_EXECUTION WHERE STATUS NOT IN ('COMPLETED', 'FAILED')";
+        assert_eq!(self.number(open), 0);
+        let executions = self.number("SELECT COUNT(*) FROM BATCH_JOB_EXECUTION");
+        assert_eq!(
+            usize::try_from(executions).unwrap(),
+            1 + ran,
+            "{database:?} {wish:?}"
+        );
+        let steps = self.number("SELECT COUNT(*) FROM BATCH_STEP_EXECUTION");
+        assert_eq!(steps, executions);
+    }
+}
+
+fn check(wish: impl Fn(&Scene) -> Wish, ran: usize) {
+    for database in Database::ALL {
+        let scene = Scene::new(database);
+        let in_threads = contend(scene.place.url(), scene.folder.path(), wish(&scene), MANY, || {});
+        scene.check(wish(&scene), ran, &in_threads);
+
+        let scene = Scene::new(database);
+        let program = env!("CARGO_BIN_EXE_contender");
+        let (url, jobs) = (scene.place.url(), scene.folder.path());
+        let in_processes = contend_in_processes(program, url, jobs, wish(&scene), PROCESSES);
+        scene.check(wish(&scene), ran, &in_processes);
+    }
+}
+
+/// Spec: OP-34, OP-36, REPO-16, REPO-27
+#[test]
+fn one_of_many_launches_runs() {
+    check(|_| Wish::Launch, 1);
+}
+
+/// Spec: OP-12, OP-34, REPO-16
+#[test]
+fn one_of_many_restarts_runs() {
+    check(|scene| Wish::Restart(scene.failed.0), 1);
+}
+
+/// Spec: ID-03, ID-04, REPO-18, REPO-22
+#[test]
+fn all_of_many_starts_run() {
+    check(|_| Wish::Start, MANY);
+}

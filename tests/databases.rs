@@ -1,0 +1,8 @@
+//! Whole jobs on each database, and what one is told when there is none.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod databases {
+    mod edges;
+    mod jobs;
+    mod opening;
+}

@@ -1,0 +1,240 @@
+//! Each column at its width and one over it, with characters of four bytes, and with NUL: the same on each database.
+
+use batch_runtime::prelude::*;
+use batch_runtime::{
+    BatchStatus, JobExecutionId, JobOperatorError, JobParameters, ParameterValue, StartCause, Timestamp,
+};
+use batch_tests::databases::Database;
+use batch_tests::stage::Stage;
+
+/// Ends with this exit status, or with this failure; keeps this much user data.
+#[derive(BatchArtifact)]
+struct Says {
+    #[batch_property(name = "exit")]
+    exit: Option<String>,
+    #[batch_property(name = "failure")]
+    failure: Option<String>,
+    #[batch_property(name = "data", value = "0")]
+    data: usize,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[batchlet("Says")]
+impl Says {
+    #[process]
+    fn process(&self) -> Result<String, BatchError> {
+        let repeated = |text: &str| match text.split_once(':') {
+            Some((count, text)) => Ok::<_, BatchError>(unescaped(text).repeat(count.parse()?)),
+            None => Ok(text.to_owned()),
+        };
+        self.step.set_persistent_user_data(&FACE.repeat(self.data))?;
+        if let Some(exit) = &self.exit {
+            self.step.set_exit_status(Some(&repeated(exit)?));
+        }
+        match &self.failure {
+            Some(failure) => Err(BatchError::msg(repeated(failure)?)),
+            None => Ok("DONE".into()),
+        }
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// Four bytes in UTF-8, two units in UTF-16.
+const FACE: &str = "\u{1f600}";
+
+fn unescaped(text: &str) -> String {
+    text.replace("FACE", FACE).replace("NUL", "\0")
+}
+
+fn job(id: &str, step: &str) -> String {
+    format!(r#"<job id="{id}"><step id="{step}"><batchlet ref="Says"/></step></job>"#)
+}
+
+/// Does the same on each database, and compares what comes out.
+fn check(xml: &str, same: impl Fn(&Stage) -> String) -> String {
+    let outcomes = Database::ALL.map(|database| same(&Stage::on(database, xml)));
+    assert_eq!(outcomes[0], outcomes[1], "SQLite and PostgreSQL");
+    assert_eq!(outcomes[0], outcomes[2], "SQLite and MariaDB");
+    let [outcome, ..] = outcomes;
+    outcome
+}
+
+fn ended(stage: &Stage, execution: JobExecutionId) -> String {
+    let job = stage.operator().job_execution(execution).unwrap().unwrap();
+    let step = &stage.operator().step_executions(execution).unwrap()[0];
+    let lengths = |text: &str| {
+        format!(
+            "{} of {}",
+            text.chars().count(),
+            text.chars().next().unwrap_or(' ')
+        )
+    };
+    format!(
+        "{} {}, {}; {} {}, {}",
+        job.status,
+        lengths(&job.exit_status),
+        lengths(&job.exit_message),
+        step.status,
+        lengths(&step.exit_status),
+        lengths(&step.exit_message)
+    )
+}
+
+/// EXIT_CODE and EXIT_MESSAGE: what is too long for the one fails the step, what is too long for the other is cut.
+///
+/// Spec: REPO-46, REPO-61, REPO-75, REPO-76, D-69
+#[test]
+fn exit_statuses_and_messages() {
+    let xml = job("job", "one");
+    let end = |name: &'static str, text: &'static str| {
+        check(&xml, move |stage| {
+            ended(stage, stage.start("job", [(name, text)]))
+        })
+    };
+    for text in ["2500:x", "2500:é", "2500:FACE"] {
+        let ended = end("exit", text);
+        let shown = unescaped(text.split_once(':').unwrap().1);
+        assert_eq!(
+            ended,
+            format!("COMPLETED 9 of C, 0 of  ; COMPLETED 2500 of {shown}, 0 of  ")
+        );
+    }
+    for text in ["2501:x", "2501:FACE", "1:NUL"] {
+        assert!(end("exit", text).starts_with("FAILED 6 of F"), "{text}");
+    }
+    for text in ["3000:é", "3000:FACE"] {
+        let shown = unescaped(text.split_once(':').unwrap().1);
+        let expected = format!("FAILED 6 of F, 2500 of {shown}; FAILED 6 of F, 2500 of {shown}");
+        assert_eq!(end("failure", text), expected);
+    }
+    assert!(end("failure", "3:aNUL").starts_with("FAILED 6 of F"));
+}
+
+/// JOB_NAME and STEP_NAME: names that differ in case, or in an accent, are different names.
+///
+/// Spec: REPO-25, REPO-27, REPO-51, REPO-53, REPO-75
+#[test]
+fn names() {
+    let (job_name, step) = ("j".repeat(100), "é".repeat(100));
+    let all = check(&job(&job_name, &step), |stage| {
+        let execution = stage.start(&job_name, JobParameters::new());
+        let operator = stage.operator();
+        let steps = operator.step_executions(execution).unwrap();
+        assert_eq!(steps[0].step_name, step);
+        let names = operator.job_names().unwrap();
+        assert_eq!(operator.job_instance_count(&job_name).unwrap(), 1);
+        format!("{names:?}")
+    });
+    assert_eq!(
+        all,
+        format!("{:?}", [&job_name]).replace('[', "{").replace(']', "}")
+    );
+
+    let xml = r#"<job id="job"><step id="one" next="One"><batchlet ref="Says"/></step>
+        <step id="One" next="öne"><batchlet ref="Says"/></step><step id="öne"><batchlet ref="Says"/></step></job>"#;
+    let all = check(xml, |stage| {
+        let execution = stage.start("job", JobParameters::new());
+        let steps = stage.operator().step_executions(execution).unwrap();
+        let ended = stage.operator().job_execution(execution).unwrap().unwrap();
+        assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+        steps
+            .iter()
+            .map(|step| step.step_name.as_str())
+            .collect::<Vec<_>>()
+            .join(" ")
+    });
+    assert_eq!(all, "one One öne");
+}
+
+/// KEY_NAME, STRING_VAL, LONG_VAL, DOUBLE_VAL and DATE_VAL.
+///
+/// Spec: REPO-31, REPO-32, REPO-33, REPO-34, REPO-35, REPO-75, D-69
+#[test]
+fn parameters() {
+    let xml = job("job", "one");
+    let kept = [
+        ParameterValue::String(FACE.repeat(250)),
+        ParameterValue::String(" é ".into()),
+        ParameterValue::Long(i64::MAX),
+        ParameterValue::Long(i64::MIN),
+        ParameterValue::Double(f64::MAX),
+        ParameterValue::Double(-0.1),
+        ParameterValue::Double(5e-324),
+        ParameterValue::Date(Timestamp(-1)),
+        ParameterValue::Date(Timestamp(1_704_067_200_123)),
+        // 1000-01-01T00:00:00.000Z and 9999-12-31T23:59:59.999Z.
+        ParameterValue::Date(Timestamp(-30_610_224_000_000)),
+        ParameterValue::Date(Timestamp(253_402_300_799_999)),
+    ];
+    check(&xml, |stage| {
+        for value in &kept {
+            for name in ["n".repeat(100), FACE.repeat(100)] {
+                let parameters = JobParameters::new().with_parameter(name, value.clone(), true);
+                let execution = stage.launch("job", parameters.clone());
+                assert_eq!(stage.operator().parameters(execution).unwrap(), parameters);
+                // The same parameters find the same instance.
+                let again = stage.operator().launch("job", parameters).unwrap_err();
+                assert!(
+                    matches!(again, JobOperatorError::JobInstanceAlreadyComplete { .. }),
+                    "{again}"
+                );
+            }
+        }
+        String::new()
+    });
+    let refused = [
+        ("x".repeat(101), ParameterValue::Long(1)),
+        ("x\0".into(), ParameterValue::Long(1)),
+        ("text".into(), ParameterValue::String(FACE.repeat(251))),
+        ("text".into(), ParameterValue::String("\0".into())),
+        ("date".into(), ParameterValue::Date(Timestamp(i64::MAX))),
+        ("date".into(), ParameterValue::Date(Timestamp(i64::MIN))),
+        (
+            "date".into(),
+            ParameterValue::Date(Timestamp(-30_610_224_000_001)),
+        ),
+        (
+            "date".into(),
+            ParameterValue::Date(Timestamp(253_402_300_800_000)),
+        ),
+    ];
+    check(&xml, |stage| {
+        let mut told = String::new();
+        for (name, value) in &refused {
+            let parameters = JobParameters::new().with_parameter(name.clone(), value.clone(), true);
+            let error = stage.operator().start("job", parameters).unwrap_err();
+            assert!(
+                matches!(
+                    &error,
+                    JobOperatorError::JobStart {
+                        cause: StartCause::Parameter(_),
+                        ..
+                    }
+                ),
+                "{error}"
+            );
+            told.push_str(&error.to_string());
+        }
+        assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
+        told
+    });
+}
+
+/// SHORT_CONTEXT and SERIALIZED_CONTEXT: what an execution keeps comes back, however much it is.
+///
+/// Spec: REPO-66, REPO-68, REPO-69, REPO-75
+#[test]
+fn contexts() {
+    let xml = job("job", "one");
+    for data in ["0", "1", "200", "300", "20000"] {
+        check(&xml, |stage| {
+            stage.start("job", [("data", data)]);
+            let context = "SELECT COALESCE(SERIALIZED_CONTEXT, SHORT_CONTEXT) AS text FROM BATCH_STEP_EXECUTION_CONTEXT";
+            let context = stage.outside().rows(context).remove(0);
+            assert!(context.is_ascii());
+            context
+        });
+    }
+}

@@ -1,0 +1,97 @@
+//! New databases, databases that are not there, and databases of somebody else.
+
+use std::sync::Barrier;
+use std::thread;
+
+use batch_runtime::BatchRuntime;
+use batch_tests::databases::{Database, Place};
+
+fn build(url: &str) -> Result<BatchRuntime, String> {
+    let built = BatchRuntime::builder().repository(url).build();
+    built.map_err(|error| error.to_string())
+}
+
+fn new_place(database: Database) -> (tempfile::TempDir, Place) {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::new(database, folder.path());
+    (folder, place)
+}
+
+/// Spec: REPO-08, REPO-12
+#[test]
+fn many_runtimes_open_a_new_database_at_once() {
+    for database in Database::ALL {
+        let (_folder, place) = new_place(database);
+        let together = Barrier::new(8);
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    together.wait();
+                    build(place.url()).unwrap_or_else(|error| panic!("{error}"));
+                });
+            }
+        });
+        let applied = "SELECT COUNT(*) FROM __diesel_schema_migrations";
+        assert_eq!(place.connect().number(applied), 2, "{database:?}");
+    }
+}
+
+/// The true reason is told, and the password is not.
+///
+/// Spec: REPO-06
+#[test]
+fn a_database_that_is_not_there_is_told_with_the_reason() {
+    let check = |url: String, reasons: &[&str]| {
+        let error = build(&url).err().expect(&url);
+        assert!(reasons.iter().any(|reason| error.contains(reason)), "{error}");
+        assert!(!error.contains("secret"), "{error}");
+    };
+    let (_folder, postgres) = new_place(Database::Postgres);
+    let unknown = postgres.url().replace("/test_", "/nowhere_");
+    check(format!("{unknown}&password=secret"), &["does not exist"]);
+    check(
+        "postgres://me:secret@localhost:1/db".into(),
+        &["Connection refused"],
+    );
+    check(
+        "postgres://me:secret@localhost/db?no_such_option=1".into(),
+        &["no_such_option"],
+    );
+    let (_folder, mariadb) = new_place(Database::Mariadb);
+    let unknown = mariadb.url().replace("/test_", "/nowhere_");
+    check(
+        unknown.replace("root@", "root:secret@"),
+        &["Access denied", "Unknown database"],
+    );
+    check("mysql://me:secret@127.0.0.1:1/db".into(), &["Can't connect to"]);
+    check("mariadb://me:secret@127.0.0.1:1/db".into(), &["Can't connect to"]);
+    check("mysql://me:secret@[".into(), &["cannot open"]);
+    check("oracle:me/secret@localhost".into(), &["expected `sqlite://PATH`"]);
+}
+
+/// The tables of Spring Batch 5 are refused and left as they are.
+///
+/// Spec: REPO-12
+#[test]
+fn tables_of_another_make_are_refused() {
+    for database in Database::ALL {
+        let (_folder, place) = new_place(database);
+        let spring5 =
+            "CREATE TABLE BATCH_JOB_EXECUTION_PARAMS (JOB_EXECUTION_ID BIGINT, PARAMETER_TYPE VARCHAR(100))";
+        place.connect().execute(spring5).unwrap();
+        let error = build(place.url()).err().unwrap();
+        assert!(error.contains("Spring Batch 5 or later"), "{database:?}: {error}");
+        let ours = "INSERT INTO BATCH_JOB_EXECUTION_PARAMS VALUES (1, 'x')";
+        place.connect().execute(ours).unwrap();
+
+        let (_folder, place) = new_place(database);
+        build(place.url()).unwrap();
+        let newer = "INSERT INTO __diesel_schema_migrations (version) VALUES ('0000000000999')";
+        place.connect().execute(newer).unwrap();
+        let error = build(place.url()).err().unwrap();
+        assert!(
+            error.contains("schema has version 0000000000999"),
+            "{database:?}: {error}"
+        );
+    }
+}

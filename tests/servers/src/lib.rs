@@ -1,0 +1,234 @@
+//! Private database servers for the tests: started from the Debian packages in a temporary folder, seen by nobody else, and
+//! ended with whoever started them, however that ends.
+//!
+//! A server is reached by a socket in its folder, so that no port can be taken by somebody else.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The kinds of servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// PostgreSQL, from the package `postgresql`.
+    Postgres,
+    /// MariaDB, from the package `mariadb-server`.
+    Mariadb,
+}
+
+/// A running server.
+#[derive(Debug)]
+pub struct Server {
+    kind: Kind,
+    folder: PathBuf,
+    programs: PathBuf,
+    /// A shell that waits until its input is closed, which the kernel does when this process dies; then it ends the server
+    /// and removes the folder.
+    supervisor: Child,
+    output: BufReader<ChildStdout>,
+}
+
+/// The server of a kind that all tests of this process share.
+pub fn shared(kind: Kind) -> &'static Server {
+    static POSTGRES: OnceLock<Server> = OnceLock::new();
+    static MARIADB: OnceLock<Server> = OnceLock::new();
+    let server = match kind {
+        Kind::Postgres => &POSTGRES,
+        Kind::Mariadb => &MARIADB,
+    };
+    server.get_or_init(|| Server::start(kind))
+}
+
+const POSTGRES: &str = r#"
+    folder=$(mktemp -d /tmp/batch-postgres-XXXXXX) && trap 'rm -rf "$folder"' EXIT
+    "$PROGRAMS/initdb" --pgdata="$folder/data" --username=postgres --auth=trust --encoding=UTF8 --no-sync >"$folder/log" 2>&1 &&
+    "$PROGRAMS/pg_ctl" --pgdata="$folder/data" --log="$folder/log" --wait start >>"$folder/log" 2>&1 --options="-k $folder -h '' \
+        -c fsync=off -c max_connections=500 -c shared_buffers=64MB -c unix_socket_permissions=0777" ||
+        { cat "$folder/log"; exit 1; }
+    chmod 755 "$folder"
+    echo "ready $folder"
+    cat >"$folder/input"
+    "$PROGRAMS/pg_ctl" --pgdata="$folder/data" --mode=immediate --silent stop
+    echo ended
+"#;
+
+const MARIADB: &str = r#"
+    folder=$(mktemp -d /tmp/batch-mariadb-XXXXXX) && trap 'rm -rf "$folder"' EXIT
+    chmod 755 "$folder"
+    mariadb-install-db --no-defaults --datadir="$folder/data" --auth-root-authentication-method=normal --skip-test-db \
+        >"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }
+    "$PROGRAMS/mariadbd" --no-defaults --datadir="$folder/data" --socket="$folder/socket" --pid-file="$folder/pid" \
+        --skip-networking --max-connections=500 --innodb-buffer-pool-size=64M --innodb-flush-log-at-trx-commit=2 \
+        >>"$folder/log" 2>&1 &
+    server=$!
+    until mariadb-admin --no-defaults --socket="$folder/socket" --user=root ping >/dev/null 2>&1; do
+        kill -0 $server 2>/dev/null || { cat "$folder/log"; exit 1; }
+        sleep 0.1
+    done
+    echo "ready $folder"
+    cat >"$folder/input"
+    kill -KILL $server
+    wait $server 2>/dev/null
+    echo ended
+"#;
+
+impl Server {
+    /// Starts a server of one's own.
+    ///
+    /// # Panics
+    /// When it cannot be started: then the message says why, and which package is missing.
+    pub fn start(kind: Kind) -> Self {
+        let (programs, script, user) = match kind {
+            Kind::Postgres => (newest_postgres(), POSTGRES, "postgres"),
+            Kind::Mariadb => (mariadb(), MARIADB, "mysql"),
+        };
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", script])
+            .env("PROGRAMS", &programs)
+            .current_dir("/");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        // Signals of the terminal are for the tests.
+        command.process_group(0);
+        // Neither server wants to be run by root.
+        if number("id -u") == 0 {
+            command.gid(number(&format!("id -g {user}")));
+            command.uid(number(&format!("id -u {user}")));
+        }
+        let mut supervisor = command.spawn().expect("a shell");
+        let mut output = BufReader::new(supervisor.stdout.take().expect("piped"));
+        let mut line = String::new();
+        output.read_line(&mut line).expect("readable");
+        let Some(folder) = line.trim_end().strip_prefix("ready ") else {
+            output.read_to_string(&mut line).expect("readable");
+            panic!("the server of {kind:?} did not start:\n{line}");
+        };
+        Self {
+            kind,
+            folder: folder.into(),
+            programs,
+            supervisor,
+            output,
+        }
+    }
+
+    /// The URL of a new, empty database.
+    pub fn new_database(&self) -> String {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        self.execute("", &format!("CREATE DATABASE {name}"));
+        self.url(&name)
+    }
+
+    /// The URL of a database.
+    pub fn url(&self, database: &str) -> String {
+        let folder = self.folder.display();
+        match self.kind {
+            Kind::Postgres => format!("postgres:///{database}?host={folder}&user=postgres"),
+            Kind::Mariadb => format!("mysql://root@localhost/{database}?unix_socket={folder}/socket"),
+        }
+    }
+
+    /// Runs a statement as the database's own client does; `""` is the database that is always there.
+    pub fn execute(&self, database: &str, statement: &str) {
+        let mut command = match self.kind {
+            Kind::Postgres => {
+                let mut command = Command::new(self.programs.join("psql"));
+                let database = if database.is_empty() { "postgres" } else { database };
+                command.args([
+                    "--no-psqlrc",
+                    "--quiet",
+                    "--username=postgres",
+                    "--set=ON_ERROR_STOP=1",
+                ]);
+                command
+                    .arg("--host")
+                    .arg(&self.folder)
+                    .args(["--dbname", database, "--command", statement]);
+                command
+            }
+            Kind::Mariadb => {
+                let mut command = Command::new("mariadb");
+                let socket = format!("--socket={}/socket", self.folder.display());
+                command.args([
+                    "--no-defaults",
+                    &socket,
+                    "--user=root",
+                    "--execute",
+                    statement,
+                    database,
+                ]);
+                command
+            }
+        };
+        let output = command.output().expect("the client runs");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{statement}: {error}");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.supervisor.stdin.take());
+        let _ = self.output.read_to_string(&mut String::new());
+        let _ = self.supervisor.wait();
+    }
+}
+
+fn newest_postgres() -> PathBuf {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
+    let version = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
+    let newest = versions
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.join("bin/initdb").exists())
+        .max_by_key(version);
+    newest
+        .expect("PostgreSQL is not there: apt-get install postgresql")
+        .join("bin")
+}
+
+fn mariadb() -> PathBuf {
+    let folder = Path::new("/usr/sbin");
+    assert!(
+        folder.join("mariadbd").exists(),
+        "MariaDB is not there: apt-get install mariadb-server"
+    );
+    folder.to_owned()
+}
+
+fn number(command: &str) -> u32 {
+    let output = Command::new("sh")
+        .args(["-c", command])
+        .output()
+        .expect("a shell");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.trim()
+        .parse()
+        .unwrap_or_else(|_| panic!("`{command}` says {text:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing is left of a server that its owner has dropped, not even in a panic.
+    #[test]
+    fn a_server_ends_with_its_owner() {
+        for kind in [Kind::Postgres, Kind::Mariadb] {
+            let server = Server::start(kind);
+            let folder = server.folder.clone();
+            server.new_database();
+            let owner = std::thread::spawn(move || {
+                let _server = server;
+                std::panic::resume_unwind(Box::new("the test fails"));
+            });
+            owner.join().unwrap_err();
+            assert!(!folder.exists(), "{}", folder.display());
+        }
+    }
+}
