@@ -291,12 +291,18 @@ fn batch_xml_is_found_beside_the_program_and_where_it_is_started() {
     let program = beside.path().join("hello");
     fs::copy(example("hello"), &program).unwrap();
     let check = |program: &std::path::Path, more: &[&str]| {
-        let output = std::process::Command::new(program)
-            .args(["check", "both", "--job-path", "."])
-            .args(more)
-            .current_dir(current.path())
-            .output()
-            .unwrap();
+        let output = loop {
+            let output = std::process::Command::new(program)
+                .args(["check", "both", "--job-path", "."])
+                .args(more)
+                .current_dir(current.path())
+                .output();
+            match output {
+                // A process that another test begins may still have the copy open for writing.
+                Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {}
+                output => break output.unwrap(),
+            }
+        };
         (output.status.code(), text(&output.stderr))
     };
     assert_eq!(check(&program, &[]), (Some(0), String::new()));

@@ -156,6 +156,7 @@ partition-threads       4 for each processor  default
 log                     warn                  default
 log-format              text                  environment variable BATCH_LOG_FORMAT
 metrics-port            none                  default
+crash-limit             3                     default
 system-properties.who   argument              argument -D
 system-properties.year  2026                  batch.toml:7
 "

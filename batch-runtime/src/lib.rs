@@ -160,9 +160,11 @@ pub use engine::{Progress, StepProgress};
 pub use error::BatchError;
 pub use ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 pub use job_path::JobPathReport;
-pub use operator::{CallbackId, JobEndCallback, JobOperator, JobOperatorError, StartCause};
+pub use operator::{
+    CallbackId, JobEndCallback, JobOperator, JobOperatorError, Recovered, Recovery, StartCause,
+};
 pub use parameters::{JobParameter, JobParameters, ParameterError, ParameterValue};
-pub use repository::{ChunkTransaction, RepositoryConnection, RepositoryError};
+pub use repository::{ChunkTransaction, ExecutionFilter, RepositoryConnection, RepositoryError};
 pub use runtime::{BatchRuntime, BatchRuntimeBuilder, BuildError};
 pub use status::{BatchStatus, Event, IllegalTransition};
 

@@ -47,6 +47,7 @@ pub(crate) struct Inner {
     pub(crate) definitions: Definitions,
     pub(crate) stop_timeout: Duration,
     pub(crate) partition_threads: usize,
+    pub(crate) crash_limit: u32,
     pub(crate) callbacks: Callbacks,
     running: Mutex<HashMap<JobExecutionId, Arc<Running>>>,
     // Dropping it ends the keeper.
@@ -98,6 +99,7 @@ pub struct BatchRuntimeBuilder {
     additions: Additions,
     stop_timeout: Duration,
     partition_threads: usize,
+    crash_limit: u32,
     lease_time: Duration,
     clock: Arc<dyn Clock>,
 }
@@ -113,6 +115,7 @@ impl Default for BatchRuntimeBuilder {
             partition_threads: thread::available_parallelism().map_or(THREADS_PER_PROCESSOR, |processors| {
                 processors.get() * THREADS_PER_PROCESSOR
             }),
+            crash_limit: 3,
             lease_time: Duration::from_secs(30),
             clock: Arc::new(SystemClock),
         }
@@ -169,6 +172,15 @@ impl BatchRuntimeBuilder {
     #[must_use]
     pub fn stop_timeout(mut self, limit: Duration) -> Self {
         self.stop_timeout = limit;
+        self
+    }
+
+    /// How often in a row an instance is taken over from a process that died, by `launch` and `recover`, without a new
+    /// checkpoint in between: an item that kills the process is not to do so for ever. `restart` by hand does it all the
+    /// same, and begins to count anew. 0: without limit. Default: 3. Spec: OP-35
+    #[must_use]
+    pub fn crash_limit(mut self, limit: u32) -> Self {
+        self.crash_limit = limit;
         self
     }
 
@@ -243,6 +255,7 @@ impl BatchRuntimeBuilder {
             definitions,
             stop_timeout: self.stop_timeout,
             partition_threads: self.partition_threads,
+            crash_limit: self.crash_limit,
             callbacks: Callbacks::default(),
             running: Mutex::default(),
             _keeper: keeper,

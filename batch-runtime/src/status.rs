@@ -22,7 +22,7 @@ pub enum BatchStatus {
     Failed,
     /// Ended normally.
     Completed,
-    /// Given up by an operator of Spring Batch; this runtime reads it and never writes it.
+    /// Given up by an operator: nothing continues the instance.
     Abandoned,
     /// Written by Spring Batch when it could not save its state; this runtime reads it and never writes it.
     Unknown,

@@ -97,6 +97,24 @@ impl Nowhere {
     fn close(&mut self) {}
 }
 
+/// Kills its process when it comes to the number, as a fault in a library does; not if there is a file `mended`.
+#[derive(BatchArtifact)]
+struct Poison {
+    #[batch_property(value = "5")]
+    at: u64,
+}
+
+#[item_processor]
+impl Poison {
+    #[process_item]
+    fn process(&mut self, number: u64) -> Option<u64> {
+        if number == self.at && !Path::new("mended").exists() {
+            std::process::abort();
+        }
+        Some(number)
+    }
+}
+
 /// Ends with what it is told.
 #[derive(BatchArtifact)]
 struct Result {

@@ -7,7 +7,9 @@ use clap_complete::Shell;
 
 use super::config::{Given, Origin, Setting};
 use super::parameters::Parameters;
+use crate::clock::Timestamp;
 use crate::ids::JobExecutionId;
+use crate::status::BatchStatus;
 
 /// Runs and looks after batch jobs.
 #[derive(Debug, Parser)]
@@ -134,6 +136,40 @@ pub(super) enum Verb {
         #[arg(long)]
         json: bool,
     },
+    /// Lists executions of all jobs, newest first
+    Executions {
+        /// Those of this job
+        #[arg(long, value_name = "JOB")]
+        job: Option<String>,
+        /// Those in this status; may be given several times
+        #[arg(long, value_name = "STATUS", ignore_case = true, value_parser = status)]
+        status: Vec<BatchStatus>,
+        /// Those that were created then or later, such as 2026-11-20 or 2026-11-20T13:45:00Z
+        #[arg(long, value_name = "TIME")]
+        since: Option<Timestamp>,
+        /// Those that were created before
+        #[arg(long, value_name = "TIME")]
+        until: Option<Timestamp>,
+        /// At most so many
+        #[arg(long, value_name = "COUNT", default_value = "100")]
+        limit: u32,
+        /// Prints JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Lets executions go on whose process is dead, and waits for their end
+    ///
+    /// Those that were to stop are closed STOPPED.
+    Recover {
+        /// Only shows which they are
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Gives up an execution that failed, stopped or died: nothing continues its instance any more
+    Abandon {
+        /// Id of the execution
+        execution: JobExecutionId,
+    },
     /// Shows the parameters of an execution as a start would take them
     Params {
         /// Id of the execution
@@ -210,6 +246,17 @@ pub(super) enum GraphFormat {
     Dot,
     /// Text for Mermaid, as in Markdown
     Mermaid,
+}
+
+fn status(text: &str) -> Result<BatchStatus, String> {
+    let all = BatchStatus::ALL;
+    let found = all
+        .iter()
+        .find(|status| status.as_str().eq_ignore_ascii_case(text));
+    found.copied().ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|status| status.as_str()).collect();
+        format!("expected one of {}", names.join(", "))
+    })
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

@@ -36,12 +36,13 @@ pub(super) enum Setting {
     Log,
     LogFormat,
     MetricsPort,
+    CrashLimit,
 }
 
 /// The key in the file, the environment variable, the default.
 type Row = (Setting, &'static str, &'static str, &'static str);
 
-const SETTINGS: [Row; 9] = [
+const SETTINGS: [Row; 10] = [
     (
         Setting::Repository,
         "repository",
@@ -66,6 +67,7 @@ const SETTINGS: [Row; 9] = [
     (Setting::Log, "log", "BATCH_LOG", "warn"),
     (Setting::LogFormat, "log-format", "BATCH_LOG_FORMAT", "text"),
     (Setting::MetricsPort, "metrics-port", "BATCH_METRICS_PORT", ""),
+    (Setting::CrashLimit, "crash-limit", "BATCH_CRASH_LIMIT", "3"),
 ];
 
 /// Who set something.
@@ -186,6 +188,13 @@ impl Config {
             Ok(number) if number > 0 => Ok(Some(number)),
             _ => Err(format!("{origin}: {value:?} is not a number from 1")),
         }
+    }
+
+    /// A number, or 0.
+    pub(super) fn count(&self, setting: Setting) -> Result<u32, String> {
+        let (value, origin) = self.get(setting);
+        let number = value.parse();
+        number.map_err(|_| format!("{origin}: {value:?} is not a number"))
     }
 
     /// One of the words that are possible.

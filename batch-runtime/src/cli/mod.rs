@@ -31,6 +31,7 @@ mod output;
 mod parameters;
 mod print;
 mod progress;
+mod recover;
 mod shutdown;
 mod verbs;
 

@@ -10,6 +10,7 @@ use crate::execution::{JobExecution, StepExecution};
 use crate::ids::JobExecutionId;
 use crate::operator::{JobOperator, JobOperatorError};
 use crate::parameters::{JobParameter, ParameterValue};
+use crate::repository::ExecutionFilter;
 use crate::status::BatchStatus;
 
 /// So many instances of a job are listed, the newest.
@@ -40,35 +41,65 @@ impl Output {
             executions.extend(operator.job_executions(instance.id)?);
         }
         executions.sort_by_key(|execution| std::cmp::Reverse(execution.id));
+        if executions.is_empty() && !self.json {
+            out(format_args!("{job} has not been started"));
+        }
+        self.listed(operator, &executions, false)
+    }
+
+    /// `executions`
+    pub(super) fn found(
+        &self,
+        operator: &JobOperator,
+        filter: &ExecutionFilter,
+    ) -> Result<(), JobOperatorError> {
+        let executions = operator.find_executions(filter)?;
+        if executions.is_empty() && !self.json {
+            out("no such executions");
+        }
+        self.listed(operator, &executions, true)
+    }
+
+    fn listed(
+        &self,
+        operator: &JobOperator,
+        executions: &[JobExecution],
+        with_job: bool,
+    ) -> Result<(), JobOperatorError> {
         if self.json {
             print_json(&executions.iter().map(execution_json).collect());
             return Ok(());
         }
-        if executions.is_empty() {
-            out(format_args!("{job} has not been started"));
-        }
-        let mut table = Table::new(&[
+        let mut head = vec![
             "EXECUTION",
             "INSTANCE",
             "STATUS",
             "EXIT STATUS",
             "CREATED",
             "ENDED",
-        ]);
+        ];
+        if with_job {
+            head.insert(2, "JOB");
+        }
+        let mut table = Table::new(&head);
         for execution in executions {
-            let dead = if is_dead(operator, &execution)? {
+            let dead = if is_dead(operator, execution)? {
                 " (dead)"
             } else {
                 ""
             };
-            table.row([
+            let mut row = vec![
                 execution.id.to_string(),
                 execution.instance_id.to_string(),
                 format!("{}{dead}", execution.status),
                 shortened(&execution.exit_status),
                 execution.created.to_string(),
                 or_dash(execution.ended),
-            ]);
+            ];
+            if with_job {
+                row.insert(2, execution.job_name.clone());
+            }
+            table.row(row);
         }
         table.print();
         Ok(())

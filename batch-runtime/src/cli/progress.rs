@@ -23,7 +23,7 @@ const RATE_AFTER: Duration = Duration::from_millis(500);
 pub(super) fn watch(
     operator: &JobOperator,
     execution: JobExecutionId,
-    mut shutdown: Shutdown,
+    shutdown: &mut Shutdown,
 ) -> Result<Option<JobExecution>, JobOperatorError> {
     let (done, ended) = bounded(1);
     let waiting = operator.clone();

@@ -9,13 +9,13 @@ use super::args::{Arguments, ConfigVerb, Verb};
 use super::config::{Config, Origin, Setting};
 use super::output::{Began, Output};
 use super::shutdown::Shutdown;
-use super::{USAGE, check, explain, graph, metrics, print, progress};
+use super::{USAGE, check, explain, graph, metrics, print, progress, recover};
 use crate::execution::JobExecution;
 use crate::exit_codes::ExitCodes;
 use crate::ids::JobExecutionId;
 use crate::loader::Additions;
 use crate::operator::{JobOperator, JobOperatorError};
-use crate::repository;
+use crate::repository::{self, ExecutionFilter};
 use crate::runtime::{BatchRuntime, BatchRuntimeBuilder};
 
 const IN_MEMORY: &str = "sqlite://:memory:";
@@ -44,7 +44,8 @@ pub(super) fn run(config: &Config, additions: Additions, verb: Verb) -> Result<E
         .additions(additions)
         .repository(url)
         .stop_timeout(config.seconds(Setting::StopTimeout)?)
-        .lease_time(config.seconds(Setting::LeaseTime)?);
+        .lease_time(config.seconds(Setting::LeaseTime)?)
+        .crash_limit(config.count(Setting::CrashLimit)?);
     if let Some(threads) = config.number(Setting::PartitionThreads)? {
         builder = builder.partition_threads(threads);
     }
@@ -103,6 +104,36 @@ fn execute(config: &Config, builder: BatchRuntimeBuilder, verb: Verb) -> Result<
         Verb::List { job: None, json } => shown(Output::new(json).jobs(&open(builder)?)),
         Verb::List { job: Some(job), json } => shown(Output::new(json).executions(&open(builder)?, &job)),
         Verb::Show { execution, json } => shown(Output::new(json).execution(&open(builder)?, execution)),
+        Verb::Executions {
+            job,
+            status,
+            since,
+            until,
+            limit,
+            json,
+        } => {
+            let filter = ExecutionFilter {
+                job,
+                statuses: status,
+                since,
+                until,
+                limit: Some(limit),
+            };
+            shown(Output::new(json).found(&open(builder)?, &filter))
+        }
+        Verb::Recover { dry_run } => {
+            let shutdown = listen()?;
+            recover::run(&open(builder)?, dry_run, shutdown).map_err(|error| error.to_string())
+        }
+        Verb::Abandon { execution } => {
+            open(builder)?
+                .abandon(execution)
+                .map_err(|error| error.to_string())?;
+            print::out(format_args!(
+                "execution {execution} is abandoned: nothing continues its instance"
+            ));
+            Ok(ExitCode::SUCCESS)
+        }
         Verb::Params { execution, json } => shown(Output::new(json).parameters(&open(builder)?, execution)),
         Verb::Explain {
             job,
@@ -202,9 +233,14 @@ fn stop(operator: &JobOperator, execution: JobExecutionId) -> Result<ExitCode, J
 
 /// Waits for an execution that was started here, and shows how it goes on and ends. It ran, so whatever goes wrong now is
 /// no wrong usage.
-fn follow(operator: &JobOperator, execution: JobExecutionId, began: Began, shutdown: Shutdown) -> ExitCode {
+fn follow(
+    operator: &JobOperator,
+    execution: JobExecutionId,
+    began: Began,
+    mut shutdown: Shutdown,
+) -> ExitCode {
     let complain = |error: JobOperatorError| print::err(format_args!("error: {error}"));
-    match progress::watch(operator, execution, shutdown) {
+    match progress::watch(operator, execution, &mut shutdown) {
         Ok(Some(ended)) => {
             Output::new(false)
                 .summary(operator, &ended, began)

@@ -209,6 +209,7 @@ mod tests {
             parameters: JobParameters::new(),
             restartable: true,
             location: "job.xml",
+            crash_limit: Some(0),
         };
         repository.claim(&request).unwrap().lease
     }

@@ -55,6 +55,20 @@ pub enum JobOperatorError {
         /// Who runs it.
         owner: String,
     },
+    /// The instance was abandoned: nothing continues it.
+    JobInstanceAbandoned {
+        /// The job.
+        job: String,
+        /// The execution that was abandoned.
+        execution: JobExecutionId,
+    },
+    /// The execution is running, so it cannot be abandoned.
+    JobExecutionIsRunning {
+        /// The execution.
+        execution: JobExecutionId,
+        /// Who runs it.
+        owner: String,
+    },
     /// The execution is not running, so it cannot be stopped.
     JobExecutionNotRunning(JobExecutionId),
     /// The execution's end is not recorded, and nobody runs it any more. The next launch or restart takes it over.
@@ -105,6 +119,16 @@ pub enum StartCause {
         /// Who runs it.
         owner: String,
     },
+    /// The process has died again and again without a new checkpoint, so starting it once more by itself would do so for
+    /// ever. [`JobOperator::restart`](crate::JobOperator::restart) does it all the same.
+    CrashLoop {
+        /// The last execution.
+        execution: JobExecutionId,
+        /// How often in a row.
+        crashes: i64,
+        /// Where it was: the last step that had begun, with its counters.
+        place: String,
+    },
     /// The operating system gives no thread.
     Thread(std::io::Error),
 }
@@ -141,6 +165,15 @@ impl fmt::Display for StartCause {
             Self::Running { execution, owner } => {
                 write!(f, "execution {execution} is running (owner {owner})")
             }
+            Self::CrashLoop {
+                execution,
+                crashes,
+                place,
+            } => write!(
+                f,
+                "its process has died {crashes} times in a row without a new checkpoint, at last {place}: what it does there \
+                 probably kills it. When the cause is mended, `restart {execution}` goes on from the last checkpoint"
+            ),
             Self::Thread(error) => write!(f, "no thread can be started: {error}"),
         }
     }
@@ -168,7 +201,7 @@ impl fmt::Display for JobOperatorError {
             Self::JobInstanceAlreadyComplete { job, execution } => write!(
                 f,
                 "this instance of job `{job}` is complete: execution {execution} ended COMPLETED. Use other parameters \
-                 for another instance"
+                 for another instance, or `start`, which always makes a new one"
             ),
             Self::JobExecutionAlreadyRunning {
                 job,
@@ -180,6 +213,15 @@ impl fmt::Display for JobOperatorError {
                     "this instance of job `{job}` is running: execution {execution}, owner {owner}"
                 )
             }
+            Self::JobInstanceAbandoned { job, execution } => write!(
+                f,
+                "this instance of job `{job}` was given up: execution {execution} is ABANDONED. Use other parameters for \
+                 another instance"
+            ),
+            Self::JobExecutionIsRunning { execution, owner } => write!(
+                f,
+                "job execution {execution} is running (owner {owner}): stop it first"
+            ),
             Self::JobExecutionNotRunning(id) => write!(f, "job execution {id} is not running"),
             Self::JobExecutionLost { execution, reason } => write!(
                 f,

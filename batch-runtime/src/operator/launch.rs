@@ -36,7 +36,7 @@ impl JobOperator {
             .validate()
             .map_err(|error| refuse(StartCause::Parameter(error)))?;
         let prepared = self.prepare(job, &parameters, &parameters, &refuse)?;
-        self.claim_and_run(prepared, Target::New, parameters, &refuse)
+        self.claim_and_run(prepared, Target::New, parameters, None, &refuse)
     }
 
     /// Runs the instance that is the job and its identifying parameters, and returns while it runs. The first launch
@@ -68,7 +68,8 @@ impl JobOperator {
             None => parameters.clone(),
         };
         let prepared = self.prepare(job, &parameters, &effective, &refuse)?;
-        self.claim_and_run(prepared, Target::Identified, effective, &refuse)
+        let crash_limit = Some(self.inner.crash_limit);
+        self.claim_and_run(prepared, Target::Identified, effective, crash_limit, &refuse)
     }
 
     /// Continues the instance of a failed or stopped execution from its last checkpoint, and returns while it runs.
@@ -83,7 +84,16 @@ impl JobOperator {
         execution: JobExecutionId,
         parameters: impl Into<JobParameters>,
     ) -> Result<JobExecutionId> {
-        let parameters = parameters.into();
+        self.restart_within(execution, parameters.into(), None)
+    }
+
+    /// As `restart`, by itself: unless it has crashed too often.
+    pub(super) fn restart_within(
+        &self,
+        execution: JobExecutionId,
+        parameters: JobParameters,
+        crash_limit: Option<u32>,
+    ) -> Result<JobExecutionId> {
         let repository = &self.inner.repository;
         let earlier = repository
             .execution(execution)?
@@ -96,7 +106,8 @@ impl JobOperator {
             .original_parameters(earlier.instance_id)?
             .overlaid(&parameters);
         let prepared = self.prepare(&earlier.job_name, &parameters, &effective, &refuse)?;
-        self.claim_and_run(prepared, Target::InstanceOf(execution), effective, &refuse)
+        let target = Target::InstanceOf(execution);
+        self.claim_and_run(prepared, target, effective, crash_limit, &refuse)
     }
 
     /// Checks a job with these parameters as `start` does, and starts nothing. Returns what is worth a warning.
@@ -127,6 +138,7 @@ impl JobOperator {
         prepared: Prepared,
         target: Target,
         parameters: JobParameters,
+        crash_limit: Option<u32>,
         refuse: &dyn Fn(StartCause) -> JobOperatorError,
     ) -> Result<JobExecutionId> {
         let restarting = matches!(target, Target::InstanceOf(_));
@@ -138,6 +150,7 @@ impl JobOperator {
             parameters,
             restartable: prepared.job.restartable,
             location: &prepared.location,
+            crash_limit,
         };
         let claim = self
             .inner
@@ -157,6 +170,15 @@ impl JobOperator {
                     execution,
                 },
                 ClaimError::NotRestartable { execution } => refuse(StartCause::NotRestartable { execution }),
+                ClaimError::Abandoned { execution } => JobOperatorError::JobInstanceAbandoned {
+                    job: job_name.clone(),
+                    execution,
+                },
+                ClaimError::CrashLoop { execution, crashes } => refuse(StartCause::CrashLoop {
+                    execution,
+                    crashes,
+                    place: self.place_of(execution),
+                }),
                 ClaimError::NoSuchExecution(id) => JobOperatorError::NoSuchJobExecution(id),
                 ClaimError::Repository(error) => error.into(),
             })?;
@@ -165,6 +187,23 @@ impl JobOperator {
         }
         self.run(prepared.job, claim, asked)
             .map_err(|error| refuse(StartCause::Thread(error)))
+    }
+
+    /// Where an execution was when its process died, for people.
+    fn place_of(&self, execution: JobExecutionId) -> String {
+        match self.inner.repository.steps(execution) {
+            Ok(steps) => steps.last().map_or_else(
+                || "before its first step".to_owned(),
+                |step| {
+                    let (reads, commits) = (step.counters.reads, step.counters.commits);
+                    format!(
+                        "in step `{}` after {reads} items and {commits} commits of it",
+                        step.step_name
+                    )
+                },
+            ),
+            Err(error) => format!("at a place that cannot be read: {error}"),
+        }
     }
 
     fn run(&self, job: BoundJob, claim: Claim, asked: Instant) -> std::io::Result<JobExecutionId> {

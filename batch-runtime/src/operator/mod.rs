@@ -7,6 +7,7 @@ mod definitions;
 mod error;
 mod launch;
 mod query;
+mod recover;
 mod stop;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ pub(crate) use callback::Callbacks;
 pub use callback::{CallbackId, JobEndCallback};
 pub(crate) use definitions::Definitions;
 pub use error::{JobOperatorError, StartCause};
+pub use recover::{Recovered, Recovery};
 
 use crate::runtime::Inner;
 

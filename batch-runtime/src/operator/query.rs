@@ -7,6 +7,7 @@ use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::job_path::JobPathReport;
 use crate::parameters::JobParameters;
+use crate::repository::ExecutionFilter;
 
 impl JobOperator {
     /// The ids of all jobs on the job path and in the repository. Spec: OP-21
@@ -83,6 +84,14 @@ impl JobOperator {
     /// When the repository fails.
     pub fn job_execution(&self, execution: JobExecutionId) -> Result<Option<JobExecution>> {
         Ok(self.inner.repository.execution(execution)?)
+    }
+
+    /// The executions of all jobs that are looked for, newest first.
+    ///
+    /// # Errors
+    /// When the repository fails.
+    pub fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>> {
+        Ok(self.inner.repository.find_executions(filter)?)
     }
 
     /// One line on an execution: name, statuses, times. Spec: OP-19

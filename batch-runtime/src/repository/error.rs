@@ -114,6 +114,18 @@ pub(crate) enum ClaimError {
         /// The last execution.
         execution: JobExecutionId,
     },
+    /// An execution of the instance was abandoned.
+    Abandoned {
+        /// That execution.
+        execution: JobExecutionId,
+    },
+    /// Its process has died again and again without a new checkpoint.
+    CrashLoop {
+        /// The last execution.
+        execution: JobExecutionId,
+        /// How often in a row.
+        crashes: i64,
+    },
     /// No such execution.
     NoSuchExecution(JobExecutionId),
     /// The repository failed.

@@ -23,6 +23,7 @@ pub(crate) use diesel::{exists, shown_url};
 pub(crate) use error::ClaimError;
 pub use error::RepositoryError;
 
+use crate::clock::Timestamp;
 use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
@@ -52,6 +53,38 @@ pub(crate) struct ClaimRequest<'a> {
     pub(crate) restartable: bool,
     /// The file that the job was read from.
     pub(crate) location: &'a str,
+    /// How often in a row the instance may be taken over from a dead owner without a new checkpoint; `None` when somebody
+    /// starts it by hand, which begins to count anew.
+    pub(crate) crash_limit: Option<u32>,
+}
+
+/// What became of a request to abandon an execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AbandonOutcome {
+    /// Its instance is not continued any more.
+    Abandoned,
+    /// It runs.
+    Running {
+        /// Who runs it.
+        owner: String,
+    },
+    /// It ended COMPLETED.
+    Complete,
+}
+
+/// Which executions are looked for; what is not said does not matter.
+#[derive(Clone, Debug, Default)]
+pub struct ExecutionFilter {
+    /// Those of this job.
+    pub job: Option<String>,
+    /// Those in one of these statuses; none: in any.
+    pub statuses: Vec<BatchStatus>,
+    /// Those that were created then or later.
+    pub since: Option<Timestamp>,
+    /// Those that were created before.
+    pub until: Option<Timestamp>,
+    /// At most so many, the newest; `None`: all.
+    pub limit: Option<u32>,
 }
 
 /// The right to run an instance. Everything that the runner writes is refused once another runtime has claimed it.
@@ -228,6 +261,13 @@ pub(crate) trait JobRepository: Send + Sync {
 
     /// Asks an execution to stop; closes it when its owner is dead. `None` when there is no such execution.
     fn request_stop(&self, execution: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError>;
+
+    /// Gives an execution up, which has not ended COMPLETED and does not run: nothing continues its instance any more. `None`
+    /// when there is no such execution.
+    fn abandon(&self, execution: JobExecutionId) -> Result<Option<AbandonOutcome>, RepositoryError>;
+
+    /// The executions that are looked for, newest first.
+    fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>, RepositoryError>;
 
     /// Connections for artifacts.
     fn connector(&self) -> Connector;

@@ -18,8 +18,8 @@ use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
 use crate::parameters::JobParameters;
 use crate::repository::{
-    Claim, ClaimError, ClaimRequest, Ending, JobState, Lease, RepositoryError, StopOutcome, StoredContext,
-    Target,
+    AbandonOutcome, Claim, ClaimError, ClaimRequest, Ending, JobState, Lease, RepositoryError, StopOutcome,
+    StoredContext, Target,
 };
 use crate::status::{BatchStatus, Event};
 
@@ -32,6 +32,17 @@ type WriteResult<T> = Result<T, TransactionError<RepositoryError>>;
 impl Repository {
     pub(super) fn claim_execution(&self, request: &ClaimRequest<'_>) -> Result<Claim, ClaimError> {
         self.pool.write("begin the job execution", |connection| {
+            self.claim_in(connection, request)
+        })?
+    }
+
+    /// An inner error is a refusal that is recorded.
+    fn claim_in(
+        &self,
+        connection: &mut Connection,
+        request: &ClaimRequest<'_>,
+    ) -> ClaimResult<Result<Claim, ClaimError>> {
+        {
             let (instance, previous) = match request.target {
                 Target::New => {
                     let run_id = self.next_id(connection, Sequence::Instance)?;
@@ -74,7 +85,7 @@ impl Repository {
                 request.parameters.clone(),
                 previous,
             )
-        })
+        }
     }
 
     /// Checks that the instance may run, closes what a dead owner left, and inserts the execution.
@@ -85,14 +96,17 @@ impl Repository {
         instance: i64,
         parameters: JobParameters,
         previous: Option<JobExecution>,
-    ) -> ClaimResult<Claim> {
+    ) -> ClaimResult<Result<Claim, ClaimError>> {
         let refuse = |error| Err(TransactionError::Refused(error));
         let lease = lease_of(connection, instance)?;
         if let Some(running) = self.running_execution(connection, previous.as_ref(), lease.as_ref())? {
             return refuse(running);
         }
-        if let Some(execution) = completed_execution(connection, instance)? {
+        if let Some(execution) = execution_with(connection, instance, BatchStatus::Completed)? {
             return refuse(ClaimError::Complete { execution });
+        }
+        if let Some(execution) = execution_with(connection, instance, BatchStatus::Abandoned)? {
+            return refuse(ClaimError::Abandoned { execution });
         }
         if let Some(previous) = previous.as_ref().filter(|_| !request.restartable) {
             return refuse(ClaimError::NotRestartable {
@@ -100,6 +114,22 @@ impl Repository {
             });
         }
         let taken_over = self.close_open_executions(connection, instance, lease.as_ref())?;
+        let progress = progress_of(connection, instance)?;
+        let crashes = match (&lease, request.crash_limit) {
+            (Some(row), Some(_)) => row.crashes(progress),
+            _ => 0,
+        };
+        if let (Some(row), Some(previous)) = (&lease, &previous)
+            && request
+                .crash_limit
+                .is_some_and(|limit| limit > 0 && crashes > i64::from(limit))
+        {
+            Self::leave_lease(connection, instance, row, crashes, progress)?;
+            return Ok(Err(ClaimError::CrashLoop {
+                execution: previous.id,
+                crashes,
+            }));
+        }
 
         let (id, now) = (self.next_id(connection, Sequence::Execution)?, self.now());
         diesel::insert_into(batch_job_execution::table)
@@ -128,7 +158,7 @@ impl Repository {
                 batch_job_execution_context::serialized_context.eq(context.serialized),
             ))
             .execute(connection)?;
-        let fence = self.take_lease(connection, instance, id, lease.as_ref())?;
+        let fence = self.take_lease(connection, instance, id, lease.as_ref(), (crashes, progress))?;
         let execution = execution_in(connection, id)?.ok_or(TransactionError::Refused(
             ClaimError::NoSuchExecution(JobExecutionId(id)),
         ))?;
@@ -137,11 +167,11 @@ impl Repository {
             execution_id: execution.id,
             fence,
         };
-        Ok(Claim {
+        Ok(Ok(Claim {
             execution,
             lease,
             taken_over,
-        })
+        }))
     }
 
     /// The refusal, when somebody runs the instance: he who holds its lease, whatever the rows say, or a program that
@@ -341,6 +371,44 @@ impl Repository {
         })
     }
 
+    pub(super) fn give_up_execution(
+        &self,
+        id: JobExecutionId,
+    ) -> Result<Option<AbandonOutcome>, RepositoryError> {
+        self.pool.write("abandon the job execution", |connection| {
+            let Some(execution) = execution_in(connection, id.0)? else {
+                return Ok(None);
+            };
+            let instance = execution.instance_id.0;
+            lock_instance(connection, instance)?;
+            let lease = lease_of(connection, instance)?;
+            let newest = last_execution(connection, instance)?;
+            let running = self.running_execution(connection, newest.as_ref(), lease.as_ref())?;
+            if let Some(ClaimError::Running { owner, .. }) = running {
+                return Ok(Some(AbandonOutcome::Running { owner }));
+            }
+            self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref())?;
+            if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {
+                Self::void_lease(connection, instance, row)?;
+            }
+            let open = batch_job_execution::table
+                .find(id.0)
+                .filter(batch_job_execution::status.ne(BatchStatus::Completed.as_str()));
+            let changed = diesel::update(open)
+                .set((
+                    batch_job_execution::version.eq(batch_job_execution::version + 1),
+                    batch_job_execution::status.eq(BatchStatus::Abandoned.as_str()),
+                    batch_job_execution::last_updated.eq(Moment(self.now())),
+                ))
+                .execute(connection)?;
+            Ok(Some(if changed == 1 {
+                AbandonOutcome::Abandoned
+            } else {
+                AbandonOutcome::Complete
+            }))
+        })
+    }
+
     pub(super) fn ask_to_stop(&self, id: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError> {
         self.pool.write_first("request the stop", |connection| {
             let Some(execution) = execution_in(connection, id.0)? else {
@@ -431,10 +499,33 @@ fn insert_instance(connection: &mut Connection, id: i64, job_name: &str, key: &s
     Ok(id)
 }
 
-fn completed_execution(connection: &mut Connection, instance: i64) -> QueryResult<Option<JobExecutionId>> {
+/// What an instance has achieved: it grows with each commit of a chunk, and with each step that is complete.
+fn progress_of(connection: &mut Connection, instance: i64) -> QueryResult<i64> {
+    let of_instance = || {
+        batch_step_execution::table
+            .inner_join(batch_job_execution::table)
+            .filter(batch_job_execution::job_instance_id.eq(instance))
+    };
+    let commits: Vec<Option<i64>> = of_instance()
+        .filter(batch_step_execution::commit_count.gt(0))
+        .select(batch_step_execution::commit_count)
+        .load(connection)?;
+    let complete: i64 = of_instance()
+        .filter(batch_step_execution::status.eq(BatchStatus::Completed.as_str()))
+        .count()
+        .get_result(connection)?;
+    Ok(commits.into_iter().flatten().sum::<i64>() + complete)
+}
+
+/// An execution of the instance that ended so.
+fn execution_with(
+    connection: &mut Connection,
+    instance: i64,
+    status: BatchStatus,
+) -> QueryResult<Option<JobExecutionId>> {
     let id: Option<i64> = batch_job_execution::table
         .filter(batch_job_execution::job_instance_id.eq(instance))
-        .filter(batch_job_execution::status.eq(BatchStatus::Completed.as_str()))
+        .filter(batch_job_execution::status.eq(status.as_str()))
         .select(batch_job_execution::job_execution_id)
         .first(connection)
         .optional()?;

@@ -20,9 +20,25 @@ pub(super) struct LeaseRow {
     pub(super) fence: i64,
     pub(super) expires_at: i64,
     pub(super) takeovers: i64,
+    pub(super) last_checkpoint_version: i64,
 }
 
 impl LeaseRow {
+    /// Whether it was given back.
+    pub(super) fn is_free(&self) -> bool {
+        self.owner == NOBODY
+    }
+
+    /// How often in a row its owners have died without a new checkpoint, when `progress` is what there is now. A lease that
+    /// was not given back is one whose owner died.
+    pub(super) fn crashes(&self, progress: i64) -> i64 {
+        match () {
+            () if progress > self.last_checkpoint_version => 0,
+            () if self.is_free() => self.takeovers,
+            () => self.takeovers + 1,
+        }
+    }
+
     /// The row, if it is still as it was read: its owner may have come back to life, or have given it back.
     #[diesel::dsl::auto_type(no_type_alias)]
     fn unchanged<'a>(&'a self, instance: i64) -> _ {
@@ -75,17 +91,16 @@ impl Repository {
         instance: i64,
         execution: i64,
         previous: Option<&LeaseRow>,
+        (crashes, progress): (i64, i64),
     ) -> Result<i64, TransactionError<E>> {
         let fence = previous.map_or(1, |row| row.fence + 1);
-        // A lease that was not given back is one whose owner died.
-        let takeovers = previous.map_or(0, |row| row.takeovers + i64::from(row.owner != NOBODY));
         let values = (
             lease::job_execution_id.eq(execution),
             lease::owner.eq(self.owner.name()),
             lease::fence.eq(fence),
             lease::expires_at.eq(self.expiry()),
-            lease::takeovers.eq(takeovers),
-            lease::last_checkpoint_version.eq(0),
+            lease::takeovers.eq(crashes),
+            lease::last_checkpoint_version.eq(progress),
         );
         let Some(previous) = previous else {
             diesel::insert_into(lease::batch_job_instance_lease)
@@ -111,7 +126,11 @@ impl Repository {
 
     /// Gives the lease back. `false` when it is no longer ours.
     pub(super) fn release_lease(&self, connection: &mut Connection, held: &Lease) -> QueryResult<bool> {
-        let nobody = (lease::owner.eq(NOBODY), lease::expires_at.eq(0));
+        let nobody = (
+            lease::owner.eq(NOBODY),
+            lease::expires_at.eq(0),
+            lease::takeovers.eq(0),
+        );
         Ok(diesel::update(self.ours(held)).set(nobody).execute(connection)? == 1)
     }
 
@@ -131,6 +150,27 @@ impl Repository {
             lease::owner.eq(NOBODY),
             lease::expires_at.eq(0),
             lease::fence.eq(previous.fence + 1),
+        );
+        let changed = diesel::update(previous.unchanged(instance))
+            .set(nobody)
+            .execute(connection)?;
+        overtaken_if_none(changed)
+    }
+
+    /// Takes it from a dead owner because of too many crashes, which it keeps in mind.
+    pub(super) fn leave_lease<E>(
+        connection: &mut Connection,
+        instance: i64,
+        previous: &LeaseRow,
+        crashes: i64,
+        progress: i64,
+    ) -> Result<(), TransactionError<E>> {
+        let nobody = (
+            lease::owner.eq(NOBODY),
+            lease::expires_at.eq(0),
+            lease::fence.eq(previous.fence + 1),
+            lease::takeovers.eq(crashes),
+            lease::last_checkpoint_version.eq(progress),
         );
         let changed = diesel::update(previous.unchanged(instance))
             .set(nobody)

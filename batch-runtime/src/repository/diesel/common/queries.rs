@@ -11,13 +11,14 @@ use super::schema::{
     batch_job_execution, batch_job_execution_context, batch_job_instance, batch_step_execution,
     batch_step_execution_context,
 };
-use super::{Chunk, Connection, Repository, TransactionError, hold_execution};
+use super::{Chunk, Connection, Moment, Repository, TransactionError, hold_execution};
 use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::{
-    ChunkTransaction, Claim, ClaimError, ClaimRequest, Connector, ElementState, Ending, JobRepository,
-    JobState, Lease, RepositoryError, RestartPosition, Signal, StepHistory, StepState, StopOutcome,
+    AbandonOutcome, ChunkTransaction, Claim, ClaimError, ClaimRequest, Connector, ElementState, Ending,
+    ExecutionFilter, JobRepository, JobState, Lease, RepositoryError, RestartPosition, Signal, StepHistory,
+    StepState, StopOutcome,
 };
 use crate::status::BatchStatus;
 
@@ -360,6 +361,33 @@ impl JobRepository for Repository {
 
     fn request_stop(&self, execution: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError> {
         self.ask_to_stop(execution)
+    }
+
+    fn abandon(&self, execution: JobExecutionId) -> Result<Option<AbandonOutcome>, RepositoryError> {
+        self.give_up_execution(execution)
+    }
+
+    fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>, RepositoryError> {
+        self.pool.read("look for job executions", |connection| {
+            let mut query = executions!().into_boxed();
+            if let Some(job) = &filter.job {
+                query = query.filter(batch_job_instance::job_name.eq(job));
+            }
+            if !filter.statuses.is_empty() {
+                let statuses: Vec<&str> = filter.statuses.iter().map(|status| status.as_str()).collect();
+                query = query.filter(batch_job_execution::status.eq_any(statuses));
+            }
+            if let Some(since) = filter.since {
+                query = query.filter(batch_job_execution::create_time.ge(Moment(since.0)));
+            }
+            if let Some(until) = filter.until {
+                query = query.filter(batch_job_execution::create_time.lt(Moment(until.0)));
+            }
+            if let Some(limit) = filter.limit {
+                query = query.limit(limit.into());
+            }
+            into_executions(query.load(connection)?).map_err(refused)
+        })
     }
 
     fn connector(&self) -> Connector {

@@ -39,6 +39,7 @@ pub(super) fn claim(repository: &Repository) -> Result<Claim, ClaimError> {
         parameters: JobParameters::new().with("day", "1"),
         restartable: true,
         location: "job.xml",
+        crash_limit: Some(0),
     })
 }
 

@@ -1,0 +1,105 @@
+//! `recover` and `abandon`: what becomes of executions whose process is dead.
+
+use super::{JobOperator, JobOperatorError, Result};
+use crate::execution::JobExecution;
+use crate::ids::JobExecutionId;
+use crate::parameters::JobParameters;
+use crate::repository::{AbandonOutcome, ExecutionFilter};
+use crate::status::BatchStatus;
+
+/// An execution whose process was found dead, and what was done about it.
+#[derive(Debug)]
+pub struct Recovered {
+    /// The execution, as it was found.
+    pub execution: JobExecution,
+    /// What was done.
+    pub recovery: Recovery,
+}
+
+/// What was done about a dead execution.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Recovery {
+    /// It goes on in a new execution, which runs.
+    Restarted(JobExecutionId),
+    /// It was to stop, and is closed STOPPED.
+    Stopped,
+    /// It does not go on, for this reason: its job is gone or not restartable, its process dies again and again ...
+    Refused(JobOperatorError),
+}
+
+impl JobOperator {
+    /// Looks for executions that have not ended and whose process is dead, of all jobs that are on the job path of this runtime,
+    /// and lets them go on from their last checkpoints: each in a new execution that runs here. Those that were to stop
+    /// are closed STOPPED. Returns what was done, while the new executions run.
+    ///
+    /// # Errors
+    /// When the repository fails.
+    ///
+    /// Spec: OP-35
+    pub fn recover(&self) -> Result<Vec<Recovered>> {
+        let mut all = self.dead_executions()?;
+        // The oldest first, in the order in which they were started.
+        all.reverse();
+        let recover = |execution: JobExecution| {
+            let recovery = self.recover_one(&execution);
+            Recovered { execution, recovery }
+        };
+        Ok(all.into_iter().map(recover).collect())
+    }
+
+    /// The executions that have not ended and whose process is dead, of the jobs on the job path, newest first. Those of programs
+    /// that keep no lease, such as Spring Batch, are not among them: nobody can tell whether they live.
+    ///
+    /// # Errors
+    /// When the repository fails.
+    pub fn dead_executions(&self) -> Result<Vec<JobExecution>> {
+        let open = ExecutionFilter {
+            statuses: vec![BatchStatus::Starting, BatchStatus::Started, BatchStatus::Stopping],
+            ..ExecutionFilter::default()
+        };
+        self.inner.definitions.job_path.look_for_new_files();
+        let known = self.inner.definitions.job_path.jobs();
+        let mut dead = Vec::new();
+        for execution in self.inner.repository.find_executions(&open)? {
+            if known.contains(&execution.job_name) && !self.inner.repository.is_running(execution.id)? {
+                dead.push(execution);
+            }
+        }
+        Ok(dead)
+    }
+
+    fn recover_one(&self, execution: &JobExecution) -> Recovery {
+        if execution.status == BatchStatus::Stopping {
+            return match self.stop(execution.id) {
+                Ok(_) => Recovery::Stopped,
+                Err(error) => Recovery::Refused(error),
+            };
+        }
+        let limit = Some(self.inner.crash_limit);
+        match self.restart_within(execution.id, JobParameters::new(), limit) {
+            Ok(id) => Recovery::Restarted(id),
+            Err(error) => Recovery::Refused(error),
+        }
+    }
+
+    /// Gives up an execution that failed or stopped, or whose process is dead: it is ABANDONED, and nothing continues its
+    /// instance any more.
+    ///
+    /// # Errors
+    /// `NoSuchJobExecution`, `JobExecutionIsRunning`, `JobInstanceAlreadyComplete`.
+    pub fn abandon(&self, execution: JobExecutionId) -> Result<()> {
+        match self.inner.repository.abandon(execution)? {
+            Some(AbandonOutcome::Abandoned) => Ok(()),
+            Some(AbandonOutcome::Running { owner }) => {
+                Err(JobOperatorError::JobExecutionIsRunning { execution, owner })
+            }
+            Some(AbandonOutcome::Complete) => {
+                let found = self.inner.repository.execution(execution)?;
+                let job = found.map_or_else(String::new, |found| found.job_name);
+                Err(JobOperatorError::JobInstanceAlreadyComplete { job, execution })
+            }
+            None => Err(JobOperatorError::NoSuchJobExecution(execution)),
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Executions whose process is dead: taken over, recovered, abandoned, and not started again and again.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use batch_tests::operated::Operated;
+use batch_tests::process::text;
+use batch_tests::watch;
+use diesel::connection::SimpleConnection;
+use serde_json::Value;
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_operated");
+
+const WAITS: &str = r#"<job id="waits"><step id="wait"><batchlet ref="Patient"/></step></job>"#;
+const ONCE: &str =
+    r#"<job id="once" restartable="false"><step id="wait"><batchlet ref="Patient"/></step></job>"#;
+const POISON: &str = r#"<job id="poison"><step id="load">
+    <chunk reader="Numbers" processor="Poison" writer="Nowhere" commit-interval="${every}"/></step></job>"#;
+const FAILS: &str = r#"<job id="fails"><step id="one"><batchlet ref="Result"/><fail on="*"/></step></job>"#;
+const WORKS: &str = r#"<job id="works"><step id="one"><batchlet ref="Result"/></step></job>"#;
+
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let jobs = [
+        ("waits", WAITS),
+        ("once", ONCE),
+        ("poison", POISON),
+        ("fails", FAILS),
+        ("works", WORKS),
+    ];
+    for (id, job) in jobs {
+        fs::write(folder.path().join(format!("{id}.xml")), job).unwrap();
+    }
+    fs::write(folder.path().join("go"), "").unwrap();
+    folder
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(PROGRAM)
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap()
+}
+
+/// What it printed, standard output first.
+fn ends(code: i32, folder: &Path, arguments: &[&str]) -> (String, String) {
+    let output = run(folder, arguments);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
+    (out, err)
+}
+
+/// Launches a job that waits, and kills its process.
+fn leave_dead(folder: &Path, job: &str) {
+    let mut process = Operated::run(PROGRAM, folder, &["launch", job]);
+    process.until("waiting");
+    process.signal("KILL");
+    process.ends();
+}
+
+/// The ids and statuses of all executions.
+fn executions(folder: &Path, filter: &[&str]) -> Vec<(i64, String)> {
+    let arguments = [&["executions", "--json"], filter].concat();
+    let (out, _) = ends(0, folder, &arguments);
+    let all: Vec<Value> = serde_json::from_str(&out).unwrap();
+    all.iter()
+        .map(|one| {
+            (
+                one["execution"].as_i64().unwrap(),
+                one["status"].as_str().unwrap().to_owned(),
+            )
+        })
+        .collect()
+}
+
+fn named(all: &[(i64, &str)]) -> Vec<(i64, String)> {
+    all.iter()
+        .map(|(id, status)| (*id, (*status).to_owned()))
+        .collect()
+}
+
+/// An item that kills the process does so as often as the crash limit allows, and once more; then a launch is refused, and
+/// says where it was. By hand it is started all the same. A new checkpoint in between begins to count anew.
+///
+/// Spec: OP-35
+#[test]
+fn a_process_that_dies_again_and_again_is_not_started_for_ever() {
+    let folder = folder();
+    let launch = ["launch", "poison", "every=10", "-note=x"];
+    for _ in 0..4 {
+        assert_eq!(run(folder.path(), &launch).status.signal(), Some(6), "it aborts");
+    }
+    let refusal = "its process has died 4 times in a row without a new checkpoint, at last in step `load` after 0 items and \
+                   0 commits of it: what it does there probably kills it. When the cause is mended, `restart 4` goes on";
+    for _ in 0..2 {
+        let (_, err) = ends(2, folder.path(), &launch);
+        assert!(err.contains(refusal), "{err}");
+    }
+    let all = [(4, "FAILED"), (3, "FAILED"), (2, "FAILED"), (1, "FAILED")];
+    assert_eq!(
+        executions(folder.path(), &[]),
+        named(&all),
+        "nothing is left open"
+    );
+    // By hand; and then the launches count anew.
+    assert_eq!(run(folder.path(), &["restart", "4"]).status.signal(), Some(6));
+    assert_eq!(run(folder.path(), &launch).status.signal(), Some(6));
+    fs::write(folder.path().join("mended"), "").unwrap();
+    ends(0, folder.path(), &launch);
+}
+
+/// Who comes on between two deaths may die more often.
+///
+/// Spec: OP-35
+#[test]
+fn a_new_checkpoint_begins_to_count_anew() {
+    let folder = folder();
+    for at in 1..=6 {
+        let property = format!("<properties><property name=\"at\" value=\"{at}\"/></properties>");
+        let poison = POISON.replace(
+            "commit-interval=\"${every}\"/>",
+            &format!("commit-interval=\"1\">{property}</chunk>"),
+        );
+        fs::write(folder.path().join("poison.xml"), poison).unwrap();
+        let died = run(folder.path(), &["launch", "poison"]);
+        assert_eq!(died.status.signal(), Some(6), "{at}: {}", text(&died.stderr));
+    }
+    // Without a limit, too.
+    let launch = ["launch", "poison", "other=1"];
+    for _ in 0..6 {
+        let died = Command::new(PROGRAM)
+            .args(launch)
+            .env("BATCH_CRASH_LIMIT", "0")
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert_eq!(died.status.signal(), Some(6), "{}", text(&died.stderr));
+    }
+}
+
+/// `recover` lets go on what is dead, closes what was to stop, and says what it cannot help.
+///
+/// Spec: OP-35, OP-17
+#[test]
+fn the_dead_are_recovered() {
+    let folder = folder();
+    let (out, _) = ends(0, folder.path(), &["start", "works"]);
+    assert!(out.contains("COMPLETED"), "{out}");
+    assert_eq!(ends(0, folder.path(), &["recover"]).0, "no execution is dead\n");
+    leave_dead(folder.path(), "waits");
+    leave_dead(folder.path(), "once");
+    // One that was to stop when its process died.
+    let waits = WAITS.replace("\"waits\"", "\"stops\"");
+    fs::write(folder.path().join("stops.xml"), waits).unwrap();
+    leave_dead(folder.path(), "stops");
+    watch::open(&folder.path().join("batch.db"))
+        .batch_execute("UPDATE BATCH_JOB_EXECUTION SET STATUS = 'STOPPING', VERSION = VERSION + 1 WHERE JOB_EXECUTION_ID = 4")
+        .unwrap();
+    let (out, _) = ends(0, folder.path(), &["recover", "--dry-run"]);
+    assert_eq!(
+        out,
+        "execution 4 of `stops` STOPPING, and its process is dead\n\
+         execution 3 of `once` STARTED, and its process is dead\n\
+         execution 2 of `waits` STARTED, and its process is dead\n"
+    );
+    // What goes on waits again, and now does not have to.
+    let mut recover = Operated::run(PROGRAM, folder.path(), &["recover"]);
+    recover.until("error: execution 3 of `once` does not go on: job execution 3 cannot be restarted: it is not restartable");
+    recover.until("waiting");
+    recover.signal("TERM");
+    recover.until("cancelled");
+    assert_eq!(recover.ends().code(), Some(1));
+    let all = [
+        (5, "STOPPED"),
+        (4, "STOPPED"),
+        (3, "STARTED"),
+        (2, "FAILED"),
+        (1, "COMPLETED"),
+    ];
+    assert_eq!(executions(folder.path(), &[]), named(&all));
+}
+
+/// What is abandoned is not continued; what runs, or is complete, cannot be abandoned.
+#[test]
+fn what_is_abandoned_is_not_continued() {
+    let folder = folder();
+    ends(1, folder.path(), &["launch", "fails"]);
+    ends(0, folder.path(), &["launch", "works"]);
+    let (out, _) = ends(0, folder.path(), &["abandon", "1"]);
+    assert_eq!(out, "execution 1 is abandoned: nothing continues its instance\n");
+    for again in [["launch", "fails"], ["restart", "1"]] {
+        let (_, err) = ends(2, folder.path(), &again);
+        assert!(
+            err.contains("this instance of job `fails` was given up: execution 1 is ABANDONED"),
+            "{err}"
+        );
+    }
+    let (_, err) = ends(2, folder.path(), &["abandon", "2"]);
+    assert!(err.contains("is complete"), "{err}");
+    let (_, err) = ends(2, folder.path(), &["abandon", "77"]);
+    assert_eq!(err, "error: there is no job execution 77\n");
+    let mut runs = Operated::run(PROGRAM, folder.path(), &["launch", "waits"]);
+    runs.until("waiting");
+    let (_, err) = ends(2, folder.path(), &["abandon", "3"]);
+    assert!(
+        err.starts_with("error: job execution 3 is running (owner "),
+        "{err}"
+    );
+    runs.signal("KILL");
+    runs.ends();
+    // The dead may be.
+    ends(0, folder.path(), &["abandon", "3"]);
+    ends(2, folder.path(), &["launch", "waits"]);
+    let all = [(3, "ABANDONED"), (2, "COMPLETED"), (1, "ABANDONED")];
+    assert_eq!(executions(folder.path(), &[]), named(&all));
+}
+
+/// Executions are found by job, status and time.
+#[test]
+fn executions_are_found() {
+    let folder = folder();
+    ends(0, folder.path(), &["start", "works"]);
+    ends(1, folder.path(), &["start", "fails"]);
+    ends(0, folder.path(), &["start", "works"]);
+    let found = |filter: &[&str]| -> Vec<i64> {
+        executions(folder.path(), filter)
+            .into_iter()
+            .map(|(id, _)| id)
+            .collect()
+    };
+    assert_eq!(found(&["--job", "works"]), [3, 1]);
+    assert_eq!(found(&["--status", "failed"]), [2]);
+    assert_eq!(
+        found(&["--status", "FAILED", "--status", "COMPLETED", "--limit", "2"]),
+        [3, 2]
+    );
+    assert_eq!(found(&["--since", "2026-01-01"]), [3, 2, 1]);
+    assert_eq!(found(&["--until", "2026-01-01"]), [0_i64; 0]);
+    let (out, _) = ends(0, folder.path(), &["executions"]);
+    let head = out.lines().next().unwrap();
+    assert_eq!(
+        head.split_whitespace().collect::<Vec<_>>(),
+        [
+            "EXECUTION",
+            "INSTANCE",
+            "JOB",
+            "STATUS",
+            "EXIT",
+            "STATUS",
+            "CREATED",
+            "ENDED"
+        ]
+    );
+    assert_eq!(
+        ends(0, folder.path(), &["executions", "--job", "x"]).0,
+        "no such executions\n"
+    );
+    for (filter, problem) in [
+        (
+            ["--status", "GOOD"],
+            "expected one of STARTING, STARTED, STOPPING, STOPPED, FAILED, COMPLETED, ABANDONED, UNKNOWN",
+        ),
+        (["--since", "yesterday"], "expected a day or a time in UTC"),
+    ] {
+        let arguments = [&["executions"], &filter[..]].concat();
+        let (_, err) = ends(2, folder.path(), &arguments);
+        assert!(err.contains(problem), "{err}");
+    }
+}
