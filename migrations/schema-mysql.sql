@@ -1,6 +1,6 @@
 -- The whole schema for MySQL and MariaDB in one file: what the migrations in mysql/ give.
--- The job repository as Spring Batch 4.3 ships it for MySQL, whose script also serves MariaDB. It can be run again after
--- it was cut off: on MySQL a CREATE commits by itself.
+-- The job repository as Spring Batch 4.3 ships it for MySQL, whose script also serves MariaDB. What Spring Batch
+-- has made is there already; so is, on MySQL, what was made before the script was cut off.
 CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE (
     JOB_INSTANCE_ID BIGINT NOT NULL PRIMARY KEY,
     VERSION BIGINT,

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod databases {
+    mod crash;
     mod edges;
+    mod history;
     mod jobs;
     mod opening;
 }

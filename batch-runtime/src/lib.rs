@@ -109,7 +109,9 @@
 //!
 //! # Repository
 //!
-//! The six tables of Spring Batch 4.3, and one that says who runs what, on SQLite. Artifacts keep data
+//! The six tables of Spring Batch 4.3, and one that says who runs what, on SQLite (feature `sqlite`, a default one),
+//! PostgreSQL (`postgres`, with the system's libpq) or MySQL and MariaDB (`mysql`, with the system's libmariadb or
+//! libmysqlclient); [`BatchRuntimeBuilder::repository`] chooses by the URL. Artifacts keep data
 //! of their own in the same database: writers through the [`ChunkTransaction`], others through
 //! [`JobContext::connect`](context::JobContext::connect).
 //!

@@ -123,9 +123,20 @@ impl Default for BatchRuntimeBuilder {
 }
 
 impl BatchRuntimeBuilder {
-    /// The repository's URL: `sqlite://PATH`, or `sqlite://:memory:` for one that lives as long as the runtime. With
-    /// `?synchronous=normal`, commits survive a crash of the process but may be lost, the last ones first and whole, when
-    /// the machine loses power; the default is `full`. Default: `sqlite://batch.db`.
+    /// The repository's URL. Default: `sqlite://batch.db`.
+    ///
+    /// - `sqlite://PATH`, or `sqlite://:memory:` for one that lives as long as the runtime. With `?synchronous=normal`,
+    ///   commits survive a crash of the process but may be lost, the last ones first and whole, when the machine loses
+    ///   power; the default is `full`. Feature `sqlite`, a default one.
+    /// - `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with libpq's options after a `?`. Feature `postgres`.
+    /// - `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, or `mariadb://...`, with `unix_socket`, `ssl_mode`, `ssl_ca`,
+    ///   `ssl_cert` and `ssl_key` after a `?`. Feature `mysql`.
+    ///
+    /// The database must be there; the tables are made, or those that Spring Batch (2.1 to 4.3) has made are brought up to
+    /// date. No message ever shows the password; libpq also takes it from `~/.pgpass`. Several repositories in one
+    /// PostgreSQL database have a schema each: `?options=-csearch_path%3Dbatch`.
+    ///
+    /// Spec: REPO-04, REPO-06
     #[must_use]
     pub fn repository(mut self, url: impl Into<String>) -> Self {
         self.repository = url.into();

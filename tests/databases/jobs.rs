@@ -92,7 +92,7 @@ impl Rows {
 }
 
 /// On whichever database it is.
-fn execute(tx: &mut ChunkTransaction, statement: &str) -> Result<(), BatchError> {
+pub(super) fn execute(tx: &mut ChunkTransaction, statement: &str) -> Result<(), BatchError> {
     if let Ok(connection) = tx.sqlite() {
         connection.batch_execute(statement)?;
     } else if let Ok(connection) = tx.postgres() {
@@ -113,11 +113,11 @@ fn stage(database: Database, xml: &str) -> Stage {
     stage
 }
 
-const CHUNK: &str = r#"<job id="job"><step id="one">
+pub(super) const CHUNK: &str = r#"<job id="job"><step id="one">
     <chunk reader="Numbers" processor="Unchanged" writer="Rows" commit-interval="10"/>
 </step></job>"#;
 
-const SUM: &str = "SELECT COUNT(*) * 1000000 + SUM(n) FROM written";
+pub(super) const SUM: &str = "SELECT COUNT(*) * 1000000 + SUM(n) FROM written";
 
 /// What was committed stays, what was not is undone, and a restart goes on from there.
 ///

@@ -6,6 +6,8 @@ use std::thread;
 use batch_runtime::BatchRuntime;
 use batch_tests::databases::{Database, Place};
 
+use super::history::shape;
+
 fn build(url: &str) -> Result<BatchRuntime, String> {
     let built = BatchRuntime::builder().repository(url).build();
     built.map_err(|error| error.to_string())
@@ -33,6 +35,33 @@ fn many_runtimes_open_a_new_database_at_once() {
         });
         let applied = "SELECT COUNT(*) FROM __diesel_schema_migrations";
         assert_eq!(place.connect().number(applied), 2, "{database:?}");
+    }
+}
+
+/// Who has made the tables by hand, from the file that holds them all, has what the migrations give; and the runtime takes
+/// it.
+///
+/// Spec: REPO-05, REPO-07, REPO-08, REPO-11
+#[test]
+fn the_schema_file_is_what_the_migrations_give() {
+    for (database, name) in [
+        (Database::Sqlite, "sqlite"),
+        (Database::Postgres, "postgres"),
+        (Database::Mariadb, "mysql"),
+    ] {
+        let (_folder, migrated) = new_place(database);
+        build(migrated.url()).unwrap();
+        let (_folder, whole) = new_place(database);
+        let script = format!("{}/../migrations/schema-{name}.sql", env!("CARGO_MANIFEST_DIR"));
+        whole
+            .connect()
+            .execute(&std::fs::read_to_string(script).unwrap())
+            .unwrap();
+        assert_eq!(shape(&whole), shape(&migrated), "{database:?}");
+        for _ in 0..2 {
+            build(whole.url()).unwrap_or_else(|error| panic!("{error}"));
+        }
+        assert_eq!(shape(&whole), shape(&migrated), "{database:?}");
     }
 }
 
@@ -94,4 +123,29 @@ fn tables_of_another_make_are_refused() {
             "{database:?}: {error}"
         );
     }
+}
+
+/// Two repositories in one database, each in a schema of its own.
+///
+/// Spec: REPO-84, D-88
+#[test]
+fn a_schema_of_postgresql_holds_a_repository() {
+    let (_folder, place) = new_place(Database::Postgres);
+    place
+        .connect()
+        .execute("CREATE SCHEMA one; CREATE SCHEMA other")
+        .unwrap();
+    let tables =
+        "SELECT COUNT(*) FROM information_schema.tables WHERE table_name LIKE 'batch%' AND table_schema";
+    for (number, schema) in [(1, "one"), (2, "other")] {
+        let url = format!("{}&options=-csearch_path%3D{schema}", place.url());
+        for _ in 0..2 {
+            build(&url).unwrap_or_else(|error| panic!("{error}"));
+        }
+        assert_eq!(
+            place.connect().number(&format!("{tables} IN ('one', 'other')")),
+            number * 7
+        );
+    }
+    assert_eq!(place.connect().number(&format!("{tables} = 'public'")), 0);
 }

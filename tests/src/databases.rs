@@ -48,6 +48,11 @@ impl Place {
         Self { database, url }
     }
 
+    /// A database that somebody else has made.
+    pub fn existing(database: Database, url: String) -> Self {
+        Self { database, url }
+    }
+
     /// Which one it is.
     pub fn database(&self) -> Database {
         self.database

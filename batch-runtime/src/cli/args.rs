@@ -33,7 +33,7 @@ pub(super) struct Settings {
     #[arg(long, global = true, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 
-    /// Job repository: sqlite://PATH, or sqlite://:memory: [default: sqlite://batch.db]
+    /// Job repository: sqlite://PATH, sqlite://:memory:, postgres://... or mysql://... [default: sqlite://batch.db]
     #[arg(long, global = true, value_name = "URL")]
     repository: Option<String>,
 

@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -52,7 +52,10 @@ const POSTGRES: &str = r#"
         { cat "$folder/log"; exit 1; }
     chmod 755 "$folder"
     echo "ready $folder"
-    cat >"$folder/input"
+    while read -r _; do
+        "$PROGRAMS/pg_ctl" --pgdata="$folder/data" --log="$folder/log" --wait --mode=immediate restart </dev/null >>"$folder/log" 2>&1 &&
+            echo restarted || cat "$folder/log"
+    done
     "$PROGRAMS/pg_ctl" --pgdata="$folder/data" --mode=immediate --silent stop
     echo ended
 "#;
@@ -62,16 +65,24 @@ const MARIADB: &str = r#"
     chmod 755 "$folder"
     mariadb-install-db --no-defaults --datadir="$folder/data" --auth-root-authentication-method=normal --skip-test-db \
         >"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }
-    "$PROGRAMS/mariadbd" --no-defaults --datadir="$folder/data" --socket="$folder/socket" --pid-file="$folder/pid" \
-        --skip-networking --max-connections=500 --innodb-buffer-pool-size=64M --innodb-flush-log-at-trx-commit=2 \
-        >>"$folder/log" 2>&1 &
-    server=$!
-    until mariadb-admin --no-defaults --socket="$folder/socket" --user=root ping >/dev/null 2>&1; do
-        kill -0 $server 2>/dev/null || { cat "$folder/log"; exit 1; }
-        sleep 0.1
-    done
+    start() {
+        "$PROGRAMS/mariadbd" --no-defaults --datadir="$folder/data" --socket="$folder/socket" --pid-file="$folder/pid" \
+            --skip-networking --max-connections=500 --innodb-buffer-pool-size=64M --innodb-flush-log-at-trx-commit=2 \
+            >>"$folder/log" 2>&1 &
+        server=$!
+        until mariadb-admin --no-defaults --socket="$folder/socket" --user=root ping >/dev/null 2>&1; do
+            kill -0 $server 2>/dev/null || { cat "$folder/log"; exit 1; }
+            sleep 0.1
+        done
+    }
+    start
     echo "ready $folder"
-    cat >"$folder/input"
+    while read -r _; do
+        kill -KILL $server
+        wait $server 2>/dev/null
+        start
+        echo restarted
+    done
     kill -KILL $server
     wait $server 2>/dev/null
     echo ended
@@ -115,6 +126,18 @@ impl Server {
             supervisor,
             output,
         }
+    }
+
+    /// Ends the server as a crash of its machine would, and starts it again.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn crash(&mut self) {
+        let input = self.supervisor.stdin.as_mut().expect("piped");
+        input.write_all(b"crash\n").expect("the supervisor lives");
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("readable");
+        assert_eq!(line, "restarted\n", "the server did not start again");
     }
 
     /// The URL of a new, empty database.

@@ -237,8 +237,9 @@ impl<D: Database> Pool<D> {
                 }
                 Err(error) if error.is_passing() && attempt < ATTEMPTS => attempt += 1,
                 Err(TransactionError::Refused(error)) => return Err(error),
-                Err(TransactionError::Database(source)) => return Err(failed(source)),
-                Err(TransactionError::Overtaken) => return Err(failed(overtaken())),
+                Err(TransactionError::Database(source) | TransactionError::Overtaken(source)) => {
+                    return Err(failed(source));
+                }
             }
         }
     }
@@ -251,12 +252,6 @@ fn database_error<E: From<RepositoryError>>(action: &'static str, source: Diesel
     })
 }
 
-/// What is said when the attempts are used up.
-fn overtaken() -> DieselError {
-    let reason = "other runtimes have changed the same rows again and again".to_owned();
-    DieselError::DatabaseError(DatabaseErrorKind::SerializationFailure, Box::new(reason))
-}
-
 /// Why a transaction is rolled back.
 #[derive(Debug)]
 pub(super) enum TransactionError<E> {
@@ -264,15 +259,16 @@ pub(super) enum TransactionError<E> {
     Database(DieselError),
     /// The work itself says no.
     Refused(E),
-    /// Another transaction has changed what this one had read: it is to be run again.
-    Overtaken,
+    /// Another transaction has changed what this one had read: it is to be run again. The error is for when that does not
+    /// help.
+    Overtaken(DieselError),
 }
 
 impl<E> TransactionError<E> {
     /// Whether the same transaction may succeed when it is run again.
     fn is_passing(&self) -> bool {
         match self {
-            Self::Overtaken => true,
+            Self::Overtaken(_) => true,
             Self::Refused(_) => false,
             Self::Database(DieselError::DatabaseError(DatabaseErrorKind::SerializationFailure, _)) => true,
             // PostgreSQL's deadlocks have no kind of their own in diesel.
@@ -289,8 +285,7 @@ impl TransactionError<RepositoryError> {
     pub(super) fn into_error(self, action: &'static str) -> RepositoryError {
         match self {
             Self::Refused(error) => error,
-            Self::Database(source) => database_error(action, source),
-            Self::Overtaken => database_error(action, overtaken()),
+            Self::Database(source) | Self::Overtaken(source) => database_error(action, source),
         }
     }
 }
@@ -304,7 +299,16 @@ impl<E> From<DieselError> for TransactionError<E> {
 /// A row with the same key came first: whoever inserts it again finds it.
 pub(super) fn overtaken_by_a_double<E>(error: DieselError) -> TransactionError<E> {
     match error {
-        DieselError::DatabaseError(DatabaseErrorKind::UniqueViolation, _) => TransactionError::Overtaken,
+        DieselError::DatabaseError(DatabaseErrorKind::UniqueViolation, _) => {
+            TransactionError::Overtaken(error)
+        }
         error => TransactionError::Database(error),
     }
+}
+
+/// The row that was to be changed is no longer as it was read.
+pub(super) fn overtaken_by_a_change<E>() -> TransactionError<E> {
+    let reason = "other runtimes change the same row again and again".to_owned();
+    let kind = DatabaseErrorKind::SerializationFailure;
+    TransactionError::Overtaken(DieselError::DatabaseError(kind, Box::new(reason)))
 }

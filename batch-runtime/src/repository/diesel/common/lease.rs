@@ -6,7 +6,10 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 
 use super::schema::batch_job_instance_lease::dsl as lease;
-use super::{Backend, Connection, Repository, TransactionError, database_now, overtaken_by_a_double};
+use super::{
+    Backend, Connection, Repository, TransactionError, database_now, overtaken_by_a_change,
+    overtaken_by_a_double,
+};
 use crate::repository::{Lease, RepositoryError};
 
 /// The owner of a lease that nobody holds.
@@ -57,7 +60,7 @@ fn overtaken_if_none<E>(changed: usize) -> Result<(), TransactionError<E>> {
     if changed == 1 {
         Ok(())
     } else {
-        Err(TransactionError::Overtaken)
+        Err(overtaken_by_a_change())
     }
 }
 

@@ -28,7 +28,7 @@ impl Clock for FixedClock {
     }
 }
 
-fn open(place: &Place, lease: Duration) -> Repository {
+pub(super) fn open(place: &Place, lease: Duration) -> Repository {
     place.open(Arc::new(SystemClock), lease)
 }
 
@@ -58,7 +58,7 @@ const EXPIRES_AT: &str = "SELECT EXPIRES_AT FROM BATCH_JOB_INSTANCE_LEASE";
 
 /// An execution that has come as far as its first step.
 pub(super) struct Begun {
-    lease: Lease,
+    pub(super) lease: Lease,
     pub(super) job: JobExecution,
     step: StepExecution,
 }

@@ -20,6 +20,9 @@ mod steps;
 mod every_database;
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+#[path = "../common/races.rs"]
+mod races;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,11 +34,11 @@ use diesel::mysql::Mysql as Backend;
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
 use diesel::sql_types::BigInt;
-use diesel_migrations::{EmbeddedMigrations, embed_migrations};
+use diesel_migrations::embed_migrations;
 
 use super::DieselRepository;
-use super::database::{self, Pool, TransactionError, overtaken_by_a_double};
-use super::migrations::{self, Layout, Name};
+use super::database::{self, Pool, TransactionError, overtaken_by_a_change, overtaken_by_a_double};
+use super::migrations::{Layout, MigrationFailed, Migrations, Name};
 use super::moment::Moment;
 use super::transaction::Chunk;
 use super::url::shown;
@@ -49,7 +52,10 @@ type Connection = MysqlConnection;
 type Database = MysqlDatabase;
 type Repository = DieselRepository<MysqlDatabase>;
 
-const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../migrations/mysql");
+const MIGRATIONS: Migrations = Migrations {
+    current: embed_migrations!("../migrations/mysql"),
+    upgrades: embed_migrations!("../migrations/upgrade/mysql"),
+};
 
 /// How long one waits for another that brings the tables up to date, in seconds.
 const MIGRATION_WAIT: u32 = 600;
@@ -72,8 +78,9 @@ pub(super) fn open(
         problem,
     };
     let layout = layout(&mut connection).map_err(|error| unusable(error.to_string()))?;
-    if !migrations::check(&mut connection, &layout, MIGRATIONS).map_err(unusable)? {
-        migrate(&mut connection).map_err(|error| unusable(error.to_string()))?;
+    let applied = MIGRATIONS.are_applied(&mut connection, &layout);
+    if !applied.map_err(|error| unusable(error.to_string()))? {
+        migrate(&mut connection).map_err(|MigrationFailed(error)| unusable(error.to_string()))?;
     }
     let pool = Pool::new(database)?;
     pool.put_back(connection);
@@ -97,17 +104,19 @@ pub(super) fn exists(url: &str) -> Result<bool, RepositoryError> {
 
 /// Two processes that open a new database at once: the second finds the migrations applied when it gets the lock. Each
 /// `CREATE` commits by itself; a migration that was cut off is run again as a whole, and passes over what is there.
-fn migrate(connection: &mut MysqlConnection) -> Result<(), migrations::MigrationFailed> {
+fn migrate(connection: &mut MysqlConnection) -> Result<(), MigrationFailed> {
     // The lock's name is the server's, not the database's; it may have 64 characters.
     let lock = "md5(concat('batch-runtime ', database()))";
     let take = sql::<diesel::sql_types::Nullable<BigInt>>(&format!("GET_LOCK({lock}, {MIGRATION_WAIT})"));
     let taken: Option<i64> = diesel::select(take).get_result(connection)?;
     if taken != Some(1) {
-        return Err(migrations::MigrationFailed::waited());
+        let waited = "another process has been changing the tables for ten minutes";
+        return Err(MigrationFailed(waited.into()));
     }
-    let done = migrations::run(connection, MIGRATIONS);
+    let layout = layout(connection)?;
+    let done = MIGRATIONS.run(connection, &layout);
     diesel::sql_query(format!("DO RELEASE_LOCK({lock})")).execute(connection)?;
-    done
+    Ok(done?)
 }
 
 fn layout(connection: &mut MysqlConnection) -> QueryResult<Layout> {
@@ -194,8 +203,10 @@ impl database::Database for MysqlDatabase {
     fn connect(&self) -> Result<MysqlConnection, RepositoryError> {
         let connection = MysqlConnection::establish(&self.url);
         let mut connection = connection.map_err(|error| self.unusable(error))?;
-        // Every statement sees what has been committed before it. A text that does not fit is refused, not cut.
+        // Every statement sees what has been committed before it. A text that does not fit is refused, not cut. One waits for
+        // a locked row longer than a lease lasts: whoever has waited in vain for so long has lost its lease anyway.
         let settings = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
+            SET SESSION innodb_lock_wait_timeout = 60;
             SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')";
         let set = connection.batch_execute(settings);
         set.map_err(|error| self.unusable(error))?;

@@ -20,22 +20,25 @@ mod steps;
 mod every_database;
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+#[path = "../common/races.rs"]
+mod races;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use diesel::connection::Connection as _;
+use diesel::connection::{Connection as _, SimpleConnection};
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
 use diesel::pg::Pg as Backend;
 use diesel::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use diesel::sql_types::BigInt;
-use diesel_migrations::{EmbeddedMigrations, embed_migrations};
+use diesel_migrations::embed_migrations;
 
 use super::DieselRepository;
-use super::database::{self, Pool, TransactionError, overtaken_by_a_double};
-use super::migrations::{self, Layout, Name};
+use super::database::{self, Pool, TransactionError, overtaken_by_a_change, overtaken_by_a_double};
+use super::migrations::{Layout, MigrationFailed, Migrations, Name};
 use super::moment::Moment;
 use super::transaction::Chunk;
 use super::url::shown;
@@ -50,7 +53,14 @@ type Connection = PgConnection;
 type Database = PostgresDatabase;
 type Repository = DieselRepository<PostgresDatabase>;
 
-const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../migrations/postgres");
+const MIGRATIONS: Migrations = Migrations {
+    current: embed_migrations!("../migrations/postgres"),
+    upgrades: embed_migrations!("../migrations/upgrade/postgres"),
+};
+
+/// How long a statement waits for a row that another transaction has locked. Longer than a lease lasts: whoever has waited
+/// in vain for so long has lost its lease anyway.
+const LOCK_TIMEOUT: &str = "SET lock_timeout = '60s'";
 
 /// Where the database is: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with libpq's options after a `?`.
 pub(super) struct PostgresDatabase {
@@ -70,8 +80,9 @@ pub(super) fn open(
         problem,
     };
     let layout = layout(&mut connection).map_err(|error| unusable(error.to_string()))?;
-    if !migrations::check(&mut connection, &layout, MIGRATIONS).map_err(unusable)? {
-        migrate(&mut connection).map_err(|error| unusable(error.to_string()))?;
+    let applied = MIGRATIONS.are_applied(&mut connection, &layout);
+    if !applied.map_err(|error| unusable(error.to_string()))? {
+        migrate(&mut connection).map_err(|MigrationFailed(error)| unusable(error.to_string()))?;
     }
     let pool = Pool::new(database)?;
     pool.put_back(connection);
@@ -94,11 +105,12 @@ pub(super) fn exists(url: &str) -> Result<bool, RepositoryError> {
 }
 
 /// Two processes that open a new database at once: the second finds the migrations applied when it gets the lock.
-fn migrate(connection: &mut PgConnection) -> Result<(), migrations::MigrationFailed> {
+fn migrate(connection: &mut PgConnection) -> Result<(), MigrationFailed> {
     connection.build_transaction().read_committed().run(|connection| {
         // The number is nothing but ours.
         diesel::sql_query("SELECT pg_advisory_xact_lock(4203520430)").execute(connection)?;
-        migrations::run(connection, MIGRATIONS)
+        let layout = layout(connection)?;
+        Ok(MIGRATIONS.run(connection, &layout)?)
     })
 }
 
@@ -172,7 +184,11 @@ impl database::Database for PostgresDatabase {
     }
 
     fn connect(&self) -> Result<PgConnection, RepositoryError> {
-        PgConnection::establish(&self.url).map_err(|error| self.unusable(error))
+        let connection = PgConnection::establish(&self.url);
+        let mut connection = connection.map_err(|error| self.unusable(error))?;
+        let set = connection.batch_execute(LOCK_TIMEOUT);
+        set.map_err(|error| self.unusable(error))?;
+        Ok(connection)
     }
 
     fn turn(&self, _hurried: bool) -> QueryResult<()> {

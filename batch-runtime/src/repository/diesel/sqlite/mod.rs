@@ -19,6 +19,9 @@ mod steps;
 mod every_database;
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+#[path = "../common/races.rs"]
+mod races;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,11 +34,11 @@ use diesel::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use diesel::sql_types::BigInt;
 use diesel::sqlite::Sqlite as Backend;
-use diesel_migrations::{EmbeddedMigrations, embed_migrations};
+use diesel_migrations::embed_migrations;
 
 use super::DieselRepository;
-use super::database::{self, Pool, TransactionError, overtaken_by_a_double};
-use super::migrations::{self, Layout, Name};
+use super::database::{self, Pool, TransactionError, overtaken_by_a_change, overtaken_by_a_double};
+use super::migrations::{Layout, MigrationFailed, Migrations, Name};
 use super::moment::Moment;
 use super::transaction::Chunk;
 use crate::clock::Clock;
@@ -49,7 +52,10 @@ type Connection = SqliteConnection;
 type Database = SqliteDatabase;
 type Repository = DieselRepository<SqliteDatabase>;
 
-const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../migrations/sqlite");
+const MIGRATIONS: Migrations = Migrations {
+    current: embed_migrations!("../migrations/sqlite"),
+    upgrades: embed_migrations!("../migrations/upgrade/sqlite"),
+};
 
 /// Opens the database of `url` and brings its tables up to date.
 pub(super) fn open(
@@ -64,13 +70,12 @@ pub(super) fn open(
         problem,
     };
     let layout = layout(&mut connection).map_err(|error| unusable(error.to_string()))?;
-    let complete = migrations::check(&mut connection, &layout, MIGRATIONS).map_err(unusable)?;
+    let applied = MIGRATIONS.are_applied(&mut connection, &layout);
+    let applied = applied.map_err(|error| unusable(error.to_string()))?;
     // Only now: what was refused is not ours to change.
     database.use_write_ahead_log(&mut connection)?;
-    if !complete {
-        // Two processes that open a new database at once: the second finds the migrations applied when it gets the lock.
-        let migrated = connection.immediate_transaction(|connection| migrations::run(connection, MIGRATIONS));
-        migrated.map_err(|error| unusable(error.to_string()))?;
+    if !applied {
+        migrate(&mut connection).map_err(|MigrationFailed(error)| unusable(error.to_string()))?;
     }
     // The database exists by now, which settles where its owners' locks are.
     let owner = Owner::new(database.owners_directory());
@@ -88,6 +93,14 @@ pub(super) fn open(
 #[cfg(feature = "cli")]
 pub(super) fn exists(url: &str) -> Result<bool, RepositoryError> {
     SqliteDatabase::from_url(url)?.holds_repository()
+}
+
+/// Two processes that open a new database at once: the second finds the migrations applied when it gets the lock.
+fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrationFailed> {
+    connection.immediate_transaction(|connection| {
+        let layout = layout(connection)?;
+        Ok(MIGRATIONS.run(connection, &layout)?)
+    })
 }
 
 fn layout(connection: &mut SqliteConnection) -> QueryResult<Layout> {

@@ -1,0 +1,117 @@
+//! Two owners who write at the same moment: one of them comes first, and the other one sees it.
+
+use std::sync::Barrier;
+use std::thread;
+
+use super::every_database::{Begun, claim, number, open};
+use super::fixture::Place;
+use super::*;
+use crate::repository::{Ending, JobRepository, StepState, StopOutcome};
+use crate::status::BatchStatus;
+
+const ROUNDS: usize = 20;
+const LONG: Duration = Duration::from_secs(3_600);
+
+fn failed() -> Ending {
+    Ending {
+        status: BatchStatus::Failed,
+        exit_status: "FAILED".into(),
+        message: String::new(),
+        restart: None,
+    }
+}
+
+/// A runner that slept begins steps while its execution is closed: each is either closed too, or refused. An open step
+/// under a closed execution would be nobody's.
+///
+/// Spec: OP-34, OP-35, REPO-15, REPO-16
+#[test]
+fn no_step_is_begun_under_an_execution_that_is_closed() {
+    let place = Place::new();
+    let (zombie, other) = (open(&place, Duration::ZERO), open(&place, LONG));
+    for round in 0..ROUNDS {
+        let begun = Begun::new(&zombie);
+        let together = Barrier::new(3);
+        let next = thread::scope(|scope| {
+            for thread in 0..2 {
+                let (begun, zombie, together) = (&begun, &zombie, &together);
+                scope.spawn(move || {
+                    together.wait();
+                    for step in 0.. {
+                        let name = format!("{round} {thread} {step}");
+                        if let Err(error) = zombie.create_step(&begun.lease, &name, &StepState::default()) {
+                            assert!(matches!(error, RepositoryError::Fenced { .. }), "{error}");
+                            break;
+                        }
+                    }
+                });
+            }
+            together.wait();
+            claim(&other).unwrap()
+        });
+        assert_eq!(next.taken_over, [begun.job.id]);
+        let open_steps = "SELECT COUNT(*) FROM BATCH_STEP_EXECUTION WHERE STATUS IN ('STARTING', 'STARTED')";
+        assert_eq!(number(&other, open_steps), 0, "round {round}");
+        other.give_up(&next.lease).unwrap();
+    }
+}
+
+/// A partition that was handed out many times runs once.
+///
+/// Spec: PART-32, REPO-15, REPO-16
+#[test]
+fn one_of_many_claims_a_step() {
+    let place = Place::new();
+    let repository = open(&place, LONG);
+    let begun = Begun::new(&repository);
+    for round in 0..ROUNDS {
+        let name = format!("one:{round}");
+        let step = repository
+            .create_step(&begun.lease, &name, &StepState::default())
+            .unwrap();
+        let together = Barrier::new(8);
+        let claims = thread::scope(|scope| {
+            let claim = || {
+                together.wait();
+                repository.claim_step(step.id).unwrap().is_some()
+            };
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(claim)).collect();
+            let won = threads.into_iter().map(|thread| thread.join().unwrap());
+            won.filter(|won| *won).count()
+        });
+        assert_eq!(claims, 1, "round {round}");
+    }
+}
+
+/// An execution ends at the moment in which somebody asks it to stop: the request comes too late, or the runner sees it.
+///
+/// Spec: OP-17, REPO-15, REPO-17, STATUS-26
+#[test]
+fn a_stop_request_is_seen_or_comes_too_late() {
+    let place = Place::new();
+    let (runner, other) = (open(&place, LONG), open(&place, LONG));
+    for round in 0..ROUNDS {
+        let mut begun = Begun::new(&runner);
+        let id = begun.job.id;
+        let together = Barrier::new(2);
+        let (ended, requested) = thread::scope(|scope| {
+            let ended = scope.spawn(|| {
+                together.wait();
+                runner.end_job(&begun.lease, &mut begun.job, &failed()).unwrap()
+            });
+            together.wait();
+            let requested = other.request_stop(id).unwrap().unwrap();
+            (ended.join().unwrap(), requested)
+        });
+        let job = other.execution(begun.job.id).unwrap().unwrap();
+        let expected = if ended {
+            (StopOutcome::NotRunning, BatchStatus::Failed)
+        } else {
+            (StopOutcome::Requested, BatchStatus::Stopping)
+        };
+        assert_eq!((requested, job.status), expected, "round {round}");
+        if !ended {
+            assert!(runner.end_job(&begun.lease, &mut begun.job, &failed()).unwrap());
+        }
+    }
+}
