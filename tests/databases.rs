@@ -7,4 +7,5 @@ mod databases {
     mod history;
     mod jobs;
     mod opening;
+    mod purge;
 }

@@ -273,3 +273,48 @@ fn executions_are_found() {
         assert!(err.contains(problem), "{err}");
     }
 }
+
+/// Old instances are purged, and archived if wanted; what is archived can be imported.
+#[test]
+fn old_instances_are_purged() {
+    let folder = folder();
+    for _ in 0..3 {
+        ends(0, folder.path(), &["start", "works"]);
+    }
+    ends(1, folder.path(), &["start", "fails"]);
+    let (_, err) = ends(2, folder.path(), &["purge"]);
+    assert!(err.contains("required arguments were not provided"), "{err}");
+    let (out, _) = ends(0, folder.path(), &["purge", "--older-than", "1"]);
+    assert_eq!(out, "0 instances deleted\n");
+    let (out, _) = ends(0, folder.path(), &["purge", "--keep", "1", "--dry-run"]);
+    assert_eq!(
+        out,
+        "instance 1 of `works`\ninstance 2 of `works`\n2 instances would be deleted\n"
+    );
+    let (out, _) = ends(
+        0,
+        folder.path(),
+        &["purge", "--keep", "1", "--archive", "old.jsonl"],
+    );
+    assert_eq!(out, "2 instances deleted\n");
+    assert_eq!(
+        executions(folder.path(), &[]),
+        named(&[(4, "FAILED"), (3, "COMPLETED")])
+    );
+    let (line, _) = ends(0, folder.path(), &["export", "4"]);
+    assert!(
+        line.starts_with(r#"{"format":"batch-instance/1","instance":4,"job":"fails""#),
+        "{line}"
+    );
+    let (out, _) = ends(0, folder.path(), &["import", "old.jsonl"]);
+    assert_eq!(out, "imported as instance 5\nimported as instance 6\n");
+    let (_, err) = ends(2, folder.path(), &["import", "old.jsonl"]);
+    assert!(
+        err.starts_with("error: old.jsonl:1: job `works` has an instance with the key"),
+        "{err}"
+    );
+    let (out, _) = ends(0, folder.path(), &["purge", "--before", "2100-01-01", "--force"]);
+    assert_eq!(out, "4 instances deleted\n");
+    let (_, err) = ends(2, folder.path(), &["export", "4"]);
+    assert_eq!(err, "error: there is no job instance 4\n");
+}

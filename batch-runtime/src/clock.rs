@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// A point in time, in milliseconds since 1970-01-01T00:00:00Z; what the repository's TIMESTAMP columns hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(pub i64);
@@ -36,6 +38,20 @@ impl FromStr for Timestamp {
     /// parts of the day may also be separated by `/`.
     fn from_str(text: &str) -> Result<Self, TimestampError> {
         parse(text).ok_or(TimestampError)
+    }
+}
+
+impl Serialize for Timestamp {
+    /// As it is shown.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 

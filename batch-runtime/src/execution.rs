@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock::Timestamp;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::status::BatchStatus;
@@ -146,7 +148,8 @@ impl fmt::Display for StepExecution {
 /// The eight counters of a step execution. Committed work only, but for `rollbacks`.
 ///
 /// Spec: REPO-55 to REPO-60, REPO-63
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StepCounters {
     /// Items that the reader returned.
     pub reads: i64,

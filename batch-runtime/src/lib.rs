@@ -163,7 +163,7 @@ pub use error::BatchError;
 pub use ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 pub use job_path::JobPathReport;
 pub use operator::{
-    CallbackId, JobEndCallback, JobOperator, JobOperatorError, Recovered, Recovery, StartCause,
+    CallbackId, JobEndCallback, JobOperator, JobOperatorError, Purge, Recovered, Recovery, StartCause,
 };
 pub use parameters::{JobParameter, JobParameters, ParameterError, ParameterValue};
 pub use repository::{ChunkTransaction, ExecutionFilter, RepositoryConnection, RepositoryError};

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
 use md5::{Digest, Md5};
+use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 
@@ -20,7 +21,8 @@ const MAX_STRING: usize = 250;
 const DATES: RangeInclusive<i64> = -30_610_224_000_000..=253_402_300_799_999;
 
 /// A parameter's value, with the four types that the repository knows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ParameterValue {
     /// Text, at most 250 characters.
     String(String),

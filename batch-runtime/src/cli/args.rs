@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::config::{Given, Origin, Setting};
@@ -169,6 +169,41 @@ pub(super) enum Verb {
     Abandon {
         /// Id of the execution
         execution: JobExecutionId,
+    },
+    /// Deletes instances that nothing continues: those that are COMPLETED or ABANDONED
+    #[command(group = ArgGroup::new("which").required(true).multiple(true).args(["before", "older_than", "keep"]))]
+    Purge {
+        /// Those of this job
+        #[arg(long, value_name = "JOB")]
+        job: Option<String>,
+        /// Those that ended before this time, such as 2026-11-20
+        #[arg(long, value_name = "TIME", conflicts_with = "older_than")]
+        before: Option<Timestamp>,
+        /// Those that ended more than so many days ago
+        #[arg(long, value_name = "DAYS")]
+        older_than: Option<u32>,
+        /// Keeps so many instances of each job, the newest
+        #[arg(long, value_name = "COUNT")]
+        keep: Option<u32>,
+        /// Also those that failed or were stopped, which could go on
+        #[arg(long)]
+        force: bool,
+        /// Only shows which they are
+        #[arg(long)]
+        dry_run: bool,
+        /// Appends each to a file before it is deleted, as a line of JSON
+        #[arg(long, value_name = "FILE")]
+        archive: Option<PathBuf>,
+    },
+    /// Prints an instance with all that belongs to it, as a line of JSON
+    Export {
+        /// Id of the instance
+        instance: i64,
+    },
+    /// Puts instances in that were exported or archived, one on each line of a file
+    Import {
+        /// The file
+        file: PathBuf,
     },
     /// Shows the parameters of an execution as a start would take them
     Params {

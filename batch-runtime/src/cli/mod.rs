@@ -20,6 +20,7 @@
 //! again. If that takes longer than `--shutdown-timeout`, or the signal comes again, the process ends as by a crash, from which
 //! the next launch goes on too.
 
+mod archive;
 mod args;
 mod check;
 mod config;

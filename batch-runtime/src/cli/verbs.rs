@@ -9,12 +9,12 @@ use super::args::{Arguments, ConfigVerb, Verb};
 use super::config::{Config, Origin, Setting};
 use super::output::{Began, Output};
 use super::shutdown::Shutdown;
-use super::{USAGE, check, explain, graph, metrics, print, progress, recover};
+use super::{USAGE, archive, check, explain, graph, metrics, print, progress, recover};
 use crate::execution::JobExecution;
 use crate::exit_codes::ExitCodes;
-use crate::ids::JobExecutionId;
+use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::loader::Additions;
-use crate::operator::{JobOperator, JobOperatorError};
+use crate::operator::{JobOperator, JobOperatorError, Purge};
 use crate::repository::{self, ExecutionFilter};
 use crate::runtime::{BatchRuntime, BatchRuntimeBuilder};
 
@@ -26,7 +26,7 @@ pub(super) fn run(config: &Config, additions: Additions, verb: Verb) -> Result<E
     let is_named = !matches!(origin, Origin::Program | Origin::Default);
     let exists = || repository::exists(url).map_err(|error| error.to_string());
     let url = match &verb {
-        Verb::Start { .. } | Verb::Launch { .. } => url,
+        Verb::Start { .. } | Verb::Launch { .. } | Verb::Import { .. } => url,
         // These open none.
         Verb::Check { .. }
         | Verb::Explain { .. }
@@ -134,6 +134,27 @@ fn execute(config: &Config, builder: BatchRuntimeBuilder, verb: Verb) -> Result<
             ));
             Ok(ExitCode::SUCCESS)
         }
+        Verb::Purge {
+            job,
+            before,
+            older_than,
+            keep,
+            force,
+            dry_run,
+            archive,
+        } => {
+            let what = Purge {
+                job,
+                before: before.or(older_than.map(archive::days_ago)),
+                keep: keep.unwrap_or(0),
+                force,
+            };
+            archive::purge(&open(builder)?, &what, dry_run, archive.as_deref()).map(|()| ExitCode::SUCCESS)
+        }
+        Verb::Export { instance } => {
+            archive::export(&open(builder)?, JobInstanceId(instance)).map(|()| ExitCode::SUCCESS)
+        }
+        Verb::Import { file } => archive::import(&open(builder)?, &file).map(|()| ExitCode::SUCCESS),
         Verb::Params { execution, json } => shown(Output::new(json).parameters(&open(builder)?, execution)),
         Verb::Explain {
             job,

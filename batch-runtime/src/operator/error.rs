@@ -82,6 +82,8 @@ pub enum JobOperatorError {
     CallbackRegistration(String),
     /// No such callback.
     CallbackDeregistration(u64),
+    /// An instance cannot be archived, exported or imported.
+    Archive(String),
     /// The repository failed.
     Repository(RepositoryError),
 }
@@ -230,6 +232,7 @@ impl fmt::Display for JobOperatorError {
             ),
             Self::CallbackRegistration(problem) => write!(f, "the callback cannot be registered: {problem}"),
             Self::CallbackDeregistration(id) => write!(f, "there is no callback {id}"),
+            Self::Archive(problem) => f.write_str(problem),
             Self::Repository(error) => error.fmt(f),
         }
     }

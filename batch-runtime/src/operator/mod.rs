@@ -6,6 +6,7 @@ mod callback;
 mod definitions;
 mod error;
 mod launch;
+mod purge;
 mod query;
 mod recover;
 mod stop;
@@ -16,6 +17,7 @@ pub(crate) use callback::Callbacks;
 pub use callback::{CallbackId, JobEndCallback};
 pub(crate) use definitions::Definitions;
 pub use error::{JobOperatorError, StartCause};
+pub use purge::Purge;
 pub use recover::{Recovered, Recovery};
 
 use crate::runtime::Inner;

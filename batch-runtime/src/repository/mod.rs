@@ -5,6 +5,7 @@
 //!
 //! Spec: REPO-03, DOM-31
 
+mod archive;
 mod context_json;
 mod diesel;
 mod error;
@@ -13,6 +14,10 @@ mod owner;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+pub(crate) use archive::{
+    ArchivedContext, ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT,
+    InstanceState,
+};
 pub(crate) use context_json::{
     ElementBefore, ElementKind, ElementState, JobState, RestartPosition, StepState, StoredContext, TxState,
 };
@@ -268,6 +273,28 @@ pub(crate) trait JobRepository: Send + Sync {
 
     /// The executions that are looked for, newest first.
     fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>, RepositoryError>;
+
+    /// How the instances stand that come after one, in the order of their ids: at most `count`.
+    fn instance_states(
+        &self,
+        job: Option<&str>,
+        after: JobInstanceId,
+        count: u32,
+    ) -> Result<Vec<InstanceState>, RepositoryError>;
+
+    /// Deletes instances with all that belongs to them: those of which one execution is last, and in one of these statuses.
+    /// Together or, after a crash, not at all. Returns which they were.
+    fn delete_instances(
+        &self,
+        instances: &[JobInstanceId],
+        statuses: &[BatchStatus],
+    ) -> Result<Vec<JobInstanceId>, RepositoryError>;
+
+    /// An instance with all that belongs to it.
+    fn archived(&self, instance: JobInstanceId) -> Result<Option<ArchivedInstance>, RepositoryError>;
+
+    /// Puts an instance in, with ids of this repository. `None` when its job has one with the same key.
+    fn restore(&self, archived: &ArchivedInstance) -> Result<Option<JobInstanceId>, RepositoryError>;
 
     /// Connections for artifacts.
     fn connector(&self) -> Connector;

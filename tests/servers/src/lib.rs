@@ -45,6 +45,8 @@ pub fn shared(kind: Kind) -> &'static Server {
 }
 
 const POSTGRES: &str = r#"
+    # The tests may be gone when it ends; the folder goes all the same.
+    trap '' PIPE
     folder=$(mktemp -d /tmp/batch-postgres-XXXXXX) && trap 'rm -rf "$folder"' EXIT
     "$PROGRAMS/initdb" --pgdata="$folder/data" --username=postgres --auth=trust --encoding=UTF8 --no-sync >"$folder/log" 2>&1 &&
     "$PROGRAMS/pg_ctl" --pgdata="$folder/data" --log="$folder/log" --wait start >>"$folder/log" 2>&1 --options="-k $folder -h '' \
@@ -57,16 +59,19 @@ const POSTGRES: &str = r#"
             echo restarted || cat "$folder/log"
     done
     "$PROGRAMS/pg_ctl" --pgdata="$folder/data" --mode=immediate --silent stop
-    echo ended
+    echo ended 2>/dev/null
 "#;
 
 const MARIADB: &str = r#"
+    trap '' PIPE
     folder=$(mktemp -d /tmp/batch-mariadb-XXXXXX) && trap 'rm -rf "$folder"' EXIT
-    chmod 755 "$folder"
-    mariadb-install-db --no-defaults --datadir="$folder/data" --auth-root-authentication-method=normal --skip-test-db \
+    chmod 755 "$folder" && mkdir "$folder/tmp"
+    # Without a folder of its own for that, each server deletes what the others have put there.
+    export TMPDIR="$folder/tmp"
+    mariadb-install-db --no-defaults --datadir="$folder/data" --tmpdir="$folder/tmp" --auth-root-authentication-method=normal --skip-test-db \
         >"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }
     start() {
-        "$PROGRAMS/mariadbd" --no-defaults --datadir="$folder/data" --socket="$folder/socket" --pid-file="$folder/pid" \
+        "$PROGRAMS/mariadbd" --no-defaults --datadir="$folder/data" --tmpdir="$folder/tmp" --socket="$folder/socket" --pid-file="$folder/pid" \
             --skip-networking --max-connections=500 --innodb-buffer-pool-size=64M --innodb-flush-log-at-trx-commit=2 \
             >>"$folder/log" 2>&1 &
         server=$!
@@ -85,7 +90,7 @@ const MARIADB: &str = r#"
     done
     kill -KILL $server
     wait $server 2>/dev/null
-    echo ended
+    echo ended 2>/dev/null
 "#;
 
 impl Server {

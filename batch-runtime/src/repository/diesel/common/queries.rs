@@ -16,9 +16,9 @@ use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::{
-    AbandonOutcome, ChunkTransaction, Claim, ClaimError, ClaimRequest, Connector, ElementState, Ending,
-    ExecutionFilter, JobRepository, JobState, Lease, RepositoryError, RestartPosition, Signal, StepHistory,
-    StepState, StopOutcome,
+    AbandonOutcome, ArchivedInstance, ChunkTransaction, Claim, ClaimError, ClaimRequest, Connector,
+    ElementState, Ending, ExecutionFilter, InstanceState, JobRepository, JobState, Lease, RepositoryError,
+    RestartPosition, Signal, StepHistory, StepState, StopOutcome,
 };
 use crate::status::BatchStatus;
 
@@ -55,6 +55,15 @@ pub(super) fn execution_in<E: From<RepositoryError>>(
     row.map(|(row, job_name)| row.into_execution(job_name))
         .transpose()
         .map_err(refused)
+}
+
+pub(super) fn instance_in(connection: &mut Connection, id: i64) -> QueryResult<Option<JobInstance>> {
+    let row = batch_job_instance::table
+        .find(id)
+        .select(InstanceRow::as_select())
+        .first(connection)
+        .optional()?;
+    Ok(row.map(JobInstance::from))
 }
 
 /// The execution of an instance that was begun last.
@@ -363,6 +372,31 @@ impl JobRepository for Repository {
         self.ask_to_stop(execution)
     }
 
+    fn instance_states(
+        &self,
+        job: Option<&str>,
+        after: JobInstanceId,
+        count: u32,
+    ) -> Result<Vec<InstanceState>, RepositoryError> {
+        self.states_of(job, after, count)
+    }
+
+    fn delete_instances(
+        &self,
+        instances: &[JobInstanceId],
+        statuses: &[BatchStatus],
+    ) -> Result<Vec<JobInstanceId>, RepositoryError> {
+        self.remove_instances(instances, statuses)
+    }
+
+    fn archived(&self, instance: JobInstanceId) -> Result<Option<ArchivedInstance>, RepositoryError> {
+        self.archived_instance(instance)
+    }
+
+    fn restore(&self, archived: &ArchivedInstance) -> Result<Option<JobInstanceId>, RepositoryError> {
+        self.restore_instance(archived)
+    }
+
     fn abandon(&self, execution: JobExecutionId) -> Result<Option<AbandonOutcome>, RepositoryError> {
         self.give_up_execution(execution)
     }
@@ -408,12 +442,7 @@ impl JobRepository for Repository {
 
     fn instance(&self, id: JobInstanceId) -> Result<Option<JobInstance>, RepositoryError> {
         self.pool.read("read the job instance", |connection| {
-            let row = batch_job_instance::table
-                .find(id.0)
-                .select(InstanceRow::as_select())
-                .first(connection)
-                .optional()?;
-            Ok(row.map(JobInstance::from))
+            Ok(instance_in(connection, id.0)?)
         })
     }
 

@@ -2,6 +2,8 @@
 
 mod schema;
 
+#[path = "../common/archive.rs"]
+mod archive;
 #[path = "../common/launch.rs"]
 mod launch;
 #[path = "../common/lease.rs"]

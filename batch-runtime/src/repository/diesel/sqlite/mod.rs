@@ -3,6 +3,8 @@
 mod schema;
 mod turn;
 
+#[path = "../common/archive.rs"]
+mod archive;
 #[path = "../common/launch.rs"]
 mod launch;
 #[path = "../common/lease.rs"]

@@ -1,0 +1,161 @@
+//! What leaves the repository: `purge`, and instances as text, out and in.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use super::{JobOperator, JobOperatorError, Result};
+use crate::clock::Timestamp;
+use crate::execution::JobInstance;
+use crate::ids::JobInstanceId;
+use crate::repository::{ArchivedInstance, FORMAT};
+use crate::status::BatchStatus;
+
+/// Instances that are looked at together.
+const PAGE: u32 = 1_000;
+/// Instances that are deleted together: others have to wait for so long.
+const BATCH: usize = 100;
+
+/// Which instances are purged.
+///
+/// Those whose last execution is COMPLETED or ABANDONED, so that nothing continues them; never those with an execution that has
+/// not ended.
+#[derive(Clone, Debug, Default)]
+pub struct Purge {
+    /// Those of this job; `None`: of all.
+    pub job: Option<String>,
+    /// Those whose last execution ended before; `None`: whenever it was.
+    pub before: Option<Timestamp>,
+    /// So many instances of each job stay, the newest.
+    pub keep: u32,
+    /// Also those that failed or were stopped, which could go on.
+    pub force: bool,
+}
+
+impl Purge {
+    fn statuses(&self) -> &'static [BatchStatus] {
+        const WITH_FORCE: [BatchStatus; 5] = [
+            BatchStatus::Completed,
+            BatchStatus::Abandoned,
+            BatchStatus::Failed,
+            BatchStatus::Stopped,
+            BatchStatus::Unknown,
+        ];
+        if self.force { &WITH_FORCE } else { &WITH_FORCE[..2] }
+    }
+}
+
+impl JobOperator {
+    /// The instances that [`purge`](Self::purge) would delete, the oldest first.
+    ///
+    /// # Errors
+    /// When the repository fails.
+    pub fn purgeable(&self, what: &Purge) -> Result<Vec<JobInstance>> {
+        let repository = &self.inner.repository;
+        let jobs = match &what.job {
+            Some(job) => [job.clone()].into(),
+            None => repository.job_names()?,
+        };
+        let mut kept_from = BTreeMap::new();
+        if let Some(last_kept) = what.keep.checked_sub(1) {
+            for job in jobs {
+                let last_kept = repository.instances(&job, last_kept.into(), 1)?;
+                // With fewer instances than are to be kept, all are.
+                let from = last_kept
+                    .first()
+                    .map_or(JobInstanceId(i64::MIN), |instance| instance.id);
+                kept_from.insert(job, from);
+            }
+        }
+        let (mut found, mut after) = (Vec::new(), JobInstanceId(i64::MIN));
+        loop {
+            let page = repository.instance_states(what.job.as_deref(), after, PAGE)?;
+            let Some(last) = page.last() else { return Ok(found) };
+            after = last.instance.id;
+            let wanted = page.into_iter().filter(|state| {
+                let is_kept = kept_from
+                    .get(&state.instance.job_name)
+                    .is_some_and(|from| state.instance.id >= *from);
+                let is_old = what
+                    .before
+                    .is_none_or(|before| state.ended.is_some_and(|ended| ended < before));
+                let is_over = state
+                    .status
+                    .is_some_and(|status| what.statuses().contains(&status));
+                !is_kept && is_old && is_over
+            });
+            found.extend(wanted.map(|state| state.instance));
+        }
+    }
+
+    /// Deletes instances with all that belongs to them, some at a time, and returns how many. With `archive`, each is written
+    /// to it first, as a line of JSON that [`import`](Self::import) reads; it is flushed before anything of it is deleted. A
+    /// crash in between leaves instances that are archived and not deleted.
+    ///
+    /// # Errors
+    /// `Archive` when the archive cannot be written; when the repository fails. What was deleted before stays so.
+    pub fn purge(&self, what: &Purge, mut archive: Option<&mut dyn Write>) -> Result<u64> {
+        let mut deleted = 0;
+        for instances in self.purgeable(what)?.chunks(BATCH) {
+            if let Some(archive) = &mut archive {
+                for instance in instances {
+                    if let Some(line) = self.export(instance.id)? {
+                        writeln!(archive, "{line}").map_err(unwritten)?;
+                    }
+                }
+                archive.flush().map_err(unwritten)?;
+            }
+            let ids: Vec<JobInstanceId> = instances.iter().map(|instance| instance.id).collect();
+            deleted += self
+                .inner
+                .repository
+                .delete_instances(&ids, what.statuses())?
+                .len() as u64;
+        }
+        Ok(deleted)
+    }
+
+    /// An instance with all that belongs to it, as a line of JSON; `None` if there is none of that id.
+    ///
+    /// # Errors
+    /// When the repository fails.
+    pub fn export(&self, instance: JobInstanceId) -> Result<Option<String>> {
+        let archived = self.inner.repository.archived(instance)?;
+        let line = archived.map(|archived| serde_json::to_string(&archived));
+        line.transpose().map_err(|error| {
+            JobOperatorError::Archive(format!("instance {instance} cannot be written: {error}"))
+        })
+    }
+
+    /// Puts an instance in that was exported, from this repository or another, with new ids. It can be continued as it could
+    /// where it was exported.
+    ///
+    /// # Errors
+    /// `Archive` when the line is none that `export` writes, when an execution in it has not ended, or when its job has an
+    /// instance of the same key.
+    pub fn import(&self, line: &str) -> Result<JobInstanceId> {
+        let wrong = |problem: String| JobOperatorError::Archive(problem);
+        let archived: ArchivedInstance =
+            serde_json::from_str(line).map_err(|error| wrong(format!("no instance: {error}")))?;
+        if archived.format != FORMAT {
+            let problem = format!("format {:?}, and this version reads {FORMAT:?}", archived.format);
+            return Err(wrong(problem));
+        }
+        if let Some(open) = archived.executions.iter().find(|one| !one.status.is_final()) {
+            let (execution, status) = (open.execution, open.status);
+            return Err(wrong(format!(
+                "execution {execution} was {status} when it was exported"
+            )));
+        }
+        let restored = self.inner.repository.restore(&archived)?;
+        restored.ok_or_else(|| {
+            wrong(format!(
+                "job `{}` has an instance with the key {} already",
+                archived.job, archived.job_key
+            ))
+        })
+    }
+}
+
+fn unwritten(error: std::io::Error) -> JobOperatorError {
+    JobOperatorError::Archive(format!("the archive cannot be written: {error}"))
+}

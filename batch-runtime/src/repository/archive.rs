@@ -1,0 +1,110 @@
+//! A job instance with everything that belongs to it, outside of the repository: one line of JSON.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::execution::{JobInstance, StepCounters};
+use crate::parameters::{JobParameters, ParameterValue};
+use crate::status::BatchStatus;
+
+/// What this version writes and reads.
+pub(crate) const FORMAT: &str = "batch-instance/1";
+
+/// A job instance.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ArchivedInstance {
+    /// [`FORMAT`].
+    pub(crate) format: String,
+    /// Its id then.
+    pub(crate) instance: i64,
+    pub(crate) job: String,
+    pub(crate) job_key: String,
+    /// In the order in which they were begun.
+    pub(crate) executions: Vec<ArchivedExecution>,
+}
+
+/// A job execution.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ArchivedExecution {
+    pub(crate) execution: i64,
+    pub(crate) version: i64,
+    pub(crate) status: BatchStatus,
+    pub(crate) exit_status: String,
+    pub(crate) exit_message: String,
+    pub(crate) created: Timestamp,
+    pub(crate) started: Option<Timestamp>,
+    pub(crate) ended: Option<Timestamp>,
+    pub(crate) last_updated: Timestamp,
+    pub(crate) definition: Option<String>,
+    pub(crate) parameters: Vec<ArchivedParameter>,
+    pub(crate) context: Option<ArchivedContext>,
+    /// In the order in which they were begun.
+    pub(crate) steps: Vec<ArchivedStep>,
+}
+
+/// A parameter of an execution.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ArchivedParameter {
+    pub(crate) name: String,
+    pub(crate) value: ParameterValue,
+    pub(crate) identifying: bool,
+}
+
+/// A step execution.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ArchivedStep {
+    pub(crate) step_execution: i64,
+    pub(crate) step: String,
+    pub(crate) version: i64,
+    pub(crate) status: BatchStatus,
+    pub(crate) exit_status: String,
+    pub(crate) exit_message: String,
+    pub(crate) started: Timestamp,
+    pub(crate) ended: Option<Timestamp>,
+    pub(crate) last_updated: Timestamp,
+    pub(crate) counters: StepCounters,
+    pub(crate) context: Option<ArchivedContext>,
+}
+
+/// The text of a context, as its columns hold it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ArchivedContext {
+    pub(crate) short: String,
+    pub(crate) serialized: Option<String>,
+}
+
+impl ArchivedParameter {
+    pub(crate) fn all(parameters: &JobParameters) -> Vec<Self> {
+        let archived = |(name, parameter): (&str, &crate::parameters::JobParameter)| Self {
+            name: name.to_owned(),
+            value: parameter.value.clone(),
+            identifying: parameter.identifying,
+        };
+        parameters.iter().map(archived).collect()
+    }
+}
+
+impl ArchivedExecution {
+    pub(crate) fn job_parameters(&self) -> JobParameters {
+        self.parameters
+            .iter()
+            .fold(JobParameters::new(), |parameters, one| {
+                parameters.with_parameter(&one.name, one.value.clone(), one.identifying)
+            })
+    }
+}
+
+/// How an instance stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InstanceState {
+    pub(crate) instance: JobInstance,
+    /// The status of its last execution; `None` while one is open, or if there is none.
+    pub(crate) status: Option<BatchStatus>,
+    /// When its last execution ended.
+    pub(crate) ended: Option<Timestamp>,
+}

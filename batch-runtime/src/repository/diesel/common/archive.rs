@@ -1,0 +1,367 @@
+//! Instances that leave the repository, and come back.
+
+use diesel::prelude::*;
+
+use super::lease::lease_of;
+use super::queries::{execution_in, instance_in};
+use super::rows::{StepRow, load_parameters, parameter_rows};
+use super::schema::{
+    batch_job_execution, batch_job_execution_context, batch_job_execution_params, batch_job_instance,
+    batch_job_instance_lease, batch_step_execution, batch_step_execution_context,
+};
+use super::{Connection, Moment, Repository, Sequence, TransactionError, lock_executions, lock_instance};
+use crate::clock::Timestamp;
+use crate::execution::{JobInstance, StepExecution};
+use crate::ids::JobInstanceId;
+use crate::repository::{
+    ArchivedContext, ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT,
+    InstanceState, RepositoryError,
+};
+use crate::status::BatchStatus;
+
+type ArchiveResult<T> = Result<T, TransactionError<RepositoryError>>;
+
+impl Repository {
+    pub(super) fn states_of(
+        &self,
+        job: Option<&str>,
+        after: JobInstanceId,
+        count: u32,
+    ) -> Result<Vec<InstanceState>, RepositoryError> {
+        self.pool.read("look at job instances", |connection| {
+            let mut query = batch_job_instance::table
+                .filter(batch_job_instance::job_instance_id.gt(after.0))
+                .order(batch_job_instance::job_instance_id.asc())
+                .limit(count.into())
+                .select((
+                    batch_job_instance::job_instance_id,
+                    batch_job_instance::job_name,
+                    batch_job_instance::job_key,
+                ))
+                .into_boxed();
+            if let Some(job) = job {
+                query = query.filter(batch_job_instance::job_name.eq(job));
+            }
+            let instances: Vec<(i64, String, String)> = query.load(connection)?;
+            let ids: Vec<i64> = instances.iter().map(|(id, ..)| *id).collect();
+            let executions = executions_of(connection, &ids)?;
+            let state = |(id, job_name, job_key): (i64, String, String)| {
+                let (status, ended) = last_of(&executions, id);
+                InstanceState {
+                    instance: JobInstance {
+                        id: JobInstanceId(id),
+                        job_name,
+                        job_key,
+                    },
+                    status,
+                    ended,
+                }
+            };
+            Ok(instances.into_iter().map(state).collect())
+        })
+    }
+
+    pub(super) fn remove_instances(
+        &self,
+        instances: &[JobInstanceId],
+        statuses: &[BatchStatus],
+    ) -> Result<Vec<JobInstanceId>, RepositoryError> {
+        self.pool.write("delete job instances", |connection| {
+            let mut ids = Vec::new();
+            for instance in instances {
+                lock_instance(connection, instance.0)?;
+                lock_executions(connection, instance.0)?;
+                let held = match lease_of(connection, instance.0)? {
+                    Some(row) => self.is_held(connection, &row)?,
+                    None => false,
+                };
+                // What was found before may run again meanwhile.
+                let executions = executions_of(connection, &[instance.0])?;
+                let (status, _) = last_of(&executions, instance.0);
+                if !held && status.is_some_and(|status| statuses.contains(&status)) {
+                    ids.push(instance.0);
+                }
+            }
+            delete(connection, &ids)?;
+            Ok(ids.into_iter().map(JobInstanceId).collect())
+        })
+    }
+
+    pub(super) fn archived_instance(
+        &self,
+        instance: JobInstanceId,
+    ) -> Result<Option<ArchivedInstance>, RepositoryError> {
+        self.pool.read("read the job instance", |connection| {
+            let Some(found) = instance_in(connection, instance.0)? else {
+                return Ok(None);
+            };
+            let ids: Vec<i64> = batch_job_execution::table
+                .filter(batch_job_execution::job_instance_id.eq(instance.0))
+                .select(batch_job_execution::job_execution_id)
+                .order(batch_job_execution::job_execution_id.asc())
+                .load(connection)?;
+            let mut executions = Vec::new();
+            for id in ids {
+                executions.extend(archived_execution(connection, id)?);
+            }
+            Ok(Some(ArchivedInstance {
+                format: FORMAT.to_owned(),
+                instance: found.id.0,
+                job: found.job_name,
+                job_key: found.job_key,
+                executions,
+            }))
+        })
+    }
+
+    pub(super) fn restore_instance(
+        &self,
+        archived: &ArchivedInstance,
+    ) -> Result<Option<JobInstanceId>, RepositoryError> {
+        self.pool.write("restore the job instance", |connection| {
+            let known: i64 = batch_job_instance::table
+                .filter(batch_job_instance::job_name.eq(&archived.job))
+                .filter(batch_job_instance::job_key.eq(&archived.job_key))
+                .count()
+                .get_result(connection)?;
+            if known > 0 {
+                return Ok(None);
+            }
+            let id = self.next_id(connection, Sequence::Instance)?;
+            diesel::insert_into(batch_job_instance::table)
+                .values((
+                    batch_job_instance::job_instance_id.eq(id),
+                    batch_job_instance::version.eq(0),
+                    batch_job_instance::job_name.eq(&archived.job),
+                    batch_job_instance::job_key.eq(&archived.job_key),
+                ))
+                .execute(connection)?;
+            for execution in &archived.executions {
+                self.restore_execution(connection, id, execution)?;
+            }
+            Ok(Some(JobInstanceId(id)))
+        })
+    }
+
+    fn restore_execution(
+        &self,
+        connection: &mut Connection,
+        instance: i64,
+        archived: &ArchivedExecution,
+    ) -> ArchiveResult<()> {
+        let id = self.next_id(connection, Sequence::Execution)?;
+        diesel::insert_into(batch_job_execution::table)
+            .values((
+                batch_job_execution::job_execution_id.eq(id),
+                batch_job_execution::version.eq(archived.version),
+                batch_job_execution::job_instance_id.eq(instance),
+                batch_job_execution::create_time.eq(Moment(archived.created.0)),
+                batch_job_execution::start_time.eq(archived.started.map(|time| Moment(time.0))),
+                batch_job_execution::end_time.eq(archived.ended.map(|time| Moment(time.0))),
+                batch_job_execution::status.eq(archived.status.as_str()),
+                batch_job_execution::exit_code.eq(&archived.exit_status),
+                batch_job_execution::exit_message.eq(&archived.exit_message),
+                batch_job_execution::last_updated.eq(Moment(archived.last_updated.0)),
+                batch_job_execution::job_configuration_location.eq(&archived.definition),
+            ))
+            .execute(connection)?;
+        for row in parameter_rows(id, &archived.job_parameters()) {
+            diesel::insert_into(batch_job_execution_params::table)
+                .values(row)
+                .execute(connection)?;
+        }
+        if let Some(context) = &archived.context {
+            diesel::insert_into(batch_job_execution_context::table)
+                .values((
+                    batch_job_execution_context::job_execution_id.eq(id),
+                    batch_job_execution_context::short_context.eq(&context.short),
+                    batch_job_execution_context::serialized_context.eq(&context.serialized),
+                ))
+                .execute(connection)?;
+        }
+        for step in &archived.steps {
+            self.restore_step(connection, id, step)?;
+        }
+        Ok(())
+    }
+
+    fn restore_step(
+        &self,
+        connection: &mut Connection,
+        execution: i64,
+        archived: &ArchivedStep,
+    ) -> ArchiveResult<()> {
+        let (id, counters) = (self.next_id(connection, Sequence::Step)?, archived.counters);
+        diesel::insert_into(batch_step_execution::table)
+            .values((
+                (
+                    batch_step_execution::step_execution_id.eq(id),
+                    batch_step_execution::version.eq(archived.version),
+                    batch_step_execution::step_name.eq(&archived.step),
+                    batch_step_execution::job_execution_id.eq(execution),
+                    batch_step_execution::start_time.eq(Moment(archived.started.0)),
+                    batch_step_execution::end_time.eq(archived.ended.map(|time| Moment(time.0))),
+                    batch_step_execution::status.eq(archived.status.as_str()),
+                    batch_step_execution::exit_code.eq(&archived.exit_status),
+                    batch_step_execution::exit_message.eq(&archived.exit_message),
+                    batch_step_execution::last_updated.eq(Moment(archived.last_updated.0)),
+                ),
+                (
+                    batch_step_execution::commit_count.eq(counters.commits),
+                    batch_step_execution::read_count.eq(counters.reads),
+                    batch_step_execution::filter_count.eq(counters.filters),
+                    batch_step_execution::write_count.eq(counters.writes),
+                    batch_step_execution::read_skip_count.eq(counters.read_skips),
+                    batch_step_execution::write_skip_count.eq(counters.write_skips),
+                    batch_step_execution::process_skip_count.eq(counters.process_skips),
+                    batch_step_execution::rollback_count.eq(counters.rollbacks),
+                ),
+            ))
+            .execute(connection)?;
+        if let Some(context) = &archived.context {
+            diesel::insert_into(batch_step_execution_context::table)
+                .values((
+                    batch_step_execution_context::step_execution_id.eq(id),
+                    batch_step_execution_context::short_context.eq(&context.short),
+                    batch_step_execution_context::serialized_context.eq(&context.serialized),
+                ))
+                .execute(connection)?;
+        }
+        Ok(())
+    }
+}
+
+/// Instance, status and end of each execution of these instances, the latest last.
+type Executions = Vec<(i64, Option<String>, Option<Moment>)>;
+
+fn executions_of(connection: &mut Connection, instances: &[i64]) -> QueryResult<Executions> {
+    batch_job_execution::table
+        .filter(batch_job_execution::job_instance_id.eq_any(instances))
+        .select((
+            batch_job_execution::job_instance_id,
+            batch_job_execution::status,
+            batch_job_execution::end_time,
+        ))
+        .order(batch_job_execution::job_execution_id.asc())
+        .load(connection)
+}
+
+/// How the last execution of an instance ended; nothing if one is open, in a status that nobody knows, or not there.
+fn last_of(executions: &Executions, instance: i64) -> (Option<BatchStatus>, Option<Timestamp>) {
+    let mut of_instance = executions.iter().filter(|(of, ..)| *of == instance);
+    let known = |status: &Option<String>| BatchStatus::from_repository(status.as_deref().unwrap_or_default());
+    let all_ended = of_instance
+        .clone()
+        .all(|(_, status, _)| known(status).is_some_and(BatchStatus::is_final));
+    match of_instance.next_back() {
+        Some((_, status, ended)) if all_ended => (known(status), ended.map(Timestamp::from)),
+        _ => (None, None),
+    }
+}
+
+/// In the order of the foreign keys.
+fn delete(connection: &mut Connection, instances: &[i64]) -> QueryResult<()> {
+    let executions: Vec<i64> = batch_job_execution::table
+        .filter(batch_job_execution::job_instance_id.eq_any(instances))
+        .select(batch_job_execution::job_execution_id)
+        .load(connection)?;
+    let steps: Vec<i64> = batch_step_execution::table
+        .filter(batch_step_execution::job_execution_id.eq_any(&executions))
+        .select(batch_step_execution::step_execution_id)
+        .load(connection)?;
+    // Databases bound the number of values in one statement.
+    for steps in steps.chunks(MOST_VALUES) {
+        let contexts = batch_step_execution_context::table
+            .filter(batch_step_execution_context::step_execution_id.eq_any(steps));
+        diesel::delete(contexts).execute(connection)?;
+        let steps = batch_step_execution::table.filter(batch_step_execution::step_execution_id.eq_any(steps));
+        diesel::delete(steps).execute(connection)?;
+    }
+    for executions in executions.chunks(MOST_VALUES) {
+        let contexts = batch_job_execution_context::table
+            .filter(batch_job_execution_context::job_execution_id.eq_any(executions));
+        diesel::delete(contexts).execute(connection)?;
+        let parameters = batch_job_execution_params::table
+            .filter(batch_job_execution_params::job_execution_id.eq_any(executions));
+        diesel::delete(parameters).execute(connection)?;
+        let executions =
+            batch_job_execution::table.filter(batch_job_execution::job_execution_id.eq_any(executions));
+        diesel::delete(executions).execute(connection)?;
+    }
+    let leases =
+        batch_job_instance_lease::table.filter(batch_job_instance_lease::job_instance_id.eq_any(instances));
+    diesel::delete(leases).execute(connection)?;
+    let instances = batch_job_instance::table.filter(batch_job_instance::job_instance_id.eq_any(instances));
+    diesel::delete(instances).execute(connection)?;
+    Ok(())
+}
+
+const MOST_VALUES: usize = 1_000;
+
+fn archived_execution(connection: &mut Connection, id: i64) -> ArchiveResult<Option<ArchivedExecution>> {
+    let Some(execution) = execution_in::<RepositoryError>(connection, id)? else {
+        return Ok(None);
+    };
+    let parameters = load_parameters(connection, id)?;
+    let context: Option<(String, Option<String>)> = batch_job_execution_context::table
+        .find(id)
+        .select((
+            batch_job_execution_context::short_context,
+            batch_job_execution_context::serialized_context,
+        ))
+        .first(connection)
+        .optional()?;
+    let rows: Vec<StepRow> = batch_step_execution::table
+        .filter(batch_step_execution::job_execution_id.eq(id))
+        .select(StepRow::as_select())
+        .order(batch_step_execution::step_execution_id.asc())
+        .load(connection)?;
+    let mut steps = Vec::new();
+    for row in rows {
+        let step = StepExecution::try_from(row).map_err(TransactionError::Refused)?;
+        steps.push(archived_step(connection, step)?);
+    }
+    Ok(Some(ArchivedExecution {
+        execution: id,
+        version: execution.version,
+        status: execution.status,
+        exit_status: execution.exit_status,
+        exit_message: execution.exit_message,
+        created: execution.created,
+        started: execution.started,
+        ended: execution.ended,
+        last_updated: execution.last_updated,
+        definition: execution.configuration_location,
+        parameters: ArchivedParameter::all(&parameters),
+        context: context.map(archived_context),
+        steps,
+    }))
+}
+
+fn archived_step(connection: &mut Connection, step: StepExecution) -> ArchiveResult<ArchivedStep> {
+    let context: Option<(String, Option<String>)> = batch_step_execution_context::table
+        .find(step.id.0)
+        .select((
+            batch_step_execution_context::short_context,
+            batch_step_execution_context::serialized_context,
+        ))
+        .first(connection)
+        .optional()?;
+    Ok(ArchivedStep {
+        step_execution: step.id.0,
+        step: step.step_name,
+        version: step.version,
+        status: step.status,
+        exit_status: step.exit_status,
+        exit_message: step.exit_message,
+        started: step.started,
+        ended: step.ended,
+        last_updated: step.last_updated,
+        counters: step.counters,
+        context: context.map(archived_context),
+    })
+}
+
+fn archived_context((short, serialized): (String, Option<String>)) -> ArchivedContext {
+    ArchivedContext { short, serialized }
+}

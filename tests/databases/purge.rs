@@ -1,0 +1,200 @@
+//! What leaves the repository, on each database: purged, archived, exported and imported.
+
+use batch_runtime::{
+    BatchStatus, ExecutionFilter, JobInstanceId, JobOperatorError, JobParameters, ParameterValue, Purge,
+    Timestamp,
+};
+use batch_tests::databases::Database;
+use batch_tests::stage::Stage;
+
+use super::jobs::{CHUNK, SUM};
+
+const TABLES: [&str; 7] = [
+    "BATCH_JOB_INSTANCE",
+    "BATCH_JOB_EXECUTION",
+    "BATCH_JOB_EXECUTION_PARAMS",
+    "BATCH_JOB_EXECUTION_CONTEXT",
+    "BATCH_STEP_EXECUTION",
+    "BATCH_STEP_EXECUTION_CONTEXT",
+    "BATCH_JOB_INSTANCE_LEASE",
+];
+
+/// The number of rows of each table.
+fn rows(stage: &Stage) -> Vec<i64> {
+    let mut outside = stage.outside();
+    TABLES
+        .iter()
+        .map(|table| outside.number(&format!("SELECT COUNT(*) FROM {table}")))
+        .collect()
+}
+
+fn stage(database: Database) -> Stage {
+    let stage = Stage::on(database, CHUNK);
+    stage
+        .outside()
+        .execute("CREATE TABLE written (n INTEGER)")
+        .unwrap();
+    stage
+}
+
+/// An instance of this day, which fails at a number.
+fn day(day: &str, fails_at: &str) -> JobParameters {
+    JobParameters::from([("to", "25"), ("day", day)]).with_non_identifying("fails-at", fails_at)
+}
+
+fn ids(found: Vec<batch_runtime::execution::JobInstance>) -> Vec<i64> {
+    found.into_iter().map(|instance| instance.id.0).collect()
+}
+
+/// Complete instances are purged with all that belongs to them, and what a restart needs only with force; the newest stay if
+/// wanted.
+///
+/// Spec: REPO-01, OP-36
+#[test]
+fn what_nothing_continues_is_purged() {
+    for database in Database::ALL {
+        let stage = stage(database);
+        let operator = stage.operator();
+        for (name, fails_at) in [("1", "0"), ("2", "13"), ("3", "0"), ("4", "0")] {
+            stage.launch("job", day(name, fails_at));
+        }
+        let all = Purge::default();
+        let purgeable = |what: &Purge| ids(operator.purgeable(what).unwrap());
+        assert_eq!(purgeable(&all), [1, 3, 4], "{database:?}");
+        assert_eq!(
+            purgeable(&Purge {
+                keep: 2,
+                ..all.clone()
+            }),
+            [1],
+            "{database:?}"
+        );
+        assert_eq!(
+            purgeable(&Purge {
+                keep: 9,
+                ..all.clone()
+            }),
+            [0_i64; 0],
+            "{database:?}"
+        );
+        let forced = Purge {
+            force: true,
+            ..all.clone()
+        };
+        assert_eq!(purgeable(&forced), [1, 2, 3, 4], "{database:?}");
+        let of_other = Purge {
+            job: Some("other".into()),
+            ..all.clone()
+        };
+        assert_eq!(purgeable(&of_other), [0_i64; 0], "{database:?}");
+        let before = |ended: Timestamp| {
+            purgeable(&Purge {
+                before: Some(ended),
+                ..all.clone()
+            })
+        };
+        let executions = operator.find_executions(&ExecutionFilter::default()).unwrap();
+        let last = executions[0].ended.unwrap();
+        assert!(!before(last).contains(&4), "{database:?}");
+        assert_eq!(before(Timestamp(last.0 + 1)), [1, 3, 4], "{database:?}");
+
+        let mut archive = Vec::new();
+        assert_eq!(
+            operator.purge(&all, Some(&mut archive)).unwrap(),
+            3,
+            "{database:?}"
+        );
+        let left = rows(&stage);
+        assert_eq!(left[..2], [1, 1], "{database:?}");
+        assert_eq!(left[3..], [1, 1, 1, 1], "{database:?}");
+        // What is left goes on; then it goes, too.
+        stage.launch("job", day("2", "0"));
+        assert_eq!(operator.purge(&all, None).unwrap(), 1, "{database:?}");
+        assert_eq!(rows(&stage), [0; 7], "{database:?}");
+        // And the archived ones come back.
+        for line in String::from_utf8(archive).unwrap().lines() {
+            operator.import(line).unwrap();
+        }
+        assert_eq!(purgeable(&all).len(), 3, "{database:?}");
+        let complete = operator.launch("job", day("3", "0")).unwrap_err();
+        assert!(
+            matches!(complete, JobOperatorError::JobInstanceAlreadyComplete { .. }),
+            "{database:?}: {complete}"
+        );
+    }
+}
+
+/// A failed instance is exported from one database and imported into another, and goes on there where it had stopped: with
+/// its parameters of all types, its checkpoints, its counters and times.
+///
+/// Spec: REPO-01, RESTART-08
+#[test]
+fn an_instance_moves_to_another_database() {
+    for (from, to) in [
+        (Database::Sqlite, Database::Postgres),
+        (Database::Postgres, Database::Mariadb),
+        (Database::Mariadb, Database::Sqlite),
+    ] {
+        let (old, new) = (stage(from), stage(to));
+        let parameters = day("1", "23")
+            .with_parameter("number", ParameterValue::Long(-7), true)
+            .with_parameter("rate", ParameterValue::Double(0.25), false)
+            .with_parameter("date", ParameterValue::Date(Timestamp(951_782_400_123)), true);
+        let failed = old.launch("job", parameters.clone());
+        let line = old.operator().export(JobInstanceId(1)).unwrap().unwrap();
+        // Ids there are others.
+        new.launch("job", day("2", "0"));
+        let instance = new.operator().import(&line).unwrap();
+        let imported = new.operator().executions(instance).unwrap();
+        assert_eq!(new.tree(imported[0]), old.tree(failed), "{from:?} {to:?}");
+        let parameters_of = |stage: &Stage, id| stage.operator().parameters(id).unwrap();
+        assert_eq!(parameters_of(&new, imported[0]), parameters_of(&old, failed));
+        let times = |stage: &Stage, id| {
+            let execution = stage.operator().job_execution(id).unwrap().unwrap();
+            (execution.created, execution.started, execution.ended)
+        };
+        assert_eq!(times(&new, imported[0]), times(&old, failed), "{from:?} {to:?}");
+
+        new.outside().execute("DELETE FROM written").unwrap();
+        new.log();
+        let second = new.launch("job", parameters.with_non_identifying("fails-at", "0"));
+        let ended = new.operator().job_execution(second).unwrap().unwrap();
+        assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+        assert_eq!(ended.instance_id, instance);
+        assert_eq!(new.log(), ["open Some(20)"], "{from:?} {to:?}");
+        assert_eq!(new.outside().number(SUM), 5_000_115, "{from:?} {to:?}");
+        // Twice is once too often.
+        let twice = new.operator().import(&line).unwrap_err().to_string();
+        assert!(
+            twice.contains("job `job` has an instance with the key"),
+            "{twice}"
+        );
+    }
+}
+
+/// Lines that are none, and instances that still run, are refused.
+#[test]
+fn what_cannot_be_imported_is_refused() {
+    let stage = stage(Database::Sqlite);
+    let operator = stage.operator();
+    stage.launch("job", day("1", "0"));
+    let line = operator.export(JobInstanceId(1)).unwrap().unwrap();
+    assert_eq!(operator.export(JobInstanceId(77)).unwrap(), None);
+    for (wrong, problem) in [
+        (String::new(), "no instance: "),
+        (
+            line.replace("batch-instance/1", "batch-instance/2"),
+            "format \"batch-instance/2\"",
+        ),
+        (
+            line.replace("COMPLETED", "STARTED"),
+            "execution 1 was STARTED when it was exported",
+        ),
+        (line.replace("jobKey", "key"), "no instance: unknown field `key`"),
+        (line.clone(), "job `job` has an instance with the key"),
+    ] {
+        let error = operator.import(&wrong).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+    assert_eq!(rows(&stage)[0], 1);
+}
