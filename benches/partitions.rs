@@ -7,11 +7,14 @@ use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use batch_bench::person::{Person, ROWS, new_table, write_input};
+use batch_bench::person::{Person, ROWS, TABLE, new_table, person, write_input};
 use batch_bench::{Program, head, in_turn, ratio, report};
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, BatchStatus, JobParameters};
+use batch_test_servers::Kind;
 use csv::StringRecord;
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
 
 const ROUNDS: usize = 7;
 const NUMBERS: u64 = 3_000_000;
@@ -359,6 +362,34 @@ fn main() {
     let normal = in_turn(ROUNDS, &mut [load("1", "normal"), load("2", "normal")]);
     let full = in_turn(ROUNDS, &mut [load("1", "full"), load("2", "full")]);
 
+    let server = batch_test_servers::Server::start(Kind::Postgres);
+    let serve = |parts: &'static str| -> Program<'_> {
+        let (input, server) = (input.as_str(), &server);
+        (
+            parts,
+            Box::new(move || {
+                let url = server.new_database();
+                let mut target = PgConnection::establish(&url).unwrap();
+                target
+                    .batch_execute(&TABLE.replace("INTEGER", "BIGINT").replace("REAL", "FLOAT8"))
+                    .unwrap();
+                let parameters = [
+                    ("reader", "PartReader"),
+                    ("processor", "PersonProcessor"),
+                    ("writer", "PersonWriter"),
+                    ("input", input),
+                    ("parts", parts),
+                ];
+                let time = run("partitioned", &url, &parameters);
+                let rows: i64 = person::table.count().get_result(&mut target).unwrap();
+                assert_eq!(rows, i64::from(ROWS));
+                target.batch_execute("TRUNCATE person").unwrap();
+                time
+            }),
+        )
+    };
+    let served = in_turn(3, &mut [serve("1"), serve("2")]);
+
     let tiny = |synchronous: &'static str| -> Program<'_> {
         let target = folder.path().join("tiny.db");
         (
@@ -414,6 +445,12 @@ fn main() {
         ratio(full[1], full[0]),
         "x",
         Some(1.05),
+    );
+    report(
+        "CSV to PostgreSQL on the same machine: two partitions, per one",
+        ratio(served[1], served[0]),
+        "x",
+        Some(0.87),
     );
     for (synchronous, time) in [("NORMAL", tiny[0]), ("FULL", tiny[1])] {
         let each = time.as_secs_f64();

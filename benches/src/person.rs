@@ -6,18 +6,19 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use batch_runtime::prelude::*;
+use diesel::backend::Backend;
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
-use diesel::sql_types::{BigInt, Double, Text};
-use diesel::sqlite::Sqlite;
+use diesel::serialize::ToSql;
+use diesel::sql_types::{BigInt, Double, HasSqlType, Text};
 use serde::{Deserialize, Serialize};
 
 pub const ROWS: u32 = 1_000_000;
-const TABLE: &str =
+pub const TABLE: &str =
     "CREATE TABLE person (id INTEGER, first TEXT, last TEXT, email TEXT, amount REAL, date TEXT)";
 
-table! {
+diesel::table! {
     person (id) {
         id -> BigInt,
         first -> Text,
@@ -59,6 +60,22 @@ impl PersonProcessor {
     }
 }
 
+/// On one kind of connection.
+macro_rules! insert {
+    ($people:ident, $connection:expr) => {
+        let connection = $connection;
+        let (many, rest) = $people.as_chunks();
+        for people in many {
+            InsertMany(people).execute(connection)?;
+        }
+        for one in rest {
+            diesel::insert_into(person::table)
+                .values(one)
+                .execute(connection)?;
+        }
+    };
+}
+
 #[derive(BatchArtifact)]
 struct PersonWriter {}
 
@@ -68,15 +85,10 @@ impl PersonWriter {
     fn open(&mut self, _checkpoint: Option<()>) {}
     #[write_items]
     fn write(&mut self, people: &[Person], tx: &mut ChunkTransaction) -> QueryResult<()> {
-        let connection = tx.sqlite()?;
-        let (many, rest) = people.as_chunks();
-        for people in many {
-            InsertMany(people).execute(connection)?;
-        }
-        for one in rest {
-            diesel::insert_into(person::table)
-                .values(one)
-                .execute(connection)?;
+        if let Ok(connection) = tx.sqlite() {
+            insert!(people, connection);
+        } else {
+            insert!(people, tx.postgres()?);
         }
         Ok(())
     }
@@ -92,8 +104,14 @@ impl QueryId for InsertMany<'_> {
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-impl QueryFragment<Sqlite> for InsertMany<'_> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+impl<DB: Backend> QueryFragment<DB> for InsertMany<'_>
+where
+    i64: ToSql<BigInt, DB>,
+    String: ToSql<Text, DB>,
+    f64: ToSql<Double, DB>,
+    DB: HasSqlType<BigInt> + HasSqlType<Text> + HasSqlType<Double>,
+{
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
         out.push_sql("INSERT INTO person (id, first, last, email, amount, date) VALUES ");
         for (index, person) in self.0.iter().enumerate() {
             out.push_sql(if index == 0 { "(" } else { ",(" });
@@ -112,7 +130,7 @@ impl QueryFragment<Sqlite> for InsertMany<'_> {
     }
 }
 
-impl RunQueryDsl<SqliteConnection> for InsertMany<'_> {}
+impl<C> RunQueryDsl<C> for InsertMany<'_> {}
 
 pub fn write_input(path: &Path) {
     let mut out = BufWriter::new(File::create(path).unwrap());
