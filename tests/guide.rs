@@ -2,6 +2,9 @@
 //! this package's library, their XML blocks a test of batch-xml.)
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+#[path = "guide/facts.rs"]
+mod facts;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
