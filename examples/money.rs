@@ -1,27 +1,55 @@
 //! Amounts of money: whole cents, so that sums are exact.
 
-/// Reads an amount such as `12.50`, `8` or `-5.00`, in cents; `None` if it is none.
-pub fn cents(text: &str) -> Option<i64> {
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(digits) => (-1, digits),
-        None => (1, text),
-    };
-    let (whole, part) = digits.split_once('.').unwrap_or((digits, "00"));
-    let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !are_digits(whole) || !are_digits(part) || part.len() != 2 {
-        return None;
+use std::fmt;
+use std::str::FromStr;
+
+/// An amount. Read from text such as `12.50`, `8` or `-5.00`, so a property may be one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cents(pub i64);
+
+/// The text is no amount.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NoAmount(String);
+
+impl FromStr for Cents {
+    type Err = NoAmount;
+
+    fn from_str(text: &str) -> Result<Self, NoAmount> {
+        let (sign, digits) = match text.strip_prefix('-') {
+            Some(digits) => (-1, digits),
+            None => (1, text),
+        };
+        let (whole, part) = digits.split_once('.').unwrap_or((digits, "00"));
+        let number = |digits: &str| -> Option<i64> {
+            let are_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+            are_digits.then(|| digits.parse().ok())?
+        };
+        let cents = || -> Option<i64> {
+            let part = number(part).filter(|_| part.len() == 2)?;
+            number(whole)?
+                .checked_mul(100)?
+                .checked_add(part)?
+                .checked_mul(sign)
+        };
+        cents().map(Self).ok_or_else(|| NoAmount(text.into()))
     }
-    let whole: i64 = whole.parse().ok()?;
-    let part: i64 = part.parse().ok()?;
-    whole.checked_mul(100)?.checked_add(part)?.checked_mul(sign)
 }
 
-/// Writes cents as people do: `12.50`.
-pub fn text(cents: i64) -> String {
-    let sign = if cents < 0 { "-" } else { "" };
-    let cents = cents.unsigned_abs();
-    format!("{sign}{}.{:02}", cents / 100, cents % 100)
+impl fmt::Display for Cents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let cents = self.0.unsigned_abs();
+        f.pad(&format!("{sign}{}.{:02}", cents / 100, cents % 100))
+    }
 }
+
+impl fmt::Display for NoAmount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is no amount", self.0)
+    }
+}
+
+impl std::error::Error for NoAmount {}
 
 #[cfg(test)]
 mod tests {
@@ -30,12 +58,17 @@ mod tests {
     #[test]
     fn amounts_are_read_and_written() {
         for amount in ["0.00", "12.50", "-5.00", "-0.07", "1480.00"] {
-            assert_eq!(cents(amount).map(text).as_deref(), Some(amount));
+            assert_eq!(
+                amount.parse::<Cents>().map(|cents| cents.to_string()),
+                Ok(amount.into())
+            );
         }
-        assert_eq!(cents("8"), Some(800));
+        assert_eq!("8".parse(), Ok(Cents(800)));
+        assert_eq!(format!("{:>6}", Cents(800)), "  8.00");
         for wrong in [
             "",
             "-",
+            ".50",
             "twelve",
             "1.5",
             "1.234",
@@ -44,7 +77,7 @@ mod tests {
             "1,50",
             "99999999999999999999.00",
         ] {
-            assert_eq!(cents(wrong), None, "{wrong}");
+            assert_eq!(wrong.parse::<Cents>(), Err(NoAmount(wrong.into())));
         }
     }
 }

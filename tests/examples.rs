@@ -204,6 +204,24 @@ fn flow_stops_for_an_approval_and_goes_on_with_it() {
     assert!(err.contains("is complete"), "{err}");
 }
 
+/// What is no amount is refused before the job starts, at its place in the Job XML.
+///
+/// Spec: BPROP-10, OP-11
+#[test]
+fn flow_refuses_a_limit_that_is_no_amount() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, err) = run_expecting(
+        2,
+        "flow",
+        folder.path(),
+        &["launch", "flow", "approval.limit=much"],
+    );
+    assert!(
+        out.is_empty() && err.contains("`much` is no amount"),
+        "{out}{err}"
+    );
+}
+
 /// A small day needs no approval. After a failure the decision is made again, from what the step before it has kept.
 ///
 /// Spec: RESTART-12, CTX-23, DEC-19
@@ -212,7 +230,7 @@ fn flow_decides_again_from_what_was_kept() {
     let folder = tempfile::tempdir().unwrap();
     let small = ["launch", "flow", "approval.limit=5000.00", "output=papers"];
     let (_, err) = run_expecting(1, "flow", folder.path(), &small);
-    assert!(err.contains("No such file or directory"), "{err}");
+    assert!(err.contains("thrown by #[process] of batchlet"), "{err}");
     fs::create_dir(folder.path().join("papers")).unwrap();
     let (out, _) = run_expecting(0, "flow", folder.path(), &small);
     assert!(out.starts_with("7 invoices, 4 parcels\n"), "{out}");

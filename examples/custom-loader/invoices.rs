@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use batch_examples::money;
+use batch_examples::money::Cents;
 use batch_runtime::prelude::*;
 use serde::Deserialize;
 
@@ -67,13 +67,10 @@ impl ToEuro {
     #[process_item]
     fn convert(&mut self, invoice: &Invoice) -> Result<Option<String>, BatchError> {
         let rates = self.rates.as_ref().ok_or_else(no_client)?;
-        let cents = money::cents(&invoice.amount).ok_or_else(|| BatchError::msg("no amount"))?;
-        let euro = cents * rates.rate(&invoice.currency)? / 10_000;
+        let Cents(cents) = invoice.amount.parse()?;
+        let euro = Cents(cents * rates.rate(&invoice.currency)? / 10_000);
         let (number, customer) = (&invoice.invoice, &invoice.customer);
-        Ok(Some(format!(
-            "{number} {customer:<15} {:>8} EUR",
-            money::text(euro)
-        )))
+        Ok(Some(format!("{number} {customer:<15} {euro:>8} EUR")))
     }
 }
 

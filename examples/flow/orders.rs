@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use batch_examples::money;
+use batch_examples::money::Cents;
 use batch_runtime::prelude::*;
 use serde::Deserialize;
 
@@ -17,11 +17,13 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// What the customer pays, in cents.
-    pub(crate) fn cents(&self) -> Result<i64, BatchError> {
-        let price = money::cents(&self.price);
-        let cents = price.and_then(|price| price.checked_mul(self.quantity));
-        cents.ok_or_else(|| BatchError::msg(format!("order {}: no price", self.order)))
+    /// What the customer pays.
+    pub(crate) fn amount(&self) -> Result<Cents, BatchError> {
+        let Cents(price) = self.price.parse()?;
+        let amount = price.checked_mul(self.quantity);
+        amount
+            .map(Cents)
+            .ok_or_else(|| BatchError::msg(format!("order {}: too much", self.order)))
     }
 }
 
@@ -44,9 +46,12 @@ impl AddUpOrders {
     #[process]
     fn add_up(&self) -> Result<String, BatchError> {
         let orders = read(&self.file)?;
-        let cents = orders.iter().map(Order::cents).sum::<Result<i64, _>>()?;
-        self.step.set_persistent_user_data(&cents)?;
-        println!("{} orders, {} EUR", orders.len(), money::text(cents));
+        let mut sum = 0;
+        for order in &orders {
+            sum += order.amount()?.0;
+        }
+        self.step.set_persistent_user_data(&sum)?;
+        println!("{} orders, {} EUR", orders.len(), Cents(sum));
         Ok(format!("{} ORDERS", orders.len()))
     }
 
@@ -57,8 +62,9 @@ impl AddUpOrders {
 /// Says which way the day takes: `EMPTY`, `SMALL` or `LARGE`.
 #[derive(BatchArtifact)]
 struct SizeOfTheDay {
+    /// A property of a type of one's own: what is no amount is refused before the job starts.
     #[batch_property(name = "approval.limit")]
-    limit: String,
+    limit: Cents,
     /// That of the step before the decision.
     #[batch_context]
     step: Option<StepContext>,
@@ -68,15 +74,13 @@ struct SizeOfTheDay {
 impl SizeOfTheDay {
     #[decide]
     fn decide(&mut self) -> Result<String, BatchError> {
-        let limit = money::cents(&self.limit);
-        let limit = limit.ok_or_else(|| BatchError::msg(format!("`{}` is no amount", self.limit)))?;
         let sum = match &self.step {
             Some(step) => step.persistent_user_data::<i64>()?.unwrap_or_default(),
             None => 0,
         };
         Ok(match sum {
             0 => "EMPTY",
-            sum if sum <= limit => "SMALL",
+            sum if Cents(sum) <= self.limit => "SMALL",
             _ => "LARGE",
         }
         .into())

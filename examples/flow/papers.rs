@@ -4,7 +4,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use batch_examples::money;
 use batch_runtime::prelude::*;
 
 use super::orders;
@@ -31,7 +30,7 @@ impl WriteInvoices {
     fn invoices(&self) -> Result<String, BatchError> {
         let mut lines = Vec::new();
         for order in orders::read(&self.file)? {
-            let amount = money::text(order.cents()?);
+            let amount = order.amount()?;
             lines.push(format!("{} {:<10} {amount:>8} EUR", order.order, order.customer));
         }
         write(&self.output, "invoices.txt", &lines)?;

@@ -1,6 +1,6 @@
 //! The processor, which refuses what may not be booked, and the writer, which books the rest.
 
-use batch_examples::money;
+use batch_examples::money::Cents;
 use batch_runtime::prelude::*;
 use diesel::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error};
@@ -33,8 +33,9 @@ impl PaymentProcessor {
     #[process_item]
     fn process(&mut self, row: &PaymentRow) -> Result<Option<Payment>, BatchError> {
         let refused = |reason: String| Err(PaymentError::Refused(reason).into());
-        let Some(cents) = money::cents(&row.amount) else {
-            return refused(format!("`{}` is no amount", row.amount));
+        let cents = match row.amount.parse() {
+            Ok(Cents(cents)) => cents,
+            Err(no_amount) => return refused(no_amount.to_string()),
         };
         if cents <= 0 {
             return refused(format!("{} is not more than nothing", row.amount));

@@ -1,6 +1,6 @@
 //! The table of booked payments, the step that creates it, and the step that adds it up.
 
-use batch_examples::money;
+use batch_examples::money::Cents;
 use batch_runtime::prelude::*;
 use diesel::connection::SimpleConnection;
 use diesel::dsl::{count_star, sql};
@@ -58,8 +58,7 @@ impl BookedPayments {
             .order(payment::currency)
             .load(connection.sqlite()?)?;
         for (currency, payments, cents) in sums {
-            let amount = money::text(cents);
-            println!("booked {payments:>3} payments, {amount:>9} {currency}");
+            println!("booked {payments:>3} payments, {:>9} {currency}", Cents(cents));
         }
         Ok("REPORTED".into())
     }
