@@ -5,6 +5,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
 use batch_runtime::BatchStatus;
+use batch_runtime::execution::MetricName;
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 
@@ -342,4 +343,56 @@ fn a_file_is_cut_at_its_checkpoint() {
         "{}",
         ended.exit_message
     );
+}
+
+/// Says whether something was skipped, as in migrating-from-spring-batch.md.
+#[derive(BatchArtifact)]
+struct WithSkips {
+    #[batch_property]
+    log: String,
+    #[batch_context]
+    step: Option<StepContext>,
+}
+
+#[decider]
+impl WithSkips {
+    #[decide]
+    fn decide(&mut self) -> String {
+        let metrics = self.step.as_ref().map(StepContext::metrics).unwrap_or_default();
+        let skips = metrics
+            .iter()
+            .find(|metric| metric.name == MetricName::ReadSkipCount);
+        let decided = match skips {
+            Some(skips) if skips.value > 0 => "WITH SKIPS",
+            _ => "WITHOUT",
+        };
+        say(&self.log, decided);
+        decided.into()
+    }
+}
+
+/// A decider sees the counters of the step before it, also when that step was passed over.
+///
+/// Spec: CTX-30, DEC-12, DEC-19
+#[test]
+fn a_decider_sees_the_counters_of_a_step_that_was_passed_over() {
+    let stage = Stage::new(
+        r#"<job id="counted">
+             <step id="one" next="skips">
+               <chunk reader="OneBad" processor="AsItIs" writer="WriterAndListener">
+                 <skippable-exception-classes><include class="std::fmt::Error"/></skippable-exception-classes>
+               </chunk>
+             </step>
+             <decision id="skips" decider="WithSkips"><next on="*" to="fails"/></decision>
+             <step id="fails"><batchlet ref="SendAndFail"/></step>
+           </job>"#,
+    );
+    let failed = stage.start("counted", ());
+    stage.restart(failed);
+    let decided: Vec<String> = stage
+        .log()
+        .into_iter()
+        .filter(|line| line.starts_with("WITH"))
+        .collect();
+    assert_eq!(decided, ["WITH SKIPS", "WITH SKIPS"]);
 }
