@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use batch_runtime::prelude::*;
 use csv::{Reader, StringRecord};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+
+use crate::position::Position;
 
 /// Reads one flight per CSV row; restarts after the last committed row.
 #[derive(BatchArtifact)]
@@ -18,14 +20,6 @@ struct FlightReader {
     rows: Option<Reader<File>>,
     header: StringRecord,
     row: StringRecord,
-}
-
-/// Where the next row begins.
-#[derive(Serialize, Deserialize)]
-struct Position {
-    byte: u64,
-    line: u64,
-    record: u64,
 }
 
 /// A row of the CSV file.
@@ -52,9 +46,8 @@ impl FlightReader {
     fn open(&mut self, checkpoint: Option<Position>) -> Result<(), csv::Error> {
         let mut rows = Reader::from_path(&self.file)?;
         self.header = rows.headers()?.clone();
-        if let Some(Position { byte, line, record }) = checkpoint {
-            let mut position = csv::Position::new();
-            rows.seek(position.set_byte(byte).set_line(line).set_record(record).clone())?;
+        if let Some(position) = checkpoint {
+            position.seek(&mut rows)?;
         }
         self.rows = Some(rows);
         Ok(())
@@ -78,16 +71,7 @@ impl FlightReader {
 
     #[get_checkpoint_info]
     fn checkpoint(&mut self) -> Position {
-        let position = self
-            .rows
-            .as_ref()
-            .map(|rows| rows.position().clone())
-            .unwrap_or_else(csv::Position::new);
-        Position {
-            byte: position.byte(),
-            line: position.line(),
-            record: position.record(),
-        }
+        Position::of(self.rows.as_ref())
     }
 
     #[close]

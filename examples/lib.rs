@@ -5,19 +5,37 @@
 extern crate self as batch_examples;
 
 pub mod flight_reader;
+pub mod money;
+pub mod position;
 
+#[cfg(test)]
+#[path = "custom-loader/main.rs"]
+#[expect(dead_code, reason = "nobody calls `main`")]
+mod custom_loader;
 #[cfg(test)]
 #[path = "flights/main.rs"]
 #[expect(dead_code, reason = "nobody calls `main`")]
 mod flights;
 #[cfg(test)]
+#[path = "flow/main.rs"]
+#[expect(dead_code, reason = "nobody calls `main`")]
+mod flow;
+#[cfg(test)]
 #[path = "hello/main.rs"]
 #[expect(dead_code, reason = "nobody calls `main`")]
 mod hello;
 #[cfg(test)]
+#[path = "operator/main.rs"]
+#[expect(dead_code, reason = "nobody calls `main`")]
+mod operator;
+#[cfg(test)]
 #[path = "partitions/main.rs"]
 #[expect(dead_code, reason = "nobody calls `main`")]
 mod partitions;
+#[cfg(test)]
+#[path = "skip-retry/main.rs"]
+#[expect(dead_code, reason = "nobody calls `main`")]
+mod skip_retry;
 
 #[cfg(test)]
 mod tests {
@@ -26,5 +44,19 @@ mod tests {
         batch_runtime::check_jobs!("hello");
         batch_runtime::check_jobs!("flights", data = "data");
         batch_runtime::check_jobs!(deny_warnings, "partitions", data = "data");
+        batch_runtime::check_jobs!(deny_warnings, "skip-retry", data = "data");
+        batch_runtime::check_jobs!(deny_warnings, "flow", data = "data");
+        batch_runtime::check_jobs!(deny_warnings, "operator");
+    }
+
+    /// Jobs that need more than parameters: here a batch.xml, with a loader.
+    #[test]
+    fn jobs_of_a_loader_fit_its_artifacts() {
+        batch_runtime::BatchRuntime::builder()
+            .job_path(concat!(env!("CARGO_MANIFEST_DIR"), "/custom-loader"))
+            .batch_xml("batch.xml", include_str!("custom-loader/batch.xml"))
+            .check([("data", "data")])
+            .deny_warnings()
+            .expect_right();
     }
 }

@@ -1,11 +1,11 @@
-//! The user's guide of the language: its examples are what it says they are.
+//! The pages of the documentation that show Job XML: their examples are what they say they are.
 #![expect(clippy::unwrap_used, reason = "a test that meets nothing has failed")]
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use batch_xml::{Document, JobXmlErrors, Limits, RootKind, Source, Values, parse, resolve};
+use batch_xml::{BatchXml, Document, JobXmlErrors, Limits, RootKind, Source, Values, parse, resolve};
 
 /// A block of the page: what stands behind the three backticks, and what is in it.
 struct Block {
@@ -14,8 +14,11 @@ struct Block {
     line: usize,
 }
 
-fn blocks() -> Vec<Block> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/job-xml.md");
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs")
+}
+
+fn blocks(page: &Path) -> Vec<Block> {
     let page = std::fs::read_to_string(page).unwrap();
     let mut blocks = Vec::new();
     let mut open: Option<Block> = None;
@@ -52,26 +55,43 @@ fn parameters(text: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// How many examples of a page are right and wrong, and of how many wrong ones the message is shown.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Found {
+    right: usize,
+    wrong: usize,
+    shown: usize,
+}
+
 /// Right examples have neither errors nor warnings, wrong ones the errors that are named and shown, strange ones the
-/// warnings.
-///
-/// Spec: JSL-DOC-02, JSL-DOC-03, JSL-DOC-12
-#[test]
-fn examples_are_right_and_wrong_as_they_say() {
-    let blocks = blocks();
+/// warnings. A batch.xml is right.
+fn check(page: &Path) -> Found {
+    let blocks = blocks(page);
     let limits = Limits::default();
-    let parents: Vec<Arc<Document>> = blocks
+    let (artifacts, jobs): (Vec<&Block>, Vec<&Block>) = blocks
+        .iter()
+        .filter(|block| block.info.starts_with("xml"))
+        .partition(|block| block.text.starts_with("<batch-artifacts"));
+    let parents: Vec<Arc<Document>> = jobs
         .iter()
         .filter(|block| block.info == "xml")
         .map(|block| Arc::new(document(block).unwrap()))
         .filter(|document| document.root_kind() != RootKind::Job)
         .collect();
-    assert_eq!(parents.len(), 1);
-    let (mut right, mut wrong, mut shown) = (0, 0, 0);
+    let mut found = Found::default();
+    for block in artifacts {
+        let source = Source::new("batch.xml", block.text.as_str());
+        let read = BatchXml::read(&[source], &limits);
+        assert!(read.is_ok(), "{}, line {}", page.display(), block.line);
+        found.right += 1;
+    }
     for (index, block) in blocks.iter().enumerate() {
         let Some(codes) = block.info.strip_prefix("xml") else {
             continue;
         };
+        if block.text.starts_with("<batch-artifacts") {
+            continue;
+        }
         let parameters = parameters(&block.text);
         let values = Values {
             parameters: &parameters,
@@ -81,27 +101,55 @@ fn examples_are_right_and_wrong_as_they_say() {
             RootKind::Job => resolve(&document, &parents, &values, &limits).map(Some),
             _ => Ok(None),
         });
-        let line = block.line;
+        let place = format!("{}, line {}", page.display(), block.line);
         match (result, codes.strip_prefix(" wrong ")) {
             (Ok(resolved), None) => {
                 let warnings = resolved.map_or(Vec::new(), |resolved| resolved.warnings);
-                let found: Vec<&str> = warnings.iter().map(|warning| warning.code).collect();
+                let codes_found: Vec<&str> = warnings.iter().map(|warning| warning.code).collect();
                 let expected = codes.strip_prefix(" strange ").unwrap_or(codes);
-                assert_eq!(found.join(" "), expected, "line {line}");
-                right += 1;
+                assert_eq!(codes_found.join(" "), expected, "{place}");
+                found.right += 1;
             }
             (Err(errors), Some(codes)) => {
-                let found: Vec<&str> = errors.iter().map(|error| error.code).collect();
-                assert_eq!(found.join(" "), codes, "line {line}: {errors}");
-                wrong += 1;
+                let codes_found: Vec<&str> = errors.iter().map(|error| error.code).collect();
+                assert_eq!(codes_found.join(" "), codes, "{place}: {errors}");
+                found.wrong += 1;
                 if let Some(text) = blocks.get(index + 1).filter(|next| next.info == "text") {
-                    assert_eq!(text.text.trim_end(), errors.to_string(), "line {line}");
-                    shown += 1;
+                    assert_eq!(text.text.trim_end(), errors.to_string(), "{place}");
+                    found.shown += 1;
                 }
             }
-            (Ok(_), Some(codes)) => panic!("line {line} is right, and not {codes}"),
-            (Err(errors), None) => panic!("line {line}: {errors}"),
+            (Ok(_), Some(codes)) => panic!("{place} is right, and not {codes}"),
+            (Err(errors), None) => panic!("{place}: {errors}"),
         }
     }
-    assert_eq!((right, wrong, shown), (16, 11, 3));
+    let texts = blocks.iter().filter(|block| block.info == "text").count();
+    assert_eq!(
+        texts,
+        found.shown,
+        "{}: a text block shows the errors of the XML before it",
+        page.display()
+    );
+    found
+}
+
+/// Spec: JSL-DOC-02, JSL-DOC-03, JSL-DOC-12
+#[test]
+fn examples_are_right_and_wrong_as_they_say() {
+    let found = check(&docs().join("job-xml.md"));
+    let expected = Found {
+        right: 16,
+        wrong: 11,
+        shown: 3,
+    };
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn examples_of_the_guide_are_right_and_wrong_as_they_say() {
+    let mut right = 0;
+    for page in std::fs::read_dir(docs().join("guide")).unwrap() {
+        right += check(&page.unwrap().path()).right;
+    }
+    assert!(right > 10, "{right}");
 }

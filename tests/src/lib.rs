@@ -20,3 +20,24 @@ pub mod watch;
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;
+
+/// The programs of the guide compile.
+#[cfg(doctest)]
+pub mod guide {
+    #[doc = include_str!("../../docs/guide/artifacts.md")]
+    pub struct Artifacts;
+    #[doc = include_str!("../../docs/guide/transactions.md")]
+    pub struct Transactions;
+    #[doc = include_str!("../../docs/guide/skip-retry.md")]
+    pub struct SkipRetry;
+    #[doc = include_str!("../../docs/guide/parallel.md")]
+    pub struct Parallel;
+    #[doc = include_str!("../../docs/guide/restart.md")]
+    pub struct Restart;
+    #[doc = include_str!("../../docs/guide/operating.md")]
+    pub struct Operating;
+    #[doc = include_str!("../../docs/guide/migrating-from-spring-batch.md")]
+    pub struct MigratingFromSpringBatch;
+    #[doc = include_str!("../../docs/guide/migrating-from-jsr-352.md")]
+    pub struct MigratingFromJsr352;
+}

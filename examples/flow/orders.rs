@@ -1,0 +1,88 @@
+//! The orders of the day, the first step, which adds them up, and the decision that follows it.
+
+use std::path::{Path, PathBuf};
+
+use batch_examples::money::Cents;
+use batch_runtime::prelude::*;
+use serde::Deserialize;
+
+/// A row of the CSV file.
+#[derive(Deserialize)]
+pub(crate) struct Order {
+    pub(crate) order: String,
+    pub(crate) customer: String,
+    pub(crate) item: String,
+    pub(crate) quantity: i64,
+    price: String,
+}
+
+impl Order {
+    /// What the customer pays.
+    pub(crate) fn amount(&self) -> Result<Cents, BatchError> {
+        let Cents(price) = self.price.parse()?;
+        let amount = price.checked_mul(self.quantity);
+        amount
+            .map(Cents)
+            .ok_or_else(|| BatchError::msg(format!("order {}: too much", self.order)))
+    }
+}
+
+/// The orders of a file; it is small enough to be read as a whole.
+pub(crate) fn read(file: &Path) -> Result<Vec<Order>, csv::Error> {
+    csv::Reader::from_path(file)?.deserialize().collect()
+}
+
+/// Adds up the day. The sum is persistent user data of the step, for whoever comes after it.
+#[derive(BatchArtifact)]
+struct AddUpOrders {
+    #[batch_property(name = "orders.file")]
+    file: PathBuf,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[batchlet("AddUpOrders")]
+impl AddUpOrders {
+    #[process]
+    fn add_up(&self) -> Result<String, BatchError> {
+        let orders = read(&self.file)?;
+        let mut sum = 0;
+        for order in &orders {
+            sum += order.amount()?.0;
+        }
+        self.step.set_persistent_user_data(&sum)?;
+        println!("{} orders, {} EUR", orders.len(), Cents(sum));
+        Ok(format!("{} ORDERS", orders.len()))
+    }
+
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// Says which way the day takes: `EMPTY`, `SMALL` or `LARGE`.
+#[derive(BatchArtifact)]
+struct SizeOfTheDay {
+    /// A property of a type of one's own: what is no amount is refused before the job starts.
+    #[batch_property(name = "approval.limit")]
+    limit: Cents,
+    /// That of the step before the decision.
+    #[batch_context]
+    step: Option<StepContext>,
+}
+
+#[decider("SizeOfTheDay")]
+impl SizeOfTheDay {
+    #[decide]
+    fn decide(&mut self) -> Result<String, BatchError> {
+        let sum = match &self.step {
+            Some(step) => step.persistent_user_data::<i64>()?.unwrap_or_default(),
+            None => 0,
+        };
+        Ok(match sum {
+            0 => "EMPTY",
+            sum if Cents(sum) <= self.limit => "SMALL",
+            _ => "LARGE",
+        }
+        .into())
+    }
+}

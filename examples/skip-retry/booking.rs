@@ -1,0 +1,92 @@
+//! The processor, which refuses what may not be booked, and the writer, which books the rest.
+
+use batch_examples::money::Cents;
+use batch_runtime::prelude::*;
+use diesel::prelude::*;
+use diesel::result::{DatabaseErrorKind, Error};
+
+use super::errors::PaymentError;
+use super::reading::PaymentRow;
+use super::report::payment;
+
+#[derive(BatchArtifact)]
+struct PaymentProcessor {
+    /// Currencies in which the bank books.
+    #[batch_property(name = "currencies", value = "EUR,CHF")]
+    currencies: Vec<String>,
+}
+
+/// A payment to be booked.
+#[derive(Insertable)]
+#[diesel(table_name = payment)]
+pub(crate) struct Payment {
+    number: String,
+    account: String,
+    cents: i64,
+    currency: String,
+    /// Line of the file.
+    pub(crate) line: i64,
+}
+
+#[item_processor("PaymentProcessor")]
+impl PaymentProcessor {
+    #[process_item]
+    fn process(&mut self, row: &PaymentRow) -> Result<Option<Payment>, BatchError> {
+        let refused = |reason: String| Err(PaymentError::Refused(reason).into());
+        let cents = match row.amount.parse() {
+            Ok(Cents(cents)) => cents,
+            Err(no_amount) => return refused(no_amount.to_string()),
+        };
+        if cents <= 0 {
+            return refused(format!("{} is not more than nothing", row.amount));
+        }
+        if !self.currencies.contains(&row.currency) {
+            return refused(format!("nobody books in {}", row.currency));
+        }
+        Ok(Some(Payment {
+            number: row.payment.clone(),
+            account: row.account.clone(),
+            cents,
+            currency: row.currency.clone(),
+            line: i64::try_from(row.line)?,
+        }))
+    }
+}
+
+/// Books in the chunk transaction: each payment once, whatever happens.
+#[derive(BatchArtifact)]
+struct PaymentWriter {
+    /// Which calls find the ledger busy, from 1, so that there is a retry to be seen. A real writer is told so by a lock
+    /// time-out, or by a service.
+    #[batch_property(name = "ledger.busy", value = "2")]
+    busy: Vec<u32>,
+    calls: u32,
+}
+
+#[item_writer("PaymentWriter")]
+impl PaymentWriter {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<()>) {}
+
+    /// The list is one statement. When a payment in it is a duplicate, the runtime searches it: it calls again with halves
+    /// of the list, each behind a savepoint.
+    #[write_items]
+    fn write(&mut self, payments: &[Payment], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+        self.calls += 1;
+        let insert = diesel::insert_into(payment::table).values(payments);
+        match insert.execute(tx.sqlite()?) {
+            Err(Error::DatabaseError(DatabaseErrorKind::UniqueViolation, _)) => {
+                return Err(PaymentError::Duplicate.into());
+            }
+            result => result?,
+        };
+        // What was inserted above is rolled back with the rest of the transaction.
+        if self.busy.contains(&self.calls) {
+            return Err(PaymentError::LedgerBusy.into());
+        }
+        Ok(())
+    }
+
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
