@@ -274,6 +274,37 @@ fn executions_are_found() {
     }
 }
 
+/// A run is told as a page, or as a text; another file is refused.
+#[test]
+fn a_run_is_reported() {
+    let folder = folder();
+    ends(1, folder.path(), &["start", "fails", "result=<b>"]);
+    for (file, beginning, part) in [
+        ("run.html", "<!doctype html>", "<rect class=\"failed\""),
+        ("run.md", "# fails 1 FAILED", "```mermaid\ngantt"),
+    ] {
+        let (out, err) = ends(0, folder.path(), &["show", "1", "--report", file]);
+        assert_eq!((out, err), (String::new(), String::new()));
+        let report = fs::read_to_string(folder.path().join(file)).unwrap();
+        assert!(report.starts_with(beginning) && report.contains(part), "{report}");
+        assert!(report.contains("&lt;b") && !report.contains("<b>"), "{report}");
+    }
+    for (arguments, problem) in [
+        (
+            ["show", "1", "--report", "run.txt"],
+            "error: `run.txt`: a report is written as .html or .md\n",
+        ),
+        (
+            ["show", "7", "--report", "run.md"],
+            "error: there is no job execution 7\n",
+        ),
+    ] {
+        assert_eq!(ends(2, folder.path(), &arguments).1, problem);
+    }
+    let (_, err) = ends(2, folder.path(), &["show", "1", "--report", "absent/run.md"]);
+    assert!(err.starts_with("error: cannot write `absent/run.md`: "), "{err}");
+}
+
 /// Old instances are purged, and archived if wanted; what is archived can be imported.
 #[test]
 fn old_instances_are_purged() {

@@ -132,6 +132,9 @@ pub(super) enum Verb {
     Show {
         /// Id of the execution
         execution: JobExecutionId,
+        /// Writes a report to a file, as .html with a timeline, or as .md
+        #[arg(long, value_name = "FILE", conflicts_with = "json")]
+        report: Option<PathBuf>,
         /// Prints JSON
         #[arg(long)]
         json: bool,

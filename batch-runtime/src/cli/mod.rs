@@ -33,6 +33,7 @@ mod parameters;
 mod print;
 mod progress;
 mod recover;
+mod report;
 mod shutdown;
 mod verbs;
 

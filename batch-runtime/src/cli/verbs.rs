@@ -9,7 +9,7 @@ use super::args::{Arguments, ConfigVerb, Verb};
 use super::config::{Config, Origin, Setting};
 use super::output::{Began, Output};
 use super::shutdown::Shutdown;
-use super::{USAGE, archive, check, explain, graph, metrics, print, progress, recover};
+use super::{USAGE, archive, check, explain, graph, metrics, print, progress, recover, report};
 use crate::execution::JobExecution;
 use crate::exit_codes::ExitCodes;
 use crate::ids::{JobExecutionId, JobInstanceId};
@@ -103,7 +103,12 @@ fn execute(config: &Config, builder: BatchRuntimeBuilder, verb: Verb) -> Result<
         Verb::Stop { execution } => stop(&open(builder)?, execution).map_err(|error| error.to_string()),
         Verb::List { job: None, json } => shown(Output::new(json).jobs(&open(builder)?)),
         Verb::List { job: Some(job), json } => shown(Output::new(json).executions(&open(builder)?, &job)),
-        Verb::Show { execution, json } => shown(Output::new(json).execution(&open(builder)?, execution)),
+        Verb::Show {
+            execution,
+            report: Some(file),
+            ..
+        } => report::write(&open(builder)?, execution, &file).map(|()| ExitCode::SUCCESS),
+        Verb::Show { execution, json, .. } => shown(Output::new(json).execution(&open(builder)?, execution)),
         Verb::Executions {
             job,
             status,
