@@ -46,7 +46,7 @@ fn many_runtimes_open_a_new_database_at_once() {
 fn the_schema_file_is_what_the_migrations_give() {
     for (database, name) in [
         (Database::Sqlite, "sqlite"),
-        (Database::Postgres, "postgres"),
+        (Database::Postgres, "postgresql"),
         (Database::Mariadb, "mysql"),
     ] {
         let (_folder, migrated) = new_place(database);
