@@ -105,6 +105,47 @@ fn without_its_context_a_step_begins_at_the_beginning() {
     );
 }
 
+/// What another program has committed of a chunk step, by checkpoints of its own, is not written again: the step fails. One that
+/// has committed nothing, or keeps no checkpoints, begins at the beginning, as it would there.
+///
+/// Spec: RESTART-08, RESTART-17, REPO-69
+#[test]
+fn a_step_of_another_program_is_not_begun_again() {
+    let of_spring = r#"{"@class":"java.util.HashMap","batch.stepType":"TaskletStep","rows.read.count":4}"#;
+    let without_state = r#"{"@class":"java.util.HashMap","batch.stepType":"TaskletStep"}"#;
+    for (context, commits, runs) in [
+        (of_spring, 2, false),
+        (of_spring, 0, true),
+        (without_state, 2, true),
+    ] {
+        let stage = Stage::new(&chunk_job(r#"commit-interval="2""#));
+        let first = stage.start("job", [("fail", "read 5")]);
+        stage.log();
+        stage
+            .connection()
+            .batch_execute(&format!(
+                "UPDATE BATCH_STEP_EXECUTION_CONTEXT SET SHORT_CONTEXT = '{context}';
+                 DROP TRIGGER final_BATCH_STEP_EXECUTION;
+                 DROP TRIGGER version_BATCH_STEP_EXECUTION;
+                 UPDATE BATCH_STEP_EXECUTION SET COMMIT_COUNT = {commits}"
+            ))
+            .unwrap();
+        for _ in 0..2 {
+            let again = restart_with(&stage, first, [("fail", "read 1")]);
+            let message = stage
+                .operator()
+                .job_execution(again)
+                .unwrap()
+                .unwrap()
+                .exit_message;
+            let refusal =
+                "was begun by another program, such as Spring Batch, which has committed 2 chunks of it";
+            assert_eq!(message.contains(refusal), !runs, "{message}");
+            assert_eq!(stage.log().is_empty(), !runs, "{context}");
+        }
+    }
+}
+
 /// A launch continues what a launch began; another parameter is another instance.
 ///
 /// Spec: OP-36, DOM-10, DOM-11, RESTART-01

@@ -81,7 +81,10 @@ impl StepRunner<'_> {
                 last: None,
             });
         }
-        if let Some(refusal) = self.partitioned_otherwise(&history) {
+        let refusal = self
+            .partitioned_otherwise(&history)
+            .or_else(|| self.begun_elsewhere(&history));
+        if let Some(refusal) = refusal {
             return Ok(ElementEnd {
                 outcome: Outcome::Failed(refusal),
                 follow: Follow::Nothing,
@@ -161,6 +164,25 @@ impl StepRunner<'_> {
             "step `{}` {then} when it ran before in this job instance, and has {now} now; what it has committed would be done \
              again: start a new instance, or restart with the Job XML as it was",
             self.id
+        )))
+    }
+
+    /// What Spring Batch has committed of a chunk step, its readers' checkpoints tell only to those readers: from the
+    /// beginning, it would be written again. A context without entries is one that somebody has deleted for that.
+    /// Spec: RESTART-17
+    fn begun_elsewhere(&self, history: &StepHistory) -> Option<Failure> {
+        let (last, state) = (history.last.as_ref()?, &history.state);
+        let is_chunk = matches!(self.step.body, BoundBody::Chunk(_));
+        let is_complete = last.status == BatchStatus::Completed;
+        if !is_chunk || is_complete || last.counters.commits == 0 || state.reader.is_some() {
+            return None;
+        }
+        let key = state.foreign.as_ref()?;
+        Some(Failure::new(format!(
+            "step `{}` was begun by another program, such as Spring Batch, which has committed {} chunks of it; where it was \
+             stands in the context under keys of its own (`{key}`), so all of it would be written again: let that program \
+             end it, or start a new instance for what is left",
+            self.id, last.counters.commits
         )))
     }
 

@@ -15,6 +15,8 @@ use crate::plan::PartitionPlan;
 
 const CLASS_KEY: &str = "@class";
 const CLASS: &str = "java.util.HashMap";
+/// What stands in each context of Spring Batch, and says nothing.
+const OF_ALL: [&str; 3] = [CLASS_KEY, "batch.taskletType", "batch.stepType"];
 /// The widest SHORT_CONTEXT; what is longer goes to SERIALIZED_CONTEXT.
 const SHORT_CONTEXT: usize = 2_500;
 
@@ -37,6 +39,8 @@ pub(crate) struct StepState {
     pub(crate) user_data: Option<CheckpointInfo>,
     /// How a `fail`, `end` or `stop` element within a partition of a flow ended the job.
     pub(crate) termination: Option<CheckpointInfo>,
+    /// An entry that another program made, such as Spring Batch; it is not kept.
+    pub(crate) foreign: Option<String>,
 }
 
 impl StepState {
@@ -56,18 +60,19 @@ impl StepState {
         StoredContext::new(self.entries())
     }
 
-    /// From the stored form; entries of others are passed over.
+    /// From the stored form.
     ///
     /// # Errors
     /// When the text is no such JSON.
     pub(crate) fn decode(text: &str) -> Result<Self, String> {
         let mut entries = decode_entries(text)?;
-        let mut take = |key| entries.remove(key).map(CheckpointInfo::from_json);
+        let mut take = |key| take_text(&mut entries, key).map(CheckpointInfo::from_json);
         Ok(Self {
             reader: take(READER),
             writer: take(WRITER),
             user_data: take(USER_DATA),
             termination: take(TERMINATION),
+            foreign: entries.into_keys().find(|key| !OF_ALL.contains(&key.as_str())),
         })
     }
 }
@@ -161,8 +166,8 @@ impl JobState {
     /// When the text is no such JSON.
     pub(crate) fn decode(text: &str) -> Result<Self, String> {
         let mut entries = decode_entries(text)?;
-        let restart = entries.remove(RESTART).map(|text| serde_json::from_str(&text));
-        let elements = entries.remove(ELEMENTS).map(|text| serde_json::from_str(&text));
+        let restart = take_text(&mut entries, RESTART).map(|text| serde_json::from_str(&text));
+        let elements = take_text(&mut entries, ELEMENTS).map(|text| serde_json::from_str(&text));
         let broken = |error| format!("holds no state of a job ({error})");
         Ok(Self {
             restart: restart.transpose().map_err(broken)?,
@@ -230,14 +235,17 @@ fn push_json_string(text: &mut String, value: &str) {
     text.push('"');
 }
 
-fn decode_entries(text: &str) -> Result<BTreeMap<String, String>, String> {
-    let entries: BTreeMap<String, serde_json::Value> =
-        serde_json::from_str(text).map_err(|error| format!("holds no JSON object ({error})"))?;
-    let strings = entries.into_iter().filter_map(|(key, value)| match value {
-        serde_json::Value::String(value) => Some((key, value)),
+type Entries = BTreeMap<String, serde_json::Value>;
+
+fn take_text(entries: &mut Entries, key: &str) -> Option<String> {
+    match entries.remove(key) {
+        Some(serde_json::Value::String(text)) => Some(text),
         _ => None,
-    });
-    Ok(strings.collect())
+    }
+}
+
+fn decode_entries(text: &str) -> Result<Entries, String> {
+    serde_json::from_str(text).map_err(|error| format!("holds no JSON object ({error})"))
 }
 
 #[cfg(test)]
@@ -318,7 +326,11 @@ mod tests {
     #[test]
     fn entries_of_others_are_passed_over_and_other_text_is_an_error() {
         let java = r#"{"@class":"java.util.HashMap","r.read.count":11,"d":["java.lang.Long",2]}"#;
-        assert_eq!(StepState::decode(java), Ok(StepState::default()));
+        let foreign = |text: &str| StepState::decode(text).map(|state| state.foreign);
+        assert_eq!(foreign(java), Ok(Some("d".to_owned())));
+        assert_eq!(StepState::decode(java).unwrap().encode(), StoredContext::empty());
+        let without_state = r#"{"@class":"java.util.HashMap","batch.stepType":"x","batch.taskletType":"y"}"#;
+        assert_eq!(foreign(without_state), Ok(None));
         assert!(StepState::decode("rO0AB").is_err());
     }
 }
