@@ -239,6 +239,11 @@ pub(super) enum Verb {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// The tables of the repository
+    Db {
+        #[command(subcommand)]
+        verb: DbVerb,
+    },
     /// The settings
     Config {
         #[command(subcommand)]
@@ -272,6 +277,29 @@ pub(super) enum ConfigVerb {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum DbVerb {
+    /// Tells whether the tables are there and up to date, and changes nothing
+    Status,
+    /// Makes the tables, or brings them up to date, as every start does
+    Migrate,
+    /// Prints the statements that make the tables
+    ExportSchema {
+        /// For which database [default: that of --repository]
+        #[arg(long, value_enum)]
+        database: Option<Schema>,
+    },
+}
+
+/// The databases that a repository can be on.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Schema {
+    Sqlite,
+    Postgresql,
+    /// Also for MariaDB
+    Mysql,
 }
 
 /// What a drawing is written as.

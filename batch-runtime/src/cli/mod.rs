@@ -35,6 +35,7 @@ mod progress;
 mod recover;
 mod report;
 mod shutdown;
+mod tables;
 mod verbs;
 
 use std::process::ExitCode;

@@ -9,7 +9,7 @@ use super::args::{Arguments, ConfigVerb, Verb};
 use super::config::{Config, Origin, Setting};
 use super::output::{Began, Output};
 use super::shutdown::Shutdown;
-use super::{USAGE, archive, check, explain, graph, metrics, print, progress, recover, report};
+use super::{USAGE, archive, check, explain, graph, metrics, print, progress, recover, report, tables};
 use crate::execution::JobExecution;
 use crate::exit_codes::ExitCodes;
 use crate::ids::{JobExecutionId, JobInstanceId};
@@ -32,6 +32,7 @@ pub(super) fn run(config: &Config, additions: Additions, verb: Verb) -> Result<E
         | Verb::Explain { .. }
         | Verb::Graph { .. }
         | Verb::Config { .. }
+        | Verb::Db { .. }
         | Verb::Completions { .. } => url,
         // The others look at what there is, and make nothing.
         Verb::List { .. } if !is_named && !exists()? => IN_MEMORY,
@@ -180,6 +181,7 @@ fn execute(config: &Config, builder: BatchRuntimeBuilder, verb: Verb) -> Result<
             let definitions = builder.definitions().map_err(|errors| errors.to_string())?;
             graph::run(&definitions, &job, &parameters, format, output.as_deref()).map(|()| ExitCode::SUCCESS)
         }
+        Verb::Db { verb } => tables::run(config.get(Setting::Repository).0, builder, verb),
         Verb::Config {
             verb: ConfigVerb::Show { json },
         } => {

@@ -95,6 +95,20 @@ impl Migrations {
         Ok(self.missing(connection, layout)?.is_empty())
     }
 
+    /// The names of the migrations that are missing. Changes nothing.
+    #[cfg(feature = "cli")]
+    pub(super) fn names_of_missing<DB: Backend, C: MigrationHarness<DB>>(
+        &self,
+        connection: &mut C,
+        layout: &Layout,
+    ) -> Result<Vec<String>, Failure> {
+        let missing = self.missing(connection, layout)?;
+        Ok(missing
+            .iter()
+            .map(|migration| migration.name().to_string())
+            .collect())
+    }
+
     /// Runs the migrations that are missing. The caller has seen to it that nobody else does so at the same time.
     ///
     /// Spec: REPO-08 to REPO-12, D-71

@@ -73,6 +73,19 @@ pub(crate) fn open(
     })
 }
 
+/// The names of the migrations that opening `url` would run; `None` if there is no job repository yet. Changes nothing.
+#[cfg(feature = "cli")]
+pub(crate) fn missing_migrations(url: &str) -> Result<Option<Vec<String>>, RepositoryError> {
+    match Scheme::of(url)? {
+        #[cfg(feature = "sqlite")]
+        Scheme::Sqlite => sqlite::missing_migrations(url),
+        #[cfg(feature = "postgres")]
+        Scheme::Postgres => postgres::missing_migrations(url),
+        #[cfg(feature = "mysql")]
+        Scheme::Mysql => mysql::missing_migrations(url),
+    }
+}
+
 /// Whether there is a job repository at `url` already; opening it would make one.
 #[cfg(feature = "cli")]
 pub(crate) fn exists(url: &str) -> Result<bool, RepositoryError> {

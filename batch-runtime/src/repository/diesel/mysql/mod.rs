@@ -104,6 +104,22 @@ pub(super) fn exists(url: &str) -> Result<bool, RepositoryError> {
     Ok(layout.has_table("BATCH_JOB_INSTANCE"))
 }
 
+/// The names of the migrations that opening it would run; `None` if there is no job repository yet.
+#[cfg(feature = "cli")]
+pub(super) fn missing_migrations(url: &str) -> Result<Option<Vec<String>>, RepositoryError> {
+    let database = MysqlDatabase::from_url(url);
+    let mut connection = database::Database::connect(&database)?;
+    let layout = layout(&mut connection).map_err(|error| database.unusable(error))?;
+    if !layout.has_table("BATCH_JOB_INSTANCE") {
+        return Ok(None);
+    }
+    let missing = MIGRATIONS.names_of_missing(&mut connection, &layout);
+    missing.map(Some).map_err(|error| RepositoryError::Schema {
+        url: super::url::shown(url),
+        problem: error.to_string(),
+    })
+}
+
 /// Two processes that open a new database at once: the second finds the migrations applied when it gets the lock. Each
 /// `CREATE` commits by itself; a migration that was cut off is run again as a whole, and passes over what is there.
 fn migrate(connection: &mut MysqlConnection) -> Result<(), MigrationFailed> {

@@ -106,6 +106,22 @@ pub(super) fn exists(url: &str) -> Result<bool, RepositoryError> {
     Ok(layout.has_table("BATCH_JOB_INSTANCE"))
 }
 
+/// The names of the migrations that opening it would run; `None` if there is no job repository yet.
+#[cfg(feature = "cli")]
+pub(super) fn missing_migrations(url: &str) -> Result<Option<Vec<String>>, RepositoryError> {
+    let database = PostgresDatabase { url: url.to_owned() };
+    let mut connection = database::Database::connect(&database)?;
+    let layout = layout(&mut connection).map_err(|error| database.unusable(error))?;
+    if !layout.has_table("BATCH_JOB_INSTANCE") {
+        return Ok(None);
+    }
+    let missing = MIGRATIONS.names_of_missing(&mut connection, &layout);
+    missing.map(Some).map_err(|error| RepositoryError::Schema {
+        url: super::url::shown(url),
+        problem: error.to_string(),
+    })
+}
+
 /// Two processes that open a new database at once: the second finds the migrations applied when it gets the lock.
 fn migrate(connection: &mut PgConnection) -> Result<(), MigrationFailed> {
     connection.build_transaction().read_committed().run(|connection| {

@@ -97,6 +97,22 @@ pub(super) fn exists(url: &str) -> Result<bool, RepositoryError> {
     SqliteDatabase::from_url(url)?.holds_repository()
 }
 
+/// The names of the migrations that opening it would run; `None` if there is no job repository yet.
+#[cfg(feature = "cli")]
+pub(super) fn missing_migrations(url: &str) -> Result<Option<Vec<String>>, RepositoryError> {
+    let database = SqliteDatabase::from_url(url)?;
+    if !database.holds_repository()? {
+        return Ok(None);
+    }
+    let mut connection = database.connect_to_look()?;
+    let layout = layout(&mut connection).map_err(|error| database.unusable(Box::new(error)))?;
+    let missing = MIGRATIONS.names_of_missing(&mut connection, &layout);
+    missing.map(Some).map_err(|error| RepositoryError::Schema {
+        url: database.url.clone(),
+        problem: error.to_string(),
+    })
+}
+
 /// Two processes that open a new database at once: the second finds the migrations applied when it gets the lock.
 fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrationFailed> {
     connection.immediate_transaction(|connection| {

@@ -1,4 +1,4 @@
-//! Executions whose process is dead: taken over, recovered, abandoned, and not started again and again.
+//! What operators do: recover and abandon what is dead, find, purge and move instances, report runs, look at the tables.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -271,6 +271,50 @@ fn executions_are_found() {
         let arguments = [&["executions"], &filter[..]].concat();
         let (_, err) = ends(2, folder.path(), &arguments);
         assert!(err.contains(problem), "{err}");
+    }
+}
+
+/// The tables: whether they are there, made, and as statements.
+#[test]
+fn the_tables_are_looked_at_and_made() {
+    let folder = folder();
+    let (out, _) = ends(1, folder.path(), &["db", "status"]);
+    assert_eq!(
+        out,
+        "`sqlite://batch.db` holds no repository yet: the first start makes it\n"
+    );
+    assert!(!folder.path().join("batch.db").exists(), "nothing was changed");
+    assert_eq!(
+        ends(0, folder.path(), &["db", "migrate"]).0,
+        "`sqlite://batch.db` is up to date\n"
+    );
+    assert_eq!(
+        ends(0, folder.path(), &["db", "status"]).0,
+        "`sqlite://batch.db` is up to date\n"
+    );
+    watch::open(&folder.path().join("batch.db"))
+        .batch_execute("DROP TABLE BATCH_JOB_INSTANCE_LEASE; DELETE FROM __diesel_schema_migrations WHERE version LIKE '%431'")
+        .unwrap();
+    let (out, _) = ends(1, folder.path(), &["db", "status"]);
+    assert!(
+        out.contains("is not up to date") && out.contains("job_instance_lease"),
+        "{out}"
+    );
+    ends(0, folder.path(), &["start", "works"]);
+    ends(0, folder.path(), &["db", "status"]);
+    for (arguments, part) in [
+        (&["db", "export-schema"][..], "LAST_CHECKPOINT_VERSION INTEGER"),
+        (
+            &["db", "export-schema", "--database", "postgresql"],
+            "SEQUENCE IF NOT EXISTS BATCH_JOB_SEQ",
+        ),
+        (
+            &["db", "export-schema", "--repository", "mysql://host/db"],
+            "ENGINE=InnoDB",
+        ),
+    ] {
+        let (out, _) = ends(0, folder.path(), arguments);
+        assert!(out.contains(part), "{out}");
     }
 }
 
