@@ -121,7 +121,7 @@ pub(super) const SUM: &str = "SELECT COUNT(*) * 1000000 + SUM(n) FROM written";
 
 /// What was committed stays, what was not is undone, and a restart goes on from there.
 ///
-/// Spec: CHUNK-LOOP-12, REPO-02, REPO-03, REPO-04, REPO-06, REPO-15, REPO-62, REPO-63, RESTART-08
+/// Spec: CHUNK-LOOP-12, ENV-05, REPO-02, REPO-03, REPO-04, REPO-06, REPO-15, REPO-62, REPO-63, RESTART-08
 #[test]
 fn a_failed_chunk_step_is_restarted() {
     for database in Database::ALL {
@@ -140,6 +140,43 @@ fn a_failed_chunk_step_is_restarted() {
         assert_eq!(stage.tree(second), expected, "{database:?}");
         assert_eq!(stage.outside().number(SUM), 35_000_630, "{database:?}");
         assert_eq!(stage.log(), ["open None", "open Some(20)"], "{database:?}");
+    }
+}
+
+/// Wider columns, or those of another kind of text, need no other program.
+///
+/// Spec: REPO-77
+#[test]
+fn columns_may_be_wider() {
+    for database in Database::ALL {
+        let stage = stage(database, CHUNK);
+        let statements: &[&str] = match database {
+            // Widths mean nothing there.
+            Database::Sqlite => &[],
+            Database::Postgres => &[
+                "ALTER TABLE BATCH_JOB_EXECUTION ALTER COLUMN EXIT_CODE TYPE VARCHAR(4000)",
+                "ALTER TABLE BATCH_STEP_EXECUTION ALTER COLUMN EXIT_MESSAGE TYPE VARCHAR(4000)",
+                "ALTER TABLE BATCH_STEP_EXECUTION_CONTEXT ALTER COLUMN SHORT_CONTEXT TYPE TEXT",
+            ],
+            Database::Mariadb => &[
+                "ALTER TABLE BATCH_JOB_EXECUTION MODIFY EXIT_CODE NVARCHAR(4000)",
+                "ALTER TABLE BATCH_STEP_EXECUTION MODIFY EXIT_MESSAGE NVARCHAR(4000)",
+                "ALTER TABLE BATCH_STEP_EXECUTION_CONTEXT MODIFY SHORT_CONTEXT NVARCHAR(4000) NOT NULL",
+            ],
+        };
+        for statement in statements {
+            stage.outside().execute(statement).unwrap();
+        }
+        let parameters = JobParameters::from([("to", "35")]).with_non_identifying("fails-at", "27");
+        stage.launch("job", parameters);
+        let again = JobParameters::from([("to", "35")]).with_non_identifying("fails-at", "0");
+        let second = stage.another_runtime().job_operator();
+        let second = second
+            .launch("job", again)
+            .and_then(|execution| second.wait(execution))
+            .unwrap();
+        assert_eq!(second.status, BatchStatus::Completed, "{database:?}");
+        assert_eq!(stage.outside().number(SUM), 35_000_630, "{database:?}");
     }
 }
 

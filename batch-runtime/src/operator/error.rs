@@ -218,7 +218,7 @@ impl fmt::Display for JobOperatorError {
             Self::JobInstanceAbandoned { job, execution } => write!(
                 f,
                 "this instance of job `{job}` was given up: execution {execution} is ABANDONED. Use other parameters for \
-                 another instance"
+                 another instance, or `start`, which always makes a new one"
             ),
             Self::JobExecutionIsRunning { execution, owner } => write!(
                 f,
