@@ -89,6 +89,10 @@ fn explain_tells_where_everything_comes_from() {
             "{line:?} is missing in\n{text}"
         );
     }
+    // A parameter with the number replaces what is written.
+    let text = explain(folder.path(), &["who=Ada", "month=May", "name.2=Joan"]);
+    let line = r#"name.2 = "Joan" job parameter, written "Grace" ./tour.xml:17:77"#;
+    assert!(words(&text).iter().any(|found| found == line), "{text}");
     let order = ["job ", "step first", "decision choose", "flow work", "split both"];
     let places: Vec<usize> = order.iter().map(|start| text.find(start).unwrap()).collect();
     assert!(places.is_sorted(), "{text}");
@@ -297,4 +301,22 @@ fn check_gives_programs_every_diagnostic() {
         .unwrap()
         .to_owned();
     assert!(message.starts_with("no job is called `godo`"), "{message}");
+}
+
+/// What an algorithm will plan nobody knows before; that it may is said.
+///
+/// Spec: PART-20, PART-21
+#[test]
+fn explain_tells_what_an_algorithm_may_plan() {
+    let folder = tempfile::tempdir().unwrap();
+    let (text, _) = run_expecting(0, "partitions", folder.path(), &["explain", "partitions"]);
+    let found = words(&text);
+    for line in
+        ["month = - nothing gives `month: String` a value, unless `Months` plans it, which is optional"]
+    {
+        assert!(
+            found.iter().any(|found| found == line),
+            "{line:?} is missing in\n{text}"
+        );
+    }
 }

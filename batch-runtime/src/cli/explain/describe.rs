@@ -9,7 +9,7 @@ use batch_xml::model::{
 use batch_xml::{Span, Spanned};
 use serde_json::{Value, json};
 
-use super::{Element, Explained, Found, Origin, Part, Partition, Setting, Transition, written};
+use super::{Element, Explained, Found, OfPartition, Origin, Part, Partition, Setting, Transition, written};
 use crate::artifact::{PropertyInfo, Role};
 use crate::loader::{Artifacts, Outside};
 
@@ -152,13 +152,18 @@ impl<'a> Describer<'a> {
         let properties = partition.properties.iter().map(|property| {
             let target = property.target.map(|target| format!(" ({})", word(target)));
             let name = format!("{}{}", property.name.value, target.unwrap_or_default());
-            let value = &property.value;
-            (
-                property.number.get(),
+            let (number, written) = (property.number.get(), &property.value);
+            let parameter = self
+                .outside
+                .parameters
+                .get(&format!("{}.{number}", property.name.value));
+            OfPartition {
+                number,
                 name,
-                value.value.clone(),
-                value.span.clone(),
-            )
+                value: parameter.unwrap_or(&written.value).clone(),
+                is_parameter: parameter.is_some(),
+                span: written.span.clone(),
+            }
         });
         Partition {
             attributes: instances.into_iter().chain(symbols).collect(),
@@ -250,10 +255,16 @@ impl<'a> Describer<'a> {
         } else {
             (Origin::Nothing, None)
         };
+        let algorithms = self
+            .partitions
+            .iter()
+            .rev()
+            .filter_map(|partition| partition.algorithm.as_ref());
         Setting {
             name: field.name.to_owned(),
             value,
             origin,
+            planner: algorithms.map(|algorithm| algorithm.name.value.clone()).next(),
             field: Some(field.clone()),
         }
     }
@@ -301,6 +312,7 @@ impl<'a> Describer<'a> {
             value: (!property.deferred).then(|| property.value.value.clone()),
             name,
             origin,
+            planner: None,
             field: None,
         }
     }

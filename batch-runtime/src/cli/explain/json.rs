@@ -71,13 +71,20 @@ fn setting(setting: &Setting) -> Value {
         "written": span.map(Span::text),
         "field": setting.field.as_ref().map(|field| field.field),
         "type": setting.field.as_ref().map(|field| field.type_name),
+        "plannedBy": setting.planner,
         "optional": setting.field.as_ref().map(|field| field.optional),
     })
 }
 
 fn partition(partition: &Partition) -> Value {
-    let properties = partition.properties.iter().map(|(number, name, value, span)| {
-        json!({ "partition": number, "name": name, "value": value, "place": place(span) })
+    let properties = partition.properties.iter().map(|property| {
+        json!({
+            "partition": property.number,
+            "name": property.name,
+            "value": property.value,
+            "from": if property.is_parameter { "parameter" } else { "xml" },
+            "place": place(&property.span),
+        })
     });
     json!({
         "attributes": attributes(&partition.attributes),

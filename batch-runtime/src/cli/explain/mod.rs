@@ -81,6 +81,8 @@ struct Setting {
     /// `None` if nothing gives a value, or each partition has its own.
     value: Option<String>,
     origin: Origin,
+    /// The partition algorithm around, which may plan it.
+    planner: Option<String>,
     /// The Rust field that takes it; `None` for a property that no field takes.
     field: Option<PropertyInfo>,
 }
@@ -99,10 +101,19 @@ enum Origin {
     Nothing,
 }
 
+/// A property of one partition.
+struct OfPartition {
+    number: u32,
+    name: String,
+    value: String,
+    /// Whether a job parameter gives the value, instead of what is written.
+    is_parameter: bool,
+    span: Span,
+}
+
 struct Partition {
     attributes: Vec<(&'static str, Value)>,
-    /// The number of the partition, the property's name, and its value as written.
-    properties: Vec<(u32, String, String, Span)>,
+    properties: Vec<OfPartition>,
     parts: Vec<Part>,
 }
 

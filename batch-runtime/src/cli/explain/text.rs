@@ -54,9 +54,23 @@ impl Rows {
         if let Some(partition) = &element.partition {
             self.add(depth, "partition".into(), String::new());
             self.attributes(depth + 1, &partition.attributes);
-            for (number, name, value, span) in &partition.properties {
-                let left = format!("{}.{number} = {value:?}", visible(name));
-                self.add(depth + 1, left, place(span));
+            for property in &partition.properties {
+                let left = format!(
+                    "{}.{} = {:?}",
+                    visible(&property.name),
+                    property.number,
+                    property.value
+                );
+                let right = if property.is_parameter {
+                    format!(
+                        "job parameter, written {:?} {}",
+                        property.span.text(),
+                        place(&property.span)
+                    )
+                } else {
+                    place(&property.span)
+                };
+                self.add(depth + 1, left, right);
             }
             self.parts(depth + 1, &partition.parts);
         }
@@ -126,6 +140,10 @@ impl Rows {
 }
 
 fn origin(setting: &Setting) -> String {
+    let planned = match &setting.planner {
+        Some(algorithm) => format!(", unless `{}` plans it", visible(algorithm)),
+        None => String::new(),
+    };
     match &setting.origin {
         Origin::Parameter => "job parameter".into(),
         Origin::System => "system property".into(),
@@ -138,12 +156,15 @@ fn origin(setting: &Setting) -> String {
             };
             format!("{}{as_written}", place(span))
         }
-        Origin::Default => "default of the field".into(),
+        Origin::Default => format!("default of the field{planned}"),
         Origin::Nothing => match &setting.field {
             Some(field) => {
                 let type_name = short_type_name(field.type_name);
                 let optional = if field.optional { ", which is optional" } else { "" };
-                format!("nothing gives `{}: {type_name}` a value{optional}", field.field)
+                format!(
+                    "nothing gives `{}: {type_name}` a value{planned}{optional}",
+                    field.field
+                )
             }
             None => String::new(),
         },
@@ -188,6 +209,7 @@ mod tests {
                 name: field.name.to_owned(),
                 value: None,
                 origin: Origin::Nothing,
+                planner: None,
                 field: Some(field),
             };
             assert_eq!(origin(&setting), expect);
