@@ -310,13 +310,6 @@ fn check_gives_programs_every_diagnostic() {
 fn explain_tells_what_an_algorithm_may_plan() {
     let folder = tempfile::tempdir().unwrap();
     let (text, _) = run_expecting(0, "partitions", folder.path(), &["explain", "partitions"]);
-    let found = words(&text);
-    for line in
-        ["month = - nothing gives `month: String` a value, unless `Months` plans it, which is optional"]
-    {
-        assert!(
-            found.iter().any(|found| found == line),
-            "{line:?} is missing in\n{text}"
-        );
-    }
+    let line = "month = - nothing gives `month: String` a value, unless `Months` plans it, which is optional";
+    assert!(words(&text).iter().any(|found| found == line), "{text}");
 }

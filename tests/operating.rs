@@ -186,6 +186,71 @@ fn the_dead_are_recovered() {
     assert_eq!(executions(folder.path(), &[]), named(&all));
 }
 
+/// What goes on by itself does so with the parameters that the dead execution had; one signal stops all of them.
+///
+/// Spec: OP-35, OP-06
+#[test]
+fn what_is_recovered_keeps_its_parameters() {
+    let folder = folder();
+    for day in ["day=1", "day=2"] {
+        let mut first = Operated::run(PROGRAM, folder.path(), &["launch", "waits", day, "-input=broken"]);
+        first.until("waiting");
+        first.signal("TERM");
+        first.ends();
+    }
+    for (execution, input) in [("1", "-input=fixed"), ("2", "-input=other")] {
+        let mut second = Operated::run(PROGRAM, folder.path(), &["restart", execution, input]);
+        second.until("waiting");
+        second.signal("KILL");
+        second.ends();
+    }
+    let mut recover = Operated::run(PROGRAM, folder.path(), &["recover"]);
+    recover.until("waiting");
+    recover.until("waiting");
+    recover.signal("TERM");
+    assert_eq!(recover.ends().code(), Some(1));
+    let all = [
+        (6, "STOPPED"),
+        (5, "STOPPED"),
+        (4, "FAILED"),
+        (3, "FAILED"),
+        (2, "STOPPED"),
+        (1, "STOPPED"),
+    ];
+    assert_eq!(executions(folder.path(), &[]), named(&all));
+    let (out, _) = ends(0, folder.path(), &["params", "5"]);
+    assert!(out.contains("input=fixed"), "{out}");
+}
+
+/// An execution that another program runs is not dead because ours has left its lease.
+///
+/// Spec: OP-35
+#[test]
+fn what_another_program_runs_is_not_dead() {
+    let folder = folder();
+    ends(1, folder.path(), &["launch", "fails"]);
+    watch::open(&folder.path().join("batch.db"))
+        .batch_execute(
+            "INSERT INTO BATCH_JOB_EXECUTION
+                 SELECT 2, 1, JOB_INSTANCE_ID, CREATE_TIME, START_TIME, NULL, 'STARTED', 'UNKNOWN', '', LAST_UPDATED, NULL
+                 FROM BATCH_JOB_EXECUTION;
+             INSERT INTO BATCH_JOB_EXECUTION_SEQ VALUES (2)",
+        )
+        .unwrap();
+    assert_eq!(ends(0, folder.path(), &["recover"]).0, "no execution is dead\n");
+    for refused in [["launch", "fails"], ["restart", "1"], ["abandon", "2"]] {
+        let (_, err) = ends(2, folder.path(), &refused);
+        assert!(err.contains("another program that keeps no lease"), "{err}");
+    }
+    let (out, _) = ends(1, folder.path(), &["stop", "2"]);
+    assert!(
+        out.contains("has been asked to stop, and is still running"),
+        "{out}"
+    );
+    let all = [(2, "STOPPING"), (1, "FAILED")];
+    assert_eq!(executions(folder.path(), &[]), named(&all));
+}
+
 /// What is abandoned is not continued; what runs, or is complete, cannot be abandoned.
 #[test]
 fn what_is_abandoned_is_not_continued() {
@@ -383,11 +448,30 @@ fn old_instances_are_purged() {
     );
     let (out, _) = ends(0, folder.path(), &["import", "old.jsonl"]);
     assert_eq!(out, "imported as instance 5\nimported as instance 6\n");
-    let (_, err) = ends(2, folder.path(), &["import", "old.jsonl"]);
-    assert!(
-        err.starts_with("error: old.jsonl:1: job `works` has an instance with the key"),
+    // A line that a crash has torn, and instances that are there already, do not keep the others out.
+    fs::write(folder.path().join("torn.jsonl"), "{\"format\":\"batch-inst").unwrap();
+    let (out, _) = ends(
+        0,
+        folder.path(),
+        &["purge", "--keep", "1", "--archive", "torn.jsonl"],
+    );
+    assert_eq!(out, "2 instances deleted\n");
+    let (out, err) = ends(1, folder.path(), &["import", "torn.jsonl"]);
+    assert!(err.starts_with("error: torn.jsonl:1: no instance: "), "{err}");
+    assert_eq!(out, "imported as instance 7\nimported as instance 8\n");
+    let (_, err) = ends(1, folder.path(), &["import", "old.jsonl"]);
+    assert_eq!(
+        err.matches("job `works` has an instance with the key").count(),
+        2,
         "{err}"
     );
+    // The number of a later start may be that of an instance that came from elsewhere.
+    let elsewhere = self::folder();
+    let old = folder.path().join("old.jsonl");
+    ends(0, elsewhere.path(), &["import", old.to_str().unwrap()]);
+    for _ in 0..3 {
+        ends(0, elsewhere.path(), &["start", "works"]);
+    }
     let (out, _) = ends(0, folder.path(), &["purge", "--before", "2100-01-01", "--force"]);
     assert_eq!(out, "4 instances deleted\n");
     let (_, err) = ends(2, folder.path(), &["export", "4"]);

@@ -198,3 +198,29 @@ fn what_cannot_be_imported_is_refused() {
     }
     assert_eq!(rows(&stage)[0], 1);
 }
+
+/// The state of partitions counts by the ids of executions: an instance with it that is not complete stays where it is.
+///
+/// Spec: PART-30
+#[test]
+fn what_counts_by_ids_is_not_imported() {
+    let partition = r#"<partition instances="2"><properties>
+        <property name="to.1" value="25"/><property name="to.2" value="25"/>
+    </properties></partition></step>"#;
+    let stage = Stage::on(Database::Sqlite, &CHUNK.replace("</step>", partition));
+    stage
+        .outside()
+        .execute("CREATE TABLE written (n INTEGER)")
+        .unwrap();
+    let operator = stage.operator();
+    let failing = |fails_at: &str| JobParameters::new().with_non_identifying("fails-at", fails_at);
+    stage.launch("job", failing("13"));
+    let line = operator.export(JobInstanceId(1)).unwrap().unwrap();
+    let refused = operator.import(&line).unwrap_err().to_string();
+    assert!(refused.contains("it can only go on where it was"), "{refused}");
+    // Once it is complete nothing counts any more.
+    stage.launch("job", failing("0"));
+    let line = operator.export(JobInstanceId(1)).unwrap().unwrap();
+    operator.purge(&Purge::default(), None).unwrap();
+    operator.import(&line).unwrap();
+}

@@ -1,10 +1,11 @@
 //! `purge`, `export`, `import`.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::process::ExitCode;
 
-use super::print::out;
+use super::print::{err, out};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::ids::JobInstanceId;
 use crate::operator::{JobOperator, Purge};
@@ -33,9 +34,7 @@ pub(super) fn purge(
         return Ok(());
     }
     let file = archive.map(|path| {
-        let file = OpenOptions::new().append(true).create(true).open(path);
-        file.map(Archive)
-            .map_err(|error| format!("cannot open the archive `{}`: {error}", path.display()))
+        open(path).map_err(|error| format!("cannot open the archive `{}`: {error}", path.display()))
     });
     let mut file = file.transpose()?;
     let archive = file.as_mut().map(|file| file as &mut dyn Write);
@@ -49,6 +48,24 @@ fn instances(count: u64) -> String {
         1 => "1 instance".to_owned(),
         count => format!("{count} instances"),
     }
+}
+
+/// Opens the file at its end. A line that a crash has torn stays alone.
+fn open(path: &Path) -> io::Result<Archive> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true);
+    // All parameters stand in it.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    let mut last = [b'\n'];
+    if file.seek(SeekFrom::End(-1)).is_ok() {
+        file.read_exact(&mut last)?;
+    }
+    if last != [b'\n'] {
+        file.write_all(b"\n")?;
+    }
+    Ok(Archive(file))
 }
 
 /// What is flushed is on the disk: what follows is deleted from the repository.
@@ -70,18 +87,23 @@ pub(super) fn export(operator: &JobOperator, instance: JobInstanceId) -> Result<
     Ok(())
 }
 
-/// All lines up to one that is wrong, which is told with its number.
-pub(super) fn import(operator: &JobOperator, file: &Path) -> Result<(), String> {
+/// What is wrong, or there already, is told with its line, and passed over.
+pub(super) fn import(operator: &JobOperator, file: &Path) -> Result<ExitCode, String> {
     let shown = file.display();
     let text = fs::read_to_string(file).map_err(|error| format!("cannot read `{shown}`: {error}"))?;
+    let mut code = ExitCode::SUCCESS;
     for (index, line) in text
         .lines()
         .enumerate()
         .filter(|(_, line)| !line.trim().is_empty())
     {
-        let imported = operator.import(line);
-        let id = imported.map_err(|error| format!("{shown}:{}: {error}", index + 1))?;
-        out(format_args!("imported as instance {id}"));
+        match operator.import(line) {
+            Ok(id) => out(format_args!("imported as instance {id}")),
+            Err(error) => {
+                code = ExitCode::FAILURE;
+                err(format_args!("error: {shown}:{}: {error}", index + 1));
+            }
+        }
     }
-    Ok(())
+    Ok(code)
 }

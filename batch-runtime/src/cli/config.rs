@@ -222,7 +222,11 @@ impl Config {
                 ((*key).to_owned(), value, origin.to_string())
             })
             .chain(self.system.iter().map(|(name, (value, origin))| {
-                (format!("{SYSTEM}.{name}"), value.clone(), origin.to_string())
+                (
+                    format!("{SYSTEM}.{name}"),
+                    shown_property(name, value),
+                    origin.to_string(),
+                )
             }))
             .collect();
         if as_json {
@@ -237,6 +241,19 @@ impl Config {
             table.row([key, value, origin]);
         }
         table.print();
+    }
+}
+
+/// The value, unless the name says that it is a secret.
+fn shown_property(name: &str, value: &str) -> String {
+    let name = name.to_ascii_lowercase();
+    let is_secret = ["password", "secret", "token"]
+        .iter()
+        .any(|word| name.contains(word));
+    if is_secret {
+        "***".to_owned()
+    } else {
+        value.to_owned()
     }
 }
 

@@ -19,10 +19,12 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 const RATE_AFTER: Duration = Duration::from_millis(500);
 
 /// Waits for the execution's end and shows its progress meanwhile. After a signal the execution is asked to stop; `None` when
-/// it has not stopped in time. The threads that wait are not waited for: they end with the process, if need be.
+/// it has not stopped in time. The threads that wait are not waited for: they end with the process, if need be. `all` are the
+/// executions that are to stop with it.
 pub(super) fn watch(
     operator: &JobOperator,
     execution: JobExecutionId,
+    all: &[JobExecutionId],
     shutdown: &mut Shutdown,
 ) -> Result<Option<JobExecution>, JobOperatorError> {
     let (done, ended) = bounded(1);
@@ -49,7 +51,9 @@ pub(super) fn watch(
             display.say(format_args!(
                 "stopping execution {execution}, which has {seconds} s for it; the signal again ends it at once"
             ));
-            stop(operator.clone(), execution);
+            for one in all {
+                stop(operator.clone(), *one);
+            }
         }
         if shutdown.is_over() {
             display.say(format_args!(

@@ -39,14 +39,15 @@ pub(super) fn run(
                 begun.push(id);
             }
             Recovery::Stopped => out(format_args!("{was} was to stop, and is closed STOPPED")),
+            Recovery::Overtaken => out(format_args!("{was} is in other hands meanwhile")),
             Recovery::Refused(error) => {
                 well = false;
                 err(format_args!("error: {was} does not go on: {error}"));
             }
         }
     }
-    for id in begun {
-        match progress::watch(operator, id, &mut shutdown) {
+    for id in &begun {
+        match progress::watch(operator, *id, &begun, &mut shutdown) {
             Ok(Some(ended)) => {
                 out(format_args!("{} {}", ended.name(), ended.status));
                 well &= ended.status == BatchStatus::Completed;

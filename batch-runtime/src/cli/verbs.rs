@@ -160,7 +160,7 @@ fn execute(config: &Config, builder: BatchRuntimeBuilder, verb: Verb) -> Result<
         Verb::Export { instance } => {
             archive::export(&open(builder)?, JobInstanceId(instance)).map(|()| ExitCode::SUCCESS)
         }
-        Verb::Import { file } => archive::import(&open(builder)?, &file).map(|()| ExitCode::SUCCESS),
+        Verb::Import { file } => archive::import(&open(builder)?, &file),
         Verb::Params { execution, json } => shown(Output::new(json).parameters(&open(builder)?, execution)),
         Verb::Explain {
             job,
@@ -268,7 +268,7 @@ fn follow(
     mut shutdown: Shutdown,
 ) -> ExitCode {
     let complain = |error: JobOperatorError| print::err(format_args!("error: {error}"));
-    match progress::watch(operator, execution, &mut shutdown) {
+    match progress::watch(operator, execution, &[execution], &mut shutdown) {
         Ok(Some(ended)) => {
             Output::new(false)
                 .summary(operator, &ended, began)

@@ -34,7 +34,8 @@ impl Elements {
             ElementBody::Step(step) => step.allow_start_if_complete,
             ElementBody::Flow(flow) => flow.elements.run_again(),
             ElementBody::Split(split) => split.elements.run_again(),
-            ElementBody::Decision(_) => false,
+            // It may answer otherwise, and lead to what has never run.
+            ElementBody::Decision(_) => true,
         })
     }
 }

@@ -172,17 +172,21 @@ impl StepRunner<'_> {
     /// Spec: RESTART-17
     fn begun_elsewhere(&self, history: &StepHistory) -> Option<Failure> {
         let (last, state) = (history.last.as_ref()?, &history.state);
-        let is_chunk = matches!(self.step.body, BoundBody::Chunk(_));
-        let is_complete = last.status == BatchStatus::Completed;
-        if !is_chunk || is_complete || last.counters.commits == 0 || state.reader.is_some() {
+        // Of a partitioned step, only the rows of its partitions tell what they have committed.
+        let may_have_committed = match self.step.body {
+            BoundBody::Chunk(_) => last.counters.commits > 0,
+            BoundBody::Partitioned(_) => true,
+            BoundBody::Batchlet(_) => false,
+        };
+        if !may_have_committed || last.status == BatchStatus::Completed || state.reader.is_some() {
             return None;
         }
         let key = state.foreign.as_ref()?;
         Some(Failure::new(format!(
-            "step `{}` was begun by another program, such as Spring Batch, which has committed {} chunks of it; where it was \
+            "step `{}` was begun by another program, such as Spring Batch, which has committed some of it; where it was \
              stands in the context under keys of its own (`{key}`), so all of it would be written again: let that program \
              end it, or start a new instance for what is left",
-            self.id, last.counters.commits
+            self.id
         )))
     }
 

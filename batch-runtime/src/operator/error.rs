@@ -131,6 +131,8 @@ pub enum StartCause {
         /// Where it was: the last step that had begun, with its counters.
         place: String,
     },
+    /// Somebody else has taken the dead execution over, or stopped it.
+    Overtaken,
     /// The operating system gives no thread.
     Thread(std::io::Error),
 }
@@ -176,6 +178,7 @@ impl fmt::Display for StartCause {
                 "its process has died {crashes} times in a row without a new checkpoint, at last {place}: what it does there \
                  probably kills it. When the cause is mended, `restart {execution}` goes on from the last checkpoint"
             ),
+            Self::Overtaken => f.write_str("somebody else has taken it over, or stopped it"),
             Self::Thread(error) => write!(f, "no thread can be started: {error}"),
         }
     }

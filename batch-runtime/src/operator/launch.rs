@@ -179,6 +179,7 @@ impl JobOperator {
                     crashes,
                     place: self.place_of(execution),
                 }),
+                ClaimError::Overtaken => refuse(StartCause::Overtaken),
                 ClaimError::NoSuchExecution(id) => JobOperatorError::NoSuchJobExecution(id),
                 ClaimError::Repository(error) => error.into(),
             })?;

@@ -7,7 +7,7 @@ use super::{JobOperator, JobOperatorError, Result};
 use crate::clock::Timestamp;
 use crate::execution::JobInstance;
 use crate::ids::JobInstanceId;
-use crate::repository::{ArchivedInstance, FORMAT};
+use crate::repository::{ArchivedExecution, ArchivedInstance, FORMAT, InstanceState};
 use crate::status::BatchStatus;
 
 /// Instances that are looked at together.
@@ -50,6 +50,11 @@ impl JobOperator {
     /// # Errors
     /// When the repository fails.
     pub fn purgeable(&self, what: &Purge) -> Result<Vec<JobInstance>> {
+        let states = self.purgeable_states(what)?;
+        Ok(states.into_iter().map(|state| state.instance).collect())
+    }
+
+    fn purgeable_states(&self, what: &Purge) -> Result<Vec<InstanceState>> {
         let repository = &self.inner.repository;
         let jobs = match &what.job {
             Some(job) => [job.clone()].into(),
@@ -83,7 +88,7 @@ impl JobOperator {
                     .is_some_and(|status| what.statuses().contains(&status));
                 !is_kept && is_old && is_over
             });
-            found.extend(wanted.map(|state| state.instance));
+            found.extend(wanted);
         }
     }
 
@@ -95,21 +100,18 @@ impl JobOperator {
     /// `Archive` when the archive cannot be written; when the repository fails. What was deleted before stays so.
     pub fn purge(&self, what: &Purge, mut archive: Option<&mut dyn Write>) -> Result<u64> {
         let mut deleted = 0;
-        for instances in self.purgeable(what)?.chunks(BATCH) {
+        for states in self.purgeable_states(what)?.chunks(BATCH) {
             if let Some(archive) = &mut archive {
-                for instance in instances {
-                    if let Some(line) = self.export(instance.id)? {
-                        writeln!(archive, "{line}").map_err(unwritten)?;
+                for state in states {
+                    if let Some(mut line) = self.export(state.instance.id)? {
+                        line.push('\n');
+                        // In one piece: somebody else may write to the same file.
+                        archive.write_all(line.as_bytes()).map_err(unwritten)?;
                     }
                 }
                 archive.flush().map_err(unwritten)?;
             }
-            let ids: Vec<JobInstanceId> = instances.iter().map(|instance| instance.id).collect();
-            deleted += self
-                .inner
-                .repository
-                .delete_instances(&ids, what.statuses())?
-                .len() as u64;
+            deleted += self.inner.repository.delete_instances(states)?;
         }
         Ok(deleted)
     }
@@ -127,7 +129,7 @@ impl JobOperator {
     }
 
     /// Puts an instance in that was exported, from this repository or another, with new ids. It can be continued as it could
-    /// where it was exported.
+    /// where it was exported. One that is not complete, and has partitions or logical transactions, is refused.
     ///
     /// # Errors
     /// `Archive` when the line is none that `export` writes, when an execution in it has not ended, or when its job has an
@@ -145,6 +147,13 @@ impl JobOperator {
             return Err(wrong(format!(
                 "execution {execution} was {status} when it was exported"
             )));
+        }
+        if !archived.is_over() && archived.executions.iter().any(ArchivedExecution::keeps_elements) {
+            let problem =
+                "it is not complete, and has partitions or logical transactions, which count by the ids of \
+                           executions: it can only go on where it was"
+                    .to_owned();
+            return Err(wrong(problem));
         }
         let restored = self.inner.repository.restore(&archived)?;
         restored.ok_or_else(|| {

@@ -1,9 +1,8 @@
 //! `recover` and `abandon`: what becomes of executions whose process is dead.
 
-use super::{JobOperator, JobOperatorError, Result};
+use super::{JobOperator, JobOperatorError, Result, StartCause};
 use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
-use crate::parameters::JobParameters;
 use crate::repository::{AbandonOutcome, ExecutionFilter};
 use crate::status::BatchStatus;
 
@@ -24,6 +23,8 @@ pub enum Recovery {
     Restarted(JobExecutionId),
     /// It was to stop, and is closed STOPPED.
     Stopped,
+    /// Somebody else was faster: took it over, or stopped it.
+    Overtaken,
     /// It does not go on, for this reason: its job is gone or not restartable, its process dies again and again ...
     Refused(JobOperatorError),
 }
@@ -77,8 +78,17 @@ impl JobOperator {
             };
         }
         let limit = Some(self.inner.crash_limit);
-        match self.restart_within(execution.id, JobParameters::new(), limit) {
+        // It goes on with what it was started with, which may be other than what the instance was.
+        let parameters = match self.parameters(execution.id) {
+            Ok(parameters) => parameters,
+            Err(error) => return Recovery::Refused(error),
+        };
+        match self.restart_within(execution.id, parameters, limit) {
             Ok(id) => Recovery::Restarted(id),
+            Err(JobOperatorError::JobRestart {
+                cause: StartCause::Overtaken | StartCause::Running { .. },
+                ..
+            }) => Recovery::Overtaken,
             Err(error) => Recovery::Refused(error),
         }
     }

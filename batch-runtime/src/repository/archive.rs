@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::context_json::JobState;
 use crate::clock::Timestamp;
 use crate::execution::{JobInstance, StepCounters};
+use crate::ids::JobExecutionId;
 use crate::parameters::{JobParameters, ParameterValue};
 use crate::status::BatchStatus;
 
@@ -89,7 +91,23 @@ impl ArchivedParameter {
     }
 }
 
+impl ArchivedInstance {
+    /// Whether nothing continues it.
+    pub(crate) fn is_over(&self) -> bool {
+        let mut statuses = self.executions.iter().map(|one| one.status);
+        statuses.any(|status| matches!(status, BatchStatus::Completed | BatchStatus::Abandoned))
+    }
+}
+
 impl ArchivedExecution {
+    /// Whether its context holds states of parallel elements, or what cannot be read.
+    pub(crate) fn keeps_elements(&self) -> bool {
+        self.context.as_ref().is_some_and(|context| {
+            let text = context.serialized.as_ref().unwrap_or(&context.short);
+            JobState::decode(text).map_or(true, |state| !state.elements.is_empty())
+        })
+    }
+
     pub(crate) fn job_parameters(&self) -> JobParameters {
         self.parameters
             .iter()
@@ -107,4 +125,6 @@ pub(crate) struct InstanceState {
     pub(crate) status: Option<BatchStatus>,
     /// When its last execution ended.
     pub(crate) ended: Option<Timestamp>,
+    /// The last execution.
+    pub(crate) last: JobExecutionId,
 }

@@ -126,6 +126,8 @@ pub(crate) enum ClaimError {
         /// How often in a row.
         crashes: i64,
     },
+    /// The execution that was to be recovered is not the last one, or no longer dead.
+    Overtaken,
     /// No such execution.
     NoSuchExecution(JobExecutionId),
     /// The repository failed.

@@ -282,13 +282,9 @@ pub(crate) trait JobRepository: Send + Sync {
         count: u32,
     ) -> Result<Vec<InstanceState>, RepositoryError>;
 
-    /// Deletes instances with all that belongs to them: those of which one execution is last, and in one of these statuses.
-    /// Together or, after a crash, not at all. Returns which they were.
-    fn delete_instances(
-        &self,
-        instances: &[JobInstanceId],
-        statuses: &[BatchStatus],
-    ) -> Result<Vec<JobInstanceId>, RepositoryError>;
+    /// Deletes instances with all that belongs to them: those that are as they were seen, with the same last execution, ended
+    /// and not held. Together or, after a crash, not at all. Returns how many.
+    fn delete_instances(&self, seen: &[InstanceState]) -> Result<u64, RepositoryError>;
 
     /// An instance with all that belongs to it.
     fn archived(&self, instance: JobInstanceId) -> Result<Option<ArchivedInstance>, RepositoryError>;

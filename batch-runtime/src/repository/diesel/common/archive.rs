@@ -12,7 +12,7 @@ use super::schema::{
 use super::{Connection, Moment, Repository, Sequence, TransactionError, lock_executions, lock_instance};
 use crate::clock::Timestamp;
 use crate::execution::{JobInstance, StepExecution};
-use crate::ids::JobInstanceId;
+use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::{
     ArchivedContext, ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT,
     InstanceState, RepositoryError,
@@ -46,7 +46,7 @@ impl Repository {
             let ids: Vec<i64> = instances.iter().map(|(id, ..)| *id).collect();
             let executions = executions_of(connection, &ids)?;
             let state = |(id, job_name, job_key): (i64, String, String)| {
-                let (status, ended) = last_of(&executions, id);
+                let (status, ended, last) = last_of(&executions, id);
                 InstanceState {
                     instance: JobInstance {
                         id: JobInstanceId(id),
@@ -55,35 +55,32 @@ impl Repository {
                     },
                     status,
                     ended,
+                    last,
                 }
             };
             Ok(instances.into_iter().map(state).collect())
         })
     }
 
-    pub(super) fn remove_instances(
-        &self,
-        instances: &[JobInstanceId],
-        statuses: &[BatchStatus],
-    ) -> Result<Vec<JobInstanceId>, RepositoryError> {
+    pub(super) fn remove_instances(&self, seen: &[InstanceState]) -> Result<u64, RepositoryError> {
         self.pool.write("delete job instances", |connection| {
             let mut ids = Vec::new();
-            for instance in instances {
-                lock_instance(connection, instance.0)?;
-                lock_executions(connection, instance.0)?;
-                let held = match lease_of(connection, instance.0)? {
+            for state in seen {
+                let id = state.instance.id.0;
+                lock_instance(connection, id)?;
+                lock_executions(connection, id)?;
+                let held = match lease_of(connection, id)? {
                     Some(row) => self.is_held(connection, &row)?,
                     None => false,
                 };
-                // What was found before may run again meanwhile.
-                let executions = executions_of(connection, &[instance.0])?;
-                let (status, _) = last_of(&executions, instance.0);
-                if !held && status.is_some_and(|status| statuses.contains(&status)) {
-                    ids.push(instance.0);
+                // What was found before may have run again meanwhile.
+                let now = last_of(&executions_of(connection, &[id])?, id);
+                if !held && now == (state.status, state.ended, state.last) && state.status.is_some() {
+                    ids.push(id);
                 }
             }
             delete(connection, &ids)?;
-            Ok(ids.into_iter().map(JobInstanceId).collect())
+            Ok(ids.len() as u64)
         })
     }
 
@@ -231,14 +228,15 @@ impl Repository {
     }
 }
 
-/// Instance, status and end of each execution of these instances, the latest last.
-type Executions = Vec<(i64, Option<String>, Option<Moment>)>;
+/// Instance, id, status and end of each execution of these instances, the latest last.
+type Executions = Vec<(i64, i64, Option<String>, Option<Moment>)>;
 
 fn executions_of(connection: &mut Connection, instances: &[i64]) -> QueryResult<Executions> {
     batch_job_execution::table
         .filter(batch_job_execution::job_instance_id.eq_any(instances))
         .select((
             batch_job_execution::job_instance_id,
+            batch_job_execution::job_execution_id,
             batch_job_execution::status,
             batch_job_execution::end_time,
         ))
@@ -247,15 +245,20 @@ fn executions_of(connection: &mut Connection, instances: &[i64]) -> QueryResult<
 }
 
 /// How the last execution of an instance ended; nothing if one is open, in a status that nobody knows, or not there.
-fn last_of(executions: &Executions, instance: i64) -> (Option<BatchStatus>, Option<Timestamp>) {
+fn last_of(
+    executions: &Executions,
+    instance: i64,
+) -> (Option<BatchStatus>, Option<Timestamp>, JobExecutionId) {
     let mut of_instance = executions.iter().filter(|(of, ..)| *of == instance);
     let known = |status: &Option<String>| BatchStatus::from_repository(status.as_deref().unwrap_or_default());
     let all_ended = of_instance
         .clone()
-        .all(|(_, status, _)| known(status).is_some_and(BatchStatus::is_final));
+        .all(|(_, _, status, _)| known(status).is_some_and(BatchStatus::is_final));
     match of_instance.next_back() {
-        Some((_, status, ended)) if all_ended => (known(status), ended.map(Timestamp::from)),
-        _ => (None, None),
+        Some((_, id, status, ended)) if all_ended => {
+            (known(status), ended.map(Timestamp::from), JobExecutionId(*id))
+        }
+        _ => (None, None, JobExecutionId(0)),
     }
 }
 
@@ -265,10 +268,13 @@ fn delete(connection: &mut Connection, instances: &[i64]) -> QueryResult<()> {
         .filter(batch_job_execution::job_instance_id.eq_any(instances))
         .select(batch_job_execution::job_execution_id)
         .load(connection)?;
-    let steps: Vec<i64> = batch_step_execution::table
-        .filter(batch_step_execution::job_execution_id.eq_any(&executions))
-        .select(batch_step_execution::step_execution_id)
-        .load(connection)?;
+    let mut steps: Vec<i64> = Vec::new();
+    for executions in executions.chunks(MOST_VALUES) {
+        let of_these = batch_step_execution::table
+            .filter(batch_step_execution::job_execution_id.eq_any(executions))
+            .select(batch_step_execution::step_execution_id);
+        steps.extend(of_these.load::<i64>(connection)?);
+    }
     // Databases bound the number of values in one statement.
     for steps in steps.chunks(MOST_VALUES) {
         let contexts = batch_step_execution_context::table

@@ -45,8 +45,13 @@ impl Repository {
         {
             let (instance, previous) = match request.target {
                 Target::New => {
-                    let run_id = self.next_id(connection, Sequence::Instance)?;
-                    let parameters = request.parameters.clone().for_start(run_id);
+                    let mut run_id = self.next_id(connection, Sequence::Instance)?;
+                    let mut parameters = request.parameters.clone().for_start(run_id);
+                    // An instance that was imported may have the number already.
+                    while is_taken(connection, request.job_name, &parameters.job_key())? {
+                        run_id = self.next_id(connection, Sequence::Instance)?;
+                        parameters = request.parameters.clone().for_start(run_id);
+                    }
                     let instance =
                         insert_instance(connection, run_id, request.job_name, &parameters.job_key())?;
                     return self.begin_execution(connection, request, instance, parameters, None);
@@ -75,7 +80,15 @@ impl Repository {
                         .ok_or(TransactionError::Refused(ClaimError::NoSuchExecution(id)))?;
                     let instance = execution.instance_id.0;
                     lock_instance(connection, instance)?;
-                    (instance, last_execution(connection, instance)?)
+                    let last = last_execution(connection, instance)?;
+                    // By itself, only what is still dead goes on: an operator may have stopped it meanwhile.
+                    let is_dead = last.as_ref().is_some_and(|last| {
+                        last.id == id && matches!(last.status, BatchStatus::Starting | BatchStatus::Started)
+                    });
+                    if request.crash_limit.is_some() && !is_dead {
+                        return Err(TransactionError::Refused(ClaimError::Overtaken));
+                    }
+                    (instance, last)
                 }
             };
             self.begin_execution(
@@ -190,7 +203,10 @@ impl Repository {
                     owner: row.owner.clone(),
                 }))
             }
-            (None, Some(open)) if !open.status.is_final() => {
+            // A lease speaks for its own execution only.
+            (lease, Some(open))
+                if !open.status.is_final() && lease.is_none_or(|row| row.job_execution_id != open.id.0) =>
+            {
                 let owner = "another program that keeps no lease, such as Spring Batch".into();
                 Ok(Some(ClaimError::Running {
                     execution: open.id,
@@ -435,8 +451,8 @@ impl Repository {
                     .execute(connection)?;
             }
             let lease = lease_of(connection, instance)?;
-            // Without a lease it is another program's execution, which looks at its row as ours does.
-            let Some(row) = lease.as_ref() else {
+            // Without a lease of its own it is another program's execution, which looks at its row as ours does.
+            let Some(row) = lease.as_ref().filter(|row| row.job_execution_id == id.0) else {
                 return Ok(Some(StopOutcome::Requested));
             };
             if self.is_held(connection, row)? {
@@ -497,6 +513,15 @@ fn insert_instance(connection: &mut Connection, id: i64, job_name: &str, key: &s
         .execute(connection)
         .map_err(overtaken_by_a_double)?;
     Ok(id)
+}
+
+fn is_taken(connection: &mut Connection, job_name: &str, key: &str) -> QueryResult<bool> {
+    let same: i64 = batch_job_instance::table
+        .filter(batch_job_instance::job_name.eq(job_name))
+        .filter(batch_job_instance::job_key.eq(key))
+        .count()
+        .get_result(connection)?;
+    Ok(same > 0)
 }
 
 /// What an instance has achieved: it grows with each commit of a chunk, and with each step that is complete.

@@ -341,9 +341,9 @@ impl JobRepository for Repository {
                 return Ok(false);
             }
             match lease_of(connection, execution.instance_id.0)? {
-                Some(row) => Ok(self.is_held(connection, &row)?),
+                Some(row) if row.job_execution_id == execution.id.0 => Ok(self.is_held(connection, &row)?),
                 // Another program's, which keeps no lease.
-                None => Ok(true),
+                _ => Ok(true),
             }
         })
     }
@@ -381,12 +381,8 @@ impl JobRepository for Repository {
         self.states_of(job, after, count)
     }
 
-    fn delete_instances(
-        &self,
-        instances: &[JobInstanceId],
-        statuses: &[BatchStatus],
-    ) -> Result<Vec<JobInstanceId>, RepositoryError> {
-        self.remove_instances(instances, statuses)
+    fn delete_instances(&self, seen: &[InstanceState]) -> Result<u64, RepositoryError> {
+        self.remove_instances(seen)
     }
 
     fn archived(&self, instance: JobInstanceId) -> Result<Option<ArchivedInstance>, RepositoryError> {
