@@ -8,6 +8,8 @@ use batch_tests::flights;
 use batch_tests::kill::{FLIGHTS, Folder, Killer, PARTITIONS_WITHOUT_TRANSACTION};
 use batch_tests::partitions::{Input, write_job_without_transaction};
 use batch_tests::random::Random;
+#[cfg(unix)]
+use batch_tests::sweep::{CHUNKS, Fault, PARTITIONS, Raised, Shape, Sweep};
 
 /// The negative control of the kill loop: with the data committed apart from the checkpoint it finds a wrong table.
 #[test]
@@ -42,4 +44,27 @@ fn the_kill_loop_of_partitions_finds_a_checkpoint_outside_the_chunk_transaction(
         "found: {}",
         found.expect("a partition that is wrong in 30 instances")
     );
+}
+
+/// What the sweep finds when the data is committed before the checkpoint.
+#[cfg(unix)]
+fn sweep_with_a_split_commit(shape: Shape, fault: Fault, raised: Raised) {
+    let sweep = Sweep::new(env!("CARGO_BIN_EXE_sweeping"), shape).with("BATCH_SABOTAGE", "split-commit");
+    let found = sweep.strike_everywhere(fault, raised);
+    let problem = found.expect_err("a fault between data and checkpoint");
+    assert!(problem.contains("the rows: "), "{fault:?} {raised:?}: {problem}");
+    println!("found: {}", problem.lines().next().unwrap_or_default());
+}
+
+/// Every fault of the sweep comes to the place between the data and the checkpoint, and the rows show it.
+#[test]
+#[cfg(unix)]
+fn the_sweep_finds_a_checkpoint_outside_the_chunk_transaction() {
+    for fault in [Fault::Kill, Fault::Panic, Fault::Once, Fault::ForEver] {
+        sweep_with_a_split_commit(CHUNKS, fault, Raised::InStatement);
+    }
+    for fault in [Fault::Once, Fault::ForEver] {
+        sweep_with_a_split_commit(CHUNKS, fault, Raised::InCommit);
+        sweep_with_a_split_commit(PARTITIONS, fault, Raised::InStatement);
+    }
 }

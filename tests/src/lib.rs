@@ -14,6 +14,7 @@ pub mod process;
 pub mod random;
 mod sphere;
 pub mod stage;
+pub mod sweep;
 pub mod watch;
 
 /// The README's programs compile.
