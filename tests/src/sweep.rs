@@ -4,7 +4,8 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::mpsc;
+use std::time::Duration;
 use std::{env, fs, thread};
 
 use diesel::connection::SimpleConnection;
@@ -565,19 +566,18 @@ const NEVER: [(&str, &str); 10] = [
 
 /// Waits for the end of a process, which must come.
 fn finish(mut command: Command) -> Output {
-    let mut child = command
+    let child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let begin = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        if begin.elapsed() > Duration::from_secs(60) {
-            child.kill().unwrap();
-            let output = child.wait_with_output().unwrap();
-            panic!("the process hangs: {}", process::text(&output.stderr));
-        }
-        thread::sleep(Duration::from_micros(500));
-    }
-    child.wait_with_output().unwrap()
+    let id = child.id();
+    let (ends, ended) = mpsc::channel();
+    thread::spawn(move || ends.send(child.wait_with_output()));
+    let output = ended.recv_timeout(Duration::from_secs(60));
+    output.map(Result::unwrap).unwrap_or_else(|_| {
+        let _ = Command::new("sh").args(["-c", &format!("kill -9 {id}")]).status();
+        let output = ended.recv().unwrap().unwrap();
+        panic!("the process hangs: {}", process::text(&output.stderr));
+    })
 }

@@ -24,7 +24,10 @@ const IN_MEMORY: &str = "sqlite://:memory:";
 pub(super) fn run(config: &Config, additions: Additions, verb: Verb) -> Result<ExitCode, String> {
     let (url, origin) = config.get(Setting::Repository);
     let is_named = !matches!(origin, Origin::Program | Origin::Default);
-    let exists = || repository::exists(url).map_err(|error| error.to_string());
+    let exists = || {
+        let missing = repository::missing_migrations(url).map_err(|error| error.to_string())?;
+        Ok::<bool, String>(missing.is_some())
+    };
     let url = match &verb {
         Verb::Start { .. } | Verb::Launch { .. } | Verb::Import { .. } => url,
         // These open none.

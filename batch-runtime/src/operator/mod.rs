@@ -2,22 +2,22 @@
 //!
 //! Spec: OP-01 to OP-36
 
+mod archive;
 mod callback;
 mod definitions;
 mod error;
 mod launch;
-mod purge;
 mod query;
 mod recover;
 mod stop;
 
 use std::sync::Arc;
 
+pub use archive::Purge;
 pub(crate) use callback::Callbacks;
 pub use callback::{CallbackId, JobEndCallback};
 pub(crate) use definitions::Definitions;
 pub use error::{JobOperatorError, StartCause};
-pub use purge::Purge;
 pub use recover::{Recovered, Recovery};
 
 use crate::runtime::Inner;

@@ -21,7 +21,7 @@ impl JobOperator {
     /// Asks a running execution to stop, wherever it runs, and waits until it has, at most the runtime's
     /// [`stop_timeout`](crate::BatchRuntimeBuilder::stop_timeout). `true` when it is STOPPED by then; the request stays
     /// in force otherwise. An execution whose process is dead is closed as STOPPED. A batchlet's `#[cancel]` runs on the
-    /// calling thread, before the wait.
+    /// calling thread, before the wait; on a thread of its own only when the repository keeps the caller waiting for a second.
     ///
     /// # Errors
     /// `NoSuchJobExecution`, `JobExecutionNotRunning`.

@@ -95,18 +95,19 @@ impl Migrations {
         Ok(self.missing(connection, layout)?.is_empty())
     }
 
-    /// The names of the migrations that are missing. Changes nothing.
+    /// The names of the migrations that are missing; `None` where there are no tables at all. Changes nothing.
     #[cfg(feature = "cli")]
     pub(super) fn names_of_missing<DB: Backend, C: MigrationHarness<DB>>(
         &self,
         connection: &mut C,
         layout: &Layout,
-    ) -> Result<Vec<String>, Failure> {
+    ) -> Result<Option<Vec<String>>, Failure> {
+        if !layout.has_table("BATCH_JOB_INSTANCE") {
+            return Ok(None);
+        }
         let missing = self.missing(connection, layout)?;
-        Ok(missing
-            .iter()
-            .map(|migration| migration.name().to_string())
-            .collect())
+        let names = missing.iter().map(|migration| migration.name().to_string());
+        Ok(Some(names.collect()))
     }
 
     /// Runs the migrations that are missing. The caller has seen to it that nobody else does so at the same time.

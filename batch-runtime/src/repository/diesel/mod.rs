@@ -85,16 +85,3 @@ pub(crate) fn missing_migrations(url: &str) -> Result<Option<Vec<String>>, Repos
         Scheme::Mysql => mysql::missing_migrations(url),
     }
 }
-
-/// Whether there is a job repository at `url` already; opening it would make one.
-#[cfg(feature = "cli")]
-pub(crate) fn exists(url: &str) -> Result<bool, RepositoryError> {
-    match Scheme::of(url)? {
-        #[cfg(feature = "sqlite")]
-        Scheme::Sqlite => sqlite::exists(url),
-        #[cfg(feature = "postgres")]
-        Scheme::Postgres => postgres::exists(url),
-        #[cfg(feature = "mysql")]
-        Scheme::Mysql => mysql::exists(url),
-    }
-}

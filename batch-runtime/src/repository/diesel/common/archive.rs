@@ -9,9 +9,10 @@ use super::schema::{
     batch_job_execution, batch_job_execution_context, batch_job_execution_params, batch_job_instance,
     batch_job_instance_lease, batch_step_execution, batch_step_execution_context,
 };
+use super::steps::counter_columns;
 use super::{Connection, Moment, Repository, Sequence, TransactionError, lock_executions, lock_instance};
 use crate::clock::Timestamp;
-use crate::execution::{JobInstance, StepExecution};
+use crate::execution::{JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::{
     ArchivedContext, ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT,
@@ -188,31 +189,20 @@ impl Repository {
         execution: i64,
         archived: &ArchivedStep,
     ) -> ArchiveResult<()> {
-        let (id, counters) = (self.next_id(connection, Sequence::Step)?, archived.counters);
+        let id = self.next_id(connection, Sequence::Step)?;
         diesel::insert_into(batch_step_execution::table)
             .values((
-                (
-                    batch_step_execution::step_execution_id.eq(id),
-                    batch_step_execution::version.eq(archived.version),
-                    batch_step_execution::step_name.eq(&archived.step),
-                    batch_step_execution::job_execution_id.eq(execution),
-                    batch_step_execution::start_time.eq(Moment(archived.started.0)),
-                    batch_step_execution::end_time.eq(archived.ended.map(|time| Moment(time.0))),
-                    batch_step_execution::status.eq(archived.status.as_str()),
-                    batch_step_execution::exit_code.eq(&archived.exit_status),
-                    batch_step_execution::exit_message.eq(&archived.exit_message),
-                    batch_step_execution::last_updated.eq(Moment(archived.last_updated.0)),
-                ),
-                (
-                    batch_step_execution::commit_count.eq(counters.commits),
-                    batch_step_execution::read_count.eq(counters.reads),
-                    batch_step_execution::filter_count.eq(counters.filters),
-                    batch_step_execution::write_count.eq(counters.writes),
-                    batch_step_execution::read_skip_count.eq(counters.read_skips),
-                    batch_step_execution::write_skip_count.eq(counters.write_skips),
-                    batch_step_execution::process_skip_count.eq(counters.process_skips),
-                    batch_step_execution::rollback_count.eq(counters.rollbacks),
-                ),
+                batch_step_execution::step_execution_id.eq(id),
+                batch_step_execution::version.eq(archived.version),
+                batch_step_execution::step_name.eq(&archived.step),
+                batch_step_execution::job_execution_id.eq(execution),
+                batch_step_execution::start_time.eq(Moment(archived.started.0)),
+                batch_step_execution::end_time.eq(archived.ended.map(|time| Moment(time.0))),
+                batch_step_execution::status.eq(archived.status.as_str()),
+                counter_columns!(archived.counters),
+                batch_step_execution::exit_code.eq(&archived.exit_status),
+                batch_step_execution::exit_message.eq(&archived.exit_message),
+                batch_step_execution::last_updated.eq(Moment(archived.last_updated.0)),
             ))
             .execute(connection)?;
         if let Some(context) = &archived.context {

@@ -42,63 +42,60 @@ impl Repository {
         connection: &mut Connection,
         request: &ClaimRequest<'_>,
     ) -> ClaimResult<Result<Claim, ClaimError>> {
-        {
-            let (instance, previous) = match request.target {
-                Target::New => {
-                    let mut run_id = self.next_id(connection, Sequence::Instance)?;
-                    let mut parameters = request.parameters.clone().for_start(run_id);
-                    // An instance that was imported may have the number already.
-                    while is_taken(connection, request.job_name, &parameters.job_key())? {
-                        run_id = self.next_id(connection, Sequence::Instance)?;
-                        parameters = request.parameters.clone().for_start(run_id);
-                    }
-                    let instance =
-                        insert_instance(connection, run_id, request.job_name, &parameters.job_key())?;
-                    return self.begin_execution(connection, request, instance, parameters, None);
+        let (instance, previous) = match request.target {
+            Target::New => {
+                let mut run_id = self.next_id(connection, Sequence::Instance)?;
+                let mut parameters = request.parameters.clone().for_start(run_id);
+                // An instance that was imported may have the number already.
+                while is_taken(connection, request.job_name, &parameters.job_key())? {
+                    run_id = self.next_id(connection, Sequence::Instance)?;
+                    parameters = request.parameters.clone().for_start(run_id);
                 }
-                Target::Identified => {
-                    let key = request.parameters.job_key();
-                    let found: Option<i64> = batch_job_instance::table
-                        .filter(batch_job_instance::job_name.eq(request.job_name))
-                        .filter(batch_job_instance::job_key.eq(&key))
-                        .select(batch_job_instance::job_instance_id)
-                        .first(connection)
-                        .optional()?;
-                    match found {
-                        Some(instance) => {
-                            lock_instance(connection, instance)?;
-                            (instance, last_execution(connection, instance)?)
-                        }
-                        None => {
-                            let id = self.next_id(connection, Sequence::Instance)?;
-                            (insert_instance(connection, id, request.job_name, &key)?, None)
-                        }
+                let instance = insert_instance(connection, run_id, request.job_name, &parameters.job_key())?;
+                return self.begin_execution(connection, request, instance, parameters, None);
+            }
+            Target::Identified => {
+                let key = request.parameters.job_key();
+                let found: Option<i64> = batch_job_instance::table
+                    .filter(batch_job_instance::job_name.eq(request.job_name))
+                    .filter(batch_job_instance::job_key.eq(&key))
+                    .select(batch_job_instance::job_instance_id)
+                    .first(connection)
+                    .optional()?;
+                match found {
+                    Some(instance) => {
+                        lock_instance(connection, instance)?;
+                        (instance, last_execution(connection, instance)?)
+                    }
+                    None => {
+                        let id = self.next_id(connection, Sequence::Instance)?;
+                        (insert_instance(connection, id, request.job_name, &key)?, None)
                     }
                 }
-                Target::InstanceOf(id) => {
-                    let execution = execution_in(connection, id.0)?
-                        .ok_or(TransactionError::Refused(ClaimError::NoSuchExecution(id)))?;
-                    let instance = execution.instance_id.0;
-                    lock_instance(connection, instance)?;
-                    let last = last_execution(connection, instance)?;
-                    // By itself, only what is still dead goes on: an operator may have stopped it meanwhile.
-                    let is_dead = last.as_ref().is_some_and(|last| {
-                        last.id == id && matches!(last.status, BatchStatus::Starting | BatchStatus::Started)
-                    });
-                    if request.crash_limit.is_some() && !is_dead {
-                        return Err(TransactionError::Refused(ClaimError::Overtaken));
-                    }
-                    (instance, last)
+            }
+            Target::InstanceOf(id) => {
+                let execution = execution_in(connection, id.0)?
+                    .ok_or(TransactionError::Refused(ClaimError::NoSuchExecution(id)))?;
+                let instance = execution.instance_id.0;
+                lock_instance(connection, instance)?;
+                let last = last_execution(connection, instance)?;
+                // By itself, only what is still dead goes on: an operator may have stopped it meanwhile.
+                let is_dead = last.as_ref().is_some_and(|last| {
+                    last.id == id && matches!(last.status, BatchStatus::Starting | BatchStatus::Started)
+                });
+                if request.crash_limit.is_some() && !is_dead {
+                    return Err(TransactionError::Refused(ClaimError::Overtaken));
                 }
-            };
-            self.begin_execution(
-                connection,
-                request,
-                instance,
-                request.parameters.clone(),
-                previous,
-            )
-        }
+                (instance, last)
+            }
+        };
+        self.begin_execution(
+            connection,
+            request,
+            instance,
+            request.parameters.clone(),
+            previous,
+        )
     }
 
     /// Checks that the instance may run, closes what a dead owner left, and inserts the execution.
@@ -115,11 +112,8 @@ impl Repository {
         if let Some(running) = self.running_execution(connection, previous.as_ref(), lease.as_ref())? {
             return refuse(running);
         }
-        if let Some(execution) = execution_with(connection, instance, BatchStatus::Completed)? {
-            return refuse(ClaimError::Complete { execution });
-        }
-        if let Some(execution) = execution_with(connection, instance, BatchStatus::Abandoned)? {
-            return refuse(ClaimError::Abandoned { execution });
+        if let Some(over) = refusal_of_what_is_over(connection, instance)? {
+            return refuse(over);
         }
         if let Some(previous) = previous.as_ref().filter(|_| !request.restartable) {
             return refuse(ClaimError::NotRestartable {
@@ -127,7 +121,11 @@ impl Repository {
             });
         }
         let taken_over = self.close_open_executions(connection, instance, lease.as_ref())?;
-        let progress = progress_of(connection, instance)?;
+        let progress = match &lease {
+            Some(_) => progress_of(connection, instance)?,
+            // A new instance has achieved nothing.
+            None => 0,
+        };
         let crashes = match (&lease, request.crash_limit) {
             (Some(row), Some(_)) => row.crashes(progress),
             _ => 0,
@@ -542,17 +540,21 @@ fn progress_of(connection: &mut Connection, instance: i64) -> QueryResult<i64> {
     Ok(commits.into_iter().flatten().sum::<i64>() + complete)
 }
 
-/// An execution of the instance that ended so.
-fn execution_with(
-    connection: &mut Connection,
-    instance: i64,
-    status: BatchStatus,
-) -> QueryResult<Option<JobExecutionId>> {
-    let id: Option<i64> = batch_job_execution::table
+/// The refusal, when the instance is complete, or was given up.
+fn refusal_of_what_is_over(connection: &mut Connection, instance: i64) -> QueryResult<Option<ClaimError>> {
+    let over = [BatchStatus::Completed, BatchStatus::Abandoned].map(BatchStatus::as_str);
+    let ended: Vec<(i64, Option<String>)> = batch_job_execution::table
         .filter(batch_job_execution::job_instance_id.eq(instance))
-        .filter(batch_job_execution::status.eq(status.as_str()))
-        .select(batch_job_execution::job_execution_id)
-        .first(connection)
-        .optional()?;
-    Ok(id.map(JobExecutionId))
+        .filter(batch_job_execution::status.eq_any(over))
+        .select((batch_job_execution::job_execution_id, batch_job_execution::status))
+        .load(connection)?;
+    let with = |status: BatchStatus| {
+        let found = ended
+            .iter()
+            .find(|(_, of)| of.as_deref() == Some(status.as_str()));
+        found.map(|(id, _)| JobExecutionId(*id))
+    };
+    let complete = with(BatchStatus::Completed).map(|execution| ClaimError::Complete { execution });
+    let abandoned = || with(BatchStatus::Abandoned).map(|execution| ClaimError::Abandoned { execution });
+    Ok(complete.or_else(abandoned))
 }

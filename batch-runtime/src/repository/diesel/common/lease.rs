@@ -35,10 +35,10 @@ impl LeaseRow {
     /// How often in a row its owners have died without a new checkpoint, when `progress` is what there is now. A lease that
     /// was not given back is one whose owner died.
     pub(super) fn crashes(&self, progress: i64) -> i64 {
-        match () {
-            () if progress > self.last_checkpoint_version => 0,
-            () if self.is_free() => self.takeovers,
-            () => self.takeovers + 1,
+        if progress > self.last_checkpoint_version {
+            0
+        } else {
+            self.takeovers + i64::from(!self.is_free())
         }
     }
 

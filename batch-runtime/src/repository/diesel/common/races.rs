@@ -2,6 +2,7 @@
 
 use std::sync::Barrier;
 use std::thread;
+use std::time::Duration;
 
 use super::every_database::{Begun, claim, number, open};
 use super::fixture::Place;

@@ -31,6 +31,8 @@ macro_rules! counter_columns {
     }};
 }
 
+pub(super) use counter_columns;
+
 impl Repository {
     pub(super) fn insert_step(
         &self,

@@ -1,15 +1,17 @@
 //! Two owners on one database: who may write, and what is said when nobody can.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use diesel::sql_types::BigInt;
 
 use super::fixture::{INTEGER, Place, begin, end_of_refusal, refusal};
 use super::*;
-use crate::clock::{SystemClock, Timestamp};
+use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::execution::{JobExecution, StepCounters, StepExecution};
-use crate::ids::StepExecutionId;
+use crate::ids::{JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Ending, JobRepository, Lease, StepState, StopOutcome, Target,
@@ -33,13 +35,17 @@ pub(super) fn open(place: &Place, lease: Duration) -> Repository {
 }
 
 pub(super) fn claim(repository: &Repository) -> Result<Claim, ClaimError> {
+    claim_as(repository, Target::Identified, Some(0))
+}
+
+fn claim_as(repository: &Repository, target: Target, crash_limit: Option<u32>) -> Result<Claim, ClaimError> {
     repository.claim(&ClaimRequest {
         job_name: "job",
-        target: Target::Identified,
+        target,
         parameters: JobParameters::new().with("day", "1"),
         restartable: true,
         location: "job.xml",
-        crash_limit: Some(0),
+        crash_limit,
     })
 }
 
@@ -493,4 +499,75 @@ fn a_step_is_claimed_by_whoever_comes_first() {
     assert_eq!(state, StepState::default());
     assert!(repository.claim_step(created.id).unwrap().is_none());
     assert!(repository.claim_step(StepExecutionId(77)).unwrap().is_none());
+}
+
+/// What goes on by itself has to be dead still: not what somebody has stopped or taken over since it was looked at. By hand
+/// it goes on all the same.
+///
+/// Spec: OP-35
+#[test]
+fn only_the_dead_go_on_by_themselves() {
+    let place = Place::new();
+    let (dead, other) = (open(&place, EXPIRED), open(&place, LONG));
+    let by_itself = |execution| claim_as(&other, Target::InstanceOf(execution), Some(0)).map(drop);
+    let first = Begun::new(&dead).job.id;
+    assert_eq!(other.request_stop(first).unwrap(), Some(StopOutcome::Closed));
+    assert!(matches!(by_itself(first), Err(ClaimError::Overtaken)));
+    let second = claim_as(&dead, Target::InstanceOf(first), None)
+        .unwrap()
+        .execution
+        .id;
+    assert!(
+        matches!(by_itself(first), Err(ClaimError::Overtaken)),
+        "not the last one"
+    );
+    by_itself(second).unwrap();
+}
+
+/// Instances are deleted as they were seen: not those that run, or have run again meanwhile.
+#[test]
+fn what_has_run_again_is_not_deleted() {
+    let place = Place::new();
+    let repository = open(&place, LONG);
+    let seen = || repository.instance_states(None, JobInstanceId(0), 10).unwrap();
+    let run = |ending: &Ending| {
+        let mut begun = Begun::new(&repository);
+        assert_eq!(seen()[0].status, None, "it runs");
+        assert_eq!(repository.delete_instances(&seen()).unwrap(), 0);
+        repository
+            .end_step(&mut begun.step, ending, StepCounters::default(), None)
+            .unwrap();
+        assert!(repository.end_job(&begun.lease, &mut begun.job, ending).unwrap());
+    };
+    run(&Ending {
+        status: BatchStatus::Failed,
+        ..completed()
+    });
+    let failed = seen();
+    assert_eq!(failed[0].status, Some(BatchStatus::Failed));
+    run(&completed());
+    assert_eq!(repository.delete_instances(&failed).unwrap(), 0);
+    assert_eq!(seen()[0].status, Some(BatchStatus::Completed));
+    assert_eq!(repository.delete_instances(&seen()).unwrap(), 1);
+    for table in [
+        "INSTANCE",
+        "INSTANCE_LEASE",
+        "EXECUTION",
+        "EXECUTION_PARAMS",
+        "EXECUTION_CONTEXT",
+    ] {
+        assert_eq!(
+            number(&repository, &format!("SELECT COUNT(*) FROM BATCH_JOB_{table}")),
+            0,
+            "{table}"
+        );
+    }
+    assert_eq!(
+        number(&repository, "SELECT COUNT(*) FROM BATCH_STEP_EXECUTION"),
+        0
+    );
+    assert_eq!(
+        number(&repository, "SELECT COUNT(*) FROM BATCH_STEP_EXECUTION_CONTEXT"),
+        0
+    );
 }

@@ -14,6 +14,8 @@ mod locks;
 mod queries;
 #[path = "../common/rows.rs"]
 mod rows;
+#[path = "../common/server.rs"]
+mod server;
 #[path = "../common/steps.rs"]
 mod steps;
 
@@ -26,9 +28,6 @@ mod fixture;
 #[path = "../common/races.rs"]
 mod races;
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use diesel::connection::{Connection as _, SimpleConnection};
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
@@ -39,17 +38,19 @@ use diesel::sql_types::BigInt;
 use diesel_migrations::embed_migrations;
 
 use super::DieselRepository;
-use super::database::{self, Pool, TransactionError, overtaken_by_a_change, overtaken_by_a_double};
+use super::database::{self, TransactionError, overtaken_by_a_change, overtaken_by_a_double};
 use super::migrations::{Layout, MigrationFailed, Migrations, Name};
 use super::moment::Moment;
 use super::transaction::Chunk;
 use super::url::shown;
-use crate::clock::Clock;
 use crate::repository::RepositoryError;
-use crate::repository::owner::Owner;
 use locks::{lock_executions, lock_instance};
 
 // What the files in `common/` take for the database, beside what is imported.
+#[cfg(feature = "cli")]
+pub(super) use server::missing_migrations;
+pub(super) use server::open;
+
 type Connection = MysqlConnection;
 type Database = MysqlDatabase;
 type Repository = DieselRepository<MysqlDatabase>;
@@ -65,59 +66,6 @@ const MIGRATION_WAIT: u32 = 600;
 /// Where the database is: `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, with diesel's options after a `?`.
 pub(super) struct MysqlDatabase {
     url: String,
-}
-
-/// Opens the database of `url` and brings its tables up to date.
-pub(super) fn open(
-    url: &str,
-    clock: Arc<dyn Clock>,
-    lease_time: Duration,
-) -> Result<Repository, RepositoryError> {
-    let database = MysqlDatabase::from_url(url);
-    let mut connection = database::Database::connect(&database)?;
-    let unusable = |problem: String| RepositoryError::Schema {
-        url: shown(url),
-        problem,
-    };
-    let layout = layout(&mut connection).map_err(|error| unusable(error.to_string()))?;
-    let applied = MIGRATIONS.are_applied(&mut connection, &layout);
-    if !applied.map_err(|error| unusable(error.to_string()))? {
-        migrate(&mut connection).map_err(|MigrationFailed(error)| unusable(error.to_string()))?;
-    }
-    let pool = Pool::new(database)?;
-    pool.put_back(connection);
-    Ok(Repository {
-        pool,
-        // Whether a process lives cannot be seen beside a server; the lease tells.
-        owner: Owner::new(None),
-        clock,
-        lease_time,
-    })
-}
-
-/// Whether there is a job repository already; opening it would make one.
-#[cfg(feature = "cli")]
-pub(super) fn exists(url: &str) -> Result<bool, RepositoryError> {
-    let database = MysqlDatabase::from_url(url);
-    let mut connection = database::Database::connect(&database)?;
-    let layout = layout(&mut connection).map_err(|error| database.unusable(error))?;
-    Ok(layout.has_table("BATCH_JOB_INSTANCE"))
-}
-
-/// The names of the migrations that opening it would run; `None` if there is no job repository yet.
-#[cfg(feature = "cli")]
-pub(super) fn missing_migrations(url: &str) -> Result<Option<Vec<String>>, RepositoryError> {
-    let database = MysqlDatabase::from_url(url);
-    let mut connection = database::Database::connect(&database)?;
-    let layout = layout(&mut connection).map_err(|error| database.unusable(error))?;
-    if !layout.has_table("BATCH_JOB_INSTANCE") {
-        return Ok(None);
-    }
-    let missing = MIGRATIONS.names_of_missing(&mut connection, &layout);
-    missing.map(Some).map_err(|error| RepositoryError::Schema {
-        url: super::url::shown(url),
-        problem: error.to_string(),
-    })
 }
 
 /// Two processes that open a new database at once: the second finds the migrations applied when it gets the lock. Each

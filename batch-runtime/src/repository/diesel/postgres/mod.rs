@@ -14,6 +14,8 @@ mod locks;
 mod queries;
 #[path = "../common/rows.rs"]
 mod rows;
+#[path = "../common/server.rs"]
+mod server;
 #[path = "../common/steps.rs"]
 mod steps;
 
@@ -26,9 +28,6 @@ mod fixture;
 #[path = "../common/races.rs"]
 mod races;
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use diesel::connection::{Connection as _, SimpleConnection};
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
@@ -39,18 +38,20 @@ use diesel::sql_types::BigInt;
 use diesel_migrations::embed_migrations;
 
 use super::DieselRepository;
-use super::database::{self, Pool, TransactionError, overtaken_by_a_change, overtaken_by_a_double};
+use super::database::{self, TransactionError, overtaken_by_a_change, overtaken_by_a_double};
 use super::migrations::{Layout, MigrationFailed, Migrations, Name};
 use super::moment::Moment;
 use super::transaction::Chunk;
 use super::url::shown;
-use crate::clock::Clock;
 use crate::repository::RepositoryError;
-use crate::repository::owner::Owner;
 use locks::{lock_executions, lock_instance};
 use schema::batch_job_execution;
 
 // What the files in `common/` take for the database, beside what is imported.
+#[cfg(feature = "cli")]
+pub(super) use server::missing_migrations;
+pub(super) use server::open;
+
 type Connection = PgConnection;
 type Database = PostgresDatabase;
 type Repository = DieselRepository<PostgresDatabase>;
@@ -67,59 +68,6 @@ const LOCK_TIMEOUT: &str = "SET lock_timeout = '60s'";
 /// Where the database is: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with libpq's options after a `?`.
 pub(super) struct PostgresDatabase {
     url: String,
-}
-
-/// Opens the database of `url` and brings its tables up to date.
-pub(super) fn open(
-    url: &str,
-    clock: Arc<dyn Clock>,
-    lease_time: Duration,
-) -> Result<Repository, RepositoryError> {
-    let database = PostgresDatabase { url: url.to_owned() };
-    let mut connection = database::Database::connect(&database)?;
-    let unusable = |problem: String| RepositoryError::Schema {
-        url: shown(url),
-        problem,
-    };
-    let layout = layout(&mut connection).map_err(|error| unusable(error.to_string()))?;
-    let applied = MIGRATIONS.are_applied(&mut connection, &layout);
-    if !applied.map_err(|error| unusable(error.to_string()))? {
-        migrate(&mut connection).map_err(|MigrationFailed(error)| unusable(error.to_string()))?;
-    }
-    let pool = Pool::new(database)?;
-    pool.put_back(connection);
-    Ok(Repository {
-        pool,
-        // Whether a process lives cannot be seen beside a server; the lease tells.
-        owner: Owner::new(None),
-        clock,
-        lease_time,
-    })
-}
-
-/// Whether there is a job repository already; opening it would make one.
-#[cfg(feature = "cli")]
-pub(super) fn exists(url: &str) -> Result<bool, RepositoryError> {
-    let database = PostgresDatabase { url: url.to_owned() };
-    let mut connection = database::Database::connect(&database)?;
-    let layout = layout(&mut connection).map_err(|error| database.unusable(error))?;
-    Ok(layout.has_table("BATCH_JOB_INSTANCE"))
-}
-
-/// The names of the migrations that opening it would run; `None` if there is no job repository yet.
-#[cfg(feature = "cli")]
-pub(super) fn missing_migrations(url: &str) -> Result<Option<Vec<String>>, RepositoryError> {
-    let database = PostgresDatabase { url: url.to_owned() };
-    let mut connection = database::Database::connect(&database)?;
-    let layout = layout(&mut connection).map_err(|error| database.unusable(error))?;
-    if !layout.has_table("BATCH_JOB_INSTANCE") {
-        return Ok(None);
-    }
-    let missing = MIGRATIONS.names_of_missing(&mut connection, &layout);
-    missing.map(Some).map_err(|error| RepositoryError::Schema {
-        url: super::url::shown(url),
-        problem: error.to_string(),
-    })
 }
 
 /// Two processes that open a new database at once: the second finds the migrations applied when it gets the lock.
@@ -143,6 +91,10 @@ fn layout(connection: &mut PgConnection) -> QueryResult<Layout> {
 }
 
 impl PostgresDatabase {
+    fn from_url(url: &str) -> Self {
+        Self { url: url.to_owned() }
+    }
+
     fn unusable(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> RepositoryError {
         RepositoryError::Connect {
             url: shown(&self.url),

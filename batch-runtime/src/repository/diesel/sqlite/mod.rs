@@ -91,23 +91,19 @@ pub(super) fn open(
     })
 }
 
-/// Whether there is a job repository already; opening it would make one.
-#[cfg(feature = "cli")]
-pub(super) fn exists(url: &str) -> Result<bool, RepositoryError> {
-    SqliteDatabase::from_url(url)?.holds_repository()
-}
-
 /// The names of the migrations that opening it would run; `None` if there is no job repository yet.
 #[cfg(feature = "cli")]
 pub(super) fn missing_migrations(url: &str) -> Result<Option<Vec<String>>, RepositoryError> {
     let database = SqliteDatabase::from_url(url)?;
-    if !database.holds_repository()? {
+    // To look at a file that is not there would make it.
+    if !database.file.as_ref().is_some_and(|file| file.exists()) {
         return Ok(None);
     }
+    // It waits like every other: a process that ends may hold the file for a moment.
     let mut connection = database.connect_to_look()?;
     let layout = layout(&mut connection).map_err(|error| database.unusable(Box::new(error)))?;
     let missing = MIGRATIONS.names_of_missing(&mut connection, &layout);
-    missing.map(Some).map_err(|error| RepositoryError::Schema {
+    missing.map_err(|error| RepositoryError::Schema {
         url: database.url.clone(),
         problem: error.to_string(),
     })
@@ -284,21 +280,6 @@ impl SqliteDatabase {
                 })
             }
         }
-    }
-
-    /// Whether there is a job repository already. Looks without changing anything.
-    #[cfg(feature = "cli")]
-    fn holds_repository(&self) -> Result<bool, RepositoryError> {
-        if !self.file.as_ref().is_some_and(|file| file.exists()) {
-            return Ok(false);
-        }
-        // It waits like every other: a process that ends may hold the file for a moment.
-        let mut connection = self.connect_to_look()?;
-        let table = "SELECT name AS journal_mode FROM sqlite_master WHERE upper(name) = 'BATCH_JOB_INSTANCE'";
-        let found: Result<Vec<JournalMode>, _> = diesel::sql_query(table).load(&mut connection);
-        found
-            .map(|tables| !tables.is_empty())
-            .map_err(|error| self.unusable(Box::new(error)))
     }
 
     /// The directory for the owners' lock files; none for a database that lives in memory. The database exists by now,
