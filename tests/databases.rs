@@ -7,5 +7,6 @@ mod databases {
     mod history;
     mod jobs;
     mod opening;
+    mod prefix;
     mod purge;
 }

@@ -370,6 +370,15 @@ fn the_tables_are_looked_at_and_made() {
     for (arguments, part) in [
         (&["db", "export-schema"][..], "LAST_CHECKPOINT_VERSION INTEGER"),
         (
+            &[
+                "db",
+                "export-schema",
+                "--repository",
+                "sqlite://a.db?table_prefix=MY_",
+            ],
+            "constraint MY_JOB_EXEC_PARAMS_FK foreign key (JOB_EXECUTION_ID)\n    references MY_JOB_EXECUTION",
+        ),
+        (
             &["db", "export-schema", "--database", "postgresql"],
             "SEQUENCE IF NOT EXISTS BATCH_JOB_SEQ",
         ),

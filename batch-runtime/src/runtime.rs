@@ -133,10 +133,12 @@ impl BatchRuntimeBuilder {
     ///   `ssl_cert` and `ssl_key` after a `?`. Feature `mysql`.
     ///
     /// The database must be there; the tables are made, or those that Spring Batch (2.1 to 4.3) has made are brought up to
-    /// date. No message ever shows the password; libpq also takes it from `~/.pgpass`. Several repositories in one
-    /// PostgreSQL database have a schema each: `?options=-csearch_path%3Dbatch`.
+    /// date. No message ever shows the password; libpq also takes it from `~/.pgpass`. With `?table_prefix=ORDERS_` the
+    /// tables are called `ORDERS_JOB_INSTANCE` and so on, in place of `BATCH_JOB_INSTANCE`: letters, digits and
+    /// underscores, 30 at most. Several repositories in one database have a prefix each, or on PostgreSQL a schema:
+    /// `?options=-csearch_path%3Dbatch`.
     ///
-    /// Spec: REPO-04, REPO-06
+    /// Spec: REPO-04, REPO-06, REPO-84
     #[must_use]
     pub fn repository(mut self, url: impl Into<String>) -> Self {
         self.repository = url.into();

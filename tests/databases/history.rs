@@ -4,10 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperatorError, JobParameters};
-use batch_tests::databases::{Database, Outside, Place};
+use batch_tests::databases::{Database, Place};
 use batch_tests::stage::said;
 
 use super::jobs::{CHUNK, SUM};
+use super::prefix::with_prefix;
 
 /// What differs between the scripts: the type of whole numbers, and that of points in time.
 fn types(database: Database) -> (&'static str, &'static str) {
@@ -87,7 +88,7 @@ fn tables_of_4_3(database: Database) -> String {
 }
 
 /// An instance that failed after its second checkpoint, and one that is complete; the next numbers are 3.
-fn fill(outside: &mut Outside, database: Database, parameters_of_executions: bool) {
+fn rows(database: Database, parameters_of_executions: bool) -> String {
     let time = match database {
         Database::Sqlite => "1336737600000",
         Database::Postgres | Database::Mariadb => "'2012-05-11 12:00:00'",
@@ -135,11 +136,16 @@ fn fill(outside: &mut Outside, database: Database, parameters_of_executions: boo
             Database::Mariadb => format!("UPDATE {sequence} SET ID = 2;"),
         });
     }
-    outside.execute(&statements).unwrap();
+    statements
 }
 
 /// Every column with what the database knows of it; SQLite does not care for widths.
 pub(super) fn shape(place: &Place) -> Vec<String> {
+    shape_of(place, "BATCH_")
+}
+
+/// As `shape`, of the tables with a prefix, which it leaves out.
+fn shape_of(place: &Place, prefix: &str) -> Vec<String> {
     let of_server = |schema: &str| {
         format!(
             "SELECT CONCAT(UPPER(TABLE_NAME), '.', UPPER(COLUMN_NAME), ' ', DATA_TYPE, ' ', IS_NULLABLE, ' ',
@@ -154,22 +160,32 @@ pub(super) fn shape(place: &Place) -> Vec<String> {
         Database::Postgres => of_server("'public'"),
         Database::Mariadb => of_server("DATABASE()"),
     };
-    let mut columns = place.connect().rows(&query);
+    let columns = place.connect().rows(&query);
+    let columns = columns.iter().filter_map(|column| column.strip_prefix(prefix));
     // The old table stays.
-    columns.retain(|column| column.starts_with("BATCH_") && !column.starts_with("BATCH_JOB_PARAMS."));
-    columns
+    let columns = columns.filter(|column| !column.starts_with("JOB_PARAMS."));
+    columns.map(str::to_owned).collect()
 }
 
-/// The failed instance goes on after its last checkpoint, the other one is complete, and nothing is lost.
-fn check(database: Database, age: &str, make: impl FnOnce(&mut Outside)) {
+/// The failed instance goes on after its last checkpoint, the other one is complete, and nothing is lost; also where the
+/// tables have another prefix, beside tables with the usual one.
+fn check(database: Database, age: &str, statements: &str) {
+    check_prefix(database, age, statements, "BATCH_");
+    let renamed = statements
+        .replace("BATCH_", "ORDERS_")
+        .replace("constraint ", "constraint ORDERS_");
+    check_prefix(database, age, &renamed, "ORDERS_");
+}
+
+fn check_prefix(database: Database, age: &str, statements: &str, prefix: &str) {
     let folder = tempfile::tempdir().unwrap();
     let place = Place::new(database, folder.path());
-    make(&mut place.connect());
+    place.connect().execute(statements).unwrap();
     fs::write(folder.path().join("job.xml"), CHUNK).unwrap();
-    let log = format!("history {database:?} {age}");
+    let log = format!("history {database:?} {age} {prefix}");
     let build = || {
         BatchRuntime::builder()
-            .repository(place.url())
+            .repository(with_prefix(&place, prefix))
             .job_path(folder.path().display().to_string())
             .system_property("log", &log)
             .build()
@@ -200,17 +216,22 @@ fn check(database: Database, age: &str, make: impl FnOnce(&mut Outside)) {
     let other_folder = tempfile::tempdir().unwrap();
     let fresh = Place::new(database, other_folder.path());
     BatchRuntime::builder().repository(fresh.url()).build().unwrap();
-    assert_eq!(shape(&place), shape(&fresh), "{database:?} {age}");
+    assert_eq!(
+        shape_of(&place, prefix),
+        shape(&fresh),
+        "{database:?} {age} {prefix}"
+    );
 }
 
 /// Spec: REPO-08, REPO-09, REPO-10, REPO-11, REPO-12, D-71
 #[test]
 fn a_database_of_2_1_is_brought_up_to_date() {
     for database in Database::ALL {
-        check(database, "2.1", |outside| {
-            outside.execute(&tables_of_2_1(database)).unwrap();
-            fill(outside, database, false);
-        });
+        check(
+            database,
+            "2.1",
+            &(tables_of_2_1(database) + &rows(database, false)),
+        );
     }
 }
 
@@ -218,10 +239,11 @@ fn a_database_of_2_1_is_brought_up_to_date() {
 #[test]
 fn a_database_of_4_3_is_taken_as_it_is() {
     for database in Database::ALL {
-        check(database, "4.3", |outside| {
-            outside.execute(&tables_of_4_3(database)).unwrap();
-            fill(outside, database, true);
-        });
+        check(
+            database,
+            "4.3",
+            &(tables_of_4_3(database) + &rows(database, true)),
+        );
     }
 }
 
@@ -231,11 +253,8 @@ fn a_database_of_4_3_is_taken_as_it_is() {
 #[test]
 fn a_database_of_2_2_is_brought_up_to_date() {
     for database in Database::ALL {
-        check(database, "2.2", |outside| {
-            outside.execute(&tables_of_4_3(database)).unwrap();
-            let column = "ALTER TABLE BATCH_JOB_EXECUTION DROP COLUMN JOB_CONFIGURATION_LOCATION";
-            outside.execute(column).unwrap();
-            fill(outside, database, true);
-        });
+        let column = "ALTER TABLE BATCH_JOB_EXECUTION DROP COLUMN JOB_CONFIGURATION_LOCATION;";
+        let statements = tables_of_4_3(database) + column + &rows(database, true);
+        check(database, "2.2", &statements);
     }
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::args::{DbVerb, Schema};
 use super::print::out;
-use crate::repository::{missing_migrations, shown_url};
+use crate::repository::{missing_migrations, named_as_in, shown_url};
 use crate::runtime::BatchRuntimeBuilder;
 
 pub(super) fn run(url: &str, builder: BatchRuntimeBuilder, verb: DbVerb) -> Result<ExitCode, String> {
@@ -26,6 +26,7 @@ pub(super) fn run(url: &str, builder: BatchRuntimeBuilder, verb: DbVerb) -> Resu
                 Schema::Postgresql => include_str!("../../../migrations/schema-postgresql.sql"),
                 Schema::Mysql => include_str!("../../../migrations/schema-mysql.sql"),
             };
+            let statements = named_as_in(url, statements).map_err(|error| error.to_string())?;
             out(statements.trim_end());
         }
     }

@@ -7,6 +7,7 @@ use diesel::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 
 use super::connection::RepositoryConnection;
+use super::prefix::{Session, TablePrefix};
 use crate::repository::RepositoryError;
 
 /// A database of one kind, and how its connections are set up.
@@ -63,7 +64,8 @@ impl<D: Database> Clone for Pool<D> {
 
 struct Shared<D: Database> {
     database: D,
-    idle: Mutex<Vec<D::Connection>>,
+    prefix: TablePrefix,
+    idle: Mutex<Vec<Session<D::Connection>>>,
     // A database in memory lives as long as a connection to it; this one is never lent.
     _anchor: Mutex<Option<D::Connection>>,
 }
@@ -93,7 +95,7 @@ impl Connector {
 }
 
 impl<D: Database> Pool<D> {
-    pub(super) fn new(database: D) -> Result<Self, RepositoryError> {
+    pub(super) fn new(database: D, prefix: TablePrefix) -> Result<Self, RepositoryError> {
         let anchor = if database.lives_by_its_connections() {
             Some(database.connect()?)
         } else {
@@ -101,6 +103,7 @@ impl<D: Database> Pool<D> {
         };
         let shared = Shared {
             database,
+            prefix,
             idle: Mutex::default(),
             _anchor: Mutex::new(anchor),
         };
@@ -114,17 +117,22 @@ impl<D: Database> Pool<D> {
         Connector { shared }
     }
 
-    fn idle(&self) -> Option<D::Connection> {
+    fn idle(&self) -> Option<Session<D::Connection>> {
         let mut idle = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.pop()
     }
 
     #[cfg(test)]
-    pub(super) fn take(&self) -> Result<D::Connection, RepositoryError> {
-        self.idle().map_or_else(|| self.shared.database.connect(), Ok)
+    pub(super) fn take(&self) -> Result<Session<D::Connection>, RepositoryError> {
+        self.idle().map_or_else(|| self.connect(), Ok)
     }
 
-    pub(super) fn put_back(&self, connection: D::Connection) {
+    fn connect(&self) -> Result<Session<D::Connection>, RepositoryError> {
+        let connection = self.shared.database.connect()?;
+        Ok(Session::new(connection, self.shared.prefix.clone()))
+    }
+
+    pub(super) fn put_back(&self, connection: Session<D::Connection>) {
         let mut idle = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.push(connection);
     }
@@ -135,17 +143,17 @@ impl<D: Database> Pool<D> {
     }
 
     /// A connection in a transaction. Idle connections that the database has closed meanwhile are passed over.
-    pub(super) fn begin(&self, begin: &str) -> QueryResult<D::Connection> {
+    pub(super) fn begin(&self, begin: &str) -> QueryResult<Session<D::Connection>> {
         while let Some(mut connection) = self.idle() {
-            match AnsiTransactionManager::begin_transaction_sql(&mut connection, begin) {
+            match AnsiTransactionManager::begin_transaction_sql(&mut *connection, begin) {
                 Ok(()) => return Ok(connection),
                 Err(error) if D::is_lost(&error) => {}
                 Err(error) => return Err(error),
             }
         }
-        let connection = self.shared.database.connect();
+        let connection = self.connect();
         let mut connection = connection.map_err(|error| DieselError::QueryBuilderError(Box::new(error)))?;
-        AnsiTransactionManager::begin_transaction_sql(&mut connection, begin)?;
+        AnsiTransactionManager::begin_transaction_sql(&mut *connection, begin)?;
         Ok(connection)
     }
 
@@ -154,7 +162,7 @@ impl<D: Database> Pool<D> {
     pub(super) fn write<T, E: From<RepositoryError>>(
         &self,
         action: &'static str,
-        work: impl FnMut(&mut D::Connection) -> Result<T, TransactionError<E>>,
+        work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
         self.write_as(false, action, work)
     }
@@ -163,7 +171,7 @@ impl<D: Database> Pool<D> {
     pub(super) fn write_first<T, E: From<RepositoryError>>(
         &self,
         action: &'static str,
-        work: impl FnMut(&mut D::Connection) -> Result<T, TransactionError<E>>,
+        work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
         self.write_as(true, action, work)
     }
@@ -172,7 +180,7 @@ impl<D: Database> Pool<D> {
         &self,
         hurried: bool,
         action: &'static str,
-        work: impl FnMut(&mut D::Connection) -> Result<T, TransactionError<E>>,
+        work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
         let turn = self.shared.database.turn(hurried);
         let _turn = turn.map_err(|source| database_error::<E>(action, source))?;
@@ -185,7 +193,7 @@ impl<D: Database> Pool<D> {
     pub(super) fn write_ahead<T, E: From<RepositoryError>>(
         &self,
         action: &'static str,
-        work: impl FnMut(&mut D::Connection) -> Result<T, TransactionError<E>>,
+        work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
         let failed = |source: DieselError| database_error::<E>(action, source);
         let _turn = self.turn().map_err(failed)?;
@@ -202,7 +210,7 @@ impl<D: Database> Pool<D> {
     pub(super) fn read<T>(
         &self,
         action: &'static str,
-        work: impl FnMut(&mut D::Connection) -> Result<T, TransactionError<RepositoryError>>,
+        work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<RepositoryError>>,
     ) -> Result<T, RepositoryError> {
         self.transaction(D::BEGIN_READ, action, work)
     }
@@ -211,7 +219,7 @@ impl<D: Database> Pool<D> {
         &self,
         begin: &str,
         action: &'static str,
-        work: impl FnMut(&mut D::Connection) -> Result<T, TransactionError<E>>,
+        work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
         let (value, connection) = self.in_transaction(begin, action, work)?;
         self.put_back(connection);
@@ -224,15 +232,15 @@ impl<D: Database> Pool<D> {
         &self,
         begin: &str,
         action: &'static str,
-        mut work: impl FnMut(&mut D::Connection) -> Result<T, TransactionError<E>>,
-    ) -> Result<(T, D::Connection), E> {
+        mut work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<E>>,
+    ) -> Result<(T, Session<D::Connection>), E> {
         let failed = |source: DieselError| database_error::<E>(action, source);
         let mut attempt = 1;
         loop {
             let mut connection = self.begin(begin).map_err(failed)?;
             match work(&mut connection) {
                 Ok(value) => {
-                    AnsiTransactionManager::commit_transaction(&mut connection).map_err(failed)?;
+                    AnsiTransactionManager::commit_transaction(&mut *connection).map_err(failed)?;
                     return Ok((value, connection));
                 }
                 Err(error) if error.is_passing() && attempt < ATTEMPTS => attempt += 1,

@@ -1,8 +1,13 @@
 //! Which layout a database has, and how it comes to the current one.
 
+use std::fmt;
+
 use diesel::backend::Backend;
-use diesel::migration::{Migration, MigrationSource};
-use diesel_migrations::{EmbeddedMigrations, MigrationHarness};
+use diesel::connection::BoxableConnection;
+use diesel::migration::{self, Migration, MigrationMetadata, MigrationName, MigrationVersion};
+use diesel_migrations::MigrationHarness;
+
+use super::prefix::{Session, TablePrefix};
 
 pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -11,15 +16,25 @@ const OUR_VERSIONS: &str = "0000000000";
 /// How long they are; diesel's own first migration is `00000000000000`.
 const OUR_VERSION_LENGTH: usize = 13;
 
+/// diesel's own table.
+const LIST_OF_MIGRATIONS: &str = "__DIESEL_SCHEMA_MIGRATIONS";
+
 /// The columns that are there, as `TABLE.COLUMN` in upper case.
 pub(super) struct Layout {
     columns: Vec<String>,
 }
 
 impl Layout {
-    pub(super) fn new(columns: Vec<Name>) -> Self {
-        let columns = columns.into_iter().map(|column| column.name).collect();
-        Self { columns }
+    /// What these columns are when the tables are called by their plain names; tables with another prefix are not there.
+    pub(super) fn new(columns: Vec<Name>, prefix: &TablePrefix) -> Self {
+        let columns = columns.into_iter().map(|column| column.name);
+        let columns = columns.filter_map(|column| match column.starts_with(LIST_OF_MIGRATIONS) {
+            true => Some(column),
+            false => prefix.plain_name(&column),
+        });
+        Self {
+            columns: columns.collect(),
+        }
     }
 
     pub(super) fn has_table(&self, table: &str) -> bool {
@@ -33,7 +48,7 @@ impl Layout {
 
     /// The version of Spring Batch whose tables these are, as the last upgrade that they do not need; `None` when there
     /// are none.
-    fn age(&self) -> Result<Option<&'static str>, String> {
+    fn age(&self, prefix: &TablePrefix) -> Result<Option<&'static str>, String> {
         if self.has_column("BATCH_JOB_EXECUTION_PARAMS.PARAMETER_TYPE") {
             return Err(
                 "its tables are those of Spring Batch 5 or later; this runtime keeps those of 4.3. Use another database"
@@ -59,10 +74,10 @@ impl Layout {
             ""
         };
         if age.is_empty() || !has_all(&["BATCH_JOB_INSTANCE.JOB_NAME", "BATCH_JOB_INSTANCE.JOB_KEY"]) {
-            return Err(
-                "its BATCH_ tables were made by another program, or by a Spring Batch before 2.1. Use another database"
-                    .into(),
-            );
+            return Err(format!(
+                "its {prefix} tables were made by another program, or by a Spring Batch before 2.1. Use another database, \
+                 or another prefix (`?table_prefix=` in the URL)"
+            ));
         }
         Ok(Some(age))
     }
@@ -75,12 +90,31 @@ pub(super) struct Name {
     pub(super) name: String,
 }
 
+/// A migration, as it is for the prefix `BATCH_`.
+pub(super) struct Script {
+    /// Its version, an underscore, and what it does.
+    pub(super) name: &'static str,
+    pub(super) statements: &'static str,
+}
+
+/// The scripts in these folders of `migrations/`.
+macro_rules! scripts {
+    ($folder:literal: $($name:literal),+ $(,)?) => {
+        &[$($crate::repository::diesel::migrations::Script {
+            name: $name,
+            statements: include_str!(concat!("../../../../../migrations/", $folder, "/", $name, "/up.sql")),
+        }),+]
+    };
+}
+
+pub(super) use scripts;
+
 /// The migrations of a database.
 pub(super) struct Migrations {
     /// All that a new database needs. The first makes what Spring Batch 4.3 makes, and passes over what is there.
-    pub(super) current: EmbeddedMigrations,
+    pub(super) current: &'static [Script],
     /// What the tables of older versions of Spring Batch need before these.
-    pub(super) upgrades: EmbeddedMigrations,
+    pub(super) upgrades: &'static [Script],
 }
 
 impl Migrations {
@@ -89,7 +123,7 @@ impl Migrations {
     /// Spec: REPO-12
     pub(super) fn are_applied<DB: Backend, C: MigrationHarness<DB>>(
         &self,
-        connection: &mut C,
+        connection: &mut Session<C>,
         layout: &Layout,
     ) -> Result<bool, Failure> {
         Ok(self.missing(connection, layout)?.is_empty())
@@ -99,15 +133,14 @@ impl Migrations {
     #[cfg(feature = "cli")]
     pub(super) fn names_of_missing<DB: Backend, C: MigrationHarness<DB>>(
         &self,
-        connection: &mut C,
+        connection: &mut Session<C>,
         layout: &Layout,
     ) -> Result<Option<Vec<String>>, Failure> {
         if !layout.has_table("BATCH_JOB_INSTANCE") {
             return Ok(None);
         }
         let missing = self.missing(connection, layout)?;
-        let names = missing.iter().map(|migration| migration.name().to_string());
-        Ok(Some(names.collect()))
+        Ok(Some(missing.iter().map(|step| step.name.to_string()).collect()))
     }
 
     /// Runs the migrations that are missing. The caller has seen to it that nobody else does so at the same time.
@@ -115,41 +148,38 @@ impl Migrations {
     /// Spec: REPO-08 to REPO-12, D-71
     pub(super) fn run<DB: Backend, C: MigrationHarness<DB>>(
         &self,
-        connection: &mut C,
+        connection: &mut Session<C>,
         layout: &Layout,
     ) -> Result<(), Failure> {
         // This makes diesel's own table.
         connection.applied_migrations()?;
-        for migration in self.missing(connection, layout)? {
-            connection.run_migration(&migration)?;
+        for step in self.missing(connection, layout)? {
+            connection.run_migration(&step)?;
         }
         Ok(())
     }
 
     fn missing<DB: Backend, C: MigrationHarness<DB>>(
         &self,
-        connection: &mut C,
+        connection: &mut Session<C>,
         layout: &Layout,
-    ) -> Result<Vec<Box<dyn Migration<DB>>>, Failure> {
-        let age = layout.age()?;
-        let current: Vec<Box<dyn Migration<DB>>> = self.current.migrations()?;
-        let upgrades: Vec<Box<dyn Migration<DB>>> = self.upgrades.migrations()?;
-        let version = |migration: &dyn Migration<DB>| migration.name().version().to_string();
-        // The program's own diesel migrations may stand in the same table.
-        let ours =
-            |version: &String| version.starts_with(OUR_VERSIONS) && version.len() == OUR_VERSION_LENGTH;
-        // Asking would make the table.
-        let applied: Vec<String> = if layout.has_table("__DIESEL_SCHEMA_MIGRATIONS") {
+    ) -> Result<Vec<Step>, Failure> {
+        let prefix = connection.prefix().clone();
+        let age = layout.age(&prefix)?;
+        // Asking would make the table. It may also list migrations of the program's own, and of tables with another prefix.
+        let applied: Vec<String> = if layout.has_table(LIST_OF_MIGRATIONS) {
             let applied = connection.applied_migrations()?;
-            applied.iter().map(ToString::to_string).filter(ours).collect()
+            let versions = applied.iter().map(ToString::to_string);
+            versions
+                .filter_map(|listed| prefix.version_of(&listed).map(str::to_owned))
+                .filter(|version| version.starts_with(OUR_VERSIONS) && version.len() == OUR_VERSION_LENGTH)
+                .collect()
         } else {
             Vec::new()
         };
         let is_known = |applied: &String| {
-            current
-                .iter()
-                .chain(&upgrades)
-                .any(|known| version(known) == *applied)
+            let mut known = self.current.iter().chain(self.upgrades);
+            known.any(|known| known.version() == *applied)
         };
         if let Some(newer) = applied.iter().find(|version| !is_known(version)) {
             return Err(format!(
@@ -158,14 +188,76 @@ impl Migrations {
             )
             .into());
         }
-        let is_made = current
-            .first()
-            .is_none_or(|first| applied.contains(&version(first)));
-        let mut missing = upgrades;
-        missing.retain(|upgrade| age.is_some_and(|age| !is_made && version(upgrade).as_str() > age));
-        missing.extend(current);
-        missing.retain(|migration| !applied.contains(&version(migration)));
-        Ok(missing)
+        let is_applied = |script: &Script| applied.iter().any(|version| version == script.version());
+        let is_made = self.current.first().is_none_or(is_applied);
+        let upgrades = self.upgrades.iter();
+        let upgrades = upgrades.filter(|upgrade| age.is_some_and(|age| !is_made && upgrade.version() > age));
+        let missing = upgrades.chain(self.current).filter(|script| !is_applied(script));
+        Ok(missing.map(|script| Step::new(script, &prefix)).collect())
+    }
+}
+
+impl Script {
+    fn version(&self) -> &'static str {
+        self.name
+            .split_once('_')
+            .map_or(self.name, |(version, _)| version)
+    }
+}
+
+/// A migration that is to be run, as diesel wants it.
+struct Step {
+    name: StepName,
+    statements: String,
+}
+
+struct StepName {
+    name: &'static str,
+    /// As it is listed.
+    version: String,
+}
+
+impl Step {
+    fn new(script: &Script, prefix: &TablePrefix) -> Self {
+        Self {
+            name: StepName {
+                name: script.name,
+                version: prefix.listed(script.version()),
+            },
+            statements: prefix.rename_all(script.statements),
+        }
+    }
+}
+
+impl fmt::Display for StepName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl MigrationName for StepName {
+    fn version(&self) -> MigrationVersion<'_> {
+        MigrationVersion::from(&*self.version)
+    }
+}
+
+impl MigrationMetadata for StepName {}
+
+impl<DB: Backend> Migration<DB> for Step {
+    fn run(&self, connection: &mut dyn BoxableConnection<DB>) -> migration::Result<()> {
+        Ok(connection.batch_execute(&self.statements)?)
+    }
+
+    fn revert(&self, _connection: &mut dyn BoxableConnection<DB>) -> migration::Result<()> {
+        Err("the runtime goes forward only; `down.sql` beside the migration says how to go back".into())
+    }
+
+    fn metadata(&self) -> &dyn MigrationMetadata {
+        &self.name
+    }
+
+    fn name(&self) -> &dyn MigrationName {
+        &self.name
     }
 }
 

@@ -16,6 +16,7 @@ mod moment;
 mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod prefix;
 mod schema;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -33,7 +34,7 @@ use super::owner::Owner;
 use crate::clock::Clock;
 use crate::repository::{JobRepository, RepositoryError};
 use database::{Database, Pool};
-use url::Scheme;
+use url::{Scheme, table_prefix};
 
 #[cfg(feature = "cli")]
 pub(crate) use url::shown as shown_url;
@@ -63,25 +64,36 @@ pub(crate) fn open(
     clock: Arc<dyn Clock>,
     lease_time: Duration,
 ) -> Result<Arc<dyn JobRepository>, RepositoryError> {
-    Ok(match Scheme::of(url)? {
+    let scheme = Scheme::of(url)?;
+    let (url, prefix) = table_prefix(url)?;
+    Ok(match scheme {
         #[cfg(feature = "sqlite")]
-        Scheme::Sqlite => Arc::new(sqlite::open(url, clock, lease_time)?),
+        Scheme::Sqlite => Arc::new(sqlite::open(&url, prefix, clock, lease_time)?),
         #[cfg(feature = "postgres")]
-        Scheme::Postgres => Arc::new(postgres::open(url, clock, lease_time)?),
+        Scheme::Postgres => Arc::new(postgres::open(&url, prefix.in_lower_case(), clock, lease_time)?),
         #[cfg(feature = "mysql")]
-        Scheme::Mysql => Arc::new(mysql::open(url, clock, lease_time)?),
+        Scheme::Mysql => Arc::new(mysql::open(&url, prefix, clock, lease_time)?),
     })
+}
+
+/// Statements that make tables, with the names that the tables of `url` have.
+#[cfg(feature = "cli")]
+pub(crate) fn named_as_in(url: &str, statements: &str) -> Result<String, RepositoryError> {
+    let (_, prefix) = table_prefix(url)?;
+    Ok(prefix.rename_all(statements))
 }
 
 /// The names of the migrations that opening `url` would run; `None` if there is no job repository yet. Changes nothing.
 #[cfg(feature = "cli")]
 pub(crate) fn missing_migrations(url: &str) -> Result<Option<Vec<String>>, RepositoryError> {
-    match Scheme::of(url)? {
+    let scheme = Scheme::of(url)?;
+    let (url, prefix) = table_prefix(url)?;
+    match scheme {
         #[cfg(feature = "sqlite")]
-        Scheme::Sqlite => sqlite::missing_migrations(url),
+        Scheme::Sqlite => sqlite::missing_migrations(&url, prefix),
         #[cfg(feature = "postgres")]
-        Scheme::Postgres => postgres::missing_migrations(url),
+        Scheme::Postgres => postgres::missing_migrations(&url, prefix.in_lower_case()),
         #[cfg(feature = "mysql")]
-        Scheme::Mysql => mysql::missing_migrations(url),
+        Scheme::Mysql => mysql::missing_migrations(&url, prefix),
     }
 }

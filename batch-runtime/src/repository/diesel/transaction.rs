@@ -9,6 +9,7 @@ use super::database::{Database, Pool};
 use super::mysql::MysqlDatabase;
 #[cfg(feature = "postgres")]
 use super::postgres::PostgresDatabase;
+use super::prefix::Session;
 #[cfg(feature = "sqlite")]
 use super::sqlite::SqliteDatabase;
 use crate::repository::RepositoryError;
@@ -152,7 +153,7 @@ pub(super) struct Chunk<D: Database> {
 
 /// Dropped in this order: the connection is closed, which rolls back, before another thread writes.
 struct Open<D: Database> {
-    connection: D::Connection,
+    connection: Session<D::Connection>,
     _turn: D::Turn,
 }
 
@@ -178,11 +179,11 @@ impl<D: Database> Chunk<D> {
             self.begun(D::BEGIN_CHUNK)?;
             self.guarded = true;
         }
-        self.begun(D::BEGIN_CHUNK)
+        self.begun(D::BEGIN_CHUNK).map(|session| &mut **session)
     }
 
     /// The connection, inside the transaction.
-    fn begun(&mut self, begin: &str) -> QueryResult<&mut D::Connection> {
+    fn begun(&mut self, begin: &str) -> QueryResult<&mut Session<D::Connection>> {
         let open = match self.open.take() {
             Some(open) => open,
             None => self.begin(begin)?,
@@ -203,7 +204,7 @@ impl<D: Database> Chunk<D> {
     /// The connection for what the repository writes itself, after the writer. Whether the writer's transaction is still
     /// the one that was begun shows at the savepoint that it began with: statements after its end would be committed one
     /// by one.
-    pub(super) fn after_the_writer(&mut self) -> Result<&mut D::Connection, RepositoryError> {
+    pub(super) fn after_the_writer(&mut self) -> Result<&mut Session<D::Connection>, RepositoryError> {
         let guarded = std::mem::take(&mut self.guarded);
         let connection = self
             .begun(D::BEGIN_WRITE)
@@ -251,7 +252,7 @@ impl<D: Database> Chunk<D> {
         let Some(mut open) = self.open.take() else {
             return Ok(());
         };
-        AnsiTransactionManager::commit_transaction(&mut open.connection).map_err(|source| {
+        AnsiTransactionManager::commit_transaction(&mut *open.connection).map_err(|source| {
             RepositoryError::Database {
                 action,
                 source: Box::new(source),

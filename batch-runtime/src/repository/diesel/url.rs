@@ -1,5 +1,6 @@
 //! Which database a URL means, and how it is shown: never with its password.
 
+use super::prefix::TablePrefix;
 use crate::repository::RepositoryError;
 
 /// The databases that this build knows.
@@ -51,6 +52,34 @@ impl Scheme {
 fn without_feature(database: &str, feature: &str) -> String {
     format!("this program was built without {database}: enable the feature `{feature}` of `batch-runtime`")
 }
+
+/// The URL as the database knows it, and what the tables in it are called: `table_prefix` among the options is ours.
+pub(super) fn table_prefix(url: &str) -> Result<(String, TablePrefix), RepositoryError> {
+    let Some((place, options)) = url.split_once('?') else {
+        return Ok((url.to_owned(), TablePrefix::default()));
+    };
+    let mut prefix = TablePrefix::default();
+    let mut others = Vec::new();
+    for option in options.split('&') {
+        match option.strip_prefix(TABLE_PREFIX) {
+            Some(name) => {
+                prefix = TablePrefix::new(name).map_err(|problem| RepositoryError::Url {
+                    url: shown(url),
+                    problem,
+                })?;
+            }
+            None => others.push(option),
+        }
+    }
+    let mut url = place.to_owned();
+    if !others.is_empty() {
+        url.push('?');
+        url.push_str(&others.join("&"));
+    }
+    Ok((url, prefix))
+}
+
+const TABLE_PREFIX: &str = "table_prefix=";
 
 /// A URL as it may be printed: `***` stands for a password, before the host as well as among the options.
 pub(crate) fn shown(url: &str) -> String {

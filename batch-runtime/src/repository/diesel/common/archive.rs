@@ -10,7 +10,9 @@ use super::schema::{
     batch_job_instance_lease, batch_step_execution, batch_step_execution_context,
 };
 use super::steps::counter_columns;
-use super::{Connection, Moment, Repository, Sequence, TransactionError, lock_executions, lock_instance};
+use super::{
+    Connection, Moment, Repository, RunQueryDsl, Sequence, TransactionError, lock_executions, lock_instance,
+};
 use crate::clock::Timestamp;
 use crate::execution::{JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId};

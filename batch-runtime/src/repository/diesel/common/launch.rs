@@ -10,7 +10,7 @@ use super::schema::{
     batch_step_execution,
 };
 use super::{
-    Connection, Moment, Repository, Sequence, TransactionError, lock_executions, lock_instance,
+    Connection, Moment, Repository, RunQueryDsl, Sequence, TransactionError, lock_executions, lock_instance,
     overtaken_by_a_double,
 };
 use crate::clock::Timestamp;

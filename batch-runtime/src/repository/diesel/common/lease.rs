@@ -7,7 +7,7 @@ use diesel::sql_types::BigInt;
 
 use super::schema::batch_job_instance_lease::dsl as lease;
 use super::{
-    Backend, Connection, Repository, TransactionError, database_now, overtaken_by_a_change,
+    Backend, Connection, Repository, RunQueryDsl, TransactionError, database_now, overtaken_by_a_change,
     overtaken_by_a_double,
 };
 use crate::repository::{Lease, RepositoryError};

@@ -5,8 +5,8 @@
 
 use diesel::prelude::*;
 
-use super::Connection;
 use super::schema::{batch_job_execution, batch_job_instance};
+use super::{Connection, RunQueryDsl};
 
 /// Of those who launch, restart or stop executions of an instance, lets one after the other in.
 pub(super) fn lock_instance(connection: &mut Connection, instance: i64) -> QueryResult<()> {

@@ -11,7 +11,7 @@ use super::schema::{
     batch_job_execution, batch_job_execution_context, batch_job_instance, batch_step_execution,
     batch_step_execution_context,
 };
-use super::{Chunk, Connection, Moment, Repository, TransactionError, hold_execution};
+use super::{Chunk, Connection, Moment, Repository, RunQueryDsl, TransactionError, hold_execution};
 use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;

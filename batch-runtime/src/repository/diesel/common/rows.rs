@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use super::schema::{
     batch_job_execution, batch_job_execution_params, batch_job_instance, batch_step_execution,
 };
-use super::{Backend, Connection, Moment, TransactionError};
+use super::{Backend, Connection, Moment, RunQueryDsl, TransactionError};
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::super::database::{Database as _, Pool};
 use super::super::migrations::{Layout, MigrationFailed};
+use super::super::prefix::{Session, TablePrefix};
 use super::super::url::shown;
 use super::{Connection, Database, MIGRATIONS, Repository, layout, migrate};
 use crate::clock::Clock;
@@ -14,10 +15,11 @@ use crate::repository::owner::Owner;
 /// Opens the database of `url` and brings its tables up to date.
 pub(in crate::repository::diesel) fn open(
     url: &str,
+    prefix: TablePrefix,
     clock: Arc<dyn Clock>,
     lease_time: Duration,
 ) -> Result<Repository, RepositoryError> {
-    let (database, mut connection, layout) = look(url)?;
+    let (database, mut connection, layout) = look(url, &prefix)?;
     let unusable = |problem: String| RepositoryError::Schema {
         url: shown(url),
         problem,
@@ -26,7 +28,7 @@ pub(in crate::repository::diesel) fn open(
     if !applied.map_err(|error| unusable(error.to_string()))? {
         migrate(&mut connection).map_err(|MigrationFailed(error)| unusable(error.to_string()))?;
     }
-    let pool = Pool::new(database)?;
+    let pool = Pool::new(database, prefix)?;
     pool.put_back(connection);
     Ok(Repository {
         pool,
@@ -41,8 +43,9 @@ pub(in crate::repository::diesel) fn open(
 #[cfg(feature = "cli")]
 pub(in crate::repository::diesel) fn missing_migrations(
     url: &str,
+    prefix: TablePrefix,
 ) -> Result<Option<Vec<String>>, RepositoryError> {
-    let (_, mut connection, layout) = look(url)?;
+    let (_, mut connection, layout) = look(url, &prefix)?;
     MIGRATIONS
         .names_of_missing(&mut connection, &layout)
         .map_err(|error| RepositoryError::Schema {
@@ -52,9 +55,9 @@ pub(in crate::repository::diesel) fn missing_migrations(
 }
 
 /// What is there; changes nothing.
-fn look(url: &str) -> Result<(Database, Connection, Layout), RepositoryError> {
+fn look(url: &str, prefix: &TablePrefix) -> Result<(Database, Connection, Layout), RepositoryError> {
     let database = Database::from_url(url);
-    let mut connection = database.connect()?;
+    let mut connection = Session::new(database.connect()?, prefix.clone());
     let layout = layout(&mut connection).map_err(|error| RepositoryError::Schema {
         url: shown(url),
         problem: error.to_string(),

@@ -4,7 +4,9 @@ use diesel::prelude::*;
 
 use super::rows::{StepRow, stored_message};
 use super::schema::{batch_step_execution, batch_step_execution_context};
-use super::{Chunk, Connection, Database, Moment, Repository, Sequence, TransactionError, hold_execution};
+use super::{
+    Chunk, Connection, Database, Moment, Repository, RunQueryDsl, Sequence, TransactionError, hold_execution,
+};
 use crate::clock::Timestamp;
 use crate::execution::{StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, StepExecutionId};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use batch_test_servers::{Kind, shared};
 
+use super::super::prefix::TablePrefix;
 use super::{Repository, open};
 use crate::clock::Clock;
 use crate::repository::ChunkTransaction;
@@ -25,7 +26,7 @@ impl Place {
     }
 
     pub(super) fn open(&self, clock: Arc<dyn Clock>, lease: Duration) -> Repository {
-        open(&self.url, clock, lease).unwrap()
+        open(&self.url, TablePrefix::default(), clock, lease).unwrap()
     }
 }
 

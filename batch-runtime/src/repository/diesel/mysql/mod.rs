@@ -35,12 +35,12 @@ use diesel::mysql::Mysql as Backend;
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
 use diesel::sql_types::BigInt;
-use diesel_migrations::embed_migrations;
 
 use super::DieselRepository;
 use super::database::{self, TransactionError, overtaken_by_a_change, overtaken_by_a_double};
-use super::migrations::{Layout, MigrationFailed, Migrations, Name};
+use super::migrations::{Layout, MigrationFailed, Migrations, Name, scripts};
 use super::moment::Moment;
+use super::prefix::{RunQueryDsl, Session};
 use super::transaction::Chunk;
 use super::url::shown;
 use crate::repository::RepositoryError;
@@ -51,13 +51,19 @@ use locks::{lock_executions, lock_instance};
 pub(super) use server::missing_migrations;
 pub(super) use server::open;
 
-type Connection = MysqlConnection;
+type Connection = Session<MysqlConnection>;
 type Database = MysqlDatabase;
 type Repository = DieselRepository<MysqlDatabase>;
 
 const MIGRATIONS: Migrations = Migrations {
-    current: embed_migrations!("../migrations/mysql"),
-    upgrades: embed_migrations!("../migrations/upgrade/mysql"),
+    current: scripts!("mysql": "0000000000430_spring_batch_4_3", "0000000000431_job_instance_lease"),
+    upgrades: scripts!(
+        "upgrade/mysql":
+        "0000000000220_parameters_of_executions",
+        "0000000000300_configuration_location",
+        "0000000000410_unique_sequences",
+        "0000000000420_fractions_of_seconds",
+    ),
 };
 
 /// How long one waits for another that brings the tables up to date, in seconds.
@@ -70,7 +76,7 @@ pub(super) struct MysqlDatabase {
 
 /// Two processes that open a new database at once: the second finds the migrations applied when it gets the lock. Each
 /// `CREATE` commits by itself; a migration that was cut off is run again as a whole, and passes over what is there.
-fn migrate(connection: &mut MysqlConnection) -> Result<(), MigrationFailed> {
+fn migrate(connection: &mut Connection) -> Result<(), MigrationFailed> {
     // The lock's name is the server's, not the database's; it may have 64 characters.
     let lock = "md5(concat('batch-runtime ', database()))";
     let take = sql::<diesel::sql_types::Nullable<BigInt>>(&format!("GET_LOCK({lock}, {MIGRATION_WAIT})"));
@@ -85,11 +91,11 @@ fn migrate(connection: &mut MysqlConnection) -> Result<(), MigrationFailed> {
     Ok(done?)
 }
 
-fn layout(connection: &mut MysqlConnection) -> QueryResult<Layout> {
+fn layout(connection: &mut Connection) -> QueryResult<Layout> {
     let columns = "SELECT CONCAT(UPPER(TABLE_NAME), '.', UPPER(COLUMN_NAME)) AS name
         FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()";
     let columns: Vec<Name> = diesel::sql_query(columns).load(connection)?;
-    Ok(Layout::new(columns))
+    Ok(Layout::new(columns, connection.prefix()))
 }
 
 impl MysqlDatabase {
@@ -122,7 +128,7 @@ enum Sequence {
 impl Repository {
     /// The next number of a sequence table, as Spring Batch draws it: on a connection of its own, so that nobody waits for
     /// the end of this transaction to get a number. Spec: REPO-20 to REPO-22
-    fn next_id(&self, _connection: &mut MysqlConnection, sequence: Sequence) -> QueryResult<i64> {
+    fn next_id(&self, _connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {
         let table = match sequence {
             Sequence::Instance => "BATCH_JOB_SEQ",
             Sequence::Execution => "BATCH_JOB_EXECUTION_SEQ",
@@ -145,7 +151,7 @@ fn database_now() -> SqlLiteral<BigInt> {
 
 /// Keeps others from closing an execution while its runner begins something; several threads of it may do so at once.
 /// MariaDB does not know diesel's `FOR SHARE`.
-fn hold_execution(connection: &mut MysqlConnection, execution: i64) -> QueryResult<()> {
+fn hold_execution(connection: &mut Connection, execution: i64) -> QueryResult<()> {
     let row =
         "SELECT JOB_EXECUTION_ID FROM BATCH_JOB_EXECUTION WHERE JOB_EXECUTION_ID = ? LOCK IN SHARE MODE";
     let row = diesel::sql_query(row).bind::<BigInt, _>(execution);

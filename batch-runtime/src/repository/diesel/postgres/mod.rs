@@ -35,12 +35,12 @@ use diesel::pg::Pg as Backend;
 use diesel::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use diesel::sql_types::BigInt;
-use diesel_migrations::embed_migrations;
 
 use super::DieselRepository;
 use super::database::{self, TransactionError, overtaken_by_a_change, overtaken_by_a_double};
-use super::migrations::{Layout, MigrationFailed, Migrations, Name};
+use super::migrations::{Layout, MigrationFailed, Migrations, Name, scripts};
 use super::moment::Moment;
+use super::prefix::{RunQueryDsl, Session};
 use super::transaction::Chunk;
 use super::url::shown;
 use crate::repository::RepositoryError;
@@ -52,13 +52,18 @@ use schema::batch_job_execution;
 pub(super) use server::missing_migrations;
 pub(super) use server::open;
 
-type Connection = PgConnection;
+type Connection = Session<PgConnection>;
 type Database = PostgresDatabase;
 type Repository = DieselRepository<PostgresDatabase>;
 
 const MIGRATIONS: Migrations = Migrations {
-    current: embed_migrations!("../migrations/postgres"),
-    upgrades: embed_migrations!("../migrations/upgrade/postgres"),
+    current: scripts!("postgres": "0000000000430_spring_batch_4_3", "0000000000431_job_instance_lease"),
+    upgrades: scripts!(
+        "upgrade/postgres":
+        "0000000000220_parameters_of_executions",
+        "0000000000300_configuration_location",
+        "0000000000410_character_lengths",
+    ),
 };
 
 /// How long a statement waits for a row that another transaction has locked. Longer than a lease lasts: whoever has waited
@@ -71,8 +76,8 @@ pub(super) struct PostgresDatabase {
 }
 
 /// Two processes that open a new database at once: the second finds the migrations applied when it gets the lock.
-fn migrate(connection: &mut PgConnection) -> Result<(), MigrationFailed> {
-    connection.build_transaction().read_committed().run(|connection| {
+fn migrate(connection: &mut Connection) -> Result<(), MigrationFailed> {
+    connection.transaction(<Database as database::Database>::BEGIN_WRITE, |connection| {
         // The number is nothing but ours.
         diesel::sql_query("SELECT pg_advisory_xact_lock(4203520430)").execute(connection)?;
         let layout = layout(connection)?;
@@ -81,13 +86,13 @@ fn migrate(connection: &mut PgConnection) -> Result<(), MigrationFailed> {
 }
 
 /// What an unqualified name finds, whichever schema it is in.
-fn layout(connection: &mut PgConnection) -> QueryResult<Layout> {
+fn layout(connection: &mut Connection) -> QueryResult<Layout> {
     let columns = "SELECT upper(c.relname || '.' || a.attname) AS name
         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
         WHERE c.relkind IN ('r', 'p') AND pg_catalog.pg_table_is_visible(c.oid)
-        AND a.attnum > 0 AND NOT a.attisdropped AND (c.relname LIKE 'batch%' OR c.relname LIKE '\\_\\_diesel%')";
+        AND a.attnum > 0 AND NOT a.attisdropped AND (starts_with(c.relname, 'batch_') OR starts_with(c.relname, '__diesel'))";
     let columns: Vec<Name> = diesel::sql_query(columns).load(connection)?;
-    Ok(Layout::new(columns))
+    Ok(Layout::new(columns, connection.prefix()))
 }
 
 impl PostgresDatabase {
@@ -114,7 +119,7 @@ enum Sequence {
 
 impl Repository {
     /// The next number of a sequence. Spec: REPO-22
-    fn next_id(&self, connection: &mut PgConnection, sequence: Sequence) -> QueryResult<i64> {
+    fn next_id(&self, connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {
         let name = match sequence {
             Sequence::Instance => "nextval('batch_job_seq')",
             Sequence::Execution => "nextval('batch_job_execution_seq')",
@@ -130,7 +135,7 @@ fn database_now() -> SqlLiteral<BigInt> {
 }
 
 /// Keeps others from closing an execution while its runner begins something; several threads of it may do so at once.
-fn hold_execution(connection: &mut PgConnection, execution: i64) -> QueryResult<()> {
+fn hold_execution(connection: &mut Connection, execution: i64) -> QueryResult<()> {
     let _: Option<i64> = batch_job_execution::table
         .find(execution)
         .select(batch_job_execution::job_execution_id)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::{Repository, open};
+use super::{Repository, TablePrefix, open};
 use crate::clock::Clock;
 use crate::repository::ChunkTransaction;
 
@@ -27,7 +27,7 @@ impl Place {
     pub(super) fn open(&self, clock: Arc<dyn Clock>, lease: Duration) -> Repository {
         let file = self.folder.path().join("batch.db");
         let url = format!("sqlite://{}?synchronous=normal", file.display());
-        open(&url, clock, lease).unwrap()
+        open(&url, TablePrefix::default(), clock, lease).unwrap()
     }
 }
 

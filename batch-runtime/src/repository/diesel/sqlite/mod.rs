@@ -36,12 +36,12 @@ use diesel::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use diesel::sql_types::BigInt;
 use diesel::sqlite::Sqlite as Backend;
-use diesel_migrations::embed_migrations;
 
 use super::DieselRepository;
 use super::database::{self, Pool, TransactionError, overtaken_by_a_change, overtaken_by_a_double};
-use super::migrations::{Layout, MigrationFailed, Migrations, Name};
+use super::migrations::{Layout, MigrationFailed, Migrations, Name, scripts};
 use super::moment::Moment;
+use super::prefix::{RunQueryDsl, Session, TablePrefix};
 use super::transaction::Chunk;
 use crate::clock::Clock;
 use crate::repository::RepositoryError;
@@ -50,23 +50,29 @@ use schema::{batch_job_execution_seq, batch_job_seq, batch_step_execution_seq};
 use turn::{Turn, Turns};
 
 // What the files in `common/` take for the database, beside what is imported.
-type Connection = SqliteConnection;
+type Connection = Session<SqliteConnection>;
 type Database = SqliteDatabase;
 type Repository = DieselRepository<SqliteDatabase>;
 
 const MIGRATIONS: Migrations = Migrations {
-    current: embed_migrations!("../migrations/sqlite"),
-    upgrades: embed_migrations!("../migrations/upgrade/sqlite"),
+    current: scripts!("sqlite": "0000000000430_spring_batch_4_3", "0000000000431_job_instance_lease"),
+    upgrades: scripts!(
+        "upgrade/sqlite":
+        "0000000000220_parameters_of_executions",
+        "0000000000300_configuration_location",
+        "0000000000410_character_lengths",
+    ),
 };
 
 /// Opens the database of `url` and brings its tables up to date.
 pub(super) fn open(
     url: &str,
+    prefix: TablePrefix,
     clock: Arc<dyn Clock>,
     lease_time: Duration,
 ) -> Result<Repository, RepositoryError> {
     let database = SqliteDatabase::from_url(url)?;
-    let mut connection = database.connect_to_look()?;
+    let mut connection = Session::new(database.connect_to_look()?, prefix.clone());
     let unusable = |problem: String| RepositoryError::Schema {
         url: database.url.clone(),
         problem,
@@ -81,7 +87,7 @@ pub(super) fn open(
     }
     // The database exists by now, which settles where its owners' locks are.
     let owner = Owner::new(database.owners_directory());
-    let pool = Pool::new(database)?;
+    let pool = Pool::new(database, prefix)?;
     pool.put_back(connection);
     Ok(Repository {
         pool,
@@ -93,14 +99,17 @@ pub(super) fn open(
 
 /// The names of the migrations that opening it would run; `None` if there is no job repository yet.
 #[cfg(feature = "cli")]
-pub(super) fn missing_migrations(url: &str) -> Result<Option<Vec<String>>, RepositoryError> {
+pub(super) fn missing_migrations(
+    url: &str,
+    prefix: TablePrefix,
+) -> Result<Option<Vec<String>>, RepositoryError> {
     let database = SqliteDatabase::from_url(url)?;
     // To look at a file that is not there would make it.
     if !database.file.as_ref().is_some_and(|file| file.exists()) {
         return Ok(None);
     }
     // It waits like every other: a process that ends may hold the file for a moment.
-    let mut connection = database.connect_to_look()?;
+    let mut connection = Session::new(database.connect_to_look()?, prefix);
     let layout = layout(&mut connection).map_err(|error| database.unusable(Box::new(error)))?;
     let missing = MIGRATIONS.names_of_missing(&mut connection, &layout);
     missing.map_err(|error| RepositoryError::Schema {
@@ -110,19 +119,19 @@ pub(super) fn missing_migrations(url: &str) -> Result<Option<Vec<String>>, Repos
 }
 
 /// Two processes that open a new database at once: the second finds the migrations applied when it gets the lock.
-fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrationFailed> {
-    connection.immediate_transaction(|connection| {
+fn migrate(connection: &mut Connection) -> Result<(), MigrationFailed> {
+    connection.transaction(<Database as database::Database>::BEGIN_WRITE, |connection| {
         let layout = layout(connection)?;
         Ok(MIGRATIONS.run(connection, &layout)?)
     })
 }
 
-fn layout(connection: &mut SqliteConnection) -> QueryResult<Layout> {
+fn layout(connection: &mut Connection) -> QueryResult<Layout> {
     let columns =
         "SELECT upper(t.name || '.' || c.name) AS name FROM sqlite_master t, pragma_table_info(t.name) c
         WHERE t.type = 'table'";
     let columns: Vec<Name> = diesel::sql_query(columns).load(connection)?;
-    Ok(Layout::new(columns))
+    Ok(Layout::new(columns, connection.prefix()))
 }
 
 /// The sequences that keys are drawn from. Spec: REPO-18, REPO-19
@@ -146,7 +155,7 @@ macro_rules! next_id {
 }
 
 impl Repository {
-    fn next_id(&self, connection: &mut SqliteConnection, sequence: Sequence) -> QueryResult<i64> {
+    fn next_id(&self, connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {
         match sequence {
             Sequence::Instance => next_id!(connection, batch_job_seq),
             Sequence::Execution => next_id!(connection, batch_job_execution_seq),
@@ -161,15 +170,15 @@ fn database_now() -> SqlLiteral<BigInt> {
 }
 
 /// Who writes is alone, from the beginning of his transaction.
-fn lock_instance(_connection: &mut SqliteConnection, _instance: i64) -> QueryResult<()> {
+fn lock_instance(_connection: &mut Connection, _instance: i64) -> QueryResult<()> {
     Ok(())
 }
 
-fn lock_executions(_connection: &mut SqliteConnection, _instance: i64) -> QueryResult<()> {
+fn lock_executions(_connection: &mut Connection, _instance: i64) -> QueryResult<()> {
     Ok(())
 }
 
-fn hold_execution(_connection: &mut SqliteConnection, _execution: i64) -> QueryResult<()> {
+fn hold_execution(_connection: &mut Connection, _execution: i64) -> QueryResult<()> {
     Ok(())
 }
 
@@ -244,7 +253,7 @@ impl SqliteDatabase {
                 "synchronous=normal" => "NORMAL",
                 _ => {
                     return Err(refuse(format!(
-                        "unknown option `{option}`; known: `synchronous=full|normal`"
+                        "unknown option `{option}`; known: `synchronous=full|normal`, `table_prefix=NAME_`"
                     )));
                 }
             };
@@ -348,7 +357,8 @@ struct JournalMode {
 fn use_write_ahead_log(sqlite: &mut SqliteConnection) -> QueryResult<()> {
     let begin = Instant::now();
     loop {
-        let mode: JournalMode = diesel::sql_query("PRAGMA journal_mode").get_result(sqlite)?;
+        let mode = diesel::sql_query("PRAGMA journal_mode");
+        let mode: JournalMode = diesel::RunQueryDsl::get_result(mode, sqlite)?;
         // A database in memory has no log, and stays as it is.
         if mode.journal_mode == "wal" || mode.journal_mode == "memory" {
             return Ok(());

@@ -1,0 +1,114 @@
+//! Tables with another prefix than `BATCH_`.
+
+use std::fs;
+
+use batch_runtime::{BatchRuntime, BatchStatus, ExecutionFilter, JobOperator, JobParameters, Purge};
+use batch_tests::databases::{Database, Place};
+
+use super::jobs::{CHUNK, SUM};
+
+/// The database's URL, for tables with this prefix.
+pub(super) fn with_prefix(place: &Place, prefix: &str) -> String {
+    let url = place.url();
+    let sign = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{sign}table_prefix={prefix}")
+}
+
+/// Two repositories in one database know nothing of each other: not of tables, sequences, migrations, rows or what is purged.
+///
+/// Spec: REPO-84, D-88
+#[test]
+fn repositories_with_different_prefixes_share_a_database() {
+    for database in Database::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::new(database, folder.path());
+        let outside = || place.connect();
+        outside().execute("CREATE TABLE written (n INTEGER)").unwrap();
+        fs::write(folder.path().join("job.xml"), CHUNK).unwrap();
+        let open = |url: String| -> JobOperator {
+            let builder = BatchRuntime::builder().repository(url);
+            let builder = builder.job_path(folder.path().display().to_string());
+            let builder = builder.system_property("log", format!("prefix {database:?}"));
+            builder
+                .build()
+                .unwrap_or_else(|error| panic!("{error}"))
+                .job_operator()
+        };
+        let orders = open(with_prefix(&place, "Orders_"));
+        let plain = open(place.url().to_owned());
+
+        let fails = JobParameters::from([("to", "35")]).with_non_identifying("fails-at", "27");
+        let first = orders.launch("job", fails).unwrap();
+        assert_eq!(orders.wait(first).unwrap().status, BatchStatus::Failed);
+        assert!(plain.job_execution(first).unwrap().is_none(), "{database:?}");
+        let again = JobParameters::from([("to", "35")]).with_non_identifying("fails-at", "0");
+        let second = orders.launch("job", again).unwrap();
+        let ended = orders.wait(second).unwrap();
+        assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+        assert_eq!(outside().number(SUM), 35_000_630);
+
+        let others = plain.launch("job", [("to", "5")]).unwrap();
+        assert_eq!(plain.wait(others).unwrap().status, BatchStatus::Completed);
+        // Each counts for itself.
+        assert_eq!((first.0, second.0, others.0), (1, 2, 1), "{database:?}");
+        for (table, rows) in [
+            ("JOB_INSTANCE", 1),
+            ("JOB_EXECUTION", 2),
+            ("STEP_EXECUTION", 2),
+            ("JOB_INSTANCE_LEASE", 1),
+        ] {
+            let prefix = if database == Database::Postgres {
+                "orders_"
+            } else {
+                "Orders_"
+            };
+            let count = |prefix: &str| outside().number(&format!("SELECT COUNT(*) FROM {prefix}{table}"));
+            assert_eq!(count(prefix), rows, "{database:?} {table}");
+            assert_eq!(count("BATCH_"), 1, "{database:?} {table}");
+        }
+        assert_eq!(orders.purge(&Purge::default(), None).unwrap(), 1, "{database:?}");
+        assert_eq!(
+            plain.find_executions(&ExecutionFilter::default()).unwrap().len(),
+            1
+        );
+        let applied = "SELECT COUNT(*) FROM __diesel_schema_migrations";
+        assert_eq!(outside().number(applied), 4, "{database:?}");
+        drop(open(with_prefix(&place, "ORDERS_")));
+    }
+}
+
+/// Spec: REPO-84
+#[test]
+fn a_prefix_that_is_no_name_is_refused() {
+    for (prefix, problem) in [
+        ("", "does not begin with a letter"),
+        ("1_", "does not begin with a letter"),
+        ("a;DROP TABLE x", "holds `;`"),
+        ("schema.BATCH_", "holds `.`"),
+        ("\"", "does not begin with a letter"),
+        ("ABCDEFGHIJKLMNOPQRSTUVWXYZABCDE", "is too long"),
+    ] {
+        let url = format!("sqlite://:memory:?table_prefix={prefix}");
+        let error = BatchRuntime::builder()
+            .repository(url)
+            .build()
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(
+            error.contains(problem) && error.contains("as in `ORDERS_`"),
+            "{error}"
+        );
+    }
+    let longest = "ABCDEFGHIJKLMNOPQRSTUVWXYZABCD";
+    for database in Database::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::new(database, folder.path());
+        for _ in 0..2 {
+            let built = BatchRuntime::builder()
+                .repository(with_prefix(&place, longest))
+                .build();
+            built.unwrap_or_else(|error| panic!("{database:?}: {error}"));
+        }
+    }
+}
