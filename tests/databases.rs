@@ -6,6 +6,7 @@ mod databases {
     mod edges;
     mod history;
     mod jobs;
+    mod lost;
     mod opening;
     mod prefix;
     mod purge;

@@ -4,23 +4,21 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchRuntime, BatchStatus, JobParameters};
+use batch_runtime::{BatchRuntime, BatchStatus};
 use batch_test_servers::{Kind, Server};
 use batch_tests::databases::{Database, Place};
 use batch_tests::stage::said;
 
 use super::jobs::{CHUNK, SUM, execute};
 
-/// The servers of the tests, by the name of the log.
-static SERVERS: Mutex<Option<HashMap<String, Server>>> = Mutex::new(None);
+/// The servers of the tests, by the name of the log, and how often each will crash.
+static SERVERS: Mutex<Option<HashMap<String, (Server, usize)>>> = Mutex::new(None);
 
-/// Writes as `Rows` does; the server dies when it comes to 25, once.
+/// Writes as `Rows` does; the server dies when it comes to 25.
 #[derive(BatchArtifact)]
 struct RowsUntilTheCrash {
     #[batch_property(name = "log")]
     log: String,
-    #[batch_property(name = "crashes")]
-    crashes: Option<String>,
 }
 
 #[item_writer("RowsUntilTheCrash")]
@@ -31,10 +29,13 @@ impl RowsUntilTheCrash {
     fn write(&mut self, numbers: &[u32], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
         for number in numbers {
             execute(tx, &format!("INSERT INTO written VALUES ({number})"))?;
-            if *number == 25 && self.crashes.as_deref() == Some("once") {
+            if *number == 25 {
                 let mut servers = SERVERS.lock().unwrap();
-                let server = servers.as_mut().unwrap().get_mut(&self.log).unwrap();
-                server.crash();
+                let (server, crashes) = servers.as_mut().unwrap().get_mut(&self.log).unwrap();
+                if *crashes > 0 {
+                    *crashes -= 1;
+                    server.crash();
+                }
             }
         }
         Ok(())
@@ -43,10 +44,10 @@ impl RowsUntilTheCrash {
     fn checkpoint(&mut self) {}
 }
 
-/// The step fails at its last checkpoint, which is recorded as soon as the server is back: connections that it has closed
-/// are not used again. A restart goes on from there.
+/// The step goes on from its last checkpoint when the server is back: connections that it has closed are not used again. If it
+/// dies at the same chunk once more, and once more, the step fails, and a restart goes on.
 ///
-/// Spec: CHUNK-LOOP-12, REPO-03, REPO-15, RESTART-08
+/// Spec: CHUNK-LOOP-12, CHUNK-LOOP-14, REPO-03, REPO-15, RESTART-08, D-80
 #[test]
 fn a_server_that_dies_costs_one_chunk() {
     for (kind, database) in [
@@ -60,7 +61,7 @@ fn a_server_that_dies_costs_one_chunk() {
             .lock()
             .unwrap()
             .get_or_insert_default()
-            .insert(log.clone(), server);
+            .insert(log.clone(), (server, 0));
         let folder = tempfile::tempdir().unwrap();
         let xml = CHUNK.replace("\"Rows\"", "\"RowsUntilTheCrash\"");
         std::fs::write(folder.path().join("job.xml"), xml).unwrap();
@@ -75,32 +76,32 @@ fn a_server_that_dies_costs_one_chunk() {
             .connect()
             .execute("CREATE TABLE written (n INTEGER)")
             .unwrap();
-        let parameters = JobParameters::from([("to", "35")]).with_non_identifying("crashes", "once");
-        let first = operator.launch("job", parameters).unwrap();
-        let ended = operator.wait(first).unwrap();
+        let run = |crashes: usize, from: &str| {
+            SERVERS.lock().unwrap().as_mut().unwrap().get_mut(&log).unwrap().1 = crashes;
+            let id = operator.launch("job", [("to", "35"), ("from", from)]).unwrap();
+            let ended = operator.wait(id).unwrap();
+            let step = operator.step_executions(id).unwrap().remove(0);
+            let counters = (step.counters.writes, step.counters.rollbacks);
+            (ended.status, counters, said(&log))
+        };
+        let (open, again) = ("open None".to_owned(), "open Some(20)".to_owned());
+
+        let (status, counters, opened) = run(1, "0");
+        assert_eq!((status, counters), (BatchStatus::Completed, (35, 1)), "{kind:?}");
+        assert_eq!(opened, [open.clone(), again.clone()], "{kind:?}");
+        assert_eq!(place.connect().number(SUM), 35_000_630, "{kind:?}");
+
+        place.connect().execute("DELETE FROM written").unwrap();
+        let (status, counters, opened) = run(4, "00");
+        assert_eq!((status, counters), (BatchStatus::Failed, (20, 4)), "{kind:?}");
         assert_eq!(
-            ended.status,
-            BatchStatus::Failed,
-            "{kind:?}: {}",
-            ended.exit_message
-        );
-        let step = &operator.step_executions(first).unwrap()[0];
-        assert_eq!(
-            (step.status, step.counters.writes),
-            (BatchStatus::Failed, 20),
+            opened,
+            [&open, &again, &again, &again].map(String::clone),
             "{kind:?}"
         );
-
-        let again = JobParameters::from([("to", "35")]).with_non_identifying("crashes", "no more");
-        let second = operator.launch("job", again).unwrap();
-        let ended = operator.wait(second).unwrap();
-        assert_eq!(
-            ended.status,
-            BatchStatus::Completed,
-            "{kind:?}: {}",
-            ended.exit_message
-        );
-        assert_eq!(said(&log), ["open None", "open Some(20)"], "{kind:?}");
+        let (status, counters, opened) = run(0, "00");
+        assert_eq!((status, counters), (BatchStatus::Completed, (15, 0)), "{kind:?}");
+        assert_eq!(opened, [again], "{kind:?}");
         assert_eq!(place.connect().number(SUM), 35_000_630, "{kind:?}");
         SERVERS.lock().unwrap().as_mut().unwrap().remove(&log);
     }

@@ -11,6 +11,7 @@ pub mod operated;
 pub mod order;
 pub mod partitions;
 pub mod process;
+pub mod proxy;
 pub mod random;
 mod sphere;
 pub mod stage;

@@ -233,7 +233,7 @@ pub(crate) trait JobRepository: Send + Sync {
     /// Spec: CHUNK-LOOP-12, REPO-62
     fn commit_chunk(
         &self,
-        tx: ChunkTransaction,
+        tx: &mut ChunkTransaction,
         step: &mut StepExecution,
         counters: StepCounters,
         state: &StepState,

@@ -145,6 +145,14 @@ impl Server {
         assert_eq!(line, "restarted\n", "the server did not start again");
     }
 
+    /// Where it is reached.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join(match self.kind {
+            Kind::Postgres => ".s.PGSQL.5432",
+            Kind::Mariadb => "socket",
+        })
+    }
+
     /// The URL of a new, empty database.
     pub fn new_database(&self) -> String {
         static NUMBER: AtomicU64 = AtomicU64::new(0);

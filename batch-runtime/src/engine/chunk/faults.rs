@@ -50,6 +50,19 @@ pub(super) struct Budget {
     pub(super) retries: u32,
     /// Rollbacks and retries since the last commit.
     pub(super) attempts: u32,
+    /// Connections lost since the last commit.
+    pub(super) losses: u32,
+}
+
+/// A chunk that costs the connection each time, as one that is too large for the database, is not tried for ever.
+const MOST_LOSSES: u32 = 3;
+
+impl Budget {
+    /// Whether the step goes on after it has lost its connection to the database; if so it counts.
+    pub(super) fn resume(&mut self) -> bool {
+        self.losses += 1;
+        self.losses <= MOST_LOSSES
+    }
 }
 
 impl FaultRules {

@@ -114,7 +114,7 @@ impl ChunkRunner<'_> {
     /// Every interval ends with a checkpoint, an empty one too. Spec: CHUNK-LOOP-09
     pub(super) fn interval(
         &mut self,
-        mut interval: Interval,
+        interval: &mut Interval,
         step: &mut StepExecution,
         state: &mut StepState,
         listening: &mut Listening<'_>,
@@ -131,7 +131,7 @@ impl ChunkRunner<'_> {
                 CheckpointInterval::Items(items) => items - interval.reads,
                 CheckpointInterval::Time(_) | CheckpointInterval::Custom(_) => 1,
             };
-            let end = self.fill(&mut interval, limit, step, listening)?;
+            let end = self.fill(interval, limit, step, listening)?;
             let due = match &self.chunk.interval {
                 CheckpointInterval::Items(items) => interval.reads >= *items,
                 CheckpointInterval::Time(_) => due_at.is_some_and(|due_at| due_at <= Instant::now()),
@@ -149,12 +149,12 @@ impl ChunkRunner<'_> {
                 FillEnd::Stop => break IntervalEnd::Stop,
                 FillEnd::Limit | FillEnd::Full if due => break IntervalEnd::CheckpointDue,
                 FillEnd::Limit => {}
-                FillEnd::Full => self.write(&mut interval, step, listening)?,
+                FillEnd::Full => self.write(interval, step, listening)?,
             }
         };
         let begin = Instant::now();
         let written = self
-            .write(&mut interval, step, listening)
+            .write(interval, step, listening)
             .and_then(|()| self.checkpoint(interval, step, state, listening));
         self.observed.chunk(begin.elapsed(), written.is_ok());
         written?;
@@ -165,7 +165,7 @@ impl ChunkRunner<'_> {
     /// Collects the checkpoints and commits them with the data and the counters. Spec: CHUNK-LOOP-10 to CHUNK-LOOP-12
     fn checkpoint(
         &mut self,
-        interval: Interval,
+        interval: &mut Interval,
         step: &mut StepExecution,
         state: &mut StepState,
         listening: &mut Listening<'_>,
@@ -191,7 +191,7 @@ impl ChunkRunner<'_> {
         let lease = renewal.map(|(_, lease)| lease);
         around
             .repository
-            .commit_chunk(interval.tx, step, counters, state, lease)?;
+            .commit_chunk(&mut interval.tx, step, counters, state, lease)?;
         if let Some((asked, _)) = renewal {
             around.running.renewed(asked);
         }

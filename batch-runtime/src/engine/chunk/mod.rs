@@ -47,6 +47,7 @@ pub(crate) struct ChunkRunner<'a> {
     reader_is_open: bool,
     sink: ItemSink,
     writer: Box<dyn ItemWriter>,
+    writer_is_open: bool,
     /// With checkpoint policy `custom`.
     algorithm: Option<Box<dyn CheckpointAlgorithm>>,
     budget: Budget,
@@ -96,6 +97,7 @@ impl<'a> ChunkRunner<'a> {
             reader_is_open: false,
             sink: processor.into_sink(),
             writer,
+            writer_is_open: false,
             algorithm,
             budget: Budget::default(),
             stuck: Stuck::default(),
@@ -114,23 +116,34 @@ impl<'a> ChunkRunner<'a> {
         mut state: StepState,
         listening: &mut Listening<'_>,
     ) -> Result<BodyEnd, Interrupt> {
-        let chunk = self.chunk;
-        self.open_reader(&state)?;
-        if let Err(error) = call(|| self.writer.open(state.writer.as_ref())) {
-            self.close_reader();
-            return Err(Failure::thrown(&chunk.writer, "open", error).into());
-        }
-        let result = self.intervals(step, &mut state, listening);
-        // Also after a failure; an error here does not hide the first one. Spec: CHUNK-LOOP-14, D-80
-        if let Err(error) = call(|| self.writer.close()) {
+        let opened = self.open(&state);
+        let result = opened
+            .map_err(Interrupt::from)
+            .and_then(|()| self.intervals(step, &mut state, listening));
+        self.close();
+        result
+    }
+
+    fn open(&mut self, state: &StepState) -> Result<(), Failure> {
+        self.open_reader(state)?;
+        call(|| self.writer.open(state.writer.as_ref()))
+            .map_err(|error| Failure::thrown(&self.chunk.writer, "open", error))?;
+        self.writer_is_open = true;
+        Ok(())
+    }
+
+    /// Also after a failure; an error here does not hide the first one. Spec: CHUNK-LOOP-14, D-80
+    fn close(&mut self) {
+        if std::mem::take(&mut self.writer_is_open)
+            && let Err(error) = call(|| self.writer.close())
+        {
             tracing::error!(
-                writer = chunk.writer.name,
+                writer = self.chunk.writer.name,
                 error = error.chain(),
                 "#[close] failed"
             );
         }
         self.close_reader();
-        result
     }
 
     fn open_reader(&mut self, state: &StepState) -> Result<(), Failure> {
@@ -152,6 +165,43 @@ impl<'a> ChunkRunner<'a> {
         }
     }
 
+    /// The connection to the database was lost, and with it an interval: goes on from what is committed. `false` when that
+    /// has happened again and again without a commit, when the step is to stop, or when the database does not come back.
+    ///
+    /// What could not be read from the database any more is what the artifacts have in memory; so they are opened as on a
+    /// restart.
+    fn resume(
+        &mut self,
+        interrupt: &Interrupt,
+        step: &StepExecution,
+        state: &mut StepState,
+    ) -> Result<bool, Interrupt> {
+        let Interrupt::Failed(failure) = interrupt else {
+            return Ok(false);
+        };
+        if !self.budget.resume() || self.around.worker.stop_requested() {
+            return Ok(false);
+        }
+        let repository = self.around.repository;
+        let kept = match repository.step(step.id) {
+            Ok(Some((row, kept))) if row.version == step.version => kept,
+            Ok(_) => return Ok(false),
+            Err(error) => {
+                tracing::error!(%error, "the database does not come back");
+                return Ok(false);
+            }
+        };
+        self.around.running.ensure_owned(repository)?;
+        tracing::warn!(
+            error = failure.message,
+            "the connection to the database was lost; going on from the last checkpoint"
+        );
+        *state = kept;
+        self.close();
+        self.open(state)?;
+        Ok(true)
+    }
+
     fn intervals(
         &mut self,
         step: &mut StepExecution,
@@ -164,8 +214,8 @@ impl<'a> ChunkRunner<'a> {
             let _span = tracing::debug_span!("chunk", commit = step.counters.commits + 1).entered();
             self.around.running.ensure_owned(self.around.repository)?;
             let tx = self.around.repository.begin_chunk();
-            let interval = Interval::new(tx, std::mem::replace(&mut mode, Mode::Plain));
-            match self.interval(interval, step, state, listening) {
+            let mut interval = Interval::new(tx, std::mem::replace(&mut mode, Mode::Plain));
+            match self.interval(&mut interval, step, state, listening) {
                 Ok(end) => {
                     listening.after_checkpoint()?;
                     if let Some((collecting, contexts)) = self.around.collecting {
@@ -180,12 +230,18 @@ impl<'a> ChunkRunner<'a> {
                         IntervalEnd::Stop => return Ok(BodyEnd::stopped()),
                     }
                 }
-                // The transaction has been dropped, which rolled it back. Spec: CHUNK-LOOP-13, REPO-60
+                // Dropping the transaction rolls it back. Spec: CHUNK-LOOP-13, REPO-60
                 Err(broken) => {
+                    let is_lost = interval.tx.is_lost();
+                    drop(interval);
                     step.counters.rollbacks += i64::from(!matches!(broken, Broken::Stopped { open: false }));
                     self.sink.clear();
                     match broken {
-                        Broken::Failed(interrupt) => return Err(interrupt),
+                        Broken::Failed(interrupt) => {
+                            if !is_lost || !self.resume(&interrupt, step, state)? {
+                                return Err(interrupt);
+                            }
+                        }
                         // Between two retries; what was not written comes again on restart. Spec: CHUNK-RETRY-16
                         Broken::Stopped { .. } => return Ok(BodyEnd::stopped()),
                         Broken::ReadAgain(_) if !self.pause_before_retry() => return Ok(BodyEnd::stopped()),

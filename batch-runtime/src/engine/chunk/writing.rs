@@ -130,6 +130,10 @@ impl ChunkRunner<'_> {
             let error = Arc::new(error);
             self.around.context.set_exception(Arc::clone(&error));
             listening.on_write_error(&error, &items)?;
+            // No fault of an item. Without a savepoint to go back to, the transaction is over in any case.
+            if self.chunk.transactional && !guarded && interval.tx.is_lost() {
+                return Err(Failure::thrown(&self.chunk.writer, "write_items", error).into());
+            }
             let item = match range.len() {
                 1 => Some(range.start),
                 _ => error
@@ -386,6 +390,7 @@ impl Budget {
     /// An interval was committed.
     pub(super) fn committed(&mut self) {
         self.attempts = 0;
+        self.losses = 0;
     }
 }
 

@@ -1,6 +1,8 @@
 //! What the databases have in common: how transactions begin and end, and a small pool of connections.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::prelude::*;
@@ -42,8 +44,8 @@ pub(super) trait Database: Send + Sync + Sized + 'static {
         false
     }
 
-    /// Whether the error says that the connection was lost before the statement.
-    fn is_lost(error: &DieselError) -> bool;
+    /// Whether there is something between this process and the database that a connection can be lost by.
+    const IS_REMOTE: bool;
 }
 
 /// How often a transaction is tried that another one got in the way of. Each time one of them has got through.
@@ -65,6 +67,8 @@ impl<D: Database> Clone for Pool<D> {
 struct Shared<D: Database> {
     database: D,
     prefix: TablePrefix,
+    /// How long one tries to come to the database again when a connection was lost.
+    patience: Duration,
     idle: Mutex<Vec<Session<D::Connection>>>,
     // A database in memory lives as long as a connection to it; this one is never lent.
     _anchor: Mutex<Option<D::Connection>>,
@@ -95,7 +99,7 @@ impl Connector {
 }
 
 impl<D: Database> Pool<D> {
-    pub(super) fn new(database: D, prefix: TablePrefix) -> Result<Self, RepositoryError> {
+    pub(super) fn new(database: D, prefix: TablePrefix, patience: Duration) -> Result<Self, RepositoryError> {
         let anchor = if database.lives_by_its_connections() {
             Some(database.connect()?)
         } else {
@@ -104,6 +108,7 @@ impl<D: Database> Pool<D> {
         let shared = Shared {
             database,
             prefix,
+            patience,
             idle: Mutex::default(),
             _anchor: Mutex::new(anchor),
         };
@@ -142,61 +147,90 @@ impl<D: Database> Pool<D> {
         self.shared.database.turn(false)
     }
 
-    /// A connection in a transaction. Idle connections that the database has closed meanwhile are passed over.
+    /// A connection in a transaction. Idle connections that the database has closed meanwhile are passed over; one that
+    /// cannot be reached is tried again for a while.
     pub(super) fn begin(&self, begin: &str) -> QueryResult<Session<D::Connection>> {
         while let Some(mut connection) = self.idle() {
             match AnsiTransactionManager::begin_transaction_sql(&mut *connection, begin) {
                 Ok(()) => return Ok(connection),
-                Err(error) if D::is_lost(&error) => {}
+                Err(_) if is_lost::<D>(&mut connection) => {}
                 Err(error) => return Err(error),
             }
         }
-        let connection = self.connect();
-        let mut connection = connection.map_err(|error| DieselError::QueryBuilderError(Box::new(error)))?;
-        AnsiTransactionManager::begin_transaction_sql(&mut *connection, begin)?;
-        Ok(connection)
+        let mut retries = self.retries();
+        loop {
+            let error = match self.connect() {
+                Ok(mut connection) => {
+                    match AnsiTransactionManager::begin_transaction_sql(&mut *connection, begin) {
+                        Ok(()) => return Ok(connection),
+                        Err(error) if is_lost::<D>(&mut connection) => error,
+                        Err(error) => return Err(error),
+                    }
+                }
+                Err(error) => DieselError::QueryBuilderError(Box::new(error)),
+            };
+            if !D::IS_REMOTE || !retries.pause() {
+                return Err(error);
+            }
+        }
     }
 
-    /// Runs `work` in a transaction. When another transaction gets in its way, that is rolled back and `work` is run
-    /// again.
+    fn retries(&self) -> Retries {
+        Retries {
+            until: Instant::now() + self.shared.patience,
+            pause: SHORTEST_PAUSE,
+        }
+    }
+
+    /// Runs `work` in a transaction. When another transaction gets in its way, or the connection is lost, that is rolled
+    /// back and `work` is run again; not when it may have been committed after all.
     pub(super) fn write<T, E: From<RepositoryError>>(
         &self,
         action: &'static str,
-        work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<E>>,
+        mut work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
-        self.write_as(false, action, work)
+        let _turn = self.turn_for(action, false)?;
+        self.transaction(D::BEGIN_WRITE, action, |connection, in_doubt| match in_doubt {
+            false => work(connection),
+            true => Err(TransactionError::Database(of_unknown_outcome())),
+        })
     }
 
-    /// As `write`, before all that wait in this process: for what keeps an execution alive, or ends it.
-    pub(super) fn write_first<T, E: From<RepositoryError>>(
+    /// As `write`, and also when it may have been committed after all: that is what `work` is told when it is run again.
+    pub(super) fn write_surely<T, E: From<RepositoryError>>(
         &self,
         action: &'static str,
-        work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<E>>,
+        work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
-        self.write_as(true, action, work)
-    }
-
-    fn write_as<T, E: From<RepositoryError>>(
-        &self,
-        hurried: bool,
-        action: &'static str,
-        work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<E>>,
-    ) -> Result<T, E> {
-        let turn = self.shared.database.turn(hurried);
-        let _turn = turn.map_err(|source| database_error::<E>(action, source))?;
+        let _turn = self.turn_for(action, false)?;
         self.transaction(D::BEGIN_WRITE, action, work)
     }
 
-    /// As `write`, for what may be lost with the machine's power until the next `write`: that a step has begun is nothing
-    /// as long as nothing else of it is there. Saves the time until the disk has it. What follows makes it durable too,
-    /// as the database's log is one sequence; and a process that dies loses nothing.
+    /// For what may be done twice; before all that wait in this process: what keeps an execution alive, or ends it.
+    pub(super) fn write_first<T, E: From<RepositoryError>>(
+        &self,
+        action: &'static str,
+        mut work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<E>>,
+    ) -> Result<T, E> {
+        let _turn = self.turn_for(action, true)?;
+        self.transaction(D::BEGIN_WRITE, action, |connection, _| work(connection))
+    }
+
+    fn turn_for<E: From<RepositoryError>>(&self, action: &'static str, hurried: bool) -> Result<D::Turn, E> {
+        let turn = self.shared.database.turn(hurried);
+        turn.map_err(|source| database_error(action, source))
+    }
+
+    /// As `write_surely`, for what may be lost with the machine's power until the next `write`: that a step has begun is
+    /// nothing as long as nothing else of it is there. Saves the time until the disk has it. What follows makes it durable
+    /// too, as the database's log is one sequence; and a process that dies loses nothing.
     pub(super) fn write_ahead<T, E: From<RepositoryError>>(
         &self,
         action: &'static str,
-        work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<E>>,
+        work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
         let failed = |source: DieselError| database_error::<E>(action, source);
-        let _turn = self.turn().map_err(failed)?;
+        let _turn = self.turn_for(action, false)?;
         let (begin, afterwards) = self.shared.database.begin_ahead();
         let (value, mut connection) = self.in_transaction(begin, action, work)?;
         if let Some(statement) = afterwards {
@@ -210,16 +244,16 @@ impl<D: Database> Pool<D> {
     pub(super) fn read<T>(
         &self,
         action: &'static str,
-        work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<RepositoryError>>,
+        mut work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<RepositoryError>>,
     ) -> Result<T, RepositoryError> {
-        self.transaction(D::BEGIN_READ, action, work)
+        self.transaction(D::BEGIN_READ, action, |connection, _| work(connection))
     }
 
     fn transaction<T, E: From<RepositoryError>>(
         &self,
         begin: &str,
         action: &'static str,
-        work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<E>>,
+        work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
         let (value, connection) = self.in_transaction(begin, action, work)?;
         self.put_back(connection);
@@ -232,25 +266,66 @@ impl<D: Database> Pool<D> {
         &self,
         begin: &str,
         action: &'static str,
-        mut work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<E>>,
+        mut work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
     ) -> Result<(T, Session<D::Connection>), E> {
         let failed = |source: DieselError| database_error::<E>(action, source);
-        let mut attempt = 1;
+        let (mut attempt, mut in_doubt) = (1, false);
+        let mut retries = self.retries();
         loop {
             let mut connection = self.begin(begin).map_err(failed)?;
-            match work(&mut connection) {
-                Ok(value) => {
-                    AnsiTransactionManager::commit_transaction(&mut *connection).map_err(failed)?;
-                    return Ok((value, connection));
+            let error = match work(&mut connection, in_doubt) {
+                Ok(value) => match AnsiTransactionManager::commit_transaction(&mut *connection) {
+                    Ok(()) => return Ok((value, connection)),
+                    Err(source) => {
+                        in_doubt |= is_lost::<D>(&mut connection);
+                        source
+                    }
+                },
+                Err(error) if error.is_passing() && attempt < ATTEMPTS => {
+                    attempt += 1;
+                    continue;
                 }
-                Err(error) if error.is_passing() && attempt < ATTEMPTS => attempt += 1,
                 Err(TransactionError::Refused(error)) => return Err(error),
-                Err(TransactionError::Database(source) | TransactionError::Overtaken(source)) => {
-                    return Err(failed(source));
-                }
+                Err(TransactionError::Database(source) | TransactionError::Overtaken(source)) => source,
+            };
+            if !is_lost::<D>(&mut connection) || !retries.pause() {
+                return Err(failed(error));
             }
         }
     }
+}
+
+/// Whether a connection that something has failed on is lost. It is of no use afterwards in any case.
+pub(super) fn is_lost<D: Database>(connection: &mut Session<D::Connection>) -> bool {
+    D::IS_REMOTE && connection.batch_execute("ROLLBACK").is_err()
+}
+
+/// How often and how long one tries again.
+struct Retries {
+    until: Instant,
+    pause: Duration,
+}
+
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+impl Retries {
+    /// Waits until the next try; `false` when there is none.
+    fn pause(&mut self) -> bool {
+        if Instant::now() >= self.until {
+            return false;
+        }
+        thread::sleep(self.pause);
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        true
+    }
+}
+
+/// The connection was lost in the commit.
+pub(super) fn of_unknown_outcome() -> DieselError {
+    let reason =
+        "the connection was lost while it was committed; look whether it is done before you try it again";
+    DieselError::DatabaseError(DatabaseErrorKind::ClosedConnection, Box::new(reason.to_owned()))
 }
 
 fn database_error<E: From<RepositoryError>>(action: &'static str, source: DieselError) -> E {

@@ -8,12 +8,10 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use diesel::backend::Backend;
-use diesel::connection::{
-    AnsiTransactionManager, Connection, DefaultLoadingMode, LoadConnection, TransactionManager,
-};
+use diesel::connection::{Connection, DefaultLoadingMode, LoadConnection};
 use diesel::query_builder::{AsQuery, AstPass, Query, QueryBuilder, QueryFragment, QueryId};
 use diesel::query_dsl::methods::{ExecuteDsl, LimitDsl, LoadQuery};
-use diesel::result::{Error as DieselError, QueryResult};
+use diesel::result::QueryResult;
 
 /// As Spring Batch has it.
 const DEFAULT: &str = "BATCH_";
@@ -150,22 +148,6 @@ impl<C> Session<C> {
 
     pub(super) fn prefix(&self) -> &TablePrefix {
         &self.prefix
-    }
-
-    /// Runs `work` in a transaction. When that fails the connection is to be closed, which rolls back.
-    pub(super) fn transaction<T, E>(
-        &mut self,
-        begin: &str,
-        work: impl FnOnce(&mut Self) -> Result<T, E>,
-    ) -> Result<T, E>
-    where
-        C: Connection<TransactionManager = AnsiTransactionManager>,
-        E: From<DieselError>,
-    {
-        AnsiTransactionManager::begin_transaction_sql(&mut self.connection, begin)?;
-        let value = work(self)?;
-        AnsiTransactionManager::commit_transaction(&mut self.connection)?;
-        Ok(value)
     }
 }
 

@@ -4,7 +4,7 @@ use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionMa
 use diesel::prelude::*;
 
 use super::connection::on_another_database;
-use super::database::{Database, Pool};
+use super::database::{self, Database, Pool};
 #[cfg(feature = "mysql")]
 use super::mysql::MysqlDatabase;
 #[cfg(feature = "postgres")]
@@ -64,6 +64,12 @@ impl ChunkTransaction {
         on!(self, chunk => chunk.at_savepoint(UNDO_TO_SAVEPOINT))
     }
 
+    /// Whether the connection to the database was lost, and with it all that was not committed. To be asked only when
+    /// something has failed.
+    pub(crate) fn is_lost(&mut self) -> bool {
+        on!(self, chunk => chunk.is_lost())
+    }
+
     /// Rolls everything back, and is a new transaction for the same interval. Spec: CHUNK-RETRY-07, CHUNK-RETRY-08
     pub(crate) fn restart(&mut self) {
         on!(self, chunk => chunk.restart());
@@ -95,12 +101,12 @@ macro_rules! transaction {
         }
 
         #[cfg(feature = $feature)]
-        impl TryFrom<ChunkTransaction> for Chunk<$database> {
+        impl<'a> TryFrom<&'a mut ChunkTransaction> for &'a mut Chunk<$database> {
             type Error = RepositoryError;
 
             /// Fails for a transaction of another repository, which the engine never hands over.
-            fn try_from(transaction: ChunkTransaction) -> Result<Self, RepositoryError> {
-                match transaction.on {
+            fn try_from(transaction: &'a mut ChunkTransaction) -> Result<Self, RepositoryError> {
+                match &mut transaction.on {
                     On::$variant(chunk) => Ok(chunk),
                     #[allow(unreachable_patterns, reason = "there may be one database only")]
                     _ => Err(RepositoryError::Fault),
@@ -149,6 +155,8 @@ pub(super) struct Chunk<D: Database> {
     open: Option<Open<D>>,
     /// Whether the savepoint is set that tells a transaction that was ended behind our back.
     guarded: bool,
+    /// Whether the connection was lost in the commit, or could not be had at all.
+    lost: bool,
 }
 
 /// Dropped in this order: the connection is closed, which rolls back, before another thread writes.
@@ -170,6 +178,7 @@ impl<D: Database> Chunk<D> {
             pool,
             open: None,
             guarded: false,
+            lost: false,
         }
     }
 
@@ -186,7 +195,11 @@ impl<D: Database> Chunk<D> {
     fn begun(&mut self, begin: &str) -> QueryResult<&mut Session<D::Connection>> {
         let open = match self.open.take() {
             Some(open) => open,
-            None => self.begin(begin)?,
+            None => {
+                let begun = self.begin(begin);
+                self.lost = D::IS_REMOTE && begun.is_err();
+                begun?
+            }
         };
         Ok(&mut self.open.insert(open).connection)
     }
@@ -241,23 +254,39 @@ impl<D: Database> Chunk<D> {
         // Closing a connection rolls back, whatever state it is in; nothing of ours has to succeed for that.
         self.open = None;
         self.guarded = false;
+        self.lost = false;
+    }
+
+    fn is_lost(&mut self) -> bool {
+        self.lost
+            || self
+                .open
+                .as_mut()
+                .is_some_and(|open| database::is_lost::<D>(&mut open.connection))
     }
 
     /// Commits, and gives the connection back for the next chunk.
-    pub(super) fn commit(mut self) -> Result<(), RepositoryError> {
+    pub(super) fn commit(&mut self) -> Result<(), RepositoryError> {
         self.commit_as("commit the chunk")
+    }
+
+    /// Whether a commit that failed may have been carried out after all.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.lost
     }
 
     fn commit_as(&mut self, action: &'static str) -> Result<(), RepositoryError> {
         let Some(mut open) = self.open.take() else {
             return Ok(());
         };
-        AnsiTransactionManager::commit_transaction(&mut *open.connection).map_err(|source| {
-            RepositoryError::Database {
+        let committed = AnsiTransactionManager::commit_transaction(&mut *open.connection);
+        if let Err(source) = committed {
+            self.lost = database::is_lost::<D>(&mut open.connection);
+            return Err(RepositoryError::Database {
                 action,
                 source: Box::new(source),
-            }
-        })?;
+            });
+        }
         self.pool.put_back(open.connection);
         Ok(())
     }

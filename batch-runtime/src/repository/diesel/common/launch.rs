@@ -1,5 +1,7 @@
 //! Beginning and ending job executions.
 
+use std::cell::Cell;
+
 use diesel::prelude::*;
 
 use super::lease::{LeaseRow, NOBODY, lease_of};
@@ -31,9 +33,14 @@ type WriteResult<T> = Result<T, TransactionError<RepositoryError>>;
 
 impl Repository {
     pub(super) fn claim_execution(&self, request: &ClaimRequest<'_>) -> Result<Claim, ClaimError> {
-        self.pool.write("begin the job execution", |connection| {
-            self.claim_in(connection, request)
-        })?
+        let drawn = Cell::new(None);
+        self.pool
+            .write_surely("begin the job execution", |connection, in_doubt| {
+                match drawn.get().filter(|_| in_doubt) {
+                    Some(id) if let Some(claim) = self.claim_of(connection, id)? => Ok(Ok(claim)),
+                    _ => self.claim_in(connection, request, &drawn),
+                }
+            })?
     }
 
     /// An inner error is a refusal that is recorded.
@@ -41,6 +48,7 @@ impl Repository {
         &self,
         connection: &mut Connection,
         request: &ClaimRequest<'_>,
+        drawn: &Cell<Option<i64>>,
     ) -> ClaimResult<Result<Claim, ClaimError>> {
         let (instance, previous) = match request.target {
             Target::New => {
@@ -52,7 +60,7 @@ impl Repository {
                     parameters = request.parameters.clone().for_start(run_id);
                 }
                 let instance = insert_instance(connection, run_id, request.job_name, &parameters.job_key())?;
-                return self.begin_execution(connection, request, instance, parameters, None);
+                return self.begin_execution(connection, request, instance, parameters, None, drawn);
             }
             Target::Identified => {
                 let key = request.parameters.job_key();
@@ -95,7 +103,34 @@ impl Repository {
             instance,
             request.parameters.clone(),
             previous,
+            drawn,
         )
+    }
+
+    /// The claim that has been committed after all, with this execution.
+    fn claim_of(&self, connection: &mut Connection, id: i64) -> ClaimResult<Option<Claim>> {
+        let Some(execution) = execution_in(connection, id)? else {
+            return Ok(None);
+        };
+        let lease = lease_of(connection, execution.instance_id.0)?;
+        let Some(lease) =
+            lease.filter(|lease| lease.owner == self.owner.name() && lease.job_execution_id == id)
+        else {
+            return Err(TransactionError::Refused(ClaimError::Repository(
+                RepositoryError::Fenced {
+                    action: "begin the job execution",
+                },
+            )));
+        };
+        Ok(Some(Claim {
+            lease: Lease {
+                instance_id: execution.instance_id,
+                execution_id: execution.id,
+                fence: lease.fence,
+            },
+            execution,
+            taken_over: Vec::new(),
+        }))
     }
 
     /// Checks that the instance may run, closes what a dead owner left, and inserts the execution.
@@ -106,6 +141,7 @@ impl Repository {
         instance: i64,
         parameters: JobParameters,
         previous: Option<JobExecution>,
+        drawn: &Cell<Option<i64>>,
     ) -> ClaimResult<Result<Claim, ClaimError>> {
         let refuse = |error| Err(TransactionError::Refused(error));
         let lease = lease_of(connection, instance)?;
@@ -143,6 +179,7 @@ impl Repository {
         }
 
         let (id, now) = (self.next_id(connection, Sequence::Execution)?, self.now());
+        drawn.set(Some(id));
         diesel::insert_into(batch_job_execution::table)
             .values((
                 batch_job_execution::job_execution_id.eq(id),
@@ -309,28 +346,33 @@ impl Repository {
         execution: &mut JobExecution,
     ) -> Result<bool, RepositoryError> {
         const ACTION: &str = "record the start of the job execution";
-        let now = self.now();
-        self.pool.write(ACTION, |connection| {
+        let (started, now) = (BatchStatus::Started, self.now());
+        let begun = self.pool.write_surely(ACTION, |connection, in_doubt| {
             let row = batch_job_execution::table
                 .find(execution.id.0)
                 .filter(batch_job_execution::version.eq(execution.version));
             let changed = diesel::update(row)
                 .set((
                     batch_job_execution::version.eq(execution.version + 1),
-                    batch_job_execution::status.eq(BatchStatus::Started.as_str()),
+                    batch_job_execution::status.eq(started.as_str()),
                     batch_job_execution::start_time.eq(Moment(now)),
                     batch_job_execution::last_updated.eq(Moment(now)),
                 ))
                 .execute(connection)?;
+            if in_doubt && changed == 0 && is_as_written(connection, execution, started, now)? {
+                return Ok(true);
+            }
             if changed == 0 {
                 self.adopt_stop(connection, lease, execution, ACTION)?;
-                return Ok(false);
             }
+            Ok(changed == 1)
+        })?;
+        if begun {
             execution.version += 1;
-            execution.status = BatchStatus::Started;
+            execution.status = started;
             execution.started = Some(Timestamp(now));
-            Ok(true)
-        })
+        }
+        Ok(begun)
     }
 
     pub(super) fn mark_ended(
@@ -345,7 +387,7 @@ impl Repository {
             .started
             .map_or(self.now(), |started| started.0.max(self.now()));
         let message = stored_message(&ending.message);
-        self.pool.write(ACTION, |connection| {
+        let ended = self.pool.write_surely(ACTION, |connection, in_doubt| {
             let row = batch_job_execution::table
                 .find(execution.id.0)
                 .filter(batch_job_execution::version.eq(execution.version));
@@ -359,6 +401,9 @@ impl Repository {
                     batch_job_execution::last_updated.eq(Moment(now)),
                 ))
                 .execute(connection)?;
+            if in_doubt && changed == 0 && is_as_written(connection, execution, ending.status, now)? {
+                return Ok(true);
+            }
             if changed == 0 {
                 self.adopt_stop(connection, lease, execution, ACTION)?;
                 return Ok(false);
@@ -375,14 +420,17 @@ impl Repository {
                 };
                 keep_job_state(connection, execution.id, &state)?;
             }
+            Ok(true)
+        })?;
+        if ended {
             execution.version += 1;
             execution.status = ending.status;
             execution.exit_status.clone_from(&ending.exit_status);
-            execution.exit_message.clone_from(&message);
+            execution.exit_message = message;
             execution.ended = Some(Timestamp(now));
             execution.last_updated = Timestamp(now);
-            Ok(true)
-        })
+        }
+        Ok(ended)
     }
 
     pub(super) fn give_up_execution(
@@ -557,4 +605,20 @@ fn refusal_of_what_is_over(connection: &mut Connection, instance: i64) -> QueryR
     let complete = with(BatchStatus::Completed).map(|execution| ClaimError::Complete { execution });
     let abandoned = || with(BatchStatus::Abandoned).map(|execution| ClaimError::Abandoned { execution });
     Ok(complete.or_else(abandoned))
+}
+
+/// Whether a row is as this runner would have written it, had the answer come. Whoever closes what a runner leaves behind
+/// writes another time, or another status.
+fn is_as_written(
+    connection: &mut Connection,
+    before: &JobExecution,
+    status: BatchStatus,
+    now: i64,
+) -> QueryResult<bool> {
+    let row = batch_job_execution::table
+        .find(before.id.0)
+        .filter(batch_job_execution::version.eq(before.version + 1))
+        .filter(batch_job_execution::status.eq(status.as_str()))
+        .filter(batch_job_execution::last_updated.eq(Moment(now)));
+    Ok(row.count().get_result::<i64>(connection)? == 1)
 }

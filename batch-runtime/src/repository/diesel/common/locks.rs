@@ -5,7 +5,7 @@
 
 use diesel::prelude::*;
 
-use super::schema::{batch_job_execution, batch_job_instance};
+use super::schema::{batch_job_execution, batch_job_instance, batch_step_execution};
 use super::{Connection, RunQueryDsl};
 
 /// Of those who launch, restart or stop executions of an instance, lets one after the other in.
@@ -27,5 +27,16 @@ pub(super) fn lock_executions(connection: &mut Connection, instance: i64) -> Que
         .order(batch_job_execution::job_execution_id.asc())
         .for_update()
         .load(connection)?;
+    Ok(())
+}
+
+/// Waits for who is writing a step execution.
+pub(super) fn lock_step(connection: &mut Connection, step: i64) -> QueryResult<()> {
+    let _: Option<i64> = batch_step_execution::table
+        .find(step)
+        .select(batch_step_execution::step_execution_id)
+        .for_update()
+        .first(connection)
+        .optional()?;
     Ok(())
 }

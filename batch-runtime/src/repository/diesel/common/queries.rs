@@ -215,7 +215,7 @@ impl JobRepository for Repository {
         states: &BTreeMap<String, ElementState>,
     ) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the state of parallel elements";
-        self.pool.write(ACTION, |connection| {
+        self.pool.write_surely(ACTION, |connection, _| {
             // The row has no VERSION to compare, so the lease itself is looked at.
             hold_execution(connection, lease.execution_id.0)?;
             if !self.holds(connection, lease)? {
@@ -265,7 +265,7 @@ impl JobRepository for Repository {
     }
 
     fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
-        self.mark_step_started(step)
+        self.mark_step_started(step, false)
     }
 
     fn claim_step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
@@ -275,7 +275,7 @@ impl JobRepository for Repository {
         if step.status != BatchStatus::Starting {
             return Ok(None);
         }
-        match self.mark_step_started(&mut step) {
+        match self.mark_step_started(&mut step, true) {
             Ok(()) => Ok(Some((step, state))),
             Err(RepositoryError::Fenced { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -302,7 +302,7 @@ impl JobRepository for Repository {
 
     fn commit_chunk(
         &self,
-        tx: ChunkTransaction,
+        tx: &mut ChunkTransaction,
         step: &mut StepExecution,
         counters: StepCounters,
         state: &StepState,
@@ -326,7 +326,7 @@ impl JobRepository for Repository {
     }
 
     fn give_up(&self, lease: &Lease) -> Result<(), RepositoryError> {
-        self.pool.write("give the lease back", |connection| {
+        self.pool.write_surely("give the lease back", |connection, _| {
             self.release_lease(connection, lease)?;
             Ok(())
         })

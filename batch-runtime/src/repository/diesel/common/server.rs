@@ -28,7 +28,7 @@ pub(in crate::repository::diesel) fn open(
     if !applied.map_err(|error| unusable(error.to_string()))? {
         migrate(&mut connection).map_err(|MigrationFailed(error)| unusable(error.to_string()))?;
     }
-    let pool = Pool::new(database, prefix)?;
+    let pool = Pool::new(database, prefix, lease_time)?;
     pool.put_back(connection);
     Ok(Repository {
         pool,

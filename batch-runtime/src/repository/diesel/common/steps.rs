@@ -2,10 +2,12 @@
 
 use diesel::prelude::*;
 
+use super::super::database::of_unknown_outcome;
 use super::rows::{StepRow, stored_message};
 use super::schema::{batch_step_execution, batch_step_execution_context};
 use super::{
     Chunk, Connection, Database, Moment, Repository, RunQueryDsl, Sequence, TransactionError, hold_execution,
+    lock_step,
 };
 use crate::clock::Timestamp;
 use crate::execution::{StepCounters, StepExecution};
@@ -44,13 +46,16 @@ impl Repository {
     ) -> Result<StepExecution, RepositoryError> {
         const ACTION: &str = "record the step execution";
         let now = self.now();
-        self.pool.write_ahead(ACTION, |connection| {
+        self.pool.write_ahead(ACTION, |connection, in_doubt| {
             // An insert has no VERSION to compare, so the lease itself is looked at.
             hold_execution(connection, lease.execution_id.0)?;
             if !self.holds(connection, lease)? {
                 return Err(TransactionError::Refused(RepositoryError::Fenced {
                     action: ACTION,
                 }));
+            }
+            if in_doubt && let Some(inserted) = inserted_step(connection, lease.execution_id, name)? {
+                return StepExecution::try_from(inserted).map_err(TransactionError::Refused);
             }
             let id = self.next_id(connection, Sequence::Step)?;
             diesel::insert_into(batch_step_execution::table)
@@ -83,40 +88,52 @@ impl Repository {
         })
     }
 
-    pub(super) fn mark_step_started(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
+    /// Where several may come, each wants to be the one: then a change whose answer has not come is nobody's.
+    pub(super) fn mark_step_started(
+        &self,
+        step: &mut StepExecution,
+        is_contested: bool,
+    ) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the start of the step execution";
         let now = self.now().max(step.started.0);
-        self.pool.write_ahead(ACTION, |connection| {
+        let started = BatchStatus::Started;
+        self.pool.write_ahead(ACTION, |connection, in_doubt| {
+            if in_doubt && is_contested {
+                return Err(TransactionError::Database(of_unknown_outcome()));
+            }
             let row = batch_step_execution::table
                 .find(step.id.0)
                 .filter(batch_step_execution::version.eq(step.version));
             let changed = diesel::update(row)
                 .set((
                     batch_step_execution::version.eq(step.version + 1),
-                    batch_step_execution::status.eq(BatchStatus::Started.as_str()),
+                    batch_step_execution::status.eq(started.as_str()),
                     batch_step_execution::start_time.eq(Moment(now)),
                     batch_step_execution::last_updated.eq(Moment(now)),
                 ))
                 .execute(connection)?;
+            if in_doubt && changed == 0 && is_as_written(connection, step, started, now)? {
+                return Ok(());
+            }
             fenced_if_none(changed, ACTION)
         })?;
         step.version += 1;
-        step.status = BatchStatus::Started;
+        step.status = started;
         step.started = Timestamp(now);
         Ok(())
     }
 
     pub(super) fn commit_interval(
         &self,
-        tx: ChunkTransaction,
+        tx: &mut ChunkTransaction,
         step: &mut StepExecution,
         counters: StepCounters,
         state: &StepState,
         renew: Option<&Lease>,
     ) -> Result<(), RepositoryError> {
         let now = self.now();
-        let mut tx = Chunk::<Database>::try_from(tx)?;
-        record_checkpoint(&mut tx, step, counters, state, now, |connection| match renew {
+        let tx = <&mut Chunk<Database>>::try_from(tx)?;
+        record_checkpoint(tx, step, counters, state, now, |connection| match renew {
             Some(lease) if !self.extend_lease(connection, lease)? => {
                 Err(TransactionError::Refused(RepositoryError::Fenced {
                     action: ACTION,
@@ -124,11 +141,24 @@ impl Repository {
             }
             _ => Ok(()),
         })?;
-        tx.commit()?;
+        match tx.commit() {
+            Err(_) if tx.is_in_doubt() && self.is_committed(step, now)? => {}
+            committed => committed?,
+        }
         step.version += 1;
         step.counters = counters;
         step.last_updated = Timestamp(now);
         Ok(())
+    }
+
+    /// Whether the checkpoint was committed whose answer has not come. A transaction that is still alive over there holds the
+    /// row, so that this waits for its fate.
+    fn is_committed(&self, step: &StepExecution, now: i64) -> Result<bool, RepositoryError> {
+        self.pool
+            .write_surely("find out whether the checkpoint is there", |connection, _| {
+                lock_step(connection, step.id.0)?;
+                Ok(is_as_written(connection, step, step.status, now)?)
+            })
     }
 
     pub(super) fn mark_step_ended(
@@ -141,7 +171,7 @@ impl Repository {
         const ACTION: &str = "record the end of the step execution";
         let now = self.now().max(step.started.0);
         let message = stored_message(&ending.message);
-        self.pool.write(ACTION, |connection| {
+        self.pool.write_surely(ACTION, |connection, in_doubt| {
             let row = batch_step_execution::table
                 .find(step.id.0)
                 .filter(batch_step_execution::version.eq(step.version));
@@ -156,6 +186,9 @@ impl Repository {
                     batch_step_execution::last_updated.eq(Moment(now)),
                 ))
                 .execute(connection)?;
+            if in_doubt && changed == 0 && is_as_written(connection, step, ending.status, now)? {
+                return Ok(());
+            }
             fenced_if_none(changed, ACTION)?;
             if let Some(state) = state {
                 update_context(connection, step.id, state)?;
@@ -252,6 +285,36 @@ fn update_context(
         row: format!("the context of step execution {step}"),
         problem: "has been deleted while the step was running".into(),
     }))
+}
+
+/// Whether a row is as this runner would have written it, had the answer come. Whoever closes what a runner leaves behind
+/// writes another status.
+fn is_as_written(
+    connection: &mut Connection,
+    before: &StepExecution,
+    status: BatchStatus,
+    now: i64,
+) -> QueryResult<bool> {
+    let row = batch_step_execution::table
+        .find(before.id.0)
+        .filter(batch_step_execution::version.eq(before.version + 1))
+        .filter(batch_step_execution::status.eq(status.as_str()))
+        .filter(batch_step_execution::last_updated.eq(Moment(now)));
+    Ok(row.count().get_result::<i64>(connection)? == 1)
+}
+
+/// The step execution that has been inserted after all.
+fn inserted_step(
+    connection: &mut Connection,
+    execution: JobExecutionId,
+    name: &str,
+) -> QueryResult<Option<StepRow>> {
+    batch_step_execution::table
+        .filter(batch_step_execution::job_execution_id.eq(execution.0))
+        .filter(batch_step_execution::step_name.eq(name))
+        .select(StepRow::as_select())
+        .first(connection)
+        .optional()
 }
 
 /// No row with the VERSION that this runner wrote last: the execution is somebody else's now. Spec: REPO-15

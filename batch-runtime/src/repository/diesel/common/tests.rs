@@ -122,7 +122,13 @@ impl Begun {
         };
         let mut tx = repository.begin_chunk();
         begin(&mut tx);
-        repository.commit_chunk(tx, &mut self.step.clone(), counters, &StepState::default(), renew)
+        repository.commit_chunk(
+            &mut tx,
+            &mut self.step.clone(),
+            counters,
+            &StepState::default(),
+            renew,
+        )
     }
 
     fn commit_chunk(&self, repository: &Repository) -> Result<(), RepositoryError> {

@@ -44,7 +44,7 @@ use super::prefix::{RunQueryDsl, Session};
 use super::transaction::Chunk;
 use super::url::shown;
 use crate::repository::RepositoryError;
-use locks::{lock_executions, lock_instance};
+use locks::{lock_executions, lock_instance, lock_step};
 
 // What the files in `common/` take for the database, beside what is imported.
 #[cfg(feature = "cli")]
@@ -135,7 +135,7 @@ impl Repository {
             Sequence::Step => "BATCH_STEP_EXECUTION_SEQ",
         };
         let draw = format!("UPDATE {table} SET ID = LAST_INSERT_ID(ID + 1) LIMIT 1");
-        let drawn: Result<i64, RepositoryError> = self.pool.write("draw a key", |connection| {
+        let drawn: Result<i64, RepositoryError> = self.pool.write_surely("draw a key", |connection, _| {
             diesel::sql_query(&draw).execute(connection)?;
             let drawn = sql::<BigInt>("CAST(LAST_INSERT_ID() AS SIGNED)");
             Ok(diesel::select(drawn).get_result(connection)?)
@@ -165,6 +165,7 @@ impl database::Database for MysqlDatabase {
     const BEGIN_WRITE: &'static str = "START TRANSACTION";
     const BEGIN_READ: &'static str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
         START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY";
+    const IS_REMOTE: bool = true;
     const BEGIN_CHUNK: &'static str = "START TRANSACTION; SAVEPOINT batch_chunk";
 
     /// The server may die while this process lives: what it has begun must not be forgotten.
@@ -187,11 +188,5 @@ impl database::Database for MysqlDatabase {
 
     fn turn(&self, _hurried: bool) -> QueryResult<()> {
         Ok(())
-    }
-
-    fn is_lost(error: &DieselError) -> bool {
-        // The client library's own words; it has no others.
-        matches!(error, DieselError::DatabaseError(_, about)
-            if ["gone away", "Lost connection"].iter().any(|words| about.message().contains(words)))
     }
 }

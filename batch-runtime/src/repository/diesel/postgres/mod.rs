@@ -28,12 +28,11 @@ mod fixture;
 #[path = "../common/races.rs"]
 mod races;
 
-use diesel::connection::{Connection as _, SimpleConnection};
+use diesel::connection::{AnsiTransactionManager, Connection as _, SimpleConnection, TransactionManager};
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
 use diesel::pg::Pg as Backend;
 use diesel::prelude::*;
-use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use diesel::sql_types::BigInt;
 
 use super::DieselRepository;
@@ -44,7 +43,7 @@ use super::prefix::{RunQueryDsl, Session};
 use super::transaction::Chunk;
 use super::url::shown;
 use crate::repository::RepositoryError;
-use locks::{lock_executions, lock_instance};
+use locks::{lock_executions, lock_instance, lock_step};
 use schema::batch_job_execution;
 
 // What the files in `common/` take for the database, beside what is imported.
@@ -77,12 +76,14 @@ pub(super) struct PostgresDatabase {
 
 /// Two processes that open a new database at once: the second finds the migrations applied when it gets the lock.
 fn migrate(connection: &mut Connection) -> Result<(), MigrationFailed> {
-    connection.transaction(<Database as database::Database>::BEGIN_WRITE, |connection| {
-        // The number is nothing but ours.
-        diesel::sql_query("SELECT pg_advisory_xact_lock(4203520430)").execute(connection)?;
-        let layout = layout(connection)?;
-        Ok(MIGRATIONS.run(connection, &layout)?)
-    })
+    type Transaction = AnsiTransactionManager;
+    // After an error the connection is closed, which rolls back.
+    Transaction::begin_transaction_sql(&mut **connection, <Database as database::Database>::BEGIN_WRITE)?;
+    // The number is nothing but ours.
+    diesel::sql_query("SELECT pg_advisory_xact_lock(4203520430)").execute(connection)?;
+    let layout = layout(connection)?;
+    MIGRATIONS.run(connection, &layout)?;
+    Ok(Transaction::commit_transaction(&mut **connection)?)
 }
 
 /// What an unqualified name finds, whichever schema it is in.
@@ -151,6 +152,7 @@ impl database::Database for PostgresDatabase {
 
     const BEGIN_WRITE: &'static str = "BEGIN ISOLATION LEVEL READ COMMITTED";
     const BEGIN_READ: &'static str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+    const IS_REMOTE: bool = true;
     const BEGIN_CHUNK: &'static str = "BEGIN ISOLATION LEVEL READ COMMITTED; SAVEPOINT batch_chunk";
 
     /// The server may die while this process lives: what it has begun must not be forgotten.
@@ -168,15 +170,5 @@ impl database::Database for PostgresDatabase {
 
     fn turn(&self, _hurried: bool) -> QueryResult<()> {
         Ok(())
-    }
-
-    fn is_lost(error: &DieselError) -> bool {
-        matches!(
-            error,
-            DieselError::DatabaseError(
-                DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand,
-                _
-            )
-        )
     }
 }

@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use diesel::connection::{Connection as _, SimpleConnection};
+use diesel::connection::{AnsiTransactionManager, Connection as _, SimpleConnection, TransactionManager};
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
@@ -87,7 +87,7 @@ pub(super) fn open(
     }
     // The database exists by now, which settles where its owners' locks are.
     let owner = Owner::new(database.owners_directory());
-    let pool = Pool::new(database, prefix)?;
+    let pool = Pool::new(database, prefix, lease_time)?;
     pool.put_back(connection);
     Ok(Repository {
         pool,
@@ -120,10 +120,12 @@ pub(super) fn missing_migrations(
 
 /// Two processes that open a new database at once: the second finds the migrations applied when it gets the lock.
 fn migrate(connection: &mut Connection) -> Result<(), MigrationFailed> {
-    connection.transaction(<Database as database::Database>::BEGIN_WRITE, |connection| {
-        let layout = layout(connection)?;
-        Ok(MIGRATIONS.run(connection, &layout)?)
-    })
+    type Transaction = AnsiTransactionManager;
+    // After an error the connection is closed, which rolls back.
+    Transaction::begin_transaction_sql(&mut **connection, <Database as database::Database>::BEGIN_WRITE)?;
+    let layout = layout(connection)?;
+    MIGRATIONS.run(connection, &layout)?;
+    Ok(Transaction::commit_transaction(&mut **connection)?)
 }
 
 fn layout(connection: &mut Connection) -> QueryResult<Layout> {
@@ -178,6 +180,10 @@ fn lock_executions(_connection: &mut Connection, _instance: i64) -> QueryResult<
     Ok(())
 }
 
+fn lock_step(_connection: &mut Connection, _step: i64) -> QueryResult<()> {
+    Ok(())
+}
+
 fn hold_execution(_connection: &mut Connection, _execution: i64) -> QueryResult<()> {
     Ok(())
 }
@@ -189,6 +195,7 @@ impl database::Database for SqliteDatabase {
     /// Holds the write lock from its beginning, so that it never has to give up half-way because another came first.
     const BEGIN_WRITE: &'static str = "BEGIN IMMEDIATE";
     const BEGIN_READ: &'static str = "BEGIN";
+    const IS_REMOTE: bool = false;
     const BEGIN_CHUNK: &'static str = "BEGIN IMMEDIATE; SAVEPOINT batch_chunk";
 
     fn begin_ahead(&self) -> (&'static str, Option<&'static str>) {
@@ -218,10 +225,6 @@ impl database::Database for SqliteDatabase {
 
     fn lives_by_its_connections(&self) -> bool {
         self.file.is_none()
-    }
-
-    fn is_lost(_error: &DieselError) -> bool {
-        false
     }
 }
 

@@ -1,0 +1,254 @@
+//! Connections that are lost: at every request that the runtime makes of its database, before it or after it.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use batch_runtime::execution::JobExecution;
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchRuntime, BatchStatus, JobOperator};
+use batch_test_servers::{Kind, Server, shared};
+use batch_tests::databases::{Database, Place};
+use batch_tests::proxy::{Cut, Proxy};
+
+use super::jobs::execute;
+
+const KINDS: [(Kind, Database); 2] = [
+    (Kind::Postgres, Database::Postgres),
+    (Kind::Mariadb, Database::Mariadb),
+];
+
+/// MariaDB's library makes three times as many requests: for each statement it asks to prepare it, to run it, to forget it.
+fn every((kind, _): (Kind, Database)) -> usize {
+    if kind == Kind::Mariadb { 3 } else { 1 }
+}
+
+/// Writes the numbers of a run in the transaction of the checkpoint, and blames the item when that fails. Nobody keeps doubles
+/// apart.
+#[derive(BatchArtifact)]
+struct RowsOfRun {
+    #[batch_property(name = "run")]
+    run: i64,
+}
+
+#[item_writer("RowsOfRun")]
+impl RowsOfRun {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<()>) {}
+    #[write_items]
+    fn write(&mut self, numbers: &[u32], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+        for number in numbers {
+            execute(
+                tx,
+                &format!("INSERT INTO written VALUES ({}, {number})", self.run),
+            )?;
+        }
+        Ok(())
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
+#[derive(BatchArtifact)]
+struct Nothing {}
+
+#[batchlet("Nothing")]
+impl Nothing {
+    #[process]
+    fn process(&self) -> String {
+        "COMPLETED".into()
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// Three checkpoints, where every exception could be skipped; and a batchlet.
+const JOB: &str = r#"<job id="job">
+  <step id="load" next="close">
+    <chunk reader="Numbers" processor="Unchanged" writer="RowsOfRun" commit-interval="4" skip-limit="99">
+      <properties><property name="to" value="10"/></properties>
+      <skippable-exception-classes><include class="Exception"/></skippable-exception-classes>
+    </chunk>
+  </step>
+  <step id="close"><batchlet ref="Nothing"/></step>
+</job>"#;
+
+/// Two partitions, one after the other.
+const PARTITIONS: &str = r#"<job id="job">
+  <properties><property name="batch.partition.threads" value="1"/></properties>
+  <step id="load">
+    <partition instances="2">
+      <properties>
+        <property name="from.1" value="0"/><property name="to.1" value="5"/>
+        <property name="from.2" value="5"/><property name="to.2" value="10"/>
+      </properties>
+    </partition>
+    <chunk reader="Numbers" processor="Unchanged" writer="RowsOfRun" commit-interval="3">
+      <properties><property name="from" value="${from}"/><property name="to" value="${to}"/></properties>
+    </chunk>
+  </step>
+</job>"#;
+
+/// The end of a partition that was asked for when the connection was lost.
+const UNKNOWN_CLAIM: &str =
+    "failed to record the start of the step execution: the connection was lost while it was committed";
+
+/// A runtime that comes to its database by a proxy, and a table.
+struct Line {
+    place: Place,
+    proxy: Proxy,
+    operator: JobOperator,
+    run: i64,
+    /// Runs that had to be launched again.
+    failed: u64,
+}
+
+impl Line {
+    fn new(server: &Server, (kind, database): (Kind, Database), folder: &Path, xml: &str) -> Self {
+        let place = Place::existing(database, server.new_database());
+        let address = place.url().split('?').next().unwrap();
+        let (_, name) = address.rsplit_once('/').unwrap();
+        let proxy = Proxy::start(kind, server.socket());
+        fs::write(folder.join("job.xml"), xml).unwrap();
+        let operator = BatchRuntime::builder()
+            .repository(proxy.url(name))
+            .job_path(folder.display().to_string())
+            .system_property("log", "lost")
+            .build()
+            .unwrap_or_else(|error| panic!("{error}"))
+            .job_operator();
+        let mut outside = place.connect();
+        outside
+            .execute("CREATE TABLE written (run INTEGER, n INTEGER)")
+            .unwrap();
+        outside.watch();
+        Self {
+            place,
+            proxy,
+            operator,
+            run: 0,
+            failed: 0,
+        }
+    }
+
+    /// A run that is struck, and checked when it has ended.
+    fn run(&mut self, strike: impl FnOnce(&Proxy)) {
+        self.run += 1;
+        let run = self.run;
+        strike(&self.proxy);
+        let mut ended = self.launch();
+        let mut steps = self.operator.step_executions(ended.id).unwrap();
+        if ended.status == BatchStatus::Failed && ended.exit_message.starts_with(UNKNOWN_CLAIM) {
+            self.failed += 1;
+            ended = self.launch();
+            steps.extend(self.operator.step_executions(ended.id).unwrap());
+        }
+        assert_eq!(
+            ended.status,
+            BatchStatus::Completed,
+            "run {run}: {}",
+            ended.exit_message
+        );
+        let written = format!("SELECT COUNT(*) * 1000 + SUM(n) FROM written WHERE run = {run}");
+        assert_eq!(self.place.connect().number(&written), 10_055, "run {run}");
+        let counters = steps.iter().map(|step| step.counters);
+        let sums = counters.fold((0, 0, 0), |(reads, writes, skips), of| {
+            let skipped = of.read_skips + of.process_skips + of.write_skips;
+            (reads + of.reads, writes + of.writes, skips + skipped)
+        });
+        assert_eq!(sums, (10, 10, 0), "run {run}");
+    }
+
+    fn launch(&self) -> JobExecution {
+        let parameters = [("run", self.run.to_string())];
+        let execution = self.operator.launch("job", parameters);
+        let execution = execution.unwrap_or_else(|error| panic!("run {}: {error}", self.run));
+        self.operator.wait(execution).unwrap()
+    }
+
+    /// Strikes at every so-manieth request, until a run ends before it has come to it.
+    fn strike_everywhere(&mut self, every: usize, mut strike: impl FnMut(&Proxy, u64)) {
+        for request in (1..).step_by(every) {
+            self.run(|proxy| strike(proxy, request));
+            if self.proxy.struck() == 0 {
+                assert!(request > 60, "only {request} requests");
+                return;
+            }
+        }
+    }
+}
+
+/// Whichever request does not come through, or is answered in vain, also a COMMIT: the execution goes on, and completes;
+/// nothing is lost, doubled or skipped. Only who has got a partition is not known when that answer is lost: several may
+/// have asked, so that nobody has it, and the next launch goes on.
+///
+/// Spec: CHUNK-LOOP-12, OP-34, REPO-02, REPO-15, REPO-62
+#[test]
+fn a_connection_that_is_lost_at_any_request_costs_nothing() {
+    for kind in KINDS {
+        for xml in [JOB, PARTITIONS] {
+            for cut in [Cut::Request, Cut::Answer] {
+                let folder = tempfile::tempdir().unwrap();
+                let mut line = Line::new(shared(kind.0), kind, folder.path(), xml);
+                line.strike_everywhere(every(kind), |proxy, request| proxy.cut(cut, request));
+                assert!(xml == PARTITIONS || line.failed == 0, "{kind:?} {cut:?}");
+            }
+        }
+    }
+}
+
+/// As an administrator does it, who ends all that is connected.
+///
+/// Spec: REPO-02, REPO-15, REPO-62
+#[test]
+fn connections_that_the_server_ends_cost_nothing() {
+    for kind in KINDS {
+        let folder = tempfile::tempdir().unwrap();
+        let mut line = Line::new(shared(kind.0), kind, folder.path(), JOB);
+        let place = line.place.clone();
+        line.strike_everywhere(every(kind), |proxy, request| {
+            let place = place.clone();
+            proxy.call_before(request, Box::new(move || end_connections(&place)));
+        });
+    }
+}
+
+fn end_connections(place: &Place) {
+    let mut outside = place.connect();
+    match place.database() {
+        Database::Postgres => {
+            outside.rows(
+                "SELECT CAST(pg_terminate_backend(pid) AS TEXT) AS text FROM pg_stat_activity
+                 WHERE datname = current_database() AND pid <> pg_backend_pid()",
+            );
+        }
+        _ => {
+            let ids = outside.rows(
+                "SELECT CAST(ID AS CHAR(20)) AS text FROM information_schema.PROCESSLIST
+                 WHERE DB = DATABASE() AND ID <> CONNECTION_ID()",
+            );
+            for id in ids {
+                // It may have gone by itself.
+                let _ = outside.execute(&format!("KILL {id}"));
+            }
+        }
+    }
+}
+
+/// The server crashes, and is back after a while.
+///
+/// Spec: REPO-02, REPO-15, REPO-62
+#[test]
+fn a_server_that_crashes_at_any_request_costs_nothing() {
+    // MariaDB takes longer to come back.
+    for (kind, every) in [(KINDS[0], 2), (KINDS[1], 11)] {
+        let server = Server::start(kind.0);
+        let folder = tempfile::tempdir().unwrap();
+        let mut line = Line::new(&server, kind, folder.path(), JOB);
+        let server = Arc::new(Mutex::new(server));
+        line.strike_everywhere(every, |proxy, request| {
+            let server = Arc::clone(&server);
+            proxy.call_before(request, Box::new(move || server.lock().unwrap().crash()));
+        });
+    }
+}
