@@ -146,6 +146,26 @@ fn a_step_of_another_program_is_not_begun_again() {
     }
 }
 
+/// Who has deleted the rows of parameters has not made another instance: the key says which it is.
+///
+/// Spec: REPO-26, REPO-27, OP-36
+#[test]
+fn an_instance_is_known_without_its_parameter_rows() {
+    let stage = Stage::new(&chunk_job(r#"commit-interval="2""#));
+    let parameters = |fail: &str| JobParameters::from([("day", "1")]).with_non_identifying("fail", fail);
+    let first = stage.launch("job", parameters("read 4"));
+    stage
+        .connection()
+        .batch_execute("DELETE FROM BATCH_JOB_EXECUTION_PARAMS")
+        .unwrap();
+    let second = stage.launch("job", parameters(""));
+    let [first, second] =
+        [first, second].map(|execution| stage.operator().job_execution(execution).unwrap().unwrap());
+    assert_eq!(first.instance_id, second.instance_id);
+    assert_eq!(second.status, BatchStatus::Completed);
+    assert_eq!(stage.operator().parameters(second.id).unwrap(), parameters(""));
+}
+
 /// A launch continues what a launch began; another parameter is another instance.
 ///
 /// Spec: OP-36, DOM-10, DOM-11, RESTART-01

@@ -39,8 +39,8 @@ use crate::status::BatchStatus;
 pub(crate) enum Target {
     /// A new one, whatever the parameters. Spec: ID-03
     New,
-    /// The one of the job and its identifying parameters; a new one if there is none. Spec: OP-36
-    Identified,
+    /// The one of the job and the key of its identifying parameters; a new one if there is none. Spec: OP-36
+    Identified(String),
     /// The one of this execution. Spec: OP-12
     InstanceOf(JobExecutionId),
 }

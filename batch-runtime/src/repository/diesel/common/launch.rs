@@ -42,7 +42,7 @@ impl Repository {
         connection: &mut Connection,
         request: &ClaimRequest<'_>,
     ) -> ClaimResult<Result<Claim, ClaimError>> {
-        let (instance, previous) = match request.target {
+        let (instance, previous) = match &request.target {
             Target::New => {
                 let mut run_id = self.next_id(connection, Sequence::Instance)?;
                 let mut parameters = request.parameters.clone().for_start(run_id);
@@ -54,11 +54,10 @@ impl Repository {
                 let instance = insert_instance(connection, run_id, request.job_name, &parameters.job_key())?;
                 return self.begin_execution(connection, request, instance, parameters, None);
             }
-            Target::Identified => {
-                let key = request.parameters.job_key();
+            Target::Identified(key) => {
                 let found: Option<i64> = batch_job_instance::table
                     .filter(batch_job_instance::job_name.eq(request.job_name))
-                    .filter(batch_job_instance::job_key.eq(&key))
+                    .filter(batch_job_instance::job_key.eq(key))
                     .select(batch_job_instance::job_instance_id)
                     .first(connection)
                     .optional()?;
@@ -69,11 +68,11 @@ impl Repository {
                     }
                     None => {
                         let id = self.next_id(connection, Sequence::Instance)?;
-                        (insert_instance(connection, id, request.job_name, &key)?, None)
+                        (insert_instance(connection, id, request.job_name, key)?, None)
                     }
                 }
             }
-            Target::InstanceOf(id) => {
+            &Target::InstanceOf(id) => {
                 let execution = execution_in(connection, id.0)?
                     .ok_or(TransactionError::Refused(ClaimError::NoSuchExecution(id)))?;
                 let instance = execution.instance_id.0;
