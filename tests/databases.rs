@@ -8,4 +8,5 @@ mod databases {
     mod jobs;
     mod opening;
     mod purge;
+    mod zones;
 }

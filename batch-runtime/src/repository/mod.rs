@@ -10,6 +10,7 @@ mod context_json;
 mod diesel;
 mod error;
 mod owner;
+mod zoned;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

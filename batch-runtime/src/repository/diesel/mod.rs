@@ -31,7 +31,8 @@ pub use transaction::ChunkTransaction;
 
 use super::owner::Owner;
 use crate::clock::Clock;
-use crate::repository::{JobRepository, RepositoryError};
+use crate::repository::{JobRepository, RepositoryError, zoned};
+use crate::time_zone::TimeZone;
 use database::{Database, Pool};
 use url::Scheme;
 
@@ -55,15 +56,21 @@ impl<D: Database> DieselRepository<D> {
     }
 }
 
-/// Opens the database of `url` and brings its tables up to date.
+/// Opens the database of `url` and brings its tables up to date. Its TIMESTAMP columns hold the wall-clock time of `zone`,
+/// but for SQLite's.
 ///
 /// Spec: REPO-06
 pub(crate) fn open(
     url: &str,
     clock: Arc<dyn Clock>,
     lease_time: Duration,
+    zone: &TimeZone,
 ) -> Result<Arc<dyn JobRepository>, RepositoryError> {
-    Ok(match Scheme::of(url)? {
+    let scheme = Scheme::of(url)?;
+    if scheme.is_zoned() && *zone != TimeZone::UTC {
+        return zoned::open(zone, clock, |clock| open(url, clock, lease_time, &TimeZone::UTC));
+    }
+    Ok(match scheme {
         #[cfg(feature = "sqlite")]
         Scheme::Sqlite => Arc::new(sqlite::open(url, clock, lease_time)?),
         #[cfg(feature = "postgres")]
