@@ -20,7 +20,8 @@ pub(crate) use archive::{
     InstanceState,
 };
 pub(crate) use context_json::{
-    ElementBefore, ElementKind, ElementState, JobState, RestartPosition, StepState, StoredContext, TxState,
+    ElementBefore, ElementKind, ElementState, Foreign, JobState, RestartPosition, StepState, StoredContext,
+    TxState,
 };
 pub use diesel::{ChunkTransaction, RepositoryConnection};
 pub(crate) use diesel::{Connector, open};
@@ -135,6 +136,8 @@ pub(crate) struct StepHistory {
     pub(crate) last: Option<StepExecution>,
     /// What that execution kept.
     pub(crate) state: StepState,
+    /// Whether the latest executions were another program's, such as Spring Batch's, and one of them has committed something.
+    pub(crate) committed_elsewhere: bool,
     /// How often the step was started.
     pub(crate) starts: u32,
 }

@@ -3,7 +3,7 @@
 use diesel::prelude::*;
 
 use super::lease::{LeaseRow, NOBODY, lease_of};
-use super::queries::{execution_in, job_state_in, keep_job_state, last_execution};
+use super::queries::{context_after, execution_in, job_state_in, keep_job_state, last_execution};
 use super::rows::{parameter_rows, stored_message};
 use super::schema::{
     batch_job_execution, batch_job_execution_context, batch_job_execution_params, batch_job_instance,
@@ -19,7 +19,7 @@ use crate::ids::JobExecutionId;
 use crate::parameters::JobParameters;
 use crate::repository::{
     AbandonOutcome, Claim, ClaimError, ClaimRequest, Ending, JobState, Lease, RepositoryError, StopOutcome,
-    StoredContext, Target,
+    Target,
 };
 use crate::status::{BatchStatus, Event};
 
@@ -160,7 +160,10 @@ impl Repository {
                 .values(row)
                 .execute(connection)?;
         }
-        let context = StoredContext::empty();
+        let context = match &previous {
+            Some(previous) => context_after(connection, previous.id.0)?,
+            None => JobState::default().for_next(),
+        };
         diesel::insert_into(batch_job_execution_context::table)
             .values((
                 batch_job_execution_context::job_execution_id.eq(id),
