@@ -10,4 +10,5 @@ mod databases {
     mod opening;
     mod prefix;
     mod purge;
+    mod zones;
 }

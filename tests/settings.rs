@@ -133,7 +133,7 @@ fn parameters_have_types_and_come_from_files() {
 #[test]
 fn settings_come_from_arguments_environment_and_file() {
     let folder = tempfile::tempdir().unwrap();
-    let file = "repository = \"sqlite://file.db\"\n\nstop-timeout = 7\nlog-format = \"json\"\n[system-properties]\nwho = \"file\"\nyear = 2026\n";
+    let file = "repository = \"sqlite://file.db\"\n\nstop-timeout = 7\nlog-format = \"json\"\nrepository-time-zone = \"Europe/Berlin\"\n[system-properties]\nwho = \"file\"\nyear = 2026\n";
     fs::write(folder.path().join("batch.toml"), file).unwrap();
     let mut show = program(
         folder.path(),
@@ -157,8 +157,9 @@ log                     warn                  default
 log-format              text                  environment variable BATCH_LOG_FORMAT
 metrics-port            none                  default
 crash-limit             3                     default
+repository-time-zone    Europe/Berlin         batch.toml:5
 system-properties.who   argument              argument -D
-system-properties.year  2026                  batch.toml:7
+system-properties.year  2026                  batch.toml:8
 "
     );
     let (out, _) = operated(
@@ -217,6 +218,10 @@ fn mistakes_in_settings_are_told() {
             "batch.toml:1: \"0\" is not a number from 1",
         ),
         (
+            "log = \"warn\"\nrepository-time-zone = \"Europe/Berln\"",
+            "batch.toml:2: there is no time zone \"Europe/Berln\": did you mean `Europe/Berlin`?",
+        ),
+        (
             "system-properties = 1",
             "batch.toml:1: `system-properties` is not a table",
         ),
@@ -239,6 +244,19 @@ fn mistakes_in_settings_are_told() {
         err,
         "error: environment variable BATCH_STOP_TIMEOUT: \"soon\" is not a whole number of seconds\n"
     );
+    let (_, err) = operated(
+        2,
+        folder.path(),
+        &["start", "job", "--repository-time-zone", "2:00"],
+    );
+    assert_eq!(
+        err,
+        "error: argument --repository-time-zone: there is no time zone \"2:00\": expected a name such as Europe/Berlin, or an \
+         offset such as +02:00\n"
+    );
+    let offset = ["config", "show", "--json", "--repository-time-zone", "-03:30"];
+    let (out, _) = operated(0, folder.path(), &offset);
+    assert!(out.contains(r#""value": "-03:30""#), "{out}");
     assert!(!folder.path().join("batch.db").exists());
 }
 

@@ -64,6 +64,7 @@ fn each_library_is_named_in_one_place() {
         "batch-runtime/src/lib.rs",
     ];
     check_absent(runtime, &registry, &["inventory"]);
+    check_absent(runtime, &["batch-runtime/src/time_zone.rs"], &["jiff"]);
     check_absent(
         runtime,
         &["batch-runtime/src/repository"],
@@ -95,6 +96,7 @@ fn the_dependencies_point_one_way() {
         "status.rs",
         "ids.rs",
         "clock.rs",
+        "time_zone.rs",
         "error.rs",
         "parameters.rs",
         "checkpoint.rs",

@@ -149,6 +149,7 @@ mod runtime;
 mod sabotage;
 mod status;
 mod system_properties;
+mod time_zone;
 mod transition;
 
 #[doc(inline)]
@@ -169,6 +170,7 @@ pub use parameters::{JobParameter, JobParameters, ParameterError, ParameterValue
 pub use repository::{ChunkTransaction, ExecutionFilter, RepositoryConnection, RepositoryError};
 pub use runtime::{BatchRuntime, BatchRuntimeBuilder, BuildError};
 pub use status::{BatchStatus, Event, IllegalTransition};
+pub use time_zone::{TimeZone, TimeZoneError};
 
 /// What generated code names. Not for users; may change with every release.
 #[doc(hidden)]

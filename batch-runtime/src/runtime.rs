@@ -22,6 +22,7 @@ use crate::operator::{Callbacks, Definitions, JobOperator};
 use crate::parameters::JobParameters;
 use crate::repository::{self, JobRepository, RepositoryError};
 use crate::system_properties;
+use crate::time_zone::TimeZone;
 
 /// How often the keeper looks for stop requests of other processes.
 const STOP_POLL: Duration = Duration::from_millis(500);
@@ -101,6 +102,7 @@ pub struct BatchRuntimeBuilder {
     partition_threads: usize,
     crash_limit: u32,
     lease_time: Duration,
+    time_zone: TimeZone,
     clock: Arc<dyn Clock>,
 }
 
@@ -117,6 +119,7 @@ impl Default for BatchRuntimeBuilder {
             }),
             crash_limit: 3,
             lease_time: Duration::from_secs(30),
+            time_zone: TimeZone::UTC,
             clock: Arc::new(SystemClock),
         }
     }
@@ -214,6 +217,20 @@ impl BatchRuntimeBuilder {
         self
     }
 
+    /// The time zone in which the TIMESTAMP columns of PostgreSQL and MySQL hold wall-clock times. Default: UTC. Spring Batch
+    /// takes that of its JVM (`-Duser.timezone`): in a repository that is shared with it, the same has to be said here, or
+    /// times are hours off, and a date parameter means another instance. SQLite holds points in time, whatever the zone.
+    ///
+    /// Where clocks are set back, an hour comes twice: what was written in the first is read as if in the second, by Spring
+    /// Batch as well. UTC, there and here, has no such hour.
+    ///
+    /// Spec: REPO-33, REPO-43
+    #[must_use]
+    pub fn repository_time_zone(mut self, zone: TimeZone) -> Self {
+        self.time_zone = zone;
+        self
+    }
+
     /// Where the times in the repository come from. Default: the operating system's clock.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
@@ -260,7 +277,7 @@ impl BatchRuntimeBuilder {
         let definitions =
             definitions(self.job_path, self.system, self.additions).map_err(BuildError::BatchXml)?;
         definitions.tell();
-        let repository = repository::open(&self.repository, self.clock, self.lease_time)
+        let repository = repository::open(&self.repository, self.clock, self.lease_time, &self.time_zone)
             .map_err(BuildError::Repository)?;
         let (keeper, ended) = bounded(0);
         let inner = Arc::new(Inner {

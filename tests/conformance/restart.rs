@@ -146,6 +146,68 @@ fn a_step_of_another_program_is_not_begun_again() {
     }
 }
 
+/// Also where it began the step anew after us, with our checkpoint beside its own, and what it did in executions before its last
+/// one. Where it has committed nothing, our checkpoint holds; and what it keeps in the context of the job is handed on.
+///
+/// Spec: RESTART-17, REPO-65, REPO-69
+#[test]
+fn what_another_program_has_committed_after_us_is_seen() {
+    for (commits, runs) in [([0, 0], true), ([1, 0], false), ([0, 1], false)] {
+        let stage = Stage::new(&chunk_job(r#"commit-interval="2""#));
+        let first = stage.start("job", [("fail", "read 5")]);
+        for (id, commits) in (2..).zip(commits) {
+            let statements = format!(
+                r#"INSERT INTO BATCH_JOB_EXECUTION SELECT {id}, VERSION, JOB_INSTANCE_ID, CREATE_TIME, START_TIME, END_TIME, STATUS,
+                     EXIT_CODE, EXIT_MESSAGE, LAST_UPDATED, NULL FROM BATCH_JOB_EXECUTION WHERE JOB_EXECUTION_ID = 1;
+                 INSERT INTO BATCH_JOB_EXECUTION_CONTEXT VALUES ({id}, '{{"@class":"java.util.HashMap","of.job":1.10}}', NULL);
+                 INSERT INTO BATCH_STEP_EXECUTION (STEP_EXECUTION_ID, VERSION, STEP_NAME, JOB_EXECUTION_ID, START_TIME, END_TIME,
+                     STATUS, EXIT_CODE, COMMIT_COUNT) SELECT {id}, VERSION, STEP_NAME, {id}, START_TIME, END_TIME, STATUS, EXIT_CODE,
+                     {commits} FROM BATCH_STEP_EXECUTION WHERE STEP_EXECUTION_ID = 1;
+                 INSERT INTO BATCH_STEP_EXECUTION_CONTEXT SELECT {id}, replace(SHORT_CONTEXT, 'HashMap"',
+                     'HashMap","batch.stepType":"TaskletStep","rows.read.count":2'), NULL
+                     FROM BATCH_STEP_EXECUTION_CONTEXT WHERE STEP_EXECUTION_ID = 1;
+                 INSERT INTO BATCH_JOB_EXECUTION_SEQ VALUES ({id});
+                 INSERT INTO BATCH_STEP_EXECUTION_SEQ VALUES ({id})"#
+            );
+            stage.connection().batch_execute(&statements).unwrap();
+        }
+        stage.log();
+        let again = restart_with(&stage, first, [("fail", "read 6")]);
+        let ended = stage.operator().job_execution(again).unwrap().unwrap();
+        let is_refused = ended.exit_message.contains("was begun by another program");
+        assert_eq!(is_refused, !runs, "{commits:?}: {}", ended.exit_message);
+        let opened = calls(&stage, &["open reader"]);
+        assert_eq!(opened, if runs { "open reader at 4" } else { "" }, "{commits:?}");
+        let of_job = format!(
+            "SELECT SHORT_CONTEXT AS text FROM BATCH_JOB_EXECUTION_CONTEXT WHERE JOB_EXECUTION_ID = {again}"
+        );
+        assert_eq!(
+            stage.outside().rows(&of_job),
+            [r#"{"@class":"java.util.HashMap","of.job":1.10}"#]
+        );
+    }
+}
+
+/// Who has deleted the rows of parameters has not made another instance: the key says which it is.
+///
+/// Spec: REPO-26, REPO-27, OP-36
+#[test]
+fn an_instance_is_known_without_its_parameter_rows() {
+    let stage = Stage::new(&chunk_job(r#"commit-interval="2""#));
+    let parameters = |fail: &str| JobParameters::from([("day", "1")]).with_non_identifying("fail", fail);
+    let first = stage.launch("job", parameters("read 4"));
+    stage
+        .connection()
+        .batch_execute("DELETE FROM BATCH_JOB_EXECUTION_PARAMS")
+        .unwrap();
+    let second = stage.launch("job", parameters(""));
+    let [first, second] =
+        [first, second].map(|execution| stage.operator().job_execution(execution).unwrap().unwrap());
+    assert_eq!(first.instance_id, second.instance_id);
+    assert_eq!(second.status, BatchStatus::Completed);
+    assert_eq!(stage.operator().parameters(second.id).unwrap(), parameters(""));
+}
+
 /// A launch continues what a launch began; another parameter is another instance.
 ///
 /// Spec: OP-36, DOM-10, DOM-11, RESTART-01

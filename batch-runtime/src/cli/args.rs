@@ -37,6 +37,11 @@ pub(super) struct Settings {
     #[arg(long, global = true, value_name = "URL")]
     repository: Option<String>,
 
+    /// Time zone of the times in PostgreSQL's and MySQL's tables, which may be shared with a JVM: UTC, a name such as
+    /// Europe/Berlin, or an offset such as +02:00 [default: UTC]
+    #[arg(long, global = true, value_name = "ZONE", allow_hyphen_values = true)]
+    repository_time_zone: Option<String>,
+
     /// Directories with Job XML files, separated by ':' [default: the program's own, or the current directory]
     #[arg(long, global = true, value_name = "DIRS")]
     job_path: Option<String>,
@@ -67,6 +72,11 @@ impl Settings {
         let mut given = Given::default();
         for (setting, value, name) in [
             (Setting::Repository, self.repository, "--repository"),
+            (
+                Setting::RepositoryTimeZone,
+                self.repository_time_zone,
+                "--repository-time-zone",
+            ),
             (Setting::JobPath, self.job_path, "--job-path"),
             (
                 Setting::ShutdownTimeout,

@@ -15,6 +15,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::output::{Table, print_json};
 use crate::repository::shown_url;
+use crate::time_zone::{TimeZone, TimeZoneError};
 
 /// The file that is read when it is there and no other is named.
 const FILE: &str = "batch.toml";
@@ -37,12 +38,13 @@ pub(super) enum Setting {
     LogFormat,
     MetricsPort,
     CrashLimit,
+    RepositoryTimeZone,
 }
 
 /// The key in the file, the environment variable, the default.
 type Row = (Setting, &'static str, &'static str, &'static str);
 
-const SETTINGS: [Row; 10] = [
+const SETTINGS: [Row; 11] = [
     (
         Setting::Repository,
         "repository",
@@ -68,6 +70,12 @@ const SETTINGS: [Row; 10] = [
     (Setting::LogFormat, "log-format", "BATCH_LOG_FORMAT", "text"),
     (Setting::MetricsPort, "metrics-port", "BATCH_METRICS_PORT", ""),
     (Setting::CrashLimit, "crash-limit", "BATCH_CRASH_LIMIT", "3"),
+    (
+        Setting::RepositoryTimeZone,
+        "repository-time-zone",
+        "BATCH_REPOSITORY_TIME_ZONE",
+        "UTC",
+    ),
 ];
 
 /// Who set something.
@@ -195,6 +203,12 @@ impl Config {
         let (value, origin) = self.get(setting);
         let number = value.parse();
         number.map_err(|_| format!("{origin}: {value:?} is not a number"))
+    }
+
+    pub(super) fn time_zone(&self) -> Result<TimeZone, String> {
+        let (value, origin) = self.get(Setting::RepositoryTimeZone);
+        let zone = value.parse();
+        zone.map_err(|error: TimeZoneError| format!("{origin}: {error}"))
     }
 
     /// One of the words that are possible.

@@ -47,6 +47,7 @@ use self::args::Arguments;
 use self::config::{Config, Given, Origin, Setting};
 use crate::artifact::BatchArtifactLoader;
 use crate::loader::Additions;
+use crate::time_zone::TimeZone;
 
 /// Exit code of wrong usage and of a job that could not be started.
 const USAGE: u8 = 2;
@@ -61,6 +62,7 @@ pub fn main() -> ExitCode {
 pub struct Cli {
     job_path: Option<String>,
     repository: Option<String>,
+    repository_time_zone: Option<TimeZone>,
     system: Vec<(String, String)>,
     additions: Additions,
 }
@@ -82,6 +84,14 @@ impl Cli {
     #[must_use]
     pub fn repository(mut self, url: impl Into<String>) -> Self {
         self.repository = Some(url.into());
+        self
+    }
+
+    /// The time zone of its times when `--repository-time-zone` does not say so, see
+    /// [`BatchRuntimeBuilder::repository_time_zone`](crate::BatchRuntimeBuilder::repository_time_zone).
+    #[must_use]
+    pub fn repository_time_zone(mut self, zone: TimeZone) -> Self {
+        self.repository_time_zone = Some(zone);
         self
     }
 
@@ -138,6 +148,8 @@ impl Cli {
     fn given(self) -> (Additions, Given) {
         let mut given = Given::default();
         given.set(Setting::Repository, self.repository, Origin::Program);
+        let zone = self.repository_time_zone.map(|zone| zone.to_string());
+        given.set(Setting::RepositoryTimeZone, zone, Origin::Program);
         given.set(Setting::JobPath, self.job_path, Origin::Program);
         for (name, value) in self.system {
             given.system.push((name, value, Origin::Program));

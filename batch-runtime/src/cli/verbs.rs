@@ -47,6 +47,7 @@ pub(super) fn run(config: &Config, additions: Additions, verb: Verb) -> Result<E
     let mut builder = BatchRuntime::builder()
         .additions(additions)
         .repository(url)
+        .repository_time_zone(config.time_zone()?)
         .stop_timeout(config.seconds(Setting::StopTimeout)?)
         .lease_time(config.seconds(Setting::LeaseTime)?)
         .crash_limit(config.count(Setting::CrashLimit)?);

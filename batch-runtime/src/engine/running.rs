@@ -199,6 +199,7 @@ mod tests {
     use crate::clock::SystemClock;
     use crate::parameters::JobParameters;
     use crate::repository::{ClaimRequest, JobRepository, Target, open};
+    use crate::time_zone::TimeZone;
 
     const LEASE: Duration = Duration::from_secs(3_600);
 
@@ -220,7 +221,7 @@ mod tests {
     /// Spec: OP-35, REPO-15
     #[test]
     fn a_lease_is_made_sure_of_before_new_work_begins() {
-        let repository = open("sqlite://:memory:", Arc::new(SystemClock), LEASE).unwrap();
+        let repository = open("sqlite://:memory:", Arc::new(SystemClock), LEASE, &TimeZone::UTC).unwrap();
         let lease = claimed(&*repository);
         let lost = Lease {
             fence: lease.fence + 1,

@@ -15,7 +15,7 @@ use super::walk::{ElementEnd, Last, Outcome, Walk};
 use crate::artifact::ContextScope;
 use crate::context::StepContext;
 use crate::execution::StepExecution;
-use crate::repository::{Ending, RepositoryError, StepHistory, StepState};
+use crate::repository::{Ending, Foreign, RepositoryError, StepHistory, StepState};
 use crate::status::BatchStatus;
 use crate::transition::{Follow, Transitions};
 
@@ -96,7 +96,11 @@ impl StepRunner<'_> {
         if anew && self.is_partitioned() {
             self.walk.begin_anew(self.id)?;
         }
-        let state = if anew { StepState::default() } else { history.state };
+        let mut state = if anew { StepState::default() } else { history.state };
+        if !matches!(self.step.body, BoundBody::Batchlet(_)) {
+            // What another program has kept of items does not hold any more once items are done here.
+            state.foreign.clear();
+        }
         let execution = shared
             .repository
             .create_step(&shared.running.lease, &self.row(), &state)?;
@@ -171,17 +175,25 @@ impl StepRunner<'_> {
     /// beginning, it would be written again. A context without entries is one that somebody has deleted for that.
     /// Spec: RESTART-17
     fn begun_elsewhere(&self, history: &StepHistory) -> Option<Failure> {
-        let (last, state) = (history.last.as_ref()?, &history.state);
         // Of a partitioned step, only the rows of its partitions tell what they have committed.
         let may_have_committed = match self.step.body {
-            BoundBody::Chunk(_) => last.counters.commits > 0,
-            BoundBody::Partitioned(_) => true,
+            BoundBody::Chunk(_) => history.committed_elsewhere,
+            BoundBody::Partitioned(_) => history.state.is_of_another,
             BoundBody::Batchlet(_) => false,
         };
-        if !may_have_committed || last.status == BatchStatus::Completed || state.reader.is_some() {
+        let last = history.last.as_ref()?;
+        if !may_have_committed || last.status == BatchStatus::Completed {
             return None;
         }
-        let key = state.foreign.as_ref()?;
+        // A checkpoint of ours is older than what the other has committed.
+        let of_ours = history.state.reader.is_some().then_some("batch.stepType");
+        let key = history
+            .state
+            .foreign
+            .keys()
+            .next()
+            .map(String::as_str)
+            .or(of_ours)?;
         Some(Failure::new(format!(
             "step `{}` was begun by another program, such as Spring Batch, which has committed some of it; where it was \
              stands in the context under keys of its own (`{key}`), so all of it would be written again: let that program \
@@ -192,6 +204,7 @@ impl StepRunner<'_> {
 
     fn execute(&self, mut execution: StepExecution, state: StepState) -> Result<ElementEnd, RepositoryError> {
         let (shared, worker) = (self.walk.shared, self.walk.worker.as_ref());
+        let foreign = state.foreign.clone();
         let job_listeners = shared.listeners;
         let _span = ObservedStep::span(&execution).entered();
         let observed = ObservedStep::begin(&shared.job.id, self.id);
@@ -331,7 +344,7 @@ impl StepRunner<'_> {
         if let Follow::Terminate(termination) = &follow {
             ending.status = dialect.terminated_step(ending.status, termination.status);
         }
-        self.end(&mut execution, &ending, &context)?;
+        self.end(&mut execution, &ending, &context, foreign)?;
         observed.end(ending.status, &ending.exit_status, execution.counters);
         context.set_batch_status(ending.status);
         context.set_exit_status(Some(&ending.exit_status));
@@ -367,12 +380,14 @@ impl StepRunner<'_> {
         execution: &mut StepExecution,
         ending: &Ending,
         context: &StepContext,
+        foreign: Foreign,
     ) -> Result<(), RepositoryError> {
         // A chunk's data was saved with its last checkpoint; what came after was rolled back. Spec: CTX-25, BLET-12
         let state = match self.step.body {
             BoundBody::Chunk(_) => None,
             BoundBody::Batchlet(_) | BoundBody::Partitioned(_) => Some(StepState {
                 user_data: context.persistent_info(),
+                foreign,
                 ..StepState::default()
             }),
         };

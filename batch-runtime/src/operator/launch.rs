@@ -53,23 +53,27 @@ impl JobOperator {
         parameters
             .validate()
             .map_err(|error| refuse(StartCause::Parameter(error)))?;
-        let effective = match self.inner.repository.find_instance(job, &parameters.job_key())? {
+        let key = parameters.job_key();
+        let effective = match self.inner.repository.find_instance(job, &key)? {
             Some(instance) => {
                 let original = self.inner.repository.original_parameters(instance.id)?;
-                // The key is a digest of a text that is not escaped: other parameters may have the same. Recorded ones
-                // that do not give the key are not those of the instance: somebody deleted some, or all.
-                if original.job_key() == instance.job_key && !original.same_identity(&parameters) {
+                // Recorded ones that do not give the key are not those of the instance: somebody deleted some, or all.
+                if original.job_key() != instance.job_key {
+                    parameters.clone()
+                } else if original.same_identity(&parameters) {
+                    original.overlaid(&parameters)
+                } else {
+                    // The key is a digest of a text that is not escaped: other parameters may have the same.
                     return Err(refuse(StartCause::SameKey {
                         instance: instance.id,
                     }));
                 }
-                original.overlaid(&parameters)
             }
             None => parameters.clone(),
         };
         let prepared = self.prepare(job, &parameters, &effective, &refuse)?;
-        let crash_limit = Some(self.inner.crash_limit);
-        self.claim_and_run(prepared, Target::Identified, effective, crash_limit, &refuse)
+        let (target, crash_limit) = (Target::Identified(key), Some(self.inner.crash_limit));
+        self.claim_and_run(prepared, target, effective, crash_limit, &refuse)
     }
 
     /// Continues the instance of a failed or stopped execution from its last checkpoint, and returns while it runs.

@@ -5,18 +5,20 @@
 //!
 //! Spec: REPO-66, REPO-69, D-69
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::checkpoint::CheckpointInfo;
 use crate::plan::PartitionPlan;
 
 const CLASS_KEY: &str = "@class";
 const CLASS: &str = "java.util.HashMap";
-/// What stands in each context of Spring Batch, and says nothing.
-const OF_ALL: [&str; 3] = [CLASS_KEY, "batch.taskletType", "batch.stepType"];
+/// What each step that Spring Batch has executed has in its context, and no other.
+const OF_SPRING: [&str; 2] = ["batch.taskletType", "batch.stepType"];
 /// The widest SHORT_CONTEXT; what is longer goes to SERIALIZED_CONTEXT.
 const SHORT_CONTEXT: usize = 2_500;
 
@@ -39,9 +41,15 @@ pub(crate) struct StepState {
     pub(crate) user_data: Option<CheckpointInfo>,
     /// How a `fail`, `end` or `stop` element within a partition of a flow ended the job.
     pub(crate) termination: Option<CheckpointInfo>,
-    /// An entry that another program made, such as Spring Batch; it is not kept.
-    pub(crate) foreign: Option<String>,
+    /// What other programs, such as Spring Batch, have put there.
+    pub(crate) foreign: Foreign,
+    /// Whether another program has executed the step last; not stored. It copies what it finds: checkpoints of ours may be
+    /// there, older than what it has done.
+    pub(crate) is_of_another: bool,
 }
+
+/// Entries of other programs by their keys, each as JSON: kept for those who made them.
+pub(crate) type Foreign = BTreeMap<String, String>;
 
 impl StepState {
     fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
@@ -57,7 +65,7 @@ impl StepState {
 
     /// The stored form.
     pub(crate) fn encode(&self) -> StoredContext {
-        StoredContext::new(self.entries())
+        StoredContext::new(self.entries(), &self.foreign)
     }
 
     /// From the stored form.
@@ -72,7 +80,8 @@ impl StepState {
             writer: take(WRITER),
             user_data: take(USER_DATA),
             termination: take(TERMINATION),
-            foreign: entries.into_keys().find(|key| !OF_ALL.contains(&key.as_str())),
+            is_of_another: OF_SPRING.iter().any(|key| entries.contains_key(*key)),
+            foreign: foreign(entries),
         })
     }
 }
@@ -143,6 +152,8 @@ pub(crate) struct JobState {
     pub(crate) restart: Option<RestartPosition>,
     /// By the path of the element.
     pub(crate) elements: BTreeMap<String, ElementState>,
+    /// What other programs, such as Spring Batch, have put there.
+    pub(crate) foreign: Foreign,
 }
 
 impl JobState {
@@ -157,10 +168,16 @@ impl JobState {
             entries
                 .into_iter()
                 .filter_map(|(key, text)| Some((key, text.as_deref()?))),
+            &self.foreign,
         ))
     }
 
-    /// From the stored form; entries of others are passed over.
+    /// The stored form of what the next execution of the instance begins with.
+    pub(crate) fn for_next(&self) -> StoredContext {
+        StoredContext::new(std::iter::empty(), &self.foreign)
+    }
+
+    /// From the stored form.
     ///
     /// # Errors
     /// When the text is no such JSON.
@@ -172,6 +189,7 @@ impl JobState {
         Ok(Self {
             restart: restart.transpose().map_err(broken)?,
             elements: elements.transpose().map_err(broken)?.unwrap_or_default(),
+            foreign: foreign(entries),
         })
     }
 }
@@ -186,12 +204,8 @@ pub(crate) struct StoredContext {
 }
 
 impl StoredContext {
-    /// A context without entries.
-    pub(crate) fn empty() -> Self {
-        Self::new(std::iter::empty())
-    }
-
-    fn new<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+    /// `entries` are texts.
+    fn new<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>, foreign: &Foreign) -> Self {
         let mut text = String::with_capacity(256);
         let _ = write!(text, "{{\"{CLASS_KEY}\":\"{CLASS}\"");
         for (key, value) in entries {
@@ -199,6 +213,12 @@ impl StoredContext {
             push_json_string(&mut text, key);
             text.push(':');
             push_json_string(&mut text, value);
+        }
+        for (key, json) in foreign {
+            text.push(',');
+            push_json_string(&mut text, key);
+            text.push(':');
+            push_ascii(&mut text, json);
         }
         text.push('}');
         // The text is pure ASCII, so bytes are characters.
@@ -224,28 +244,56 @@ fn push_json_string(text: &mut String, value: &str) {
             '"' => text.push_str("\\\""),
             '\\' => text.push_str("\\\\"),
             ' '..='~' => text.push(character),
-            _ => {
-                let mut units = [0; 2];
-                for unit in character.encode_utf16(&mut units) {
-                    let _ = write!(text, "\\u{unit:04x}");
-                }
-            }
+            _ => push_escaped(text, character),
         }
     }
     text.push('"');
 }
 
-type Entries = BTreeMap<String, serde_json::Value>;
-
-fn take_text(entries: &mut Entries, key: &str) -> Option<String> {
-    match entries.remove(key) {
-        Some(serde_json::Value::String(text)) => Some(text),
-        _ => None,
+fn push_escaped(text: &mut String, character: char) {
+    let mut units = [0; 2];
+    for unit in character.encode_utf16(&mut units) {
+        let _ = write!(text, "\\u{unit:04x}");
     }
 }
 
+/// Appends JSON in ASCII characters only: others can stand in its strings alone.
+fn push_ascii(text: &mut String, json: &str) {
+    for character in json.chars() {
+        if character.is_ascii() {
+            text.push(character);
+        } else {
+            push_escaped(text, character);
+        }
+    }
+}
+
+type Entries = BTreeMap<String, Box<RawValue>>;
+
+fn take_text(entries: &mut Entries, key: &str) -> Option<String> {
+    let value = entries.remove(key)?;
+    serde_json::from_str(value.get()).ok()
+}
+
+/// What is left when our own have been taken out.
+fn foreign(entries: Entries) -> Foreign {
+    let is_kept = |key: &str| key != CLASS_KEY && !OF_SPRING.contains(&key);
+    let kept = entries.into_iter().filter(|(key, _)| is_kept(key));
+    kept.map(|(key, value)| (key, value.get().to_owned())).collect()
+}
+
 fn decode_entries(text: &str) -> Result<Entries, String> {
-    serde_json::from_str(text).map_err(|error| format!("holds no JSON object ({error})"))
+    serde_json::from_str(&unfolded(text)).map_err(|error| format!("holds no JSON object ({error})"))
+}
+
+/// Spring Batch takes the bytes of UTF-8 for characters of ISO-8859-1. Other programs may write the characters themselves.
+fn unfolded(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let bytes: Result<Vec<u8>, _> = text.chars().map(u8::try_from).collect();
+    let unfolded = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    unfolded.map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
 #[cfg(test)]
@@ -271,7 +319,10 @@ mod tests {
                 .starts_with(r#"{"@class":"java.util.HashMap","batch.reader.checkpoint":"{\"file\""#)
         );
         assert_eq!(StepState::decode(&stored.short), Ok(state));
-        assert_eq!(StoredContext::empty().short, r#"{"@class":"java.util.HashMap"}"#);
+        assert_eq!(
+            StepState::default().encode().short,
+            r#"{"@class":"java.util.HashMap"}"#
+        );
     }
 
     /// Spec: REPO-66, REPO-76
@@ -312,25 +363,40 @@ mod tests {
                     since: Some(7),
                 },
             )]),
+            foreign: BTreeMap::from([("d".into(), r#"["java.lang.Long",2]"#.into())]),
         };
         let stored = state.encode().unwrap();
         assert_eq!(JobState::decode(&stored.short), Ok(state));
-        assert_eq!(
-            JobState::decode(&StoredContext::empty().short),
-            Ok(JobState::default())
-        );
-        assert_eq!(JobState::default().encode().unwrap(), StoredContext::empty());
+        let empty = StepState::default().encode();
+        assert_eq!(JobState::decode(&empty.short), Ok(JobState::default()));
+        assert_eq!(JobState::default().encode().unwrap(), empty);
         assert!(JobState::decode(r#"{"batch.restart.position":"step1"}"#).is_err());
     }
 
+    /// What Spring Batch has stored, as it stores it: to the digit, and with the bytes of UTF-8 as characters.
+    ///
+    /// Spec: REPO-66, REPO-69, REPO-75
     #[test]
-    fn entries_of_others_are_passed_over_and_other_text_is_an_error() {
-        let java = r#"{"@class":"java.util.HashMap","r.read.count":11,"d":["java.lang.Long",2]}"#;
-        let foreign = |text: &str| StepState::decode(text).map(|state| state.foreign);
-        assert_eq!(foreign(java), Ok(Some("d".to_owned())));
-        assert_eq!(StepState::decode(java).unwrap().encode(), StoredContext::empty());
-        let without_state = r#"{"@class":"java.util.HashMap","batch.stepType":"x","batch.taskletType":"y"}"#;
-        assert_eq!(foreign(without_state), Ok(None));
+    fn entries_of_others_are_kept() {
+        let json = r#"{"@class":"java.util.HashMap","r.read.count":11,"batch.stepType":"x","größe":"漢","d":["java.math.BigDecimal",1.10],
+            "batch.reader.checkpoint":"\"é\""}"#;
+        let java: String = json.bytes().map(char::from).collect();
+        let state = StepState::decode(&java).unwrap();
+        assert!(state.is_of_another);
+        assert_eq!(state.reader, Some(CheckpointInfo::from_json("\"é\"".into())));
+        let kept = state.encode().short;
+        assert_eq!(
+            kept,
+            r#"{"@class":"java.util.HashMap","batch.reader.checkpoint":"\"\u00e9\"","d":["java.math.BigDecimal",1.10],"gr\u00f6\u00dfe":"\u6f22","r.read.count":11}"#
+        );
+        let again = StepState::decode(&kept).unwrap();
+        assert!(!again.is_of_another);
+        assert_eq!(again.encode(), state.encode());
+        let next = JobState::decode(&kept).unwrap().for_next().short;
+        assert_eq!(StepState::decode(&next), Ok(again));
+        // Written by somebody who does as one would think.
+        let plain = StepState::decode(r#"{"größe":"漢"}"#).unwrap();
+        assert_eq!(plain.foreign, BTreeMap::from([("größe".into(), "\"漢\"".into())]));
         assert!(StepState::decode("rO0AB").is_err());
     }
 }

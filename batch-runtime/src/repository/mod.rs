@@ -10,6 +10,7 @@ mod context_json;
 mod diesel;
 mod error;
 mod owner;
+mod zoned;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,7 +20,8 @@ pub(crate) use archive::{
     InstanceState,
 };
 pub(crate) use context_json::{
-    ElementBefore, ElementKind, ElementState, JobState, RestartPosition, StepState, StoredContext, TxState,
+    ElementBefore, ElementKind, ElementState, Foreign, JobState, RestartPosition, StepState, StoredContext,
+    TxState,
 };
 pub use diesel::{ChunkTransaction, RepositoryConnection};
 pub(crate) use diesel::{Connector, open};
@@ -39,8 +41,8 @@ use crate::status::BatchStatus;
 pub(crate) enum Target {
     /// A new one, whatever the parameters. Spec: ID-03
     New,
-    /// The one of the job and its identifying parameters; a new one if there is none. Spec: OP-36
-    Identified,
+    /// The one of the job and the key of its identifying parameters; a new one if there is none. Spec: OP-36
+    Identified(String),
     /// The one of this execution. Spec: OP-12
     InstanceOf(JobExecutionId),
 }
@@ -134,6 +136,8 @@ pub(crate) struct StepHistory {
     pub(crate) last: Option<StepExecution>,
     /// What that execution kept.
     pub(crate) state: StepState,
+    /// Whether the latest executions were another program's, such as Spring Batch's, and one of them has committed something.
+    pub(crate) committed_elsewhere: bool,
     /// How often the step was started.
     pub(crate) starts: u32,
 }

@@ -32,7 +32,8 @@ pub use transaction::ChunkTransaction;
 
 use super::owner::Owner;
 use crate::clock::Clock;
-use crate::repository::{JobRepository, RepositoryError};
+use crate::repository::{JobRepository, RepositoryError, zoned};
+use crate::time_zone::TimeZone;
 use database::{Database, Pool};
 use url::{Scheme, table_prefix};
 
@@ -56,15 +57,20 @@ impl<D: Database> DieselRepository<D> {
     }
 }
 
-/// Opens the database of `url` and brings its tables up to date.
+/// Opens the database of `url` and brings its tables up to date. Its TIMESTAMP columns hold the wall-clock time of `zone`,
+/// but for SQLite's.
 ///
 /// Spec: REPO-06
 pub(crate) fn open(
     url: &str,
     clock: Arc<dyn Clock>,
     lease_time: Duration,
+    zone: &TimeZone,
 ) -> Result<Arc<dyn JobRepository>, RepositoryError> {
     let scheme = Scheme::of(url)?;
+    if scheme.is_zoned() && *zone != TimeZone::UTC {
+        return zoned::open(zone, clock, |clock| open(url, clock, lease_time, &TimeZone::UTC));
+    }
     let (url, prefix) = table_prefix(url)?;
     Ok(match scheme {
         #[cfg(feature = "sqlite")]

@@ -46,6 +46,18 @@ impl Scheme {
             problem,
         })
     }
+
+    /// Whether its TIMESTAMP columns hold the wall-clock time of some zone.
+    pub(super) fn is_zoned(self) -> bool {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite => false,
+            #[cfg(feature = "postgres")]
+            Self::Postgres => true,
+            #[cfg(feature = "mysql")]
+            Self::Mysql => true,
+        }
+    }
 }
 
 #[cfg(not(all(feature = "sqlite", feature = "postgres", feature = "mysql")))]

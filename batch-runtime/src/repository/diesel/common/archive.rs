@@ -77,8 +77,8 @@ impl Repository {
                     None => false,
                 };
                 // What was found before may have run again meanwhile.
-                let now = last_of(&executions_of(connection, &[id])?, id);
-                if !held && now == (state.status, state.ended, state.last) && state.status.is_some() {
+                let (status, _, last) = last_of(&executions_of(connection, &[id])?, id);
+                if !held && (status, last) == (state.status, state.last) && status.is_some() {
                     ids.push(id);
                 }
             }

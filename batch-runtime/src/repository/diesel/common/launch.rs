@@ -5,7 +5,7 @@ use std::cell::Cell;
 use diesel::prelude::*;
 
 use super::lease::{LeaseRow, NOBODY, lease_of};
-use super::queries::{execution_in, job_state_in, keep_job_state, last_execution};
+use super::queries::{context_after, execution_in, job_state_in, keep_job_state, last_execution};
 use super::rows::{parameter_rows, stored_message};
 use super::schema::{
     batch_job_execution, batch_job_execution_context, batch_job_execution_params, batch_job_instance,
@@ -21,7 +21,7 @@ use crate::ids::JobExecutionId;
 use crate::parameters::JobParameters;
 use crate::repository::{
     AbandonOutcome, Claim, ClaimError, ClaimRequest, Ending, JobState, Lease, RepositoryError, StopOutcome,
-    StoredContext, Target,
+    Target,
 };
 use crate::status::{BatchStatus, Event};
 
@@ -50,7 +50,7 @@ impl Repository {
         request: &ClaimRequest<'_>,
         drawn: &Cell<Option<i64>>,
     ) -> ClaimResult<Result<Claim, ClaimError>> {
-        let (instance, previous) = match request.target {
+        let (instance, previous) = match &request.target {
             Target::New => {
                 let mut run_id = self.next_id(connection, Sequence::Instance)?;
                 let mut parameters = request.parameters.clone().for_start(run_id);
@@ -62,11 +62,10 @@ impl Repository {
                 let instance = insert_instance(connection, run_id, request.job_name, &parameters.job_key())?;
                 return self.begin_execution(connection, request, instance, parameters, None, drawn);
             }
-            Target::Identified => {
-                let key = request.parameters.job_key();
+            Target::Identified(key) => {
                 let found: Option<i64> = batch_job_instance::table
                     .filter(batch_job_instance::job_name.eq(request.job_name))
-                    .filter(batch_job_instance::job_key.eq(&key))
+                    .filter(batch_job_instance::job_key.eq(key))
                     .select(batch_job_instance::job_instance_id)
                     .first(connection)
                     .optional()?;
@@ -77,11 +76,11 @@ impl Repository {
                     }
                     None => {
                         let id = self.next_id(connection, Sequence::Instance)?;
-                        (insert_instance(connection, id, request.job_name, &key)?, None)
+                        (insert_instance(connection, id, request.job_name, key)?, None)
                     }
                 }
             }
-            Target::InstanceOf(id) => {
+            &Target::InstanceOf(id) => {
                 let execution = execution_in(connection, id.0)?
                     .ok_or(TransactionError::Refused(ClaimError::NoSuchExecution(id)))?;
                 let instance = execution.instance_id.0;
@@ -198,7 +197,10 @@ impl Repository {
                 .values(row)
                 .execute(connection)?;
         }
-        let context = StoredContext::empty();
+        let context = match &previous {
+            Some(previous) => context_after(connection, previous.id.0)?,
+            None => JobState::default().for_next(),
+        };
         diesel::insert_into(batch_job_execution_context::table)
             .values((
                 batch_job_execution_context::job_execution_id.eq(id),

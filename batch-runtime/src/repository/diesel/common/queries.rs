@@ -18,7 +18,7 @@ use crate::parameters::JobParameters;
 use crate::repository::{
     AbandonOutcome, ArchivedInstance, ChunkTransaction, Claim, ClaimError, ClaimRequest, Connector,
     ElementState, Ending, ExecutionFilter, InstanceState, JobRepository, JobState, Lease, RepositoryError,
-    RestartPosition, Signal, StepHistory, StepState, StopOutcome,
+    RestartPosition, Signal, StepHistory, StepState, StopOutcome, StoredContext,
 };
 use crate::status::BatchStatus;
 
@@ -101,6 +101,33 @@ fn state_in(connection: &mut Connection, step: StepExecutionId) -> ReadResult<St
     })
 }
 
+/// Whether one of the latest executions of a step, which were another program's, has committed something.
+fn has_committed_elsewhere(
+    connection: &mut Connection,
+    executions: &[JobExecutionId],
+    step_name: &str,
+) -> ReadResult<bool> {
+    let ids: Vec<i64> = executions.iter().map(|id| id.0).collect();
+    let latest_first: Vec<(i64, Option<i64>)> = batch_step_execution::table
+        .filter(batch_step_execution::step_name.eq(step_name))
+        .filter(batch_step_execution::job_execution_id.eq_any(ids))
+        .order(batch_step_execution::step_execution_id.desc())
+        .select((
+            batch_step_execution::step_execution_id,
+            batch_step_execution::commit_count,
+        ))
+        .load(connection)?;
+    for (step, commits) in latest_first {
+        if !state_in(connection, StepExecutionId(step))?.is_of_another {
+            return Ok(false);
+        }
+        if commits > Some(0) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// What a job execution has kept in its context; nothing if the row was deleted.
 pub(super) fn job_state_in(connection: &mut Connection, execution: i64) -> ReadResult<JobState> {
     let context: Option<(String, Option<String>)> = batch_job_execution_context::table
@@ -120,6 +147,16 @@ pub(super) fn job_state_in(connection: &mut Connection, execution: i64) -> ReadR
             problem,
         })
     })
+}
+
+/// The context of an execution that comes after another one: what other programs have put there is handed on, as they do.
+/// One that cannot be read is told of when its own entries are looked for.
+pub(super) fn context_after(connection: &mut Connection, execution: i64) -> QueryResult<StoredContext> {
+    match job_state_in(connection, execution) {
+        Ok(state) => Ok(state.for_next()),
+        Err(TransactionError::Database(error)) => Err(error),
+        Err(_) => Ok(JobState::default().for_next()),
+    }
 }
 
 /// Writes the context of a job execution.
@@ -224,6 +261,7 @@ impl JobRepository for Repository {
             let state = JobState {
                 restart: None,
                 elements: states.clone(),
+                ..job_state_in(connection, lease.execution_id.0)?
             };
             keep_job_state(connection, lease.execution_id, &state)
         })
@@ -247,9 +285,12 @@ impl JobRepository for Repository {
             };
             let last = StepExecution::try_from(last).map_err(refused)?;
             let state = state_in(connection, last.id)?;
+            let committed_elsewhere =
+                state.is_of_another && has_committed_elsewhere(connection, &executions, step_name)?;
             Ok(StepHistory {
                 last: Some(last),
                 state,
+                committed_elsewhere,
                 starts,
             })
         })

@@ -35,7 +35,7 @@ pub(super) fn open(place: &Place, lease: Duration) -> Repository {
 }
 
 pub(super) fn claim(repository: &Repository) -> Result<Claim, ClaimError> {
-    claim_as(repository, Target::Identified, Some(0))
+    claim_as(repository, Target::Identified("key".into()), Some(0))
 }
 
 fn claim_as(repository: &Repository, target: Target, crash_limit: Option<u32>) -> Result<Claim, ClaimError> {

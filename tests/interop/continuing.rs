@@ -1,0 +1,221 @@
+//! Instances that go on on the other side.
+
+use batch_runtime::{BatchStatus, JobExecutionId, JobOperatorError, JobParameters};
+use batch_tests::databases::Database;
+use serde_json::{Value, json};
+
+use super::shared::{Shared, TablesOf, parameters, shown_parameters};
+
+fn failing(run: i64) -> JobParameters {
+    parameters(run).with_non_identifying("load", "fail")
+}
+
+/// The names of an execution's steps.
+fn steps(execution: &Value) -> Vec<&str> {
+    let steps = execution["steps"].as_array().unwrap();
+    steps.iter().map(|step| step["step"].as_str().unwrap()).collect()
+}
+
+/// An instance that failed on one side is the same on the other, which goes on with the step that failed; and what is complete
+/// is so for both.
+///
+/// Spec: REPO-26, REPO-27, REPO-39, REPO-42, REPO-71, ID-04, ID-06, OP-36, RESTART-01, RESTART-02
+#[test]
+fn an_instance_goes_on_on_either_side() {
+    for (database, tables) in [
+        (Database::Sqlite, TablesOf::SpringBatch),
+        (Database::Postgres, TablesOf::SpringBatch),
+        (Database::Mariadb, TablesOf::Us),
+        (Database::Sqlite, TablesOf::Us),
+    ] {
+        let mut shared = Shared::new(database, tables);
+        // There, here, there, and here to its end.
+        assert_eq!(shared.run("prepared", &failing(1)).unwrap()["instance"], 1);
+        let here = shared.launch("prepared", &failing(1));
+        assert_eq!(
+            (here.id.0, here.instance_id.0, here.status),
+            (2, 1, BatchStatus::Failed),
+            "{database:?}"
+        );
+        let known = json!(["last", "prepared", shown_parameters(&parameters(1))]);
+        let known = shared.spring.done(&shared.place, known);
+        assert_eq!(
+            known,
+            json!({"execution": 2, "instance": 1, "status": "FAILED"}),
+            "{database:?}"
+        );
+        let there = shared.run("prepared", &failing(1)).unwrap();
+        assert_eq!(
+            there,
+            json!({"execution": 3, "instance": 1, "status": "FAILED"}),
+            "{database:?}"
+        );
+        let works = JobParameters::new().with_non_identifying("load", "");
+        let last = shared.operator.restart(JobExecutionId(3), works.clone()).unwrap();
+        let last = shared.operator.wait(last).unwrap();
+        assert_eq!((last.id.0, last.instance_id.0), (4, 1), "{database:?}");
+        assert_eq!(
+            last.status,
+            BatchStatus::Completed,
+            "{database:?}: {}",
+            last.exit_message
+        );
+        let refused = shared.run("prepared", &parameters(1)).unwrap_err();
+        assert!(
+            refused.starts_with("JobInstanceAlreadyCompleteException"),
+            "{database:?}: {refused}"
+        );
+        let refused = shared.operator.launch("prepared", parameters(1)).unwrap_err();
+        assert!(
+            matches!(refused, JobOperatorError::JobInstanceAlreadyComplete { .. }),
+            "{database:?}: {refused}"
+        );
+
+        // Here, and there to its end.
+        let here = shared.launch("prepared", &failing(2));
+        assert_eq!(
+            (here.id.0, here.instance_id.0, here.status),
+            (5, 2, BatchStatus::Failed),
+            "{database:?}"
+        );
+        let there = shared.run("prepared", &parameters(2)).unwrap();
+        assert_eq!(
+            there,
+            json!({"execution": 6, "instance": 2, "status": "COMPLETED"}),
+            "{database:?}"
+        );
+        let refused = shared.operator.launch("prepared", parameters(2)).unwrap_err();
+        assert!(
+            matches!(refused, JobOperatorError::JobInstanceAlreadyComplete { .. }),
+            "{database:?}: {refused}"
+        );
+
+        let seen = shared.seen_here();
+        let begun: Vec<_> = seen.iter().map(steps).collect();
+        let (whole, rest) = (vec!["prepare", "load"], vec!["load"]);
+        assert_eq!(
+            begun,
+            [&whole, &rest, &rest, &rest, &whole, &rest].map(Clone::clone),
+            "{database:?}"
+        );
+    }
+}
+
+/// What Spring Batch keeps in its contexts is there again when it goes on after an execution of ours, and what we keep when we
+/// go on after one of its.
+///
+/// Spec: REPO-65, REPO-66, REPO-68, REPO-69, REPO-75, CTX-23
+#[test]
+fn contexts_outlast_what_the_other_runs() {
+    for database in Database::ALL {
+        let mut shared = Shared::new(database, TablesOf::Us);
+        shared.run("prepared", &failing(1)).unwrap();
+        assert_eq!(shared.launch("prepared", &failing(1)).status, BatchStatus::Failed);
+        let here = shared
+            .operator
+            .restart(JobExecutionId(2), JobParameters::new())
+            .unwrap();
+        assert_eq!(shared.operator.wait(here).unwrap().status, BatchStatus::Failed);
+        let seen = shared.seen_there();
+        // After what Spring Batch notes of each step that it runs.
+        let mut step = seen[0]["steps"][1]["context"].clone();
+        let only_there =
+            ["batch.stepType", "batch.taskletType"].map(|key| step.as_object_mut().unwrap().remove(key));
+        assert!(only_there.iter().all(Option::is_some), "{database:?}");
+        assert_eq!(step["much"], super::artifacts::message(), "{database:?}");
+        for later in [1, 2] {
+            assert_eq!(seen[later]["context"], seen[0]["context"], "{database:?}");
+            let mut kept = seen[later]["steps"][0]["context"].clone();
+            let ours = kept.as_object_mut().unwrap().remove("batch.persistent.user.data");
+            assert_eq!(
+                ours,
+                Some(json!(format!("[\"größer 漢字 😀\",{later}]"))),
+                "{database:?}"
+            );
+            assert_eq!(kept, step, "{database:?}");
+        }
+        // Spring Batch copies what we keep, and we find it there.
+        shared.run("prepared", &failing(1)).unwrap();
+        assert_eq!(shared.launch("prepared", &failing(1)).id.0, 5, "{database:?}");
+        let seen = shared.seen_there();
+        let kept = &seen[4]["steps"][0]["context"]["batch.persistent.user.data"];
+        assert_eq!(kept, "[\"größer 漢字 😀\",3]", "{database:?}");
+    }
+}
+
+/// A chunk step of ours is begun anew there, which knows no checkpoint of ours; one of which Spring Batch has committed something is
+/// refused here, also when a checkpoint of ours is still there.
+///
+/// Spec: REPO-68, RESTART-17
+#[test]
+fn a_chunk_step_that_the_other_has_begun() {
+    for database in Database::ALL {
+        let mut shared = Shared::new(database, TablesOf::Us);
+        assert_eq!(shared.launch("skips", &parameters(1)).status, BatchStatus::Failed);
+        let there = shared.run("skips", &parameters(1)).unwrap();
+        assert_eq!(
+            there,
+            json!({"execution": 2, "instance": 1, "status": "FAILED"}),
+            "{database:?}"
+        );
+        // It goes on where it was itself, and commits nothing.
+        shared.run("skips", &parameters(1)).unwrap();
+        let seen = shared.seen_there();
+        assert_eq!(seen[1]["steps"][0]["counters"]["writes"], 14, "{database:?}");
+        assert_eq!(seen[2]["steps"][0]["counters"]["commits"], 0, "{database:?}");
+        assert_eq!(
+            seen[2]["steps"][0]["context"]["batch.reader.checkpoint"], "16",
+            "{database:?}"
+        );
+        assert_eq!(
+            seen[2]["steps"][0]["context"]["numbers.read.count"], 16,
+            "{database:?}"
+        );
+        let here = shared.launch("skips", &parameters(1));
+        assert_eq!(here.status, BatchStatus::Failed, "{database:?}");
+        assert!(
+            here.exit_message.contains("was begun by another program"),
+            "{database:?}: {}",
+            here.exit_message
+        );
+        // Which it is not kept from going on with.
+        shared.run("skips", &parameters(1)).unwrap();
+        let last = &shared.seen_here()[4]["steps"][0]["counters"];
+        assert_eq!(
+            (&last["reads"], &last["commits"]),
+            (&json!(4), &json!(0)),
+            "{database:?}"
+        );
+    }
+}
+
+/// Numbers that both draw in turn are never the same, and grow.
+///
+/// Spec: REPO-18 to REPO-22, ID-07
+#[test]
+fn numbers_that_both_draw_never_collide() {
+    for (database, tables) in [
+        (Database::Sqlite, TablesOf::Us),
+        (Database::Postgres, TablesOf::Us),
+        (Database::Mariadb, TablesOf::SpringBatch),
+    ] {
+        let mut shared = Shared::new(database, tables);
+        for run in 0..6 {
+            if run % 2 == 0 {
+                shared.run("prepared", &parameters(run)).unwrap();
+            } else {
+                shared.launch("prepared", &parameters(run));
+            }
+        }
+        let seen = shared.seen_here();
+        let numbers =
+            |name: &str| -> Vec<i64> { seen.iter().map(|one| one[name].as_i64().unwrap()).collect() };
+        assert_eq!(numbers("execution"), [1, 2, 3, 4, 5, 6], "{database:?}");
+        assert_eq!(numbers("instance"), [1, 2, 3, 4, 5, 6], "{database:?}");
+        let steps = seen.iter().flat_map(|one| one["steps"].as_array().unwrap());
+        let steps: Vec<i64> = steps
+            .map(|step| step["stepExecution"].as_i64().unwrap())
+            .collect();
+        assert_eq!(steps, (1..=12).collect::<Vec<_>>(), "{database:?}");
+    }
+}

@@ -1,0 +1,141 @@
+//! What one has written, as the other reads it.
+
+use batch_runtime::BatchStatus;
+use batch_tests::databases::Database;
+use batch_tests::process::text;
+use serde_json::json;
+
+use super::artifacts::{message, until_waiting};
+use super::shared::{Shared, TablesOf, assert_same, contexts, parameters};
+
+const WIDTH: usize = 2_500;
+
+/// Runs, here, a job that fails, one that completes and one that is stopped.
+fn write_here(shared: &Shared) {
+    assert_eq!(shared.launch("skips", &parameters(1)).status, BatchStatus::Failed);
+    assert_eq!(
+        shared.launch("prepared", &parameters(2)).status,
+        BatchStatus::Completed
+    );
+    let started = shared.operator.start("waits", parameters(3)).unwrap();
+    until_waiting(&shared.name);
+    assert!(shared.operator.stop(started).unwrap());
+}
+
+/// Ids, parameters, statuses, messages, times, counters and contexts that we write are those that Spring Batch reads; and its
+/// parameters give the keys under which it looks for instances.
+///
+/// Spec: REPO-02, REPO-14, REPO-26, REPO-28 to REPO-36, REPO-39, REPO-43, REPO-45 to REPO-47, REPO-54 to REPO-61, REPO-64 to
+/// REPO-69, REPO-75, ID-03, ID-04
+#[test]
+fn spring_batch_reads_what_we_write() {
+    for database in Database::ALL {
+        let mut shared = Shared::new(database, TablesOf::Us);
+        write_here(&shared);
+        let mut there = shared.seen_there();
+        let contexts = contexts(&mut there);
+        // `start` makes an instance of its own by a number under the name that it has in Spring Batch's JSR-352 too, and tells
+        // nobody.
+        let of_start = there[2]["parameters"].as_array_mut().unwrap();
+        let place = of_start.iter().position(|one| one["name"] == "jsr_batch_run_id");
+        let run = of_start.remove(place.unwrap());
+        assert_eq!(
+            (&run["type"], &run["value"], &run["identifying"]),
+            (&json!("LONG"), &json!(3), &json!(true))
+        );
+        assert_same(&there.clone().into(), &shared.seen_here().into(), database);
+
+        let [skips, prepared, waits] = &there[..] else {
+            panic!("{there:?}");
+        };
+        for (execution, status) in [(skips, "FAILED"), (prepared, "COMPLETED"), (waits, "STOPPED")] {
+            assert_eq!(execution["status"], status, "{database:?}");
+            let id = execution["execution"].as_i64().unwrap();
+            assert_eq!(execution["key"], shared.column("JOB_KEY", id), "{database:?}");
+        }
+        let said = skips["steps"][0]["exitMessage"].as_str().unwrap();
+        assert_eq!(said.chars().count(), WIDTH, "{database:?}");
+        assert!(said.contains(&message()[..100]), "{database:?}: {said}");
+        let counters = json!({
+            "reads": 16, "writes": 14, "filters": 1, "commits": 4, "rollbacks": 1,
+            "readSkips": 0, "processSkips": 1, "writeSkips": 0,
+        });
+        assert_eq!(skips["steps"][0]["counters"], counters, "{database:?}");
+        // Of the job, of its step: of the reader, the writer, and what the writer has kept.
+        assert_eq!(contexts[0], json!({}), "{database:?}");
+        let kept = json!({
+            "batch.reader.checkpoint": "16",
+            "batch.writer.checkpoint": "\"größer 漢字 😀\"",
+            "batch.persistent.user.data": "[\"größer 漢字 😀\",[13,14,15,16]]",
+        });
+        assert_eq!(contexts[1], kept, "{database:?}");
+    }
+}
+
+/// What Spring Batch writes, into tables of its own, is read here: by the operator and by the command line; its contexts are
+/// carried as they are.
+///
+/// Spec: REPO-05, REPO-13, REPO-26, REPO-38, REPO-43, REPO-45 to REPO-47, REPO-54 to REPO-61, REPO-64 to REPO-69, REPO-75
+#[test]
+fn we_read_what_spring_batch_writes() {
+    for database in Database::ALL {
+        let mut shared = Shared::new(database, TablesOf::SpringBatch);
+        let fails = parameters(2).with_non_identifying("load", "fail");
+        let works = parameters(3).with_non_identifying("load", "größer 漢字 😀");
+        for (job, parameters, status) in [
+            ("skips", &parameters(1), "FAILED"),
+            ("prepared", &fails, "FAILED"),
+            ("prepared", &works, "COMPLETED"),
+        ] {
+            assert_eq!(
+                shared.run(job, parameters).unwrap()["status"],
+                status,
+                "{database:?}"
+            );
+        }
+        let mut there = shared.seen_there();
+        let contexts = contexts(&mut there);
+        assert_same(&there.clone().into(), &shared.seen_here().into(), database);
+        assert_eq!(contexts[1]["numbers.read.count"], 16, "{database:?}");
+        assert_eq!(
+            there[0]["steps"][0]["counters"]["processSkips"], 1,
+            "{database:?}"
+        );
+        assert_eq!(
+            there[0]["exitMessage"].as_str().unwrap().encode_utf16().count(),
+            WIDTH
+        );
+
+        let found = shared.told(&["executions", "--json", "--job", "prepared", "--status", "FAILED"]);
+        assert_eq!(found.as_array().unwrap().len(), 1, "{database:?}");
+        assert_eq!(found[0]["execution"], 2, "{database:?}");
+        assert_eq!(found[0]["exitMessage"], there[1]["exitMessage"], "{database:?}");
+        let shown = shared.told(&["show", "1", "--json"]);
+        assert_eq!(shown["steps"][0]["processSkips"], 1, "{database:?}");
+        assert_eq!(shown["steps"][0]["filters"], 1, "{database:?}");
+        let told = text(&shared.command(&["params", "2"]).stdout);
+        assert_eq!(
+            told,
+            "-big(long)=-9223372036854775808\ndate(date)=2024-01-01T00:00:00.123Z\n\
+             input.file=/data/größer 漢字 😀.csv\n-load=fail\n-note=\nrate(double)=1.5\nrun.id(long)=2\n\
+             -tiny(double)=1.0E-7\n-until(date)=1969-12-31T23:59:59.999Z\n",
+            "{database:?}"
+        );
+
+        // An instance that goes to another repository keeps what nobody here understands.
+        let line = text(&shared.command(&["export", "2"]).stdout);
+        let mut elsewhere = Shared::new(database, TablesOf::Us);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), line).unwrap();
+        let imported = elsewhere.command(&["import", file.path().to_str().unwrap()]);
+        assert_eq!(
+            text(&imported.stdout),
+            "imported as instance 1\n",
+            "{}",
+            text(&imported.stderr)
+        );
+        let mut again = elsewhere.seen_there();
+        assert_eq!(self::contexts(&mut again), contexts[2..5], "{database:?}");
+        assert_eq!(contexts[4]["text"], "größer 漢字 😀", "{database:?}");
+    }
+}

@@ -1,0 +1,255 @@
+//! One repository, with a runtime of ours and a JVM of Spring Batch's on it.
+
+use std::fmt::Debug;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use batch_runtime::execution::{JobExecution, StepExecution};
+use batch_runtime::{
+    BatchRuntime, ExecutionFilter, JobOperator, JobParameters, ParameterValue, TimeZone, Timestamp,
+};
+use batch_tests::databases::{Database, Place};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::artifacts::JOBS;
+use super::spring::Spring;
+
+/// Whose statements make the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TablesOf {
+    SpringBatch,
+    Us,
+}
+
+pub(super) struct Shared {
+    folder: TempDir,
+    pub(super) place: Place,
+    pub(super) operator: JobOperator,
+    pub(super) spring: Spring,
+    /// By which the waiting job of this repository is known.
+    pub(super) name: String,
+}
+
+impl Shared {
+    pub(super) fn new(database: Database, tables: TablesOf) -> Self {
+        Self::in_zone(database, tables, "UTC")
+    }
+
+    /// One whose JVM is in a time zone, as our runtime knows.
+    pub(super) fn in_zone(database: Database, tables: TablesOf, zone: &str) -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let folder = tempfile::tempdir().unwrap();
+        for (id, xml) in JOBS {
+            std::fs::write(folder.path().join(format!("{id}.xml")), xml).unwrap();
+        }
+        let place = Place::new(database, folder.path());
+        let mut spring = Spring::in_zone(zone);
+        if tables == TablesOf::SpringBatch {
+            if database == Database::Mariadb {
+                // What a server has that was not started for a test.
+                let name = place.url().split(['/', '?']).nth(3).unwrap();
+                let alter = format!("ALTER DATABASE {name} CHARACTER SET utf8mb4");
+                place.connect().execute(&alter).unwrap();
+            }
+            spring.done(&place, json!(["make"]));
+        }
+        let name = format!("shared-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let operator = operator(folder.path(), &place, zone, &name);
+        Self {
+            folder,
+            place,
+            operator,
+            spring,
+            name,
+        }
+    }
+
+    /// A further runtime of ours on the repository, which takes its times for those of this zone.
+    pub(super) fn operator_in(&self, zone: &str) -> JobOperator {
+        operator(self.folder.path(), &self.place, zone, &self.name)
+    }
+
+    /// Launches a job here, and waits for its end.
+    pub(super) fn launch(&self, job: &str, parameters: &JobParameters) -> JobExecution {
+        let execution = self.operator.launch(job, parameters.clone());
+        let execution = execution.unwrap_or_else(|error| panic!("{job}: {error}"));
+        self.operator.wait(execution).unwrap()
+    }
+
+    /// Runs a job there, to its end.
+    pub(super) fn run(&mut self, job: &str, parameters: &JobParameters) -> Result<Value, String> {
+        let parameters = shown_parameters(parameters);
+        self.spring.ask(&self.place, json!(["run", job, parameters]))
+    }
+
+    /// Everything that Spring Batch sees.
+    pub(super) fn seen_there(&mut self) -> Vec<Value> {
+        let all = self.spring.done(&self.place, json!(["read"]));
+        serde_json::from_value(all).unwrap()
+    }
+
+    /// Everything that we see, but for the contexts.
+    pub(super) fn seen_here(&self) -> Vec<Value> {
+        seen_by(&self.operator)
+    }
+
+    /// What our command line says of the repository.
+    pub(super) fn command(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_operated"))
+            .args(arguments)
+            .args(["--repository", self.place.url()])
+            .current_dir(self.folder.path())
+            .output()
+            .unwrap()
+    }
+
+    /// The same, as JSON.
+    pub(super) fn told(&self, arguments: &[&str]) -> Value {
+        let output = self.command(arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{arguments:?}: {error}"))
+    }
+
+    /// A column of an execution as the table has it.
+    pub(super) fn column(&self, column: &str, execution: i64) -> String {
+        let query = format!(
+            "SELECT {column} AS text FROM BATCH_JOB_EXECUTION E
+                 JOIN BATCH_JOB_INSTANCE I ON I.JOB_INSTANCE_ID = E.JOB_INSTANCE_ID
+                 WHERE E.JOB_EXECUTION_ID = {execution}"
+        );
+        self.place.connect().rows(&query).remove(0)
+    }
+}
+
+fn operator(folder: &Path, place: &Place, zone: &str, name: &str) -> JobOperator {
+    let zone: TimeZone = zone.parse().unwrap();
+    let runtime = BatchRuntime::builder()
+        .repository(place.url())
+        .repository_time_zone(zone)
+        .job_path(folder.display().to_string())
+        .system_property("name", name)
+        .build();
+    runtime.unwrap_or_else(|error| panic!("{error}")).job_operator()
+}
+
+/// All executions, in the order of their ids, as `Reading.java` shows them; without contexts.
+pub(super) fn seen_by(operator: &JobOperator) -> Vec<Value> {
+    let mut all = operator.find_executions(&ExecutionFilter::default()).unwrap();
+    all.reverse();
+    all.iter()
+        .map(|execution| execution_of(operator, execution))
+        .collect()
+}
+
+fn execution_of(operator: &JobOperator, execution: &JobExecution) -> Value {
+    let parameters = operator.parameters(execution.id).unwrap();
+    let instance = operator.job_instance(execution.instance_id).unwrap().unwrap();
+    let steps = operator.step_executions(execution.id).unwrap();
+    json!({
+        "execution": execution.id.0,
+        "version": execution.version,
+        "instance": execution.instance_id.0,
+        "job": execution.job_name,
+        "key": instance.job_key,
+        "parameters": shown_parameters(&parameters),
+        "status": execution.status.as_str(),
+        "exitStatus": execution.exit_status,
+        "exitMessage": execution.exit_message,
+        "created": execution.created.0,
+        "started": execution.started.map(|time| time.0),
+        "ended": execution.ended.map(|time| time.0),
+        "lastUpdated": execution.last_updated.0,
+        "definition": execution.configuration_location,
+        "steps": steps.iter().map(step_of).collect::<Vec<_>>(),
+    })
+}
+
+fn step_of(step: &StepExecution) -> Value {
+    let counters = step.counters;
+    json!({
+        "step": step.step_name,
+        "stepExecution": step.id.0,
+        "version": step.version,
+        "status": step.status.as_str(),
+        "exitStatus": step.exit_status,
+        "exitMessage": step.exit_message,
+        "started": step.started.0,
+        "ended": step.ended.map(|time| time.0),
+        "lastUpdated": step.last_updated.0,
+        "counters": {
+            "reads": counters.reads,
+            "writes": counters.writes,
+            "filters": counters.filters,
+            "commits": counters.commits,
+            "rollbacks": counters.rollbacks,
+            "readSkips": counters.read_skips,
+            "processSkips": counters.process_skips,
+            "writeSkips": counters.write_skips,
+        },
+    })
+}
+
+/// As `Parameters.java` reads and shows them.
+pub(super) fn shown_parameters(parameters: &JobParameters) -> Value {
+    let shown = parameters.iter().map(|(name, parameter)| {
+        let (kind, value) = match &parameter.value {
+            ParameterValue::String(text) => ("STRING", json!(text)),
+            ParameterValue::Long(number) => ("LONG", json!(number)),
+            ParameterValue::Double(number) => ("DOUBLE", json!(number)),
+            ParameterValue::Date(time) => ("DATE", json!(time.0)),
+        };
+        json!({ "name": name, "type": kind, "value": value, "identifying": parameter.identifying })
+    });
+    shown.collect()
+}
+
+/// Parameters of all types; `run` makes them those of another instance.
+pub(super) fn parameters(run: i64) -> JobParameters {
+    let date = Timestamp(1_704_067_200_123);
+    JobParameters::new()
+        .with("input.file", "/data/größer 漢字 😀.csv")
+        .with_parameter("run.id", ParameterValue::Long(run), true)
+        .with_parameter("rate", ParameterValue::Double(1.5), true)
+        .with_parameter("date", ParameterValue::Date(date), true)
+        .with_non_identifying("note", "")
+        .with_parameter("big", ParameterValue::Long(i64::MIN), false)
+        .with_parameter("tiny", ParameterValue::Double(1e-7), false)
+        .with_parameter("until", ParameterValue::Date(Timestamp(-1)), false)
+}
+
+/// Takes the contexts out of what Spring Batch sees.
+pub(super) fn contexts(executions: &mut [Value]) -> Vec<Value> {
+    let mut contexts = Vec::new();
+    for execution in executions {
+        contexts.push(execution.as_object_mut().unwrap().remove("context").unwrap());
+        for step in execution["steps"].as_array_mut().unwrap() {
+            contexts.push(step.as_object_mut().unwrap().remove("context").unwrap());
+        }
+    }
+    contexts
+}
+
+/// Both sides see the same; else tells where not.
+pub(super) fn assert_same(there: &Value, here: &Value, what: impl Debug) {
+    fn differences(path: &str, there: &Value, here: &Value, all: &mut Vec<String>) {
+        match (there, here) {
+            (Value::Object(these), Value::Object(those)) if these.keys().eq(those.keys()) => {
+                for (key, value) in these {
+                    differences(&format!("{path}.{key}"), value, &those[key], all);
+                }
+            }
+            (Value::Array(these), Value::Array(those)) if these.len() == those.len() => {
+                for (number, (this, that)) in these.iter().zip(those).enumerate() {
+                    differences(&format!("{path}[{number}]"), this, that, all);
+                }
+            }
+            _ if there == here => {}
+            _ => all.push(format!("{path}: there {there}, here {here}")),
+        }
+    }
+    let mut all = Vec::new();
+    differences("", there, here, &mut all);
+    assert!(all.is_empty(), "{what:?}\n{}", all.join("\n"));
+}

@@ -1,0 +1,145 @@
+//! Spring Batch, in a JVM that is told what to do.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use batch_tests::databases::{Database, Place};
+use serde_json::{Value, json};
+
+/// A JVM that waits for its next verb. It ends with its input.
+pub(super) struct Spring {
+    jvm: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<String>,
+}
+
+impl Spring {
+    pub(super) fn in_zone(zone: &str) -> Self {
+        let built = built().display();
+        let mut jvm = Command::new("java")
+            // To be there soon matters more than to be quick.
+            .args(["-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp"])
+            .arg(format!("{built}/spring-batch-interop.jar:{built}/lib/*"))
+            .arg(format!("-Duser.timezone={zone}"))
+            .arg("interop.Main")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("java: {error}; {MISSING}"));
+        let input = jvm.stdin.take();
+        let output = BufReader::new(jvm.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        thread::spawn(move || output.lines().try_for_each(|line| sender.send(line.unwrap())));
+        Self { jvm, input, lines }
+    }
+
+    /// Tells it a verb, and waits for the answer: what it found, or the exception.
+    pub(super) fn ask(&mut self, place: &Place, words: Value) -> Result<Value, String> {
+        self.tell(place, words);
+        self.answer()
+    }
+
+    /// The answer must not be an exception.
+    pub(super) fn done(&mut self, place: &Place, words: Value) -> Value {
+        let what = words.to_string();
+        self.ask(place, words)
+            .unwrap_or_else(|problem| panic!("{what}: {problem}"))
+    }
+
+    /// Tells it a verb whose answer comes later.
+    pub(super) fn tell(&mut self, place: &Place, mut words: Value) {
+        words.as_array_mut().unwrap().insert(1, json!(jdbc(place)));
+        let input = self.input.as_mut().unwrap();
+        writeln!(input, "{words}").unwrap();
+    }
+
+    /// Reads until its job says something.
+    pub(super) fn said(&mut self) -> String {
+        let line = self.line();
+        let said = line.strip_prefix('*');
+        said.unwrap_or_else(|| panic!("{line}")).to_owned()
+    }
+
+    pub(super) fn answer(&mut self) -> Result<Value, String> {
+        let line = self.line();
+        match line.split_at_checked(1) {
+            Some(("=", answer)) => Ok(serde_json::from_str(answer).unwrap()),
+            Some(("!", problem)) => Err(problem.to_owned()),
+            _ => panic!("{line}"),
+        }
+    }
+
+    fn line(&mut self) -> String {
+        let line = self.lines.recv_timeout(LIMIT);
+        line.unwrap_or_else(|error| panic!("the JVM says nothing: {error}"))
+    }
+}
+
+/// More than anything here takes.
+const LIMIT: Duration = Duration::from_secs(120);
+
+impl Drop for Spring {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        if std::thread::panicking() {
+            let _ = self.jvm.kill();
+        }
+        let _ = self.jvm.wait();
+    }
+}
+
+const MISSING: &str = "these tests want Java and Maven: apt-get install default-jdk-headless maven";
+
+/// Where Maven has put the program and its libraries.
+fn built() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let test = std::env::current_exe().unwrap();
+        let target = test.ancestors().nth(3).unwrap();
+        let built = target.join("interop");
+        let maven = Command::new("mvn")
+            .args(["-q", "-B", "package"])
+            .arg(format!("-Dbuilt={}", built.display()))
+            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/interop"))
+            .output()
+            .unwrap_or_else(|error| panic!("mvn: {error}; {MISSING}"));
+        let said = String::from_utf8_lossy(&maven.stdout);
+        assert!(maven.status.success(), "mvn package: {said}\n{MISSING}");
+        built
+    })
+}
+
+/// The place as its JDBC driver names it.
+fn jdbc(place: &Place) -> String {
+    let url = place.url();
+    let path = url.split(['?']).next().unwrap();
+    let option = |name: &str| {
+        let options = url.split(['?', '&']);
+        let value = options.filter_map(|option| option.strip_prefix(name)).next();
+        value.unwrap_or_else(|| panic!("{url} without {name}")).to_owned()
+    };
+    let database = path.rsplit('/').next().unwrap();
+    match place.database() {
+        Database::Sqlite => {
+            let file = path.trim_start_matches("sqlite://");
+            format!("jdbc:sqlite:{file}?transaction_mode=IMMEDIATE&busy_timeout=30000")
+        }
+        Database::Postgres => {
+            let folder = option("host=");
+            let factory = "org.newsclub.net.unix.AFUNIXSocketFactory$FactoryArg";
+            format!(
+                "jdbc:postgresql://localhost/{database}?user=postgres&sslmode=disable&socketFactory={factory}\
+                 &socketFactoryArg={folder}/.s.PGSQL.5432"
+            )
+        }
+        Database::Mariadb => {
+            let socket = option("unix_socket=");
+            format!("jdbc:mariadb://localhost/{database}?user=root&localSocket={socket}")
+        }
+    }
+}

@@ -1,0 +1,79 @@
+package interop;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import org.springframework.batch.core.JobExecution;
+
+/**
+ * Does what it is told with a repository, by the classes of Spring Batch: each line of the input is an array of JSON, a verb,
+ * the URL of a database and what the verb needs. It answers with a line: {@code =} and what it found, or {@code !} and the
+ * exception. What a running job says has a {@code *} in front.
+ */
+public final class Main {
+    static final ObjectMapper JSON = new ObjectMapper();
+    private static final PrintStream OUT = new PrintStream(System.out, true, StandardCharsets.UTF_8);
+
+    private Main() {}
+
+    public static void main(String[] arguments) throws Exception {
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            JsonNode words = JSON.readTree(line);
+            try {
+                OUT.println("=" + JSON.writeValueAsString(answer(words)));
+            } catch (Exception problem) {
+                OUT.println("!" + problem.getClass().getSimpleName() + ": " + String.valueOf(problem).replace('\n', ' '));
+            }
+        }
+    }
+
+    static void say(String what) {
+        OUT.println("*" + what);
+    }
+
+    private static JsonNode answer(JsonNode words) throws Exception {
+        Repository repository = new Repository(words.get(1).asText());
+        switch (words.get(0).asText()) {
+            // Makes the tables, by Spring Batch's own statements.
+            case "make":
+                repository.make();
+                return JSON.nullNode();
+            // Everything that there is.
+            case "read":
+                return new Reading(repository.explorer).everything();
+            // What the repository says of a job with these parameters, as a launcher asks it.
+            case "last":
+                return ended(repository.jobs.getLastJobExecution(words.get(2).asText(), Parameters.of(words.get(3))));
+            // Runs a job with these parameters to its end.
+            case "run":
+                return ended(repository.launcher.run(
+                        repository.job(words.get(2).asText()), Parameters.of(words.get(3))));
+            // Goes on with an execution, to its end.
+            case "restart":
+                return ended(repository.explorer.getJobExecution(repository.operator.restart(words.get(2).asLong())));
+            case "stop":
+                return JSON.getNodeFactory().booleanNode(repository.operator.stop(words.get(2).asLong()));
+            // The milliseconds of a TIMESTAMP, as the driver reads it.
+            case "time":
+                return JSON.getNodeFactory().numberNode(repository.time(words.get(2).asText()));
+            default:
+                throw new IllegalArgumentException("there is no verb " + words.get(0));
+        }
+    }
+
+    private static JsonNode ended(JobExecution execution) {
+        if (execution == null) {
+            return JSON.nullNode();
+        }
+        ObjectNode ended = JSON.createObjectNode();
+        ended.put("execution", execution.getId());
+        ended.put("instance", execution.getJobInstance().getInstanceId());
+        ended.put("status", execution.getStatus().name());
+        return ended;
+    }
+}

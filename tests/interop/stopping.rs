@@ -1,0 +1,75 @@
+//! What runs on one side, and is stopped, or refused, on the other.
+
+use batch_runtime::{BatchStatus, JobExecutionId, JobOperatorError};
+use batch_tests::databases::Database;
+use batch_tests::process::text;
+use serde_json::json;
+
+use super::artifacts::until_waiting;
+use super::shared::{Shared, TablesOf, parameters, shown_parameters};
+
+/// Who runs where is stopped from elsewhere, by STATUS and VERSION; meanwhile nobody else can run the instance; and each goes on
+/// with what was stopped on the other side.
+///
+/// Spec: REPO-14, REPO-15, REPO-17, OP-17, OP-34, ID-06
+#[test]
+fn each_stops_what_the_other_runs() {
+    for (database, tables) in [
+        (Database::Sqlite, TablesOf::SpringBatch),
+        (Database::Postgres, TablesOf::Us),
+        (Database::Mariadb, TablesOf::SpringBatch),
+    ] {
+        let mut shared = Shared::new(database, tables);
+        let run = json!(["run", "waits", shown_parameters(&parameters(1))]);
+
+        // There, and stopped by our command line.
+        shared.spring.tell(&shared.place, run.clone());
+        assert_eq!(shared.spring.said(), "waiting 1", "{database:?}");
+        let refused = shared.operator.launch("waits", parameters(1)).unwrap_err();
+        assert!(
+            matches!(refused, JobOperatorError::JobExecutionAlreadyRunning { .. }),
+            "{database:?}: {refused}"
+        );
+        let stopped = shared.command(&["stop", "1"]);
+        assert!(stopped.status.success(), "{}", text(&stopped.stderr));
+        let ended = shared.spring.answer().unwrap();
+        assert_eq!(ended["status"], "STOPPED", "{database:?}");
+        let seen = &shared.seen_here()[0];
+        assert_eq!(seen["status"], "STOPPED", "{database:?}");
+        assert_eq!(seen["exitStatus"], "STOPPED", "{database:?}");
+
+        // Here, the same instance, and stopped by Spring Batch.
+        let here = shared.operator.launch("waits", parameters(1)).unwrap();
+        until_waiting(&shared.name);
+        let refused = shared.spring.ask(&shared.place, run.clone()).unwrap_err();
+        assert!(
+            refused.starts_with("JobExecutionAlreadyRunningException"),
+            "{database:?}: {refused}"
+        );
+        assert_eq!(shared.spring.done(&shared.place, json!(["stop", here.0])), true);
+        let ended = shared.operator.wait(here).unwrap();
+        assert_eq!(
+            ended.status,
+            BatchStatus::Stopped,
+            "{database:?}: {}",
+            ended.exit_message
+        );
+
+        // And there again.
+        shared.spring.tell(&shared.place, json!(["restart", here.0]));
+        assert_eq!(shared.spring.said(), "waiting 3", "{database:?}");
+        assert!(shared.operator.stop(JobExecutionId(3)).unwrap(), "{database:?}");
+        assert_eq!(
+            shared.spring.answer().unwrap()["status"],
+            "STOPPED",
+            "{database:?}"
+        );
+        let seen = shared.seen_here();
+        assert!(
+            seen.iter()
+                .all(|one| one["instance"] == 1 && one["status"] == "STOPPED"),
+            "{database:?}"
+        );
+        assert_eq!(seen.len(), 3, "{database:?}");
+    }
+}
