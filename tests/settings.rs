@@ -157,6 +157,7 @@ log                     warn                  default
 log-format              text                  environment variable BATCH_LOG_FORMAT
 metrics-port            none                  default
 crash-limit             3                     default
+progress-interval       10                    default
 system-properties.who   argument              argument -D
 system-properties.year  2026                  batch.toml:7
 "

@@ -72,7 +72,7 @@ fn each_library_is_named_in_one_place() {
     check_absent(
         runtime,
         &["batch-runtime/src/cli"],
-        &["clap", "indicatif", "println!"],
+        &["clap", "rustix", "println!"],
     );
 }
 

@@ -158,7 +158,7 @@ pub use batch_xml as xml;
 pub use check::{CheckReport, Finding, Remark};
 pub use checkpoint::Externalizable;
 pub use clock::{Clock, SystemClock, Timestamp, TimestampError};
-pub use engine::{Progress, StepProgress};
+pub use engine::{PartitionProgress, Progress, StepProgress};
 pub use error::BatchError;
 pub use ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 pub use job_path::JobPathReport;

@@ -49,6 +49,10 @@ pub(super) struct Settings {
     #[arg(long, global = true, value_name = "SECONDS")]
     shutdown_timeout: Option<String>,
 
+    /// How often a line tells of progress where there is no terminal; 0: never [default: 10]
+    #[arg(long, global = true, value_name = "SECONDS")]
+    progress_interval: Option<String>,
+
     /// What is logged: off, error, warn, info, debug or trace [default: warn]
     #[arg(long, global = true, value_name = "LEVEL")]
     log: Option<String>,
@@ -72,6 +76,11 @@ impl Settings {
                 Setting::ShutdownTimeout,
                 self.shutdown_timeout,
                 "--shutdown-timeout",
+            ),
+            (
+                Setting::ProgressInterval,
+                self.progress_interval,
+                "--progress-interval",
             ),
             (Setting::Log, self.log, "--log"),
             (Setting::LogFormat, self.log_format, "--log-format"),

@@ -37,12 +37,13 @@ pub(super) enum Setting {
     LogFormat,
     MetricsPort,
     CrashLimit,
+    ProgressInterval,
 }
 
 /// The key in the file, the environment variable, the default.
 type Row = (Setting, &'static str, &'static str, &'static str);
 
-const SETTINGS: [Row; 10] = [
+const SETTINGS: [Row; 11] = [
     (
         Setting::Repository,
         "repository",
@@ -68,6 +69,12 @@ const SETTINGS: [Row; 10] = [
     (Setting::LogFormat, "log-format", "BATCH_LOG_FORMAT", "text"),
     (Setting::MetricsPort, "metrics-port", "BATCH_METRICS_PORT", ""),
     (Setting::CrashLimit, "crash-limit", "BATCH_CRASH_LIMIT", "3"),
+    (
+        Setting::ProgressInterval,
+        "progress-interval",
+        "BATCH_PROGRESS_INTERVAL",
+        "10",
+    ),
 ];
 
 /// Who set something.

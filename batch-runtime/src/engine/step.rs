@@ -96,14 +96,17 @@ impl StepRunner<'_> {
         if anew && self.is_partitioned() {
             self.walk.begin_anew(self.id)?;
         }
-        let state = if anew { StepState::default() } else { history.state };
+        let (state, earlier_items) = match anew {
+            true => (StepState::default(), 0),
+            false => (history.state, history.items),
+        };
         let execution = shared
             .repository
             .create_step(&shared.running.lease, &self.row(), &state)?;
-        self.execute(execution, state)
+        self.execute(execution, state, earlier_items)
     }
 
-    /// Runs a partition that this thread has claimed.
+    /// Runs a partition that this thread has claimed, after `earlier_items` of its input.
     ///
     /// # Errors
     /// As `run`.
@@ -111,8 +114,9 @@ impl StepRunner<'_> {
         &self,
         execution: StepExecution,
         state: StepState,
+        earlier_items: u64,
     ) -> Result<ElementEnd, RepositoryError> {
-        self.execute(execution, state)
+        self.execute(execution, state, earlier_items)
     }
 
     /// The step leads on by its recorded exit status, and by the transitions of today's Job XML.
@@ -190,12 +194,17 @@ impl StepRunner<'_> {
         )))
     }
 
-    fn execute(&self, mut execution: StepExecution, state: StepState) -> Result<ElementEnd, RepositoryError> {
+    fn execute(
+        &self,
+        mut execution: StepExecution,
+        state: StepState,
+        earlier_items: u64,
+    ) -> Result<ElementEnd, RepositoryError> {
         let (shared, worker) = (self.walk.shared, self.walk.worker.as_ref());
         let job_listeners = shared.listeners;
         let _span = ObservedStep::span(&execution).entered();
         let observed = ObservedStep::begin(&shared.job.id, self.id);
-        shared.running.publish_step(&execution.step_name);
+        let place = shared.running.publish_step(&execution.step_name, earlier_items);
         let context = StepContext::new(
             self.id,
             execution.id,
@@ -211,6 +220,7 @@ impl StepRunner<'_> {
             running: shared.running,
             worker,
             context: &context,
+            place,
             collecting: self
                 .walk
                 .collecting
@@ -332,6 +342,7 @@ impl StepRunner<'_> {
             ending.status = dialect.terminated_step(ending.status, termination.status);
         }
         self.end(&mut execution, &ending, &context)?;
+        shared.running.publish_end(place, execution.counters);
         observed.end(ending.status, &ending.exit_status, execution.counters);
         context.set_batch_status(ending.status);
         context.set_exit_status(Some(&ending.exit_status));
@@ -384,9 +395,7 @@ impl StepRunner<'_> {
         recorded.inspect_err(|_| {
             // What is not in the repository is at least in the log: this is the true cause.
             tracing::error!(step = self.id, status = %ending.status, message = ending.message, "not recorded");
-        })?;
-        shared.running.publish_counters(&execution.step_name, counters);
-        Ok(())
+        })
     }
 }
 

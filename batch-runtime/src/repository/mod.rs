@@ -136,6 +136,8 @@ pub(crate) struct StepHistory {
     pub(crate) state: StepState,
     /// How often the step was started.
     pub(crate) starts: u32,
+    /// How many items were read up to the checkpoint in `state`, in all executions since the step was last complete.
+    pub(crate) items: u64,
 }
 
 /// What became of a request to stop.

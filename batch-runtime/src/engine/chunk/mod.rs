@@ -11,7 +11,7 @@ mod writing;
 use super::call::{Failure, Interrupt, call};
 use super::elements::{BoundChunk, CheckpointInterval};
 use super::observe::ObservedItems;
-use super::running::Running;
+use super::running::{Running, StepPlace};
 use super::step::BodyEnd;
 use super::subjobs::Collecting;
 use super::worker::Worker;
@@ -34,6 +34,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) running: &'a Running,
     pub(crate) worker: &'a Worker,
     pub(crate) context: &'a StepContext,
+    /// Where its progress is published.
+    pub(crate) place: StepPlace,
     /// The collector of the subjob, and the contexts of the step.
     pub(crate) collecting: Option<(&'a Collecting, &'a ContextScope)>,
 }
@@ -116,6 +118,7 @@ impl<'a> ChunkRunner<'a> {
     ) -> Result<BodyEnd, Interrupt> {
         let chunk = self.chunk;
         self.open_reader(&state)?;
+        self.publish_item_count();
         if let Err(error) = call(|| self.writer.open(state.writer.as_ref())) {
             self.close_reader();
             return Err(Failure::thrown(&chunk.writer, "open", error).into());
@@ -138,6 +141,19 @@ impl<'a> ChunkRunner<'a> {
             .map_err(|e| Failure::thrown(&self.chunk.reader, "open", e))?;
         self.reader_is_open = true;
         Ok(())
+    }
+
+    /// A number that only people see fails no step.
+    fn publish_item_count(&mut self) {
+        match call(|| self.reader.get_item_count()) {
+            Ok(None) => {}
+            Ok(Some(count)) => self.around.running.publish_item_count(self.around.place, count),
+            Err(error) => tracing::warn!(
+                reader = self.chunk.reader.name,
+                error = error.chain(),
+                "#[get_item_count] failed"
+            ),
+        }
     }
 
     fn close_reader(&mut self) {
