@@ -120,7 +120,7 @@ fn parameters_have_types_and_come_from_files() {
         ("@absent", "error: cannot read the parameters of `absent`"),
         (
             "n(int)=5",
-            "there is no type \"int\": expected string, long, double or date",
+            "there is no type \"int\": expected string, long, double, date or secret",
         ),
         ("n(long)=five", "\"five\" is not a whole number"),
     ] {

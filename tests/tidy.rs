@@ -97,6 +97,7 @@ fn the_dependencies_point_one_way() {
         "clock.rs",
         "error.rs",
         "parameters.rs",
+        "secret.rs",
         "checkpoint.rs",
         "execution.rs",
     ] {

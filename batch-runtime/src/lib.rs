@@ -147,6 +147,7 @@ mod repository;
 mod runtime;
 #[cfg(feature = "sabotage")]
 mod sabotage;
+mod secret;
 mod status;
 mod system_properties;
 mod transition;
@@ -168,6 +169,7 @@ pub use operator::{
 pub use parameters::{JobParameter, JobParameters, ParameterError, ParameterValue};
 pub use repository::{ChunkTransaction, ExecutionFilter, RepositoryConnection, RepositoryError};
 pub use runtime::{BatchRuntime, BatchRuntimeBuilder, BuildError};
+pub use secret::{SecretError, SecretReference, SecretReferenceError};
 pub use status::{BatchStatus, Event, IllegalTransition};
 
 /// What generated code names. Not for users; may change with every release.

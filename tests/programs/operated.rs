@@ -177,6 +177,45 @@ impl Poison {
     }
 }
 
+/// Compares the password that it is given, in three ways, with that of the file `expected`; then it may complain.
+#[derive(BatchArtifact)]
+struct Keeper {
+    #[batch_property]
+    password: String,
+    /// With the password in the middle.
+    #[batch_property]
+    url: String,
+    #[batch_property]
+    pin: Option<u32>,
+    #[batch_property(value = "false")]
+    fail: bool,
+    #[batch_context]
+    job: JobContext,
+}
+
+#[batchlet]
+impl Keeper {
+    #[process]
+    fn compare(&self) -> std::result::Result<String, BatchError> {
+        let Self { password, url, .. } = self;
+        if self.fail {
+            return Err(BatchError::msg(format!("cannot log in by {url} with {password}")));
+        }
+        let expected = std::fs::read_to_string("expected")?;
+        let of_context = self.job.properties().get("password.of.job").cloned();
+        let received = *password == expected
+            && *url == format!("db://me:{expected}@host/{expected}")
+            && of_context.as_ref() == Some(&expected);
+        Ok(match (received, self.pin) {
+            (true, Some(907_060_504)) => "PASSWORD AND PIN".into(),
+            (true, _) => "PASSWORD".into(),
+            (false, _) => "NEITHER".into(),
+        })
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
 /// Ends with what it is told.
 #[derive(BatchArtifact)]
 struct Result {

@@ -128,7 +128,7 @@ impl<'a> ChunkRunner<'a> {
         if let Err(error) = call(|| self.writer.close()) {
             tracing::error!(
                 writer = chunk.writer.name,
-                error = error.chain(),
+                error = chunk.writer.properties.secrets.hidden(error.chain()),
                 "#[close] failed"
             );
         }
@@ -150,7 +150,7 @@ impl<'a> ChunkRunner<'a> {
             Ok(Some(count)) => self.around.running.publish_item_count(self.around.place, count),
             Err(error) => tracing::warn!(
                 reader = self.chunk.reader.name,
-                error = error.chain(),
+                error = self.chunk.reader.properties.secrets.hidden(error.chain()),
                 "#[get_item_count] failed"
             ),
         }
@@ -162,7 +162,7 @@ impl<'a> ChunkRunner<'a> {
         {
             tracing::error!(
                 reader = self.chunk.reader.name,
-                error = error.chain(),
+                error = self.chunk.reader.properties.secrets.hidden(error.chain()),
                 "#[close] failed"
             );
         }
