@@ -216,6 +216,20 @@ impl Keeper {
     fn cancel(&self) {}
 }
 
+/// Panics.
+#[derive(BatchArtifact)]
+struct Careless;
+
+#[batchlet]
+impl Careless {
+    #[process]
+    fn fall(&self) -> String {
+        panic!("nobody looked");
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
 /// Ends with what it is told.
 #[derive(BatchArtifact)]
 struct Result {
