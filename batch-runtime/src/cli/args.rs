@@ -107,7 +107,9 @@ pub(super) enum Verb {
     /// Runs the instance of a job with these parameters: begins it, or goes on where it was interrupted
     #[command(
         after_help = "The same command again continues what a crash or a kill -9 interrupted. An instance that is \
-                            complete, or that is running, is refused."
+                            complete, or that is running, is refused.\n\n\
+                            Examples:\n  launch nightly day=2026-11-20 -note=again\n  \
+                            launch nightly 'day(date)=2026-11-20' 'password(secret)=env:DB_PASSWORD'"
     )]
     Launch {
         /// Id of the job
