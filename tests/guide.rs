@@ -148,6 +148,63 @@ fn run(name: &str, page: &str) -> usize {
     ran
 }
 
+/// Of the README, each command does what the README says. The two that build are those that build the tests; the job that is
+/// killed is killed in the middle. Each block stands for itself.
+#[test]
+#[cfg(unix)]
+fn the_readme_shows_what_is_printed() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let programs = example("hello").parent().unwrap().to_owned();
+    let (mut aliases, mut ran): (Vec<(String, String)>, _) = (Vec::new(), 0);
+    let blocks = blocks(&readme).into_iter().filter(|(info, ..)| info == "console");
+    for (_, line, block) in blocks {
+        let folder = tempfile::tempdir().unwrap();
+        for (command, shown) in commands(&block) {
+            let place = format!("README.md, block at line {line}: {command}");
+            if command == "cargo test" || command == "cargo build --examples" {
+                continue;
+            }
+            if let Some((name, value)) = command
+                .strip_prefix("alias ")
+                .and_then(|alias| alias.split_once('='))
+            {
+                aliases.push((format!("{name} "), format!("{} ", value.trim_matches('"'))));
+                continue;
+            }
+            let alias = aliases.iter().find(|(name, _)| command.starts_with(name));
+            let command = alias.map_or(command.clone(), |(name, value)| command.replacen(name, value, 1));
+            let typed = command
+                .replace("cargo run --example ", "")
+                .replace(" -- ", " ")
+                .replace("target/debug/examples/", "");
+            let output = Command::new("sh")
+                .args(["-c", &typed])
+                .current_dir(folder.path())
+                .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
+                .output()
+                .unwrap();
+            let (out, err) = (text(&output.stdout), text(&output.stderr));
+            ran += 1;
+            if shown == ["Killed"] {
+                assert_ne!(
+                    output.status.code(),
+                    Some(0),
+                    "{place}: it ended before it was killed"
+                );
+                continue;
+            }
+            assert_eq!(output.status.code(), Some(0), "{place}\n{out}{err}");
+            let printed: Vec<&str> = out.lines().collect();
+            if !shown.is_empty()
+                && let Err(difference) = compare(&shown, &printed)
+            {
+                panic!("{place}\n{difference}\n{out}{err}");
+            }
+        }
+    }
+    assert_eq!(ran, 7, "the README has other commands");
+}
+
 /// Every block of every page is of a kind that a test looks at, and every console block shows what its commands print.
 #[test]
 #[cfg(unix)]

@@ -313,3 +313,30 @@ fn explain_tells_what_an_algorithm_may_plan() {
     let line = "month = - nothing gives `month: String` a value, unless `Months` plans it, which is optional";
     assert!(words(&text).iter().any(|found| found == line), "{text}");
 }
+
+/// Lists of exception classes are told in words, and to programs as lists.
+///
+/// Spec: CHUNK-EXC-01
+#[test]
+fn explain_tells_exception_classes() {
+    let folder = tempfile::tempdir().unwrap();
+    let explain = |more: &[&str]| {
+        run_expecting(
+            0,
+            "skip-retry",
+            folder.path(),
+            &[&["explain", "skip-retry"], more].concat(),
+        )
+        .0
+    };
+    let text = explain(&[]);
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("-exception-classes: "))
+        .collect();
+    assert!(
+        !lines.is_empty() && !lines.concat().contains('{') && lines.concat().contains("-classes: include "),
+        "{text}"
+    );
+    assert!(explain(&["--json"]).contains(r#""include": ["#));
+}

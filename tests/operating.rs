@@ -24,6 +24,8 @@ const POISON: &str = r#"<job id="poison"><step id="load">
 const FAILS: &str = r#"<job id="fails"><step id="one"><batchlet ref="Result"/><fail on="*"/></step></job>"#;
 const WORKS: &str = r#"<job id="works"><step id="one"><batchlet ref="Result"/></step></job>"#;
 
+const CARELESS: &str = r#"<job id="careless"><step id="one"><batchlet ref="Careless"/></step></job>"#;
+
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let jobs = [
@@ -32,6 +34,7 @@ fn folder() -> TempDir {
         ("poison", POISON),
         ("fails", FAILS),
         ("works", WORKS),
+        ("careless", CARELESS),
     ];
     for (id, job) in jobs {
         fs::write(folder.path().join(format!("{id}.xml")), job).unwrap();
@@ -485,4 +488,31 @@ fn old_instances_are_purged() {
     assert_eq!(out, "4 instances deleted\n");
     let (_, err) = ends(2, folder.path(), &["export", "4"]);
     assert_eq!(err, "error: there is no job instance 4\n");
+}
+
+/// What panicked says at which line, also to whoever looks later.
+///
+/// Spec: CHUNK-EXC-03
+#[test]
+fn a_panic_is_found_in_the_source() {
+    let folder = folder();
+    let run = |arguments: &[&str]| {
+        Command::new(PROGRAM)
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap()
+    };
+    assert_eq!(run(&["launch", "careless"]).status.code(), Some(1));
+    let shown = text(&run(&["show", "1"]).stdout);
+    let source = include_str!("programs/operated.rs");
+    let line = 1 + source
+        .lines()
+        .position(|line| line.contains("panic!(\"nobody looked\")"))
+        .unwrap();
+    let expected = format!("programs/operated.rs:{line}:9: nobody looked");
+    let told = shown
+        .lines()
+        .any(|line| line.contains("the artifact panicked at ") && line.ends_with(&expected));
+    assert!(told, "{shown}");
 }

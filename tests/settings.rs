@@ -120,7 +120,7 @@ fn parameters_have_types_and_come_from_files() {
         ("@absent", "error: cannot read the parameters of `absent`"),
         (
             "n(int)=5",
-            "there is no type \"int\": expected string, long, double or date",
+            "there is no type \"int\": expected string, long, double, date or secret",
         ),
         ("n(long)=five", "\"five\" is not a whole number"),
     ] {
@@ -158,6 +158,7 @@ log-format              text                  environment variable BATCH_LOG_FOR
 metrics-port            none                  default
 crash-limit             3                     default
 repository-time-zone    Europe/Berlin         batch.toml:5
+progress-interval       10                    default
 system-properties.who   argument              argument -D
 system-properties.year  2026                  batch.toml:8
 "

@@ -133,6 +133,10 @@ fn signatures(row: &Method) -> Vec<TokenStream> {
             let flag = result(quote!(bool));
             vec![quote!(fn #name(#receiver) -> #flag)]
         }
+        Shape::Count => {
+            let count = result(quote!(::core::option::Option<u64>));
+            vec![quote!(fn #name(#receiver) -> #count)]
+        }
         Shape::Timeout => {
             let seconds = result(quote!(i32));
             vec![quote!(fn #name(#receiver, timeout: i32) -> #seconds)]
@@ -200,6 +204,7 @@ fn defaults(row: &Method, place: Span) -> Vec<(TokenStream, TokenStream)> {
             vec![error, quote!(::core::unreachable!())]
         }
         Shape::Timeout => vec![quote!(::core::result::Result::Ok(timeout))],
+        Shape::Count => vec![quote!(::core::result::Result::Ok(::core::option::Option::None))],
         Shape::Compensation => vec![nothing(), quote!(false)],
         Shape::Analyze => vec![nothing(), quote!(::core::option::Option::None)],
         _ => vec![nothing()],
@@ -216,6 +221,7 @@ fn adapters(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
         Shape::Compensation => vec![notice(method), quote!(true)],
         Shape::Text => vec![value(method, quote!(::std::string::String), quote!(self))],
         Shape::Flag => vec![value(method, quote!(bool), quote!(self))],
+        Shape::Count => vec![value(method, quote!(::core::option::Option<u64>), quote!(self))],
         Shape::Timeout => {
             let heard = heard(method);
             let call = value(method, quote!(i32), quote!(self, timeout));

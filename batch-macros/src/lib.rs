@@ -141,6 +141,7 @@ method_attributes! {
     close: "releases what a reader or writer holds";
     read_item: "returns a reader's next item";
     get_checkpoint_info: "returns the position of a reader or writer";
+    get_item_count: "returns how many items a reader has in all";
     process_item: "processes one item";
     write_items: "writes a list of items";
     get_checkpoint_timeout: "gives the time-out of the next checkpoint's transaction";

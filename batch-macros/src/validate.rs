@@ -361,7 +361,10 @@ pub(crate) fn owns(row: &Method, ty: &Type, errors: &mut Errors) -> bool {
 }
 
 pub(crate) fn expected(row: &Method) -> Vec<String> {
-    let section = format!("(section {} of the JSR 352 draft)", row.section);
+    let section = match row.section {
+        "" => "(an extension of the JSR 352 draft)".to_owned(),
+        section => format!("(section {section} of the JSR 352 draft)"),
+    };
     match row.alternative {
         None => vec![format!("expected `{}` {section}", row.signature)],
         Some(alternative) => vec![format!(

@@ -1,6 +1,7 @@
 //! `BatchError`: what an artifact throws. Errors of the phases live beside their phase.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::error::Error;
 use std::fmt;
 
@@ -84,7 +85,11 @@ impl BatchError {
             .map(ToString::to_string)
             .or_else(|| payload.downcast_ref::<String>().cloned())
             .unwrap_or_else(|| "a value that is no text".into());
-        let mut error = Self::msg(format!("the artifact panicked: {text}"));
+        let place = PANICKED_AT.take().map(|place| format!(" at {place}"));
+        let mut error = Self::msg(format!(
+            "the artifact panicked{}: {text}",
+            place.unwrap_or_default()
+        ));
         error.0.panic = true;
         error
     }
@@ -94,6 +99,24 @@ impl BatchError {
     pub fn chain(&self) -> String {
         error_chain(self.as_error())
     }
+}
+
+thread_local! {
+    /// Where the thread panicked last, if somebody asked for that.
+    static PANICKED_AT: Cell<Option<String>> = const { Cell::new(None) };
+}
+
+/// From now on messages of artifacts that panicked say at which line. Whatever was told of a panic before is told as well. It
+/// changes the whole process, so it is for those whose process it is.
+#[cfg(feature = "cli")]
+pub(crate) fn remember_places_of_panics() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let place = panic.location().map(ToString::to_string);
+        // A thread that is nearly gone has no place for it.
+        let _ = PANICKED_AT.try_with(|last| last.set(place));
+        before(panic);
+    }));
 }
 
 /// The messages of an error and of its sources, the outermost first.

@@ -147,6 +147,7 @@ mod repository;
 mod runtime;
 #[cfg(feature = "sabotage")]
 mod sabotage;
+mod secret;
 mod status;
 mod system_properties;
 mod time_zone;
@@ -159,7 +160,7 @@ pub use batch_xml as xml;
 pub use check::{CheckReport, Finding, Remark};
 pub use checkpoint::Externalizable;
 pub use clock::{Clock, SystemClock, Timestamp, TimestampError};
-pub use engine::{Progress, StepProgress};
+pub use engine::{PartitionProgress, Progress, StepProgress};
 pub use error::BatchError;
 pub use ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 pub use job_path::JobPathReport;
@@ -169,6 +170,7 @@ pub use operator::{
 pub use parameters::{JobParameter, JobParameters, ParameterError, ParameterValue};
 pub use repository::{ChunkTransaction, ExecutionFilter, RepositoryConnection, RepositoryError};
 pub use runtime::{BatchRuntime, BatchRuntimeBuilder, BuildError};
+pub use secret::{SecretError, SecretReference, SecretReferenceError};
 pub use status::{BatchStatus, Event, IllegalTransition};
 pub use time_zone::{TimeZone, TimeZoneError};
 

@@ -11,6 +11,7 @@ use md5::{Digest, Md5};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::secret::SecretReference;
 
 /// Name of the parameter that makes each `start` an instance of its own. Spring Batch's JSR-352 support uses it too.
 pub(crate) const RUN_ID: &str = "jsr_batch_run_id";
@@ -32,17 +33,26 @@ pub enum ParameterValue {
     Double(f64),
     /// A point in time, in the years 1000 to 9999.
     Date(Timestamp),
+    /// Where a secret is. This reference is stored, shown and part of the identity, as the text `secret:env:NAME`; what it leads
+    /// to is read when the job starts, at a restart again, and given to the fields and contexts that take the property only.
+    Secret(SecretReference),
 }
 
 impl ParameterValue {
-    /// The value as properties and `${...}` see it.
+    /// The value as text; of a secret, where it is.
     pub fn to_text(&self) -> String {
         match self {
             Self::String(text) => text.clone(),
             Self::Long(number) => number.to_string(),
             Self::Double(number) => java_double(*number),
             Self::Date(time) => time.to_string(),
+            Self::Secret(reference) => reference.to_stored(),
         }
+    }
+
+    /// A text of the repository.
+    pub(crate) fn of_stored(text: String) -> Self {
+        SecretReference::of_stored(&text).map_or(Self::String(text), Self::Secret)
     }
 
     /// The value as it enters the JOB_KEY: as text, but for dates, which enter as milliseconds.
@@ -89,6 +99,19 @@ impl JobParameters {
     #[must_use]
     pub fn with_non_identifying(self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.with_parameter(name, ParameterValue::String(value.into()), false)
+    }
+
+    /// Adds or replaces an identifying parameter whose value is a secret. What is stored, and identifies, is the reference.
+    ///
+    /// ```
+    /// use batch_runtime::{JobParameters, SecretReference};
+    /// let reference = SecretReference::Env("DB_PASSWORD".into());
+    /// let parameters = JobParameters::new().with_secret("password", reference);
+    /// assert_eq!(parameters.get("password").as_deref(), Some("secret:env:DB_PASSWORD"));
+    /// ```
+    #[must_use]
+    pub fn with_secret(self, name: impl Into<String>, reference: SecretReference) -> Self {
+        self.with_parameter(name, ParameterValue::Secret(reference), true)
     }
 
     /// Adds or replaces a parameter.
@@ -167,12 +190,26 @@ impl JobParameters {
         self
     }
 
-    /// Name and value of each parameter, as properties and `${...}` see them.
+    /// Name and value of each parameter, as properties and `${...}` see them: of secrets, their marks.
     pub(crate) fn as_text(&self) -> BTreeMap<String, String> {
+        let text = |value: &ParameterValue| match value {
+            ParameterValue::Secret(reference) => reference.mark(),
+            other => other.to_text(),
+        };
         self.0
             .iter()
-            .map(|(name, parameter)| (name.clone(), parameter.value.to_text()))
+            .map(|(name, parameter)| (name.clone(), text(&parameter.value)))
             .collect()
+    }
+
+    /// Those that are secrets.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = (&str, &SecretReference)> {
+        self.0
+            .iter()
+            .filter_map(|(name, parameter)| match &parameter.value {
+                ParameterValue::Secret(reference) => Some((name.as_str(), reference)),
+                _ => None,
+            })
     }
 
     /// Digest of the identifying parameters, as Spring Batch 4.3 makes it: 32 hexadecimal digits.
@@ -222,7 +259,17 @@ impl JobParameters {
                 });
             }
             match &parameter.value {
+                ParameterValue::String(text) if SecretReference::of_stored(text).is_some() => {
+                    let problem = "a text of this form is the reference to a secret: give it as one, `name(secret)=env:NAME`";
+                    return Err(ParameterError {
+                        name: name.clone(),
+                        problem: problem.into(),
+                    });
+                }
                 ParameterValue::String(text) => check_text(name, "value", text, MAX_STRING)?,
+                ParameterValue::Secret(reference) => {
+                    check_text(name, "value", &reference.to_stored(), MAX_STRING)?;
+                }
                 ParameterValue::Double(number) if !number.is_finite() => {
                     let problem = format!("{number} is no number that every database stores");
                     return Err(ParameterError {

@@ -1,6 +1,7 @@
 //! A program whose jobs wait to be operated: told to stop, killed, made to crash.
 #![allow(missing_docs, reason = "a program for tests")]
 
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,6 +70,67 @@ impl Numbers {
     fn close(&mut self) {}
 }
 
+/// Reads as many numbers as it says that there are. At one of them it waits until there is a file `go`, or it is to stop.
+#[derive(BatchArtifact)]
+struct Gated {
+    #[batch_property(value = "100")]
+    count: u64,
+    #[batch_property(value = "0")]
+    hold: u64,
+    next: u64,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[item_reader]
+impl Gated {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) {
+        self.next = checkpoint.unwrap_or(1);
+    }
+    #[get_item_count]
+    fn item_count(&self) -> std::result::Result<Option<u64>, BatchError> {
+        match self.count {
+            0 => Err(BatchError::msg("nobody knows")),
+            count => Ok(Some(count)),
+        }
+    }
+    #[read_item]
+    fn read(&mut self) -> Option<u64> {
+        let number = self.next;
+        if number == self.hold {
+            while self.step.batch_status() != BatchStatus::Stopping && !Path::new("go").exists() {
+                thread::yield_now();
+            }
+        }
+        self.next += 1;
+        (number <= self.count).then_some(number)
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        self.next
+    }
+}
+
+/// Says what it writes, on both of its outputs.
+#[derive(BatchArtifact)]
+struct Loud;
+
+#[item_writer]
+impl Loud {
+    #[open]
+    fn open(&mut self, _: Option<()>) {}
+    #[write_items]
+    fn write(&mut self, numbers: &[u64]) {
+        println!("wrote {} numbers, the first one is {}", numbers.len(), numbers[0]);
+        // In one piece, which no other thread's line comes between.
+        let said = format!("said on the other output, {}\n", numbers[0]);
+        let _ = std::io::stderr().write_all(said.as_bytes());
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
 #[derive(BatchArtifact)]
 struct Same;
 
@@ -113,6 +175,59 @@ impl Poison {
         }
         Some(number)
     }
+}
+
+/// Compares the password that it is given, in three ways, with that of the file `expected`; then it may complain.
+#[derive(BatchArtifact)]
+struct Keeper {
+    #[batch_property]
+    password: String,
+    /// With the password in the middle.
+    #[batch_property]
+    url: String,
+    #[batch_property]
+    pin: Option<u32>,
+    #[batch_property(value = "false")]
+    fail: bool,
+    #[batch_context]
+    job: JobContext,
+}
+
+#[batchlet]
+impl Keeper {
+    #[process]
+    fn compare(&self) -> std::result::Result<String, BatchError> {
+        let Self { password, url, .. } = self;
+        if self.fail {
+            return Err(BatchError::msg(format!("cannot log in by {url} with {password}")));
+        }
+        let expected = std::fs::read_to_string("expected")?;
+        let of_context = self.job.properties().get("password.of.job").cloned();
+        let received = *password == expected
+            && *url == format!("db://me:{expected}@host/{expected}")
+            && of_context.as_ref() == Some(&expected);
+        Ok(match (received, self.pin) {
+            (true, Some(907_060_504)) => "PASSWORD AND PIN".into(),
+            (true, _) => "PASSWORD".into(),
+            (false, _) => "NEITHER".into(),
+        })
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// Panics.
+#[derive(BatchArtifact)]
+struct Careless;
+
+#[batchlet]
+impl Careless {
+    #[process]
+    fn fall(&self) -> String {
+        panic!("nobody looked");
+    }
+    #[cancel]
+    fn cancel(&self) {}
 }
 
 /// Ends with what it is told.

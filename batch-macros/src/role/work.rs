@@ -27,6 +27,12 @@ pub(crate) static ITEM_READER: Role = Role {
             section: "5.1.1.1.4",
             ..GET_CHECKPOINT_INFO
         },
+        Method {
+            attribute: "get_item_count",
+            shape: Shape::Count,
+            signature: "fn item_count(&mut self) -> Result<Option<u64>, E>",
+            ..NOTICE
+        },
     ],
     ..ROLE
 };

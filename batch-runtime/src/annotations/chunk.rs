@@ -11,6 +11,7 @@
 /// | [`read_item`] | yes | the next item; `None` at the end |
 /// | [`get_checkpoint_info`] | yes | the position, stored with each checkpoint |
 /// | [`close`] | no | cleanup, also after a failure |
+/// | [`get_item_count`] | no | how many items there are in all, for a bar of progress; an extension of the draft |
 ///
 /// ```
 /// use batch_runtime::prelude::*;
@@ -262,6 +263,43 @@ pub use batch_macros::read_item;
 /// Spec: READ-08, WRITE-08
 #[doc(inline)]
 pub use batch_macros::get_checkpoint_info;
+
+/// In a reader, optional: how many items there are in all, or `None`. An extension of the draft; see [`item_reader`].
+///
+/// With it, progress has a bar and a time that is left. Called once in a step execution, or in that of a partition, after
+/// `#[open]`; a reader that is opened again after a rollback is not asked again. What is meant is the whole input from its
+/// beginning, also when `#[open]` was given a checkpoint: the runtime knows how many items earlier executions have read
+/// up to there, so after a restart the bar goes on where it was. Items that a skipped read passed over are items too.
+///
+/// Nothing else depends on the number. One that is too small or too large is seen in the bar only, and an error or a panic
+/// is logged as a warning. It should be cheap to find out: no item is read before it is known.
+///
+/// ```
+/// # use batch_runtime::prelude::*;
+/// # #[derive(BatchArtifact)]
+/// # struct Sample {
+/// #     names: Vec<String>,
+/// # }
+/// #[item_reader]
+/// impl Sample {
+///     #[get_item_count]
+///     fn item_count(&self) -> Option<u64> {
+///         u64::try_from(self.names.len()).ok()
+///     }
+/// #     #[open]
+/// #     fn open(&mut self, checkpoint: Option<u64>) {}
+/// #     #[read_item]
+/// #     fn read(&mut self) -> Option<u64> {
+/// #         None
+/// #     }
+/// #     #[get_checkpoint_info]
+/// #     fn checkpoint(&mut self) -> u64 {
+/// #         0
+/// #     }
+/// }
+/// ```
+#[doc(inline)]
+pub use batch_macros::get_item_count;
 
 /// In a processor, required: transforms an item, or filters it by `None`. Section 5.1.1.2.1 of the draft; see
 /// [`item_processor`].

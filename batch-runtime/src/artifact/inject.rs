@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::loader::LoadedArtifact;
 use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
+use crate::secret::Secrets;
 
 /// A type that the runtime can make: implemented by `#[derive(BatchArtifact)]`, by nothing else.
 #[diagnostic::on_unimplemented(
@@ -209,6 +210,8 @@ pub struct Properties {
     /// Within a partition: the Job XML's values have taken the parameters into account, and those of the partition, which
     /// come before them. Spec: PART-12, D-34
     pub of_partition: bool,
+    /// The secrets that values have marks of.
+    pub secrets: Secrets,
 }
 
 impl Properties {
@@ -306,7 +309,13 @@ impl<'a> InjectionScope<'a> {
         let Some((text, source)) = found else {
             return Ok(None);
         };
-        T::parse(text).map(Some).map_err(|reason| InjectError::Property {
+        let secrets = &self.properties.secrets;
+        let parsed = T::parse(&secrets.revealed(text)).map_err(|reason| match secrets.are_in(text) {
+            // The parser's message may hold the value.
+            true => "the secret is none".to_owned(),
+            false => reason,
+        });
+        parsed.map(Some).map_err(|reason| InjectError::Property {
             name,
             field,
             type_name: T::type_name(),

@@ -29,6 +29,15 @@ pub trait ItemReader: Send {
     /// The artifact's error, or a checkpoint that does not encode.
     fn checkpoint_info(&mut self) -> Result<CheckpointInfo, BatchError>;
 
+    /// `#[get_item_count]`, an extension of the draft: how many items there are in all, from the beginning of the input.
+    /// Asked once, after the first `open` of a step execution. `None`, the default: nobody knows.
+    ///
+    /// # Errors
+    /// The artifact's error, which is logged: progress is then shown without a bar.
+    fn get_item_count(&mut self) -> Result<Option<u64>, BatchError> {
+        Ok(None)
+    }
+
     /// `#[read_item]`, in a loop. Spec: READ-06
     ///
     /// # Errors

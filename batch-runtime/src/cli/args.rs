@@ -54,6 +54,10 @@ pub(super) struct Settings {
     #[arg(long, global = true, value_name = "SECONDS")]
     shutdown_timeout: Option<String>,
 
+    /// How often a line tells of progress where there is no terminal; 0: never [default: 10]
+    #[arg(long, global = true, value_name = "SECONDS")]
+    progress_interval: Option<String>,
+
     /// What is logged: off, error, warn, info, debug or trace [default: warn]
     #[arg(long, global = true, value_name = "LEVEL")]
     log: Option<String>,
@@ -83,6 +87,11 @@ impl Settings {
                 self.shutdown_timeout,
                 "--shutdown-timeout",
             ),
+            (
+                Setting::ProgressInterval,
+                self.progress_interval,
+                "--progress-interval",
+            ),
             (Setting::Log, self.log, "--log"),
             (Setting::LogFormat, self.log_format, "--log-format"),
             (Setting::MetricsPort, self.metrics_port, "--metrics-port"),
@@ -108,7 +117,9 @@ pub(super) enum Verb {
     /// Runs the instance of a job with these parameters: begins it, or goes on where it was interrupted
     #[command(
         after_help = "The same command again continues what a crash or a kill -9 interrupted. An instance that is \
-                            complete, or that is running, is refused."
+                            complete, or that is running, is refused.\n\n\
+                            Examples:\n  launch nightly day=2026-11-20 -note=again\n  \
+                            launch nightly 'day(date)=2026-11-20' 'password(secret)=env:DB_PASSWORD'"
     )]
     Launch {
         /// Id of the job

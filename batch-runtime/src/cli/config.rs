@@ -39,12 +39,13 @@ pub(super) enum Setting {
     MetricsPort,
     CrashLimit,
     RepositoryTimeZone,
+    ProgressInterval,
 }
 
 /// The key in the file, the environment variable, the default.
 type Row = (Setting, &'static str, &'static str, &'static str);
 
-const SETTINGS: [Row; 11] = [
+const SETTINGS: [Row; 12] = [
     (
         Setting::Repository,
         "repository",
@@ -75,6 +76,12 @@ const SETTINGS: [Row; 11] = [
         "repository-time-zone",
         "BATCH_REPOSITORY_TIME_ZONE",
         "UTC",
+    ),
+    (
+        Setting::ProgressInterval,
+        "progress-interval",
+        "BATCH_PROGRESS_INTERVAL",
+        "10",
     ),
 ];
 

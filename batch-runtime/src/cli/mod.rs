@@ -46,6 +46,7 @@ use clap::Parser;
 use self::args::Arguments;
 use self::config::{Config, Given, Origin, Setting};
 use crate::artifact::BatchArtifactLoader;
+use crate::error::remember_places_of_panics;
 use crate::loader::Additions;
 use crate::time_zone::TimeZone;
 
@@ -141,6 +142,7 @@ impl Cli {
         let (additions, program) = self.given();
         let config = Config::of(settings.given(), file.as_deref(), program)?;
         logging::begin(&config)?;
+        remember_places_of_panics();
         verbs::run(&config, additions, verb)
     }
 

@@ -293,6 +293,7 @@ fn parameter_json((name, parameter): (&str, &JobParameter)) -> Value {
         ParameterValue::Long(number) => ("long", json!(number)),
         ParameterValue::Double(number) => ("double", json!(number)),
         ParameterValue::Date(time) => ("date", json!(time.to_string())),
+        ParameterValue::Secret(reference) => ("secret", json!(reference.to_string())),
     };
     json!({ "name": name, "type": kind, "value": value, "identifying": parameter.identifying })
 }

@@ -12,8 +12,9 @@ use crate::parameters::{JobParameter, JobParameters, ParameterValue};
 
 #[derive(Args, Debug)]
 pub(super) struct Parameters {
-    /// Job parameters: NAME=VALUE, NAME(long)=5, NAME(double)=1.5, NAME(date)=2026-11-20; -NAME=VALUE is no part of the
-    /// instance's identity; @FILE holds one on each line
+    /// Job parameters: NAME=VALUE, NAME(long)=5, NAME(double)=1.5, NAME(date)=2026-11-20; NAME(secret)=env:VARIABLE or
+    /// NAME(secret)=file:PATH for what must not be stored; -NAME=VALUE is no part of the instance's identity; @FILE holds one on
+    /// each line
     #[arg(value_name = "NAME=VALUE")]
     arguments: Vec<Argument>,
 }
@@ -119,9 +120,14 @@ fn parameter(text: &str) -> Result<(String, JobParameter), String> {
         "long" => ParameterValue::Long(value.parse().map_err(|_| wrong("a whole number of 64 bits"))?),
         "double" => ParameterValue::Double(value.parse().map_err(|_| wrong("a number"))?),
         "date" => ParameterValue::Date(value.parse().map_err(|error| format!("{value:?}: {error}"))?),
+        "secret" => ParameterValue::Secret(
+            value
+                .parse()
+                .map_err(|error| format!("parameter `{name}`: {error}"))?,
+        ),
         other => {
             return Err(format!(
-                "there is no type {other:?}: expected string, long, double or date"
+                "there is no type {other:?}: expected string, long, double, date or secret"
             ));
         }
     };
@@ -136,6 +142,7 @@ pub(super) fn written(name: &str, parameter: &JobParameter) -> String {
         ParameterValue::Long(_) => "(long)",
         ParameterValue::Double(_) => "(double)",
         ParameterValue::Date(_) => "(date)",
+        ParameterValue::Secret(reference) => return format!("{not_identifying}{name}(secret)={reference}"),
     };
     format!("{not_identifying}{name}{kind}={}", parameter.value.to_text())
 }
@@ -182,6 +189,8 @@ mod tests {
             "n(long)=5",
             "-n(double)=1.5",
             "d(date)=2024-01-01T00:00:00.000Z",
+            "-p(secret)=env:PASSWORD",
+            "p(secret)=file:/run/secrets/a=b",
         ] {
             let (name, parameter) = parameter(text).unwrap();
             assert_eq!(written(&name, &parameter), text);
@@ -195,10 +204,15 @@ mod tests {
             ("=b", "expected NAME=VALUE"),
             ("(long)=5", "expected NAME=VALUE"),
             ("n(long)=5x", "\"5x\" is not a whole number of 64 bits"),
+            // Not the value, which may be the secret itself.
+            (
+                "p(secret)=hunter2",
+                "parameter `p`: expected env:VARIABLE or file:PATH, which say where the secret is",
+            ),
             ("n(double)=x", "\"x\" is not a number"),
             (
                 "n(int)=5",
-                "there is no type \"int\": expected string, long, double or date",
+                "there is no type \"int\": expected string, long, double, date or secret",
             ),
             (
                 "d(date)=tomorrow",

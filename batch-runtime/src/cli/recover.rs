@@ -1,6 +1,7 @@
 //! `recover`: what was found dead, and how it went on.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use super::print::{err, out};
 use super::progress;
@@ -13,6 +14,7 @@ use crate::status::BatchStatus;
 pub(super) fn run(
     operator: &JobOperator,
     dry_run: bool,
+    interval: Duration,
     mut shutdown: Shutdown,
 ) -> Result<ExitCode, JobOperatorError> {
     if dry_run {
@@ -47,7 +49,7 @@ pub(super) fn run(
         }
     }
     for id in &begun {
-        match progress::watch(operator, *id, &begun, &mut shutdown) {
+        match progress::watch(operator, *id, &begun, interval, &mut shutdown) {
             Ok(Some(ended)) => {
                 out(format_args!("{} {}", ended.name(), ended.status));
                 well &= ended.status == BatchStatus::Completed;

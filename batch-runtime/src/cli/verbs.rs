@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::CommandFactory;
 
@@ -67,6 +68,7 @@ pub(super) fn run(config: &Config, additions: Additions, verb: Verb) -> Result<E
 
 fn execute(config: &Config, builder: BatchRuntimeBuilder, verb: Verb) -> Result<ExitCode, String> {
     let shutdown_timeout = config.seconds(Setting::ShutdownTimeout)?;
+    let interval = config.seconds(Setting::ProgressInterval)?;
     let listen = || metrics::serve(config).map(|()| Shutdown::listen(shutdown_timeout));
     match verb {
         Verb::Start { job, parameters } => {
@@ -77,6 +79,7 @@ fn execute(config: &Config, builder: BatchRuntimeBuilder, verb: Verb) -> Result<
                 &operator,
                 operator.start(&job, parameters),
                 Began::Otherwise,
+                interval,
                 shutdown,
             )
         }
@@ -88,6 +91,7 @@ fn execute(config: &Config, builder: BatchRuntimeBuilder, verb: Verb) -> Result<
                 &operator,
                 operator.launch(&job, parameters),
                 Began::ByParameters,
+                interval,
                 shutdown,
             )
         }
@@ -102,6 +106,7 @@ fn execute(config: &Config, builder: BatchRuntimeBuilder, verb: Verb) -> Result<
                 &operator,
                 operator.restart(execution, parameters),
                 Began::Otherwise,
+                interval,
                 shutdown,
             )
         }
@@ -133,7 +138,7 @@ fn execute(config: &Config, builder: BatchRuntimeBuilder, verb: Verb) -> Result<
         }
         Verb::Recover { dry_run } => {
             let shutdown = listen()?;
-            recover::run(&open(builder)?, dry_run, shutdown).map_err(|error| error.to_string())
+            recover::run(&open(builder)?, dry_run, interval, shutdown).map_err(|error| error.to_string())
         }
         Verb::Abandon { execution } => {
             open(builder)?
@@ -237,10 +242,11 @@ fn started(
     operator: &JobOperator,
     execution: Result<JobExecutionId, JobOperatorError>,
     began: Began,
+    interval: Duration,
     shutdown: Shutdown,
 ) -> Result<ExitCode, String> {
     execution
-        .map(|execution| follow(operator, execution, began, shutdown))
+        .map(|execution| follow(operator, execution, began, interval, shutdown))
         .map_err(|error| error.to_string())
 }
 
@@ -269,10 +275,11 @@ fn follow(
     operator: &JobOperator,
     execution: JobExecutionId,
     began: Began,
+    interval: Duration,
     mut shutdown: Shutdown,
 ) -> ExitCode {
     let complain = |error: JobOperatorError| print::err(format_args!("error: {error}"));
-    match progress::watch(operator, execution, &[execution], &mut shutdown) {
+    match progress::watch(operator, execution, &[execution], interval, &mut shutdown) {
         Ok(Some(ended)) => {
             Output::new(false)
                 .summary(operator, &ended, began)

@@ -30,7 +30,7 @@ impl Failure {
         let registration = artifact.registration;
         let message = format!(
             "{}\nthrown by #[{method}] of {} `{}` ({}:{})",
-            error.chain(),
+            artifact.properties.secrets.hidden(error.chain()),
             registration.role(),
             artifact.name,
             registration.file,
@@ -52,7 +52,7 @@ impl Failure {
     pub(crate) fn panicked(reader: &Bound, processor: &Bound, panic: BatchError) -> Self {
         let message = format!(
             "{}\nin item reader `{}` or item processor `{}`",
-            panic.chain(),
+            reader.properties.secrets.hidden(panic.chain()),
             reader.name,
             processor.name
         );
@@ -74,9 +74,10 @@ impl Failure {
             MakeError::Role => "it is registered for another role".into(),
         };
         Self::new(format!(
-            "{} `{}` cannot be made: {problem}",
+            "{} `{}` cannot be made: {}",
             artifact.registration.role(),
-            artifact.name
+            artifact.name,
+            artifact.properties.secrets.hidden(problem)
         ))
     }
 }

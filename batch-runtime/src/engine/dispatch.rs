@@ -28,6 +28,8 @@ pub(super) struct PartitionTicket {
     pub(super) element: String,
     /// The number of the partition.
     pub(super) partition: u32,
+    /// How many items of its input earlier executions have read; only progress needs it.
+    pub(super) earlier_items: u64,
 }
 
 /// What a worker tells.

@@ -33,4 +33,4 @@ pub(crate) use elements::{
 };
 pub(crate) use job::JobRunner;
 pub(crate) use running::Running;
-pub use running::{Progress, StepProgress};
+pub use running::{PartitionProgress, Progress, StepProgress};

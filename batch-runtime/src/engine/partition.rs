@@ -103,6 +103,11 @@ impl Walk<'_> {
                 since: self.state_of(&key).since.max(self.since),
                 contexts,
             };
+            let planned = u32::try_from(plan.sub_job_count()).unwrap_or(0);
+            self.shared.running.publish_partitions(&key, |partitions| {
+                partitions.planned = planned;
+                partitions.ended = 0;
+            });
             partitions.run(&mut analysis, &mut ends)?;
             if let Some(error) = ends.broken {
                 return Err(error);
@@ -201,6 +206,7 @@ impl Partitions<'_> {
                     Ok(Prepared::Complete(row, state)) => match self.ended(number, &row, &state, None) {
                         // What it led to counts when the others are complete, too.
                         Ok((outcome, exit_status)) => {
+                            self.one_has_ended();
                             analysis.ended(&exit_status);
                             complete.push((outcome, exit_status));
                         }
@@ -220,7 +226,10 @@ impl Partitions<'_> {
             let Some(event) = dispatcher.next() else { break };
             match event {
                 PartitionEvent::Collected(data) => analysis.data(data),
-                PartitionEvent::Ended(ticket, thrown) => note(self.result(&ticket, thrown), analysis, ends),
+                PartitionEvent::Ended(ticket, thrown) => {
+                    self.one_has_ended();
+                    note(self.result(&ticket, thrown), analysis, ends);
+                }
             }
         }
         if !pending.is_empty() && analysis.failure.is_none() && !ends.are_ending() {
@@ -230,6 +239,11 @@ impl Partitions<'_> {
         for (outcome, exit_status) in complete {
             ends.push(outcome, Some(exit_status));
         }
+    }
+
+    fn one_has_ended(&self) {
+        let running = self.walk.shared.running;
+        running.publish_partitions(self.key, |partitions| partitions.ended += 1);
     }
 
     /// Looks for what an earlier execution left of the partition; if it is not complete its row is written.
@@ -247,6 +261,7 @@ impl Partitions<'_> {
             step_execution: row.id,
             element: self.id.to_owned(),
             partition: number,
+            earlier_items: history.items,
         };
         Ok(Prepared::Ready(ticket, row))
     }

@@ -82,7 +82,7 @@ impl Partitions<'_> {
                 walk: &walk,
                 is_partition: true,
             }
-            .run_claimed(row, state),
+            .run_claimed(row, state, ticket.earlier_items),
             ElementBody::Flow(flow) => {
                 let ended = walk.flow_once(&element, &flow.elements)?;
                 self.record(&mut row, ended)

@@ -17,13 +17,54 @@ pub struct Progress {
     pub steps: Vec<StepProgress>,
 }
 
-/// What a watcher sees of a step.
+/// What a watcher sees of a step, or of a partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StepProgress {
-    /// The step's id.
+    /// The step's id as the repository knows it: `load`, and `load:1` for its first partition.
     pub step: String,
-    /// Its counters as of the last commit.
+    /// Its counters as of the last commit: what this execution has done.
     pub counters: StepCounters,
+    /// How many items the reader has in all, where it says so ([`get_item_count`](crate::get_item_count)):
+    /// those of `earlier_items` included.
+    pub item_count: Option<u64>,
+    /// How many items earlier executions of the instance have read up to the checkpoint that this one began at.
+    pub earlier_items: u64,
+    /// Of a partitioned step: its partitions.
+    pub partitions: Option<PartitionProgress>,
+    /// How long it runs, or ran.
+    pub elapsed: Duration,
+    /// Whether it has not ended yet.
+    pub is_running: bool,
+}
+
+impl StepProgress {
+    /// How many items of the input are read, by this execution and earlier ones; items that were skipped while reading
+    /// included.
+    pub fn items_read(&self) -> u64 {
+        let here = self.counters.reads + self.counters.read_skips;
+        self.earlier_items + u64::try_from(here).unwrap_or(0)
+    }
+}
+
+/// How far the partitions of a step are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PartitionProgress {
+    /// How many are planned.
+    pub planned: u32,
+    /// How many have ended, in whatever way, or were complete before.
+    pub ended: u32,
+}
+
+/// Where the progress of a step is published.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StepPlace(usize);
+
+/// What is published of a step.
+struct Published {
+    progress: StepProgress,
+    begun: Instant,
 }
 
 /// The shared state of one execution.
@@ -35,7 +76,7 @@ pub(crate) struct Running {
     deadline: Mutex<Option<Instant>>,
     overdue: AtomicBool,
     renewed: Mutex<Instant>,
-    progress: Mutex<Progress>,
+    progress: Mutex<Vec<Published>>,
     thread: OnceLock<ThreadId>,
     ended: Mutex<Option<Result<(), String>>>,
     end: Condvar,
@@ -139,22 +180,67 @@ impl Running {
         Ok(())
     }
 
-    pub(crate) fn publish_step(&self, step: &str) {
-        lock(&self.progress).steps.push(StepProgress {
-            step: step.to_owned(),
-            counters: StepCounters::default(),
+    /// A step begins, after `earlier_items` of its input.
+    pub(crate) fn publish_step(&self, step: &str, earlier_items: u64) -> StepPlace {
+        let mut progress = lock(&self.progress);
+        progress.push(Published {
+            progress: StepProgress {
+                step: step.to_owned(),
+                earlier_items,
+                is_running: true,
+                ..StepProgress::default()
+            },
+            begun: Instant::now(),
+        });
+        StepPlace(progress.len() - 1)
+    }
+
+    pub(crate) fn publish_item_count(&self, place: StepPlace, count: u64) {
+        self.publish(place, |published| published.progress.item_count = Some(count));
+    }
+
+    pub(crate) fn publish_counters(&self, place: StepPlace, counters: StepCounters) {
+        self.publish(place, |published| published.progress.counters = counters);
+    }
+
+    /// The step has ended.
+    pub(crate) fn publish_end(&self, place: StepPlace, counters: StepCounters) {
+        self.publish(place, |published| {
+            published.progress.counters = counters;
+            published.progress.elapsed = published.begun.elapsed();
+            published.progress.is_running = false;
         });
     }
 
-    pub(crate) fn publish_counters(&self, step: &str, counters: StepCounters) {
+    /// The partitions of the step that was published last under this name; those of a flow are not published.
+    pub(crate) fn publish_partitions(&self, step: &str, change: impl FnOnce(&mut PartitionProgress)) {
         let mut progress = lock(&self.progress);
-        if let Some(of_step) = progress.steps.iter_mut().rev().find(|other| other.step == step) {
-            of_step.counters = counters;
+        let found = progress
+            .iter_mut()
+            .rev()
+            .find(|other| other.progress.step == step);
+        if let Some(published) = found {
+            change(published.progress.partitions.get_or_insert_default());
+        }
+    }
+
+    fn publish(&self, place: StepPlace, change: impl FnOnce(&mut Published)) {
+        if let Some(published) = lock(&self.progress).get_mut(place.0) {
+            change(published);
         }
     }
 
     pub(crate) fn progress(&self) -> Progress {
-        lock(&self.progress).clone()
+        let as_of_now = |published: &Published| {
+            let mut progress = published.progress.clone();
+            if progress.is_running {
+                progress.elapsed = published.begun.elapsed();
+            }
+            progress
+        };
+        Progress {
+            steps: lock(&self.progress).iter().map(as_of_now).collect(),
+        }
     }
 
     /// Called by the runner's thread first of all.

@@ -96,7 +96,10 @@ impl StepRunner<'_> {
         if anew && self.is_partitioned() {
             self.walk.begin_anew(self.id)?;
         }
-        let mut state = if anew { StepState::default() } else { history.state };
+        let (mut state, earlier_items) = match anew {
+            true => (StepState::default(), 0),
+            false => (history.state, history.items),
+        };
         if !matches!(self.step.body, BoundBody::Batchlet(_)) {
             // What another program has kept of items does not hold any more once items are done here.
             state.foreign.clear();
@@ -104,10 +107,10 @@ impl StepRunner<'_> {
         let execution = shared
             .repository
             .create_step(&shared.running.lease, &self.row(), &state)?;
-        self.execute(execution, state)
+        self.execute(execution, state, earlier_items)
     }
 
-    /// Runs a partition that this thread has claimed.
+    /// Runs a partition that this thread has claimed, after `earlier_items` of its input.
     ///
     /// # Errors
     /// As `run`.
@@ -115,8 +118,9 @@ impl StepRunner<'_> {
         &self,
         execution: StepExecution,
         state: StepState,
+        earlier_items: u64,
     ) -> Result<ElementEnd, RepositoryError> {
-        self.execute(execution, state)
+        self.execute(execution, state, earlier_items)
     }
 
     /// The step leads on by its recorded exit status, and by the transitions of today's Job XML.
@@ -202,13 +206,18 @@ impl StepRunner<'_> {
         )))
     }
 
-    fn execute(&self, mut execution: StepExecution, state: StepState) -> Result<ElementEnd, RepositoryError> {
+    fn execute(
+        &self,
+        mut execution: StepExecution,
+        state: StepState,
+        earlier_items: u64,
+    ) -> Result<ElementEnd, RepositoryError> {
         let (shared, worker) = (self.walk.shared, self.walk.worker.as_ref());
         let foreign = state.foreign.clone();
         let job_listeners = shared.listeners;
         let _span = ObservedStep::span(&execution).entered();
         let observed = ObservedStep::begin(&shared.job.id, self.id);
-        shared.running.publish_step(&execution.step_name);
+        let place = shared.running.publish_step(&execution.step_name, earlier_items);
         let context = StepContext::new(
             self.id,
             execution.id,
@@ -224,6 +233,7 @@ impl StepRunner<'_> {
             running: shared.running,
             worker,
             context: &context,
+            place,
             collecting: self
                 .walk
                 .collecting
@@ -345,6 +355,7 @@ impl StepRunner<'_> {
             ending.status = dialect.terminated_step(ending.status, termination.status);
         }
         self.end(&mut execution, &ending, &context, foreign)?;
+        shared.running.publish_end(place, execution.counters);
         observed.end(ending.status, &ending.exit_status, execution.counters);
         context.set_batch_status(ending.status);
         context.set_exit_status(Some(&ending.exit_status));
@@ -399,9 +410,7 @@ impl StepRunner<'_> {
         recorded.inspect_err(|_| {
             // What is not in the repository is at least in the log: this is the true cause.
             tracing::error!(step = self.id, status = %ending.status, message = ending.message, "not recorded");
-        })?;
-        shared.running.publish_counters(&execution.step_name, counters);
-        Ok(())
+        })
     }
 }
 

@@ -166,7 +166,7 @@ impl Binder<'_> {
             restartable: job.restartable,
             dialect: DIALECT,
             timeout: timeout.map(|seconds| Duration::from_secs(seconds as u64)),
-            properties: as_map(&job.properties),
+            properties: self.as_map(&job.properties),
             listeners: complete.then(|| without_place(listeners))?,
             elements: elements?,
         })
@@ -290,7 +290,7 @@ impl Binder<'_> {
             max_starts: DIALECT.most_starts(step.start_limit),
             allow_start_if_complete: step.allow_start_if_complete,
             timeout: timeout.map(|seconds| Duration::from_secs(seconds as u64)),
-            properties: as_map(&step.properties),
+            properties: self.as_map(&step.properties),
             listeners,
             body,
         }
@@ -471,6 +471,17 @@ impl Binder<'_> {
         }
     }
 
+    /// The properties of a context, secrets among them.
+    fn as_map(&self, properties: &[Property]) -> BTreeMap<String, String> {
+        let secrets = &self.source.outside.secrets;
+        let of_context = |property: &Property| {
+            let value = secrets.revealed(&property.value.value).into_owned();
+            (property.name.value.clone(), value)
+        };
+        // The outermost of several properties of one name is the first.
+        properties.iter().rev().map(of_context).collect()
+    }
+
     /// An artifact with its properties, checked for its place.
     fn bound(&mut self, found: Found, artifact: &ArtifactRef, around: Around) -> Bound {
         let Found { registration, loader } = found;
@@ -489,6 +500,7 @@ impl Binder<'_> {
             system: Arc::clone(&outside.system),
             xml: known.map(of_xml).collect(),
             of_partition: !self.path.is_empty(),
+            secrets: outside.secrets.clone(),
         };
         self.check_properties(registration, &properties, artifact);
         self.check_contexts(registration, artifact, around);
@@ -590,15 +602,6 @@ fn transitions(element: &ExecutionElement, positions: &BTreeMap<&str, usize>) ->
         elements: elements.collect(),
         next: element.next().and_then(position),
     }
-}
-
-fn as_map(properties: &[Property]) -> BTreeMap<String, String> {
-    // The outermost of several properties of one name is the first.
-    properties
-        .iter()
-        .rev()
-        .map(|property| (property.name.value.clone(), property.value.value.clone()))
-        .collect()
 }
 
 fn as_usize(number: u32) -> usize {

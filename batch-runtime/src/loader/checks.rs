@@ -84,9 +84,20 @@ impl Binder<'_> {
                     continue;
                 }
             };
+            // A mark is no value.
+            if properties.secrets.are_unread_in(text) {
+                continue;
+            }
             // A parser that panics must not take the caller of `start` with it. Spec: CHUNK-EXC-03
-            let checked = catch_unwind(AssertUnwindSafe(|| (info.check)(text)))
-                .unwrap_or_else(|payload| Err(BatchError::from_panic(payload).chain()));
+            let checked = catch_unwind(AssertUnwindSafe(|| {
+                (info.check)(&properties.secrets.revealed(text))
+            }))
+            .unwrap_or_else(|payload| Err(BatchError::from_panic(payload).chain()))
+            // The parser's message may hold the value.
+            .map_err(|reason| match properties.secrets.are_in(text) {
+                true => "the secret is none".to_owned(),
+                false => reason,
+            });
             if let Err(reason) = checked {
                 let in_xml = artifact
                     .properties

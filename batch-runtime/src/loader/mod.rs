@@ -22,12 +22,15 @@ pub(crate) use assemble::Additions;
 pub(crate) use bind::AT_LEAST_ONCE;
 
 use crate::engine::BoundJob;
+use crate::secret::Secrets;
 
 /// Values from outside the Job XML.
 #[derive(Clone, Default)]
 pub(crate) struct Outside {
     pub(crate) parameters: Arc<BTreeMap<String, String>>,
     pub(crate) system: Arc<BTreeMap<String, String>>,
+    /// What the marks in `parameters` stand for.
+    pub(crate) secrets: Secrets,
 }
 
 /// A bound job, with what is worth a warning.

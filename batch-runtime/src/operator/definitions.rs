@@ -11,6 +11,7 @@ use crate::exit_codes::{EXIT_CODES, ExitCodes};
 use crate::job_path::{JOB_PATH_HELP, JobPath, JobPathReport, Lookup};
 use crate::loader::{Artifacts, BindOutcome, Outside};
 use crate::parameters::JobParameters;
+use crate::secret::Secrets;
 
 /// Jobs, artifacts and system properties.
 pub(crate) struct Definitions {
@@ -51,24 +52,26 @@ impl Definitions {
         parameters
             .validate()
             .map_err(|error| refuse(StartCause::Parameter(error)))?;
-        let checked = self.bind(job, parameters, parameters, &refuse)?;
+        let secrets = Secrets::unread(parameters.secrets());
+        let checked = self.bind(job, parameters, parameters, secrets, &refuse)?;
         let mut warnings = checked.warnings;
         warnings.extend(checked.bound.warnings);
         Ok(warnings)
     }
 
     /// Finds, substitutes, validates and binds a job. `given` are the parameters whose names are looked at, `effective`
-    /// those that act. Spec: JSL-DOC-13, RESTART-03
+    /// those that act, `secrets` what some of them stand for. Spec: JSL-DOC-13, RESTART-03
     pub(super) fn bind(
         &self,
         job: &str,
         given: &JobParameters,
         effective: &JobParameters,
+        secrets: Secrets,
         refuse: &dyn Fn(StartCause) -> JobOperatorError,
     ) -> Result<Checked> {
         let document = self.find(job, refuse)?;
         let (bound, warnings) = self
-            .bind_document(&document, effective)
+            .bind_document(&document, self.outside(effective, secrets))
             .map_err(|errors| refuse(StartCause::Definition(errors)))?;
         check_names(given, &bound.parameter_names).map_err(refuse)?;
         Ok(Checked {
@@ -88,7 +91,7 @@ impl Definitions {
             .validate()
             .map_err(|error| refuse(StartCause::Parameter(error)))?;
         let document = self.find(job, &refuse)?;
-        let outside = self.outside(parameters);
+        let outside = self.outside(parameters, Secrets::unread(parameters.secrets()));
         match self.resolved(&document, &outside) {
             Ok(resolved) => Ok((resolved, outside)),
             Err(unresolved) => Err(refuse(StartCause::Definition(unresolved.errors))),
@@ -149,9 +152,8 @@ impl Definitions {
     fn bind_document(
         &self,
         document: &Document,
-        parameters: &JobParameters,
+        outside: Outside,
     ) -> std::result::Result<(BindOutcome, Vec<Diagnostic>), JobXmlErrors> {
-        let outside = self.outside(parameters);
         match self.resolved(document, &outside) {
             Ok(resolved) => match self.artifacts.bind(&resolved, outside, self.job_path.limits()) {
                 Ok(bound) => Ok((bound, resolved.warnings)),
@@ -168,10 +170,11 @@ impl Definitions {
         }
     }
 
-    fn outside(&self, parameters: &JobParameters) -> Outside {
+    fn outside(&self, parameters: &JobParameters, secrets: Secrets) -> Outside {
         Outside {
             parameters: Arc::new(parameters.clone().without_run_id().as_text()),
             system: Arc::clone(&self.system),
+            secrets,
         }
     }
 

@@ -8,6 +8,7 @@ use batch_xml::JobXmlErrors;
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::parameters::ParameterError;
 use crate::repository::RepositoryError;
+use crate::secret::SecretError;
 
 /// Why the operator did not do what it was asked for. Nothing was changed, unless a variant says so.
 ///
@@ -97,6 +98,8 @@ pub enum StartCause {
     DuplicateId(Vec<String>),
     /// A parameter that the repository cannot hold.
     Parameter(ParameterError),
+    /// A secret that a parameter refers to cannot be had.
+    Secret(SecretError),
     /// A parameter that the job does not know, much like one that it does.
     UnknownParameter {
         /// The name that was given.
@@ -150,6 +153,7 @@ impl fmt::Display for StartCause {
             Self::Definition(errors) => write!(f, "its definition is wrong\n{errors}"),
             Self::DuplicateId(files) => write!(f, "several files define it: {}", files.join(", ")),
             Self::Parameter(error) => error.fmt(f),
+            Self::Secret(error) => error.fmt(f),
             Self::UnknownParameter { name, nearest } => write!(
                 f,
                 "it has no property `{}`; did you mean `{nearest}`?",

@@ -14,6 +14,7 @@ use crate::ids::JobExecutionId;
 use crate::parameters::JobParameters;
 use crate::repository::{Claim, ClaimError, ClaimRequest, Ending, RepositoryError, Target};
 use crate::runtime::Inner;
+use crate::secret::Secrets;
 use crate::status::BatchStatus;
 
 /// A job whose definition was found right.
@@ -130,7 +131,10 @@ impl JobOperator {
         effective: &JobParameters,
         refuse: &dyn Fn(StartCause) -> JobOperatorError,
     ) -> Result<Prepared> {
-        let checked = self.inner.definitions.bind(job, given, effective, refuse)?;
+        let secrets =
+            Secrets::read(effective.secrets()).map_err(|error| refuse(StartCause::Secret(error)))?;
+        let definitions = &self.inner.definitions;
+        let checked = definitions.bind(job, given, effective, secrets, refuse)?;
         Ok(Prepared {
             job: checked.bound.job,
             location: checked.document.source().name().to_owned(),

@@ -140,6 +140,8 @@ pub(crate) struct StepHistory {
     pub(crate) committed_elsewhere: bool,
     /// How often the step was started.
     pub(crate) starts: u32,
+    /// How many items were read up to the checkpoint in `state`, in all executions since the step was last complete.
+    pub(crate) items: u64,
 }
 
 /// What became of a request to stop.

@@ -38,6 +38,11 @@ impl Results {
         Ok(Position { line: self.line })
     }
 
+    #[get_item_count]
+    fn get_item_count(&self) -> Result<Option<u64>, std::num::TryFromIntError> {
+        Ok(Some(u64::try_from(self.line)?))
+    }
+
     #[close]
     fn close(&mut self) -> Result<(), std::fmt::Error> {
         Ok(())
@@ -61,6 +66,11 @@ impl Plain {
     #[get_checkpoint_info]
     fn position(&self) -> u64 {
         0
+    }
+
+    #[get_item_count]
+    fn size(&mut self) -> Option<u64> {
+        None
     }
 }
 

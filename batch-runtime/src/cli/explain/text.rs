@@ -1,7 +1,7 @@
 //! An explained job for people: what is there on the left, where it comes from on the right.
 
 use batch_xml::Span;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Element, Explained, Found, Origin, Part, Setting, Transition};
 use crate::artifact::short_type_name;
@@ -87,6 +87,7 @@ impl Rows {
         for (name, value) in attributes {
             let value = match value {
                 Value::String(text) => visible(text),
+                Value::Object(lists) => classes(lists),
                 other => other.to_string(),
             };
             let attribute = format!("{name}: {value}");
@@ -136,6 +137,22 @@ impl Rows {
                 origin(setting),
             );
         }
+    }
+}
+
+/// Lists of exception classes: `include A, B; exclude C`.
+fn classes(lists: &Map<String, Value>) -> String {
+    // As in the Job XML.
+    let lists = ["include", "exclude"].map(|name| {
+        let classes = lists.get(name).and_then(Value::as_array).into_iter().flatten();
+        let classes: Vec<String> = classes.filter_map(Value::as_str).map(visible).collect();
+        (!classes.is_empty()).then(|| format!("{name} {}", classes.join(", ")))
+    });
+    let lists: Vec<String> = lists.into_iter().flatten().collect();
+    if lists.is_empty() {
+        "none".into()
+    } else {
+        lists.join("; ")
     }
 }
 

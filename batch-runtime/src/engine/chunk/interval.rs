@@ -198,7 +198,7 @@ impl ChunkRunner<'_> {
         self.observed.committed(before, counters);
         self.budget.committed();
         around.context.set_counters(counters);
-        around.running.publish_counters(&step.step_name, counters);
+        around.running.publish_counters(around.place, counters);
         Ok(())
     }
 

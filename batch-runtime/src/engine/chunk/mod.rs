@@ -11,7 +11,7 @@ mod writing;
 use super::call::{Failure, Interrupt, call};
 use super::elements::{BoundChunk, CheckpointInterval};
 use super::observe::ObservedItems;
-use super::running::Running;
+use super::running::{Running, StepPlace};
 use super::step::BodyEnd;
 use super::subjobs::Collecting;
 use super::worker::Worker;
@@ -34,6 +34,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) running: &'a Running,
     pub(crate) worker: &'a Worker,
     pub(crate) context: &'a StepContext,
+    /// Where its progress is published.
+    pub(crate) place: StepPlace,
     /// The collector of the subjob, and the contexts of the step.
     pub(crate) collecting: Option<(&'a Collecting, &'a ContextScope)>,
 }
@@ -126,6 +128,7 @@ impl<'a> ChunkRunner<'a> {
 
     fn open(&mut self, state: &StepState) -> Result<(), Failure> {
         self.open_reader(state)?;
+        self.publish_item_count();
         call(|| self.writer.open(state.writer.as_ref()))
             .map_err(|error| Failure::thrown(&self.chunk.writer, "open", error))?;
         self.writer_is_open = true;
@@ -139,7 +142,7 @@ impl<'a> ChunkRunner<'a> {
         {
             tracing::error!(
                 writer = self.chunk.writer.name,
-                error = error.chain(),
+                error = self.chunk.writer.properties.secrets.hidden(error.chain()),
                 "#[close] failed"
             );
         }
@@ -153,13 +156,26 @@ impl<'a> ChunkRunner<'a> {
         Ok(())
     }
 
+    /// A number that only people see fails no step.
+    fn publish_item_count(&mut self) {
+        match call(|| self.reader.get_item_count()) {
+            Ok(None) => {}
+            Ok(Some(count)) => self.around.running.publish_item_count(self.around.place, count),
+            Err(error) => tracing::warn!(
+                reader = self.chunk.reader.name,
+                error = self.chunk.reader.properties.secrets.hidden(error.chain()),
+                "#[get_item_count] failed"
+            ),
+        }
+    }
+
     fn close_reader(&mut self) {
         if std::mem::take(&mut self.reader_is_open)
             && let Err(error) = call(|| self.reader.close())
         {
             tracing::error!(
                 reader = self.chunk.reader.name,
-                error = error.chain(),
+                error = self.chunk.reader.properties.secrets.hidden(error.chain()),
                 "#[close] failed"
             );
         }

@@ -11,6 +11,7 @@ use super::schema::{
     batch_job_execution, batch_job_execution_context, batch_job_instance, batch_step_execution,
     batch_step_execution_context,
 };
+use super::steps::read_since_complete;
 use super::{Chunk, Connection, Moment, Repository, RunQueryDsl, TransactionError, hold_execution};
 use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
@@ -275,8 +276,8 @@ impl JobRepository for Repository {
     ) -> Result<StepHistory, RepositoryError> {
         self.pool.read("read the step's history", |connection| {
             let executions = execution_ids(connection, instance)?;
-            let (last, starts) = Self::last_step(connection, &executions, since, step_name)?;
-            let starts = u32::try_from(starts).unwrap_or(u32::MAX);
+            let (last, all) = Self::last_step(connection, &executions, since, step_name)?;
+            let starts = u32::try_from(all.len()).unwrap_or(u32::MAX);
             let Some(last) = last else {
                 return Ok(StepHistory {
                     starts,
@@ -289,6 +290,10 @@ impl JobRepository for Repository {
                 state.is_of_another && has_committed_elsewhere(connection, &executions, step_name)?;
             Ok(StepHistory {
                 last: Some(last),
+                items: state
+                    .reader
+                    .as_ref()
+                    .map_or(0, |_| read_since_complete(&all, since)),
                 state,
                 committed_elsewhere,
                 starts,

@@ -164,6 +164,10 @@ pub(super) fn parameter_rows(execution: i64, parameters: &JobParameters) -> Vec<
     let row = |(name, parameter): (&str, &crate::parameters::JobParameter)| {
         let (mut string, mut date, mut long, mut double) = (String::new(), 0, 0, 0.0);
         let type_cd = match &parameter.value {
+            ParameterValue::Secret(reference) => {
+                string = reference.to_stored();
+                "STRING"
+            }
             ParameterValue::String(value) => {
                 string.clone_from(value);
                 "STRING"
@@ -209,7 +213,7 @@ pub(super) fn load_parameters(
     rows.into_iter()
         .try_fold(JobParameters::new(), |parameters, row| {
             let value = match row.type_cd.as_str() {
-                "STRING" => ParameterValue::String(row.string_val.unwrap_or_default()),
+                "STRING" => ParameterValue::of_stored(row.string_val.unwrap_or_default()),
                 "LONG" => ParameterValue::Long(row.long_val.unwrap_or(0)),
                 "DOUBLE" => ParameterValue::Double(row.double_val.unwrap_or(0.0)),
                 "DATE" => ParameterValue::Date(row.date_val.map_or(Timestamp(0), Timestamp::from)),

@@ -212,7 +212,7 @@ impl Repository {
         executions: &[JobExecutionId],
         since: Option<i64>,
         name: &str,
-    ) -> QueryResult<(Option<StepRow>, i64)> {
+    ) -> QueryResult<(Option<StepRow>, Vec<ReadRow>)> {
         let ids: Vec<i64> = executions.iter().map(|id| id.0).collect();
         let of_instance = batch_step_execution::step_name
             .eq(name)
@@ -224,12 +224,35 @@ impl Repository {
             .select(StepRow::as_select())
             .first(connection)
             .optional()?;
-        let count = batch_step_execution::table
+        let all = batch_step_execution::table
             .filter(of_instance)
-            .count()
-            .get_result(connection)?;
-        Ok((last, count))
+            .order(batch_step_execution::step_execution_id)
+            .select((
+                batch_step_execution::job_execution_id,
+                batch_step_execution::status,
+                batch_step_execution::read_count,
+                batch_step_execution::read_skip_count,
+            ))
+            .load(connection)?;
+        Ok((last, all))
     }
+}
+
+/// Of an execution of a step: its job execution, its status, what it has read, what it has skipped of that.
+pub(super) type ReadRow = (i64, Option<String>, Option<i64>, Option<i64>);
+
+/// How many items were read since the step was last complete.
+pub(super) fn read_since_complete(all: &[ReadRow], since: Option<i64>) -> u64 {
+    let counts = |(job, status, ..): &&ReadRow| {
+        let is_complete = status.as_deref() == Some(BatchStatus::Completed.as_str());
+        !is_complete && since.is_none_or(|since| *job >= since)
+    };
+    let read = all
+        .iter()
+        .rev()
+        .take_while(counts)
+        .map(|(_, _, reads, skips)| reads.unwrap_or(0) + skips.unwrap_or(0));
+    u64::try_from(read.sum::<i64>()).unwrap_or(0)
 }
 
 /// The two statements of a checkpoint, and `renew`. In a build with the feature `sabotage`, the fault that the recovery

@@ -1,0 +1,289 @@
+//! Secrets that job parameters refer to: where each one is, and what it is while a job runs. Values never leave this file but
+//! for the fields and contexts that are to have them; all else sees a mark in their place.
+//!
+//! Spec: D-91
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// What a reference begins with where it stands as text: in the repository, in the JOB_KEY.
+const PREFIX: &str = "secret:";
+/// Shorter values are not looked for in messages: too much else is like them.
+const SHORTEST_HIDDEN: usize = 4;
+
+/// Where a secret is: an environment variable (`env:DB_PASSWORD`) or a file (`file:/run/secrets/db`), of the process that
+/// runs the job.
+///
+/// ```
+/// use batch_runtime::SecretReference;
+/// let reference: SecretReference = "env:DB_PASSWORD".parse()?;
+/// assert_eq!(reference, SecretReference::Env("DB_PASSWORD".into()));
+/// # Ok::<(), batch_runtime::SecretReferenceError>(())
+/// ```
+///
+/// Spec: D-91
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum SecretReference {
+    /// The environment variable of this name.
+    Env(String),
+    /// The file at this path, UTF-8; a line break at its end does not belong to the secret. A relative path is that of the
+    /// current directory of whoever runs the job, which may be another one at a restart.
+    File(String),
+}
+
+/// A text that is no reference to a secret. It is not shown, as it may be the secret itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SecretReferenceError;
+
+impl fmt::Display for SecretReferenceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected env:VARIABLE or file:PATH, which say where the secret is")
+    }
+}
+
+impl std::error::Error for SecretReferenceError {}
+
+impl FromStr for SecretReference {
+    type Err = SecretReferenceError;
+
+    fn from_str(text: &str) -> Result<Self, SecretReferenceError> {
+        match text.split_once(':') {
+            Some(("env", name)) if !name.is_empty() && !name.contains(['=', '\0']) => {
+                Ok(Self::Env(name.into()))
+            }
+            Some(("file", path)) if !path.is_empty() && !path.contains('\0') => Ok(Self::File(path.into())),
+            _ => Err(SecretReferenceError),
+        }
+    }
+}
+
+impl TryFrom<String> for SecretReference {
+    type Error = SecretReferenceError;
+
+    fn try_from(text: String) -> Result<Self, SecretReferenceError> {
+        text.parse()
+    }
+}
+
+impl From<SecretReference> for String {
+    fn from(reference: SecretReference) -> Self {
+        reference.to_string()
+    }
+}
+
+impl fmt::Display for SecretReference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Env(name) => write!(f, "env:{name}"),
+            Self::File(path) => write!(f, "file:{path}"),
+        }
+    }
+}
+
+impl SecretReference {
+    /// The reference as a text that tells that it is one.
+    pub(crate) fn to_stored(&self) -> String {
+        format!("{PREFIX}{self}")
+    }
+
+    /// The reference that a stored text is.
+    pub(crate) fn of_stored(text: &str) -> Option<Self> {
+        text.strip_prefix(PREFIX)?.parse().ok()
+    }
+
+    /// What stands for the value in properties and `${...}`.
+    pub(crate) fn mark(&self) -> String {
+        format!("{{{}}}", self.to_stored())
+    }
+
+    fn read(&self) -> Result<String, String> {
+        match self {
+            Self::Env(name) => std::env::var(name).map_err(|error| match error {
+                std::env::VarError::NotPresent => "there is no such environment variable".to_owned(),
+                // The error itself holds the value.
+                std::env::VarError::NotUnicode(_) => "the environment variable is not UTF-8".to_owned(),
+            }),
+            Self::File(path) => {
+                let bytes = std::fs::read(path).map_err(|error| format!("cannot read the file: {error}"))?;
+                let text = String::from_utf8(bytes).map_err(|_| "the file is not UTF-8".to_owned())?;
+                let line = text.strip_suffix('\n').unwrap_or(&text);
+                Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
+            }
+        }
+    }
+}
+
+/// A secret that cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretError {
+    /// The job parameter.
+    pub parameter: String,
+    /// Where its value should be.
+    pub reference: SecretReference,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl fmt::Display for SecretError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            parameter,
+            reference,
+            problem,
+        } = self;
+        write!(
+            f,
+            "job parameter `{}` is the secret {reference}: {problem}",
+            parameter.escape_debug()
+        )
+    }
+}
+
+impl std::error::Error for SecretError {}
+
+/// The secrets of a job: the mark of each, and its value where it is known.
+#[derive(Clone, Default)]
+pub struct Secrets(Arc<Vec<(String, Option<String>)>>);
+
+/// Without the values.
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.0.iter().map(|(mark, _)| mark))
+            .finish()
+    }
+}
+
+impl Secrets {
+    /// Those that `references` lead to, read now.
+    ///
+    /// # Errors
+    /// The first one that cannot be had.
+    pub(crate) fn read<'p>(
+        references: impl Iterator<Item = (&'p str, &'p SecretReference)>,
+    ) -> Result<Self, SecretError> {
+        let read = |(parameter, reference): (&str, &SecretReference)| match reference.read() {
+            Ok(value) => Ok((reference.mark(), Some(value))),
+            Err(problem) => Err(SecretError {
+                parameter: parameter.to_owned(),
+                reference: reference.clone(),
+                problem,
+            }),
+        };
+        references.map(read).collect::<Result<_, _>>().map(Self::of)
+    }
+
+    /// The same for what only looks: nobody reads them.
+    pub(crate) fn unread<'p>(references: impl Iterator<Item = (&'p str, &'p SecretReference)>) -> Self {
+        Self::of(
+            references
+                .map(|(_, reference)| (reference.mark(), None))
+                .collect(),
+        )
+    }
+
+    fn of(mut all: Vec<(String, Option<String>)>) -> Self {
+        // A mark may begin with another one.
+        all.sort_by_key(|(mark, _)| std::cmp::Reverse(mark.len()));
+        Self(Arc::new(all))
+    }
+
+    /// Whether the text has a secret in it.
+    pub(crate) fn are_in(&self, text: &str) -> bool {
+        self.0.iter().any(|(mark, _)| text.contains(mark.as_str()))
+    }
+
+    /// Whether the text has one in it that nobody has read.
+    pub(crate) fn are_unread_in(&self, text: &str) -> bool {
+        let mut unread = self.0.iter().filter(|(_, value)| value.is_none());
+        unread.any(|(mark, _)| text.contains(mark.as_str()))
+    }
+
+    /// The text with the values in place of the marks. What a value holds is no mark.
+    pub(crate) fn revealed<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if !self.are_in(text) {
+            return Cow::Borrowed(text);
+        }
+        let (mut revealed, mut rest) = (String::new(), text);
+        while let Some(next) = rest.chars().next() {
+            let found = self.0.iter().find_map(|(mark, value)| {
+                let behind = rest.strip_prefix(mark.as_str())?;
+                Some((value.as_ref()?, behind))
+            });
+            match found {
+                Some((value, behind)) => {
+                    revealed += value;
+                    rest = behind;
+                }
+                None => {
+                    revealed.push(next);
+                    rest = &rest[next.len_utf8()..];
+                }
+            }
+        }
+        Cow::Owned(revealed)
+    }
+
+    /// A message of somebody who knew the values, without them.
+    pub(crate) fn hidden(&self, message: String) -> String {
+        let values = self
+            .0
+            .iter()
+            .filter_map(|(mark, value)| Some((mark, value.as_ref()?)));
+        values
+            .filter(|(_, value)| value.chars().count() >= SHORTEST_HIDDEN)
+            .fold(message, |message, (mark, value)| match message.contains(value) {
+                true => message.replace(value, mark),
+                false => message,
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_explicit() {
+        for text in ["env:A", "file:/a b", "file:a:b"] {
+            let reference: SecretReference = text.parse().unwrap();
+            assert_eq!(reference.to_string(), text);
+            assert_eq!(
+                SecretReference::of_stored(&reference.to_stored()),
+                Some(reference)
+            );
+        }
+        for text in [
+            "", "env:", "file:", "hunter2", "env", "ENV:A", "env:A=B", "vault:a",
+        ] {
+            let error = text.parse::<SecretReference>().unwrap_err();
+            assert!(text.is_empty() || !error.to_string().contains("hunter2"));
+        }
+        // Such texts are in tables that others have written.
+        for text in ["env:A", "file:/a", "secret:", "secret:a"] {
+            assert_eq!(SecretReference::of_stored(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn marks_are_replaced_once_and_the_longest_first() {
+        let mark = |path: &str| SecretReference::File(path.into()).mark();
+        let (short, long) = (mark("a"), mark("a}b"));
+        let secrets = Secrets::of(vec![
+            (short.clone(), Some(format!("<{long}>"))),
+            (long.clone(), Some("LONG".into())),
+        ]);
+        assert_eq!(
+            secrets.revealed(&format!("é{short} {long}!")),
+            format!("é<{long}> LONG!")
+        );
+        assert_eq!(secrets.revealed("nothing"), "nothing");
+        assert_eq!(secrets.hidden("it is LONG".into()), format!("it is {long}"));
+        assert!(!format!("{secrets:?}").contains("LONG"));
+    }
+}

@@ -1,0 +1,28 @@
+// Spec: ART-07
+use batch_runtime::prelude::*;
+
+#[derive(BatchArtifact)]
+struct Sample;
+
+#[item_reader]
+impl Sample {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<u64>) {}
+
+    #[read_item]
+    fn read(&mut self) -> Option<u32> {
+        None
+    }
+
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        0
+    }
+
+    #[get_item_count]
+    fn item_count(&self) -> Result<Option<u64>, String> {
+        Ok(Some(10))
+    }
+}
+
+fn main() {}

@@ -1,0 +1,26 @@
+// Spec: ART-02
+use batch_runtime::prelude::*;
+
+#[derive(BatchArtifact)]
+struct Sample;
+
+#[item_writer]
+impl Sample {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<u64>) {}
+
+    #[write_items]
+    fn write(&mut self, _items: &[u32]) {}
+
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        0
+    }
+
+    #[get_item_count]
+    fn item_count(&self) -> Option<u64> {
+        None
+    }
+}
+
+fn main() {}
