@@ -305,9 +305,9 @@ fn die_again(stage: &Stage) {
         .unwrap();
 }
 
-/// An execution of Spring Batch keeps no lease; it is not taken for dead.
+/// An execution of Spring Batch keeps no lease; it is not taken for dead, but on somebody's word.
 ///
-/// Spec: OP-34
+/// Spec: OP-34, OP-35
 #[test]
 fn an_open_execution_without_a_lease_is_running_elsewhere() {
     let stage = Stage::new(JOB);
@@ -325,6 +325,28 @@ fn an_open_execution_without_a_lease_is_running_elsewhere() {
     assert!(
         refused.contains("another program that keeps no lease"),
         "{refused}"
+    );
+    // Somebody knows better.
+    stage.operator().declare_dead(first).unwrap();
+    let expected = "job job FAILED CRASHED\n  | the runtime that ran it did not record its end\n\
+                    \x20 step one FAILED CRASHED";
+    let tree = stage.tree(first);
+    assert!(tree.starts_with(expected), "{tree}");
+    let again = stage.operator().declare_dead(first).unwrap_err();
+    assert!(
+        matches!(again, JobOperatorError::JobExecutionNotRunning(_)),
+        "{again}"
+    );
+    let second = stage.launch("job", [("fail", "x")]);
+    assert_eq!(
+        stage
+            .operator()
+            .job_execution(second)
+            .unwrap()
+            .unwrap()
+            .instance_id
+            .0,
+        1
     );
 }
 

@@ -199,6 +199,8 @@ pub(super) fn shown_parameters(parameters: &JobParameters) -> Value {
             ParameterValue::Long(number) => ("LONG", json!(number)),
             ParameterValue::Double(number) => ("DOUBLE", json!(number)),
             ParameterValue::Date(time) => ("DATE", json!(time.0)),
+            // What is stored is the text of a reference.
+            ParameterValue::Secret(reference) => ("STRING", json!(format!("secret:{reference}"))),
         };
         json!({ "name": name, "type": kind, "value": value, "identifying": parameter.identifying })
     });

@@ -74,6 +74,12 @@ impl Spring {
         }
     }
 
+    /// The machine dies, and another one takes its place.
+    pub(super) fn dies(&mut self, zone: &str) {
+        self.jvm.kill().unwrap();
+        *self = Self::in_zone(zone);
+    }
+
     fn line(&mut self) -> String {
         let line = self.lines.recv_timeout(LIMIT);
         line.unwrap_or_else(|error| panic!("the JVM says nothing: {error}"))

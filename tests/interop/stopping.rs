@@ -73,3 +73,51 @@ fn each_stops_what_the_other_runs() {
         assert_eq!(seen.len(), 3, "{database:?}");
     }
 }
+
+/// A JVM that is killed leaves its execution STARTED, and nobody can see that it is dead. Who knows it says so, without SQL; then
+/// either side goes on.
+///
+/// Spec: OP-34, OP-35, REPO-14, REPO-15
+#[test]
+fn what_a_killed_jvm_has_left_goes_on() {
+    for database in Database::ALL {
+        let mut shared = Shared::new(database, TablesOf::SpringBatch);
+        let run = json!(["run", "waits", shown_parameters(&parameters(1))]);
+        shared.spring.tell(&shared.place, run.clone());
+        assert_eq!(shared.spring.said(), "waiting 1", "{database:?}");
+        shared.spring.dies("UTC");
+
+        let refused = shared.spring.ask(&shared.place, run.clone()).unwrap_err();
+        assert!(refused.contains("already running"), "{database:?}: {refused}");
+        let recovered = shared.command(&["recover"]);
+        assert_eq!(text(&recovered.stdout), "no execution is dead\n", "{database:?}");
+        let declared = shared.command(&["recover", "--declare-dead", "1"]);
+        assert!(declared.status.success(), "{}", text(&declared.stderr));
+        let closed = &shared.seen_here()[0];
+        assert_eq!(closed["status"], "FAILED", "{database:?}");
+        assert_eq!(closed["exitStatus"], "CRASHED", "{database:?}");
+        let again = shared.command(&["recover", "--declare-dead", "1"]);
+        assert!(!again.status.success(), "{}", text(&again.stdout));
+
+        // There, with the new JVM; and then here.
+        shared.spring.tell(&shared.place, run);
+        assert_eq!(shared.spring.said(), "waiting 2", "{database:?}");
+        assert!(shared.operator.stop(JobExecutionId(2)).unwrap(), "{database:?}");
+        assert_eq!(
+            shared.spring.answer().unwrap()["status"],
+            "STOPPED",
+            "{database:?}"
+        );
+        let here = shared.operator.launch("waits", parameters(1)).unwrap();
+        until_waiting(&shared.name);
+        let refused = shared.command(&["recover", "--declare-dead", "3"]);
+        let refused = text(&refused.stderr);
+        assert!(refused.contains("running"), "{database:?}: {refused}");
+        assert!(shared.operator.stop(here).unwrap(), "{database:?}");
+        assert_eq!(
+            shared.operator.wait(here).unwrap().status,
+            BatchStatus::Stopped,
+            "{database:?}"
+        );
+    }
+}

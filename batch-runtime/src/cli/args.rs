@@ -188,6 +188,10 @@ pub(super) enum Verb {
         /// Only shows which they are
         #[arg(long)]
         dry_run: bool,
+        /// Closes this execution of a program that keeps no lease, such as Spring Batch, whose process you know to be dead; its
+        /// instance can then be launched again, here or there
+        #[arg(long, value_name = "ID", conflicts_with = "dry_run")]
+        declare_dead: Option<JobExecutionId>,
     },
     /// Gives up an execution that failed, stopped or died: nothing continues its instance any more
     Abandon {

@@ -136,7 +136,19 @@ fn execute(config: &Config, builder: BatchRuntimeBuilder, verb: Verb) -> Result<
             };
             shown(Output::new(json).found(&open(builder)?, &filter))
         }
-        Verb::Recover { dry_run } => {
+        Verb::Recover {
+            declare_dead: Some(execution),
+            ..
+        } => {
+            open(builder)?
+                .declare_dead(execution)
+                .map_err(|error| error.to_string())?;
+            print::out(format_args!(
+                "execution {execution} is closed: its instance can go on"
+            ));
+            Ok(ExitCode::SUCCESS)
+        }
+        Verb::Recover { dry_run, .. } => {
             let shutdown = listen()?;
             recover::run(&open(builder)?, dry_run, interval, shutdown).map_err(|error| error.to_string())
         }

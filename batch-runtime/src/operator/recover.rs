@@ -3,7 +3,7 @@
 use super::{JobOperator, JobOperatorError, Result, StartCause};
 use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
-use crate::repository::{AbandonOutcome, ExecutionFilter};
+use crate::repository::{AbandonOutcome, DeathOutcome, ExecutionFilter};
 use crate::status::BatchStatus;
 
 /// An execution whose process was found dead, and what was done about it.
@@ -90,6 +90,26 @@ impl JobOperator {
                 ..
             }) => Recovery::Overtaken,
             Err(error) => Recovery::Refused(error),
+        }
+    }
+
+    /// Closes an execution that has not ended, because its process is dead: it is FAILED with the exit status `CRASHED`, or STOPPED if it
+    /// was to stop, and its instance can go on. For programs that keep no lease, such as Spring Batch: nobody but you can know
+    /// that they are dead. Should it live all the same, its next update of the execution fails.
+    ///
+    /// # Errors
+    /// `NoSuchJobExecution`; `JobExecutionIsRunning` when a runtime holds its lease, which dies by itself;
+    /// `JobExecutionNotRunning` when it has ended.
+    ///
+    /// Spec: OP-35
+    pub fn declare_dead(&self, execution: JobExecutionId) -> Result<()> {
+        match self.inner.repository.declare_dead(execution)? {
+            Some(DeathOutcome::Closed) => Ok(()),
+            Some(DeathOutcome::Running { owner }) => {
+                Err(JobOperatorError::JobExecutionIsRunning { execution, owner })
+            }
+            Some(DeathOutcome::Ended) => Err(JobOperatorError::JobExecutionNotRunning(execution)),
+            None => Err(JobOperatorError::NoSuchJobExecution(execution)),
         }
     }
 

@@ -79,6 +79,20 @@ pub(crate) enum AbandonOutcome {
     Complete,
 }
 
+/// What became of somebody's word that a process is dead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DeathOutcome {
+    /// The execution is closed, and its instance can go on.
+    Closed,
+    /// It runs: somebody holds its lease.
+    Running {
+        /// Who.
+        owner: String,
+    },
+    /// It had ended.
+    Ended,
+}
+
 /// Which executions are looked for; what is not said does not matter.
 #[derive(Clone, Debug, Default)]
 pub struct ExecutionFilter {
@@ -276,6 +290,10 @@ pub(crate) trait JobRepository: Send + Sync {
     /// Gives an execution up, which has not ended COMPLETED and does not run: nothing continues its instance any more. `None`
     /// when there is no such execution.
     fn abandon(&self, execution: JobExecutionId) -> Result<Option<AbandonOutcome>, RepositoryError>;
+
+    /// Closes an execution that nobody holds, because its process is said to be dead: of one that keeps no lease nobody can see it.
+    /// `None` when there is no such execution.
+    fn declare_dead(&self, execution: JobExecutionId) -> Result<Option<DeathOutcome>, RepositoryError>;
 
     /// The executions that are looked for, newest first.
     fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>, RepositoryError>;

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use super::{
     AbandonOutcome, ArchivedInstance, ChunkTransaction, Claim, ClaimError, ClaimRequest, Connector,
-    ElementState, Ending, ExecutionFilter, InstanceState, JobRepository, Lease, RepositoryError,
-    RestartPosition, Signal, StepHistory, StepState, StopOutcome,
+    DeathOutcome, ElementState, Ending, ExecutionFilter, InstanceState, JobRepository, Lease,
+    RepositoryError, RestartPosition, Signal, StepHistory, StepState, StopOutcome,
 };
 use crate::clock::{Clock, Timestamp};
 use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
@@ -275,6 +275,10 @@ impl JobRepository for Zoned {
 
     fn abandon(&self, execution: JobExecutionId) -> Result<Option<AbandonOutcome>> {
         self.repository.abandon(execution)
+    }
+
+    fn declare_dead(&self, execution: JobExecutionId) -> Result<Option<DeathOutcome>> {
+        self.repository.declare_dead(execution)
     }
 
     fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>> {

@@ -18,8 +18,8 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::{
     AbandonOutcome, ArchivedInstance, ChunkTransaction, Claim, ClaimError, ClaimRequest, Connector,
-    ElementState, Ending, ExecutionFilter, InstanceState, JobRepository, JobState, Lease, RepositoryError,
-    RestartPosition, Signal, StepHistory, StepState, StopOutcome, StoredContext,
+    DeathOutcome, ElementState, Ending, ExecutionFilter, InstanceState, JobRepository, JobState, Lease,
+    RepositoryError, RestartPosition, Signal, StepHistory, StepState, StopOutcome, StoredContext,
 };
 use crate::status::BatchStatus;
 
@@ -441,6 +441,10 @@ impl JobRepository for Repository {
 
     fn abandon(&self, execution: JobExecutionId) -> Result<Option<AbandonOutcome>, RepositoryError> {
         self.give_up_execution(execution)
+    }
+
+    fn declare_dead(&self, execution: JobExecutionId) -> Result<Option<DeathOutcome>, RepositoryError> {
+        self.close_dead(execution)
     }
 
     fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>, RepositoryError> {

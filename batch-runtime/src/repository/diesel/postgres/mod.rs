@@ -4,6 +4,8 @@ mod schema;
 
 #[path = "../common/archive.rs"]
 mod archive;
+#[path = "../common/closing.rs"]
+mod closing;
 #[path = "../common/launch.rs"]
 mod launch;
 #[path = "../common/lease.rs"]

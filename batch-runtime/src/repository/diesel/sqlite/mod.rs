@@ -5,6 +5,8 @@ mod turn;
 
 #[path = "../common/archive.rs"]
 mod archive;
+#[path = "../common/closing.rs"]
+mod closing;
 #[path = "../common/launch.rs"]
 mod launch;
 #[path = "../common/lease.rs"]
