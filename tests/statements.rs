@@ -16,7 +16,11 @@ struct Recorder;
 
 impl Instrumentation for Recorder {
     fn on_connection_event(&mut self, event: InstrumentationEvent<'_>) {
-        if let InstrumentationEvent::StartQuery { query, .. } = event {
+        // What the keeper asks comes with time, whatever runs.
+        let is_keeper = std::thread::current().name() == Some("batch-keeper");
+        if let InstrumentationEvent::StartQuery { query, .. } = event
+            && !is_keeper
+        {
             STATEMENTS.lock().unwrap().push(query.to_string());
         }
     }
@@ -80,7 +84,7 @@ impl Nowhere {
     fn checkpoint(&mut self) {}
 }
 
-/// The statements of one whole job, without those of the keeper, which come with time.
+/// The statements of one whole job.
 fn statements_of(stage: &Stage, limit: u32, run: u32) -> Vec<String> {
     STATEMENTS.lock().unwrap().clear();
     let (limit, run) = (limit.to_string(), run.to_string());
@@ -97,19 +101,6 @@ fn statements_of(stage: &Stage, limit: u32, run: u32) -> Vec<String> {
         .iter()
         .any(|set| statement.starts_with(set))
     });
-    let of_keeper = ["`job_execution_id` IN", "\"job_execution_id\" = ANY"];
-    let before = statements.len();
-    statements.retain(|statement| !of_keeper.iter().any(|words| statement.contains(words)));
-    // Each stood in a transaction of its own.
-    for _ in statements.len()..before {
-        for around in [
-            |statement: &String| statement == "BEGIN" || statement.contains("READ ONLY"),
-            |statement: &String| statement == "COMMIT",
-        ] {
-            let position = statements.iter().position(around).unwrap();
-            statements.remove(position);
-        }
-    }
     statements
 }
 
@@ -140,17 +131,18 @@ fn check(database: Database) {
     statements_of(&stage, 5, 0);
     let short = statements_of(&stage, 5, 1);
     let long = statements_of(&stage, 1_005, 2);
-    // 100 intervals more.
+    // 100 intervals more. PostgreSQL writes both rows by one statement.
+    let each = if database == Database::Postgres { 1 } else { 2 };
     assert_eq!(
         metadata(&long) - metadata(&short),
-        200,
+        100 * each,
         "{database:?} {:#?}",
         &long[long.len() - 20..]
     );
     assert_eq!(
         long.len() - short.len(),
-        400,
-        "{database:?}: two statements, BEGIN and COMMIT"
+        100 * (each + 2),
+        "{database:?}: these, BEGIN and COMMIT"
     );
     let first = short.len();
     for run in 3..30 {

@@ -378,6 +378,11 @@ impl StepContext {
         self.0.shared.lock().counters.metrics()
     }
 
+    /// What was stored by the last commit, after a rollback that nobody else takes care of.
+    pub(crate) fn restore_persistent_info(&self, info: Option<CheckpointInfo>) {
+        self.0.shared.lock().persistent = info;
+    }
+
     pub(crate) fn persistent_info(&self) -> Option<CheckpointInfo> {
         self.0.shared.lock().persistent.clone()
     }

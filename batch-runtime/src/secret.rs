@@ -229,24 +229,56 @@ impl Secrets {
         Cow::Owned(revealed)
     }
 
-    /// A message of somebody who knew the values, without them.
+    /// A message of somebody who knew the values, without them; also where a value is shown as Rust's `{:?}` does.
     pub(crate) fn hidden(&self, message: String) -> String {
-        let values = self
-            .0
-            .iter()
-            .filter_map(|(mark, value)| Some((mark, value.as_ref()?)));
-        values
-            .filter(|(_, value)| value.chars().count() >= SHORTEST_HIDDEN)
-            .fold(message, |message, (mark, value)| match message.contains(value) {
-                true => message.replace(value, mark),
-                false => message,
-            })
+        let long = |value: &&String| value.chars().count() >= SHORTEST_HIDDEN;
+        let mut hidden: Vec<(String, &str)> = Vec::new();
+        for (mark, value) in self.0.iter() {
+            if let Some(value) = value.as_ref().filter(long) {
+                hidden.push((value.clone(), mark));
+                hidden.push((value.escape_debug().to_string(), mark));
+            }
+        }
+        // One value may hold another one.
+        hidden.sort_by_key(|(value, _)| std::cmp::Reverse(value.len()));
+        if !hidden.iter().any(|(value, _)| message.contains(value)) {
+            return message;
+        }
+        let (mut rest, mut shown) = (message.as_str(), String::new());
+        while let Some(character) = rest.chars().next() {
+            match hidden.iter().find(|(value, _)| rest.starts_with(value)) {
+                Some((value, mark)) => {
+                    shown.push_str(mark);
+                    rest = &rest[value.len()..];
+                }
+                None => {
+                    shown.push(character);
+                    rest = &rest[character.len_utf8()..];
+                }
+            }
+        }
+        shown
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_within_another_is_hidden_with_it() {
+        let value = |mark: &str, value: &str| (mark.to_owned(), Some(value.to_owned()));
+        let all = vec![
+            value("{long mark}", "admin"),
+            value("{pw}", "admin-2024\n"),
+            value("{c}", "abc"),
+        ];
+        let secrets = Secrets(all.into());
+        let check = |message: &str, expected: &str| assert_eq!(secrets.hidden(message.to_owned()), expected);
+        check("admin/admin-2024\n: abc", "{long mark}/{pw}: abc");
+        check(&format!("{:?}", "admin-2024\n"), "\"{pw}\"");
+        check("nothing", "nothing");
+    }
 
     #[test]
     fn references_are_explicit() {

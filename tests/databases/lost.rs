@@ -29,6 +29,8 @@ fn every((kind, _): (Kind, Database)) -> usize {
 struct RowsOfRun {
     #[batch_property(name = "run")]
     run: i64,
+    #[batch_context]
+    step: StepContext,
 }
 
 #[item_writer("RowsOfRun")]
@@ -37,12 +39,18 @@ impl RowsOfRun {
     fn open(&mut self, _checkpoint: Option<()>) {}
     #[write_items]
     fn write(&mut self, numbers: &[u32], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
-        for number in numbers {
-            execute(
-                tx,
-                &format!("INSERT INTO written VALUES ({}, {number})", self.run),
-            )?;
+        // What is counted in an interval that is rolled back is not counted.
+        let counted: Option<usize> = self.step.persistent_user_data()?;
+        let counted = counted.unwrap_or(0);
+        for (index, number) in numbers.iter().enumerate() {
+            let insert = format!(
+                "INSERT INTO written VALUES ({}, {number}, {})",
+                self.run,
+                counted + index + 1
+            );
+            execute(tx, &insert).map_err(|error| BatchError::at_item(index, error))?;
         }
+        self.step.set_persistent_user_data(&(counted + numbers.len()))?;
         Ok(())
     }
     #[get_checkpoint_info]
@@ -119,7 +127,7 @@ impl Line {
             .job_operator();
         let mut outside = place.connect();
         outside
-            .execute("CREATE TABLE written (run INTEGER, n INTEGER)")
+            .execute("CREATE TABLE written (run INTEGER, n INTEGER, counted INTEGER)")
             .unwrap();
         outside.watch();
         Self {
@@ -151,6 +159,14 @@ impl Line {
         );
         let written = format!("SELECT COUNT(*) * 1000 + SUM(n) FROM written WHERE run = {run}");
         assert_eq!(self.place.connect().number(&written), 10_055, "run {run}");
+        // Each step, or partition, has counted from 1.
+        let counted = format!("SELECT SUM(counted) FROM written WHERE run = {run}");
+        let expected = if steps.iter().any(|step| step.step_name.contains(':')) {
+            30
+        } else {
+            55
+        };
+        assert_eq!(self.place.connect().number(&counted), expected, "run {run}");
         let counters = steps.iter().map(|step| step.counters);
         let sums = counters.fold((0, 0, 0), |(reads, writes, skips), of| {
             let skipped = of.read_skips + of.process_skips + of.write_skips;
@@ -187,7 +203,7 @@ impl Line {
 fn a_connection_that_is_lost_at_any_request_costs_nothing() {
     for kind in KINDS {
         for xml in [JOB, PARTITIONS] {
-            for cut in [Cut::Request, Cut::Answer] {
+            for cut in [Cut::Request, Cut::Answer, Cut::AtWork] {
                 let folder = tempfile::tempdir().unwrap();
                 let mut line = Line::new(shared(kind.0), kind, folder.path(), xml);
                 line.strike_everywhere(every(kind), |proxy, request| proxy.cut(cut, request));

@@ -18,6 +18,8 @@ pub enum Cut {
     Request,
     /// The server carries the request out; its answer does not come back.
     Answer,
+    /// The request comes to the server, and the connection is cut at once: whoever comes back may find it still at work.
+    AtWork,
 }
 
 /// One that is asked before a request is passed on.
@@ -148,6 +150,11 @@ fn pass_on(kind: Kind, client: &UnixStream, server: &UnixStream, plan: &Mutex<Pl
             if requests.come(bytes) {
                 match next(plan) {
                     Some(Strike::Cut(Cut::Request)) => break,
+                    Some(Strike::Cut(Cut::AtWork)) => {
+                        // It may be gone by itself.
+                        let _ = to.write_all(bytes);
+                        break;
+                    }
                     Some(Strike::Cut(Cut::Answer)) => {
                         *deaf.lock().unwrap_or_else(PoisonError::into_inner) = true;
                     }

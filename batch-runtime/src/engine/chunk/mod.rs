@@ -182,7 +182,7 @@ impl<'a> ChunkRunner<'a> {
     }
 
     /// The connection to the database was lost, and with it an interval: goes on from what is committed. `false` when that
-    /// has happened again and again without a commit, when the step is to stop, or when the database does not come back.
+    /// has happened again and again without a commit, or when the database does not come back.
     ///
     /// What could not be read from the database any more is what the artifacts have in memory; so they are opened as on a
     /// restart.
@@ -195,7 +195,7 @@ impl<'a> ChunkRunner<'a> {
         let Interrupt::Failed(failure) = interrupt else {
             return Ok(false);
         };
-        if !self.budget.resume() || self.around.worker.stop_requested() {
+        if !self.budget.resume() {
             return Ok(false);
         }
         let repository = self.around.repository;
@@ -212,6 +212,9 @@ impl<'a> ChunkRunner<'a> {
             error = failure.message,
             "the connection to the database was lost; going on from the last checkpoint"
         );
+        self.around
+            .context
+            .restore_persistent_info(kept.user_data.clone());
         *state = kept;
         self.close();
         self.open(state)?;
@@ -256,6 +259,10 @@ impl<'a> ChunkRunner<'a> {
                         Broken::Failed(interrupt) => {
                             if !is_lost || !self.resume(&interrupt, step, state)? {
                                 return Err(interrupt);
+                            }
+                            // Nothing has failed but the connection; what was not written comes again on restart.
+                            if self.around.worker.stop_requested() {
+                                return Ok(BodyEnd::stopped());
                             }
                         }
                         // Between two retries; what was not written comes again on restart. Spec: CHUNK-RETRY-16

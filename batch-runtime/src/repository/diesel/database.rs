@@ -150,6 +150,10 @@ impl<D: Database> Pool<D> {
     /// A connection in a transaction. Idle connections that the database has closed meanwhile are passed over; one that
     /// cannot be reached is tried again for a while.
     pub(super) fn begin(&self, begin: &str) -> QueryResult<Session<D::Connection>> {
+        self.begin_within(&mut self.retries(), begin)
+    }
+
+    fn begin_within(&self, retries: &mut Retries, begin: &str) -> QueryResult<Session<D::Connection>> {
         while let Some(mut connection) = self.idle() {
             match AnsiTransactionManager::begin_transaction_sql(&mut *connection, begin) {
                 Ok(()) => return Ok(connection),
@@ -157,7 +161,6 @@ impl<D: Database> Pool<D> {
                 Err(error) => return Err(error),
             }
         }
-        let mut retries = self.retries();
         loop {
             let error = match self.connect() {
                 Ok(mut connection) => {
@@ -169,7 +172,7 @@ impl<D: Database> Pool<D> {
                 }
                 Err(error) => DieselError::QueryBuilderError(Box::new(error)),
             };
-            if !D::IS_REMOTE || !retries.pause() {
+            if !D::IS_REMOTE || !retries.pause(&error) {
                 return Err(error);
             }
         }
@@ -177,7 +180,7 @@ impl<D: Database> Pool<D> {
 
     fn retries(&self) -> Retries {
         Retries {
-            until: Instant::now() + self.shared.patience,
+            until: Some(Instant::now() + self.shared.patience.min(MOST_PATIENCE)),
             pause: SHORTEST_PAUSE,
         }
     }
@@ -190,10 +193,15 @@ impl<D: Database> Pool<D> {
         mut work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
         let _turn = self.turn_for(action, false)?;
-        self.transaction(D::BEGIN_WRITE, action, |connection, in_doubt| match in_doubt {
-            false => work(connection),
-            true => Err(TransactionError::Database(of_unknown_outcome())),
-        })
+        self.transaction(
+            self.retries(),
+            D::BEGIN_WRITE,
+            action,
+            |connection, in_doubt| match in_doubt {
+                false => work(connection),
+                true => Err(TransactionError::Database(of_unknown_outcome())),
+            },
+        )
     }
 
     /// As `write`, and also when it may have been committed after all: that is what `work` is told when it is run again.
@@ -203,17 +211,18 @@ impl<D: Database> Pool<D> {
         work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
         let _turn = self.turn_for(action, false)?;
-        self.transaction(D::BEGIN_WRITE, action, work)
+        self.transaction(self.retries(), D::BEGIN_WRITE, action, work)
     }
 
-    /// For what may be done twice; before all that wait in this process: what keeps an execution alive, or ends it.
+    /// As `write_surely`, before all that wait in this process, and without waiting for a database that is away: for what keeps
+    /// an execution alive, or ends it, and is asked for again.
     pub(super) fn write_first<T, E: From<RepositoryError>>(
         &self,
         action: &'static str,
-        mut work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<E>>,
+        work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
         let _turn = self.turn_for(action, true)?;
-        self.transaction(D::BEGIN_WRITE, action, |connection, _| work(connection))
+        self.transaction(Retries::ONE, D::BEGIN_WRITE, action, work)
     }
 
     fn turn_for<E: From<RepositoryError>>(&self, action: &'static str, hurried: bool) -> Result<D::Turn, E> {
@@ -232,7 +241,7 @@ impl<D: Database> Pool<D> {
         let failed = |source: DieselError| database_error::<E>(action, source);
         let _turn = self.turn_for(action, false)?;
         let (begin, afterwards) = self.shared.database.begin_ahead();
-        let (value, mut connection) = self.in_transaction(begin, action, work)?;
+        let (value, mut connection) = self.in_transaction(self.retries(), begin, action, work)?;
         if let Some(statement) = afterwards {
             connection.batch_execute(statement).map_err(failed)?;
         }
@@ -246,33 +255,54 @@ impl<D: Database> Pool<D> {
         action: &'static str,
         mut work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<RepositoryError>>,
     ) -> Result<T, RepositoryError> {
-        self.transaction(D::BEGIN_READ, action, |connection, _| work(connection))
+        self.transaction(self.retries(), D::BEGIN_READ, action, |connection, _| {
+            work(connection)
+        })
+    }
+
+    /// As `read`, without waiting for a database that is away.
+    pub(super) fn read_at_once<T>(
+        &self,
+        action: &'static str,
+        mut work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<RepositoryError>>,
+    ) -> Result<T, RepositoryError> {
+        self.transaction(Retries::ONE, D::BEGIN_READ, action, |connection, _| {
+            work(connection)
+        })
     }
 
     fn transaction<T, E: From<RepositoryError>>(
         &self,
+        retries: Retries,
         begin: &str,
         action: &'static str,
         work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
     ) -> Result<T, E> {
-        let (value, connection) = self.in_transaction(begin, action, work)?;
+        let (value, connection) = self.in_transaction(retries, begin, action, work)?;
         self.put_back(connection);
         Ok(value)
     }
 
-    /// A connection whose transaction did not end well is closed, which rolls back. So there is no ROLLBACK that could
-    /// fail and hide the cause.
+    /// A connection whose transaction did not end well is closed, which rolls back. So there is no ROLLBACK on whose success
+    /// anything depends, and none that could hide the cause.
     fn in_transaction<T, E: From<RepositoryError>>(
         &self,
+        mut retries: Retries,
         begin: &str,
         action: &'static str,
         mut work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
     ) -> Result<(T, Session<D::Connection>), E> {
         let failed = |source: DieselError| database_error::<E>(action, source);
         let (mut attempt, mut in_doubt) = (1, false);
-        let mut retries = self.retries();
         loop {
-            let mut connection = self.begin(begin).map_err(failed)?;
+            let begun = self.begin_within(&mut retries, begin);
+            let mut connection = match begun {
+                Err(error) if in_doubt => {
+                    tracing::error!(%error, "the database does not come back");
+                    return Err(failed(of_unknown_outcome()));
+                }
+                begun => begun.map_err(failed)?,
+            };
             let error = match work(&mut connection, in_doubt) {
                 Ok(value) => match AnsiTransactionManager::commit_transaction(&mut *connection) {
                     Ok(()) => return Ok((value, connection)),
@@ -288,7 +318,7 @@ impl<D: Database> Pool<D> {
                 Err(TransactionError::Refused(error)) => return Err(error),
                 Err(TransactionError::Database(source) | TransactionError::Overtaken(source)) => source,
             };
-            if !is_lost::<D>(&mut connection) || !retries.pause() {
+            if !is_lost::<D>(&mut connection) || !retries.pause(&error) {
                 return Err(failed(error));
             }
         }
@@ -300,20 +330,35 @@ pub(super) fn is_lost<D: Database>(connection: &mut Session<D::Connection>) -> b
     D::IS_REMOTE && connection.batch_execute("ROLLBACK").is_err()
 }
 
-/// How often and how long one tries again.
+/// How long one tries again.
 struct Retries {
-    until: Instant,
+    /// `None`: once more, for the connection may have been idle for long.
+    until: Option<Instant>,
     pause: Duration,
 }
 
+/// However long a lease is.
+const MOST_PATIENCE: Duration = Duration::from_secs(60);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 impl Retries {
+    const ONE: Self = Self {
+        until: None,
+        pause: Duration::ZERO,
+    };
+
     /// Waits until the next try; `false` when there is none.
-    fn pause(&mut self) -> bool {
-        if Instant::now() >= self.until {
+    fn pause(&mut self, error: &DieselError) -> bool {
+        let Some(until) = self.until else {
+            self.until = Some(Instant::now());
+            return true;
+        };
+        if Instant::now() >= until {
             return false;
+        }
+        if self.pause == SHORTEST_PAUSE {
+            tracing::warn!(%error, "the connection to the database was lost; trying again");
         }
         thread::sleep(self.pause);
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);

@@ -74,7 +74,7 @@ pub(crate) fn open(
     let (url, prefix) = table_prefix(url)?;
     Ok(match scheme {
         #[cfg(feature = "sqlite")]
-        Scheme::Sqlite => Arc::new(sqlite::open(&url, prefix, clock, lease_time)?),
+        Scheme::Sqlite => Arc::new(sqlite::open(&url, prefix.in_upper_case(), clock, lease_time)?),
         #[cfg(feature = "postgres")]
         Scheme::Postgres => Arc::new(postgres::open(&url, prefix.in_lower_case(), clock, lease_time)?),
         #[cfg(feature = "mysql")]
@@ -96,7 +96,7 @@ pub(crate) fn missing_migrations(url: &str) -> Result<Option<Vec<String>>, Repos
     let (url, prefix) = table_prefix(url)?;
     match scheme {
         #[cfg(feature = "sqlite")]
-        Scheme::Sqlite => sqlite::missing_migrations(&url, prefix),
+        Scheme::Sqlite => sqlite::missing_migrations(&url, prefix.in_upper_case()),
         #[cfg(feature = "postgres")]
         Scheme::Postgres => postgres::missing_migrations(&url, prefix.in_lower_case()),
         #[cfg(feature = "mysql")]

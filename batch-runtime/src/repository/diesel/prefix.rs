@@ -56,6 +56,12 @@ impl TablePrefix {
         Self(self.0.as_deref().map(|prefix| prefix.to_ascii_lowercase().into()))
     }
 
+    /// For a database that does not tell upper from lower case in names.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn in_upper_case(&self) -> Self {
+        Self(self.0.as_deref().map(|prefix| prefix.to_ascii_uppercase().into()))
+    }
+
     fn is_default(&self) -> bool {
         self.0.is_none()
     }
@@ -93,7 +99,7 @@ impl TablePrefix {
     pub(super) fn listed(&self, version: &str) -> String {
         match &self.0 {
             None => version.to_owned(),
-            Some(prefix) => format!("{version}:{}", prefix.to_ascii_uppercase()),
+            Some(prefix) => format!("{version}:{prefix}"),
         }
     }
 
@@ -101,7 +107,7 @@ impl TablePrefix {
     pub(super) fn version_of<'a>(&self, listed: &'a str) -> Option<&'a str> {
         match (&self.0, listed.split_once(':')) {
             (None, None) => Some(listed),
-            (Some(prefix), Some((version, of))) if of.eq_ignore_ascii_case(prefix) => Some(version),
+            (Some(prefix), Some((version, of))) if of == &**prefix => Some(version),
             _ => None,
         }
     }
@@ -285,11 +291,11 @@ mod tests {
         let (usual, mine) = (TablePrefix::default(), TablePrefix::new("my_").unwrap());
         assert_eq!(
             (usual.listed("1"), mine.listed("1")),
-            ("1".into(), "1:MY_".into())
+            ("1".into(), "1:my_".into())
         );
         for (listed, of_usual, of_mine) in [
             ("1", Some("1"), None),
-            ("1:MY_", None, Some("1")),
+            ("1:my_", None, Some("1")),
             ("1:X_", None, None),
         ] {
             assert_eq!(

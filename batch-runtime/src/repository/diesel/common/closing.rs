@@ -124,7 +124,7 @@ impl Repository {
     }
 
     pub(super) fn ask_to_stop(&self, id: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError> {
-        self.pool.write_first("request the stop", |connection| {
+        self.pool.write_first("request the stop", |connection, in_doubt| {
             let Some(execution) = execution_in(connection, id.0)? else {
                 return Ok(None);
             };
@@ -136,7 +136,10 @@ impl Repository {
                 return Ok(None);
             };
             let Ok(stopping) = execution.status.after(Event::RequestStop) else {
-                return Ok(Some(StopOutcome::NotRunning));
+                return Ok(Some(match in_doubt && execution.status == BatchStatus::Stopped {
+                    true => StopOutcome::Closed,
+                    false => StopOutcome::NotRunning,
+                }));
             };
             if execution.status != stopping {
                 let now = self.now();
@@ -177,15 +180,17 @@ impl Repository {
                 let owner = row.owner.clone();
                 return Ok(Some(DeathOutcome::Running { owner }));
             }
-            let closed =
-                self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref())?;
+            lock_executions(connection, instance)?;
+            // What was read before the locks may be old; and of another execution nobody has said that it is dead.
+            let newest = last_execution(connection, instance)?;
+            if newest.is_none_or(|newest| newest.id != id || newest.status.is_final()) {
+                return Ok(Some(DeathOutcome::Ended));
+            }
+            self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref())?;
             if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {
                 Self::void_lease(connection, instance, row)?;
             }
-            Ok(Some(match closed.contains(&id) {
-                true => DeathOutcome::Closed,
-                false => DeathOutcome::Ended,
-            }))
+            Ok(Some(DeathOutcome::Closed))
         })
     }
 }

@@ -25,14 +25,24 @@ use crate::status::BatchStatus;
 type ClaimResult<T> = Result<T, TransactionError<ClaimError>>;
 type WriteResult<T> = Result<T, TransactionError<RepositoryError>>;
 
+/// The numbers that an earlier try of a claim has drawn.
+#[derive(Default)]
+struct Drawn {
+    instance: Cell<Option<i64>>,
+    execution: Cell<Option<i64>>,
+    /// Whether it may be committed, or be committed yet.
+    in_doubt: Cell<bool>,
+}
+
 impl Repository {
     pub(super) fn claim_execution(&self, request: &ClaimRequest<'_>) -> Result<Claim, ClaimError> {
-        let drawn = Cell::new(None);
+        let earlier = Drawn::default();
         self.pool
             .write_surely("begin the job execution", |connection, in_doubt| {
-                match drawn.get().filter(|_| in_doubt) {
-                    Some(id) if let Some(claim) = self.claim_of(connection, id)? => Ok(Ok(claim)),
-                    _ => self.claim_in(connection, request, &drawn),
+                earlier.in_doubt.set(in_doubt);
+                match self.claim_in_doubt(connection, &earlier)? {
+                    Some(claim) => Ok(Ok(claim)),
+                    None => self.claim_in(connection, request, &earlier),
                 }
             })?
     }
@@ -42,19 +52,25 @@ impl Repository {
         &self,
         connection: &mut Connection,
         request: &ClaimRequest<'_>,
-        drawn: &Cell<Option<i64>>,
+        earlier: &Drawn,
     ) -> ClaimResult<Result<Claim, ClaimError>> {
         let (instance, previous) = match &request.target {
             Target::New => {
-                let mut run_id = self.next_id(connection, Sequence::Instance)?;
+                // The same number as in the earlier try: should that be committed yet, this one comes too late.
+                let drawn = earlier.instance.get().filter(|_| earlier.in_doubt.get());
+                let mut run_id = match drawn {
+                    Some(drawn) => drawn,
+                    None => self.next_id(connection, Sequence::Instance)?,
+                };
                 let mut parameters = request.parameters.clone().for_start(run_id);
                 // An instance that was imported may have the number already.
-                while is_taken(connection, request.job_name, &parameters.job_key())? {
+                while drawn.is_none() && is_taken(connection, request.job_name, &parameters.job_key())? {
                     run_id = self.next_id(connection, Sequence::Instance)?;
                     parameters = request.parameters.clone().for_start(run_id);
                 }
+                earlier.instance.set(Some(run_id));
                 let instance = insert_instance(connection, run_id, request.job_name, &parameters.job_key())?;
-                return self.begin_execution(connection, request, instance, parameters, None, drawn);
+                return self.begin_execution(connection, request, instance, parameters, None, earlier);
             }
             Target::Identified(key) => {
                 let found: Option<i64> = batch_job_instance::table
@@ -96,12 +112,15 @@ impl Repository {
             instance,
             request.parameters.clone(),
             previous,
-            drawn,
+            earlier,
         )
     }
 
-    /// The claim that has been committed after all, with this execution.
-    fn claim_of(&self, connection: &mut Connection, id: i64) -> ClaimResult<Option<Claim>> {
+    /// The claim of an earlier try that has been committed after all.
+    fn claim_in_doubt(&self, connection: &mut Connection, earlier: &Drawn) -> ClaimResult<Option<Claim>> {
+        let Some(id) = earlier.execution.get().filter(|_| earlier.in_doubt.get()) else {
+            return Ok(None);
+        };
         let Some(execution) = execution_in(connection, id)? else {
             return Ok(None);
         };
@@ -134,9 +153,13 @@ impl Repository {
         instance: i64,
         parameters: JobParameters,
         previous: Option<JobExecution>,
-        drawn: &Cell<Option<i64>>,
+        earlier: &Drawn,
     ) -> ClaimResult<Result<Claim, ClaimError>> {
         let refuse = |error| Err(TransactionError::Refused(error));
+        // The row of the instance is locked by now, for which one waits until the earlier try has ended.
+        if let Some(claim) = self.claim_in_doubt(connection, earlier)? {
+            return Ok(Ok(claim));
+        }
         let lease = lease_of(connection, instance)?;
         if let Some(running) = self.running_execution(connection, previous.as_ref(), lease.as_ref())? {
             return refuse(running);
@@ -172,7 +195,7 @@ impl Repository {
         }
 
         let (id, now) = (self.next_id(connection, Sequence::Execution)?, self.now());
-        drawn.set(Some(id));
+        earlier.execution.set(Some(id));
         diesel::insert_into(batch_job_execution::table)
             .values((
                 batch_job_execution::job_execution_id.eq(id),

@@ -193,7 +193,7 @@ impl Repository {
     }
 
     pub(super) fn renew_lease(&self, held: &Lease) -> Result<bool, RepositoryError> {
-        self.pool.write_first("renew the lease", |connection| {
+        self.pool.write_first("renew the lease", |connection, _| {
             Ok(self.extend_lease(connection, held)?)
         })
     }

@@ -399,7 +399,7 @@ impl JobRepository for Repository {
     }
 
     fn signals(&self, executions: &[JobExecutionId]) -> Result<Vec<Signal>, RepositoryError> {
-        self.pool.read("look for stop requests", |connection| {
+        self.pool.read_at_once("look for stop requests", |connection| {
             let ids = executions.iter().map(|id| id.0);
             let rows: Vec<(i64, Option<String>)> = batch_job_execution::table
                 .filter(batch_job_execution::job_execution_id.eq_any(ids))

@@ -3,16 +3,17 @@
 use diesel::prelude::*;
 
 use super::super::database::of_unknown_outcome;
+use super::checkpoint::write_checkpoint;
 use super::rows::{StepRow, stored_message};
 use super::schema::{batch_step_execution, batch_step_execution_context};
 use super::{
     Chunk, Connection, Database, Moment, Repository, RunQueryDsl, Sequence, TransactionError, hold_execution,
-    lock_step,
+    lock_step, overtaken_by_a_double,
 };
 use crate::clock::Timestamp;
 use crate::execution::{StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, StepExecutionId};
-use crate::repository::{ChunkTransaction, Ending, Lease, RepositoryError, StepState};
+use crate::repository::{ChunkTransaction, Ending, Lease, RepositoryError, StepState, StoredContext};
 use crate::status::BatchStatus;
 
 /// What committing an interval is called in errors.
@@ -36,6 +37,13 @@ macro_rules! counter_columns {
 }
 
 pub(super) use counter_columns;
+
+/// How many rows of a checkpoint there were to be written.
+pub(super) struct Written {
+    /// 0: VERSION was another one, and nothing is written.
+    pub(super) steps: usize,
+    pub(super) contexts: usize,
+}
 
 impl Repository {
     pub(super) fn insert_step(
@@ -71,7 +79,9 @@ impl Repository {
                     batch_step_execution::exit_message.eq(""),
                     batch_step_execution::last_updated.eq(Moment(now)),
                 ))
-                .execute(connection)?;
+                .execute(connection)
+                // By the try before, whose answer has not come.
+                .map_err(overtaken_by_a_double)?;
             let context = state.encode();
             diesel::insert_into(batch_step_execution_context::table)
                 .values((
@@ -141,9 +151,14 @@ impl Repository {
             }
             _ => Ok(()),
         })?;
-        match tx.commit() {
-            Err(_) if tx.is_in_doubt() && self.is_committed(step, now)? => {}
-            committed => committed?,
+        if let Err(error) = tx.commit() {
+            if !tx.is_in_doubt() {
+                return Err(error);
+            }
+            tracing::warn!(%error, "looking whether the checkpoint is there");
+            if !self.is_committed(step, now)? {
+                return Err(error);
+            }
         }
         step.version += 1;
         step.counters = counters;
@@ -191,7 +206,8 @@ impl Repository {
             }
             fenced_if_none(changed, ACTION)?;
             if let Some(state) = state {
-                update_context(connection, step.id, state)?;
+                let changed = update_context(connection, step.id, &state.encode())?;
+                refuse_without_context(changed, step.id)?;
             }
             Ok(())
         })?;
@@ -255,7 +271,7 @@ pub(super) fn read_since_complete(all: &[ReadRow], since: Option<i64>) -> u64 {
     u64::try_from(read.sum::<i64>()).unwrap_or(0)
 }
 
-/// The two statements of a checkpoint, and `renew`. In a build with the feature `sabotage`, the fault that the recovery
+/// The rows of a checkpoint, and `renew`. In a build with the feature `sabotage`, the fault that the recovery
 /// tests must notice can be switched on here.
 fn record_checkpoint(
     tx: &mut Chunk<Database>,
@@ -271,43 +287,40 @@ fn record_checkpoint(
     }
     let connection = tx.after_the_writer()?;
     let record = || {
-        let row = batch_step_execution::table
-            .find(step.id.0)
-            .filter(batch_step_execution::version.eq(step.version));
-        let changed = diesel::update(row)
-            .set((
-                batch_step_execution::version.eq(step.version + 1),
-                counter_columns!(counters),
-                batch_step_execution::last_updated.eq(Moment(now)),
-            ))
-            .execute(connection)?;
-        fenced_if_none(changed, ACTION)?;
-        update_context(connection, step.id, state)?;
+        let written = write_checkpoint(connection, step, counters, &state.encode(), Moment(now))?;
+        fenced_if_none(written.steps, ACTION)?;
+        refuse_without_context(written.contexts, step.id)?;
         renew(connection)
     };
     record().map_err(|error| error.into_error(ACTION))
 }
 
-fn update_context(
-    connection: &mut Connection,
+/// Without the row the checkpoint would be lost in silence.
+fn refuse_without_context(
+    changed: usize,
     step: StepExecutionId,
-    state: &StepState,
 ) -> Result<(), TransactionError<RepositoryError>> {
-    let context = state.encode();
-    let changed = diesel::update(batch_step_execution_context::table.find(step.0))
-        .set((
-            batch_step_execution_context::short_context.eq(context.short),
-            batch_step_execution_context::serialized_context.eq(context.serialized),
-        ))
-        .execute(connection)?;
     if changed == 1 {
         return Ok(());
     }
-    // Without the row the checkpoint would be lost in silence.
     Err(TransactionError::Refused(RepositoryError::Corrupt {
         row: format!("the context of step execution {step}"),
         problem: "has been deleted while the step was running".into(),
     }))
+}
+
+/// Returns how many rows there were.
+pub(super) fn update_context(
+    connection: &mut Connection,
+    step: StepExecutionId,
+    context: &StoredContext,
+) -> QueryResult<usize> {
+    diesel::update(batch_step_execution_context::table.find(step.0))
+        .set((
+            batch_step_execution_context::short_context.eq(&context.short),
+            batch_step_execution_context::serialized_context.eq(&context.serialized),
+        ))
+        .execute(connection)
 }
 
 /// Whether a row is as this runner would have written it, had the answer come. Whoever closes what a runner leaves behind

@@ -4,6 +4,8 @@ mod schema;
 
 #[path = "../common/archive.rs"]
 mod archive;
+#[path = "../common/checkpoint.rs"]
+mod checkpoint;
 #[path = "../common/closing.rs"]
 mod closing;
 #[path = "../common/launch.rs"]
@@ -94,8 +96,11 @@ fn migrate(connection: &mut Connection) -> Result<(), MigrationFailed> {
 }
 
 fn layout(connection: &mut Connection) -> QueryResult<Layout> {
+    // Where the server tells upper from lower case, tables with another one are others.
     let columns = "SELECT CONCAT(UPPER(TABLE_NAME), '.', UPPER(COLUMN_NAME)) AS name
-        FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()";
+        FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()
+        AND (@@lower_case_table_names <> 0 OR BINARY LEFT(TABLE_NAME, CHAR_LENGTH('BATCH_')) = BINARY 'BATCH_'
+            OR TABLE_NAME LIKE '\\_\\_diesel%')";
     let columns: Vec<Name> = diesel::sql_query(columns).load(connection)?;
     Ok(Layout::new(columns, connection.prefix()))
 }

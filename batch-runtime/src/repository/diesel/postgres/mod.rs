@@ -1,5 +1,6 @@
 //! PostgreSQL: several write at the same time, each on rows of its own; who must not is kept out by row locks.
 
+mod checkpoint;
 mod schema;
 
 #[path = "../common/archive.rs"]

@@ -5,6 +5,8 @@ mod turn;
 
 #[path = "../common/archive.rs"]
 mod archive;
+#[path = "../common/checkpoint.rs"]
+mod checkpoint;
 #[path = "../common/closing.rs"]
 mod closing;
 #[path = "../common/launch.rs"]

@@ -1,0 +1,335 @@
+//! PostgreSQL: a million CSV rows with a checkpoint in each transaction (gate G6), and what a checkpoint costs alone (gate G7b),
+//! beside the same statements written by hand with diesel. The server is on the same machine, and does not wait for its disk:
+//! so what is compared is the way to it and back.
+#![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use batch_bench::person::{Person, ROWS, write_input};
+use batch_bench::{Program, closed, head, in_turn, opened, ratio, report, run};
+use batch_runtime::BatchRuntime;
+use batch_runtime::prelude::*;
+use batch_test_servers::{Kind, Server};
+use csv::StringRecord;
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Double, Text};
+
+const COMMITS: u64 = 5_000;
+
+const TABLE: &str =
+    "CREATE TABLE person (id BIGINT, first TEXT, last TEXT, email TEXT, amount FLOAT8, date TEXT)";
+
+/// Rows of numbers up to `to`, one for each checkpoint.
+#[derive(BatchArtifact)]
+struct Numbers {
+    next: u64,
+}
+
+#[item_reader]
+impl Numbers {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) {
+        self.next = checkpoint.unwrap_or(0);
+        opened();
+    }
+    #[read_item]
+    fn read(&mut self) -> Option<u64> {
+        (self.next < COMMITS).then(|| {
+            self.next += 1;
+            self.next
+        })
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        self.next
+    }
+    #[close]
+    fn close(&mut self) {
+        closed();
+    }
+}
+
+#[derive(BatchArtifact)]
+struct Same {}
+
+#[item_processor]
+impl Same {
+    #[process_item]
+    fn process(&mut self, item: u64) -> Option<u64> {
+        Some(item)
+    }
+}
+
+#[derive(BatchArtifact)]
+struct Nowhere {}
+
+#[item_writer]
+impl Nowhere {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<()>) {}
+    #[write_items]
+    fn write(&mut self, _items: &[u64]) {}
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
+#[derive(BatchArtifact)]
+struct People {
+    #[batch_property(name = "input")]
+    input: PathBuf,
+    rows: Option<csv::Reader<File>>,
+    header: StringRecord,
+    row: StringRecord,
+}
+
+#[item_reader]
+impl People {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<u64>) -> Result<(), csv::Error> {
+        opened();
+        let mut rows = csv::Reader::from_path(&self.input)?;
+        self.header = rows.headers()?.clone();
+        self.rows = Some(rows);
+        Ok(())
+    }
+    #[read_item]
+    fn read(&mut self) -> Result<Option<Person>, csv::Error> {
+        let Some(rows) = &mut self.rows else {
+            return Ok(None);
+        };
+        if !rows.read_record(&mut self.row)? {
+            return Ok(None);
+        }
+        self.row.deserialize(Some(&self.header)).map(Some)
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        self.rows.as_ref().map_or(0, |rows| rows.position().byte())
+    }
+    #[close]
+    fn close(&mut self) {
+        closed();
+    }
+}
+
+#[derive(BatchArtifact)]
+struct PeopleWriter {}
+
+#[item_writer]
+impl PeopleWriter {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<()>) {}
+    #[write_items]
+    fn write(&mut self, people: &[Person], tx: &mut ChunkTransaction) -> QueryResult<()> {
+        insert(tx.postgres()?, people)
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
+/// All rows by one statement, a column an array.
+fn insert(connection: &mut PgConnection, people: &[Person]) -> QueryResult<()> {
+    fn column<'a, T>(people: &'a [Person], of: impl Fn(&'a Person) -> T) -> Vec<T> {
+        people.iter().map(of).collect()
+    }
+    diesel::sql_query("INSERT INTO person SELECT * FROM UNNEST($1, $2, $3, $4, $5, $6)")
+        .bind::<Array<BigInt>, _>(column(people, |p| p.id))
+        .bind::<Array<Text>, _>(column(people, |p| p.first.as_str()))
+        .bind::<Array<Text>, _>(column(people, |p| p.last.as_str()))
+        .bind::<Array<Text>, _>(column(people, |p| p.email.as_str()))
+        .bind::<Array<Double>, _>(column(people, |p| p.amount))
+        .bind::<Array<Text>, _>(column(people, |p| p.date.as_str()))
+        .execute(connection)
+        .map(drop)
+}
+
+table! {
+    batch_step_execution (step_execution_id) {
+        step_execution_id -> BigInt,
+        version -> BigInt,
+        read_count -> BigInt,
+        write_count -> BigInt,
+        commit_count -> BigInt,
+        last_updated -> Timestamp,
+    }
+}
+
+table! {
+    batch_step_execution_context (step_execution_id) {
+        step_execution_id -> BigInt,
+        short_context -> Text,
+    }
+}
+
+/// What a checkpoint is by hand: two updates, on the rows that the engine's run left.
+struct Checkpoints {
+    id: i64,
+    version: i64,
+}
+
+impl Checkpoints {
+    fn new(connection: &mut PgConnection) -> Self {
+        use batch_step_execution::dsl as step;
+        let (id, version) = step::batch_step_execution
+            .select((step::step_execution_id, step::version))
+            .order(step::step_execution_id.desc())
+            .first(connection)
+            .unwrap();
+        Self { id, version }
+    }
+
+    fn write(&mut self, connection: &mut PgConnection, n: i64) -> QueryResult<()> {
+        use batch_step_execution::dsl as step;
+        let row = step::batch_step_execution
+            .find(self.id)
+            .filter(step::version.eq(self.version));
+        self.version += 1;
+        let changed = diesel::update(row)
+            .set((
+                step::version.eq(self.version),
+                step::read_count.eq(n),
+                step::write_count.eq(n),
+                step::commit_count.eq(n),
+                step::last_updated.eq(diesel::dsl::now),
+            ))
+            .execute(connection)?;
+        assert_eq!(changed, 1);
+        let context = format!("{{\"@class\":\"java.util.HashMap\",\"batch.reader.checkpoint\":\"{n}\"}}");
+        diesel::update(batch_step_execution_context::table.find(self.id))
+            .set(batch_step_execution_context::short_context.eq(context))
+            .execute(connection)
+            .map(drop)
+    }
+}
+
+fn commits_of_engine(url: &str) -> Duration {
+    run(
+        url,
+        &[
+            ("reader", "Numbers"),
+            ("processor", "Same"),
+            ("writer", "Nowhere"),
+            ("commit.interval", "1"),
+            ("chunk.size", "1"),
+        ],
+    )
+}
+
+fn commits_by_hand(url: &str) -> Duration {
+    let mut connection = PgConnection::establish(url).unwrap();
+    let mut checkpoints = Checkpoints::new(&mut connection);
+    let begin = Instant::now();
+    for n in 0..i64::try_from(COMMITS).unwrap() {
+        let written: QueryResult<()> = connection.transaction(|connection| checkpoints.write(connection, n));
+        written.unwrap();
+    }
+    begin.elapsed()
+}
+
+fn rows_of_engine(url: &str, input: &str) -> Duration {
+    let time = run(
+        url,
+        &[
+            ("reader", "People"),
+            ("processor", "PersonProcessor"),
+            ("writer", "PeopleWriter"),
+            ("commit.interval", "1000"),
+            ("chunk.size", "1000"),
+            ("input", input),
+        ],
+    );
+    empty(url);
+    time
+}
+
+fn rows_by_hand(url: &str, input: &str) -> Duration {
+    let mut connection = PgConnection::establish(url).unwrap();
+    let mut checkpoints = Checkpoints::new(&mut connection);
+    let begin = Instant::now();
+    let mut rows = csv::Reader::from_path(input).unwrap();
+    let (header, mut row) = (rows.headers().unwrap().clone(), StringRecord::new());
+    let mut chunk = Vec::with_capacity(1000);
+    loop {
+        chunk.clear();
+        while chunk.len() < 1000 && rows.read_record(&mut row).unwrap() {
+            chunk.push(row.deserialize::<Person>(Some(&header)).unwrap().processed());
+        }
+        if chunk.is_empty() {
+            break;
+        }
+        let byte = i64::try_from(rows.position().byte()).unwrap();
+        let written: QueryResult<()> = connection.transaction(|connection| {
+            insert(connection, &chunk)?;
+            checkpoints.write(connection, byte)
+        });
+        written.unwrap();
+    }
+    let time = begin.elapsed();
+    empty(url);
+    time
+}
+
+fn empty(url: &str) {
+    let mut connection = PgConnection::establish(url).unwrap();
+    let counted = diesel::sql_query("DELETE FROM person").execute(&mut connection);
+    assert_eq!(counted.unwrap(), ROWS as usize);
+    connection.batch_execute("TRUNCATE person; CHECKPOINT").unwrap();
+}
+
+fn main() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("people.csv");
+    write_input(&input);
+    let input = input.display().to_string();
+    let server = Server::start(Kind::Postgres);
+    let url = server.new_database();
+    BatchRuntime::builder().repository(&url).build().unwrap();
+    PgConnection::establish(&url)
+        .unwrap()
+        .batch_execute(TABLE)
+        .unwrap();
+
+    head("PostgreSQL on the same machine");
+    let mut programs: Vec<Program<'_>> = vec![
+        ("engine", Box::new(|| commits_of_engine(&url))),
+        ("by hand", Box::new(|| commits_by_hand(&url))),
+    ];
+    let [ours, hand] = in_turn(5, &mut programs).try_into().unwrap();
+    let micros = |time: Duration| time.as_secs_f64() * 1e6 / COMMITS as f64;
+    report(
+        "a checkpoint, statements by hand with diesel",
+        micros(hand),
+        "us",
+        None,
+    );
+    report("a checkpoint, engine", micros(ours), "us", None);
+    report(
+        "a checkpoint, engine / by hand (G7b)",
+        ratio(ours, hand),
+        "x",
+        Some(1.25),
+    );
+
+    let mut programs: Vec<Program<'_>> = vec![
+        ("engine", Box::new(|| rows_of_engine(&url, &input))),
+        ("by hand", Box::new(|| rows_by_hand(&url, &input))),
+    ];
+    let [ours, hand] = in_turn(5, &mut programs).try_into().unwrap();
+    let nanos = |time: Duration| time.as_secs_f64() * 1e9 / f64::from(ROWS);
+    report(
+        "rows, by hand with UNNEST, checkpoint in each commit",
+        nanos(hand),
+        "ns/row",
+        None,
+    );
+    report(
+        "rows, engine, checkpoint in each commit",
+        nanos(ours),
+        "ns/row",
+        None,
+    );
+    report("rows, engine / by hand (G6)", ratio(ours, hand), "x", Some(1.15));
+}
