@@ -149,3 +149,30 @@ fn a_schema_of_postgresql_holds_a_repository() {
     }
     assert_eq!(place.connect().number(&format!("{tables} = 'public'")), 0);
 }
+
+/// Who may only look, looks; and a table that somebody has dropped is missed.
+///
+/// Spec: REPO-12
+#[test]
+fn looking_at_a_repository_changes_nothing() {
+    let (_folder, place) = new_place(Database::Postgres);
+    build(place.url()).unwrap();
+    let role = "CREATE ROLE looker LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO looker";
+    place.connect().execute(role).unwrap();
+    let url = place.url().replace("user=postgres", "user=looker");
+    let runtime = build(&url).unwrap_or_else(|error| panic!("{error}"));
+    assert!(runtime.job_operator().job_names().unwrap().is_empty());
+    for database in Database::ALL {
+        let (_folder, place) = new_place(database);
+        build(place.url()).unwrap();
+        place
+            .connect()
+            .execute("DROP TABLE BATCH_JOB_INSTANCE_LEASE")
+            .unwrap();
+        let error = build(place.url()).err().unwrap();
+        assert!(
+            error.contains("its table BATCH_JOB_INSTANCE_LEASE is gone"),
+            "{error}"
+        );
+    }
+}

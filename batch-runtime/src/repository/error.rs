@@ -67,10 +67,10 @@ impl fmt::Display for RepositoryError {
         match self {
             Self::Url { url, problem } => write!(f, "`{url}` is no repository: {problem}"),
             Self::Connect { url, source, hint } => {
-                write!(f, "cannot open the repository `{url}`: {source}{hint}")
+                write!(f, "cannot open the repository `{url}`: {}{hint}", one_line(source))
             }
             Self::Schema { url, problem } => write!(f, "the repository `{url}` cannot be used: {problem}"),
-            Self::Database { action, source } => write!(f, "failed to {action}: {source}"),
+            Self::Database { action, source } => write!(f, "failed to {action}: {}", one_line(source)),
             Self::Fenced { action } => write!(
                 f,
                 "failed to {action}: another runtime has taken this execution over, so this one stops without writing"
@@ -83,6 +83,13 @@ impl fmt::Display for RepositoryError {
             Self::Corrupt { row, problem } => write!(f, "{row} of the repository {problem}"),
         }
     }
+}
+
+/// The libraries of databases say some things in several lines, with tabs.
+fn one_line(error: &Source) -> String {
+    let text = error.to_string();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
 }
 
 impl Error for RepositoryError {

@@ -6,7 +6,7 @@ mod text;
 
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::{RecvTimeoutError, bounded};
+use crossbeam::channel::{RecvTimeoutError, Sender, bounded};
 
 use self::screen::Screen;
 use super::print::err;
@@ -16,6 +16,8 @@ use crate::ids::JobExecutionId;
 use crate::operator::{JobOperator, JobOperatorError};
 
 const REDRAW: Duration = Duration::from_millis(100);
+/// Who has asked for a stop sees soon that the execution has ended.
+const LONGEST_ASKING: Duration = Duration::from_secs(5);
 
 /// Waits for the execution's end and shows its progress meanwhile, every `interval` where there is no terminal; never for
 /// zero. After a signal the execution is asked to stop; `None` when it has not stopped in time. The threads that wait are not
@@ -32,6 +34,9 @@ pub(super) fn watch(
     std::thread::spawn(move || {
         let _ = done.send(waiting.wait(execution));
     });
+    // The threads that ask for a stop each hold one end: a library of the database must not be at work while the process ends.
+    let (asking, asked) = bounded::<()>(0);
+    let mut asking = Some(asking);
     let mut display = Display {
         screen: Screen::of_terminal(),
         interval,
@@ -42,6 +47,8 @@ pub(super) fn watch(
         match ended.recv_timeout(REDRAW) {
             Ok(result) => {
                 display.finish(operator, execution, all);
+                drop(asking.take());
+                let _ = asked.recv_timeout(LONGEST_ASKING);
                 return result.map(Some);
             }
             Err(RecvTimeoutError::Timeout) => display.show(operator, all),
@@ -55,7 +62,7 @@ pub(super) fn watch(
                 "stopping execution {execution}, which has {seconds} s for it; the signal again ends it at once"
             ));
             for one in all {
-                stop(operator.clone(), *one);
+                stop(operator.clone(), *one, asking.clone());
             }
         }
         if shutdown.is_over() {
@@ -68,11 +75,15 @@ pub(super) fn watch(
 }
 
 /// On a thread of its own: `#[cancel]` of a batchlet may take its time.
-fn stop(operator: JobOperator, execution: JobExecutionId) {
-    std::thread::spawn(move || match operator.stop(execution) {
-        // It has ended meanwhile.
-        Ok(_) | Err(JobOperatorError::JobExecutionNotRunning(_)) => {}
-        Err(error) => err(format_args!("error: cannot stop execution {execution}: {error}")),
+fn stop(operator: JobOperator, execution: JobExecutionId, asking: Option<Sender<()>>) {
+    std::thread::spawn(move || {
+        match operator.stop(execution) {
+            // It has ended meanwhile.
+            Ok(_) | Err(JobOperatorError::JobExecutionNotRunning(_)) => {}
+            Err(error) => err(format_args!("error: cannot stop execution {execution}: {error}")),
+        }
+        drop(operator);
+        drop(asking);
     });
 }
 

@@ -22,7 +22,20 @@ const LIST_OF_MIGRATIONS: &str = "__DIESEL_SCHEMA_MIGRATIONS";
 /// The columns that are there, as `TABLE.COLUMN` in upper case.
 pub(super) struct Layout {
     columns: Vec<String>,
+    /// The migrations that are listed, of whomever.
+    listed: Vec<String>,
 }
+
+/// The tables of a repository that is up to date.
+const TABLES: [&str; 7] = [
+    "BATCH_JOB_INSTANCE",
+    "BATCH_JOB_EXECUTION",
+    "BATCH_JOB_EXECUTION_PARAMS",
+    "BATCH_STEP_EXECUTION",
+    "BATCH_STEP_EXECUTION_CONTEXT",
+    "BATCH_JOB_EXECUTION_CONTEXT",
+    "BATCH_JOB_INSTANCE_LEASE",
+];
 
 impl Layout {
     /// What these columns are when the tables are called by their plain names; tables with another prefix are not there.
@@ -34,7 +47,20 @@ impl Layout {
         });
         Self {
             columns: columns.collect(),
+            listed: Vec::new(),
         }
+    }
+
+    /// The query for the migrations that are listed, if there is the table. (diesel's own function makes it, which not
+    /// everybody may do who may look.)
+    pub(super) fn query_for_listed(&self) -> Option<&'static str> {
+        self.has_table(LIST_OF_MIGRATIONS)
+            .then_some("SELECT version AS name FROM __diesel_schema_migrations")
+    }
+
+    pub(super) fn with_listed(mut self, listed: Vec<Name>) -> Self {
+        self.listed = listed.into_iter().map(|version| version.name).collect();
+        self
     }
 
     pub(super) fn has_table(&self, table: &str) -> bool {
@@ -166,32 +192,32 @@ impl Migrations {
     ) -> Result<Vec<Step>, Failure> {
         let prefix = connection.prefix().clone();
         let age = layout.age(&prefix)?;
-        // Asking would make the table. It may also list migrations of the program's own, and of tables with another prefix.
-        let applied: Vec<String> = if layout.has_table(LIST_OF_MIGRATIONS) {
-            let applied = connection.applied_migrations()?;
-            let versions = applied.iter().map(ToString::to_string);
-            versions
-                .filter_map(|listed| prefix.version_of(&listed).map(str::to_owned))
-                .filter(|version| version.starts_with(OUR_VERSIONS) && version.len() == OUR_VERSION_LENGTH)
-                .collect()
-        } else {
-            Vec::new()
-        };
-        let is_known = |applied: &String| {
+        // There may be migrations of the program's own, and of tables with another prefix.
+        let listed = layout.listed.iter();
+        let applied: Vec<&str> = listed
+            .filter_map(|listed| prefix.version_of(listed))
+            .filter(|version| version.starts_with(OUR_VERSIONS) && version.len() == OUR_VERSION_LENGTH)
+            .collect();
+        let is_known = |applied: &&&str| {
             let mut known = self.current.iter().chain(self.upgrades);
-            known.any(|known| known.version() == *applied)
+            known.any(|known| known.version() == **applied)
         };
-        if let Some(newer) = applied.iter().find(|version| !is_known(version)) {
+        if let Some(newer) = applied.iter().find(|applied| !is_known(applied)) {
             return Err(format!(
                 "its schema has version {newer}, which this runtime does not know: it was made by a newer one. Update \
                  this program"
             )
             .into());
         }
-        let is_applied = |script: &Script| applied.iter().any(|version| version == script.version());
+        let is_applied = |script: &Script| applied.contains(&script.version());
         let is_made = self.current.first().is_none_or(is_applied);
         let upgrades = self.upgrades.iter();
         let upgrades = upgrades.filter(|upgrade| age.is_some_and(|age| !is_made && upgrade.version() > age));
+        if self.current.iter().all(is_applied)
+            && let Some(table) = TABLES.iter().find(|table| !layout.has_table(table))
+        {
+            return Err(format!("its table {} is gone", prefix.rename(table)).into());
+        }
         let missing = upgrades.chain(self.current).filter(|script| !is_applied(script));
         Ok(missing.map(|script| Step::new(script, &prefix)).collect())
     }

@@ -67,7 +67,7 @@ impl TablePrefix {
     }
 
     /// A statement with the names as they are with this prefix. Its text holds names and placeholders, no values.
-    fn rename(&self, statement: &str) -> String {
+    pub(super) fn rename(&self, statement: &str) -> String {
         match &self.0 {
             None => statement.to_owned(),
             Some(prefix) => replace_words(statement, DEFAULT, prefix),

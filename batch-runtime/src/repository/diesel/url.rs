@@ -15,8 +15,19 @@ pub(super) enum Scheme {
 }
 
 impl Scheme {
-    /// Reads the part before the colon.
+    /// Reads the part before the colon, and looks whether the rest can be read.
     pub(super) fn of(url: &str) -> Result<Self, RepositoryError> {
+        let scheme = Self::named_in(url)?;
+        match problem_with_server(url).filter(|_| !url.starts_with("sqlite:")) {
+            None => Ok(scheme),
+            Some(problem) => Err(RepositoryError::Url {
+                url: shown(url),
+                problem: problem.into(),
+            }),
+        }
+    }
+
+    fn named_in(url: &str) -> Result<Self, RepositoryError> {
         let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
         let problem = match scheme {
             "sqlite" => {
@@ -58,6 +69,34 @@ impl Scheme {
             Self::Mysql => true,
         }
     }
+}
+
+/// What the libraries of the databases would stumble over, and tell with the password in it.
+fn problem_with_server(url: &str) -> Option<&'static str> {
+    const ENCODE: &str = "the part before `@` cannot be read; in a password write % as %25, / as %2F, @ as %40, ? as %3F \
+                          and # as %23";
+    let Some((_, rest)) = url.split_once("://") else {
+        return Some("expected `postgres://USER@HOST/DATABASE` or `mysql://USER@HOST/DATABASE`");
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, after) = rest.split_at(end);
+    let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let digits_follow = |token: &str| {
+        let digits = token.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let is_encoded = user.split('%').skip(1).all(digits_follow);
+    let port = match host.rsplit_once(']') {
+        Some((_, port)) => port.strip_prefix(':'),
+        None => host.rsplit_once(':').map(|(_, port)| port),
+    };
+    let has_port = port.is_none_or(|port| port.bytes().all(|digit| digit.is_ascii_digit()));
+    let path = after.split('?').next().unwrap_or_default();
+    let is_cut = path.contains('@') || (!has_port && after.contains('@'));
+    if !is_encoded || is_cut || user.contains('@') {
+        return Some(ENCODE);
+    }
+    (!has_port).then_some("the port after the host is no number")
 }
 
 #[cfg(not(all(feature = "sqlite", feature = "postgres", feature = "mysql")))]
@@ -154,6 +193,32 @@ mod tests {
         check("oracle:me:secret@host", "oracle:***");
         check("host=h password=secret", "***");
         check("sqlite://a@b:c.db", "sqlite://a@b:c.db");
+    }
+
+    /// The library's own message would hold the password, or what it takes for something else.
+    #[cfg(all(feature = "postgres", feature = "mysql"))]
+    #[test]
+    fn a_password_that_is_not_encoded_is_refused_without_it() {
+        for url in [
+            "postgres:/me:geheim@127.0.0.1/batch",
+            "postgres://me:ge%zzheim@127.0.0.1/batch",
+            "postgres://me:ge/heim@127.0.0.1/batch",
+            "postgres://me:ge@heim@127.0.0.1/batch",
+            "mysql://me:ge?heim@127.0.0.1/batch",
+            "postgres://me:geheim@127.0.0.1:x/batch",
+        ] {
+            let error = Scheme::of(url).unwrap_err().to_string();
+            assert!(!error.contains("heim") && !error.contains("ge%"), "{error}");
+        }
+        for url in [
+            "mysql://me:ge:heim@127.0.0.1/batch",
+            "postgres://me:ge%40heim@[::1]:5432/batch?user=a@b",
+            "postgres:///batch?host=/tmp&user=me",
+            "postgres://h1:1,h2:2/batch",
+            "mysql://me@localhost/batch?unix_socket=/tmp/s",
+        ] {
+            Scheme::of(url).unwrap_or_else(|error| panic!("{error}"));
+        }
     }
 
     #[test]

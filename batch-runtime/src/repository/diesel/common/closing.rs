@@ -177,7 +177,7 @@ impl Repository {
             if let Some(row) = &lease
                 && self.is_held(connection, row)?
             {
-                let owner = row.owner.clone();
+                let owner = self.described_owner(connection, row)?;
                 return Ok(Some(DeathOutcome::Running { owner }));
             }
             lock_executions(connection, instance)?;

@@ -252,10 +252,8 @@ impl Repository {
         match (lease, previous) {
             (Some(row), _) if self.is_held(connection, row)? => {
                 let execution = JobExecutionId(row.job_execution_id);
-                Ok(Some(ClaimError::Running {
-                    execution,
-                    owner: row.owner.clone(),
-                }))
+                let owner = self.described_owner(connection, row)?;
+                Ok(Some(ClaimError::Running { execution, owner }))
             }
             // A lease speaks for its own execution only.
             (lease, Some(open))

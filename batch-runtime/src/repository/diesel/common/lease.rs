@@ -86,6 +86,19 @@ impl Repository {
         Ok(row.expires_at > now)
     }
 
+    /// Who holds a lease; and when it shows, if that cannot be seen at once, that he is dead.
+    pub(super) fn described_owner(&self, connection: &mut Connection, row: &LeaseRow) -> QueryResult<String> {
+        if row.owner.ends_with("/locked") {
+            return Ok(row.owner.clone());
+        }
+        let now: i64 = diesel::select(database_now()).get_result(connection)?;
+        let seconds = (row.expires_at - now).max(0) / 1_000 + 1;
+        Ok(format!(
+            "{}; should its process be dead, that shows when its lease ends, in {seconds} s",
+            row.owner
+        ))
+    }
+
     /// Takes the lease of an instance for `execution`; the caller has seen that nobody holds it, and what stood there. If
     /// something else stands there now, somebody else was faster. Returns the fence.
     pub(super) fn take_lease<E>(

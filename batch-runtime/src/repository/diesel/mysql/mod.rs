@@ -102,7 +102,11 @@ fn layout(connection: &mut Connection) -> QueryResult<Layout> {
         AND (@@lower_case_table_names <> 0 OR BINARY LEFT(TABLE_NAME, CHAR_LENGTH('BATCH_')) = BINARY 'BATCH_'
             OR TABLE_NAME LIKE '\\_\\_diesel%')";
     let columns: Vec<Name> = diesel::sql_query(columns).load(connection)?;
-    Ok(Layout::new(columns, connection.prefix()))
+    let layout = Layout::new(columns, connection.prefix());
+    Ok(match layout.query_for_listed() {
+        Some(listed) => layout.with_listed(diesel::sql_query(listed).load(connection)?),
+        None => layout,
+    })
 }
 
 impl MysqlDatabase {

@@ -96,7 +96,11 @@ fn layout(connection: &mut Connection) -> QueryResult<Layout> {
         WHERE c.relkind IN ('r', 'p') AND pg_catalog.pg_table_is_visible(c.oid)
         AND a.attnum > 0 AND NOT a.attisdropped AND (starts_with(c.relname, 'batch_') OR starts_with(c.relname, '__diesel'))";
     let columns: Vec<Name> = diesel::sql_query(columns).load(connection)?;
-    Ok(Layout::new(columns, connection.prefix()))
+    let layout = Layout::new(columns, connection.prefix());
+    Ok(match layout.query_for_listed() {
+        Some(listed) => layout.with_listed(diesel::sql_query(listed).load(connection)?),
+        None => layout,
+    })
 }
 
 impl PostgresDatabase {

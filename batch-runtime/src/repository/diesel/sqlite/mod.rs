@@ -137,7 +137,11 @@ fn layout(connection: &mut Connection) -> QueryResult<Layout> {
         "SELECT upper(t.name || '.' || c.name) AS name FROM sqlite_master t, pragma_table_info(t.name) c
         WHERE t.type = 'table'";
     let columns: Vec<Name> = diesel::sql_query(columns).load(connection)?;
-    Ok(Layout::new(columns, connection.prefix()))
+    let layout = Layout::new(columns, connection.prefix());
+    Ok(match layout.query_for_listed() {
+        Some(listed) => layout.with_listed(diesel::sql_query(listed).load(connection)?),
+        None => layout,
+    })
 }
 
 /// The sequences that keys are drawn from. Spec: REPO-18, REPO-19
