@@ -189,15 +189,9 @@ impl Output {
             execution.configuration_location.as_deref().unwrap_or("-")
         ));
         for (name, parameter) in parameters.iter() {
-            let part = if parameter.identifying {
-                ""
-            } else {
-                " (not identifying)"
-            };
-            out(format_args!(
-                "parameter    {name}={}{part}",
-                parameter.value.to_text().escape_debug()
-            ));
+            // As it would be written.
+            let written = written(name, parameter);
+            out(format_args!("parameter    {}", written.escape_debug()));
         }
         print_message(&execution.exit_message);
         out("");
