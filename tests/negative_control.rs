@@ -10,6 +10,8 @@ use batch_tests::partitions::{Input, write_job_without_transaction};
 use batch_tests::random::Random;
 #[cfg(unix)]
 use batch_tests::sweep::{CHUNKS, Fault, PARTITIONS, Raised, Shape, Sweep};
+#[cfg(unix)]
+use batch_tests::zombie::taken_over_at;
 
 /// The negative control of the kill loop: with the data committed apart from the checkpoint it finds a wrong table.
 #[test]
@@ -66,5 +68,20 @@ fn the_sweep_finds_a_checkpoint_outside_the_chunk_transaction() {
     for fault in [Fault::Once, Fault::ForEver] {
         sweep_with_a_split_commit(CHUNKS, fault, Raised::InCommit);
         sweep_with_a_split_commit(PARTITIONS, fault, Raised::InStatement);
+    }
+}
+
+/// Without the fence a process that was taken over writes on, which the rules in the database see.
+#[test]
+#[cfg(unix)]
+fn the_zombie_test_finds_a_checkpoint_without_a_fence() {
+    for number in ["2", "7"] {
+        let sweep = Sweep::new(env!("CARGO_BIN_EXE_sweeping"), CHUNKS).with("BATCH_SABOTAGE", "no-fence");
+        let problem =
+            taken_over_at(sweep, number).expect_err("a checkpoint of a process that was taken over");
+        assert!(
+            problem.contains("an ended execution was changed"),
+            "{number}: {problem}"
+        );
     }
 }

@@ -3,16 +3,12 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
-use std::fs::{self, File};
-use std::process::{Child, Command};
+use std::fs;
 use std::thread;
-use std::time::{Duration, Instant};
 
-use batch_tests::process;
-use batch_tests::sweep::{
-    BATCHLET, CHUNKS, Fault, PARTITIONS, REFUSALS, Raised, Shape, Sweep, UNDISTURBED, WAITS_AT,
-};
+use batch_tests::sweep::{BATCHLET, CHUNKS, Fault, PARTITIONS, REFUSALS, Raised, Shape, Sweep, UNDISTURBED};
 use batch_tests::watch;
+use batch_tests::zombie::{launch_that_waits, taken_over_at};
 use diesel::connection::SimpleConnection;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_sweeping");
@@ -95,30 +91,6 @@ fn errors_from_any_event_on_are_recovered_by_a_launch() {
     }
 }
 
-fn signal(child: &Child, name: &str) {
-    let kill = format!("kill -{name} {}", child.id());
-    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
-}
-
-/// A launch whose reader waits before it has read the number. What it says goes into a file.
-fn launch_that_waits(sweep: &Sweep, number: &str) -> Child {
-    sweep.begin_anew();
-    let said = File::create(sweep.path().join(SAID)).unwrap();
-    let mut command = sweep.launch(UNDISTURBED);
-    let mut child = command.env(WAITS_AT, number).stderr(said).spawn().unwrap();
-    while !said_in(sweep).contains("waiting") {
-        assert_eq!(child.try_wait().unwrap(), None, "{}", said_in(sweep));
-        thread::yield_now();
-    }
-    child
-}
-
-const SAID: &str = "said.txt";
-
-fn said_in(sweep: &Sweep) -> String {
-    fs::read_to_string(sweep.path().join(SAID)).unwrap()
-}
-
 /// A process that is stopped for longer than its lease, and taken over, commits nothing more when it comes back: the fence
 /// is the VERSION of the row. It says so, and ends with an error.
 ///
@@ -128,45 +100,13 @@ fn a_process_that_was_taken_over_commits_nothing_more() {
     thread::scope(|scope| {
         // In the first, the second and the last chunk, and at the end of the input.
         for number in ["2", "7", "12", "13"] {
-            scope.spawn(move || taken_over_at(number));
+            scope.spawn(move || {
+                let sweep = Sweep::new(PROGRAM, CHUNKS);
+                taken_over_at(sweep, number)
+                    .unwrap_or_else(|problem| panic!("waiting at {number}: {problem}"));
+            });
         }
     });
-}
-
-fn taken_over_at(number: &str) {
-    let sweep = Sweep::new(PROGRAM, CHUNKS).with("BATCH_LEASE_TIME", "1");
-    let mut zombie = launch_that_waits(&sweep, number);
-    signal(&zombie, "STOP");
-    let begin = Instant::now();
-    loop {
-        let output = sweep.launch(UNDISTURBED).output().unwrap();
-        let errors = process::text(&output.stderr);
-        if output.status.success() {
-            break;
-        }
-        // Its process lives, so nobody takes its lease away before the time.
-        assert!(errors.contains("is running: execution 1"), "{errors}");
-        assert!(
-            begin.elapsed() < Duration::from_secs(30),
-            "never taken over: {errors}"
-        );
-    }
-    sweep.check().unwrap_or_else(|problem| panic!("{problem}"));
-
-    fs::write(sweep.path().join("go"), "").unwrap();
-    signal(&zombie, "CONT");
-    let code = zombie.wait().unwrap().code();
-    assert_eq!(code, Some(1), "{}", said_in(&sweep));
-    let said = said_in(&sweep);
-    assert!(
-        said.contains("another runtime has taken this execution over"),
-        "{said}"
-    );
-    let checked = sweep.check().and_then(|()| sweep.check_locks());
-    checked.unwrap_or_else(|problem| panic!("waiting at {number}: {problem}"));
-    let crashed =
-        "SELECT STATUS || ' ' || EXIT_CODE AS text FROM BATCH_JOB_EXECUTION ORDER BY JOB_EXECUTION_ID";
-    assert_eq!(sweep.rows(crashed), ["FAILED CRASHED", "COMPLETED COMPLETED"]);
 }
 
 /// The negative control of the checker: each wrong thing in a repository in which all is right, and what it has to say.

@@ -6,12 +6,15 @@
 pub(crate) enum Fault {
     /// The data is committed before the checkpoint, in a transaction of its own.
     SplitCommit,
+    /// A checkpoint is written whatever VERSION the row has, and whoever holds the lease.
+    NoFence,
 }
 
 /// Whether `fault` is switched on.
 pub(crate) fn is_on(fault: Fault) -> bool {
     let name = match fault {
         Fault::SplitCommit => "split-commit",
+        Fault::NoFence => "no-fence",
     };
     std::env::var("BATCH_SABOTAGE").is_ok_and(|value| value == name)
 }

@@ -17,6 +17,8 @@ mod sphere;
 pub mod stage;
 pub mod sweep;
 pub mod watch;
+#[cfg(unix)]
+pub mod zombie;
 
 /// The README's programs compile.
 #[cfg(doctest)]

@@ -16,12 +16,21 @@ pub(super) fn write_checkpoint(
     context: &StoredContext,
     now: Moment,
 ) -> QueryResult<Written> {
+    let version = step.version;
+    #[cfg(feature = "sabotage")]
+    let version = match crate::sabotage::is_on(crate::sabotage::Fault::NoFence) {
+        true => batch_step_execution::table
+            .find(step.id.0)
+            .select(batch_step_execution::version)
+            .first(connection)?,
+        false => version,
+    };
     let row = batch_step_execution::table
         .find(step.id.0)
-        .filter(batch_step_execution::version.eq(step.version));
+        .filter(batch_step_execution::version.eq(version));
     let steps = diesel::update(row)
         .set((
-            batch_step_execution::version.eq(step.version + 1),
+            batch_step_execution::version.eq(version + 1),
             counter_columns!(counters),
             batch_step_execution::last_updated.eq(now),
         ))

@@ -137,6 +137,10 @@ impl Repository {
         let changed = diesel::update(self.ours(held))
             .set(lease::expires_at.eq(self.expiry()))
             .execute(connection)?;
+        #[cfg(feature = "sabotage")]
+        if crate::sabotage::is_on(crate::sabotage::Fault::NoFence) {
+            return Ok(true);
+        }
         Ok(changed == 1)
     }
 
