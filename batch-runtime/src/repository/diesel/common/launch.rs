@@ -13,7 +13,7 @@ use super::schema::{
 };
 use super::{
     Connection, Moment, Repository, RunQueryDsl, Sequence, TransactionError, lock_instance,
-    overtaken_by_a_double,
+    overtaken_by_a_change, overtaken_by_a_double,
 };
 use crate::clock::Timestamp;
 use crate::execution::JobExecution;
@@ -81,7 +81,7 @@ impl Repository {
                     .optional()?;
                 match found {
                     Some(instance) => {
-                        lock_instance(connection, instance)?;
+                        wait_for_instance(connection, instance)?;
                         (instance, last_execution(connection, instance)?)
                     }
                     None => {
@@ -94,7 +94,7 @@ impl Repository {
                 let execution = execution_in(connection, id.0)?
                     .ok_or(TransactionError::Refused(ClaimError::NoSuchExecution(id)))?;
                 let instance = execution.instance_id.0;
-                lock_instance(connection, instance)?;
+                wait_for_instance(connection, instance)?;
                 let last = last_execution(connection, instance)?;
                 // By itself, only what is still dead goes on: an operator may have stopped it meanwhile.
                 let is_dead = last.as_ref().is_some_and(|last| {
@@ -378,6 +378,15 @@ impl Repository {
             execution.last_updated = Timestamp(now);
         }
         Ok(ended)
+    }
+}
+
+/// Locks it. Who deletes it comes first: then there is another one to be looked for, or none.
+fn wait_for_instance(connection: &mut Connection, instance: i64) -> ClaimResult<()> {
+    if lock_instance(connection, instance)? {
+        Ok(())
+    } else {
+        Err(overtaken_by_a_change())
     }
 }
 

@@ -9,14 +9,15 @@ use super::schema::{batch_job_execution, batch_job_instance, batch_step_executio
 use super::{Connection, RunQueryDsl};
 
 /// Of those who launch, restart or stop executions of an instance, lets one after the other in.
-pub(super) fn lock_instance(connection: &mut Connection, instance: i64) -> QueryResult<()> {
-    let _: Option<i64> = batch_job_instance::table
+/// `false` when it has been deleted meanwhile.
+pub(super) fn lock_instance(connection: &mut Connection, instance: i64) -> QueryResult<bool> {
+    let found: Option<i64> = batch_job_instance::table
         .find(instance)
         .select(batch_job_instance::job_instance_id)
         .for_update()
         .first(connection)
         .optional()?;
-    Ok(())
+    Ok(found.is_some())
 }
 
 /// Keeps the runners of an instance from beginning anything, and from ending.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::every_database::{Begun, claim, number, open};
 use super::fixture::Place;
 use super::*;
+use crate::ids::JobInstanceId;
 use crate::repository::{Ending, JobRepository, StepState, StopOutcome};
 use crate::status::BatchStatus;
 
@@ -114,5 +115,38 @@ fn a_stop_request_is_seen_or_comes_too_late() {
         if !ended {
             assert!(runner.end_job(&begun.lease, &mut begun.job, &failed()).unwrap());
         }
+    }
+}
+
+/// An instance is deleted at the moment in which it is launched: the launch goes on with it, or makes it anew.
+///
+/// Spec: OP-34, OP-36
+#[test]
+fn a_launch_of_what_is_being_deleted_finds_it_or_makes_it() {
+    let place = Place::new();
+    let (operator, launcher) = (open(&place, LONG), open(&place, LONG));
+    for round in 0..ROUNDS {
+        let first = claim(&launcher).unwrap();
+        let mut execution = first.execution;
+        assert!(launcher.end_job(&first.lease, &mut execution, &failed()).unwrap());
+        let seen = operator.instance_states(None, JobInstanceId(0), 10).unwrap();
+        let together = Barrier::new(2);
+        let (deleted, launched) = thread::scope(|scope| {
+            let deleted = scope.spawn(|| {
+                together.wait();
+                operator.delete_instances(&seen).unwrap()
+            });
+            together.wait();
+            let launched = claim(&launcher).unwrap();
+            (deleted.join().unwrap(), launched)
+        });
+        let is_same = launched.lease.instance_id == first.lease.instance_id;
+        assert_eq!(is_same, deleted == 0, "round {round}");
+        let mut execution = launched.execution;
+        assert!(
+            launcher
+                .end_job(&launched.lease, &mut execution, &failed())
+                .unwrap()
+        );
     }
 }

@@ -180,8 +180,8 @@ fn database_now() -> SqlLiteral<BigInt> {
 }
 
 /// Who writes is alone, from the beginning of his transaction.
-fn lock_instance(_connection: &mut Connection, _instance: i64) -> QueryResult<()> {
-    Ok(())
+fn lock_instance(_connection: &mut Connection, _instance: i64) -> QueryResult<bool> {
+    Ok(true)
 }
 
 fn lock_executions(_connection: &mut Connection, _instance: i64) -> QueryResult<()> {
