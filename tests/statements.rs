@@ -131,8 +131,8 @@ fn check(database: Database) {
     statements_of(&stage, 5, 0);
     let short = statements_of(&stage, 5, 1);
     let long = statements_of(&stage, 1_005, 2);
-    // 100 intervals more. PostgreSQL writes both rows by one statement.
-    let each = if database == Database::Postgres { 1 } else { 2 };
+    // 100 intervals more.
+    let each = 2;
     assert_eq!(
         metadata(&long) - metadata(&short),
         100 * each,

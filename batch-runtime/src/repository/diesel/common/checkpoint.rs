@@ -1,4 +1,4 @@
-//! The rows of a checkpoint, each by a statement of its own.
+//! The rows of a checkpoint, each by a statement of its own: diesel prepares these once, as their types are static.
 
 use diesel::prelude::*;
 
