@@ -140,7 +140,9 @@ impl Line {
     }
 
     /// A run that is struck, and checked when it has ended.
-    fn run(&mut self, strike: impl FnOnce(&Proxy)) {
+    ///
+    /// Returns how often it was struck.
+    fn run(&mut self, strike: impl FnOnce(&Proxy)) -> u64 {
         self.run += 1;
         let run = self.run;
         strike(&self.proxy);
@@ -151,6 +153,8 @@ impl Line {
             ended = self.launch();
             steps.extend(self.operator.step_executions(ended.id).unwrap());
         }
+        // The run may have ended before what it was struck by.
+        let struck = self.proxy.rest();
         assert_eq!(
             ended.status,
             BatchStatus::Completed,
@@ -173,6 +177,7 @@ impl Line {
             (reads + of.reads, writes + of.writes, skips + skipped)
         });
         assert_eq!(sums, (10, 10, 0), "run {run}");
+        struck
     }
 
     fn launch(&self) -> JobExecution {
@@ -185,8 +190,7 @@ impl Line {
     /// Strikes at every so-manieth request, until a run ends before it has come to it.
     fn strike_everywhere(&mut self, every: usize, mut strike: impl FnMut(&Proxy, u64)) {
         for request in (1..).step_by(every) {
-            self.run(|proxy| strike(proxy, request));
-            if self.proxy.struck() == 0 {
+            if self.run(|proxy| strike(proxy, request)) == 0 {
                 assert!(request > 60, "only {request} requests");
                 return;
             }

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use batch_test_servers::Kind;
@@ -37,13 +37,57 @@ struct Plan {
     requests: u64,
     strikes: VecDeque<(u64, Strike)>,
     struck: u64,
+    /// Something that was to be called has not come back.
+    is_calling: bool,
+}
+
+/// A plan, and word of calls that have come back.
+#[derive(Default)]
+struct Watched {
+    plan: Mutex<Plan>,
+    is_back: Condvar,
+}
+
+impl Watched {
+    fn plan(&self) -> MutexGuard<'_, Plan> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the next request meets.
+    fn next(&self) -> Option<Strike> {
+        let mut plan = self.plan();
+        plan.requests += 1;
+        let now = plan.requests;
+        if plan.strikes.front().is_some_and(|(at, _)| *at <= now) {
+            plan.struck += 1;
+            let strike = plan.strikes.pop_front().map(|(_, strike)| strike);
+            plan.is_calling |= matches!(strike, Some(Strike::Call(_)));
+            return strike;
+        }
+        None
+    }
+
+    fn call(&self, mut call: BeforeRequest) {
+        // Whoever waits is told also when it panics.
+        let _calling = Calling(self);
+        call();
+    }
+}
+
+struct Calling<'a>(&'a Watched);
+
+impl Drop for Calling<'_> {
+    fn drop(&mut self) {
+        self.0.plan().is_calling = false;
+        self.0.is_back.notify_all();
+    }
 }
 
 /// A socket that passes everything on to a server. Each request of any connection is counted.
 pub struct Proxy {
     folder: tempfile::TempDir,
     kind: Kind,
-    plan: Arc<Mutex<Plan>>,
+    watched: Arc<Watched>,
 }
 
 impl Proxy {
@@ -58,8 +102,8 @@ impl Proxy {
             Kind::Mariadb => "socket",
         };
         let listener = UnixListener::bind(folder.path().join(name)).expect("a socket");
-        let plan = Arc::<Mutex<Plan>>::default();
-        let shared = Arc::clone(&plan);
+        let watched = Arc::<Watched>::default();
+        let shared = Arc::clone(&watched);
         thread::spawn(move || {
             for client in listener.incoming() {
                 let Ok(client) = client else { return };
@@ -67,11 +111,15 @@ impl Proxy {
                 let Ok(server) = UnixStream::connect(&server) else {
                     continue;
                 };
-                let plan = Arc::clone(&shared);
-                thread::spawn(move || pass_on(kind, &client, &server, &plan));
+                let watched = Arc::clone(&shared);
+                thread::spawn(move || pass_on(kind, &client, &server, &watched));
             }
         });
-        Self { folder, kind, plan }
+        Self {
+            folder,
+            kind,
+            watched,
+        }
     }
 
     /// The URL of a database, through here.
@@ -86,10 +134,6 @@ impl Proxy {
         }
     }
 
-    fn plan(&self) -> MutexGuard<'_, Plan> {
-        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// From now on requests are counted from 1, and the one with this number is struck.
     pub fn cut(&self, cut: Cut, request: u64) {
         self.strike(request, Strike::Cut(cut));
@@ -101,33 +145,30 @@ impl Proxy {
     }
 
     fn strike(&self, request: u64, strike: Strike) {
-        *self.plan() = Plan {
+        *self.watched.plan() = Plan {
             requests: 0,
             strikes: VecDeque::from([(request, strike)]),
             struck: 0,
+            is_calling: false,
         };
     }
 
-    /// How often it has struck.
-    pub fn struck(&self) -> u64 {
-        self.plan().struck
+    /// Strikes no more, and waits for what is being called.
+    ///
+    /// Returns how often it has struck.
+    pub fn rest(&self) -> u64 {
+        let mut plan = self.watched.plan();
+        plan.strikes.clear();
+        while plan.is_calling {
+            let waited = self.watched.is_back.wait(plan);
+            plan = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        plan.struck
     }
-}
-
-/// What the next request meets.
-fn next(plan: &Mutex<Plan>) -> Option<Strike> {
-    let mut plan = plan.lock().unwrap_or_else(PoisonError::into_inner);
-    plan.requests += 1;
-    let now = plan.requests;
-    if plan.strikes.front().is_some_and(|(at, _)| *at <= now) {
-        plan.struck += 1;
-        return plan.strikes.pop_front().map(|(_, strike)| strike);
-    }
-    None
 }
 
 /// Until one of the two ends.
-fn pass_on(kind: Kind, client: &UnixStream, server: &UnixStream, plan: &Mutex<Plan>) {
+fn pass_on(kind: Kind, client: &UnixStream, server: &UnixStream, watched: &Watched) {
     // Set when the answer to what is passed on next must not be heard.
     let deaf = Mutex::new(false);
     thread::scope(|scope| {
@@ -148,7 +189,7 @@ fn pass_on(kind: Kind, client: &UnixStream, server: &UnixStream, plan: &Mutex<Pl
         while let Ok(count @ 1..) = from.read(&mut bytes) {
             let bytes = &bytes[..count];
             if requests.come(bytes) {
-                match next(plan) {
+                match watched.next() {
                     Some(Strike::Cut(Cut::Request)) => break,
                     Some(Strike::Cut(Cut::AtWork)) => {
                         // It may be gone by itself.
@@ -158,7 +199,7 @@ fn pass_on(kind: Kind, client: &UnixStream, server: &UnixStream, plan: &Mutex<Pl
                     Some(Strike::Cut(Cut::Answer)) => {
                         *deaf.lock().unwrap_or_else(PoisonError::into_inner) = true;
                     }
-                    Some(Strike::Call(mut call)) => call(),
+                    Some(Strike::Call(call)) => watched.call(call),
                     None => {}
                 }
             }

@@ -1,9 +1,11 @@
 // Spec: ART-10
 use batch_runtime::prelude::*;
 
+pub struct Terminal(u32);
+
 #[derive(BatchArtifact)]
 pub struct Sample {
-    file: std::fs::File,
+    terminal: Terminal,
 }
 
 fn main() {}
