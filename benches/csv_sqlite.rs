@@ -201,7 +201,7 @@ fn rival(folder: &Path, input: &str, synchronous: &str, tokio: &tokio::runtime::
 fn main() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("people.csv");
-    write_input(&input);
+    write_input(&input, ROWS);
     let (folder, input) = (folder.path(), input.display().to_string());
     let tokio = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -279,7 +279,7 @@ fn main() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).display().to_string();
     let input = file("input.csv");
-    write_input(Path::new(&input));
+    write_input(Path::new(&input), ROWS);
 
     let memory = "sqlite://:memory:";
     let numbers = [

@@ -132,10 +132,10 @@ where
 
 impl<C> RunQueryDsl<C> for InsertMany<'_> {}
 
-pub fn write_input(path: &Path) {
+pub fn write_input(path: &Path, rows: u32) {
     let mut out = BufWriter::new(File::create(path).unwrap());
     writeln!(out, "id,first,last,email,amount,date").unwrap();
-    for n in 0..ROWS {
+    for n in 0..rows {
         let (cents, day) = (n % 100_000, n % 28 + 1);
         writeln!(
             out,

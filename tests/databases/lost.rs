@@ -81,6 +81,11 @@ const JOB: &str = r#"<job id="job">
   <step id="close"><batchlet ref="Nothing"/></step>
 </job>"#;
 
+/// As many checkpoints as items, which a parameter says.
+const CHECKPOINTS: &str = r#"<job id="job">
+  <step id="load"><chunk reader="Numbers" processor="Unchanged" writer="RowsOfRun" commit-interval="1"/></step>
+</job>"#;
+
 /// Two partitions, one after the other.
 const PARTITIONS: &str = r#"<job id="job">
   <properties><property name="batch.partition.threads" value="1"/></properties>
@@ -271,4 +276,23 @@ fn a_server_that_crashes_at_any_request_costs_nothing() {
             proxy.call_before(request, Box::new(move || server.lock().unwrap().crash()));
         });
     }
+}
+
+/// On PostgreSQL a checkpoint is four ways to the server and back, beside those of the writer.
+///
+/// Spec: CHUNK-LOOP-12
+#[test]
+fn a_checkpoint_is_four_requests() {
+    let kind = KINDS[0];
+    let folder = tempfile::tempdir().unwrap();
+    let line = Line::new(shared(kind.0), kind, folder.path(), CHECKPOINTS);
+    let [few, many] = ["10", "1010"].map(|to| {
+        line.proxy.count();
+        let execution = line.operator.launch("job", [("run", "1"), ("to", to)]).unwrap();
+        let ended = line.operator.wait(execution).unwrap();
+        assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+        line.proxy.requests()
+    });
+    // One of each five is the writer's. The keeper's come with time, and are few; other checkpoints renew the lease.
+    assert_eq!((many - few + 500) / 1000, 5, "{few} and {many} requests");
 }

@@ -134,6 +134,11 @@ impl Proxy {
         }
     }
 
+    /// From now on requests are counted.
+    pub fn count(&self) {
+        *self.watched.plan() = Plan::default();
+    }
+
     /// From now on requests are counted from 1, and the one with this number is struck.
     pub fn cut(&self, cut: Cut, request: u64) {
         self.strike(request, Strike::Cut(cut));
@@ -151,6 +156,11 @@ impl Proxy {
             struck: 0,
             is_calling: false,
         };
+    }
+
+    /// How many requests have come since they are counted.
+    pub fn requests(&self) -> u64 {
+        self.watched.plan().requests
     }
 
     /// Strikes no more, and waits for what is being called.

@@ -5,28 +5,21 @@ use diesel::prelude::*;
 use super::schema::batch_step_execution;
 use super::steps::{Written, counter_columns, update_context};
 use super::{Connection, Moment, RunQueryDsl};
-use crate::execution::{StepCounters, StepExecution};
+use crate::execution::StepCounters;
+use crate::ids::StepExecutionId;
 use crate::repository::StoredContext;
 
 /// Spec: CHUNK-LOOP-12, REPO-15, REPO-62
 pub(super) fn write_checkpoint(
     connection: &mut Connection,
-    step: &StepExecution,
+    step: StepExecutionId,
+    version: i64,
     counters: StepCounters,
     context: &StoredContext,
     now: Moment,
 ) -> QueryResult<Written> {
-    let version = step.version;
-    #[cfg(feature = "sabotage")]
-    let version = match crate::sabotage::is_on(crate::sabotage::Fault::NoFence) {
-        true => batch_step_execution::table
-            .find(step.id.0)
-            .select(batch_step_execution::version)
-            .first(connection)?,
-        false => version,
-    };
     let row = batch_step_execution::table
-        .find(step.id.0)
+        .find(step.0)
         .filter(batch_step_execution::version.eq(version));
     let steps = diesel::update(row)
         .set((
@@ -37,7 +30,7 @@ pub(super) fn write_checkpoint(
         .execute(connection)?;
     let contexts = match steps {
         0 => 0,
-        _ => update_context(connection, step.id, context)?,
+        _ => update_context(connection, step, context)?,
     };
     Ok(Written { steps, contexts })
 }

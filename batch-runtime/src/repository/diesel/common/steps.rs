@@ -287,7 +287,23 @@ fn record_checkpoint(
     }
     let connection = tx.after_the_writer()?;
     let record = || {
-        let written = write_checkpoint(connection, step, counters, &state.encode(), Moment(now))?;
+        let version = step.version;
+        #[cfg(feature = "sabotage")]
+        let version = match crate::sabotage::is_on(crate::sabotage::Fault::NoFence) {
+            true => batch_step_execution::table
+                .find(step.id.0)
+                .select(batch_step_execution::version)
+                .first(connection)?,
+            false => version,
+        };
+        let written = write_checkpoint(
+            connection,
+            step.id,
+            version,
+            counters,
+            &state.encode(),
+            Moment(now),
+        )?;
         fenced_if_none(written.steps, ACTION)?;
         refuse_without_context(written.contexts, step.id)?;
         renew(connection)

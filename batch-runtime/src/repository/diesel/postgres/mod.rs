@@ -1,11 +1,10 @@
 //! PostgreSQL: several write at the same time, each on rows of its own; who must not is kept out by row locks.
 
+mod checkpoint;
 mod schema;
 
 #[path = "../common/archive.rs"]
 mod archive;
-#[path = "../common/checkpoint.rs"]
-mod checkpoint;
 #[path = "../common/closing.rs"]
 mod closing;
 #[path = "../common/launch.rs"]
