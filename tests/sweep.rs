@@ -110,7 +110,7 @@ fn a_process_that_was_taken_over_commits_nothing_more() {
 }
 
 /// The negative control of the checker: each wrong thing in a repository in which all is right, and what it has to say.
-const WRONG: [(&str, &str); 19] = [
+const WRONG: [(&str, &str); 20] = [
     ("DELETE FROM written WHERE n = 3", "the rows"),
     (
         "INSERT INTO written SELECT * FROM written WHERE n = 3",
@@ -119,6 +119,10 @@ const WRONG: [(&str, &str); 19] = [
     (
         "UPDATE written SET execution = 99 WHERE n = 3",
         "a WRITE_COUNT that is not",
+    ),
+    (
+        "UPDATE BATCH_STEP_EXECUTION SET COMMIT_COUNT = COMMIT_COUNT - 1 WHERE STEP_NAME = 'load'",
+        "a COMMIT_COUNT that is not",
     ),
     (
         "UPDATE BATCH_STEP_EXECUTION SET READ_COUNT = READ_COUNT + 1, FILTER_COUNT = FILTER_COUNT + 1",

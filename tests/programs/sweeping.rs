@@ -5,6 +5,8 @@
 use std::cell::Cell;
 use std::env;
 use std::fmt;
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -12,11 +14,38 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use batch_runtime::prelude::*;
-use batch_tests::sweep::{Fault, Order, REARM_FOR_EVER, REARM_NEVER, STRUCK, WAITS_AT};
+use batch_tests::sweep::{CALLS, Fault, Order, REARM_FOR_EVER, REARM_NEVER, STRUCK, WAITS_AT};
 use batch_tests::watch;
 use diesel::connection::{
     Instrumentation, InstrumentationEvent, SimpleConnection, set_default_instrumentation,
 };
+
+/// A call of an artifact, for the file that the sweep reads: written when the call ends, however it does.
+struct Call {
+    line: String,
+    end: &'static str,
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let mut file = File::options().append(true).create(true).open(CALLS).unwrap();
+        writeln!(file, "{}{}", self.line, self.end).unwrap();
+    }
+}
+
+fn record(line: impl Into<String>) {
+    drop(Call {
+        line: line.into(),
+        end: "",
+    });
+}
+
+fn recorded<T, E>(line: String, call: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    let mut recorded = Call { line, end: " !Panic" };
+    let result = call();
+    recorded.end = if result.is_ok() { "" } else { " !Error" };
+    result
+}
 
 /// Reads the numbers after `from` up to `to`. Where the environment variable says so, it waits for a file
 /// `go`.
@@ -34,6 +63,7 @@ impl Numbers {
     #[open]
     fn open(&mut self, checkpoint: Option<u64>) {
         self.last = checkpoint.unwrap_or(self.from);
+        record(format!("open reader at {}", self.last));
     }
     #[read_item]
     fn read(&mut self) -> Option<u64> {
@@ -46,14 +76,22 @@ impl Numbers {
             }
             eprintln!("going on");
         }
-        (self.last < self.to).then(|| {
-            self.last += 1;
-            self.last
-        })
+        if self.last == self.to {
+            record("read the end");
+            return None;
+        }
+        self.last += 1;
+        record(format!("read {}", self.last));
+        Some(self.last)
     }
     #[get_checkpoint_info]
     fn checkpoint(&mut self) -> u64 {
+        record(format!("checkpoint reader at {}", self.last));
         self.last
+    }
+    #[close]
+    fn close(&mut self) {
+        record("close reader");
     }
 }
 
@@ -76,12 +114,12 @@ struct Wanted;
 #[item_processor]
 impl Wanted {
     #[process_item]
-    fn process(&mut self, number: u64) -> Result<Option<u64>, BatchError> {
-        match number % 12 {
+    fn process(&mut self, number: u64) -> Result<Option<u64>, Unwanted> {
+        recorded(format!("process {number}"), || match number % 12 {
             5 => Ok(None),
-            7 => Err(Unwanted.into()),
+            7 => Err(Unwanted),
             _ => Ok(Some(number)),
-        }
+        })
     }
 }
 
@@ -95,18 +133,29 @@ struct Rows {
 #[item_writer]
 impl Rows {
     #[open]
-    fn open(&mut self, _: Option<()>) {}
+    fn open(&mut self, _: Option<()>) {
+        record("open writer");
+    }
     #[write_items]
     fn write(&mut self, numbers: &[u64], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
-        let execution = self.step.execution_id();
-        for number in numbers {
-            tx.sqlite()?
-                .batch_execute(&format!("INSERT INTO written VALUES ({number}, {execution})"))?;
-        }
-        Ok(())
+        let items: String = numbers.iter().map(|number| format!(" n{number}")).collect();
+        recorded(format!("write{items}"), || {
+            let execution = self.step.execution_id();
+            for number in numbers {
+                tx.sqlite()?
+                    .batch_execute(&format!("INSERT INTO written VALUES ({number}, {execution})"))?;
+            }
+            Ok(())
+        })
     }
     #[get_checkpoint_info]
-    fn checkpoint(&mut self) {}
+    fn checkpoint(&mut self) {
+        record("checkpoint writer");
+    }
+    #[close]
+    fn close(&mut self) {
+        record("close writer");
+    }
 }
 
 #[derive(BatchArtifact)]

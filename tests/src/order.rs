@@ -213,6 +213,8 @@ pub struct Order {
     reader_is_open: bool,
     /// Whether this interval is read again.
     read_again: bool,
+    /// Whether the step may fail between any two calls.
+    disturbed: bool,
 }
 
 impl Order {
@@ -226,11 +228,36 @@ impl Order {
         }
     }
 
+    /// The automaton for a step whose repository may fail at any time, and is only asked between the calls.
+    pub fn disturbed() -> Self {
+        Self {
+            disturbed: true,
+            ..Self::default()
+        }
+    }
+
+    /// As `check`, of a process that may have died at any time.
+    ///
+    /// # Errors
+    /// As `check`.
+    pub fn check_until_death(mut self, log: &[String]) -> Result<(), String> {
+        self.allowed_after(log).map(drop)
+    }
+
     /// Checks the log of one or more executions of a chunk step. A call that somebody hears once must be there each time.
     ///
     /// # Errors
     /// The first call that may not come where it does.
     pub fn check(mut self, log: &[String]) -> Result<(), String> {
+        let allowed = self.allowed_after(log)?;
+        if allowed.contains(&OpenReader) && !self.reader_is_open {
+            Ok(())
+        } else {
+            Err(format!("the log ends early; allowed: {allowed:?}"))
+        }
+    }
+
+    fn allowed_after(&mut self, log: &[String]) -> Result<Vec<Kind>, String> {
         let calls: Option<Vec<_>> = log.iter().map(|line| Call::parse(line)).collect();
         let calls = calls.ok_or("a line of the log is no call")?;
         self.heard.extend(calls.iter().map(|call| call.kind));
@@ -247,11 +274,7 @@ impl Order {
                 .map_err(|problem| format!("call {}, `{line}`: {problem}", number + 1))?;
             allowed = self.next(call);
         }
-        if allowed.contains(&OpenReader) && !self.reader_is_open {
-            Ok(())
-        } else {
-            Err(format!("the log ends early; allowed: {allowed:?}"))
-        }
+        Ok(allowed)
     }
 
     /// What may come next. Optional calls that nobody hears are passed over.
@@ -268,7 +291,8 @@ impl Order {
             kind if call.thrown.is_some() || self.refused => after_throw(kind, self.known).to_vec(),
             kind => after(kind, self.known).to_vec(),
         };
-        if panicked && !matches!(call.kind, OpenReader | OpenWriter | CloseWriter | CloseReader) {
+        let fails = panicked || self.disturbed;
+        if fails && !matches!(call.kind, OpenReader | OpenWriter | CloseWriter | CloseReader) {
             open.push(CloseWriter);
         }
         let repeats = OPTIONAL.contains(&call.kind)
@@ -521,6 +545,24 @@ mod tests {
             changed[place] = wrong;
             assert!(problem(&changed).is_some(), "{wrong}");
         }
+    }
+
+    /// Where the repository may fail, a step may be closed before its time, but never left open; where its process may die,
+    /// also that.
+    #[test]
+    fn a_disturbed_step_may_end_early() {
+        let begun: Vec<String> = RIGHT[..8].iter().map(ToString::to_string).collect();
+        let closed: Vec<String> = [&RIGHT[..8], &["close writer", "close reader"]]
+            .concat()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert!(Order::default().check(&closed).is_err());
+        assert_eq!(Order::disturbed().check(&closed), Ok(()));
+        assert!(Order::disturbed().check(&begun).is_err());
+        assert_eq!(Order::disturbed().check_until_death(&begun), Ok(()));
+        let wrong: Vec<String> = begun.into_iter().skip(1).collect();
+        assert!(Order::disturbed().check_until_death(&wrong).is_err());
     }
 
     /// What is committed does not come again, a failed step is closed, and only a failed write has items read again.

@@ -11,6 +11,7 @@ use std::{env, fs, thread};
 use diesel::connection::SimpleConnection;
 
 use crate::databases::Outside;
+use crate::order::Order as Calls;
 use crate::{process, watch};
 
 /// What the program says when the fault has struck.
@@ -25,6 +26,9 @@ const ORDER: &str = "SWEEP_ORDER";
 
 /// The environment variable of the number that the reader waits at.
 pub const WAITS_AT: &str = "SWEEP_WAITS_AT";
+
+/// The file that the artifacts write down their calls in.
+pub const CALLS: &str = "calls";
 
 /// What happens to the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,6 +211,8 @@ pub struct Sweep {
 struct Ended {
     code: Option<i32>,
     errors: String,
+    /// Whether the artifacts were called in an order that is allowed.
+    in_order: Result<(), String>,
 }
 
 impl Ended {
@@ -307,9 +313,22 @@ impl Sweep {
 
     fn run(&self, order: Order) -> Ended {
         let output = finish(self.launch(order));
+        let calls = self.path().join(CALLS);
+        let log = fs::read_to_string(&calls).unwrap_or_default();
+        // Before the first call there is none.
+        let _ = fs::remove_file(calls);
+        let log: Vec<String> = log.lines().map(str::to_owned).collect();
+        let code = output.status.code();
+        let in_order = match order.fault {
+            Fault::None => Calls::default().check(&log),
+            // What the runtime itself panics at is left as it is.
+            _ if code.is_none() || order.fault == Fault::Panic => Calls::disturbed().check_until_death(&log),
+            _ => Calls::disturbed().check(&log),
+        };
         Ended {
-            code: output.status.code(),
+            code,
             errors: process::text(&output.stdout) + &process::text(&output.stderr),
+            in_order: in_order.map_err(|problem| format!("{problem}\n{}", log.join("\n"))),
         }
     }
 
@@ -359,11 +378,13 @@ impl Sweep {
             if !was_struck && struck.code != Some(0) {
                 return told("fails without having been struck".into(), "");
             }
+            let mut in_order = struck.in_order.clone();
             let mut errors = struck.errors.clone();
             let mut is_complete = struck.is_complete();
             if again && was_struck {
                 let recovering = self.run(order);
                 is_complete = recovering.is_complete();
+                in_order = in_order.and(recovering.in_order);
                 errors += &recovering.errors;
             }
             if !is_complete {
@@ -371,7 +392,11 @@ impl Sweep {
                 if !second.is_complete() {
                     return told("a launch does not complete it".into(), &second.errors);
                 }
+                in_order = in_order.and(second.in_order);
                 errors += &second.errors;
+            }
+            if let Err(problem) = in_order {
+                return told(format!("the calls of the artifacts: {problem}"), &errors);
             }
             if let Some(refusal) = REFUSALS.iter().find(|refusal| errors.contains(*refusal)) {
                 return told(format!("refused: {refusal}"), &errors);
@@ -502,7 +527,7 @@ impl Sweep {
 }
 
 /// What no query may find: each with what it would be.
-const NEVER: [(&str, &str); 10] = [
+const NEVER: [(&str, &str); 11] = [
     (
         "the item balance is broken",
         "SELECT STEP_NAME AS text FROM BATCH_STEP_EXECUTION
@@ -512,6 +537,13 @@ const NEVER: [(&str, &str); 10] = [
         "a WRITE_COUNT that is not the number of rows",
         "SELECT STEP_NAME AS text FROM BATCH_STEP_EXECUTION S
             WHERE WRITE_COUNT <> (SELECT COUNT(*) FROM written W WHERE W.execution = S.STEP_EXECUTION_ID)",
+    ),
+    (
+        // Each interval is of four items, and the end of the input is found in one more.
+        "a COMMIT_COUNT that is not one for each interval",
+        "SELECT STEP_NAME AS text FROM BATCH_STEP_EXECUTION
+            WHERE READ_COUNT % 4 <> 0 OR COMMIT_COUNT - READ_COUNT / 4 NOT IN (0, 1)
+            OR STATUS = 'COMPLETED' AND READ_COUNT > 0 AND COMMIT_COUNT = READ_COUNT / 4",
     ),
     (
         "an execution that has not ended",
