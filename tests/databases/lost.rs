@@ -278,6 +278,44 @@ fn a_server_that_crashes_at_any_request_costs_nothing() {
     }
 }
 
+/// A COMMIT that the server carries out only after its connection was lost: whoever asks for its fate waits for it.
+///
+/// Spec: CHUNK-LOOP-12, REPO-15, REPO-62
+#[test]
+fn a_commit_that_comes_late_is_waited_for() {
+    for kind in KINDS {
+        let folder = tempfile::tempdir().unwrap();
+        let mut line = Line::new(shared(kind.0), kind, folder.path(), JOB);
+        let place = line.place.clone();
+        for number in 1.. {
+            let place = place.clone();
+            let struck =
+                line.run(|proxy| proxy.commit_late(number, Box::new(move || somebody_waits(&place))));
+            if struck == 0 {
+                assert!(number > 8, "{kind:?}: only {number} commits");
+                break;
+            }
+        }
+        assert_eq!(line.failed, 0, "{kind:?}");
+    }
+}
+
+/// Whether somebody waits for a lock.
+fn somebody_waits(place: &Place) -> bool {
+    let waiting = match place.database() {
+        Database::Postgres => {
+            "SELECT COUNT(*) FROM pg_locks JOIN pg_stat_activity USING (pid)
+                WHERE NOT granted AND datname = current_database()"
+        }
+        _ => {
+            // Of the whole server. Whoever asks without end for the transactions is never told anything new.
+            "SELECT CAST(VARIABLE_VALUE AS INTEGER) FROM information_schema.GLOBAL_STATUS
+                WHERE VARIABLE_NAME = 'INNODB_ROW_LOCK_CURRENT_WAITS'"
+        }
+    };
+    place.connect().number(waiting) > 0
+}
+
 /// On PostgreSQL a checkpoint is four ways to the server and back, beside those of the writer.
 ///
 /// Spec: CHUNK-LOOP-12

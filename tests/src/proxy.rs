@@ -28,17 +28,26 @@ pub type BeforeRequest = Box<dyn FnMut() + Send>;
 enum Strike {
     Cut(Cut),
     Call(BeforeRequest),
+    /// The connection is cut, and the request passed on when this says so.
+    Late(Until),
 }
+
+/// Asked again and again.
+pub type Until = Box<dyn FnMut() -> bool + Send>;
 
 /// What is to happen, and what has.
 #[derive(Default)]
 struct Plan {
     /// Requests since it was made.
     requests: u64,
+    /// Only those that end a transaction are counted.
+    commits_only: bool,
     strikes: VecDeque<(u64, Strike)>,
     struck: u64,
     /// Something that was to be called has not come back.
     is_calling: bool,
+    /// Nothing more is to be waited for.
+    is_over: bool,
 }
 
 /// A plan, and word of calls that have come back.
@@ -54,14 +63,17 @@ impl Watched {
     }
 
     /// What the next request meets.
-    fn next(&self) -> Option<Strike> {
+    fn next(&self, request: &[u8]) -> Option<Strike> {
         let mut plan = self.plan();
+        if plan.commits_only && !request.windows(COMMIT.len()).any(|text| text == COMMIT) {
+            return None;
+        }
         plan.requests += 1;
         let now = plan.requests;
         if plan.strikes.front().is_some_and(|(at, _)| *at <= now) {
             plan.struck += 1;
             let strike = plan.strikes.pop_front().map(|(_, strike)| strike);
-            plan.is_calling |= matches!(strike, Some(Strike::Call(_)));
+            plan.is_calling |= matches!(strike, Some(Strike::Call(_) | Strike::Late(_)));
             return strike;
         }
         None
@@ -72,7 +84,17 @@ impl Watched {
         let _calling = Calling(self);
         call();
     }
+
+    /// Until it says so, or the run is over.
+    fn wait(&self, mut until: Until) {
+        let _calling = Calling(self);
+        while !until() && !self.plan().is_over {
+            thread::yield_now();
+        }
+    }
 }
+
+const COMMIT: &[u8] = b"COMMIT";
 
 struct Calling<'a>(&'a Watched);
 
@@ -149,12 +171,17 @@ impl Proxy {
         self.strike(request, Strike::Call(call));
     }
 
+    /// From now on each COMMIT is counted. The connection of the one with this number is cut, and the server gets it later:
+    /// until then its transaction is open.
+    pub fn commit_late(&self, number: u64, until: Until) {
+        self.strike(number, Strike::Late(until));
+    }
+
     fn strike(&self, request: u64, strike: Strike) {
         *self.watched.plan() = Plan {
-            requests: 0,
+            commits_only: matches!(strike, Strike::Late(_)),
             strikes: VecDeque::from([(request, strike)]),
-            struck: 0,
-            is_calling: false,
+            ..Plan::default()
         };
     }
 
@@ -169,6 +196,7 @@ impl Proxy {
     pub fn rest(&self) -> u64 {
         let mut plan = self.watched.plan();
         plan.strikes.clear();
+        plan.is_over = true;
         while plan.is_calling {
             let waited = self.watched.is_back.wait(plan);
             plan = waited.unwrap_or_else(PoisonError::into_inner);
@@ -199,7 +227,7 @@ fn pass_on(kind: Kind, client: &UnixStream, server: &UnixStream, watched: &Watch
         while let Ok(count @ 1..) = from.read(&mut bytes) {
             let bytes = &bytes[..count];
             if requests.come(bytes) {
-                match watched.next() {
+                match watched.next(bytes) {
                     Some(Strike::Cut(Cut::Request)) => break,
                     Some(Strike::Cut(Cut::AtWork)) => {
                         // It may be gone by itself.
@@ -210,6 +238,13 @@ fn pass_on(kind: Kind, client: &UnixStream, server: &UnixStream, watched: &Watch
                         *deaf.lock().unwrap_or_else(PoisonError::into_inner) = true;
                     }
                     Some(Strike::Call(call)) => watched.call(call),
+                    Some(Strike::Late(until)) => {
+                        // It may be gone by itself.
+                        let _ = client.shutdown(Shutdown::Both);
+                        watched.wait(until);
+                        let _ = to.write_all(bytes);
+                        break;
+                    }
                     None => {}
                 }
             }
