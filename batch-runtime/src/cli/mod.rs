@@ -158,4 +158,5 @@ impl Cli {
         }
         (self.additions, given)
     }
+        config::warn_of_misspelt_variables();
 }
