@@ -318,6 +318,9 @@ pub(super) enum DbVerb {
     /// Makes the tables, or brings them up to date, as every start does
     Migrate,
     /// Prints the statements that make the tables
+    ///
+    /// They make the tables and do not record that: when somebody has run them by hand, `db status` says "not up to date" until
+    /// `db migrate`, or the first start, has found the tables there and recorded it.
     ExportSchema {
         /// For which database [default: that of --repository]
         #[arg(long, value_enum)]
