@@ -174,8 +174,10 @@ fn the_dead_are_recovered() {
     );
     // What goes on waits again, and now does not have to.
     let mut recover = Operated::run(PROGRAM, folder.path(), &["recover"]);
-    recover.until("error: execution 3 of `once` does not go on: job execution 3 cannot be restarted: it is not restartable");
-    recover.until("waiting");
+    recover.until_all(&[
+        "error: execution 3 of `once` does not go on: job execution 3 cannot be restarted: it is not restartable",
+        "waiting",
+    ]);
     recover.signal("TERM");
     recover.until("cancelled");
     assert_eq!(recover.ends().code(), Some(1));
