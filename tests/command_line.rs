@@ -272,6 +272,80 @@ fn wrong_usage_is_exit_code_2_and_help_is_0() {
     assert_eq!(err, "error: parameter `name` is given twice\n");
 }
 
+/// What is to be a number says so, and where its like is found.
+#[test]
+fn what_is_no_id_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let no_execution = "this is no id of an execution; expected a number, as `executions` lists them";
+    for verb in ["show", "restart", "stop", "abandon", "params"] {
+        let (_, err) = run_expecting(2, "hello", folder.path(), &[verb, "abc"]);
+        let first = err.lines().next().unwrap_or_default();
+        assert_eq!(
+            first,
+            format!("error: invalid value 'abc' for '<EXECUTION>': {no_execution}")
+        );
+    }
+    for (arguments, problem) in [
+        (&["recover", "--declare-dead", "abc"][..], no_execution),
+        (
+            &["export", "abc"],
+            "this is no id of an instance; expected a number, as `list JOB` shows them",
+        ),
+        (
+            &["executions", "--limit", "many"],
+            "expected a whole number from 0 to 4294967295",
+        ),
+    ] {
+        let (_, err) = run_expecting(2, "hello", folder.path(), arguments);
+        assert!(err.contains(problem), "{err}");
+    }
+}
+
+/// `--version` names the program, and the runtime in it.
+#[test]
+fn the_version_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for argument in ["--version", "-V"] {
+        let (out, err) = run_expecting(0, "hello", folder.path(), &[argument]);
+        assert_eq!(
+            (out.as_str(), err.as_str()),
+            (
+                concat!("hello (batch-runtime ", env!("CARGO_PKG_VERSION"), ")\n"),
+                ""
+            )
+        );
+    }
+}
+
+/// What belongs to the verb comes first.
+#[test]
+fn the_help_of_a_verb_tells_its_own_options_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, _) = run_expecting(0, "hello", folder.path(), &["executions", "--help"]);
+    let (own, global) = out
+        .split_once("\nGlobal options:\n")
+        .expect("they have a heading");
+    for option in ["--job <JOB>", "--status", "--since", "--json", "--help"] {
+        assert!(
+            own.contains(option) && !global.contains(option),
+            "{option}: {out}"
+        );
+    }
+    for option in [
+        "--config",
+        "--repository",
+        "--log",
+        "--log-format",
+        "--metrics-port",
+        "-D",
+    ] {
+        assert!(
+            !own.contains(option) && global.contains(option),
+            "{option}: {out}"
+        );
+    }
+}
+
 /// `META-INF/batch.xml` is found under the current directory and under that of the executable.
 ///
 /// Spec: PKG-02, D-64

@@ -174,8 +174,10 @@ fn the_dead_are_recovered() {
     );
     // What goes on waits again, and now does not have to.
     let mut recover = Operated::run(PROGRAM, folder.path(), &["recover"]);
-    recover.until("error: execution 3 of `once` does not go on: job execution 3 cannot be restarted: it is not restartable");
-    recover.until("waiting");
+    recover.until_all(&[
+        "error: execution 3 of `once` does not go on: job execution 3 cannot be restarted: it is not restartable",
+        "waiting",
+    ]);
     recover.signal("TERM");
     recover.until("cancelled");
     assert_eq!(recover.ends().code(), Some(1));
@@ -393,6 +395,28 @@ fn the_tables_are_looked_at_and_made() {
         let (out, _) = ends(0, folder.path(), arguments);
         assert!(out.contains(part), "{out}");
     }
+}
+
+/// Tables that were made by hand are up to date once that is recorded; nothing is made anew.
+///
+/// Spec: REPO-08, REPO-12
+#[test]
+fn tables_that_were_made_by_hand_are_taken() {
+    let folder = folder();
+    let (statements, _) = ends(0, folder.path(), &["db", "export-schema"]);
+    watch::open(&folder.path().join("batch.db"))
+        .batch_execute(&statements)
+        .unwrap();
+    let (out, _) = ends(1, folder.path(), &["db", "status"]);
+    assert!(
+        out.contains("is not up to date; the next start, or `db migrate`, runs"),
+        "{out}"
+    );
+    ends(0, folder.path(), &["db", "migrate"]);
+    ends(0, folder.path(), &["db", "status"]);
+    ends(0, folder.path(), &["start", "works"]);
+    let (help, _) = ends(0, folder.path(), &["db", "export-schema", "--help"]);
+    assert!(help.contains("until `db migrate`, or the first start"), "{help}");
 }
 
 /// A run is told as a page, or as a text; another file is refused.

@@ -237,7 +237,10 @@ fn mistakes_in_settings_are_told() {
     }
     fs::remove_file(folder.path().join("batch.toml")).unwrap();
     let (_, err) = operated(2, folder.path(), &["--config", "absent.toml", "list"]);
-    assert!(err.starts_with("error: cannot read `absent.toml`: "), "{err}");
+    assert!(
+        err.starts_with("error: argument --config: cannot read `absent.toml`: "),
+        "{err}"
+    );
     let mut list = program(folder.path(), &["list"]);
     list.env("BATCH_STOP_TIMEOUT", "soon");
     let (_, err) = ends(2, list);
@@ -259,6 +262,101 @@ fn mistakes_in_settings_are_told() {
     let (out, _) = operated(0, folder.path(), &offset);
     assert!(out.contains(r#""value": "-03:30""#), "{out}");
     assert!(!folder.path().join("batch.db").exists());
+}
+
+/// Each value that makes no sense is told with who says it, all of them at once, whatever the verb.
+#[test]
+fn values_without_sense_are_refused_by_every_verb() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = "metrics-port = 99999\nrepository = 5\nlease-time = 0\n\nlog = true\nrepositry = \"x\"\n";
+    fs::write(folder.path().join("batch.toml"), file).unwrap();
+    let mistakes = [
+        "error: batch.toml:6: there is no setting `repositry`; did you mean `repository`?",
+        "error: batch.toml:2: `5` is no repository: expected `sqlite://PATH`, `sqlite://:memory:`, \
+         `postgres://USER@HOST/DATABASE` or `mysql://USER@HOST/DATABASE`",
+        "error: batch.toml:3: \"0\" is not a whole number of seconds from 1",
+        "error: batch.toml:5: \"true\" is none of off, error, warn, info, debug, trace",
+        "error: batch.toml:1: \"99999\" is not a port from 0 to 65535",
+    ];
+    for verb in [
+        &["config", "show"][..],
+        &["list"],
+        &["check"],
+        &["start", "job"],
+        &["db", "status"],
+    ] {
+        let (out, err) = operated(2, folder.path(), verb);
+        assert!(out.is_empty(), "{verb:?}: {out}");
+        assert_eq!(err.lines().collect::<Vec<_>>(), mistakes, "{verb:?}");
+    }
+    fs::remove_file(folder.path().join("batch.toml")).unwrap();
+    for (name, value, problem) in [
+        (
+            "BATCH_REPOSITORY",
+            "",
+            "`` is no repository: expected `sqlite://PATH`",
+        ),
+        (
+            "BATCH_REPOSITORY",
+            "oracle://x",
+            "`oracle://x` is no repository: expected `sqlite://PATH`",
+        ),
+        (
+            "BATCH_REPOSITORY",
+            "sqlite://a.db?synchronous=off",
+            "`sqlite://a.db?synchronous=off` is no repository: unknown option `synchronous=off`",
+        ),
+        ("BATCH_JOB_PATH", "", "no directory is named"),
+        (
+            "BATCH_LEASE_TIME",
+            "",
+            "\"\" is not a whole number of seconds from 1",
+        ),
+        (
+            "BATCH_CONFIG",
+            "",
+            "no file is named; expected the path of one like `batch.toml`",
+        ),
+        ("BATCH_CONFIG", "absent.toml", "cannot read `absent.toml`: "),
+    ] {
+        let mut show = program(folder.path(), &["config", "show"]);
+        show.env(name, value);
+        let (out, err) = ends(2, show);
+        assert!(
+            out.is_empty() && err.starts_with(&format!("error: environment variable {name}: {problem}")),
+            "{err}"
+        );
+    }
+    let (_, err) = operated(2, folder.path(), &["config", "show", "--metrics-port", "http"]);
+    assert_eq!(
+        err,
+        "error: argument --metrics-port: \"http\" is not a port from 0 to 65535\n"
+    );
+    // Nobody says these.
+    let mut show = program(folder.path(), &["config", "show"]);
+    show.env("BATCH_METRICS_PORT", "")
+        .env("BATCH_PARTITION_THREADS", "");
+    ends(0, show);
+}
+
+/// A variable that is much like one of ours is told of; others may be of another program.
+#[test]
+fn a_misspelt_variable_is_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut show = program(folder.path(), &["config", "show"]);
+    show.env("BATCH_REPOSITRY", "sqlite://a.db")
+        .env("BATCH_LOGFORMAT", "json")
+        .env("BATCH_ROOT", "/srv")
+        .env("BATCH_SEED", "1")
+        .env("BATCH_LOG", "info")
+        .env("BATCHES", "7");
+    let (out, err) = ends(0, show);
+    assert_eq!(
+        err,
+        "warning: environment variable BATCH_LOGFORMAT is not read; did you mean BATCH_LOG_FORMAT?\n\
+         warning: environment variable BATCH_REPOSITRY is not read; did you mean BATCH_REPOSITORY?\n"
+    );
+    assert!(out.contains("sqlite://batch.db"), "{out}");
 }
 
 /// For programs that read logs, each line is JSON.

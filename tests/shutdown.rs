@@ -66,6 +66,10 @@ fn a_second_signal_ends_the_process() {
     job.signal("TERM");
     job.until("stopping execution 1");
     job.signal("INT");
+    assert_eq!(
+        job.until("ended"),
+        "ended at once, as by a crash: the same `launch` goes on from the last checkpoint, and so does `recover`\n"
+    );
     let ended = job.ends();
     assert_eq!((ended.code(), ended.signal()), (Some(128 + 2), None));
     let mut again = run(folder.path(), &["launch", "stubborn"]);

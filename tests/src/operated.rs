@@ -39,6 +39,17 @@ impl Operated {
         }
     }
 
+    /// Reads until lines hold all of `what`, in whatever order its threads say them.
+    pub fn until_all(&mut self, what: &[&str]) {
+        let mut missing = what.to_vec();
+        while !missing.is_empty() {
+            let mut line = String::new();
+            let read = self.said.read_line(&mut line).unwrap();
+            assert!(read > 0, "nobody said {missing:?}");
+            missing.retain(|what| !line.contains(what));
+        }
+    }
+
     /// Sends it a signal: `TERM`, `KILL` ...
     pub fn signal(&self, name: &str) {
         let kill = format!("kill -{name} {}", self.child.id());

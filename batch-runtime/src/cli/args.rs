@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use super::config::{Given, Origin, Setting};
 use super::parameters::Parameters;
 use crate::clock::Timestamp;
-use crate::ids::JobExecutionId;
+use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::status::BatchStatus;
 
 /// Runs and looks after batch jobs.
@@ -28,6 +28,7 @@ pub(super) struct Arguments {
 
 /// What may also stand in the environment and in `batch.toml`; see `config show`.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Global options")]
 pub(super) struct Settings {
     /// Settings file [default: batch.toml, if there is one]
     #[arg(long, global = true, value_name = "FILE")]
@@ -132,6 +133,7 @@ pub(super) enum Verb {
     /// Parameters add to those that the instance was started with, and override them.
     Restart {
         /// Id of an execution of the instance
+        #[arg(value_parser = execution_id)]
         execution: JobExecutionId,
         #[command(flatten)]
         parameters: Parameters,
@@ -139,6 +141,7 @@ pub(super) enum Verb {
     /// Asks a running execution, in whatever process, to stop after the item in hand, and waits up to 5 seconds
     Stop {
         /// Id of the execution
+        #[arg(value_parser = execution_id)]
         execution: JobExecutionId,
     },
     /// Lists the jobs with their last executions, or the executions of one job
@@ -152,6 +155,7 @@ pub(super) enum Verb {
     /// Shows an execution with its parameters and steps
     Show {
         /// Id of the execution
+        #[arg(value_parser = execution_id)]
         execution: JobExecutionId,
         /// Writes a report to a file, as .html with a timeline, or as .md
         #[arg(long, value_name = "FILE", conflicts_with = "json")]
@@ -175,7 +179,7 @@ pub(super) enum Verb {
         #[arg(long, value_name = "TIME")]
         until: Option<Timestamp>,
         /// At most so many
-        #[arg(long, value_name = "COUNT", default_value = "100")]
+        #[arg(long, value_name = "COUNT", default_value = "100", value_parser = count)]
         limit: u32,
         /// Prints JSON
         #[arg(long)]
@@ -190,12 +194,13 @@ pub(super) enum Verb {
         dry_run: bool,
         /// Closes this execution of a program that keeps no lease, such as Spring Batch, whose process you know to be dead; its
         /// instance can then be launched again, here or there
-        #[arg(long, value_name = "ID", conflicts_with = "dry_run")]
+        #[arg(long, value_name = "ID", conflicts_with = "dry_run", value_parser = execution_id)]
         declare_dead: Option<JobExecutionId>,
     },
     /// Gives up an execution that failed, stopped or died: nothing continues its instance any more
     Abandon {
         /// Id of the execution
+        #[arg(value_parser = execution_id)]
         execution: JobExecutionId,
     },
     /// Deletes instances that nothing continues: those that are COMPLETED or ABANDONED
@@ -208,10 +213,10 @@ pub(super) enum Verb {
         #[arg(long, value_name = "TIME", conflicts_with = "older_than")]
         before: Option<Timestamp>,
         /// Those that ended more than so many days ago
-        #[arg(long, value_name = "DAYS")]
+        #[arg(long, value_name = "DAYS", value_parser = count)]
         older_than: Option<u32>,
         /// Keeps so many instances of each job, the newest
-        #[arg(long, value_name = "COUNT")]
+        #[arg(long, value_name = "COUNT", value_parser = count)]
         keep: Option<u32>,
         /// Also those that failed or were stopped, which could go on
         #[arg(long)]
@@ -226,7 +231,8 @@ pub(super) enum Verb {
     /// Prints an instance with all that belongs to it, as a line of JSON
     Export {
         /// Id of the instance
-        instance: i64,
+        #[arg(value_parser = instance_id)]
+        instance: JobInstanceId,
     },
     /// Puts instances in that were exported or archived, one on each line of a file
     Import {
@@ -236,6 +242,7 @@ pub(super) enum Verb {
     /// Shows the parameters of an execution as a start would take them
     Params {
         /// Id of the execution
+        #[arg(value_parser = execution_id)]
         execution: JobExecutionId,
         /// Prints JSON
         #[arg(long)]
@@ -311,6 +318,9 @@ pub(super) enum DbVerb {
     /// Makes the tables, or brings them up to date, as every start does
     Migrate,
     /// Prints the statements that make the tables
+    ///
+    /// They make the tables and do not record that: when somebody has run them by hand, `db status` says "not up to date" until
+    /// `db migrate`, or the first start, has found the tables there and recorded it.
     ExportSchema {
         /// For which database [default: that of --repository]
         #[arg(long, value_enum)]
@@ -337,6 +347,21 @@ pub(super) enum GraphFormat {
     Dot,
     /// Text for Mermaid, as in Markdown
     Mermaid,
+}
+
+fn execution_id(text: &str) -> Result<JobExecutionId, &'static str> {
+    let id = text.parse();
+    id.map_err(|_| "this is no id of an execution; expected a number, as `executions` lists them")
+}
+
+fn instance_id(text: &str) -> Result<JobInstanceId, &'static str> {
+    let id = text.parse();
+    id.map_err(|_| "this is no id of an instance; expected a number, as `list JOB` shows them")
+}
+
+fn count(text: &str) -> Result<u32, String> {
+    let count = text.parse();
+    count.map_err(|_| format!("expected a whole number from 0 to {}", u32::MAX))
 }
 
 fn status(text: &str) -> Result<BatchStatus, String> {

@@ -11,14 +11,21 @@ use std::time::Duration;
 use batch_xml::suggest::nearest;
 use serde_json::{Value, json};
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 
+use super::logging;
 use super::output::{Table, print_json};
-use crate::repository::shown_url;
+use super::print::err;
+use crate::repository::{check_url, shown_url};
 use crate::time_zone::{TimeZone, TimeZoneError};
 
 /// The file that is read when it is there and no other is named.
 const FILE: &str = "batch.toml";
+/// What names another file.
+const FILE_ARGUMENT: &str = "--config";
+const FILE_VARIABLE: &str = "BATCH_CONFIG";
+/// What the names of all variables begin with.
+const PREFIX: &str = "BATCH_";
 /// The table of system properties in the file.
 const SYSTEM: &str = "system-properties";
 
@@ -139,16 +146,20 @@ impl Given {
 
 impl Config {
     /// Puts everything together. `file` is one that was asked for, and has to exist.
+    ///
+    /// # Errors
+    /// All values that cannot be used, each with who says it, as the lines of one message.
     pub(super) fn of(arguments: Given, file: Option<&Path>, program: Given) -> Result<Self, String> {
-        let of_file = match file.or(std::env::var_os("BATCH_CONFIG").as_deref().map(Path::new)) {
-            Some(file) => read(file, true)?,
-            None => read(Path::new(FILE), false)?,
-        };
+        let mut problems = Vec::new();
+        let of_file = of_file(file, &mut problems);
         let [arguments, of_file, program] = [arguments, of_file, program].map(Given::with_job_path);
         let environment = |name: &'static str| match std::env::var(name) {
             Ok(value) => Ok(Some((value, Origin::Environment(name)))),
             Err(std::env::VarError::NotPresent) => Ok(None),
-            Err(error) => Err(format!("environment variable {name}: {error}")),
+            // Without the value: it may hold a password.
+            Err(std::env::VarError::NotUnicode(_)) => {
+                Err(format!("{}: the value is not UTF-8", Origin::Environment(name)))
+            }
         };
         let find = |given: &Given, setting| {
             let found = given.settings.iter().find(|(of, ..)| *of == setting);
@@ -156,8 +167,13 @@ impl Config {
         };
         let mut settings = Vec::new();
         for (setting, _, variable, default) in SETTINGS {
-            let (value, origin) = find(&arguments, setting)
-                .map_or_else(|| environment(variable), |found| Ok(Some(found)))?
+            let of_process =
+                find(&arguments, setting).map_or_else(|| environment(variable), |it| Ok(Some(it)));
+            let (value, origin) = of_process
+                .unwrap_or_else(|problem| {
+                    problems.push(problem);
+                    None
+                })
                 .or_else(|| find(&of_file, setting))
                 .or_else(|| find(&program, setting))
                 .unwrap_or_else(|| (default.to_owned(), Origin::Default));
@@ -168,10 +184,42 @@ impl Config {
             .into_iter()
             .flatten()
             .map(|(name, value, origin)| (name, (value, origin)));
-        Ok(Self {
+        let config = Self {
             settings,
             system: by_name.collect(),
-        })
+        };
+        problems.extend(
+            SETTINGS
+                .iter()
+                .filter_map(|(setting, ..)| config.check(*setting).err()),
+        );
+        if problems.is_empty() {
+            Ok(config)
+        } else {
+            Err(problems.join("\nerror: "))
+        }
+    }
+
+    /// Whether the value can be used, also where the verb does not ask for it: a mistake in it is one of tomorrow.
+    fn check(&self, setting: Setting) -> Result<(), String> {
+        let (value, origin) = self.get(setting);
+        match setting {
+            Setting::Repository => check_url(value).map_err(|error| format!("{origin}: {error}")),
+            Setting::JobPath if value.is_empty() => Err(format!(
+                "{origin}: no directory is named; expected DIRS as of `--job-path`"
+            )),
+            Setting::JobPath => Ok(()),
+            Setting::ShutdownTimeout
+            | Setting::StopTimeout
+            | Setting::LeaseTime
+            | Setting::ProgressInterval => self.seconds(setting).map(drop),
+            Setting::PartitionThreads => self.number(setting).map(drop),
+            Setting::CrashLimit => self.count(setting).map(drop),
+            Setting::Log => logging::level(self).map(drop),
+            Setting::LogFormat => logging::format(self).map(drop),
+            Setting::MetricsPort => self.port().map(drop),
+            Setting::RepositoryTimeZone => self.time_zone().map(drop),
+        }
     }
 
     pub(super) fn get(&self, setting: Setting) -> (&str, &Origin) {
@@ -187,10 +235,27 @@ impl Config {
 
     pub(super) fn seconds(&self, setting: Setting) -> Result<Duration, String> {
         let (value, origin) = self.get(setting);
-        value
-            .parse()
-            .map(Duration::from_secs)
-            .map_err(|_| format!("{origin}: {value:?} is not a whole number of seconds"))
+        // A lease that ends at once protects nobody.
+        let (least, from) = match setting {
+            Setting::LeaseTime => (1, " from 1"),
+            _ => (0, ""),
+        };
+        match value.parse() {
+            Ok(seconds) if seconds >= least => Ok(Duration::from_secs(seconds)),
+            _ => Err(format!(
+                "{origin}: {value:?} is not a whole number of seconds{from}"
+            )),
+        }
+    }
+
+    /// The port of the metrics. `None`: nobody says it.
+    pub(super) fn port(&self) -> Result<Option<u16>, String> {
+        let (value, origin) = self.get(Setting::MetricsPort);
+        if value.is_empty() {
+            return Ok(None);
+        }
+        let port = value.parse().map(Some);
+        port.map_err(|_| format!("{origin}: {value:?} is not a port from 0 to 65535"))
     }
 
     /// `None`: nobody says it.
@@ -209,7 +274,7 @@ impl Config {
     pub(super) fn count(&self, setting: Setting) -> Result<u32, String> {
         let (value, origin) = self.get(setting);
         let number = value.parse();
-        number.map_err(|_| format!("{origin}: {value:?} is not a number"))
+        number.map_err(|_| format!("{origin}: {value:?} is not a number from 0"))
     }
 
     pub(super) fn time_zone(&self) -> Result<TimeZone, String> {
@@ -278,19 +343,52 @@ fn shown_property(name: &str, value: &str) -> String {
     }
 }
 
-/// What a file says; nothing, if it need not exist and does not.
-fn read(path: &Path, required: bool) -> Result<Given, String> {
-    let shown = path.display();
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound && !required => return Ok(Given::default()),
-        Err(error) => return Err(format!("cannot read `{shown}`: {error}")),
+/// Tells of each variable of the environment that is much like one of ours, which nobody reads and nobody would miss. Those
+/// that are like none may be of another program.
+pub(super) fn warn_of_misspelt_variables() {
+    let ours = || {
+        let variables = SETTINGS.iter().map(|(_, _, variable, _)| *variable);
+        // Without what all have in common: the beginning makes no two names alike.
+        let named = variables.chain([FILE_VARIABLE]);
+        named.filter_map(|variable| variable.strip_prefix(PREFIX))
     };
-    File {
-        path: path.to_owned(),
-        text: &text,
+    let mut names: Vec<String> = std::env::vars_os()
+        .filter_map(|(name, _)| name.into_string().ok())
+        .collect();
+    names.sort();
+    for name in names {
+        let rest = name.strip_prefix(PREFIX);
+        let unknown = rest.filter(|rest| ours().all(|known| known != *rest));
+        if let Some(near) = unknown.and_then(|rest| nearest(rest, ours())) {
+            err(format_args!(
+                "warning: environment variable {name} is not read; did you mean {PREFIX}{near}?"
+            ));
+        }
     }
-    .read()
+}
+
+/// What the file says: the one that is asked for, or the usual one if there is one.
+fn of_file(asked: Option<&Path>, problems: &mut Vec<String>) -> Given {
+    let variable = std::env::var_os(FILE_VARIABLE);
+    let (path, origin) = match (asked, &variable) {
+        (Some(path), _) => (path, Some(Origin::Argument(FILE_ARGUMENT))),
+        (None, Some(name)) => (Path::new(name), Some(Origin::Environment(FILE_VARIABLE))),
+        (None, None) => (Path::new(FILE), None),
+    };
+    let problem = match (fs::read_to_string(path), origin) {
+        (Ok(text), _) => {
+            let path = path.to_owned();
+            return File { path, text: &text }.read(problems);
+        }
+        (Err(error), None) if error.kind() == ErrorKind::NotFound => return Given::default(),
+        (Err(_), Some(origin)) if path.as_os_str().is_empty() => {
+            format!("{origin}: no file is named; expected the path of one like `{FILE}`")
+        }
+        (Err(error), Some(origin)) => format!("{origin}: cannot read `{}`: {error}", path.display()),
+        (Err(error), None) => format!("cannot read `{FILE}`: {error}"),
+    };
+    problems.push(problem);
+    Given::default()
 }
 
 struct File<'a> {
@@ -299,32 +397,47 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    fn read(&self) -> Result<Given, String> {
-        let table = DeTable::parse(self.text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            format!("{}: {}", self.place(at), error.message())
-        })?;
+    fn read(&self, problems: &mut Vec<String>) -> Given {
         let mut given = Given::default();
-        for (key, value) in table.get_ref() {
-            let name = key.get_ref().as_ref();
-            if name == SYSTEM {
-                self.system(value, &mut given)?;
-                continue;
+        match DeTable::parse(self.text) {
+            Ok(table) => {
+                let results = table
+                    .get_ref()
+                    .iter()
+                    .map(|(key, value)| self.entry(key, value, &mut given));
+                problems.extend(results.filter_map(Result::err));
             }
-            let keys = SETTINGS.iter().map(|(_, key, ..)| *key).chain([SYSTEM]);
-            let Some((setting, ..)) = SETTINGS.iter().find(|(_, key, ..)| *key == name) else {
-                let help = match nearest(name, keys.clone()) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("there are {}", keys.collect::<Vec<_>>().join(", ")),
-                };
-                return Err(format!(
-                    "{}: there is no setting `{name}`; {help}",
-                    self.place(key.span().start)
-                ));
-            };
-            given.set(*setting, Some(self.text_of(name, value)?), self.origin(key));
+            Err(error) => {
+                let at = error.span().map_or(0, |span| span.start);
+                problems.push(format!("{}: {}", self.place(at), error.message()));
+            }
         }
-        Ok(given)
+        given
+    }
+
+    fn entry(
+        &self,
+        key: &Spanned<DeString<'_>>,
+        value: &Spanned<DeValue<'_>>,
+        given: &mut Given,
+    ) -> Result<(), String> {
+        let name = key.get_ref().as_ref();
+        if name == SYSTEM {
+            return self.system(value, given);
+        }
+        let keys = SETTINGS.iter().map(|(_, key, ..)| *key).chain([SYSTEM]);
+        let Some((setting, ..)) = SETTINGS.iter().find(|(_, key, ..)| *key == name) else {
+            let help = match nearest(name, keys.clone()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there are {}", keys.collect::<Vec<_>>().join(", ")),
+            };
+            return Err(format!(
+                "{}: there is no setting `{name}`; {help}",
+                self.place(key.span().start)
+            ));
+        };
+        given.set(*setting, Some(self.text_of(name, value)?), self.origin(key));
+        Ok(())
     }
 
     fn system(&self, table: &Spanned<DeValue<'_>>, given: &mut Given) -> Result<(), String> {

@@ -7,14 +7,14 @@ use tracing::level_filters::LevelFilter;
 use super::config::{Config, Setting};
 
 #[derive(Clone, Copy)]
-enum Format {
+pub(super) enum Format {
     Text,
     Json,
 }
 
-/// Begins to log as the settings say. A program that logs already goes on as it does.
-pub(super) fn begin(config: &Config) -> Result<(), String> {
-    let level = config.word(
+/// What is logged.
+pub(super) fn level(config: &Config) -> Result<LevelFilter, String> {
+    config.word(
         Setting::Log,
         &[
             ("off", LevelFilter::OFF),
@@ -24,11 +24,20 @@ pub(super) fn begin(config: &Config) -> Result<(), String> {
             ("debug", LevelFilter::DEBUG),
             ("trace", LevelFilter::TRACE),
         ],
-    )?;
-    let format = config.word(
+    )
+}
+
+/// How it is logged.
+pub(super) fn format(config: &Config) -> Result<Format, String> {
+    config.word(
         Setting::LogFormat,
         &[("text", Format::Text), ("json", Format::Json)],
-    )?;
+    )
+}
+
+/// Begins to log as the settings say. A program that logs already goes on as it does.
+pub(super) fn begin(config: &Config) -> Result<(), String> {
+    let (level, format) = (level(config)?, format(config)?);
     let log = tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(stderr);

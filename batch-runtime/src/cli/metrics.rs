@@ -19,13 +19,10 @@ const UPKEEP: Duration = Duration::from_secs(5);
 
 /// Begins to answer, if the settings say so. Port 0 is any free one; which it is is told.
 pub(super) fn serve(config: &Config) -> Result<(), String> {
-    let (port, origin) = config.get(Setting::MetricsPort);
-    if port.is_empty() {
+    let Some(port) = config.port()? else {
         return Ok(());
-    }
-    let port: u16 = port
-        .parse()
-        .map_err(|_| format!("{origin}: {port:?} is not a port from 0 to 65535"))?;
+    };
+    let (_, origin) = config.get(Setting::MetricsPort);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .map_err(|error| format!("{origin}: no metrics on port {port}: {error}"))?;
     let at = listener

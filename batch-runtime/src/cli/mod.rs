@@ -38,10 +38,11 @@ mod shutdown;
 mod tables;
 mod verbs;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser;
+use clap::{Command, CommandFactory, FromArgMatches};
 
 use self::args::Arguments;
 use self::config::{Config, Given, Origin, Setting};
@@ -52,6 +53,22 @@ use crate::time_zone::TimeZone;
 
 /// Exit code of wrong usage and of a job that could not be started.
 const USAGE: u8 = 2;
+
+/// What clap knows of the arguments, for this program.
+fn command() -> Command {
+    Arguments::command().display_name(program()).version(concat!(
+        "(batch-runtime ",
+        env!("CARGO_PKG_VERSION"),
+        ")"
+    ))
+}
+
+/// What the program is called.
+fn program() -> String {
+    let program = std::env::current_exe().ok();
+    let stem = program.as_deref().and_then(Path::file_stem);
+    stem.map_or_else(|| "batch".into(), |stem| stem.to_string_lossy().into_owned())
+}
 
 /// Runs the command line with its defaults: jobs in the current directory, repository `sqlite://batch.db`.
 pub fn main() -> ExitCode {
@@ -121,7 +138,8 @@ impl Cli {
 
     /// Reads the arguments of the process and does what they say.
     pub fn main(self) -> ExitCode {
-        let arguments = match Arguments::try_parse_from(parameters::shielded(std::env::args_os())) {
+        let matches = command().try_get_matches_from(parameters::shielded(std::env::args_os()));
+        let arguments = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
             Ok(arguments) => arguments,
             Err(error) => {
                 // `--help` and `--version` arrive here too, and are no errors.
@@ -140,6 +158,7 @@ impl Cli {
         let Arguments { settings, verb } = arguments;
         let file = settings.config.clone();
         let (additions, program) = self.given();
+        config::warn_of_misspelt_variables();
         let config = Config::of(settings.given(), file.as_deref(), program)?;
         logging::begin(&config)?;
         remember_places_of_panics();

@@ -1,19 +1,16 @@
 //! What each verb does.
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::CommandFactory;
-
-use super::args::{Arguments, ConfigVerb, Verb};
+use super::args::{ConfigVerb, Verb};
 use super::config::{Config, Origin, Setting};
 use super::output::{Began, Output};
 use super::shutdown::Shutdown;
 use super::{USAGE, archive, check, explain, graph, metrics, print, progress, recover, report, tables};
 use crate::execution::JobExecution;
 use crate::exit_codes::ExitCodes;
-use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::ids::JobExecutionId;
 use crate::loader::Additions;
 use crate::operator::{JobOperator, JobOperatorError, Purge};
 use crate::repository::{self, ExecutionFilter};
@@ -178,9 +175,7 @@ fn execute(config: &Config, builder: BatchRuntimeBuilder, verb: Verb) -> Result<
             };
             archive::purge(&open(builder)?, &what, dry_run, archive.as_deref()).map(|()| ExitCode::SUCCESS)
         }
-        Verb::Export { instance } => {
-            archive::export(&open(builder)?, JobInstanceId(instance)).map(|()| ExitCode::SUCCESS)
-        }
+        Verb::Export { instance } => archive::export(&open(builder)?, instance).map(|()| ExitCode::SUCCESS),
         Verb::Import { file } => archive::import(&open(builder)?, &file),
         Verb::Params { execution, json } => shown(Output::new(json).parameters(&open(builder)?, execution)),
         Verb::Explain {
@@ -210,12 +205,8 @@ fn execute(config: &Config, builder: BatchRuntimeBuilder, verb: Verb) -> Result<
             Ok(ExitCode::SUCCESS)
         }
         Verb::Completions { shell } => {
-            let mut command = Arguments::command();
-            let program = std::env::current_exe().ok();
-            let stem = program.as_deref().and_then(Path::file_stem);
-            let name = stem.map_or_else(|| "batch".into(), |stem| stem.to_string_lossy().into_owned());
             let mut script = Vec::new();
-            clap_complete::generate(shell, &mut command, name, &mut script);
+            clap_complete::generate(shell, &mut super::command(), super::program(), &mut script);
             print::out(String::from_utf8_lossy(&script).trim_end());
             Ok(ExitCode::SUCCESS)
         }

@@ -26,7 +26,7 @@ pub(crate) use context_json::{
 pub use diesel::{ChunkTransaction, RepositoryConnection};
 pub(crate) use diesel::{Connector, open};
 #[cfg(feature = "cli")]
-pub(crate) use diesel::{missing_migrations, named_as_in, shown_url};
+pub(crate) use diesel::{check_url, missing_migrations, named_as_in, shown_url};
 pub(crate) use error::ClaimError;
 pub use error::RepositoryError;
 

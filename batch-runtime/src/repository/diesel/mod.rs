@@ -82,6 +82,18 @@ pub(crate) fn open(
     })
 }
 
+/// Whether `url` can mean a repository, without a look at it.
+#[cfg(feature = "cli")]
+pub(crate) fn check_url(url: &str) -> Result<(), RepositoryError> {
+    Scheme::of(url)?;
+    table_prefix(url)?;
+    #[cfg(feature = "sqlite")]
+    if Scheme::of(url)? == Scheme::Sqlite {
+        return sqlite::check_url(&table_prefix(url)?.0);
+    }
+    Ok(())
+}
+
 /// Statements that make tables, with the names that the tables of `url` have.
 #[cfg(feature = "cli")]
 pub(crate) fn named_as_in(url: &str, statements: &str) -> Result<String, RepositoryError> {
