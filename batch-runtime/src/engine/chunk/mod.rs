@@ -182,7 +182,7 @@ impl<'a> ChunkRunner<'a> {
     }
 
     /// The connection to the database was lost, and with it an interval: goes on from what is committed. `false` when that
-    /// has happened again and again without a commit, or when the database does not come back.
+    /// has happened again and again without a commit; an error when the database does not come back.
     ///
     /// What could not be read from the database any more is what the artifacts have in memory; so they are opened as on a
     /// restart.
@@ -204,7 +204,11 @@ impl<'a> ChunkRunner<'a> {
             Ok(_) => return Ok(false),
             Err(error) => {
                 tracing::error!(%error, "the database does not come back");
-                return Ok(false);
+                // What failed first says nothing of it: a write, say.
+                let remark = format!(
+                    "the connection to the database was lost, and the database does not come back: {error}"
+                );
+                return Err(failure.clone().because(remark).into());
             }
         };
         self.around.running.ensure_owned(repository)?;
