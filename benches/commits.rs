@@ -3,67 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use batch_bench::{Program, closed, head, in_turn, opened, ratio, report, run};
+use batch_bench::{Program, head, in_turn, ratio, report, run};
 use batch_runtime::BatchRuntime;
-use batch_runtime::prelude::*;
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 
 const COMMITS: u64 = 5_000;
 const ROUNDS: usize = 5;
-
-#[derive(BatchArtifact)]
-struct Reader {
-    next: u64,
-}
-
-#[item_reader]
-impl Reader {
-    #[open]
-    fn open(&mut self, checkpoint: Option<u64>) {
-        self.next = checkpoint.unwrap_or(0);
-        opened();
-    }
-    #[read_item]
-    fn read(&mut self) -> Option<u64> {
-        (self.next < COMMITS).then(|| {
-            self.next += 1;
-            self.next
-        })
-    }
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) -> u64 {
-        self.next
-    }
-    #[close]
-    fn close(&mut self) {
-        closed();
-    }
-}
-
-#[derive(BatchArtifact)]
-struct Processor {}
-
-#[item_processor]
-impl Processor {
-    #[process_item]
-    fn process(&mut self, item: u64) -> Option<u64> {
-        Some(item)
-    }
-}
-
-#[derive(BatchArtifact)]
-struct Writer {}
-
-#[item_writer]
-impl Writer {
-    #[open]
-    fn open(&mut self, _checkpoint: Option<()>) {}
-    #[write_items]
-    fn write(&mut self, _items: &[u64]) {}
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) {}
-}
 
 table! {
     batch_step_execution (step_execution_id) {
@@ -87,9 +33,10 @@ fn engine(url: &str) -> Duration {
     run(
         url,
         &[
-            ("reader", "Reader"),
-            ("processor", "Processor"),
-            ("writer", "Writer"),
+            ("reader", "CommitReader"),
+            ("commits", &COMMITS.to_string()),
+            ("processor", "CommitProcessor"),
+            ("writer", "CommitWriter"),
             ("commit.interval", "1"),
             ("chunk.size", "1"),
         ],

@@ -2,15 +2,12 @@
 //! hand-written rusqlite program with the same commit interval (which keeps no checkpoint) and spring-batch-rs (neither).
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use batch_bench::person::{Person, ROWS, new_table, write_input};
-use batch_bench::{Program, closed, head, in_turn, opened, ratio, report, run};
-use batch_runtime::prelude::*;
+use batch_bench::{Program, head, in_turn, ratio, report, run};
 use csv::StringRecord;
-use serde::{Deserialize, Serialize};
 use spring_batch_rs::BatchError as RivalError;
 use spring_batch_rs::core::item::ItemProcessor as RivalProcess;
 use spring_batch_rs::core::job::{Job, JobBuilder};
@@ -19,69 +16,6 @@ use spring_batch_rs::item::csv::csv_reader::CsvItemReaderBuilder;
 use spring_batch_rs::item::rdbc::RdbcItemWriterBuilder;
 
 const ROUNDS: usize = 5;
-
-#[derive(BatchArtifact)]
-struct PersonReader {
-    #[batch_property(name = "input")]
-    input: PathBuf,
-    rows: Option<csv::Reader<File>>,
-    header: StringRecord,
-    row: StringRecord,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Position {
-    byte: u64,
-    line: u64,
-    record: u64,
-}
-
-#[item_reader]
-impl PersonReader {
-    #[open]
-    fn open(&mut self, checkpoint: Option<Position>) -> Result<(), csv::Error> {
-        opened();
-        let mut rows = csv::Reader::from_path(&self.input)?;
-        self.header = rows.headers()?.clone();
-        if let Some(Position { byte, line, record }) = checkpoint {
-            rows.seek(
-                csv::Position::new()
-                    .set_byte(byte)
-                    .set_line(line)
-                    .set_record(record)
-                    .clone(),
-            )?;
-        }
-        self.rows = Some(rows);
-        Ok(())
-    }
-    #[read_item]
-    fn read(&mut self) -> Result<Option<Person>, csv::Error> {
-        let Some(rows) = &mut self.rows else {
-            return Ok(None);
-        };
-        if !rows.read_record(&mut self.row)? {
-            return Ok(None);
-        }
-        self.row.deserialize(Some(&self.header)).map(Some)
-    }
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) -> Position {
-        let position = self
-            .rows
-            .as_ref()
-            .map_or_else(csv::Position::new, |rows| rows.position().clone());
-        Position {
-            byte: position.byte(),
-            line: position.line(),
-            record: position.record(),
-        }
-    }
-    #[close]
-    fn close(&mut self) {
-        closed();
-    }
-}
 
 fn count(file: &Path) {
     let rows: u32 = rusqlite::Connection::open(file)

@@ -3,12 +3,10 @@
 //! so what is compared is the way to it and back.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
-use std::fs::File;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use batch_bench::person::{Person, write_input};
-use batch_bench::{Program, closed, head, in_turn, opened, ratio, report, run};
+use batch_bench::{Program, head, in_turn, ratio, report, run};
 use batch_runtime::BatchRuntime;
 use batch_runtime::prelude::*;
 use batch_test_servers::{Kind, Server};
@@ -32,99 +30,6 @@ const QUIET: [&str; 5] = [
 
 const TABLE: &str =
     "CREATE TABLE person (id BIGINT, first TEXT, last TEXT, email TEXT, amount FLOAT8, date TEXT)";
-
-/// Rows of numbers up to `to`, one for each checkpoint.
-#[derive(BatchArtifact)]
-struct Numbers {
-    next: u64,
-}
-
-#[item_reader]
-impl Numbers {
-    #[open]
-    fn open(&mut self, checkpoint: Option<u64>) {
-        self.next = checkpoint.unwrap_or(0);
-        opened();
-    }
-    #[read_item]
-    fn read(&mut self) -> Option<u64> {
-        (self.next < COMMITS).then(|| {
-            self.next += 1;
-            self.next
-        })
-    }
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) -> u64 {
-        self.next
-    }
-    #[close]
-    fn close(&mut self) {
-        closed();
-    }
-}
-
-#[derive(BatchArtifact)]
-struct Same {}
-
-#[item_processor]
-impl Same {
-    #[process_item]
-    fn process(&mut self, item: u64) -> Option<u64> {
-        Some(item)
-    }
-}
-
-#[derive(BatchArtifact)]
-struct Nowhere {}
-
-#[item_writer]
-impl Nowhere {
-    #[open]
-    fn open(&mut self, _checkpoint: Option<()>) {}
-    #[write_items]
-    fn write(&mut self, _items: &[u64]) {}
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) {}
-}
-
-#[derive(BatchArtifact)]
-struct People {
-    #[batch_property(name = "input")]
-    input: PathBuf,
-    rows: Option<csv::Reader<File>>,
-    header: StringRecord,
-    row: StringRecord,
-}
-
-#[item_reader]
-impl People {
-    #[open]
-    fn open(&mut self, _checkpoint: Option<u64>) -> Result<(), csv::Error> {
-        opened();
-        let mut rows = csv::Reader::from_path(&self.input)?;
-        self.header = rows.headers()?.clone();
-        self.rows = Some(rows);
-        Ok(())
-    }
-    #[read_item]
-    fn read(&mut self) -> Result<Option<Person>, csv::Error> {
-        let Some(rows) = &mut self.rows else {
-            return Ok(None);
-        };
-        if !rows.read_record(&mut self.row)? {
-            return Ok(None);
-        }
-        self.row.deserialize(Some(&self.header)).map(Some)
-    }
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) -> u64 {
-        self.rows.as_ref().map_or(0, |rows| rows.position().byte())
-    }
-    #[close]
-    fn close(&mut self) {
-        closed();
-    }
-}
 
 #[derive(BatchArtifact)]
 struct PeopleWriter {}
@@ -220,9 +125,10 @@ fn commits_of_engine(url: &str) -> Duration {
     run(
         url,
         &[
-            ("reader", "Numbers"),
-            ("processor", "Same"),
-            ("writer", "Nowhere"),
+            ("reader", "CommitReader"),
+            ("commits", &COMMITS.to_string()),
+            ("processor", "CommitProcessor"),
+            ("writer", "CommitWriter"),
             ("commit.interval", "1"),
             ("chunk.size", "1"),
         ],
@@ -244,7 +150,7 @@ fn rows_of_engine(url: &str, input: &str) -> Duration {
     let time = run(
         url,
         &[
-            ("reader", "People"),
+            ("reader", "PersonReader"),
             ("processor", "PersonProcessor"),
             ("writer", "PeopleWriter"),
             ("commit.interval", "1000"),

@@ -1,6 +1,7 @@
 //! What the benchmarks share: programs taken in turn, medians, a table of ratios and gates.
 #![allow(clippy::unwrap_used, reason = "a benchmark may panic")]
 
+mod commits;
 pub mod person;
 
 use std::sync::Mutex;

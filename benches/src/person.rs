@@ -6,6 +6,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use batch_runtime::prelude::*;
+use csv::StringRecord;
 use diesel::backend::Backend;
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -13,6 +14,8 @@ use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::serialize::ToSql;
 use diesel::sql_types::{BigInt, Double, HasSqlType, Text};
 use serde::{Deserialize, Serialize};
+
+use crate::{closed, opened};
 
 pub const ROWS: u32 = 1_000_000;
 pub const TABLE: &str =
@@ -46,6 +49,70 @@ impl Person {
         self.last = self.last.to_uppercase();
         self.amount = (self.amount * 110.0).round() / 100.0;
         self
+    }
+}
+
+/// Reads the rows of a file, from any position.
+#[derive(BatchArtifact)]
+struct PersonReader {
+    #[batch_property(name = "input")]
+    input: PathBuf,
+    rows: Option<csv::Reader<File>>,
+    header: StringRecord,
+    row: StringRecord,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Position {
+    byte: u64,
+    line: u64,
+    record: u64,
+}
+
+#[item_reader]
+impl PersonReader {
+    #[open]
+    fn open(&mut self, checkpoint: Option<Position>) -> Result<(), csv::Error> {
+        opened();
+        let mut rows = csv::Reader::from_path(&self.input)?;
+        self.header = rows.headers()?.clone();
+        if let Some(Position { byte, line, record }) = checkpoint {
+            rows.seek(
+                csv::Position::new()
+                    .set_byte(byte)
+                    .set_line(line)
+                    .set_record(record)
+                    .clone(),
+            )?;
+        }
+        self.rows = Some(rows);
+        Ok(())
+    }
+    #[read_item]
+    fn read(&mut self) -> Result<Option<Person>, csv::Error> {
+        let Some(rows) = &mut self.rows else {
+            return Ok(None);
+        };
+        if !rows.read_record(&mut self.row)? {
+            return Ok(None);
+        }
+        self.row.deserialize(Some(&self.header)).map(Some)
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> Position {
+        let position = self
+            .rows
+            .as_ref()
+            .map_or_else(csv::Position::new, |rows| rows.position().clone());
+        Position {
+            byte: position.byte(),
+            line: position.line(),
+            record: position.record(),
+        }
+    }
+    #[close]
+    fn close(&mut self) {
+        closed();
     }
 }
 
