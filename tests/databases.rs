@@ -1,11 +1,16 @@
-//! Whole jobs on each database, and what one is told when there is none.
+//! Whole jobs on each database. The default build has SQLite only; the feature `servers` adds PostgreSQL and MariaDB.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod databases {
+    #[cfg(feature = "servers")]
+    mod commands;
+    mod contention;
+    #[cfg(feature = "servers")]
     mod crash;
     mod edges;
     mod history;
     mod jobs;
+    #[cfg(feature = "servers")]
     mod lost;
     mod opening;
     mod prefix;

@@ -387,10 +387,7 @@ fn the_tables_are_looked_at_and_made() {
             &["db", "export-schema", "--database", "postgresql"],
             "SEQUENCE IF NOT EXISTS BATCH_JOB_SEQ",
         ),
-        (
-            &["db", "export-schema", "--repository", "mysql://host/db"],
-            "ENGINE=InnoDB",
-        ),
+        (&["db", "export-schema", "--database", "mysql"], "ENGINE=InnoDB"),
     ] {
         let (out, _) = ends(0, folder.path(), arguments);
         assert!(out.contains(part), "{out}");

@@ -166,17 +166,11 @@ system-properties.year  2026                  batch.toml:8
     let (out, _) = operated(
         0,
         folder.path(),
-        &[
-            "config",
-            "show",
-            "--json",
-            "--repository",
-            "postgres://me:secret@host/db",
-        ],
+        &["config", "show", "--json", "--repository", "sqlite://other.db"],
     );
     assert_eq!(
         read(&out)[0],
-        json!({"key": "repository", "value": "postgres://me:***@host/db", "from": "argument --repository"})
+        json!({"key": "repository", "value": "sqlite://other.db", "from": "argument --repository"})
     );
     // They act, too.
     fs::write(

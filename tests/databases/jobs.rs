@@ -91,16 +91,15 @@ impl Rows {
     fn checkpoint(&mut self) {}
 }
 
-/// On whichever database it is.
+/// Executes a statement on the database of the repository.
 pub(super) fn execute(tx: &mut ChunkTransaction, statement: &str) -> Result<(), BatchError> {
-    if let Ok(connection) = tx.sqlite() {
-        connection.batch_execute(statement)?;
-    } else if let Ok(connection) = tx.postgres() {
-        connection.batch_execute(statement)?;
-    } else {
-        tx.mysql()?.batch_execute(statement)?;
+    #[cfg(feature = "servers")]
+    if let Ok(connection) = tx.postgres() {
+        return Ok(connection.batch_execute(statement)?);
+    } else if let Ok(connection) = tx.mysql() {
+        return Ok(connection.batch_execute(statement)?);
     }
-    Ok(())
+    Ok(tx.sqlite()?.batch_execute(statement)?)
 }
 
 /// Nobody keeps two rows of one number apart: a double shows.

@@ -130,11 +130,8 @@ fn what_nothing_continues_is_purged() {
 /// Spec: REPO-01, RESTART-08
 #[test]
 fn an_instance_moves_to_another_database() {
-    for (from, to) in [
-        (Database::Sqlite, Database::Postgres),
-        (Database::Postgres, Database::Mariadb),
-        (Database::Mariadb, Database::Sqlite),
-    ] {
+    for (number, from) in Database::ALL.into_iter().enumerate() {
+        let to = Database::ALL[(number + 1) % Database::ALL.len()];
         let (old, new) = (stage(from), stage(to));
         let parameters = day("1", "23")
             .with_parameter("number", ParameterValue::Long(-7), true)

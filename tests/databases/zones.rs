@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use batch_runtime::prelude::*;
 use batch_runtime::{
-    BatchRuntime, BatchStatus, Clock, ExecutionFilter, JobOperator, JobOperatorError, JobParameters,
-    ParameterValue, Purge, Timestamp,
+    BatchRuntime, BatchStatus, Clock, JobOperator, JobOperatorError, JobParameters, ParameterValue, Timestamp,
 };
+#[cfg(feature = "servers")]
+use batch_runtime::{ExecutionFilter, Purge};
 use batch_tests::databases::{Database, Place};
 
 /// Writes nothing, and fails at a larger number.
@@ -57,6 +58,7 @@ fn operator(place: &Place, folder: &Path, zone: &str, now: &str) -> JobOperator 
 /// Two runtimes of one process may differ in it.
 ///
 /// Spec: REPO-26, REPO-33, REPO-43, REPO-47, REPO-54
+#[cfg(feature = "servers")]
 #[test]
 fn times_are_kept_in_the_time_of_a_zone() {
     for database in [Database::Postgres, Database::Mariadb] {

@@ -23,8 +23,12 @@ pub enum Database {
 use Database::{Mariadb, Postgres, Sqlite};
 
 impl Database {
-    /// All of them.
+    /// All that this build knows.
+    #[cfg(feature = "servers")]
     pub const ALL: [Self; 3] = [Sqlite, Postgres, Mariadb];
+    /// All that this build knows.
+    #[cfg(not(feature = "servers"))]
+    pub const ALL: [Self; 1] = [Sqlite];
 }
 
 /// One database, for one test.
@@ -72,8 +76,12 @@ impl Place {
                 let file = path.split('?').next().expect("a path");
                 Outside::Sqlite(watch::open(Path::new(file)))
             }
+            #[cfg(feature = "servers")]
             Postgres => Outside::Postgres(PgConnection::establish(&self.url).expect(opens)),
+            #[cfg(feature = "servers")]
             Mariadb => Outside::Mariadb(MysqlConnection::establish(&self.url).expect(opens)),
+            #[cfg(not(feature = "servers"))]
+            Postgres | Mariadb => panic!("{opens} only with the feature `servers`"),
         }
     }
 }
@@ -82,8 +90,10 @@ impl Place {
 pub enum Outside {
     /// To a file.
     Sqlite(SqliteConnection),
+    #[cfg(feature = "servers")]
     /// To a server.
     Postgres(PgConnection),
+    #[cfg(feature = "servers")]
     /// To a server.
     Mariadb(MysqlConnection),
 }
@@ -99,7 +109,9 @@ impl Outside {
     pub fn execute(&mut self, statements: &str) -> QueryResult<()> {
         match self {
             Self::Sqlite(connection) => connection.batch_execute(statements),
+            #[cfg(feature = "servers")]
             Self::Postgres(connection) => connection.batch_execute(statements),
+            #[cfg(feature = "servers")]
             Self::Mariadb(connection) => connection.batch_execute(statements),
         }
     }
@@ -109,7 +121,9 @@ impl Outside {
         let query = diesel::sql_query(query);
         let rows: QueryResult<Vec<Row>> = match self {
             Self::Sqlite(connection) => query.load(connection),
+            #[cfg(feature = "servers")]
             Self::Postgres(connection) => query.load(connection),
+            #[cfg(feature = "servers")]
             Self::Mariadb(connection) => query.load(connection),
         };
         let rows = rows.unwrap_or_else(|error| panic!("{error}"));
@@ -132,11 +146,13 @@ impl Outside {
             Self::Sqlite(_) => {
                 format!("{trigger} WHEN {condition} BEGIN SELECT RAISE(ABORT, '{message}'); END;")
             }
+            #[cfg(feature = "servers")]
             Self::Postgres(_) => format!(
                 "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
                      AS $$ BEGIN RAISE EXCEPTION '%', TG_ARGV[0]; END $$;
                  {trigger} FOR EACH ROW WHEN ({condition}) EXECUTE FUNCTION refuse('{message}');"
             ),
+            #[cfg(feature = "servers")]
             Self::Mariadb(_) => format!(
                 "{trigger} FOR EACH ROW IF {condition} THEN
                      SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = '{message}'; END IF;"

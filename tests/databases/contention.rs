@@ -1,5 +1,4 @@
 //! Many who want the same thing of a repository at the same moment: one gets it, on each database.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use batch_runtime::{BatchStatus, JobExecutionId, JobParameters};
 use batch_tests::contender::{JOB, Outcome, Wish, contend, contend_in_processes, runtime};
