@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use batch_xml::Pattern;
+use batch_xml::{Dialect, Pattern};
 
 use crate::status::BatchStatus;
 
@@ -46,7 +46,7 @@ impl FromStr for ExitCodes {
             let code = code
                 .parse()
                 .map_err(|_| format!("{code:?} is not an exit code, which is a number from 0 to 255"))?;
-            Ok((Pattern::new(pattern), code))
+            Ok((Dialect::Draft.pattern(pattern), code))
         };
         text.split(',').map(one).collect::<Result<_, _>>().map(Self)
     }

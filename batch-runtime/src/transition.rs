@@ -2,10 +2,9 @@
 //!
 //! Spec: SEQ-02 to SEQ-24, TERM-01 to TERM-12, DEC-05 to DEC-10, DEC-15
 
-use batch_xml::Pattern;
+use batch_xml::{Dialect, Pattern};
 use serde::{Deserialize, Serialize};
 
-use crate::dialect::Dialect;
 use crate::status::BatchStatus;
 
 /// What an element of a job, flow or split leads to. Targets are positions among its siblings.
@@ -65,7 +64,7 @@ impl Transitions {
         if status == BatchStatus::Stopped {
             return Follow::Nothing;
         }
-        if let Some(transition) = dialect.select(&self.elements, exit_status) {
+        if let Some(transition) = self.select(dialect, exit_status) {
             return transition.then.follow();
         }
         // Only a transition element leads on from a failure. Spec: SEQ-23
@@ -91,10 +90,13 @@ impl Transitions {
         next.chain(self.next)
     }
 
+    fn select(&self, dialect: Dialect, exit_status: &str) -> Option<&Transition> {
+        dialect.select(&self.elements, |transition| &transition.on, exit_status)
+    }
+
     /// What follows a decision. Spec: DEC-05, DEC-15
     pub(crate) fn after_decision(&self, dialect: Dialect, decided: &str) -> Follow {
-        dialect
-            .select(&self.elements, decided)
+        self.select(dialect, decided)
             .map_or(Follow::Unmatched, |transition| transition.then.follow())
     }
 }
@@ -122,7 +124,7 @@ mod tests {
 
     fn transitions(elements: &[(&str, Then)], next: Option<usize>) -> Transitions {
         let elements = elements.iter().map(|(on, then)| Transition {
-            on: Pattern::new(*on),
+            on: Dialect::Draft.pattern(*on),
             then: then.clone(),
         });
         Transitions {

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use crate::codes;
 use crate::diagnostics::{Diagnostic, JobXmlErrors, Sink, quoted};
+use crate::dialect::Dialect;
 use crate::limits::Limits;
 use crate::reader;
 use crate::schema;
 use crate::span::{Source, Spanned};
 use crate::suggest;
+use crate::symbols;
 use crate::tree::Element;
 use crate::values;
 
@@ -51,6 +53,7 @@ impl RootKind {
 /// others.
 #[derive(Clone, Debug)]
 pub struct Document {
+    dialect: Dialect,
     kind: RootKind,
     id: Spanned<String>,
     source: Arc<Source>,
@@ -60,6 +63,11 @@ pub struct Document {
 }
 
 impl Document {
+    /// The dialect that the document is written in.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
     /// What the document defines.
     pub fn root_kind(&self) -> RootKind {
         self.kind
@@ -122,15 +130,17 @@ pub fn parse(source: &Arc<Source>, limits: &Limits) -> Result<Document, JobXmlEr
         }
         return Err(sink.into_errors());
     };
-    let id = document_id(&root, &mut sink);
+    let dialect = Dialect::default();
+    let id = document_id(dialect, &root, &mut sink);
     let mut schema_sink = Sink::default();
-    schema::check(&root, &mut schema_sink);
+    schema::check(dialect, &root, &mut schema_sink);
     let errors = schema_sink.into_errors();
     match id {
         Some(id) if !sink.failed() => {
             let source = Arc::clone(source);
             let warnings = sink.into_errors().into_inner();
             Ok(Document {
+                dialect,
                 kind,
                 id,
                 source,
@@ -160,7 +170,7 @@ fn other_root(root: &Element, sink: &mut Sink) {
 }
 
 /// Documents are looked up by id before anything is substituted, so their ids are literal.
-fn document_id(root: &Element, sink: &mut Sink) -> Option<Spanned<String>> {
+fn document_id(dialect: Dialect, root: &Element, sink: &mut Sink) -> Option<Spanned<String>> {
     let Some(id) = root.attribute("id") else {
         // Where the tag is not well-formed, the id may be there and only not readable.
         if !sink.failed() {
@@ -172,7 +182,7 @@ fn document_id(root: &Element, sink: &mut Sink) -> Option<Spanned<String>> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if id.is_empty() {
         values::empty_value(root, "id", &id.span, sink);
-    } else if id.contains("${") {
+    } else if symbols::has_symbols(dialect, id) {
         sink.error(codes::LITERAL_ONLY, &id.span, |d| {
             d.message("the id of a document may not hold `${..}`")
                 .label("read before anything is substituted")

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::codes;
 use crate::diagnostics::{Diagnostic, JobXmlErrors, Sink, quoted};
+use crate::dialect::Dialect;
 use crate::document::Document;
 use crate::inherit;
 use crate::library::Library;
@@ -21,6 +22,7 @@ use crate::write;
 /// Spec: JSL-DOC-13, JSL-DOC-19
 #[derive(Clone)]
 pub struct Effective {
+    dialect: Dialect,
     root: Arc<Element>,
     origins: Origins,
     warnings: Vec<Diagnostic>,
@@ -61,6 +63,7 @@ impl Effective {
         let root = inherit::inherit(document, library, limits, &mut origins, sink);
         sink.set_origins(origins.clone());
         Effective {
+            dialect: document.dialect(),
             root: Arc::new(root),
             origins,
             warnings: Vec::new(),
@@ -99,7 +102,12 @@ impl Effective {
     ) -> Result<ExecutionElement, JobXmlErrors> {
         let mut sink = Sink::default();
         sink.set_origins(self.origins.clone());
-        let element = lower::lower_partition(&self.root, Scope::new(*values, limits), path, &mut sink);
+        let element = lower::lower_partition(
+            &self.root,
+            Scope::new(self.dialect, *values, limits),
+            path,
+            &mut sink,
+        );
         if element.is_none() && !sink.failed() {
             let ids: Vec<&str> = path.iter().map(|view| view.element).collect();
             sink.error(codes::UNKNOWN_TARGET, &self.root.tag, |d| {

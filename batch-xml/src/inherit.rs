@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::codes;
 use crate::diagnostics::{INHERITED, Sink, quoted};
+use crate::dialect::Dialect;
 use crate::document::{Document, RootKind};
 use crate::library::{Library, gather};
 use crate::limits::Limits;
@@ -109,6 +110,7 @@ pub(crate) fn inherit(
         .collect();
     let files = documents.into_iter().map(File::new).collect();
     let mut inheritance = Inheritance {
+        dialect: document.dialect(),
         files,
         by_id: &by_id,
         library,
@@ -170,6 +172,7 @@ struct Inherited {
 }
 
 struct Inheritance<'a, 's> {
+    dialect: Dialect,
     files: Vec<File<'a>>,
     by_id: &'s HashMap<String, Vec<usize>>,
     library: &'s dyn Library,
@@ -286,7 +289,7 @@ impl<'a> Inheritance<'a, '_> {
     fn look_up(&mut self, place: Place<'a>, parent: &'a Attribute) -> Option<Place<'a>> {
         let id = parent.value.value.as_str();
         let kind = place.element.name.value.as_str();
-        if symbols::has_symbols(id) {
+        if symbols::has_symbols(self.dialect, id) {
             self.sink.error(codes::LITERAL_ONLY, &parent.value.span, |d| {
                 d.message("`parent` may not hold `${..}`")
                     .label("read before anything is substituted")
@@ -303,7 +306,10 @@ impl<'a> Inheritance<'a, '_> {
                 if let Some(element) = self.files[file].nested.get(&(kind, id)).copied() {
                     return Some(Place { file, element });
                 }
-                let others = schema::INHERITABLE
+                let others = self
+                    .dialect
+                    .rules()
+                    .inheritable
                     .iter()
                     .filter_map(|kind| self.files[file].nested.get(&(*kind, id)));
                 other_kind = other_kind.or(others.copied().next());
@@ -441,7 +447,7 @@ impl<'a> Inheritance<'a, '_> {
         // Where it depends on a symbol whether it is abstract, it may be.
         let is_abstract = |attribute: &Attribute| values::boolean(&attribute.value) != Some(false);
         if !complete && !effective.attribute("abstract").is_some_and(is_abstract) {
-            schema::check_complete(effective, self.sink);
+            schema::check_complete(self.dialect, effective, self.sink);
         }
     }
 
@@ -470,7 +476,7 @@ impl<'a> Inheritance<'a, '_> {
     /// Spec: INH-07, INH-08, INH-11, D-41
     fn combine_nested(&mut self, parent: &Element, mut child: Element, link: &Span) -> Element {
         if let Some(merge) = child.attribute("merge") {
-            if symbols::has_symbols(&merge.value) {
+            if symbols::has_symbols(self.dialect, &merge.value) {
                 self.sink.error(codes::LITERAL_ONLY, &merge.value.span, |d| {
                     d.message("`merge` of a list that inherits may not hold `${..}`")
                         .label("read before anything is substituted")

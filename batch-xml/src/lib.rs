@@ -11,7 +11,8 @@
 //! 4. Of a partitioned step or flow some values are known only within a partition:
 //!    [`Effective::resolve_partition`] tells what it is there.
 //!
-//! Which of several transitions acts on an exit status, says [`select`]. A job can be written as XML again,
+//! Everything on which dialects differ is asked of the job's [`Dialect`], such as which of several transitions acts on
+//! an exit status ([`Dialect::select`]). A job can be written as XML again,
 //! before substitution ([`Effective::to_xml`]) and after it ([`model::Job::to_xml`]), it can be built in Rust
 //! instead of XML ([`builder::JobBuilder`]), and drawn ([`graph::JobGraph`]).
 //!
@@ -61,6 +62,7 @@ pub mod builder;
 mod codes;
 mod decode;
 mod diagnostics;
+mod dialect;
 mod document;
 mod dominators;
 mod effective;
@@ -92,12 +94,13 @@ mod xml;
 pub use artifacts::{ArtifactEntry, BatchXml};
 pub use codes::{CODES, explain};
 pub use diagnostics::{Diagnostic, JobXmlErrors, Severity};
+pub use dialect::Dialect;
 pub use document::{Document, RootKind, parse};
 pub use effective::Effective;
 pub use library::Library;
 pub use limits::Limits;
 pub use lower::PartitionView;
-pub use pattern::{Pattern, Specificity, select};
+pub use pattern::{Pattern, Specificity};
 pub use reader::sniff_root;
 pub use resolve::{Resolved, Unresolved, resolve, resolve_or_part};
 pub use span::{Source, Span, Spanned};

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use crate::dialect::Dialect;
 use crate::pattern::Pattern;
 use crate::span::{Source, Span, Spanned};
 
@@ -12,6 +13,8 @@ use crate::span::{Source, Span, Spanned};
 /// Spec: JSL-JOB-01, JSL-JOB-09
 #[derive(Clone, Debug)]
 pub struct Job {
+    /// The dialect of the document that the job was read from.
+    pub dialect: Dialect,
     /// The name of the job, at most 100 characters.
     pub id: Spanned<String>,
     /// Whether an execution of the job may be restarted. Default true. Spec: JSL-JOB-03

@@ -1,25 +1,28 @@
-//! Patterns of exit statuses: what they match, which of several comes first, which can never have its turn.
+//! Patterns of exit statuses: what they match, which of several is more specific, which can never act.
 
 use std::cmp::Reverse;
 use std::fmt;
 use std::ops::Deref;
 
-use crate::model::Transition;
+use crate::dialect::Dialect;
 
-/// A pattern that an exit status matches as a whole: `?` stands for one character, `*` for one or more, all
-/// others for themselves.
+/// A pattern that an exit status matches as a whole: `?` matches one character, `*` matches any number of
+/// characters from the minimum of its dialect (one in the draft), all others match themselves.
 ///
 /// ```
-/// use batch_xml::Pattern;
+/// use batch_xml::Dialect;
 ///
-/// let pattern = Pattern::new("RC?*");
+/// let pattern = Dialect::Draft.pattern("RC?*");
 /// assert!(pattern.matches("RC10"));
-/// assert!(!pattern.matches("RC1"), "`*` stands for at least one character");
+/// assert!(!pattern.matches("RC1"), "`*` matches at least one character");
 /// ```
 ///
 /// Spec: SEQ-13, SEQ-14, SEQ-15, SEQ-16, TERM-04, D-20
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Pattern(String);
+pub struct Pattern {
+    text: String,
+    star_min_chars: usize,
+}
 
 /// How special a pattern is: what is less comes first.
 ///
@@ -33,29 +36,31 @@ pub struct Specificity {
 }
 
 impl Pattern {
-    /// The pattern written so.
-    pub fn new(text: impl Into<String>) -> Pattern {
-        Pattern(text.into())
+    pub(crate) fn with_star(text: impl Into<String>, star_min_chars: usize) -> Pattern {
+        Pattern {
+            text: text.into(),
+            star_min_chars,
+        }
     }
 
-    /// Whether the whole exit status matches.
+    /// Returns whether the whole exit status matches.
     pub fn matches(&self, exit_status: &str) -> bool {
         let status: Vec<Token> = exit_status.chars().map(Token::Literal).collect();
         covers(&self.tokens(), &status)
     }
 
-    /// Whether everything that `other` matches is matched by this one too.
+    /// Returns whether this pattern matches everything that `other` matches.
     pub(crate) fn covers(&self, other: &Pattern) -> bool {
         covers(&self.tokens(), &other.tokens())
     }
 
-    /// The place of the pattern among others. Of equal ones the first in the document comes first.
+    /// Returns the sort key of the pattern. Of equal ones the first in the document acts.
     pub fn specificity(&self) -> Specificity {
-        let count = |wanted: char| self.0.chars().filter(|c| *c == wanted).count();
+        let count = |wanted: char| self.text.chars().filter(|c| *c == wanted).count();
         let (stars, questions) = (count('*'), count('?'));
         Specificity {
             has_wildcards: stars + questions > 0,
-            literals: Reverse(self.0.chars().count() - stars - questions),
+            literals: Reverse(self.text.chars().count() - stars - questions),
             stars,
             questions: Reverse(questions),
         }
@@ -65,11 +70,12 @@ impl Pattern {
         let mut tokens = Vec::new();
         // Of neighbouring wildcards only their number counts, and whether there is a `*` among them.
         let mut open = false;
-        for c in self.0.chars() {
+        for c in self.text.chars() {
             match c {
-                '*' | '?' => {
-                    tokens.push(Token::Any);
-                    open |= c == '*';
+                '?' => tokens.push(Token::Any),
+                '*' => {
+                    tokens.extend(std::iter::repeat_n(Token::Any, self.star_min_chars));
+                    open = true;
                 }
                 literal => {
                     if std::mem::take(&mut open) {
@@ -90,19 +96,19 @@ impl Deref for Pattern {
     type Target = str;
 
     fn deref(&self) -> &str {
-        &self.0
+        &self.text
     }
 }
 
 impl fmt::Debug for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.text.fmt(f)
     }
 }
 
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.text.fmt(f)
     }
 }
 
@@ -151,23 +157,16 @@ fn covers(pattern: &[Token], texts: &[Token]) -> bool {
     pattern[at..].iter().all(|token| *token == Token::Rest)
 }
 
-/// The transition that acts on an exit status: of those that match the most specific one.
-///
-/// Spec: SEQ-17, SEQ-18, SEQ-19, DEC-10, D-19
-pub fn select<'a>(transitions: &'a [Transition], exit_status: &str) -> Option<&'a Transition> {
-    let matching = transitions
-        .iter()
-        .filter(|transition| transition.on.matches(exit_status));
-    matching.min_by_key(|transition| transition.on.specificity())
-}
-
-/// Patterns compared with each other when looking for those that never have their turn.
+/// The most patterns that are compared with each other in the search for those that never act.
 const MAX_COMPARED: usize = 64;
 
-/// For each pattern that never acts the index of one that is tried before and matches all it does.
-pub(crate) fn shadowed(patterns: &[&Pattern]) -> Vec<(usize, usize)> {
+/// Returns, for each pattern that never acts, its index and that of a pattern that is tried before it and
+/// matches everything it matches.
+pub(crate) fn shadowed(dialect: Dialect, patterns: &[&Pattern]) -> Vec<(usize, usize)> {
     let mut order: Vec<usize> = (0..patterns.len()).collect();
-    order.sort_by_key(|index| patterns[*index].specificity());
+    if dialect.rules().most_specific_transition_first {
+        order.sort_by_key(|index| patterns[*index].specificity());
+    }
     let mut seen = std::collections::HashMap::new();
     let mut wild: Vec<usize> = Vec::new();
     let mut found = Vec::new();
@@ -192,13 +191,17 @@ pub(crate) fn shadowed(patterns: &[&Pattern]) -> Vec<(usize, usize)> {
 mod tests {
     use super::*;
 
+    fn pattern(text: impl Into<String>) -> Pattern {
+        Dialect::Draft.pattern(text)
+    }
+
     #[track_caller]
-    fn check(pattern: &str, matching: &[&str], others: &[&str]) {
+    fn check(text: &str, matching: &[&str], others: &[&str]) {
         for status in matching {
-            assert!(Pattern::new(pattern).matches(status), "{pattern:?} {status:?}");
+            assert!(pattern(text).matches(status), "{text:?} {status:?}");
         }
         for status in others {
-            assert!(!Pattern::new(pattern).matches(status), "{pattern:?} {status:?}");
+            assert!(!pattern(text).matches(status), "{text:?} {status:?}");
         }
     }
 
@@ -227,7 +230,7 @@ mod tests {
     /// The shortest way to be slow would be many stars against a long status that almost matches.
     #[test]
     fn matching_takes_no_exponential_time() {
-        let pattern = Pattern::new("a*".repeat(500) + "b");
+        let pattern = pattern("a*".repeat(500) + "b");
         assert!(!pattern.matches(&"a".repeat(20_000)));
     }
 
@@ -239,25 +242,19 @@ mod tests {
         ];
         let mut sorted = ordered;
         sorted.reverse();
-        sorted.sort_by_key(|text| Pattern::new(*text).specificity());
+        sorted.sort_by_key(|text| pattern(*text).specificity());
         // Literals are all equal.
         sorted[..2].sort_unstable();
         assert_eq!(sorted, ordered);
     }
 
     #[track_caller]
-    fn check_covers(pattern: &str, covered: &[&str], others: &[&str]) {
+    fn check_covers(text: &str, covered: &[&str], others: &[&str]) {
         for other in covered {
-            assert!(
-                Pattern::new(pattern).covers(&Pattern::new(*other)),
-                "{pattern} {other}"
-            );
+            assert!(pattern(text).covers(&pattern(*other)), "{text} {other}");
         }
         for other in others {
-            assert!(
-                !Pattern::new(pattern).covers(&Pattern::new(*other)),
-                "{pattern} {other}"
-            );
+            assert!(!pattern(text).covers(&pattern(*other)), "{text} {other}");
         }
     }
 
@@ -271,11 +268,11 @@ mod tests {
     }
 
     #[test]
-    fn patterns_without_a_turn_are_found() {
+    fn patterns_that_never_act_are_found() {
         let check = |texts: &[&str], expect: &[(usize, usize)]| {
-            let patterns: Vec<Pattern> = texts.iter().map(|text| Pattern::new(*text)).collect();
+            let patterns: Vec<Pattern> = texts.iter().map(|text| pattern(*text)).collect();
             assert_eq!(
-                shadowed(&patterns.iter().collect::<Vec<_>>()),
+                shadowed(Dialect::Draft, &patterns.iter().collect::<Vec<_>>()),
                 expect,
                 "{texts:?}"
             );

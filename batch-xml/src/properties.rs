@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::codes;
 use crate::diagnostics::{Sink, quoted};
+use crate::dialect::Dialect;
 use crate::model::{Property, Target};
 use crate::span::Spanned;
 use crate::substitute::{Definition, Level, Scope, Subjob, Value};
@@ -34,7 +35,8 @@ impl<'a> Scope<'a> {
             .flat_map(|list| list.children("property"));
         // Names and targets may hold symbols. These can only mean properties whose own hold none, in any
         // order.
-        let (symbolic, literal): (Vec<_>, Vec<_>) = listed.partition(|property| has_symbolic_key(property));
+        let (symbolic, literal): (Vec<_>, Vec<_>) =
+            listed.partition(|property| has_symbolic_key(self.dialect, property));
         for property in literal.into_iter().chain(symbolic) {
             if let Some(definition) = self.definition(element, property, sink) {
                 self.define(definition, sink);
@@ -214,9 +216,9 @@ impl<'a> Scope<'a> {
     }
 }
 
-fn has_symbolic_key(property: &Element) -> bool {
+fn has_symbolic_key(dialect: Dialect, property: &Element) -> bool {
     let mut keys = ["name", "target"]
         .into_iter()
         .filter_map(|name| property.attribute(name));
-    keys.any(|key| symbols::has_symbols(&key.value))
+    keys.any(|key| symbols::has_symbols(dialect, &key.value))
 }

@@ -1,25 +1,34 @@
-//! THE table of elements and attributes (appendix A of the conformance catalogue), and the check of a tree
-//! against it.
+//! Checks a tree against the element table of its dialect.
 //!
-//! The table says what may stand where. Which attributes are required, and what their values must be, depends
-//! on inheritance and substitution and is checked when the tree is lowered.
+//! The table says which elements and attributes are allowed where. Which attributes are required, and what
+//! their values must be, depends on inheritance and substitution and is checked when the tree is lowered.
 
 use crate::codes;
 use crate::diagnostics::{Sink, quoted};
+use crate::dialect::Dialect;
 use crate::suggest;
 use crate::tree::Element;
 
-/// One element: where it stands, its parents say.
-struct Rule {
-    name: &'static str,
-    attributes: &'static [&'static str],
-    /// Children that may stand at most once.
-    once: &'static [&'static str],
-    /// Children that may stand any number of times.
-    many: &'static [&'static str],
+/// A row of an element table. The rows of its parents say where the element is allowed.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub(crate) name: &'static str,
+    pub(crate) attributes: &'static [&'static str],
+    /// Children that are allowed at most once.
+    pub(crate) once: &'static [&'static str],
+    /// Children that are allowed any number of times.
+    pub(crate) many: &'static [&'static str],
 }
 
-const fn rule(
+/// What an element needs to be complete: its attributes, and one of its children.
+#[derive(Debug)]
+pub(crate) struct Required {
+    pub(crate) element: &'static str,
+    pub(crate) attributes: &'static [&'static str],
+    pub(crate) one_child_of: &'static [&'static str],
+}
+
+pub(crate) const fn rule(
     name: &'static str,
     attributes: &'static [&'static str],
     once: &'static [&'static str],
@@ -34,114 +43,9 @@ const fn rule(
 }
 
 /// An element that names an artifact and gives it properties.
-const fn artifact(name: &'static str) -> Rule {
+pub(crate) const fn artifact(name: &'static str) -> Rule {
     rule(name, &["ref"], &["properties"], &[])
 }
-
-/// Spec: JSL-JOB-09, JSL-STEP-17, JSL-CHUNK-25, PART-05, FLOW-08, SPLIT-24, DEC-05, D-52, D-84
-const RULES: &[Rule] = &[
-    rule(
-        "job",
-        &["id", "restartable", "abstract", "parent"],
-        &["properties", "listeners"],
-        &["listener", "step", "flow", "split", "decision"],
-    ),
-    rule(
-        "step",
-        &[
-            "id",
-            "start-limit",
-            "allow-start-if-complete",
-            "next",
-            "abstract",
-            "parent",
-        ],
-        &["properties", "listeners", "chunk", "batchlet", "partition"],
-        &["listener", "next", "fail", "end", "stop"],
-    ),
-    rule(
-        "flow",
-        &["id", "next", "abstract", "parent"],
-        &["partition"],
-        &["step", "decision"],
-    ),
-    rule(
-        "split",
-        &["id", "next", "abstract", "parent"],
-        &["concurrency"],
-        &["flow", "decision"],
-    ),
-    rule(
-        "decision",
-        &["id", "decider", "ref"],
-        &["properties"],
-        &["next", "fail", "end", "stop"],
-    ),
-    rule("listeners", &["merge"], &[], &["listener"]),
-    artifact("listener"),
-    rule("properties", &["merge"], &[], &["property"]),
-    rule("property", &["name", "value", "target"], &[], &[]),
-    rule(
-        "chunk",
-        &[
-            "reader",
-            "processor",
-            "writer",
-            "checkpoint-policy",
-            "commit-interval",
-            "buffer-reads",
-            "chunk-size",
-            "skip-limit",
-            "retry-limit",
-            "checkpoint-timeout",
-        ],
-        &[
-            "properties",
-            "checkpoint-algorithm",
-            "skippable-exception-classes",
-            "retryable-exception-classes",
-            "no-rollback-exception-classes",
-        ],
-        &["property"],
-    ),
-    rule(
-        "skippable-exception-classes",
-        &["merge"],
-        &[],
-        &["include", "exclude"],
-    ),
-    rule(
-        "retryable-exception-classes",
-        &["merge"],
-        &[],
-        &["include", "exclude"],
-    ),
-    rule(
-        "no-rollback-exception-classes",
-        &["merge"],
-        &[],
-        &["include", "exclude"],
-    ),
-    rule("include", &["class"], &[], &[]),
-    rule("exclude", &["class"], &[], &[]),
-    artifact("checkpoint-algorithm"),
-    artifact("batchlet"),
-    rule(
-        "partition",
-        &["instances"],
-        &["properties", "algorithm", "logicalTX", "collector", "analyzer"],
-        &[],
-    ),
-    rule("concurrency", &[], &["logicalTX", "collector", "analyzer"], &[]),
-    artifact("algorithm"),
-    artifact("logicalTX"),
-    artifact("collector"),
-    artifact("analyzer"),
-    rule("next", &["on", "to"], &[], &[]),
-    rule("fail", &["on", "exit-status"], &[], &[]),
-    rule("end", &["on", "exit-status"], &[], &[]),
-    rule("stop", &["on", "exit-status", "restart"], &[], &[]),
-];
 
 /// batch.xml, whose root may have any name and any attributes. Spec: LOADER-10, LOADER-11, D-64
 const BATCH_XML: &[Rule] = &[
@@ -153,50 +57,28 @@ const BATCH_XML: &[Rule] = &[
 /// The name of the root in its table. No name of an XML element holds a blank.
 const BATCH_ROOT: &str = "the root element";
 
-/// The elements that may have a parent. Spec: INH-01
-pub(crate) const INHERITABLE: [&str; 4] = ["job", "step", "flow", "split"];
-
-/// What a complete element has: attributes, and one of some children. Entries of lists are not combined, so
-/// what they lack is missing wherever they come to stand. Spec: INH-17
-const REQUIRED: &[(&str, &[&str], &[&str])] = &[
-    ("step", &["id"], &["chunk", "batchlet"]),
-    ("flow", &["id"], &["step"]),
-    ("split", &["id"], &["flow"]),
-    ("decision", &["id"], &[]),
-    ("chunk", &["reader", "processor", "writer"], &[]),
-    ("batchlet", &["ref"], &[]),
-    ("checkpoint-algorithm", &["ref"], &[]),
-    ("algorithm", &["ref"], &[]),
-    ("logicalTX", &["ref"], &[]),
-    ("collector", &["ref"], &[]),
-    ("analyzer", &["ref"], &[]),
-];
-
 impl Rule {
-    fn children(&self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn children(&self) -> impl Iterator<Item = &'static str> {
         self.once.iter().chain(self.many).copied()
     }
 
-    fn allows(&self, child: &str) -> bool {
+    pub(crate) fn allows(&self, child: &str) -> bool {
         self.children().any(|name| name == child)
     }
-}
-
-fn find(name: &str) -> Option<&'static Rule> {
-    find_in(RULES, name)
 }
 
 fn find_in(rules: &'static [Rule], name: &str) -> Option<&'static Rule> {
     rules.iter().find(|rule| rule.name == name)
 }
 
-/// Checks `element` and everything below it, as far as the draft defines it.
+/// Checks `element` and everything below it, as far as the dialect defines it.
 ///
 /// Spec: JSL-DOC-06, JSL-DOC-07, JSL-DOC-16, JSL-DOC-17, D-78
-pub(crate) fn check(element: &Element, sink: &mut Sink) {
-    if let Some(rule) = find(&element.name) {
+pub(crate) fn check(dialect: Dialect, element: &Element, sink: &mut Sink) {
+    let rules = dialect.rules().elements;
+    if let Some(rule) = find_in(rules, &element.name) {
         check_attributes(rule, element, sink);
-        check_content(RULES, rule, element, sink);
+        check_content(rules, rule, element, sink);
     }
 }
 
@@ -231,28 +113,33 @@ fn check_content(rules: &'static [Rule], rule: &Rule, element: &Element, sink: &
     }
 }
 
-/// Reports what a parent lacks that does not say it is abstract.
+/// Reports what a parent lacks, unless it is abstract.
 ///
 /// Spec: INH-17
-pub(crate) fn check_complete(parent: &Element, sink: &mut Sink) {
+pub(crate) fn check_complete(dialect: Dialect, parent: &Element, sink: &mut Sink) {
     parent.walk(&mut |element| {
-        let Some((name, attributes, children)) =
-            REQUIRED.iter().find(|(name, ..)| element.name.value == *name)
-        else {
+        let mut rows = dialect.rules().required.iter();
+        let Some(row) = rows.find(|row| element.name.value == row.element) else {
             return;
         };
-        let missing = attributes
+        let children = row.one_child_of;
+        let missing = row
+            .attributes
             .iter()
             .find(|attribute| element.attribute(attribute).is_none());
         let lacks_child =
             !children.is_empty() && !children.iter().any(|child| element.child(child).is_some());
         let what = match missing {
-            Some(attribute) if !is_mistyped(element, attribute) => format!("attribute `{attribute}`"),
-            None if lacks_child && !has_unknown_child(element) => format!("`{}`", children.join("` or `")),
+            Some(attribute) if !is_mistyped(dialect, element, attribute) => {
+                format!("attribute `{attribute}`")
+            }
+            None if lacks_child && !has_unknown_child(dialect, element) => {
+                format!("`{}`", children.join("` or `"))
+            }
             _ => return,
         };
         sink.error(codes::INCOMPLETE_PARENT, &element.name.span, |d| {
-            d.message(format!("{} has no {what}", quoted(name)))
+            d.message(format!("{} has no {what}", quoted(row.element)))
                 .label("only an abstract parent may be incomplete")
                 .help(format!("add `abstract=\"true\"` to the {}", parent.name.value))
         });
@@ -338,12 +225,12 @@ fn one_of(what: &str, names: Vec<&str>) -> String {
     }
 }
 
-/// Whether an attribute of the element seems to be `name` mistyped.
-pub(crate) fn is_mistyped(element: &Element, name: &str) -> bool {
-    find(&element.name).is_some_and(|rule| is_mistyped_in(rule, element, name))
+/// Returns whether an unknown attribute of the element is probably `name`, mistyped.
+pub(crate) fn is_mistyped(dialect: Dialect, element: &Element, name: &str) -> bool {
+    find(dialect, element).is_some_and(|rule| is_mistyped_in(rule, element, name))
 }
 
-/// The same for an element of a batch.xml.
+/// As [`is_mistyped`], for an element of a batch.xml.
 pub(crate) fn is_mistyped_in_batch_xml(element: &Element, name: &str) -> bool {
     find_in(BATCH_XML, &element.name).is_some_and(|rule| is_mistyped_in(rule, element, name))
 }
@@ -358,68 +245,17 @@ fn is_mistyped_in(rule: &Rule, element: &Element, name: &str) -> bool {
         .any(|meant| meant == Some(name))
 }
 
-/// Whether the draft defines `child` in `parent`.
-pub(crate) fn allows(parent: &Element, child: &Element) -> bool {
-    find(&parent.name).is_some_and(|rule| rule.allows(&child.name))
+/// Returns whether the dialect allows `child` in `parent`.
+pub(crate) fn allows(dialect: Dialect, parent: &Element, child: &Element) -> bool {
+    find(dialect, parent).is_some_and(|rule| rule.allows(&child.name))
 }
 
-/// Whether the element holds one that the draft does not define at that place.
-pub(crate) fn has_unknown_child(element: &Element) -> bool {
-    find(&element.name).is_some_and(|rule| element.children.iter().any(|child| !rule.allows(&child.name)))
+/// Returns whether the element has a child that the dialect does not allow there.
+pub(crate) fn has_unknown_child(dialect: Dialect, element: &Element) -> bool {
+    let unknown = |rule: &Rule| element.children.iter().any(|child| !rule.allows(&child.name));
+    find(dialect, element).is_some_and(unknown)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_child_has_a_rule_and_every_rule_a_parent() {
-        for rule in RULES {
-            for child in rule.children() {
-                assert!(find(child).is_some(), "`{child}` in `{}` has no rule", rule.name);
-            }
-            let has_parent = RULES.iter().any(|parent| parent.allows(rule.name));
-            assert!(has_parent || rule.name == "job", "`{}` stands nowhere", rule.name);
-            assert_eq!(RULES.iter().filter(|other| other.name == rule.name).count(), 1);
-        }
-    }
-
-    #[test]
-    fn the_schema_has_no_cycles_so_checks_cannot_recurse_deeply() {
-        fn depth(name: &str) -> usize {
-            let below = find(name).into_iter().flat_map(Rule::children).map(depth).max();
-            1 + below.unwrap_or(0)
-        }
-        assert_eq!(depth("job"), 8);
-    }
-
-    /// Every element has its section in the user's guide, which tells all its attributes, no others, and what may
-    /// stand in it.
-    #[test]
-    fn the_guide_tells_everything() {
-        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/job-xml.md");
-        let page = std::fs::read_to_string(page).unwrap_or_default();
-        let sections: Vec<&str> = page.split("\n### ").skip(1).collect();
-        for rule in RULES {
-            let heading = format!("`<{}>`", rule.name);
-            let is_its = |section: &&&str| section.lines().next().unwrap_or_default().contains(&heading);
-            let found: Vec<&&str> = sections.iter().filter(is_its).collect();
-            let [section] = found.as_slice() else {
-                panic!("{heading} has {} sections", found.len());
-            };
-            let section = section.split("\n## ").next().unwrap_or_default();
-            let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
-            let mut told: Vec<&str> = rows.filter_map(|row| Some(row.split_once('`')?.0)).collect();
-            let mut attributes = rule.attributes.to_vec();
-            told.sort_unstable();
-            attributes.sort_unstable();
-            assert_eq!(told, attributes, "{heading}");
-            for child in rule.children() {
-                assert!(
-                    section.contains(&format!("`{child}`")),
-                    "{heading} does not tell `{child}`"
-                );
-            }
-        }
-    }
+fn find(dialect: Dialect, element: &Element) -> Option<&'static Rule> {
+    find_in(dialect.rules().elements, &element.name)
 }

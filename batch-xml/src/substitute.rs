@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use crate::codes;
 use crate::diagnostics::{Sink, quoted};
+use crate::dialect::{Dialect, ValueSource};
 use crate::limits::Limits;
 use crate::model::Target;
 use crate::span::{Span, Spanned};
@@ -26,15 +27,6 @@ pub struct Values<'a> {
     pub system: &'a BTreeMap<String, String>,
 }
 
-impl<'a> Values<'a> {
-    fn get(&self, name: &str) -> Option<&'a str> {
-        self.parameters
-            .get(name)
-            .or_else(|| self.system.get(name))
-            .map(String::as_str)
-    }
-}
-
 /// A property as written in the list of an enclosing element.
 #[derive(Debug)]
 pub(crate) struct Definition<'a> {
@@ -45,6 +37,20 @@ pub(crate) struct Definition<'a> {
     pub(crate) value: &'a Attribute,
     /// The value from outside that a property of a partition has by its raw name. Spec: PART-13
     pub(crate) given: Option<&'a str>,
+}
+
+impl<'a> Definition<'a> {
+    /// The symbols in its value see the `levels` that enclose it.
+    fn seen_from(&self, levels: usize, view: View) -> Meaning<'a> {
+        Meaning::Property {
+            number: self.number,
+            value: self.value,
+            view: View {
+                levels,
+                target: self.target.or(view.target),
+            },
+        }
+    }
 }
 
 /// The properties of one enclosing element.
@@ -198,6 +204,7 @@ impl Budget {
 /// The names visible at a place of the document, with everything needed to give them values.
 #[derive(Debug)]
 pub(crate) struct Scope<'a> {
+    pub(crate) dialect: Dialect,
     values: Values<'a>,
     limits: &'a Limits,
     pub(crate) levels: Vec<Level<'a>>,
@@ -223,10 +230,11 @@ pub(crate) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    pub(crate) fn new(values: Values<'a>, limits: &'a Limits) -> Scope<'a> {
+    pub(crate) fn new(dialect: Dialect, values: Values<'a>, limits: &'a Limits) -> Scope<'a> {
         // What is put together on the way to a value, and thrown away because of a mistake, is bounded too.
         let work = limits.job_value_bytes.saturating_mul(16);
         Scope {
+            dialect,
             values,
             limits,
             levels: Vec::new(),
@@ -264,9 +272,12 @@ impl<'a> Scope<'a> {
         ))
     }
 
-    /// The value given from outside for a name.
+    /// Returns the job parameter or else the system property of a name.
     pub(crate) fn given(&self, name: &str) -> Option<&'a str> {
-        self.values.get(name)
+        let parameter = self.values.parameters.get(name);
+        parameter
+            .or_else(|| self.values.system.get(name))
+            .map(String::as_str)
     }
 
     /// The value of the property that decides about `name` here; its place is that of `name` in the XML.
@@ -312,8 +323,8 @@ impl<'a> Scope<'a> {
         found.map(|definition| definition.value.value.span.clone())
     }
 
-    /// What a name stands for, seen from a place. Properties being put together are passed over; `Err` tells
-    /// the first of them if nothing else is left.
+    /// Returns what a name stands for at a place, by the precedence of the dialect. Properties that are being
+    /// put together are passed over; `Err` holds the first of them if nothing else is left.
     ///
     /// Spec: OVR-02, OVR-04, OVR-05, PART-12, SUBST-07, D-34, D-39
     fn meaning(&self, name: &str, view: View, pending: &[Pending]) -> Result<Meaning<'a>, Option<usize>> {
@@ -323,38 +334,58 @@ impl<'a> Scope<'a> {
             passed_over = passed_over.or(position);
             position.is_some()
         };
-        let property = |definition: &Definition<'a>, levels| Meaning::Property {
-            number: definition.number,
-            value: definition.value,
-            view: View {
-                levels,
-                target: definition.target.or(view.target),
-            },
-        };
-        for subjob in self.subjobs.iter().rev() {
-            if let Some(planned) = subjob.plan.and_then(|plan| plan.get(name)) {
-                return Ok(Meaning::Given(planned));
-            }
-            for definition in subjob.properties.matching(name, view.target) {
-                if let Some(given) = definition.given {
-                    return Ok(Meaning::Given(given));
-                }
-                if !is_pending(definition.number) {
-                    return Ok(property(definition, subjob.levels));
-                }
-            }
-        }
-        if let Some(given) = self.values.get(name) {
-            return Ok(Meaning::Given(given));
-        }
-        for (level, properties) in self.levels[..view.levels].iter().enumerate() {
-            for definition in properties.matching(name, view.target) {
-                if !is_pending(definition.number) {
-                    return Ok(property(definition, level + 1));
-                }
+        for source in self.dialect.rules().precedence {
+            let found = match source {
+                ValueSource::Partition => self.partition_value(name, view, &mut is_pending),
+                ValueSource::JobParameter => given(self.values.parameters, name),
+                ValueSource::SystemProperty => given(self.values.system, name),
+                ValueSource::OutermostProperty => self.outermost_property(name, view, &mut is_pending),
+            };
+            if let Some(found) = found {
+                return Ok(found);
             }
         }
         Err(passed_over)
+    }
+
+    /// Returns the value that the innermost enclosing partition gives to a name.
+    fn partition_value(
+        &self,
+        name: &str,
+        view: View,
+        is_pending: &mut dyn FnMut(usize) -> bool,
+    ) -> Option<Meaning<'a>> {
+        for subjob in self.subjobs.iter().rev() {
+            if let Some(planned) = subjob.plan.and_then(|plan| plan.get(name)) {
+                return Some(Meaning::Given(planned));
+            }
+            for definition in subjob.properties.matching(name, view.target) {
+                if let Some(given) = definition.given {
+                    return Some(Meaning::Given(given));
+                }
+                if !is_pending(definition.number) {
+                    return Some(definition.seen_from(subjob.levels, view));
+                }
+            }
+        }
+        None
+    }
+
+    /// Returns the property of the outermost enclosing element that has one of this name.
+    fn outermost_property(
+        &self,
+        name: &str,
+        view: View,
+        is_pending: &mut dyn FnMut(usize) -> bool,
+    ) -> Option<Meaning<'a>> {
+        for (level, properties) in self.levels[..view.levels].iter().enumerate() {
+            for definition in properties.matching(name, view.target) {
+                if !is_pending(definition.number) {
+                    return Some(definition.seen_from(level + 1, view));
+                }
+            }
+        }
+        None
     }
 
     /// Accounts for a property handed to an artifact.
@@ -398,13 +429,13 @@ impl<'a> Scope<'a> {
         if self.stopped {
             return None;
         }
-        if !symbols::has_symbols(&attribute.value) {
+        if !symbols::has_symbols(self.dialect, &attribute.value) {
             return Some(Text::Known(attribute.value.value.clone()));
         }
         let span = &attribute.value.span;
         let mut text = Some(String::new());
         let mut deferred = false;
-        for piece in symbols::pieces(&attribute.value) {
+        for piece in symbols::pieces(self.dialect, &attribute.value) {
             let part = match piece {
                 Piece::Literal(literal) => Some(literal.to_owned()),
                 Piece::Symbol(name, range) => {
@@ -561,6 +592,10 @@ impl<'a> Scope<'a> {
                 .help("nothing after this was substituted")
         });
     }
+}
+
+fn given<'a>(values: &'a BTreeMap<String, String>, name: &str) -> Option<Meaning<'a>> {
+    values.get(name).map(|value| Meaning::Given(value))
 }
 
 fn value(text: &Text, written: &str, span: &Span) -> Value {

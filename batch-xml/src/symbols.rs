@@ -1,10 +1,11 @@
-//! The syntax of substitution: `${name}` in attribute values.
+//! The syntax of substitution: symbols in attribute values, in the draft `${name}`.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::codes;
 use crate::diagnostics::Sink;
+use crate::dialect::Dialect;
 use crate::span::Span;
 use crate::tree::{Attribute, Element};
 
@@ -18,10 +19,11 @@ pub(crate) enum Piece<'a> {
     Malformed(Range<usize>, &'static str),
 }
 
-/// Cuts a value into its pieces. `$` is an ordinary character unless `{` follows; there is no escape.
+/// Splits a value into its pieces. Whatever is not the start of a symbol is literal; there is no escape.
 ///
 /// Spec: SUBST-04, SUBST-12
-pub(crate) fn pieces(value: &str) -> impl Iterator<Item = Piece<'_>> {
+pub(crate) fn pieces(dialect: Dialect, value: &str) -> impl Iterator<Item = Piece<'_>> {
+    let (open, close) = (dialect.rules().symbol_start, dialect.rules().symbol_end);
     let mut at = 0;
     std::iter::from_fn(move || {
         let rest = &value[at..];
@@ -29,19 +31,19 @@ pub(crate) fn pieces(value: &str) -> impl Iterator<Item = Piece<'_>> {
             return None;
         }
         let start = at;
-        let Some(inner) = rest.strip_prefix("${") else {
-            let length = rest.find("${").unwrap_or(rest.len());
+        let Some(inner) = rest.strip_prefix(open) else {
+            let length = rest.find(open).unwrap_or(rest.len());
             at += length;
             return Some(Piece::Literal(&rest[..length]));
         };
-        let Some(length) = inner.find('}') else {
+        let Some(length) = inner.find(close) else {
             at = value.len();
             return Some(Piece::Malformed(start..at, "`${` without `}`"));
         };
-        at += "${".len() + length + "}".len();
+        at += open.len() + length + close.len();
         Some(match &inner[..length] {
             "" => Piece::Malformed(start..at, "a symbol without a name"),
-            name if name.contains("${") => {
+            name if name.contains(open) => {
                 Piece::Malformed(start..at, "a symbol within the name of a symbol")
             }
             name => Piece::Symbol(name, start..at),
@@ -49,11 +51,11 @@ pub(crate) fn pieces(value: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-pub(crate) fn has_symbols(value: &str) -> bool {
-    value.contains("${")
+pub(crate) fn has_symbols(dialect: Dialect, value: &str) -> bool {
+    value.contains(dialect.rules().symbol_start)
 }
 
-/// The place of a range of an attribute's value; the whole value if references hide where that is.
+/// Returns the place of a range of an attribute's value; the whole value if entity references hide it.
 pub(crate) fn place(attribute: &Attribute, range: Range<usize>) -> Span {
     let span = &attribute.value.span;
     if span.text() == attribute.value.value {
@@ -63,18 +65,18 @@ pub(crate) fn place(attribute: &Attribute, range: Range<usize>) -> Span {
     }
 }
 
-/// The names of all symbols of a tree. Reports operators that are malformed.
+/// Returns the names of all symbols of a tree, and reports malformed symbols.
 ///
 /// Spec: SUBST-02, SUBST-12
-pub(crate) fn collect(root: &Element, sink: &mut Sink) -> BTreeSet<String> {
+pub(crate) fn collect(dialect: Dialect, root: &Element, sink: &mut Sink) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     root.walk(&mut |element| {
         for attribute in &element.attributes {
-            // Refused where parents are looked up.
+            // Reported where parents are looked up.
             if attribute.name.value == "parent" {
                 continue;
             }
-            for piece in pieces(&attribute.value) {
+            for piece in pieces(dialect, &attribute.value) {
                 match piece {
                     Piece::Literal(_) => {}
                     Piece::Symbol(name, _) => {
@@ -100,7 +102,11 @@ mod tests {
 
     #[track_caller]
     fn check(value: &str, expect: &[Piece<'_>]) {
-        assert_eq!(pieces(value).collect::<Vec<_>>(), expect, "{value:?}");
+        assert_eq!(
+            pieces(Dialect::Draft, value).collect::<Vec<_>>(),
+            expect,
+            "{value:?}"
+        );
     }
 
     /// Spec: SUBST-04, SUBST-12

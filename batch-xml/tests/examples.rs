@@ -10,8 +10,8 @@ use batch_xml::model::{
     ArtifactRef, ExecutionElement, Job, Property, Step, StepBody, Transition, TransitionKind,
 };
 use batch_xml::{
-    Document, Effective, JobXmlErrors, Limits, PartitionView, Resolved, Source, Values, parse, resolve,
-    select,
+    Dialect, Document, Effective, JobXmlErrors, Limits, PartitionView, Resolved, Source, Values, parse,
+    resolve,
 };
 use serde_json::Value;
 
@@ -179,7 +179,7 @@ fn walk(job: &Job, exits: &Map, failing: &[&str], start: Option<&str>) -> Run {
             executed,
             restart,
         };
-        let transition = select(at.transitions(), &status);
+        let transition = Dialect::Draft.select(at.transitions(), |transition| &transition.on, &status);
         let given = |text: &Option<batch_xml::Spanned<String>>| text.as_ref().map(|text| text.value.clone());
         let next = match transition.map(|transition| &transition.kind) {
             Some(TransitionKind::Next { to }) => Some(to.value.clone()),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use batch_xml::model::{Job, Transition, TransitionKind};
-use batch_xml::{Limits, Source, Values, parse, resolve, select};
+use batch_xml::{Dialect, Limits, Source, Values, parse, resolve};
 
 const TRANSITIONS: &str =
     "<fail on='*'/><end on='R*'/><stop on='RC?'/><next on='RC??' to='last'/><end on='RC1'/>
@@ -25,7 +25,7 @@ fn job(element: &str) -> Job {
 }
 
 fn acting(transitions: &[Transition], status: &str) -> Option<String> {
-    let transition = select(transitions, status)?;
+    let transition = Dialect::Draft.select(transitions, |transition| &transition.on, status)?;
     let kind = match &transition.kind {
         TransitionKind::Next { .. } => "next",
         TransitionKind::Fail { .. } => "fail",

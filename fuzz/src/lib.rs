@@ -15,8 +15,8 @@ use batch_xml::builder::{ArtifactBuilder, JobBuilder, StepBuilder};
 use batch_xml::graph::JobGraph;
 use batch_xml::model::{ExecutionElement, Transition};
 use batch_xml::{
-    Document, Effective, JobXmlErrors, Limits, PartitionView, Resolved, Severity, Source, Values, explain,
-    resolve, select, sniff_root,
+    Dialect, Document, Effective, JobXmlErrors, Limits, PartitionView, Resolved, Severity, Source, Values,
+    explain, resolve, sniff_root,
 };
 use roxmltree::{Error, Node, ParsingOptions};
 
@@ -227,7 +227,7 @@ pub fn patterns(data: &[u8]) {
         .iter()
         .filter(|transition| matches(&transition.on, status));
     let expected: Option<&Transition> = matching.min_by(|a, b| a.on.specificity().cmp(&b.on.specificity()));
-    let acting = select(transitions, status);
+    let acting = Dialect::Draft.select(transitions, |transition| &transition.on, status);
     assert_eq!(
         acting.map(|transition| transition.span.range()),
         expected.map(|transition| transition.span.range())

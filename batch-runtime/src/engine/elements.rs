@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::bound::{Bound, BoundListener};
 use super::chunk::FaultRules;
-use crate::dialect::Dialect;
+use crate::Dialect;
 use crate::transition::Transitions;
 
 /// A job ready to run.

@@ -170,7 +170,8 @@ impl JobRunner {
         let stopped_at = &self.job.elements.all.get(ended.at)?.id;
         let element = match &termination.restart {
             Some(element) => element.as_str(),
-            None => self.job.dialect.restart_after_stop(stopped_at)?,
+            None if self.job.dialect.restart_resumes_at_stopped_element() => stopped_at,
+            None => return None,
         };
         // What was executed last came before the decision that stopped; before another element it was not.
         let after = (element == stopped_at).then_some(ended.last.as_ref()).flatten();

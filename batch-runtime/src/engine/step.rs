@@ -351,8 +351,10 @@ impl StepRunner<'_> {
             self.transitions
                 .after(dialect, ending.status, &ending.exit_status)
         };
-        if let Follow::Terminate(termination) = &follow {
-            ending.status = dialect.terminated_step(ending.status, termination.status);
+        if let Follow::Terminate(termination) = &follow
+            && dialect.termination_sets_step_status()
+        {
+            ending.status = termination.status;
         }
         self.end(&mut execution, &ending, &context, foreign)?;
         shared.running.publish_end(place, execution.counters);

@@ -14,8 +14,8 @@ use super::call::{Failure, call, discard};
 use super::running::Running;
 use super::walk::{ElementEnd, Last, Outcome};
 use super::worker::{Worker, lock};
+use crate::Dialect;
 use crate::artifact::{CollectorData, ContextScope, SubJobAnalyzer};
-use crate::dialect::Dialect;
 use crate::repository::RepositoryError;
 use crate::status::BatchStatus;
 use crate::transition::Termination;
@@ -148,7 +148,7 @@ impl Ends {
 
     /// Whether those that still run are to be stopped. Spec: SPLIT-18, PART-25, FPART-08, LTX-10, D-32
     pub(super) fn end_siblings(&self, dialect: Dialect) -> bool {
-        self.broken.is_some() || (self.are_ending() && dialect.stops_siblings())
+        self.broken.is_some() || (self.are_ending() && dialect.ending_flow_stops_siblings())
     }
 
     /// How the element ends: as a terminating element says, FAILED before STOPPED before COMPLETED; else as the worst of

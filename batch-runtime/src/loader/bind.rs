@@ -15,7 +15,6 @@ use super::artifacts::Found;
 use super::partition::Source;
 use super::unused::PropertyUses;
 use crate::artifact::{ExceptionFilter, Factory, Properties, Role};
-use crate::dialect::Dialect;
 use crate::engine::{
     Bound, BoundBody, BoundChunk, BoundFlow, BoundJob, BoundListener, BoundSplit, BoundStep, BoundSubjobs,
     CheckpointInterval, Element, ElementBody, Elements, FaultRules, PartitionKey,
@@ -35,9 +34,6 @@ pub(super) const JOB_TIMEOUT: &str = "batch.job.timeout";
 pub(super) const STEP_TIMEOUT: &str = "batch.step.timeout";
 /// The runtime property of a step, and for all of a job: threads. (ext)
 pub(super) const PARTITION_THREADS: &str = "batch.partition.threads";
-
-/// The rules of the draft.
-const DIALECT: Dialect = Dialect::Draft;
 
 /// The roles of a listener of a job. Spec: D-51
 const JOB_LISTENERS: [Role; 3] = [Role::JobListener, Role::SkipListener, Role::RetryListener];
@@ -164,7 +160,7 @@ impl Binder<'_> {
         Some(BoundJob {
             id: job.id.value.clone(),
             restartable: job.restartable,
-            dialect: DIALECT,
+            dialect: job.dialect,
             timeout: timeout.map(|seconds| Duration::from_secs(seconds as u64)),
             properties: self.as_map(&job.properties),
             listeners: complete.then(|| without_place(listeners))?,
@@ -287,7 +283,7 @@ impl Binder<'_> {
             Some(&step.span),
         );
         BoundStep {
-            max_starts: DIALECT.most_starts(step.start_limit),
+            max_starts: self.source.dialect.max_starts(step.start_limit),
             allow_start_if_complete: step.allow_start_if_complete,
             timeout: timeout.map(|seconds| Duration::from_secs(seconds as u64)),
             properties: self.as_map(&step.properties),

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use batch_xml::model::{ArtifactRef, ExecutionElement, Flow, Job, Partition, Step};
-use batch_xml::{Diagnostic, Effective, JobXmlErrors, Limits, PartitionView, Resolved, Values};
+use batch_xml::{Diagnostic, Dialect, Effective, JobXmlErrors, Limits, PartitionView, Resolved, Values};
 
 use super::artifacts::Artifacts;
 use super::bind::{Around, Binder, Wanted, all, listener_roles, without_place};
@@ -23,6 +23,7 @@ const CHECKED_PARTITIONS: u32 = 1_000;
 
 /// What the elements of a job are bound from.
 pub(super) struct Source {
+    pub(super) dialect: Dialect,
     pub(super) artifacts: Arc<Artifacts>,
     pub(super) outside: Outside,
     /// None when the job could not be made of it.
@@ -41,6 +42,7 @@ impl Artifacts {
         limits: &Limits,
     ) -> Result<BindOutcome, JobXmlErrors> {
         let source = Source {
+            dialect: job.dialect,
             artifacts: Arc::clone(self),
             outside,
             text: Some((effective.clone(), limits.clone())),
@@ -51,6 +53,7 @@ impl Artifacts {
     /// What is wrong with the wiring of a job of which only a part could be made.
     pub(crate) fn check_part(self: &Arc<Self>, job: &Job, outside: Outside) -> Vec<Diagnostic> {
         let source = Source {
+            dialect: job.dialect,
             artifacts: Arc::clone(self),
             outside,
             text: None,

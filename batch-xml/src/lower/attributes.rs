@@ -40,7 +40,7 @@ impl Lowering<'_> {
     /// The same, which may be deferred.
     pub(super) fn required_value(&mut self, element: &Element, name: &str) -> Option<Value> {
         // A mistyped name was reported as such.
-        if element.attribute(name).is_none() && !schema::is_mistyped(element, name) {
+        if element.attribute(name).is_none() && !schema::is_mistyped(self.scope.dialect, element, name) {
             values::missing_attribute(element, name, self.sink);
         }
         self.named_value(element, name)

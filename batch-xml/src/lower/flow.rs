@@ -91,11 +91,12 @@ impl<'a> Lowering<'a> {
     }
 
     fn elements_of(&mut self, element: &'a Element, container: usize) -> Vec<ExecutionElement> {
+        let dialect = self.scope.dialect;
         let outer = std::mem::replace(&mut self.at, container);
         let elements = element
             .children
             .iter()
-            .filter(|child| schema::allows(element, child))
+            .filter(|child| schema::allows(dialect, element, child))
             .filter_map(|child| self.execution_element(child))
             .collect();
         self.at = outer;
@@ -110,7 +111,10 @@ impl<'a> Lowering<'a> {
             let is_abstract = attribute.and_then(|attribute| values::boolean(&attribute.value));
             is_abstract != Some(true)
         };
-        if of_kind.any(is_concrete) || self.lacks_parent(element) || schema::has_unknown_child(element) {
+        if of_kind.any(is_concrete)
+            || self.lacks_parent(element)
+            || schema::has_unknown_child(self.scope.dialect, element)
+        {
             return;
         }
         self.sink.error(codes::EMPTY_CONTAINER, &element.name.span, |d| {

@@ -29,7 +29,10 @@ impl<'a> Lowering<'a> {
             .iter()
             .filter_map(|child| self.execution_element(child))
             .collect();
-        if !lacks_parent && !self.outline.has_concrete_element && !schema::has_unknown_child(root) {
+        if !lacks_parent
+            && !self.outline.has_concrete_element
+            && !schema::has_unknown_child(self.scope.dialect, root)
+        {
             self.sink.error(codes::EMPTY_JOB, &root.name.span, |d| {
                 d.message(format!(
                     "job {} has nothing to execute",
@@ -40,6 +43,7 @@ impl<'a> Lowering<'a> {
         }
         self.scope.leave();
         Some(Job {
+            dialect: self.scope.dialect,
             id: id?,
             restartable,
             properties,

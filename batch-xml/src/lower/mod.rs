@@ -104,7 +104,7 @@ impl<'a> Lowering<'a> {
         let Some(attribute) = element.attribute("id") else {
             return false;
         };
-        if !symbols::has_symbols(&attribute.value) {
+        if !symbols::has_symbols(self.scope.dialect, &attribute.value) {
             return attribute.value.value == id;
         }
         self.scope.enter(element, self.sink);

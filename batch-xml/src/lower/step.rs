@@ -73,7 +73,7 @@ impl<'a> Lowering<'a> {
             .iter()
             .filter_map(|child| self.transition(child))
             .collect();
-        self.check_turns(&transitions, element);
+        self.warn_about_shadowed(&transitions, element);
         let node = Node {
             targets: references(&transitions),
             restarts_here: transitions
@@ -86,16 +86,17 @@ impl<'a> Lowering<'a> {
         Some((id, transitions))
     }
 
-    /// Warns of what can never act, because something that is tried before always does.
+    /// Warns about transitions that can never act, because one that is tried before them always does.
     ///
     /// Spec: SEQ-08, SEQ-17, SEQ-18, D-18, D-19
-    fn check_turns(&mut self, transitions: &[Transition], element: &Element) {
+    fn warn_about_shadowed(&mut self, transitions: &[Transition], element: &Element) {
+        let dialect = self.scope.dialect;
         let literal: Vec<&Transition> = transitions
             .iter()
-            .filter(|transition| !symbols::has_symbols(transition.on.span.text()))
+            .filter(|transition| !symbols::has_symbols(dialect, transition.on.span.text()))
             .collect();
         let patterns: Vec<&Pattern> = literal.iter().map(|transition| &transition.on.value).collect();
-        for (index, before) in pattern::shadowed(&patterns) {
+        for (index, before) in pattern::shadowed(dialect, &patterns) {
             self.sink.warning(codes::SHADOWED, &literal[index].on.span, |d| {
                 d.message(format!(
                     "the transition on {} never acts",
@@ -111,7 +112,7 @@ impl<'a> Lowering<'a> {
         if element.name.value != "step" || element.child("next").is_some() {
             return;
         }
-        let everything = Pattern::new("*");
+        let everything = dialect.pattern("*");
         let all = literal
             .iter()
             .find(|transition| transition.on.covers(&everything));
@@ -146,7 +147,7 @@ impl<'a> Lowering<'a> {
             (None, Some(batchlet)) => self.artifact(batchlet).map(StepBody::Batchlet),
             (None, None) => {
                 // An unknown element may be a mistyped one, and was reported as such.
-                if !lacks_parent && !schema::has_unknown_child(element) {
+                if !lacks_parent && !schema::has_unknown_child(self.scope.dialect, element) {
                     self.sink.error(codes::STEP_BODY, &element.name.span, |d| {
                         d.message("a step holds either a `chunk` or a `batchlet`")
                             .label("neither is here")
@@ -219,7 +220,7 @@ impl<'a> Lowering<'a> {
         let on = self.required_value(element, "on")?.text;
         Some(Transition {
             kind: kind?,
-            on: Spanned::new(Pattern::new(on.value), on.span),
+            on: Spanned::new(self.scope.dialect.pattern(on.value), on.span),
             span: element.tag.clone(),
         })
     }

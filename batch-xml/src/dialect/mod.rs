@@ -1,0 +1,135 @@
+//! The dialects of Job XML, and every rule on which they differ.
+//!
+//! A document decides its dialect, and the job carries it from the reader to the engine. All other code asks the
+//! dialect and never compares it with another. A new dialect is a file beside `draft.rs`, which fills in
+//! [`Rules`], and a variant of [`Dialect`].
+
+mod draft;
+
+use crate::pattern::Pattern;
+use crate::schema::{Required, Rule};
+
+/// The rules that a job follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// The draft of 5 July 2012, as the catalogue of requirements reads it.
+    #[default]
+    Draft,
+}
+
+/// Where the value of a symbol or property comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ValueSource {
+    /// The plan of the partition that the place is in.
+    Partition,
+    /// The job parameters.
+    JobParameter,
+    /// The system properties.
+    SystemProperty,
+    /// The properties of the enclosing elements, the outermost first.
+    OutermostProperty,
+}
+
+/// The answers of one dialect.
+pub(crate) struct Rules {
+    /// The elements, their attributes and their children.
+    pub(crate) elements: &'static [Rule],
+    /// What an element needs to be complete.
+    pub(crate) required: &'static [Required],
+    /// The elements that may have a parent. Spec: INH-01
+    pub(crate) inheritable: &'static [&'static str],
+    /// What stands before the name in a symbol. Spec: SUBST-01
+    pub(crate) symbol_start: &'static str,
+    /// What stands after it.
+    pub(crate) symbol_end: &'static str,
+    /// The order in which the value of a name is looked up. Spec: OVR-02, OVR-04, OVR-05, PART-12, D-34
+    pub(crate) precedence: &'static [ValueSource],
+    /// The least number of characters that `*` matches. Spec: SEQ-14, D-20
+    pub(crate) star_min_chars: usize,
+    /// Whether the most specific of several matching transition elements acts, and not the first. Spec: SEQ-18, D-19
+    pub(crate) most_specific_transition_first: bool,
+    /// See [`Dialect::unmatched_step_fails`].
+    pub(crate) unmatched_step_fails: bool,
+    /// See [`Dialect::termination_sets_step_status`].
+    pub(crate) termination_sets_step_status: bool,
+    /// See [`Dialect::ending_flow_stops_siblings`].
+    pub(crate) ending_flow_stops_siblings: bool,
+    /// See [`Dialect::restart_resumes_at_stopped_element`].
+    pub(crate) restart_resumes_at_stopped_element: bool,
+    /// Whether `start-limit` counts the first start of a step, and not only its restarts. Spec: JSL-STEP-04, D-59
+    pub(crate) start_limit_counts_first_start: bool,
+}
+
+impl Dialect {
+    pub(crate) fn rules(self) -> &'static Rules {
+        match self {
+            Self::Draft => &draft::RULES,
+        }
+    }
+
+    /// Returns the pattern of exit statuses that is written as `text`.
+    ///
+    /// Spec: SEQ-13, SEQ-14, SEQ-15, SEQ-16, D-20
+    pub fn pattern(self, text: impl Into<String>) -> Pattern {
+        Pattern::with_star(text, self.rules().star_min_chars)
+    }
+
+    /// Returns the transition element that acts on an exit status. `on` gives the pattern of an element.
+    ///
+    /// Spec: SEQ-17, SEQ-18, SEQ-19, DEC-10, D-19
+    pub fn select<'t, T>(
+        self,
+        transitions: &'t [T],
+        on: impl Fn(&T) -> &Pattern,
+        exit_status: &str,
+    ) -> Option<&'t T> {
+        let mut matching = transitions
+            .iter()
+            .filter(|transition| on(transition).matches(exit_status));
+        if self.rules().most_specific_transition_first {
+            matching.min_by_key(|transition| on(transition).specificity())
+        } else {
+            matching.next()
+        }
+    }
+
+    /// Returns whether a step with `next` elements of which none matches fails the job, instead of completing it.
+    ///
+    /// Spec: SEQ-21, D-21
+    pub fn unmatched_step_fails(self) -> bool {
+        self.rules().unmatched_step_fails
+    }
+
+    /// Returns whether a step that a `fail`, `end` or `stop` element ends the job after takes the batch status of that
+    /// element, instead of keeping its own.
+    ///
+    /// Spec: TERM-08, D-23
+    pub fn termination_sets_step_status(self) -> bool {
+        self.rules().termination_sets_step_status
+    }
+
+    /// Returns whether a flow of a split that fails or ends the job stops the other flows, instead of letting them
+    /// complete.
+    ///
+    /// Spec: SPLIT-18, D-32
+    pub fn ending_flow_stops_siblings(self) -> bool {
+        self.rules().ending_flow_stops_siblings
+    }
+
+    /// Returns whether a restart after a `stop` element without `restart` resumes at the element that stopped, instead
+    /// of at the first element of the job.
+    ///
+    /// Spec: TERM-09, TERM-11, DEC-16, D-24
+    pub fn restart_resumes_at_stopped_element(self) -> bool {
+        self.rules().restart_resumes_at_stopped_element
+    }
+
+    /// Returns how often a step with this `start-limit` may start within one job instance; `None` is no limit.
+    ///
+    /// Spec: JSL-STEP-04, JSL-STEP-07, D-59
+    pub fn max_starts(self, start_limit: u32) -> Option<u32> {
+        let first = u32::from(!self.rules().start_limit_counts_first_start);
+        (start_limit > 0).then(|| start_limit.saturating_add(first))
+    }
+}
