@@ -136,10 +136,6 @@ impl JobParameters {
         self.0.iter().map(|(name, parameter)| (name.as_str(), parameter))
     }
 
-    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut ParameterValue> {
-        self.0.values_mut().map(|parameter| &mut parameter.value)
-    }
-
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

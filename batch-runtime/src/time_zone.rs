@@ -1,5 +1,5 @@
-//! Time zones: which wall-clock time is which point in time. Who needs that, a repository that is shared with a JVM, is in
-//! `repository/zoned.rs`.
+//! Time zones: the conversion between wall-clock times and points in time. A repository that is shared with a JVM uses it
+//! for its columns, see `repository/diesel/session.rs`.
 
 use std::fmt;
 use std::str::FromStr;

@@ -104,7 +104,7 @@ const PARTITIONS: &str = r#"<job id="job">
 
 /// The end of a partition that was asked for when the connection was lost.
 const UNKNOWN_CLAIM: &str =
-    "failed to record the start of the step execution: the connection was lost while it was committed";
+    "failed to record the start of the step execution: the connection was lost during the commit";
 
 /// A runtime that comes to its database by a proxy, and a table.
 struct Line {

@@ -58,7 +58,7 @@ impl Walk<'_> {
         shared.states.keep(key, change, |states| {
             shared
                 .repository
-                .keep_element_states(&shared.running.lease, states)
+                .save_element_states(&shared.running.lease, states)
         })
     }
 

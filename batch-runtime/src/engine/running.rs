@@ -171,7 +171,7 @@ impl Running {
     /// `Fenced` when it is lost.
     pub(crate) fn renew(&self, repository: &dyn JobRepository) -> Result<(), RepositoryError> {
         let asked = Instant::now();
-        if !repository.renew(&self.lease)? {
+        if !repository.renew_lease(&self.lease)? {
             return Err(RepositoryError::Fenced {
                 action: "renew the lease",
             });

@@ -181,7 +181,7 @@ impl StepRunner<'_> {
     fn begun_elsewhere(&self, history: &StepHistory) -> Option<Failure> {
         // Of a partitioned step, only the rows of its partitions tell what they have committed.
         let may_have_committed = match self.step.body {
-            BoundBody::Chunk(_) => history.committed_elsewhere,
+            BoundBody::Chunk(_) => history.committed_by_other_program,
             BoundBody::Partitioned(_) => history.state.is_of_another,
             BoundBody::Batchlet(_) => false,
         };

@@ -121,7 +121,7 @@ impl JobOperator {
     /// # Errors
     /// When the repository fails.
     pub fn export(&self, instance: JobInstanceId) -> Result<Option<String>> {
-        let archived = self.inner.repository.archived(instance)?;
+        let archived = self.inner.repository.export_instance(instance)?;
         let line = archived.map(|archived| serde_json::to_string(&archived));
         line.transpose().map_err(|error| {
             JobOperatorError::Archive(format!("instance {instance} cannot be written: {error}"))
@@ -155,7 +155,7 @@ impl JobOperator {
                     .to_owned();
             return Err(wrong(problem));
         }
-        let restored = self.inner.repository.restore(&archived)?;
+        let restored = self.inner.repository.import_instance(&archived)?;
         restored.ok_or_else(|| {
             wrong(format!(
                 "job `{}` has an instance with the key {} already",

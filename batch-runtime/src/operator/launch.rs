@@ -101,7 +101,7 @@ impl JobOperator {
     ) -> Result<JobExecutionId> {
         let repository = &self.inner.repository;
         let earlier = repository
-            .execution(execution)?
+            .job_execution(execution)?
             .ok_or(JobOperatorError::NoSuchJobExecution(execution))?;
         let refuse = |cause| JobOperatorError::JobRestart { execution, cause };
         parameters
@@ -200,7 +200,7 @@ impl JobOperator {
 
     /// Where an execution was when its process died, for people.
     fn place_of(&self, execution: JobExecutionId) -> String {
-        match self.inner.repository.steps(execution) {
+        match self.inner.repository.step_executions(execution) {
             Ok(steps) => steps.last().map_or_else(
                 || "before its first step".to_owned(),
                 |step| {
@@ -273,7 +273,7 @@ fn run_to_end(runner: JobRunner, inner: &Inner) -> std::result::Result<(), Strin
     result.map(drop).map_err(|error| {
         tracing::error!(execution = %id, %error, "the end of the execution is not recorded");
         // Whoever launches next need not wait until the lease expires.
-        if let Err(error) = inner.repository.give_up(&lease) {
+        if let Err(error) = inner.repository.release_lease(&lease) {
             tracing::warn!(execution = %id, %error, "the lease could not be given back");
         }
         error.to_string()

@@ -64,7 +64,7 @@ impl JobOperator {
         Ok(self
             .inner
             .repository
-            .executions(instance)?
+            .job_executions(instance)?
             .into_iter()
             .map(|execution| execution.id)
             .collect())
@@ -75,7 +75,7 @@ impl JobOperator {
     /// # Errors
     /// When the repository fails.
     pub fn job_executions(&self, instance: JobInstanceId) -> Result<Vec<JobExecution>> {
-        Ok(self.inner.repository.executions(instance)?)
+        Ok(self.inner.repository.job_executions(instance)?)
     }
 
     /// An execution; `None` if there is none of that id. Spec: OP-24
@@ -83,7 +83,7 @@ impl JobOperator {
     /// # Errors
     /// When the repository fails.
     pub fn job_execution(&self, execution: JobExecutionId) -> Result<Option<JobExecution>> {
-        Ok(self.inner.repository.execution(execution)?)
+        Ok(self.inner.repository.job_execution(execution)?)
     }
 
     /// The executions of all jobs that are looked for, newest first.
@@ -99,7 +99,7 @@ impl JobOperator {
     /// # Errors
     /// `NoSuchJobExecution`.
     pub fn summary(&self, execution: JobExecutionId) -> Result<String> {
-        let found = self.inner.repository.execution(execution)?;
+        let found = self.inner.repository.job_execution(execution)?;
         found
             .map(|found| found.to_string())
             .ok_or(JobOperatorError::NoSuchJobExecution(execution))
@@ -132,7 +132,7 @@ impl JobOperator {
         Ok(self
             .inner
             .repository
-            .steps(job)?
+            .step_executions(job)?
             .into_iter()
             .find(|found| found.id == step))
     }
@@ -142,7 +142,7 @@ impl JobOperator {
     /// # Errors
     /// When the repository fails.
     pub fn running_job_instances(&self, job: &str) -> Result<Vec<JobInstance>> {
-        let running = self.inner.repository.running(job)?;
+        let running = self.inner.repository.running_executions(job)?;
         let ids: BTreeSet<JobInstanceId> = running.iter().map(|execution| execution.instance_id).collect();
         let instances = ids
             .into_iter()
@@ -159,7 +159,7 @@ impl JobOperator {
         Ok(self
             .inner
             .repository
-            .running(job)?
+            .running_executions(job)?
             .into_iter()
             .map(|execution| execution.id)
             .collect())
@@ -192,7 +192,7 @@ impl JobOperator {
     /// `NoSuchJobExecution`.
     pub fn step_executions(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>> {
         self.require_execution(execution)?;
-        Ok(self.inner.repository.steps(execution)?)
+        Ok(self.inner.repository.step_executions(execution)?)
     }
 
     /// Whether an execution has not ended and the process that runs it lives. An execution that has not ended and is not
@@ -205,7 +205,7 @@ impl JobOperator {
     }
 
     fn require_execution(&self, execution: JobExecutionId) -> Result<()> {
-        match self.inner.repository.execution(execution)? {
+        match self.inner.repository.job_execution(execution)? {
             Some(_) => Ok(()),
             None => Err(JobOperatorError::NoSuchJobExecution(execution)),
         }

@@ -125,7 +125,7 @@ impl JobOperator {
                 Err(JobOperatorError::JobExecutionIsRunning { execution, owner })
             }
             Some(AbandonOutcome::Complete) => {
-                let found = self.inner.repository.execution(execution)?;
+                let found = self.inner.repository.job_execution(execution)?;
                 let job = found.map_or_else(String::new, |found| found.job_name);
                 Err(JobOperatorError::JobInstanceAlreadyComplete { job, execution })
             }

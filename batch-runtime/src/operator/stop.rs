@@ -79,7 +79,7 @@ impl JobOperator {
     }
 
     fn is_stopped(&self, execution: JobExecutionId) -> Result<bool> {
-        let execution = self.inner.repository.execution(execution)?;
+        let execution = self.inner.repository.job_execution(execution)?;
         Ok(execution.is_some_and(|execution| execution.status == BatchStatus::Stopped))
     }
 
@@ -91,7 +91,7 @@ impl JobOperator {
     pub fn wait(&self, execution: JobExecutionId) -> Result<JobExecution> {
         let running = self.inner.running().get(&execution).cloned();
         if running.as_ref().is_some_and(|running| running.is_this_thread()) {
-            let current = self.inner.repository.execution(execution)?;
+            let current = self.inner.repository.job_execution(execution)?;
             return current.ok_or(JobOperatorError::NoSuchJobExecution(execution));
         }
         if let Some(Err(reason)) = running.and_then(|running| running.wait(None)) {
@@ -114,7 +114,7 @@ impl JobOperator {
     fn poll_until(&self, execution: JobExecutionId, limit: Option<Duration>) -> Result<Option<JobExecution>> {
         let begin = std::time::Instant::now();
         loop {
-            let Some(current) = self.inner.repository.execution(execution)? else {
+            let Some(current) = self.inner.repository.job_execution(execution)? else {
                 return Ok(None);
             };
             if current.status.is_final() {
@@ -125,7 +125,7 @@ impl JobOperator {
             }
             // Between the two questions the execution may have ended; then the next round finds it so.
             let alive = self.inner.repository.is_running(execution)?;
-            let ended = || self.inner.repository.execution(execution);
+            let ended = || self.inner.repository.job_execution(execution);
             if !alive && !ended()?.is_some_and(|current| current.status.is_final()) {
                 let reason = "nobody runs it any more".to_owned();
                 return Err(JobOperatorError::JobExecutionLost { execution, reason });

@@ -7,7 +7,8 @@ use diesel::connection::BoxableConnection;
 use diesel::migration::{self, Migration, MigrationMetadata, MigrationName, MigrationVersion};
 use diesel_migrations::MigrationHarness;
 
-use super::prefix::{Session, TablePrefix};
+use super::session::Session;
+use super::table_prefix::TablePrefix;
 
 pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -190,7 +191,7 @@ impl Migrations {
         connection: &mut Session<C>,
         layout: &Layout,
     ) -> Result<Vec<Step>, Failure> {
-        let prefix = connection.prefix().clone();
+        let prefix = connection.settings().prefix.clone();
         let age = layout.age(&prefix)?;
         // There may be migrations of the program's own, and of tables with another prefix.
         let listed = layout.listed.iter();

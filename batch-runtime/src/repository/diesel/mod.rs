@@ -1,40 +1,46 @@
 //! The job repository on a relational database, through diesel.
 //!
-//! The files in `common/` are compiled once for each database, as modules of `sqlite`, `postgres` and `mysql`: the same
-//! queries, on that one's connection and tables, at no cost. What they take from the module around them is what the
-//! databases do differently.
+//! [`backend::Backend`] declares what a database must supply. `per_backend/` implements the stores; it is compiled once for
+//! each database, as a module of its folder, so each query is checked against that database's types and costs nothing at run
+//! time. `pool.rs` begins, commits, rolls back and repeats transactions.
 #![allow(
     clippy::duplicate_mod,
-    reason = "the files in common/ are compiled for each database"
+    reason = "per_backend and per_server are compiled for each database"
 )]
 
+mod backend;
+mod chunk_transaction;
 mod connection;
-mod database;
+mod db_timestamp;
 mod migrations;
-mod moment;
 #[cfg(feature = "mysql")]
 mod mysql;
+mod pool;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod prefix;
 mod schema;
+mod session;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-mod transaction;
+mod table_prefix;
+mod transaction_error;
 mod url;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use chunk_transaction::ChunkTransaction;
 pub use connection::RepositoryConnection;
-pub(crate) use database::Connector;
-pub use transaction::ChunkTransaction;
+pub(crate) use pool::Connector;
 
 use super::owner::Owner;
-use crate::clock::Clock;
-use crate::repository::{JobRepository, RepositoryError, zoned};
+use crate::clock::{Clock, Timestamp};
+use crate::repository::{JobRepository, RepositoryError};
 use crate::time_zone::TimeZone;
-use database::{Database, Pool};
+use backend::Backend;
+use db_timestamp::DbTimestamp;
+use pool::Pool;
+use session::SessionSettings;
 use url::{Scheme, table_prefix};
 
 #[cfg(feature = "cli")]
@@ -44,21 +50,31 @@ pub(crate) use url::shown as shown_url;
 compile_error!("enable one of the features `sqlite`, `postgres` and `mysql`: a repository needs a database");
 
 /// A repository on a database, and this runtime as one of its owners.
-struct DieselRepository<D: Database> {
+struct DieselRepository<D: Backend> {
     pool: Pool<D>,
     owner: Owner,
     clock: Arc<dyn Clock>,
     lease_time: Duration,
+    settings: SessionSettings,
 }
 
-impl<D: Database> DieselRepository<D> {
-    fn now(&self) -> i64 {
-        self.clock.now().0
+impl<D: Backend> DieselRepository<D> {
+    /// Returns the current time as a column stores it.
+    fn now(&self) -> DbTimestamp {
+        self.column(self.clock.now())
+    }
+
+    fn column(&self, time: Timestamp) -> DbTimestamp {
+        self.settings.to_column(time)
+    }
+
+    fn time(&self, column: DbTimestamp) -> Timestamp {
+        self.settings.from_column(column)
     }
 }
 
-/// Opens the database of `url` and brings its tables up to date. Its TIMESTAMP columns hold the wall-clock time of `zone`,
-/// but for SQLite's.
+/// Opens the database of `url` and brings its tables up to date. Except on SQLite, its TIMESTAMP columns hold the wall-clock
+/// time of `zone`.
 ///
 /// Spec: REPO-06
 pub(crate) fn open(
@@ -68,21 +84,36 @@ pub(crate) fn open(
     zone: &TimeZone,
 ) -> Result<Arc<dyn JobRepository>, RepositoryError> {
     let scheme = Scheme::of(url)?;
-    if scheme.is_zoned() && *zone != TimeZone::UTC {
-        return zoned::open(zone, clock, |clock| open(url, clock, lease_time, &TimeZone::UTC));
+    let (url, mut settings) = settings(url, scheme)?;
+    if scheme.is_zoned() {
+        settings.zone = zone.clone();
     }
-    let (url, prefix) = table_prefix(url)?;
     Ok(match scheme {
         #[cfg(feature = "sqlite")]
-        Scheme::Sqlite => Arc::new(sqlite::open(&url, prefix.in_upper_case(), clock, lease_time)?),
+        Scheme::Sqlite => Arc::new(sqlite::open(&url, settings, clock, lease_time)?),
         #[cfg(feature = "postgres")]
-        Scheme::Postgres => Arc::new(postgres::open(&url, prefix.in_lower_case(), clock, lease_time)?),
+        Scheme::Postgres => Arc::new(postgres::open(&url, settings, clock, lease_time)?),
         #[cfg(feature = "mysql")]
-        Scheme::Mysql => Arc::new(mysql::open(&url, prefix, clock, lease_time)?),
+        Scheme::Mysql => Arc::new(mysql::open(&url, settings, clock, lease_time)?),
     })
 }
 
-/// Whether `url` can mean a repository, without a look at it.
+/// Splits the settings from the URL that the database's library gets.
+fn settings(url: &str, scheme: Scheme) -> Result<(String, SessionSettings), RepositoryError> {
+    let (url, prefix) = table_prefix(url)?;
+    let prefix = match scheme {
+        #[cfg(feature = "sqlite")]
+        Scheme::Sqlite => prefix.in_upper_case(),
+        #[cfg(feature = "postgres")]
+        Scheme::Postgres => prefix.in_lower_case(),
+        #[cfg(feature = "mysql")]
+        Scheme::Mysql => prefix,
+    };
+    let zone = TimeZone::UTC;
+    Ok((url, SessionSettings { prefix, zone }))
+}
+
+/// Checks that `url` is valid, without connecting.
 #[cfg(feature = "cli")]
 pub(crate) fn check_url(url: &str) -> Result<(), RepositoryError> {
     Scheme::of(url)?;
@@ -94,24 +125,24 @@ pub(crate) fn check_url(url: &str) -> Result<(), RepositoryError> {
     Ok(())
 }
 
-/// Statements that make tables, with the names that the tables of `url` have.
+/// Returns statements that create tables, with the table prefix of `url`.
 #[cfg(feature = "cli")]
 pub(crate) fn named_as_in(url: &str, statements: &str) -> Result<String, RepositoryError> {
     let (_, prefix) = table_prefix(url)?;
     Ok(prefix.rename_all(statements))
 }
 
-/// The names of the migrations that opening `url` would run; `None` if there is no job repository yet. Changes nothing.
+/// Returns the names of the migrations that opening `url` would run; `None` if there is no repository yet. Changes nothing.
 #[cfg(feature = "cli")]
 pub(crate) fn missing_migrations(url: &str) -> Result<Option<Vec<String>>, RepositoryError> {
     let scheme = Scheme::of(url)?;
-    let (url, prefix) = table_prefix(url)?;
+    let (url, settings) = settings(url, scheme)?;
     match scheme {
         #[cfg(feature = "sqlite")]
-        Scheme::Sqlite => sqlite::missing_migrations(&url, prefix.in_upper_case()),
+        Scheme::Sqlite => sqlite::missing_migrations(&url, settings),
         #[cfg(feature = "postgres")]
-        Scheme::Postgres => postgres::missing_migrations(&url, prefix.in_lower_case()),
+        Scheme::Postgres => postgres::missing_migrations(&url, settings),
         #[cfg(feature = "mysql")]
-        Scheme::Mysql => mysql::missing_migrations(&url, prefix),
+        Scheme::Mysql => mysql::missing_migrations(&url, settings),
     }
 }

@@ -1,6 +1,6 @@
 //! Which database a URL means, and how it is shown: never with its password.
 
-use super::prefix::TablePrefix;
+use super::table_prefix::TablePrefix;
 use crate::repository::RepositoryError;
 
 /// The databases that this build knows.

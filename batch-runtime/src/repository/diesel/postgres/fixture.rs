@@ -1,42 +1,47 @@
-//! What the tests in `common/` take for PostgreSQL.
+//! The fixture of the tests in `per_backend/` for PostgreSQL.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use batch_test_servers::{Kind, shared};
 
-use super::super::prefix::TablePrefix;
-use super::{Repository, open};
+use super::{Db, open};
 use crate::clock::Clock;
 use crate::repository::ChunkTransaction;
+use crate::repository::diesel::DieselRepository;
+use crate::repository::diesel::session::SessionSettings;
 
-/// What a number is cast to.
-pub(super) const INTEGER: &str = "BIGINT";
+/// The type for casts to integers.
+pub(in crate::repository::diesel) const INTEGER: &str = "BIGINT";
 
-/// A database of a test's own.
-pub(super) struct Place {
+/// A database of one test.
+pub(in crate::repository::diesel) struct Place {
     url: String,
 }
 
 impl Place {
-    pub(super) fn new() -> Self {
+    pub(in crate::repository::diesel) fn new() -> Self {
         Self {
             url: shared(Kind::Postgres).new_database(),
         }
     }
 
-    pub(super) fn open(&self, clock: Arc<dyn Clock>, lease: Duration) -> Repository {
-        open(&self.url, TablePrefix::default(), clock, lease).unwrap()
+    pub(in crate::repository::diesel) fn open(
+        &self,
+        clock: Arc<dyn Clock>,
+        lease: Duration,
+    ) -> DieselRepository<Db> {
+        open(&self.url, SessionSettings::default(), clock, lease).unwrap()
     }
 }
 
 /// Begins the transaction, as a writer does.
-pub(super) fn begin(tx: &mut ChunkTransaction) {
+pub(in crate::repository::diesel) fn begin(tx: &mut ChunkTransaction) {
     tx.postgres().unwrap();
 }
 
-/// Makes each `INSERT` or `UPDATE` of a table fail.
-pub(super) fn refusal(event: &str, table: &str) -> String {
+/// Returns the statement that makes each `INSERT` or `UPDATE` of a table fail.
+pub(in crate::repository::diesel) fn refusal(event: &str, table: &str) -> String {
     format!(
         "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
              AS $$ BEGIN RAISE EXCEPTION 'the true cause'; END $$;
@@ -44,6 +49,6 @@ pub(super) fn refusal(event: &str, table: &str) -> String {
     )
 }
 
-pub(super) fn end_of_refusal(table: &str) -> String {
+pub(in crate::repository::diesel) fn end_of_refusal(table: &str) -> String {
     format!("DROP TRIGGER refuse ON {table}")
 }

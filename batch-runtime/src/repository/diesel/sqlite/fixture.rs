@@ -1,48 +1,54 @@
-//! What the tests in `common/` take for SQLite.
+//! The fixture of the tests in `per_backend/` for SQLite.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::{Repository, TablePrefix, open};
+use super::{Db, open};
 use crate::clock::Clock;
 use crate::repository::ChunkTransaction;
+use crate::repository::diesel::DieselRepository;
+use crate::repository::diesel::session::SessionSettings;
 
-/// What a number is cast to.
-pub(super) const INTEGER: &str = "INTEGER";
+/// The type for casts to integers.
+pub(in crate::repository::diesel) const INTEGER: &str = "INTEGER";
 
-/// A database of a test's own.
-pub(super) struct Place {
+/// A database of one test.
+pub(in crate::repository::diesel) struct Place {
     folder: TempDir,
 }
 
 impl Place {
-    pub(super) fn new() -> Self {
+    pub(in crate::repository::diesel) fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
         }
     }
 
-    pub(super) fn open(&self, clock: Arc<dyn Clock>, lease: Duration) -> Repository {
+    pub(in crate::repository::diesel) fn open(
+        &self,
+        clock: Arc<dyn Clock>,
+        lease: Duration,
+    ) -> DieselRepository<Db> {
         let file = self.folder.path().join("batch.db");
         let url = format!("sqlite://{}?synchronous=normal", file.display());
-        open(&url, TablePrefix::default(), clock, lease).unwrap()
+        open(&url, SessionSettings::default(), clock, lease).unwrap()
     }
 }
 
 /// Begins the transaction, as a writer does.
-pub(super) fn begin(tx: &mut ChunkTransaction) {
+pub(in crate::repository::diesel) fn begin(tx: &mut ChunkTransaction) {
     tx.sqlite().unwrap();
 }
 
-/// Makes each `INSERT` or `UPDATE` of a table fail, and takes the transaction with it.
-pub(super) fn refusal(event: &str, table: &str) -> String {
+/// Returns the statement that makes each `INSERT` or `UPDATE` of a table fail, and takes the transaction with it.
+pub(in crate::repository::diesel) fn refusal(event: &str, table: &str) -> String {
     format!(
         "CREATE TRIGGER refuse BEFORE {event} ON {table} BEGIN SELECT RAISE(ROLLBACK, 'the true cause'); END"
     )
 }
 
-pub(super) fn end_of_refusal(_table: &str) -> String {
+pub(in crate::repository::diesel) fn end_of_refusal(_table: &str) -> String {
     "DROP TRIGGER refuse".into()
 }

@@ -1,33 +1,15 @@
-//! SQLite: one file, or none, and one writer at a time.
+//! SQLite: a file, or a database in memory, with one writer at a time.
 
 mod schema;
-mod turn;
+mod write_lock;
 
-#[path = "../common/archive.rs"]
-mod archive;
-#[path = "../common/checkpoint.rs"]
-mod checkpoint;
-#[path = "../common/closing.rs"]
-mod closing;
-#[path = "../common/launch.rs"]
-mod launch;
-#[path = "../common/lease.rs"]
-mod lease;
-#[path = "../common/queries.rs"]
-mod queries;
-#[path = "../common/rows.rs"]
-mod rows;
-#[path = "../common/steps.rs"]
-mod steps;
+#[path = "../per_backend/chunk_rows.rs"]
+mod chunk_rows;
+#[path = "../per_backend/mod.rs"]
+mod per_backend;
 
-#[cfg(test)]
-#[path = "../common/tests.rs"]
-mod every_database;
 #[cfg(test)]
 mod fixture;
-#[cfg(test)]
-#[path = "../common/races.rs"]
-mod races;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,126 +21,84 @@ use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use diesel::sql_types::BigInt;
-use diesel::sqlite::Sqlite as Backend;
 
 use super::DieselRepository;
-use super::database::{self, Pool, TransactionError, overtaken_by_a_change, overtaken_by_a_double};
+use super::backend::{Backend, ChunkRows, Sequence, UpdatedRows};
 use super::migrations::{Layout, MigrationFailed, Migrations, Name, scripts};
-use super::moment::Moment;
-use super::prefix::{RunQueryDsl, Session, TablePrefix};
-use super::transaction::Chunk;
+use super::pool::Pool;
+use super::session::{RunQueryDsl, Session, SessionSettings};
 use crate::clock::Clock;
 use crate::repository::RepositoryError;
 use crate::repository::owner::Owner;
 use schema::{batch_job_execution_seq, batch_job_seq, batch_step_execution_seq};
-use turn::{Turn, Turns};
+use write_lock::{WriteLock, WriteQueue};
 
-// What the files in `common/` take for the database, beside what is imported.
+/// The backend of `per_backend`.
+type Db = SqliteDatabase;
 type Connection = Session<SqliteConnection>;
-type Database = SqliteDatabase;
-type Repository = DieselRepository<SqliteDatabase>;
-
-const MIGRATIONS: Migrations = Migrations {
-    current: scripts!("sqlite": "0000000000430_spring_batch_4_3", "0000000000431_job_instance_lease"),
-    upgrades: scripts!(
-        "upgrade/sqlite":
-        "0000000000220_parameters_of_executions",
-        "0000000000300_configuration_location",
-        "0000000000410_character_lengths",
-    ),
-};
 
 /// Opens the database of `url` and brings its tables up to date.
 pub(super) fn open(
     url: &str,
-    prefix: TablePrefix,
+    settings: SessionSettings,
     clock: Arc<dyn Clock>,
     lease_time: Duration,
-) -> Result<Repository, RepositoryError> {
+) -> Result<DieselRepository<Db>, RepositoryError> {
     let database = SqliteDatabase::from_url(url)?;
-    let mut connection = Session::new(database.connect_to_look()?, prefix.clone());
+    let mut connection = Session::new(database.connect_unchanged()?, settings.clone());
     let unusable = |problem: String| RepositoryError::Schema {
         url: database.url.clone(),
         problem,
     };
-    let layout = layout(&mut connection).map_err(|error| unusable(error.to_string()))?;
-    let applied = MIGRATIONS.are_applied(&mut connection, &layout);
+    let layout = Db::layout(&mut connection).map_err(|error| unusable(error.to_string()))?;
+    let applied = Db::MIGRATIONS.are_applied(&mut connection, &layout);
     let applied = applied.map_err(|error| unusable(error.to_string()))?;
-    // Only now: what was refused is not ours to change.
+    // Only now: a file that is not a repository must stay unchanged.
     database.use_write_ahead_log(&mut connection)?;
     if !applied {
-        migrate(&mut connection).map_err(|MigrationFailed(error)| unusable(error.to_string()))?;
+        Db::migrate(&mut connection).map_err(|MigrationFailed(error)| unusable(error.to_string()))?;
     }
-    // The database exists by now, which settles where its owners' locks are.
+    // The path of the owners' lock files depends on the file, which exists now.
     let owner = Owner::new(database.owners_directory());
-    let pool = Pool::new(database, prefix, lease_time)?;
+    let pool = Pool::new(database, settings.clone(), lease_time)?;
     pool.put_back(connection);
-    Ok(Repository {
+    Ok(DieselRepository {
         pool,
         owner,
         clock,
         lease_time,
+        settings,
     })
 }
 
-/// Whether `url` can be read.
+/// Checks that `url` is valid.
 #[cfg(feature = "cli")]
 pub(super) fn check_url(url: &str) -> Result<(), RepositoryError> {
     SqliteDatabase::from_url(url).map(drop)
 }
 
-/// The names of the migrations that opening it would run; `None` if there is no job repository yet.
+/// Returns the names of the migrations that opening the repository would run; `None` if there is no repository yet.
 #[cfg(feature = "cli")]
 pub(super) fn missing_migrations(
     url: &str,
-    prefix: TablePrefix,
+    settings: SessionSettings,
 ) -> Result<Option<Vec<String>>, RepositoryError> {
     let database = SqliteDatabase::from_url(url)?;
-    // To look at a file that is not there would make it.
+    // Connecting would create the file.
     if !database.file.as_ref().is_some_and(|file| file.exists()) {
         return Ok(None);
     }
-    // It waits like every other: a process that ends may hold the file for a moment.
-    let mut connection = Session::new(database.connect_to_look()?, prefix);
-    let layout = layout(&mut connection).map_err(|error| database.unusable(Box::new(error)))?;
-    let missing = MIGRATIONS.names_of_missing(&mut connection, &layout);
+    // Waits for locks like all connections: a process that ends may hold the file for a moment.
+    let mut connection = Session::new(database.connect_unchanged()?, settings);
+    let layout = Db::layout(&mut connection).map_err(|error| database.unusable(Box::new(error)))?;
+    let missing = Db::MIGRATIONS.names_of_missing(&mut connection, &layout);
     missing.map_err(|error| RepositoryError::Schema {
         url: database.url.clone(),
         problem: error.to_string(),
     })
 }
 
-/// Two processes that open a new database at once: the second finds the migrations applied when it gets the lock.
-fn migrate(connection: &mut Connection) -> Result<(), MigrationFailed> {
-    type Transaction = AnsiTransactionManager;
-    // After an error the connection is closed, which rolls back.
-    Transaction::begin_transaction_sql(&mut **connection, <Database as database::Database>::BEGIN_WRITE)?;
-    let layout = layout(connection)?;
-    MIGRATIONS.run(connection, &layout)?;
-    Ok(Transaction::commit_transaction(&mut **connection)?)
-}
-
-fn layout(connection: &mut Connection) -> QueryResult<Layout> {
-    let columns =
-        "SELECT upper(t.name || '.' || c.name) AS name FROM sqlite_master t, pragma_table_info(t.name) c
-        WHERE t.type = 'table'";
-    let columns: Vec<Name> = diesel::sql_query(columns).load(connection)?;
-    let layout = Layout::new(columns, connection.prefix());
-    Ok(match layout.query_for_listed() {
-        Some(listed) => layout.with_listed(diesel::sql_query(listed).load(connection)?),
-        None => layout,
-    })
-}
-
-/// The sequences that keys are drawn from. Spec: REPO-18, REPO-19
-#[derive(Clone, Copy)]
-enum Sequence {
-    Instance,
-    Execution,
-    Step,
-}
-
-/// The next number of a sequence table, as Spring Batch draws it. Spec: REPO-20 to REPO-22
+/// Returns the next id of a sequence table, as Spring Batch does. Spec: REPO-20 to REPO-22
 macro_rules! next_id {
     ($connection:expr, $sequence:ident) => {{
         let id: i64 = diesel::insert_into($sequence::table)
@@ -170,49 +110,26 @@ macro_rules! next_id {
     }};
 }
 
-impl Repository {
-    fn next_id(&self, connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {
-        match sequence {
-            Sequence::Instance => next_id!(connection, batch_job_seq),
-            Sequence::Execution => next_id!(connection, batch_job_execution_seq),
-            Sequence::Step => next_id!(connection, batch_step_execution_seq),
-        }
-    }
-}
-
-/// The database's clock, in milliseconds since 1970: several hosts share it.
-fn database_now() -> SqlLiteral<BigInt> {
-    sql::<BigInt>("CAST(unixepoch('subsec') * 1000 AS INTEGER)")
-}
-
-/// Who writes is alone, from the beginning of his transaction.
-fn lock_instance(_connection: &mut Connection, _instance: i64) -> QueryResult<bool> {
-    Ok(true)
-}
-
-fn lock_executions(_connection: &mut Connection, _instance: i64) -> QueryResult<()> {
-    Ok(())
-}
-
-fn lock_step(_connection: &mut Connection, _step: i64) -> QueryResult<()> {
-    Ok(())
-}
-
-fn hold_execution(_connection: &mut Connection, _execution: i64) -> QueryResult<()> {
-    Ok(())
-}
-
-impl database::Database for SqliteDatabase {
+impl Backend for SqliteDatabase {
     type Connection = SqliteConnection;
-    type Turn = Turn;
+    type WriteLock = WriteLock;
 
-    /// Holds the write lock from its beginning, so that it never has to give up half-way because another came first.
+    /// Takes SQLite's write lock at once, so that a transaction never fails half-way because another one wrote first.
     const BEGIN_WRITE: &'static str = "BEGIN IMMEDIATE";
     const BEGIN_READ: &'static str = "BEGIN";
     const IS_REMOTE: bool = false;
     const BEGIN_CHUNK: &'static str = "BEGIN IMMEDIATE; SAVEPOINT batch_chunk";
+    const MIGRATIONS: Migrations = Migrations {
+        current: scripts!("sqlite": "0000000000430_spring_batch_4_3", "0000000000431_job_instance_lease"),
+        upgrades: scripts!(
+            "upgrade/sqlite":
+            "0000000000220_parameters_of_executions",
+            "0000000000300_configuration_location",
+            "0000000000410_character_lengths",
+        ),
+    };
 
-    fn begin_ahead(&self) -> (&'static str, Option<&'static str>) {
+    fn begin_relaxed(&self) -> (&'static str, Option<&'static str>) {
         match self.synchronous {
             "FULL" => (
                 "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
@@ -223,43 +140,99 @@ impl database::Database for SqliteDatabase {
     }
 
     fn connect(&self) -> Result<SqliteConnection, RepositoryError> {
-        let mut connection = self.connect_to_look()?;
+        let mut connection = self.connect_unchanged()?;
         self.use_write_ahead_log(&mut connection)?;
         Ok(connection)
     }
 
-    fn turn(&self, hurried: bool) -> QueryResult<Turn> {
+    fn write_lock(&self, priority: bool) -> QueryResult<WriteLock> {
         let limit = Duration::from_millis(BUSY_MILLIS);
-        let turn = self.turns.take(limit, hurried);
-        turn.ok_or_else(|| {
+        let lock = self.write_queue.take(limit, priority);
+        lock.ok_or_else(|| {
             let held = "one transaction of this process has held the database for a minute".to_owned();
             DieselError::DatabaseError(DatabaseErrorKind::Unknown, Box::new(held))
         })
     }
 
-    fn lives_by_its_connections(&self) -> bool {
+    fn is_in_memory(&self) -> bool {
         self.file.is_none()
+    }
+
+    fn layout(connection: &mut Connection) -> QueryResult<Layout> {
+        let columns =
+            "SELECT upper(t.name || '.' || c.name) AS name FROM sqlite_master t, pragma_table_info(t.name) c
+            WHERE t.type = 'table'";
+        let columns: Vec<Name> = diesel::sql_query(columns).load(connection)?;
+        let layout = Layout::new(columns, &connection.settings().prefix);
+        Ok(match layout.query_for_listed() {
+            Some(listed) => layout.with_listed(diesel::sql_query(listed).load(connection)?),
+            None => layout,
+        })
+    }
+
+    /// Of two processes that open a new database, the second one finds the migrations applied when it gets the lock.
+    fn migrate(connection: &mut Connection) -> Result<(), MigrationFailed> {
+        type Transaction = AnsiTransactionManager;
+        // After an error the connection is closed, which rolls back.
+        Transaction::begin_transaction_sql(&mut **connection, Self::BEGIN_WRITE)?;
+        let layout = Self::layout(connection)?;
+        Self::MIGRATIONS.run(connection, &layout)?;
+        Ok(Transaction::commit_transaction(&mut **connection)?)
+    }
+
+    fn next_id(_pool: &Pool<Self>, connection: &mut Connection, sequence: Sequence) -> QueryResult<i64> {
+        match sequence {
+            Sequence::Instance => next_id!(connection, batch_job_seq),
+            Sequence::Execution => next_id!(connection, batch_job_execution_seq),
+            Sequence::Step => next_id!(connection, batch_step_execution_seq),
+        }
+    }
+
+    fn now() -> SqlLiteral<BigInt> {
+        sql::<BigInt>("CAST(unixepoch('subsec') * 1000 AS INTEGER)")
+    }
+
+    // A transaction that writes holds the database from its beginning, so there is nothing to lock.
+
+    fn lock_instance(_connection: &mut Connection, _instance: i64) -> QueryResult<bool> {
+        Ok(true)
+    }
+
+    fn lock_executions(_connection: &mut Connection, _instance: i64) -> QueryResult<()> {
+        Ok(())
+    }
+
+    fn share_execution(_connection: &mut Connection, _execution: i64) -> QueryResult<()> {
+        Ok(())
+    }
+
+    fn lock_step(_connection: &mut Connection, _step: i64) -> QueryResult<()> {
+        Ok(())
+    }
+
+    fn update_chunk_rows(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryResult<UpdatedRows> {
+        chunk_rows::update(connection, rows)
     }
 }
 
-/// Where the database is, and how its connections are set up.
+/// The place of the database, and the settings of its connections.
 pub(super) struct SqliteDatabase {
     url: String,
     target: String,
     file: Option<PathBuf>,
     synchronous: &'static str,
-    turns: Arc<Turns>,
+    write_queue: Arc<WriteQueue>,
 }
 
 impl SqliteDatabase {
-    /// Reads `sqlite://PATH`, `sqlite://:memory:`, each with `?synchronous=full|normal` if wanted.
+    /// Parses `sqlite://PATH` or `sqlite://:memory:`, optionally with `?synchronous=full|normal`.
     pub(super) fn from_url(url: &str) -> Result<Self, RepositoryError> {
-        let refuse = |problem: String| RepositoryError::Url {
+        let reject = |problem: String| RepositoryError::Url {
             url: url.to_owned(),
             problem,
         };
         let Some(rest) = url.strip_prefix("sqlite:") else {
-            return Err(refuse("expected `sqlite://PATH` or `sqlite://:memory:`".into()));
+            return Err(reject("expected `sqlite://PATH` or `sqlite://:memory:`".into()));
         };
         let rest = rest.strip_prefix("//").unwrap_or(rest);
         let (path, options) = rest.split_once('?').unwrap_or((rest, ""));
@@ -269,16 +242,16 @@ impl SqliteDatabase {
                 "synchronous=full" => "FULL",
                 "synchronous=normal" => "NORMAL",
                 _ => {
-                    return Err(refuse(format!(
+                    return Err(reject(format!(
                         "unknown option `{option}`; known: `synchronous=full|normal`, `table_prefix=NAME_`"
                     )));
                 }
             };
         }
         match path {
-            "" => Err(refuse("the path is missing".into())),
+            "" => Err(reject("the path is missing".into())),
             ":memory:" => {
-                // SQLite's memdb file system, unlike `:memory:`, lets several connections see one database.
+                // SQLite's memdb file system, unlike `:memory:`, shares one database between connections.
                 static NUMBER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
                 let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 let target = format!("file:/batch-memory-{number}?vfs=memdb");
@@ -287,29 +260,29 @@ impl SqliteDatabase {
                     target,
                     file: None,
                     synchronous,
-                    turns: Arc::default(),
+                    write_queue: Arc::default(),
                 })
             }
             path => {
-                // The program may change its directory later; the database stays where it was.
-                let file = std::path::absolute(path).map_err(|error| refuse(error.to_string()))?;
+                // Absolute, because the program may change its working directory.
+                let file = std::path::absolute(path).map_err(|error| reject(error.to_string()))?;
                 let target = file
                     .to_str()
-                    .ok_or_else(|| refuse("the path is no text".into()))?
+                    .ok_or_else(|| reject("the path is not valid UTF-8".into()))?
                     .to_owned();
                 Ok(Self {
                     url: url.to_owned(),
                     target,
                     file: Some(file),
                     synchronous,
-                    turns: Arc::default(),
+                    write_queue: Arc::default(),
                 })
             }
         }
     }
 
-    /// The directory for the owners' lock files; none for a database that lives in memory. The database exists by now,
-    /// and whoever comes to it by a symbolic link finds the same owners.
+    /// Returns the directory for the owners' lock files; `None` for a database in memory. Symbolic links to the database lead
+    /// to the same directory, so the file must exist.
     fn owners_directory(&self) -> Option<PathBuf> {
         let file = self.file.as_ref()?;
         let mut name = file
@@ -320,7 +293,7 @@ impl SqliteDatabase {
         Some(name.into())
     }
 
-    /// What SQLite does not say when it cannot open a file.
+    /// Returns what the message of SQLite lacks when it cannot open a file.
     fn hint(&self) -> &'static str {
         let Some(file) = &self.file else { return "" };
         if file.is_dir() {
@@ -332,8 +305,8 @@ impl SqliteDatabase {
         }
     }
 
-    /// A connection that has not changed anything in the file yet, which may be another program's.
-    fn connect_to_look(&self) -> Result<SqliteConnection, RepositoryError> {
+    /// Opens a connection without changing the file, which may belong to another program.
+    fn connect_unchanged(&self) -> Result<SqliteConnection, RepositoryError> {
         let mut sqlite =
             SqliteConnection::establish(&self.target).map_err(|error| self.unusable(Box::new(error)))?;
         let settings = format!(
@@ -359,8 +332,8 @@ impl SqliteDatabase {
     }
 }
 
-/// How long a writer waits for another one, of this process and of others. Longer than a chunk ought to take, and than a
-/// lease lasts: whoever has waited in vain for so long has lost its lease anyway.
+/// How long a writer waits for others, of this process or another. Longer than a chunk should take and longer than a lease:
+/// a runner that has waited this long in vain has lost its lease.
 const BUSY_MILLIS: u64 = 60_000;
 
 #[derive(QueryableByName)]
@@ -369,8 +342,8 @@ struct JournalMode {
     journal_mode: String,
 }
 
-/// The write-ahead log lets readers go on while one writes. Only the first connection ever switches to it, and the switch
-/// does not wait for other connections, as everything else does.
+/// Switches to the write-ahead log, so that readers do not wait for the writer. Only the first connection switches; the
+/// switch itself does not wait for locks, so it is tried again.
 fn use_write_ahead_log(sqlite: &mut SqliteConnection) -> QueryResult<()> {
     let begin = Instant::now();
     loop {
@@ -382,7 +355,7 @@ fn use_write_ahead_log(sqlite: &mut SqliteConnection) -> QueryResult<()> {
         }
         match sqlite.batch_execute("PRAGMA journal_mode = WAL") {
             Err(error) if begin.elapsed() < Duration::from_secs(10) => {
-                tracing::debug!(%error, "trying again to switch to the write-ahead log");
+                tracing::debug!(%error, "cannot switch to the write-ahead log yet; trying again");
                 std::thread::sleep(Duration::from_millis(10));
             }
             other => return other,

@@ -1,10 +1,10 @@
 //! What there is on SQLite only: files, and waiting for who holds one.
 
-use super::every_database::{Begun, claim, number};
 use super::fixture::Place;
+use super::per_backend::tests::{Begun, claim, number};
 use super::*;
 use crate::clock::SystemClock;
-use crate::repository::{ClaimError, JobRepository};
+use crate::repository::{ClaimError, OperatorStore};
 
 const LONG: Duration = Duration::from_secs(3_600);
 
@@ -15,7 +15,7 @@ fn an_owner_lives_for_those_who_come_by_a_symbolic_link() {
     let folder = tempfile::tempdir().unwrap();
     let at = |file: &str| {
         let url = format!("sqlite://{}", folder.path().join(file).display());
-        open(&url, TablePrefix::default(), Arc::new(SystemClock), LONG).unwrap()
+        open(&url, SessionSettings::default(), Arc::new(SystemClock), LONG).unwrap()
     };
     let one = at("batch.db");
     let begun = Begun::new(&one);
@@ -50,7 +50,7 @@ fn looking_for_a_repository_waits_for_who_holds_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("batch.db");
     let url = format!("sqlite://{}", file.display());
-    drop(open(&url, TablePrefix::default(), Arc::new(SystemClock), LONG).unwrap());
+    drop(open(&url, SessionSettings::default(), Arc::new(SystemClock), LONG).unwrap());
     let mut holder = diesel::SqliteConnection::establish(file.to_str().unwrap()).unwrap();
     // Without the write-ahead log an exclusive transaction keeps readers out.
     let lock = "PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE";
@@ -58,7 +58,7 @@ fn looking_for_a_repository_waits_for_who_holds_the_file() {
     let (begins, begun) = std::sync::mpsc::channel();
     let looking = std::thread::spawn(move || {
         begins.send(()).unwrap();
-        missing_migrations(&url, TablePrefix::default())
+        missing_migrations(&url, SessionSettings::default())
     });
     begun.recv().unwrap();
     // Work that takes longer than a look that does not wait.

@@ -1,26 +1,17 @@
-//! Points in time as the databases store them.
+//! The values of TIMESTAMP and DATETIME columns.
 
 use diesel::deserialize::{self, FromSql, FromSqlRow};
 use diesel::expression::AsExpression;
 use diesel::serialize::{self, Output, ToSql};
 
-use crate::clock::Timestamp;
-
-/// Milliseconds since 1970-01-01T00:00:00Z, in a TIMESTAMP or DATETIME column.
+/// A wall-clock time in the zone of the repository, as milliseconds since 1970-01-01T00:00:00.
 ///
-/// SQLite's hold the number itself, as Spring Batch's driver writes it; those of the other databases hold the date and
-/// time in UTC.
+/// SQLite stores the number itself, as Spring Batch's driver does; the other databases store date and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, AsExpression, FromSqlRow)]
 #[cfg_attr(feature = "sqlite", diesel(sql_type = diesel::sql_types::BigInt))]
 #[cfg_attr(feature = "postgres", diesel(sql_type = diesel::sql_types::Timestamp))]
 #[cfg_attr(feature = "mysql", diesel(sql_type = diesel::sql_types::Datetime))]
-pub(super) struct Moment(pub(super) i64);
-
-impl From<Moment> for Timestamp {
-    fn from(moment: Moment) -> Self {
-        Self(moment.0)
-    }
-}
+pub(super) struct DbTimestamp(pub(super) i64);
 
 #[cfg(feature = "sqlite")]
 mod sqlite {
@@ -30,14 +21,14 @@ mod sqlite {
 
     use super::*;
 
-    impl ToSql<BigInt, Sqlite> for Moment {
+    impl ToSql<BigInt, Sqlite> for DbTimestamp {
         fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Sqlite>) -> serialize::Result {
             out.set_value(self.0);
             Ok(IsNull::No)
         }
     }
 
-    impl FromSql<BigInt, Sqlite> for Moment {
+    impl FromSql<BigInt, Sqlite> for DbTimestamp {
         fn from_sql(value: diesel::sqlite::SqliteValue<'_, '_, '_>) -> deserialize::Result<Self> {
             FromSql::<BigInt, Sqlite>::from_sql(value).map(Self)
         }
@@ -55,7 +46,7 @@ mod postgres {
     /// 2000-01-01, where PostgreSQL's time begins; it counts microseconds.
     const EPOCH: i64 = 946_684_800_000;
 
-    impl ToSql<Timestamp, Pg> for Moment {
+    impl ToSql<Timestamp, Pg> for DbTimestamp {
         fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
             let micros = self
                 .0
@@ -66,7 +57,7 @@ mod postgres {
         }
     }
 
-    impl FromSql<Timestamp, Pg> for Moment {
+    impl FromSql<Timestamp, Pg> for DbTimestamp {
         fn from_sql(value: PgValue<'_>) -> deserialize::Result<Self> {
             let PgTimestamp(micros) = FromSql::<Timestamp, Pg>::from_sql(value)?;
             Ok(Self(micros.div_euclid(1_000) + EPOCH))
@@ -85,7 +76,7 @@ mod mysql {
 
     const DAY: i64 = 86_400_000;
 
-    impl ToSql<Datetime, Mysql> for Moment {
+    impl ToSql<Datetime, Mysql> for DbTimestamp {
         fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Mysql>) -> serialize::Result {
             let (year, month, day) = civil_date(self.0.div_euclid(DAY));
             // What the columns can hold. Spec: REPO-33
@@ -109,7 +100,7 @@ mod mysql {
         }
     }
 
-    impl FromSql<Datetime, Mysql> for Moment {
+    impl FromSql<Datetime, Mysql> for DbTimestamp {
         fn from_sql(value: MysqlValue<'_>) -> deserialize::Result<Self> {
             let time: MysqlTime = FromSql::<Datetime, Mysql>::from_sql(value)?;
             let (year, month, day) = (time.year.into(), time.month.into(), time.day.into());

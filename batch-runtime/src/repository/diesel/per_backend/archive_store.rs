@@ -1,37 +1,35 @@
-//! Instances that leave the repository, and come back.
+//! Whole instances: their states, deletion, export and import.
 
 use diesel::prelude::*;
 
+use super::executions::{execution_in, instance_in};
 use super::lease::lease_of;
-use super::queries::{execution_in, instance_in};
 use super::rows::{StepRow, load_parameters, parameter_rows};
 use super::schema::{
     batch_job_execution, batch_job_execution_context, batch_job_execution_params, batch_job_instance,
     batch_job_instance_lease, batch_step_execution, batch_step_execution_context,
 };
-use super::steps::counter_columns;
-use super::{
-    Connection, Moment, Repository, RunQueryDsl, Sequence, TransactionError, lock_executions, lock_instance,
-};
-use crate::clock::Timestamp;
-use crate::execution::{JobInstance, StepCounters, StepExecution};
+use super::step_store::counter_columns;
+use super::{Connection, Db, Repository, Work, rejected};
+use crate::execution::{JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::repository::diesel::backend::{Backend, Sequence};
+use crate::repository::diesel::db_timestamp::DbTimestamp;
+use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::{
-    ArchivedContext, ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT,
-    InstanceState, RepositoryError,
+    ArchiveStore, ArchivedContext, ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep,
+    FORMAT, InstanceState, RepositoryError,
 };
 use crate::status::BatchStatus;
 
-type ArchiveResult<T> = Result<T, TransactionError<RepositoryError>>;
-
-impl Repository {
-    pub(super) fn states_of(
+impl ArchiveStore for Repository {
+    fn instance_states(
         &self,
         job: Option<&str>,
         after: JobInstanceId,
         count: u32,
     ) -> Result<Vec<InstanceState>, RepositoryError> {
-        self.pool.read("look at job instances", |connection| {
+        self.pool.read("read the states of job instances", |connection| {
             let mut query = batch_job_instance::table
                 .filter(batch_job_instance::job_instance_id.gt(after.0))
                 .order(batch_job_instance::job_instance_id.asc())
@@ -57,7 +55,7 @@ impl Repository {
                         job_key,
                     },
                     status,
-                    ended,
+                    ended: ended.map(|time| self.time(time)),
                     last,
                 }
             };
@@ -65,18 +63,18 @@ impl Repository {
         })
     }
 
-    pub(super) fn remove_instances(&self, seen: &[InstanceState]) -> Result<u64, RepositoryError> {
+    fn delete_instances(&self, seen: &[InstanceState]) -> Result<u64, RepositoryError> {
         self.pool.write("delete job instances", |connection| {
             let mut ids = Vec::new();
             for state in seen {
                 let id = state.instance.id.0;
-                lock_instance(connection, id)?;
-                lock_executions(connection, id)?;
+                Db::lock_instance(connection, id)?;
+                Db::lock_executions(connection, id)?;
                 let held = match lease_of(connection, id)? {
                     Some(row) => self.is_held(connection, &row)?,
                     None => false,
                 };
-                // What was found before may have run again meanwhile.
+                // The instance may have run again since it was read.
                 let (status, _, last) = last_of(&executions_of(connection, &[id])?, id);
                 if !held && (status, last) == (state.status, state.last) && status.is_some() {
                     ids.push(id);
@@ -87,10 +85,7 @@ impl Repository {
         })
     }
 
-    pub(super) fn archived_instance(
-        &self,
-        instance: JobInstanceId,
-    ) -> Result<Option<ArchivedInstance>, RepositoryError> {
+    fn export_instance(&self, instance: JobInstanceId) -> Result<Option<ArchivedInstance>, RepositoryError> {
         self.pool.read("read the job instance", |connection| {
             let Some(found) = instance_in(connection, instance.0)? else {
                 return Ok(None);
@@ -114,11 +109,8 @@ impl Repository {
         })
     }
 
-    pub(super) fn restore_instance(
-        &self,
-        archived: &ArchivedInstance,
-    ) -> Result<Option<JobInstanceId>, RepositoryError> {
-        self.pool.write("restore the job instance", |connection| {
+    fn import_instance(&self, archived: &ArchivedInstance) -> Result<Option<JobInstanceId>, RepositoryError> {
+        self.pool.write("import the job instance", |connection| {
             let known: i64 = batch_job_instance::table
                 .filter(batch_job_instance::job_name.eq(&archived.job))
                 .filter(batch_job_instance::job_key.eq(&archived.job_key))
@@ -127,7 +119,7 @@ impl Repository {
             if known > 0 {
                 return Ok(None);
             }
-            let id = self.next_id(connection, Sequence::Instance)?;
+            let id = Db::next_id(&self.pool, connection, Sequence::Instance)?;
             diesel::insert_into(batch_job_instance::table)
                 .values((
                     batch_job_instance::job_instance_id.eq(id),
@@ -137,35 +129,37 @@ impl Repository {
                 ))
                 .execute(connection)?;
             for execution in &archived.executions {
-                self.restore_execution(connection, id, execution)?;
+                self.import_execution(connection, id, execution)?;
             }
             Ok(Some(JobInstanceId(id)))
         })
     }
+}
 
-    fn restore_execution(
+impl Repository {
+    fn import_execution(
         &self,
         connection: &mut Connection,
         instance: i64,
         archived: &ArchivedExecution,
-    ) -> ArchiveResult<()> {
-        let id = self.next_id(connection, Sequence::Execution)?;
+    ) -> Work<()> {
+        let id = Db::next_id(&self.pool, connection, Sequence::Execution)?;
         diesel::insert_into(batch_job_execution::table)
             .values((
                 batch_job_execution::job_execution_id.eq(id),
                 batch_job_execution::version.eq(archived.version),
                 batch_job_execution::job_instance_id.eq(instance),
-                batch_job_execution::create_time.eq(Moment(archived.created.0)),
-                batch_job_execution::start_time.eq(archived.started.map(|time| Moment(time.0))),
-                batch_job_execution::end_time.eq(archived.ended.map(|time| Moment(time.0))),
+                batch_job_execution::create_time.eq(self.column(archived.created)),
+                batch_job_execution::start_time.eq(archived.started.map(|time| self.column(time))),
+                batch_job_execution::end_time.eq(archived.ended.map(|time| self.column(time))),
                 batch_job_execution::status.eq(archived.status.as_str()),
                 batch_job_execution::exit_code.eq(&archived.exit_status),
                 batch_job_execution::exit_message.eq(&archived.exit_message),
-                batch_job_execution::last_updated.eq(Moment(archived.last_updated.0)),
+                batch_job_execution::last_updated.eq(self.column(archived.last_updated)),
                 batch_job_execution::job_configuration_location.eq(&archived.definition),
             ))
             .execute(connection)?;
-        for row in parameter_rows(id, &archived.job_parameters()) {
+        for row in parameter_rows(id, &archived.job_parameters(), connection.settings()) {
             diesel::insert_into(batch_job_execution_params::table)
                 .values(row)
                 .execute(connection)?;
@@ -180,31 +174,26 @@ impl Repository {
                 .execute(connection)?;
         }
         for step in &archived.steps {
-            self.restore_step(connection, id, step)?;
+            self.import_step(connection, id, step)?;
         }
         Ok(())
     }
 
-    fn restore_step(
-        &self,
-        connection: &mut Connection,
-        execution: i64,
-        archived: &ArchivedStep,
-    ) -> ArchiveResult<()> {
-        let id = self.next_id(connection, Sequence::Step)?;
+    fn import_step(&self, connection: &mut Connection, execution: i64, archived: &ArchivedStep) -> Work<()> {
+        let id = Db::next_id(&self.pool, connection, Sequence::Step)?;
         diesel::insert_into(batch_step_execution::table)
             .values((
                 batch_step_execution::step_execution_id.eq(id),
                 batch_step_execution::version.eq(archived.version),
                 batch_step_execution::step_name.eq(&archived.step),
                 batch_step_execution::job_execution_id.eq(execution),
-                batch_step_execution::start_time.eq(Moment(archived.started.0)),
-                batch_step_execution::end_time.eq(archived.ended.map(|time| Moment(time.0))),
+                batch_step_execution::start_time.eq(self.column(archived.started)),
+                batch_step_execution::end_time.eq(archived.ended.map(|time| self.column(time))),
                 batch_step_execution::status.eq(archived.status.as_str()),
                 counter_columns!(archived.counters),
                 batch_step_execution::exit_code.eq(&archived.exit_status),
                 batch_step_execution::exit_message.eq(&archived.exit_message),
-                batch_step_execution::last_updated.eq(Moment(archived.last_updated.0)),
+                batch_step_execution::last_updated.eq(self.column(archived.last_updated)),
             ))
             .execute(connection)?;
         if let Some(context) = &archived.context {
@@ -220,8 +209,8 @@ impl Repository {
     }
 }
 
-/// Instance, id, status and end of each execution of these instances, the latest last.
-type Executions = Vec<(i64, i64, Option<String>, Option<Moment>)>;
+/// Instance, id, status and end of executions, oldest first.
+type Executions = Vec<(i64, i64, Option<String>, Option<DbTimestamp>)>;
 
 fn executions_of(connection: &mut Connection, instances: &[i64]) -> QueryResult<Executions> {
     batch_job_execution::table
@@ -236,46 +225,45 @@ fn executions_of(connection: &mut Connection, instances: &[i64]) -> QueryResult<
         .load(connection)
 }
 
-/// How the last execution of an instance ended; nothing if one is open, in a status that nobody knows, or not there.
+/// Returns how the last execution of an instance ended; nothing if an execution is open or in an unknown status, or if there
+/// is none.
 fn last_of(
     executions: &Executions,
     instance: i64,
-) -> (Option<BatchStatus>, Option<Timestamp>, JobExecutionId) {
+) -> (Option<BatchStatus>, Option<DbTimestamp>, JobExecutionId) {
     let mut of_instance = executions.iter().filter(|(of, ..)| *of == instance);
     let known = |status: &Option<String>| BatchStatus::from_repository(status.as_deref().unwrap_or_default());
     let all_ended = of_instance
         .clone()
         .all(|(_, _, status, _)| known(status).is_some_and(BatchStatus::is_final));
     match of_instance.next_back() {
-        Some((_, id, status, ended)) if all_ended => {
-            (known(status), ended.map(Timestamp::from), JobExecutionId(*id))
-        }
+        Some((_, id, status, ended)) if all_ended => (known(status), *ended, JobExecutionId(*id)),
         _ => (None, None, JobExecutionId(0)),
     }
 }
 
-/// In the order of the foreign keys.
+/// Deletes instances in the order of the foreign keys.
 fn delete(connection: &mut Connection, instances: &[i64]) -> QueryResult<()> {
     let executions: Vec<i64> = batch_job_execution::table
         .filter(batch_job_execution::job_instance_id.eq_any(instances))
         .select(batch_job_execution::job_execution_id)
         .load(connection)?;
     let mut steps: Vec<i64> = Vec::new();
-    for executions in executions.chunks(MOST_VALUES) {
+    for executions in executions.chunks(MAX_VALUES) {
         let of_these = batch_step_execution::table
             .filter(batch_step_execution::job_execution_id.eq_any(executions))
             .select(batch_step_execution::step_execution_id);
         steps.extend(of_these.load::<i64>(connection)?);
     }
-    // Databases bound the number of values in one statement.
-    for steps in steps.chunks(MOST_VALUES) {
+    // Databases limit the number of values in one statement.
+    for steps in steps.chunks(MAX_VALUES) {
         let contexts = batch_step_execution_context::table
             .filter(batch_step_execution_context::step_execution_id.eq_any(steps));
         diesel::delete(contexts).execute(connection)?;
         let steps = batch_step_execution::table.filter(batch_step_execution::step_execution_id.eq_any(steps));
         diesel::delete(steps).execute(connection)?;
     }
-    for executions in executions.chunks(MOST_VALUES) {
+    for executions in executions.chunks(MAX_VALUES) {
         let contexts = batch_job_execution_context::table
             .filter(batch_job_execution_context::job_execution_id.eq_any(executions));
         diesel::delete(contexts).execute(connection)?;
@@ -294,9 +282,9 @@ fn delete(connection: &mut Connection, instances: &[i64]) -> QueryResult<()> {
     Ok(())
 }
 
-const MOST_VALUES: usize = 1_000;
+const MAX_VALUES: usize = 1_000;
 
-fn archived_execution(connection: &mut Connection, id: i64) -> ArchiveResult<Option<ArchivedExecution>> {
+fn archived_execution(connection: &mut Connection, id: i64) -> Work<Option<ArchivedExecution>> {
     let Some(execution) = execution_in::<RepositoryError>(connection, id)? else {
         return Ok(None);
     };
@@ -316,7 +304,7 @@ fn archived_execution(connection: &mut Connection, id: i64) -> ArchiveResult<Opt
         .load(connection)?;
     let mut steps = Vec::new();
     for row in rows {
-        let step = StepExecution::try_from(row).map_err(TransactionError::Refused)?;
+        let step = row.into_execution(connection.settings()).map_err(rejected)?;
         steps.push(archived_step(connection, step)?);
     }
     Ok(Some(ArchivedExecution {
@@ -336,7 +324,7 @@ fn archived_execution(connection: &mut Connection, id: i64) -> ArchiveResult<Opt
     }))
 }
 
-fn archived_step(connection: &mut Connection, step: StepExecution) -> ArchiveResult<ArchivedStep> {
+fn archived_step(connection: &mut Connection, step: StepExecution) -> Work<ArchivedStep> {
     let context: Option<(String, Option<String>)> = batch_step_execution_context::table
         .find(step.id.0)
         .select((

@@ -1,20 +1,23 @@
-//! Two owners on one database: who may write, and what is said when nobody can.
+//! Two owners on one database: which of them may write, and the errors when neither can.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
+use diesel::dsl::sql;
 use diesel::sql_types::BigInt;
 
-use super::fixture::{INTEGER, Place, begin, end_of_refusal, refusal};
+use super::super::fixture::{INTEGER, Place, begin, end_of_refusal, refusal};
 use super::*;
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
+use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::{
-    Claim, ClaimError, ClaimRequest, Ending, JobRepository, Lease, StepState, StopOutcome, Target,
+    ArchiveStore, Claim, ClaimError, ClaimRequest, Ending, JobStore, Lease, OperatorStore, StepState,
+    StepStore, StopOutcome, Target,
 };
 use crate::status::BatchStatus;
 
@@ -30,11 +33,11 @@ impl Clock for FixedClock {
     }
 }
 
-pub(super) fn open(place: &Place, lease: Duration) -> Repository {
+pub(in crate::repository::diesel) fn open(place: &Place, lease: Duration) -> Repository {
     place.open(Arc::new(SystemClock), lease)
 }
 
-pub(super) fn claim(repository: &Repository) -> Result<Claim, ClaimError> {
+pub(in crate::repository::diesel) fn claim(repository: &Repository) -> Result<Claim, ClaimError> {
     claim_as(repository, Target::Identified("key".into()), Some(0))
 }
 
@@ -54,7 +57,7 @@ fn execute(repository: &Repository, statements: &str) {
     connection.batch_execute(statements).unwrap();
 }
 
-pub(super) fn number(repository: &Repository, query: &str) -> i64 {
+pub(in crate::repository::diesel) fn number(repository: &Repository, query: &str) -> i64 {
     let mut connection = repository.pool.take().unwrap();
     let number = sql::<BigInt>(&format!("CAST(({query}) AS {INTEGER})"));
     diesel::select(number).get_result(&mut connection).unwrap()
@@ -63,14 +66,14 @@ pub(super) fn number(repository: &Repository, query: &str) -> i64 {
 const EXPIRES_AT: &str = "SELECT EXPIRES_AT FROM BATCH_JOB_INSTANCE_LEASE";
 
 /// An execution that has come as far as its first step.
-pub(super) struct Begun {
-    pub(super) lease: Lease,
-    pub(super) job: JobExecution,
+pub(in crate::repository::diesel) struct Begun {
+    pub(in crate::repository::diesel) lease: Lease,
+    pub(in crate::repository::diesel) job: JobExecution,
     step: StepExecution,
 }
 
 impl Begun {
-    pub(super) fn new(repository: &Repository) -> Self {
+    pub(in crate::repository::diesel) fn new(repository: &Repository) -> Self {
         let Claim {
             mut execution, lease, ..
         } = claim(repository).unwrap();
@@ -87,7 +90,7 @@ impl Begun {
     }
 
     fn renew(&self, repository: &Repository) -> Result<(), RepositoryError> {
-        renewed(repository.renew(&self.lease))
+        renewed(repository.renew_lease(&self.lease))
     }
 
     fn begin_job(&self, repository: &Repository) -> Result<(), RepositoryError> {
@@ -110,8 +113,8 @@ impl Begun {
         repository.begin_step(&mut self.step.clone())
     }
 
-    fn keep_element_states(&self, repository: &Repository) -> Result<(), RepositoryError> {
-        repository.keep_element_states(&self.lease, &BTreeMap::new())
+    fn save_element_states(&self, repository: &Repository) -> Result<(), RepositoryError> {
+        repository.save_element_states(&self.lease, &BTreeMap::new())
     }
 
     fn commit(&self, repository: &Repository, renew: Option<&Lease>) -> Result<(), RepositoryError> {
@@ -158,7 +161,7 @@ const WRITES: [(&str, Write); 9] = [
     ("begin_job", Begun::begin_job),
     ("create_step", Begun::create_step),
     ("begin_step", Begun::begin_step),
-    ("keep_element_states", Begun::keep_element_states),
+    ("save_element_states", Begun::save_element_states),
     ("commit_chunk", Begun::commit_chunk),
     ("commit_chunk that renews", Begun::commit_and_renew),
     ("end_step", Begun::end_step),
@@ -226,7 +229,7 @@ fn a_runner_whose_execution_was_closed_by_a_stop_is_fenced() {
     check_fenced(&zombie, &begun);
     assert!(other.end_job(&next.lease, &mut next.job, &completed()).unwrap());
     check_fenced(&zombie, &begun);
-    let closed = other.execution(begun.job.id).unwrap().unwrap();
+    let closed = other.job_execution(begun.job.id).unwrap().unwrap();
     assert_eq!(closed.status, BatchStatus::Stopped);
 }
 
@@ -281,10 +284,10 @@ fn an_owner_cannot_use_its_own_older_lease() {
     let newer = Begun::new(&repository);
     assert_ne!(older.lease.fence, newer.lease.fence);
     check_fenced(&repository, &older);
-    assert!(repository.renew(&newer.lease).unwrap());
-    repository.give_up(&older.lease).unwrap();
+    assert!(repository.renew_lease(&newer.lease).unwrap());
+    repository.release_lease(&older.lease).unwrap();
     assert!(
-        repository.renew(&newer.lease).unwrap(),
+        repository.renew_lease(&newer.lease).unwrap(),
         "given back by its predecessor"
     );
 }
@@ -305,7 +308,7 @@ fn a_lease_with_the_same_fence_belongs_to_its_owner() {
     let held = Begun::new(&winner);
     assert_eq!(lost.lease.fence, held.lease.fence);
     check_fenced(&loser, &lost);
-    loser.give_up(&lost.lease).unwrap();
+    loser.release_lease(&lost.lease).unwrap();
     assert!(matches!(claim(&third), Err(ClaimError::Running { .. })));
 }
 
@@ -346,14 +349,12 @@ fn a_renewal_moves_the_expiry() {
     let expire = "UPDATE BATCH_JOB_INSTANCE_LEASE SET EXPIRES_AT = 0";
     let is_held = || {
         let mut connection = repository.pool.take().unwrap();
-        let now: i64 = diesel::select(database_now())
-            .get_result(&mut connection)
-            .unwrap();
+        let now: i64 = diesel::select(Db::now()).get_result(&mut connection).unwrap();
         number(&repository, EXPIRES_AT) > now
     };
     assert!(is_held());
     execute(&repository, expire);
-    assert!(repository.renew(&begun.lease).unwrap() && is_held());
+    assert!(repository.renew_lease(&begun.lease).unwrap() && is_held());
     execute(&repository, expire);
     begun.commit_and_renew(&repository).unwrap();
     assert!(is_held(), "a commit that was to renew the lease");
@@ -370,7 +371,7 @@ fn a_lease_that_was_given_back_can_be_taken_at_once() {
         matches!(&refused, Err(ClaimError::Running { execution, .. }) if *execution == begun.job.id),
         "{refused:?}"
     );
-    one.give_up(&begun.lease).unwrap();
+    one.release_lease(&begun.lease).unwrap();
     assert_eq!(claim(&other).unwrap().taken_over, [begun.job.id]);
     check_fenced(&one, &begun);
 }
@@ -393,7 +394,7 @@ fn a_held_lease_counts_more_than_the_status() {
         matches!(&refused, Err(ClaimError::Running { execution, .. }) if *execution == begun.job.id),
         "{refused:?}"
     );
-    one.give_up(&begun.lease).unwrap();
+    one.release_lease(&begun.lease).unwrap();
     claim(&other).unwrap();
 }
 
@@ -418,9 +419,9 @@ fn what_is_closed_for_a_dead_owner_does_not_end_before_it_began() {
         let (ahead, behind) = (open(2_000_000, EXPIRED), open(1_000, LONG));
         let begun = Begun::new(&ahead);
         close(&behind, &begun);
-        let job = behind.execution(begun.job.id).unwrap().unwrap();
+        let job = behind.job_execution(begun.job.id).unwrap().unwrap();
         assert!(job.ended.is_some() && job.ended >= job.started, "{job:?}");
-        let step = &behind.steps(begun.job.id).unwrap()[0];
+        let step = &behind.step_executions(begun.job.id).unwrap()[0];
         assert!(step.ended.is_some_and(|ended| ended >= step.started), "{step:?}");
     }
 }
@@ -452,7 +453,7 @@ fn the_true_cause_of_a_failed_write_is_shown() {
     check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", Begun::end_job);
     check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", Begun::commit_and_renew);
     check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", |begun, repository| {
-        repository.give_up(&begun.lease)
+        repository.release_lease(&begun.lease)
     });
     check("INSERT", "BATCH_STEP_EXECUTION", Begun::create_step);
     check("INSERT", "BATCH_STEP_EXECUTION_CONTEXT", Begun::create_step);

@@ -3,13 +3,14 @@
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::prelude::*;
 
+use super::backend::Backend;
 use super::connection::on_another_database;
-use super::database::{self, Database, Pool};
 #[cfg(feature = "mysql")]
 use super::mysql::MysqlDatabase;
+use super::pool::{self, Pool};
 #[cfg(feature = "postgres")]
 use super::postgres::PostgresDatabase;
-use super::prefix::Session;
+use super::session::Session;
 #[cfg(feature = "sqlite")]
 use super::sqlite::SqliteDatabase;
 use crate::repository::RepositoryError;
@@ -84,7 +85,7 @@ macro_rules! transaction {
             $(#[$about])*
             pub fn $method(&mut self) -> QueryResult<&mut $connection> {
                 match &mut self.on {
-                    On::$variant(chunk) => chunk.for_the_writer(),
+                    On::$variant(chunk) => chunk.for_writer(),
                     #[allow(unreachable_patterns, reason = "there may be one database only")]
                     _ => Err(on_another_database($feature)),
                 }
@@ -149,7 +150,7 @@ transaction! {
 }
 
 /// The same on one kind of database.
-pub(super) struct Chunk<D: Database> {
+pub(super) struct Chunk<D: Backend> {
     pool: Pool<D>,
     /// The database's transaction, once it has begun.
     open: Option<Open<D>>,
@@ -160,19 +161,19 @@ pub(super) struct Chunk<D: Database> {
 }
 
 /// Dropped in this order: the connection is closed, which rolls back, before another thread writes.
-struct Open<D: Database> {
+struct Open<D: Backend> {
     connection: Session<D::Connection>,
-    _turn: D::Turn,
+    _lock: D::WriteLock,
 }
 
 const SET_SAVEPOINT: &str = "SAVEPOINT batch_write";
 const RELEASE_SAVEPOINT: &str = "RELEASE SAVEPOINT batch_write";
 const UNDO_TO_SAVEPOINT: &str = "ROLLBACK TO SAVEPOINT batch_write; RELEASE SAVEPOINT batch_write";
 
-/// Set by `Database::BEGIN_CHUNK`.
+/// Set by `Backend::BEGIN_CHUNK`.
 const CLOSE_GUARD: &str = "RELEASE SAVEPOINT batch_chunk";
 
-impl<D: Database> Chunk<D> {
+impl<D: Backend> Chunk<D> {
     pub(super) fn new(pool: Pool<D>) -> Self {
         Self {
             pool,
@@ -183,7 +184,7 @@ impl<D: Database> Chunk<D> {
     }
 
     /// The connection for the writer.
-    fn for_the_writer(&mut self) -> QueryResult<&mut D::Connection> {
+    fn for_writer(&mut self) -> QueryResult<&mut D::Connection> {
         if self.open.is_none() {
             self.begun(D::BEGIN_CHUNK)?;
             self.guarded = true;
@@ -205,19 +206,19 @@ impl<D: Database> Chunk<D> {
     }
 
     fn begin(&self, begin: &str) -> QueryResult<Open<D>> {
-        let turn = self.pool.turn()?;
+        let lock = self.pool.write_lock()?;
         // Only now: the connection that was given back last has written last, and knows the newest pages.
         let connection = self.pool.begin(begin)?;
         Ok(Open {
             connection,
-            _turn: turn,
+            _lock: lock,
         })
     }
 
     /// The connection for what the repository writes itself, after the writer. Whether the writer's transaction is still
     /// the one that was begun shows at the savepoint that it began with: statements after its end would be committed one
     /// by one.
-    pub(super) fn after_the_writer(&mut self) -> Result<&mut Session<D::Connection>, RepositoryError> {
+    pub(super) fn after_writer(&mut self) -> Result<&mut Session<D::Connection>, RepositoryError> {
         let guarded = std::mem::take(&mut self.guarded);
         let connection = self
             .begun(D::BEGIN_WRITE)
@@ -234,7 +235,7 @@ impl<D: Database> Chunk<D> {
     }
 
     fn set_savepoint(&mut self) -> Result<(), RepositoryError> {
-        let begun = self.for_the_writer().map(|_| ());
+        let begun = self.for_writer().map(|_| ());
         begun.map_err(|source| RepositoryError::Database {
             action: "begin the transaction of the chunk",
             source: Box::new(source),
@@ -262,7 +263,7 @@ impl<D: Database> Chunk<D> {
             || self
                 .open
                 .as_mut()
-                .is_some_and(|open| database::is_lost::<D>(&mut open.connection))
+                .is_some_and(|open| pool::is_lost::<D>(&mut open.connection))
     }
 
     /// Commits, and gives the connection back for the next chunk.
@@ -281,7 +282,7 @@ impl<D: Database> Chunk<D> {
         };
         let committed = AnsiTransactionManager::commit_transaction(&mut *open.connection);
         if let Err(source) = committed {
-            self.lost = database::is_lost::<D>(&mut open.connection);
+            self.lost = pool::is_lost::<D>(&mut open.connection);
             return Err(RepositoryError::Database {
                 action,
                 source: Box::new(source),
@@ -293,10 +294,10 @@ impl<D: Database> Chunk<D> {
 }
 
 #[cfg(feature = "sabotage")]
-impl<D: Database> Chunk<D> {
+impl<D: Backend> Chunk<D> {
     /// The fault `split-commit`.
     pub(super) fn commit_data_only(&mut self) -> Result<(), RepositoryError> {
-        self.after_the_writer()?;
+        self.after_writer()?;
         self.commit_as("commit the data")
     }
 }

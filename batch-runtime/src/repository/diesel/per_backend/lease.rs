@@ -1,22 +1,25 @@
-//! Leases: who may run an instance, decided by the database's clock.
+//! Leases: who may run an instance, decided by the clock of the database.
 //!
 //! Spec: OP-35
 
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 
+use super::schema::batch_job_instance_lease;
 use super::schema::batch_job_instance_lease::dsl as lease;
-use super::{
-    Backend, Connection, Repository, RunQueryDsl, TransactionError, database_now, overtaken_by_a_change,
-    overtaken_by_a_double,
+use super::{Connection, Db, Repository};
+use crate::repository::Lease;
+use crate::repository::diesel::backend::Backend;
+use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::diesel::transaction_error::{
+    TransactionError, concurrent_change, on_unique_violation,
 };
-use crate::repository::{Lease, RepositoryError};
 
-/// The owner of a lease that nobody holds.
+/// The owner of a released lease.
 pub(super) const NOBODY: &str = "";
 
 #[derive(Queryable, Selectable)]
-#[diesel(table_name = super::schema::batch_job_instance_lease, check_for_backend(Backend))]
+#[diesel(table_name = batch_job_instance_lease)]
 pub(super) struct LeaseRow {
     pub(super) job_execution_id: i64,
     pub(super) owner: String,
@@ -27,13 +30,13 @@ pub(super) struct LeaseRow {
 }
 
 impl LeaseRow {
-    /// Whether it was given back.
+    /// Returns whether the lease was released.
     pub(super) fn is_free(&self) -> bool {
         self.owner == NOBODY
     }
 
-    /// How often in a row its owners have died without a new checkpoint, when `progress` is what there is now. A lease that
-    /// was not given back is one whose owner died.
+    /// Returns how often in a row its owners have died without a new checkpoint, given the current `progress`. The owner of a
+    /// lease that was not released has died.
     pub(super) fn crashes(&self, progress: i64) -> i64 {
         if progress > self.last_checkpoint_version {
             0
@@ -42,7 +45,7 @@ impl LeaseRow {
         }
     }
 
-    /// The row, if it is still as it was read: its owner may have come back to life, or have given it back.
+    /// Selects the row if it is still as it was read: its owner may have renewed or released it.
     #[diesel::dsl::auto_type(no_type_alias)]
     fn unchanged<'a>(&'a self, instance: i64) -> _ {
         let owner: &'a str = self.owner.as_str();
@@ -56,11 +59,11 @@ impl LeaseRow {
     }
 }
 
-fn overtaken_if_none<E>(changed: usize) -> Result<(), TransactionError<E>> {
+fn conflict_if_none<E>(changed: usize) -> Result<(), TransactionError<E>> {
     if changed == 1 {
         Ok(())
     } else {
-        Err(overtaken_by_a_change())
+        Err(concurrent_change())
     }
 }
 
@@ -74,33 +77,33 @@ pub(super) fn lease_of(connection: &mut Connection, instance: i64) -> QueryResul
 
 impl Repository {
     fn expiry(&self) -> diesel::helper_types::Add<diesel::expression::SqlLiteral<BigInt>, i64> {
-        database_now() + i64::try_from(self.lease_time.as_millis()).unwrap_or(i64::MAX / 2)
+        Db::now() + i64::try_from(self.lease_time.as_millis()).unwrap_or(i64::MAX / 2)
     }
 
-    /// Whether somebody lives who runs the instance.
+    /// Returns whether the owner of the lease is alive.
     pub(super) fn is_held(&self, connection: &mut Connection, row: &LeaseRow) -> QueryResult<bool> {
         if row.owner == NOBODY || self.owner.is_dead(&row.owner) {
             return Ok(false);
         }
-        let now: i64 = diesel::select(database_now()).get_result(connection)?;
+        let now: i64 = diesel::select(Db::now()).get_result(connection)?;
         Ok(row.expires_at > now)
     }
 
-    /// Who holds a lease; and when it shows, if that cannot be seen at once, that he is dead.
+    /// Describes the lease holder, with the time to expiry if its liveness cannot be checked locally.
     pub(super) fn described_owner(&self, connection: &mut Connection, row: &LeaseRow) -> QueryResult<String> {
         if row.owner.ends_with("/locked") {
             return Ok(row.owner.clone());
         }
-        let now: i64 = diesel::select(database_now()).get_result(connection)?;
+        let now: i64 = diesel::select(Db::now()).get_result(connection)?;
         let seconds = (row.expires_at - now).max(0) / 1_000 + 1;
         Ok(format!(
-            "{}; should its process be dead, that shows when its lease ends, in {seconds} s",
+            "{}; if its process is dead, its lease expires in {seconds} s",
             row.owner
         ))
     }
 
-    /// Takes the lease of an instance for `execution`; the caller has seen that nobody holds it, and what stood there. If
-    /// something else stands there now, somebody else was faster. Returns the fence.
+    /// Acquires the lease of an instance for `execution`, after the caller has checked that it is not held. Conflicts if the
+    /// row has changed since. Returns the fence.
     pub(super) fn take_lease<E>(
         &self,
         connection: &mut Connection,
@@ -122,19 +125,19 @@ impl Repository {
             diesel::insert_into(lease::batch_job_instance_lease)
                 .values((lease::job_instance_id.eq(instance), values))
                 .execute(connection)
-                .map_err(overtaken_by_a_double)?;
+                .map_err(on_unique_violation)?;
             return Ok(fence);
         };
         let changed = diesel::update(previous.unchanged(instance))
             .set(values)
             .execute(connection)?;
-        overtaken_if_none(changed)?;
+        conflict_if_none(changed)?;
         Ok(fence)
     }
 
-    /// Extends the lease. `false` when it is no longer ours.
-    pub(super) fn extend_lease(&self, connection: &mut Connection, held: &Lease) -> QueryResult<bool> {
-        let changed = diesel::update(self.ours(held))
+    /// Extends the lease. Returns `false` if this runtime does not hold it any more.
+    pub(super) fn renew_lease_in(&self, connection: &mut Connection, held: &Lease) -> QueryResult<bool> {
+        let changed = diesel::update(self.held_row(held))
             .set(lease::expires_at.eq(self.expiry()))
             .execute(connection)?;
         #[cfg(feature = "sabotage")]
@@ -144,23 +147,26 @@ impl Repository {
         Ok(changed == 1)
     }
 
-    /// Gives the lease back. `false` when it is no longer ours.
-    pub(super) fn release_lease(&self, connection: &mut Connection, held: &Lease) -> QueryResult<bool> {
+    /// Releases the lease. Returns `false` if this runtime does not hold it any more.
+    pub(super) fn release_lease_in(&self, connection: &mut Connection, held: &Lease) -> QueryResult<bool> {
         let nobody = (
             lease::owner.eq(NOBODY),
             lease::expires_at.eq(0),
             lease::takeovers.eq(0),
         );
-        Ok(diesel::update(self.ours(held)).set(nobody).execute(connection)? == 1)
+        Ok(diesel::update(self.held_row(held))
+            .set(nobody)
+            .execute(connection)?
+            == 1)
     }
 
-    /// Whether the lease is still ours.
+    /// Returns whether this runtime holds the lease.
     pub(super) fn holds(&self, connection: &mut Connection, held: &Lease) -> QueryResult<bool> {
-        Ok(self.ours(held).count().get_result::<i64>(connection)? == 1)
+        Ok(self.held_row(held).count().get_result::<i64>(connection)? == 1)
     }
 
-    /// Takes the lease away from a dead owner without giving it to anybody. Should the owner live after all, nothing that
-    /// it writes is accepted any more.
+    /// Takes the lease from a dead owner without a new owner. If the owner is alive after all, the repository rejects what it
+    /// writes.
     pub(super) fn void_lease<E>(
         connection: &mut Connection,
         instance: i64,
@@ -174,11 +180,11 @@ impl Repository {
         let changed = diesel::update(previous.unchanged(instance))
             .set(nobody)
             .execute(connection)?;
-        overtaken_if_none(changed)
+        conflict_if_none(changed)
     }
 
-    /// Takes it from a dead owner because of too many crashes, which it keeps in mind.
-    pub(super) fn leave_lease<E>(
+    /// As `void_lease`, and records the number of crashes that caused it.
+    pub(super) fn void_lease_of_crash_loop<E>(
         connection: &mut Connection,
         instance: i64,
         previous: &LeaseRow,
@@ -195,11 +201,11 @@ impl Repository {
         let changed = diesel::update(previous.unchanged(instance))
             .set(nobody)
             .execute(connection)?;
-        overtaken_if_none(changed)
+        conflict_if_none(changed)
     }
 
     #[diesel::dsl::auto_type(no_type_alias)]
-    fn ours<'a>(&'a self, held: &'a Lease) -> _ {
+    fn held_row<'a>(&'a self, held: &'a Lease) -> _ {
         let instance: i64 = held.instance_id.0;
         let fence: i64 = held.fence;
         let owner: &'a str = self.owner.name();
@@ -207,11 +213,5 @@ impl Repository {
             .filter(lease::job_instance_id.eq(instance))
             .filter(lease::fence.eq(fence))
             .filter(lease::owner.eq(owner))
-    }
-
-    pub(super) fn renew_lease(&self, held: &Lease) -> Result<bool, RepositoryError> {
-        self.pool.write_first("renew the lease", |connection, _| {
-            Ok(self.extend_lease(connection, held)?)
-        })
     }
 }

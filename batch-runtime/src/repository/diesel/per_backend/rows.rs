@@ -1,22 +1,26 @@
-//! Rows to plain data and back.
+//! Rows, and their conversion to plain data and back.
 
 use diesel::prelude::*;
 
+use super::Connection;
 use super::schema::{
     batch_job_execution, batch_job_execution_params, batch_job_instance, batch_step_execution,
 };
-use super::{Backend, Connection, Moment, RunQueryDsl, TransactionError};
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::{JobParameters, ParameterValue};
 use crate::repository::RepositoryError;
+use crate::repository::diesel::db_timestamp::DbTimestamp;
+use crate::repository::diesel::session::{RunQueryDsl, SessionSettings};
+use crate::repository::diesel::transaction_error::TransactionError;
 use crate::status::BatchStatus;
 
 /// Width of EXIT_MESSAGE, in characters.
 const MAX_MESSAGE: usize = 2_500;
 
-/// A text as EXIT_MESSAGE holds it: cut at a character boundary, without the NUL that not every database stores.
+/// Returns a text as EXIT_MESSAGE stores it: truncated at a character boundary, without NUL, which not every database
+/// accepts.
 ///
 /// Spec: REPO-76
 pub(super) fn stored_message(text: &str) -> String {
@@ -33,12 +37,12 @@ pub(super) fn status_of(
     let text = text.unwrap_or_default();
     BatchStatus::from_repository(&text).ok_or_else(|| RepositoryError::Corrupt {
         row: row(),
-        problem: format!("has STATUS {text:?}, which is no batch status"),
+        problem: format!("has STATUS {text:?}, which is not a batch status"),
     })
 }
 
 #[derive(Queryable, Selectable)]
-#[diesel(table_name = batch_job_instance, check_for_backend(Backend))]
+#[diesel(table_name = batch_job_instance)]
 pub(super) struct InstanceRow {
     job_instance_id: i64,
     job_name: String,
@@ -56,32 +60,37 @@ impl From<InstanceRow> for JobInstance {
 }
 
 #[derive(Queryable, Selectable)]
-#[diesel(table_name = batch_job_execution, check_for_backend(Backend))]
+#[diesel(table_name = batch_job_execution)]
 pub(super) struct ExecutionRow {
     pub(super) job_execution_id: i64,
     version: Option<i64>,
     pub(super) job_instance_id: i64,
-    create_time: Moment,
-    start_time: Option<Moment>,
-    end_time: Option<Moment>,
+    create_time: DbTimestamp,
+    start_time: Option<DbTimestamp>,
+    end_time: Option<DbTimestamp>,
     status: Option<String>,
     exit_code: Option<String>,
     exit_message: Option<String>,
-    last_updated: Option<Moment>,
+    last_updated: Option<DbTimestamp>,
     job_configuration_location: Option<String>,
 }
 
 impl ExecutionRow {
-    pub(super) fn into_execution(self, job_name: String) -> Result<JobExecution, RepositoryError> {
+    pub(super) fn into_execution(
+        self,
+        job_name: String,
+        settings: &SessionSettings,
+    ) -> Result<JobExecution, RepositoryError> {
         let id = self.job_execution_id;
+        let time = |column| settings.from_column(column);
         Ok(JobExecution {
             id: JobExecutionId(id),
             instance_id: JobInstanceId(self.job_instance_id),
             job_name,
-            created: self.create_time.into(),
-            started: self.start_time.map(Timestamp::from),
-            ended: self.end_time.map(Timestamp::from),
-            last_updated: self.last_updated.unwrap_or(self.create_time).into(),
+            created: time(self.create_time),
+            started: self.start_time.map(time),
+            ended: self.end_time.map(time),
+            last_updated: time(self.last_updated.unwrap_or(self.create_time)),
             status: status_of(self.status, || format!("job execution {id}"))?,
             exit_status: self.exit_code.unwrap_or_default(),
             exit_message: self.exit_message.unwrap_or_default(),
@@ -92,14 +101,14 @@ impl ExecutionRow {
 }
 
 #[derive(Queryable, Selectable)]
-#[diesel(table_name = batch_step_execution, check_for_backend(Backend))]
+#[diesel(table_name = batch_step_execution)]
 pub(super) struct StepRow {
     step_execution_id: i64,
     version: i64,
     step_name: String,
     job_execution_id: i64,
-    start_time: Moment,
-    end_time: Option<Moment>,
+    start_time: DbTimestamp,
+    end_time: Option<DbTimestamp>,
     status: Option<String>,
     commit_count: Option<i64>,
     read_count: Option<i64>,
@@ -111,21 +120,21 @@ pub(super) struct StepRow {
     rollback_count: Option<i64>,
     exit_code: Option<String>,
     exit_message: Option<String>,
-    last_updated: Option<Moment>,
+    last_updated: Option<DbTimestamp>,
 }
 
-impl TryFrom<StepRow> for StepExecution {
-    type Error = RepositoryError;
-
-    fn try_from(row: StepRow) -> Result<Self, RepositoryError> {
+impl StepRow {
+    pub(super) fn into_execution(self, settings: &SessionSettings) -> Result<StepExecution, RepositoryError> {
+        let row = self;
         let id = row.step_execution_id;
-        Ok(Self {
+        let time = |column| settings.from_column(column);
+        Ok(StepExecution {
             id: StepExecutionId(id),
             job_execution_id: JobExecutionId(row.job_execution_id),
             step_name: row.step_name,
-            started: row.start_time.into(),
-            ended: row.end_time.map(Timestamp::from),
-            last_updated: row.last_updated.unwrap_or(row.start_time).into(),
+            started: time(row.start_time),
+            ended: row.end_time.map(time),
+            last_updated: time(row.last_updated.unwrap_or(row.start_time)),
             status: status_of(row.status, || format!("step execution {id}"))?,
             exit_status: row.exit_code.unwrap_or_default(),
             exit_message: row.exit_message.unwrap_or_default(),
@@ -145,24 +154,28 @@ impl TryFrom<StepRow> for StepExecution {
 }
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = batch_job_execution_params, check_for_backend(Backend), treat_none_as_default_value = false)]
+#[diesel(table_name = batch_job_execution_params, treat_none_as_default_value = false)]
 pub(super) struct ParameterRow {
     job_execution_id: i64,
     type_cd: String,
     key_name: String,
     string_val: Option<String>,
-    date_val: Option<Moment>,
+    date_val: Option<DbTimestamp>,
     long_val: Option<i64>,
     double_val: Option<f64>,
     identifying: String,
 }
 
-/// The rows of an execution's parameters. The columns of other types get the fillers that Spring Batch writes.
+/// Returns the rows of the parameters of an execution. The columns of other types get the fillers that Spring Batch writes.
 ///
 /// Spec: REPO-28 to REPO-36
-pub(super) fn parameter_rows(execution: i64, parameters: &JobParameters) -> Vec<ParameterRow> {
+pub(super) fn parameter_rows(
+    execution: i64,
+    parameters: &JobParameters,
+    settings: &SessionSettings,
+) -> Vec<ParameterRow> {
     let row = |(name, parameter): (&str, &crate::parameters::JobParameter)| {
-        let (mut string, mut date, mut long, mut double) = (String::new(), 0, 0, 0.0);
+        let (mut string, mut date, mut long, mut double) = (String::new(), DbTimestamp(0), 0, 0.0);
         let type_cd = match &parameter.value {
             ParameterValue::Secret(reference) => {
                 string = reference.to_stored();
@@ -181,7 +194,7 @@ pub(super) fn parameter_rows(execution: i64, parameters: &JobParameters) -> Vec<
                 "DOUBLE"
             }
             ParameterValue::Date(value) => {
-                date = value.0;
+                date = settings.to_column(*value);
                 "DATE"
             }
         };
@@ -190,7 +203,7 @@ pub(super) fn parameter_rows(execution: i64, parameters: &JobParameters) -> Vec<
             type_cd: type_cd.into(),
             key_name: name.into(),
             string_val: Some(string),
-            date_val: Some(Moment(date)),
+            date_val: Some(date),
             long_val: Some(long),
             double_val: Some(double),
             identifying: if parameter.identifying { "Y" } else { "N" }.into(),
@@ -199,7 +212,7 @@ pub(super) fn parameter_rows(execution: i64, parameters: &JobParameters) -> Vec<
     parameters.iter().map(row).collect()
 }
 
-/// The parameters of an execution, also as Spring Batch wrote them: fillers may be NULL, a value too.
+/// Returns the parameters of an execution. Fillers and values that Spring Batch wrote may be NULL.
 ///
 /// Spec: REPO-38
 pub(super) fn load_parameters(
@@ -210,17 +223,21 @@ pub(super) fn load_parameters(
         .filter(batch_job_execution_params::job_execution_id.eq(execution))
         .select(ParameterRow::as_select())
         .load(connection)?;
+    let settings = connection.settings();
     rows.into_iter()
         .try_fold(JobParameters::new(), |parameters, row| {
             let value = match row.type_cd.as_str() {
                 "STRING" => ParameterValue::of_stored(row.string_val.unwrap_or_default()),
                 "LONG" => ParameterValue::Long(row.long_val.unwrap_or(0)),
                 "DOUBLE" => ParameterValue::Double(row.double_val.unwrap_or(0.0)),
-                "DATE" => ParameterValue::Date(row.date_val.map_or(Timestamp(0), Timestamp::from)),
+                "DATE" => ParameterValue::Date(
+                    row.date_val
+                        .map_or(Timestamp(0), |date| settings.from_column(date)),
+                ),
                 other => {
-                    return Err(TransactionError::Refused(RepositoryError::Corrupt {
+                    return Err(TransactionError::Rejected(RepositoryError::Corrupt {
                         row: format!("parameter `{}` of job execution {execution}", row.key_name),
-                        problem: format!("has TYPE_CD {other:?}, which is no parameter type"),
+                        problem: format!("has TYPE_CD {other:?}, which is not a parameter type"),
                     }));
                 }
             };

@@ -1,29 +1,23 @@
-//! The rows of a checkpoint in one statement: each statement is a way to the server and back.
+//! The two rows of a chunk, updated by one statement, which saves a round trip to the server.
 
+use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
-use super::steps::Written;
-use super::{Backend, Connection, Moment, RunQueryDsl};
-use crate::execution::StepCounters;
-use crate::ids::StepExecutionId;
+use super::{Connection, RunQueryDsl};
 use crate::repository::StoredContext;
+use crate::repository::diesel::backend::{ChunkRows, UpdatedRows};
+use crate::repository::diesel::db_timestamp::DbTimestamp;
 
-/// Spec: CHUNK-LOOP-12, REPO-15, REPO-62
-pub(super) fn write_checkpoint(
-    connection: &mut Connection,
-    step: StepExecutionId,
-    version: i64,
-    counters: StepCounters,
-    context: &StoredContext,
-    now: Moment,
-) -> QueryResult<Written> {
-    let checkpoint = Checkpoint {
-        step: step.0,
-        version,
+/// Implements `Backend::update_chunk_rows`.
+pub(super) fn update(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryResult<UpdatedRows> {
+    let counters = rows.counters;
+    let update = UpdateChunkRows {
+        step: rows.step.0,
+        version: rows.version,
         counts: [
-            ("version", version + 1),
+            ("version", rows.version + 1),
             ("read_count", counters.reads),
             ("write_count", counters.writes),
             ("filter_count", counters.filters),
@@ -33,38 +27,38 @@ pub(super) fn write_checkpoint(
             ("process_skip_count", counters.process_skips),
             ("write_skip_count", counters.write_skips),
         ],
-        now,
-        context,
+        now: rows.now,
+        context: rows.context,
     };
-    let (steps, contexts): (i64, i64) = checkpoint.get_result(connection)?;
-    Ok(Written {
+    let (steps, contexts): (i64, i64) = update.get_result(connection)?;
+    Ok(UpdatedRows {
         steps: usize::from(steps > 0),
         contexts: usize::from(contexts > 0),
     })
 }
 
-/// Counts the rows of the step and of its context that it has written; the context's is written if the step's is.
-struct Checkpoint<'a> {
+/// Updates the row of the context if that of the step is updated, and returns the number of each.
+struct UpdateChunkRows<'a> {
     step: i64,
     version: i64,
     counts: [(&'static str, i64); 9],
-    now: Moment,
+    now: DbTimestamp,
     context: &'a StoredContext,
 }
 
-/// Its text is always the same, so that diesel finds what it has prepared by the type alone.
-impl QueryId for Checkpoint<'_> {
-    type QueryId = Checkpoint<'static>;
+/// The text is always the same, so diesel finds the prepared statement by the type.
+impl QueryId for UpdateChunkRows<'_> {
+    type QueryId = UpdateChunkRows<'static>;
 
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-impl Query for Checkpoint<'_> {
+impl Query for UpdateChunkRows<'_> {
     type SqlType = (BigInt, BigInt);
 }
 
-impl QueryFragment<Backend> for Checkpoint<'_> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Backend>) -> QueryResult<()> {
+impl QueryFragment<Pg> for UpdateChunkRows<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("WITH step AS (UPDATE batch_step_execution SET last_updated = ");
         out.push_bind_param::<Timestamp, _>(&self.now)?;
         for (column, count) in &self.counts {

@@ -4,11 +4,11 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use super::every_database::{Begun, claim, number, open};
-use super::fixture::Place;
+use super::super::fixture::Place;
+use super::tests::{Begun, claim, number, open};
 use super::*;
 use crate::ids::JobInstanceId;
-use crate::repository::{Ending, JobRepository, StepState, StopOutcome};
+use crate::repository::{ArchiveStore, Ending, JobStore, OperatorStore, StepState, StepStore, StopOutcome};
 use crate::status::BatchStatus;
 
 const ROUNDS: usize = 20;
@@ -54,7 +54,7 @@ fn no_step_is_begun_under_an_execution_that_is_closed() {
         assert_eq!(next.taken_over, [begun.job.id]);
         let open_steps = "SELECT COUNT(*) FROM BATCH_STEP_EXECUTION WHERE STATUS IN ('STARTING', 'STARTED')";
         assert_eq!(number(&other, open_steps), 0, "round {round}");
-        other.give_up(&next.lease).unwrap();
+        other.release_lease(&next.lease).unwrap();
     }
 }
 
@@ -105,7 +105,7 @@ fn a_stop_request_is_seen_or_comes_too_late() {
             let requested = other.request_stop(id).unwrap().unwrap();
             (ended.join().unwrap(), requested)
         });
-        let job = other.execution(begun.job.id).unwrap().unwrap();
+        let job = other.job_execution(begun.job.id).unwrap().unwrap();
         let expected = if ended {
             (StopOutcome::NotRunning, BatchStatus::Failed)
         } else {

@@ -1,0 +1,117 @@
+//! What a database must supply. Adding a database means: implement [`Backend`] in a folder of its own, declare its tables
+//! there with `schema::tables!`, include `per_backend/mod.rs` (and on a server `per_server/mod.rs`) as a module, and add
+//! its migrations, its scheme in `url.rs` and its variants in `connection.rs` and `chunk_transaction.rs`.
+
+use diesel::connection::{AnsiTransactionManager, Connection};
+use diesel::expression::SqlLiteral;
+use diesel::result::QueryResult;
+use diesel::sql_types::BigInt;
+
+use super::connection::RepositoryConnection;
+use super::db_timestamp::DbTimestamp;
+use super::migrations::{Layout, MigrationFailed, Migrations};
+use super::pool::Pool;
+use super::session::Session;
+use crate::execution::StepCounters;
+use crate::ids::StepExecutionId;
+use crate::repository::{RepositoryError, StoredContext};
+
+/// A database of one kind. Statements name the tables as they are with the prefix `BATCH_`; the session renames them.
+pub(super) trait Backend: Send + Sync + Sized + 'static {
+    /// The connection of diesel.
+    type Connection: Connection<TransactionManager = AnsiTransactionManager>
+        + Into<RepositoryConnection>
+        + Send;
+
+    /// The right to write, on a database that has one writer at a time.
+    type WriteLock: Send;
+
+    /// Begins a transaction that writes. Each statement sees what was committed before the statement.
+    const BEGIN_WRITE: &'static str;
+    /// Begins a transaction that reads one state of the database.
+    const BEGIN_READ: &'static str;
+    /// Begins a transaction that writes, and sets the savepoint `batch_chunk`.
+    const BEGIN_CHUNK: &'static str;
+    /// Whether a connection can be lost because the database is another process.
+    const IS_REMOTE: bool;
+    /// The scripts that create and upgrade the tables.
+    const MIGRATIONS: Migrations;
+
+    /// Opens a connection, ready for use.
+    fn connect(&self) -> Result<Self::Connection, RepositoryError>;
+
+    /// Waits for the right to write; with `priority`, ahead of all others that wait in this process.
+    fn write_lock(&self, priority: bool) -> QueryResult<Self::WriteLock>;
+
+    /// Returns the statement that begins a transaction which a loss of power may undo until the next write, and the
+    /// statement to execute after its commit.
+    fn begin_relaxed(&self) -> (&'static str, Option<&'static str>);
+
+    /// Returns whether the database ends with its last connection.
+    fn is_in_memory(&self) -> bool {
+        false
+    }
+
+    /// Reads which tables and columns exist.
+    fn layout(connection: &mut Session<Self::Connection>) -> QueryResult<Layout>;
+
+    /// Brings the tables up to date, while no other process does so.
+    fn migrate(connection: &mut Session<Self::Connection>) -> Result<(), MigrationFailed>;
+
+    /// Allocates an id from a sequence, as Spring Batch does. Spec: REPO-18 to REPO-22
+    fn next_id(
+        pool: &Pool<Self>,
+        connection: &mut Session<Self::Connection>,
+        sequence: Sequence,
+    ) -> QueryResult<i64>;
+
+    /// Returns the expression for the database's clock, in milliseconds since 1970: hosts share it.
+    fn now() -> SqlLiteral<BigInt>;
+
+    /// Locks an instance until the end of the transaction, so that launches, restarts and stops of it happen one after the
+    /// other. Returns `false` if it has been deleted. Locks are always taken in the order instance, executions, steps and
+    /// their contexts, lease, to prevent deadlock.
+    fn lock_instance(connection: &mut Session<Self::Connection>, instance: i64) -> QueryResult<bool>;
+
+    /// Locks the executions of an instance, so that their runners neither begin nor end anything.
+    fn lock_executions(connection: &mut Session<Self::Connection>, instance: i64) -> QueryResult<()>;
+
+    /// Locks an execution in shared mode, so that it is not closed while its runner begins something.
+    fn share_execution(connection: &mut Session<Self::Connection>, execution: i64) -> QueryResult<()>;
+
+    /// Locks a step execution, which waits for its writer.
+    fn lock_step(connection: &mut Session<Self::Connection>, step: i64) -> QueryResult<()>;
+
+    /// Updates the two rows of a chunk that commits: step execution and context.
+    ///
+    /// Spec: CHUNK-LOOP-12, REPO-15, REPO-62
+    fn update_chunk_rows(
+        connection: &mut Session<Self::Connection>,
+        rows: &ChunkRows<'_>,
+    ) -> QueryResult<UpdatedRows>;
+}
+
+/// The sequences of ids.
+#[derive(Clone, Copy)]
+pub(super) enum Sequence {
+    Instance,
+    Execution,
+    Step,
+}
+
+/// What a chunk writes into the rows of its step when it commits.
+pub(super) struct ChunkRows<'a> {
+    pub(super) step: StepExecutionId,
+    /// The VERSION that the row must have.
+    pub(super) version: i64,
+    pub(super) counters: StepCounters,
+    pub(super) context: &'a StoredContext,
+    pub(super) now: DbTimestamp,
+}
+
+/// How many rows a chunk has updated.
+pub(super) struct UpdatedRows {
+    /// 0 if VERSION was different; then nothing is written.
+    pub(super) steps: usize,
+    pub(super) contexts: usize,
+}

@@ -1,0 +1,29 @@
+//! The two rows of a chunk, each updated by a statement of its own, which diesel prepares once. The backends that cannot
+//! do both in one statement include this file as their `chunk_rows`.
+
+use diesel::prelude::*;
+
+use super::Connection;
+use super::per_backend::step_store::{counter_columns, update_context};
+use super::schema::batch_step_execution;
+use crate::repository::diesel::backend::{ChunkRows, UpdatedRows};
+use crate::repository::diesel::session::RunQueryDsl;
+
+/// Implements `Backend::update_chunk_rows`.
+pub(super) fn update(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryResult<UpdatedRows> {
+    let row = batch_step_execution::table
+        .find(rows.step.0)
+        .filter(batch_step_execution::version.eq(rows.version));
+    let steps = diesel::update(row)
+        .set((
+            batch_step_execution::version.eq(rows.version + 1),
+            counter_columns!(rows.counters),
+            batch_step_execution::last_updated.eq(rows.now),
+        ))
+        .execute(connection)?;
+    let contexts = match steps {
+        0 => 0,
+        _ => update_context(connection, rows.step, rows.context)?,
+    };
+    Ok(UpdatedRows { steps, contexts })
+}

@@ -1,0 +1,129 @@
+//! Closing the executions of a dead owner.
+
+use diesel::prelude::*;
+
+use super::lease::{LeaseRow, NOBODY};
+use super::rows::status_of;
+use super::schema::{batch_job_execution, batch_step_execution};
+use super::{Connection, Db, Repository};
+use crate::ids::JobExecutionId;
+use crate::repository::RepositoryError;
+use crate::repository::diesel::backend::Backend;
+use crate::repository::diesel::db_timestamp::DbTimestamp;
+use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::diesel::transaction_error::TransactionError;
+use crate::status::{BatchStatus, Event};
+
+/// Exit status of an execution whose process died.
+const CRASHED: &str = "CRASHED";
+
+impl Repository {
+    /// Closes the open executions and step executions of an instance whose owner is dead. VERSION grows, so that the
+    /// repository rejects what the owner may still write. Spec: OP-35
+    pub(super) fn close_open_executions<E: From<RepositoryError>>(
+        &self,
+        connection: &mut Connection,
+        instance: i64,
+        lease: Option<&LeaseRow>,
+    ) -> Result<Vec<JobExecutionId>, TransactionError<E>> {
+        let open =
+            [BatchStatus::Starting, BatchStatus::Started, BatchStatus::Stopping].map(BatchStatus::as_str);
+        // Before the steps are read: a step that its owner is just creating is either found below or rejected.
+        Db::lock_executions(connection, instance)?;
+        let owner = lease.map_or(NOBODY, |row| row.owner.as_str());
+        let owner = if owner == NOBODY { "unknown" } else { owner };
+        let executions: Vec<(i64, DbTimestamp, Option<DbTimestamp>, Option<String>)> =
+            batch_job_execution::table
+                .filter(batch_job_execution::job_instance_id.eq(instance))
+                .filter(batch_job_execution::status.eq_any(open))
+                .select((
+                    batch_job_execution::job_execution_id,
+                    batch_job_execution::create_time,
+                    batch_job_execution::start_time,
+                    batch_job_execution::status,
+                ))
+                .load(connection)?;
+        let steps: Vec<(i64, DbTimestamp, Option<String>)> = batch_step_execution::table
+            .inner_join(batch_job_execution::table)
+            .filter(batch_job_execution::job_instance_id.eq(instance))
+            .filter(batch_step_execution::status.eq_any(open))
+            .select((
+                batch_step_execution::step_execution_id,
+                batch_step_execution::start_time,
+                // The row of a step never shows STOPPING; that of its job does.
+                batch_job_execution::status,
+            ))
+            .load(connection)?;
+        for (id, started, job_status) in steps {
+            let closing =
+                Closing::of(job_status.as_deref(), owner).unwrap_or_else(|_| Closing::crashed(owner));
+            // The clock of the dead owner may have been ahead.
+            let now = self.now().max(started);
+            diesel::update(batch_step_execution::table.find(id))
+                .set((
+                    batch_step_execution::version.eq(batch_step_execution::version + 1),
+                    batch_step_execution::status.eq(closing.status.as_str()),
+                    batch_step_execution::exit_code.eq(closing.exit_code),
+                    batch_step_execution::exit_message.eq(&closing.message),
+                    batch_step_execution::end_time.eq(now),
+                    batch_step_execution::last_updated.eq(now),
+                ))
+                .execute(connection)?;
+        }
+        let mut closed = Vec::new();
+        for (id, created, started, status) in executions {
+            let closing = Closing::of(status.as_deref(), owner)
+                .map_err(|error| TransactionError::Rejected(error.into()))?;
+            let now = self.now().max(started.unwrap_or(created));
+            diesel::update(batch_job_execution::table.find(id))
+                .set((
+                    batch_job_execution::version.eq(batch_job_execution::version + 1),
+                    batch_job_execution::status.eq(closing.status.as_str()),
+                    batch_job_execution::exit_code.eq(closing.exit_code),
+                    batch_job_execution::exit_message.eq(&closing.message),
+                    batch_job_execution::end_time.eq(now),
+                    batch_job_execution::last_updated.eq(now),
+                ))
+                .execute(connection)?;
+            closed.push(JobExecutionId(id));
+        }
+        Ok(closed)
+    }
+}
+
+/// The end of an execution whose owner is dead.
+struct Closing {
+    status: BatchStatus,
+    exit_code: &'static str,
+    message: String,
+}
+
+impl Closing {
+    fn of(status: Option<&str>, owner: &str) -> Result<Self, RepositoryError> {
+        let corrupt = |problem| RepositoryError::Corrupt {
+            row: "a job execution".into(),
+            problem,
+        };
+        let status = status_of(status.map(str::to_owned), || "a job execution".into())?;
+        match status
+            .after(Event::Crash)
+            .map_err(|illegal| corrupt(illegal.to_string()))?
+        {
+            status @ BatchStatus::Stopped => Ok(Self {
+                status,
+                exit_code: status.as_str(),
+                message: format!("its runtime was dead when the stop was recorded (owner {owner})"),
+            }),
+            _ => Ok(Self::crashed(owner)),
+        }
+    }
+
+    fn crashed(owner: &str) -> Self {
+        let message = format!("the runtime that ran it did not record its end (owner {owner})");
+        Self {
+            status: BatchStatus::Failed,
+            exit_code: CRASHED,
+            message,
+        }
+    }
+}

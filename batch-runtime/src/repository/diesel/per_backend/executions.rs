@@ -1,0 +1,89 @@
+//! Reading job instances and job executions within a transaction.
+
+use diesel::prelude::*;
+
+use super::rows::{ExecutionRow, InstanceRow};
+use super::schema::{batch_job_execution, batch_job_instance};
+use super::{Connection, Work, rejected};
+use crate::execution::{JobExecution, JobInstance};
+use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::repository::RepositoryError;
+use crate::repository::diesel::session::RunQueryDsl;
+
+/// Selects executions with the name of their job, newest first.
+macro_rules! executions {
+    () => {
+        batch_job_execution::table
+            .inner_join(batch_job_instance::table)
+            .select((ExecutionRow::as_select(), batch_job_instance::job_name))
+            .order(batch_job_execution::job_execution_id.desc())
+    };
+}
+
+pub(super) use executions;
+
+/// Loads the executions that a query selects.
+macro_rules! load_executions {
+    ($query:expr, $connection:expr) => {{
+        let rows: Vec<(ExecutionRow, String)> = $query.load($connection)?;
+        let settings = $connection.settings();
+        let rows = rows
+            .into_iter()
+            .map(|(row, job_name)| row.into_execution(job_name, settings));
+        rows.collect::<Result<Vec<JobExecution>, RepositoryError>>()
+            .map_err(rejected)
+    }};
+}
+
+pub(super) use load_executions;
+
+pub(super) fn execution_in<E: From<RepositoryError>>(
+    connection: &mut Connection,
+    id: i64,
+) -> Work<Option<JobExecution>, E> {
+    let row: Option<(ExecutionRow, String)> = executions!()
+        .filter(batch_job_execution::job_execution_id.eq(id))
+        .first(connection)
+        .optional()?;
+    let settings = connection.settings();
+    row.map(|(row, job_name)| row.into_execution(job_name, settings))
+        .transpose()
+        .map_err(rejected)
+}
+
+pub(super) fn instance_in(connection: &mut Connection, id: i64) -> QueryResult<Option<JobInstance>> {
+    let row = batch_job_instance::table
+        .find(id)
+        .select(InstanceRow::as_select())
+        .first(connection)
+        .optional()?;
+    Ok(row.map(JobInstance::from))
+}
+
+/// Returns the newest execution of an instance.
+pub(super) fn last_execution<E: From<RepositoryError>>(
+    connection: &mut Connection,
+    instance: i64,
+) -> Work<Option<JobExecution>, E> {
+    let row: Option<(ExecutionRow, String)> = executions!()
+        .filter(batch_job_execution::job_instance_id.eq(instance))
+        .first(connection)
+        .optional()?;
+    let settings = connection.settings();
+    row.map(|(row, job_name)| row.into_execution(job_name, settings))
+        .transpose()
+        .map_err(rejected)
+}
+
+/// Returns the ids of the executions of an instance, oldest first.
+pub(super) fn execution_ids(
+    connection: &mut Connection,
+    instance: JobInstanceId,
+) -> QueryResult<Vec<JobExecutionId>> {
+    let ids: Vec<i64> = batch_job_execution::table
+        .filter(batch_job_execution::job_instance_id.eq(instance.0))
+        .select(batch_job_execution::job_execution_id)
+        .order(batch_job_execution::job_execution_id.asc())
+        .load(connection)?;
+    Ok(ids.into_iter().map(JobExecutionId).collect())
+}

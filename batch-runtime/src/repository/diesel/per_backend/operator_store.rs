@@ -1,0 +1,269 @@
+//! Requests to running executions, and queries.
+
+use std::collections::BTreeSet;
+
+use diesel::prelude::*;
+
+use super::executions::{
+    execution_ids, execution_in, executions, instance_in, last_execution, load_executions,
+};
+use super::lease::lease_of;
+use super::rows::{ExecutionRow, InstanceRow, StepRow, load_parameters};
+use super::schema::{batch_job_execution, batch_job_instance, batch_step_execution};
+use super::{Db, Repository, rejected};
+use crate::execution::{JobExecution, JobInstance, StepExecution};
+use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::parameters::JobParameters;
+use crate::repository::diesel::backend::Backend;
+use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::{
+    AbandonOutcome, ClaimError, DeathOutcome, ExecutionFilter, OperatorStore, RepositoryError, StopOutcome,
+};
+use crate::status::{BatchStatus, Event};
+
+impl OperatorStore for Repository {
+    fn is_running(&self, execution: JobExecutionId) -> Result<bool, RepositoryError> {
+        self.pool.read("read the owner", |connection| {
+            let Some(execution) = execution_in(connection, execution.0)? else {
+                return Ok(false);
+            };
+            if execution.status.is_final() {
+                return Ok(false);
+            }
+            match lease_of(connection, execution.instance_id.0)? {
+                Some(row) if row.job_execution_id == execution.id.0 => Ok(self.is_held(connection, &row)?),
+                // An execution of another program, which keeps no lease.
+                _ => Ok(true),
+            }
+        })
+    }
+
+    fn request_stop(&self, id: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError> {
+        self.pool
+            .write_with_priority("request the stop", |connection, in_doubt| {
+                let Some(execution) = execution_in(connection, id.0)? else {
+                    return Ok(None);
+                };
+                let instance = execution.instance_id.0;
+                Db::lock_instance(connection, instance)?;
+                Db::lock_executions(connection, instance)?;
+                // Read again, under the locks.
+                let Some(execution) = execution_in(connection, id.0)? else {
+                    return Ok(None);
+                };
+                let Ok(stopping) = execution.status.after(Event::RequestStop) else {
+                    return Ok(Some(match in_doubt && execution.status == BatchStatus::Stopped {
+                        true => StopOutcome::Closed,
+                        false => StopOutcome::NotRunning,
+                    }));
+                };
+                if execution.status != stopping {
+                    let now = self.now();
+                    diesel::update(batch_job_execution::table.find(id.0))
+                        .set((
+                            batch_job_execution::version.eq(execution.version + 1),
+                            batch_job_execution::status.eq(stopping.as_str()),
+                            batch_job_execution::last_updated.eq(now),
+                        ))
+                        .execute(connection)?;
+                }
+                let lease = lease_of(connection, instance)?;
+                // Without a lease it is an execution of another program, which polls its row as this runtime does.
+                let Some(row) = lease.as_ref().filter(|row| row.job_execution_id == id.0) else {
+                    return Ok(Some(StopOutcome::Requested));
+                };
+                if self.is_held(connection, row)? {
+                    return Ok(Some(StopOutcome::Requested));
+                }
+                self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref())?;
+                Self::void_lease(connection, instance, row)?;
+                Ok(Some(StopOutcome::Closed))
+            })
+    }
+
+    fn abandon(&self, id: JobExecutionId) -> Result<Option<AbandonOutcome>, RepositoryError> {
+        self.pool.write("abandon the job execution", |connection| {
+            let Some(execution) = execution_in(connection, id.0)? else {
+                return Ok(None);
+            };
+            let instance = execution.instance_id.0;
+            Db::lock_instance(connection, instance)?;
+            let lease = lease_of(connection, instance)?;
+            let newest = last_execution(connection, instance)?;
+            let running = self.running_execution(connection, newest.as_ref(), lease.as_ref())?;
+            if let Some(ClaimError::Running { owner, .. }) = running {
+                return Ok(Some(AbandonOutcome::Running { owner }));
+            }
+            self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref())?;
+            if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {
+                Self::void_lease(connection, instance, row)?;
+            }
+            let open = batch_job_execution::table
+                .find(id.0)
+                .filter(batch_job_execution::status.ne(BatchStatus::Completed.as_str()));
+            let changed = diesel::update(open)
+                .set((
+                    batch_job_execution::version.eq(batch_job_execution::version + 1),
+                    batch_job_execution::status.eq(BatchStatus::Abandoned.as_str()),
+                    batch_job_execution::last_updated.eq(self.now()),
+                ))
+                .execute(connection)?;
+            Ok(Some(if changed == 1 {
+                AbandonOutcome::Abandoned
+            } else {
+                AbandonOutcome::Complete
+            }))
+        })
+    }
+
+    fn declare_dead(&self, id: JobExecutionId) -> Result<Option<DeathOutcome>, RepositoryError> {
+        self.pool.write("close the dead job execution", |connection| {
+            let Some(execution) = execution_in(connection, id.0)? else {
+                return Ok(None);
+            };
+            let instance = execution.instance_id.0;
+            Db::lock_instance(connection, instance)?;
+            let lease = lease_of(connection, instance)?;
+            if let Some(row) = &lease
+                && self.is_held(connection, row)?
+            {
+                let owner = self.described_owner(connection, row)?;
+                return Ok(Some(DeathOutcome::Running { owner }));
+            }
+            Db::lock_executions(connection, instance)?;
+            // Read again, under the locks. The caller has declared no other execution dead.
+            let newest = last_execution(connection, instance)?;
+            if newest.is_none_or(|newest| newest.id != id || newest.status.is_final()) {
+                return Ok(Some(DeathOutcome::Ended));
+            }
+            self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref())?;
+            if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {
+                Self::void_lease(connection, instance, row)?;
+            }
+            Ok(Some(DeathOutcome::Closed))
+        })
+    }
+
+    fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>, RepositoryError> {
+        self.pool.read("list job executions", |connection| {
+            let mut query = executions!().into_boxed();
+            if let Some(job) = &filter.job {
+                query = query.filter(batch_job_instance::job_name.eq(job));
+            }
+            if !filter.statuses.is_empty() {
+                let statuses: Vec<&str> = filter.statuses.iter().map(|status| status.as_str()).collect();
+                query = query.filter(batch_job_execution::status.eq_any(statuses));
+            }
+            if let Some(since) = filter.since {
+                query = query.filter(batch_job_execution::create_time.ge(self.column(since)));
+            }
+            if let Some(until) = filter.until {
+                query = query.filter(batch_job_execution::create_time.lt(self.column(until)));
+            }
+            if let Some(limit) = filter.limit {
+                query = query.limit(limit.into());
+            }
+            load_executions!(query, connection)
+        })
+    }
+
+    fn find_instance(&self, job_name: &str, job_key: &str) -> Result<Option<JobInstance>, RepositoryError> {
+        self.pool.read("find the job instance", |connection| {
+            let row = batch_job_instance::table
+                .filter(batch_job_instance::job_name.eq(job_name))
+                .filter(batch_job_instance::job_key.eq(job_key))
+                .select(InstanceRow::as_select())
+                .first(connection)
+                .optional()?;
+            Ok(row.map(JobInstance::from))
+        })
+    }
+
+    fn instance(&self, id: JobInstanceId) -> Result<Option<JobInstance>, RepositoryError> {
+        self.pool.read("read the job instance", |connection| {
+            Ok(instance_in(connection, id.0)?)
+        })
+    }
+
+    fn instances(&self, job_name: &str, start: i64, count: i64) -> Result<Vec<JobInstance>, RepositoryError> {
+        self.pool.read("list the job instances", |connection| {
+            let rows = batch_job_instance::table
+                .filter(batch_job_instance::job_name.eq(job_name))
+                .order(batch_job_instance::job_instance_id.desc())
+                .offset(start)
+                .limit(count)
+                .select(InstanceRow::as_select())
+                .load(connection)?;
+            Ok(rows.into_iter().map(JobInstance::from).collect())
+        })
+    }
+
+    fn instance_count(&self, job_name: &str) -> Result<i64, RepositoryError> {
+        self.pool.read("count the job instances", |connection| {
+            let of_job = batch_job_instance::table.filter(batch_job_instance::job_name.eq(job_name));
+            Ok(of_job.count().get_result(connection)?)
+        })
+    }
+
+    fn job_names(&self) -> Result<BTreeSet<String>, RepositoryError> {
+        self.pool.read("list the job names", |connection| {
+            let names: Vec<String> = batch_job_instance::table
+                .select(batch_job_instance::job_name)
+                .distinct()
+                .load(connection)?;
+            Ok(names.into_iter().collect())
+        })
+    }
+
+    fn job_execution(&self, id: JobExecutionId) -> Result<Option<JobExecution>, RepositoryError> {
+        self.pool.read("read the job execution", |connection| {
+            execution_in(connection, id.0)
+        })
+    }
+
+    fn job_executions(&self, instance: JobInstanceId) -> Result<Vec<JobExecution>, RepositoryError> {
+        self.pool.read("list the job executions", |connection| {
+            let of_instance = executions!().filter(batch_job_execution::job_instance_id.eq(instance.0));
+            load_executions!(of_instance, connection)
+        })
+    }
+
+    fn running_executions(&self, job_name: &str) -> Result<Vec<JobExecution>, RepositoryError> {
+        let open =
+            [BatchStatus::Starting, BatchStatus::Started, BatchStatus::Stopping].map(BatchStatus::as_str);
+        self.pool.read("list the running job executions", |connection| {
+            let running = executions!()
+                .filter(batch_job_instance::job_name.eq(job_name))
+                .filter(batch_job_execution::status.eq_any(open));
+            load_executions!(running, connection)
+        })
+    }
+
+    fn parameters(&self, id: JobExecutionId) -> Result<JobParameters, RepositoryError> {
+        self.pool.read("read the job parameters", |connection| {
+            load_parameters(connection, id.0)
+        })
+    }
+
+    fn original_parameters(&self, instance: JobInstanceId) -> Result<JobParameters, RepositoryError> {
+        self.pool.read("read the job parameters", |connection| {
+            match execution_ids(connection, instance)?.first() {
+                Some(first) => load_parameters(connection, first.0),
+                None => Ok(JobParameters::new()),
+            }
+        })
+    }
+
+    fn step_executions(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>, RepositoryError> {
+        self.pool.read("list the step executions", |connection| {
+            let rows: Vec<StepRow> = batch_step_execution::table
+                .filter(batch_step_execution::job_execution_id.eq(execution.0))
+                .order(batch_step_execution::step_execution_id.asc())
+                .select(StepRow::as_select())
+                .load(connection)?;
+            let settings = connection.settings();
+            let steps = rows.into_iter().map(|row| row.into_execution(settings));
+            steps.collect::<Result<_, _>>().map_err(rejected)
+        })
+    }
+}

@@ -1,0 +1,440 @@
+//! Step executions: their start, chunks and end.
+
+use diesel::prelude::*;
+
+use super::contexts::{has_commits_of_other_program, step_state_in};
+use super::executions::execution_ids;
+use super::rows::{StepRow, stored_message};
+use super::schema::{batch_step_execution, batch_step_execution_context};
+use super::{Connection, Db, Repository, rejected};
+use crate::execution::{StepCounters, StepExecution};
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::repository::diesel::backend::{Backend, ChunkRows, Sequence};
+use crate::repository::diesel::chunk_transaction::Chunk;
+use crate::repository::diesel::db_timestamp::DbTimestamp;
+use crate::repository::diesel::pool::unknown_outcome;
+use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::diesel::transaction_error::{TransactionError, on_unique_violation};
+use crate::repository::{
+    ChunkTransaction, Ending, Lease, RepositoryError, StepHistory, StepState, StepStore, StoredContext,
+};
+use crate::status::BatchStatus;
+
+/// The action of `commit_chunk`, for errors.
+const ACTION: &str = "record the checkpoint";
+
+/// The counter columns of a step execution; none is NULL.
+macro_rules! counter_columns {
+    ($counters:expr) => {{
+        let counters: $crate::execution::StepCounters = $counters;
+        (
+            batch_step_execution::read_count.eq(counters.reads),
+            batch_step_execution::write_count.eq(counters.writes),
+            batch_step_execution::filter_count.eq(counters.filters),
+            batch_step_execution::commit_count.eq(counters.commits),
+            batch_step_execution::rollback_count.eq(counters.rollbacks),
+            batch_step_execution::read_skip_count.eq(counters.read_skips),
+            batch_step_execution::process_skip_count.eq(counters.process_skips),
+            batch_step_execution::write_skip_count.eq(counters.write_skips),
+        )
+    }};
+}
+
+pub(in crate::repository::diesel) use counter_columns;
+
+impl StepStore for Repository {
+    fn step_history(
+        &self,
+        instance: JobInstanceId,
+        step_name: &str,
+        since: Option<i64>,
+    ) -> Result<StepHistory, RepositoryError> {
+        self.pool.read("read the step's history", |connection| {
+            let executions = execution_ids(connection, instance)?;
+            let (last, all) = last_step(connection, &executions, since, step_name)?;
+            let starts = u32::try_from(all.len()).unwrap_or(u32::MAX);
+            let Some(last) = last else {
+                return Ok(StepHistory {
+                    starts,
+                    ..StepHistory::default()
+                });
+            };
+            let last = last.into_execution(connection.settings()).map_err(rejected)?;
+            let state = step_state_in(connection, last.id)?;
+            let committed_by_other_program =
+                state.is_of_another && has_commits_of_other_program(connection, &executions, step_name)?;
+            Ok(StepHistory {
+                last: Some(last),
+                items: state
+                    .reader
+                    .as_ref()
+                    .map_or(0, |_| read_since_complete(&all, since)),
+                state,
+                committed_by_other_program,
+                starts,
+            })
+        })
+    }
+
+    fn create_step(
+        &self,
+        lease: &Lease,
+        name: &str,
+        state: &StepState,
+    ) -> Result<StepExecution, RepositoryError> {
+        const ACTION: &str = "record the step execution";
+        let now = self.now();
+        self.pool.write_relaxed(ACTION, |connection, in_doubt| {
+            // An insert has no VERSION to compare, so the lease itself is checked.
+            Db::share_execution(connection, lease.execution_id.0)?;
+            if !self.holds(connection, lease)? {
+                return Err(TransactionError::Rejected(RepositoryError::Fenced {
+                    action: ACTION,
+                }));
+            }
+            if in_doubt && let Some(inserted) = inserted_step(connection, lease.execution_id, name)? {
+                return inserted.into_execution(connection.settings()).map_err(rejected);
+            }
+            let id = Db::next_id(&self.pool, connection, Sequence::Step)?;
+            diesel::insert_into(batch_step_execution::table)
+                .values((
+                    batch_step_execution::step_execution_id.eq(id),
+                    batch_step_execution::version.eq(0),
+                    batch_step_execution::step_name.eq(name),
+                    batch_step_execution::job_execution_id.eq(lease.execution_id.0),
+                    batch_step_execution::start_time.eq(now),
+                    batch_step_execution::status.eq(BatchStatus::Starting.as_str()),
+                    counter_columns!(StepCounters::default()),
+                    batch_step_execution::exit_code.eq("EXECUTING"),
+                    batch_step_execution::exit_message.eq(""),
+                    batch_step_execution::last_updated.eq(now),
+                ))
+                .execute(connection)
+                // Inserted by an earlier attempt of unknown outcome.
+                .map_err(on_unique_violation)?;
+            let context = state.encode();
+            diesel::insert_into(batch_step_execution_context::table)
+                .values((
+                    batch_step_execution_context::step_execution_id.eq(id),
+                    batch_step_execution_context::short_context.eq(context.short),
+                    batch_step_execution_context::serialized_context.eq(context.serialized),
+                ))
+                .execute(connection)?;
+            let row = batch_step_execution::table
+                .find(id)
+                .select(StepRow::as_select())
+                .first(connection)?;
+            row.into_execution(connection.settings()).map_err(rejected)
+        })
+    }
+
+    fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError> {
+        self.start_step(step, false)
+    }
+
+    fn claim_step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
+        let Some((mut step, state)) = self.step(id)? else {
+            return Ok(None);
+        };
+        if step.status != BatchStatus::Starting {
+            return Ok(None);
+        }
+        match self.start_step(&mut step, true) {
+            Ok(()) => Ok(Some((step, state))),
+            Err(RepositoryError::Fenced { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
+        self.pool.read("read the step execution", |connection| {
+            let row = batch_step_execution::table
+                .find(id.0)
+                .select(StepRow::as_select())
+                .first(connection)
+                .optional()?;
+            let Some(row) = row else { return Ok(None) };
+            let step = row.into_execution(connection.settings()).map_err(rejected)?;
+            let state = step_state_in(connection, id)?;
+            Ok(Some((step, state)))
+        })
+    }
+
+    fn begin_chunk(&self) -> ChunkTransaction {
+        Chunk::new(self.pool.clone()).into()
+    }
+
+    fn commit_chunk(
+        &self,
+        tx: &mut ChunkTransaction,
+        step: &mut StepExecution,
+        counters: StepCounters,
+        state: &StepState,
+        renew: Option<&Lease>,
+    ) -> Result<(), RepositoryError> {
+        let now = self.now();
+        let tx = <&mut Chunk<Db>>::try_from(tx)?;
+        write_rows(tx, step, counters, state, now, |connection| match renew {
+            Some(lease) if !self.renew_lease_in(connection, lease)? => {
+                Err(TransactionError::Rejected(RepositoryError::Fenced {
+                    action: ACTION,
+                }))
+            }
+            _ => Ok(()),
+        })?;
+        if let Err(error) = tx.commit() {
+            if !tx.is_in_doubt() {
+                return Err(error);
+            }
+            tracing::warn!(%error, "the outcome of the commit is unknown; checking whether the checkpoint is stored");
+            if !self.is_committed(step, now)? {
+                return Err(error);
+            }
+        }
+        step.version += 1;
+        step.counters = counters;
+        step.last_updated = self.time(now);
+        Ok(())
+    }
+
+    fn end_step(
+        &self,
+        step: &mut StepExecution,
+        ending: &Ending,
+        counters: StepCounters,
+        state: Option<&StepState>,
+    ) -> Result<(), RepositoryError> {
+        const ACTION: &str = "record the end of the step execution";
+        let now = self.now().max(self.column(step.started));
+        let message = stored_message(&ending.message);
+        self.pool.write_idempotent(ACTION, |connection, in_doubt| {
+            let row = batch_step_execution::table
+                .find(step.id.0)
+                .filter(batch_step_execution::version.eq(step.version));
+            let changed = diesel::update(row)
+                .set((
+                    batch_step_execution::version.eq(step.version + 1),
+                    batch_step_execution::status.eq(ending.status.as_str()),
+                    counter_columns!(counters),
+                    batch_step_execution::exit_code.eq(&ending.exit_status),
+                    batch_step_execution::exit_message.eq(&message),
+                    batch_step_execution::end_time.eq(now),
+                    batch_step_execution::last_updated.eq(now),
+                ))
+                .execute(connection)?;
+            if in_doubt && changed == 0 && is_as_written(connection, step, ending.status, now)? {
+                return Ok(());
+            }
+            fenced_if_none(changed, ACTION)?;
+            if let Some(state) = state {
+                let changed = update_context(connection, step.id, &state.encode())?;
+                require_context(changed, step.id)?;
+            }
+            Ok(())
+        })?;
+        step.version += 1;
+        step.status = ending.status;
+        step.exit_status.clone_from(&ending.exit_status);
+        step.exit_message = message;
+        step.counters = counters;
+        step.ended = Some(self.time(now));
+        step.last_updated = self.time(now);
+        Ok(())
+    }
+}
+
+impl Repository {
+    /// Changes STARTING to STARTED. If several callers may claim the step, a change of unknown outcome belongs to none of them.
+    fn start_step(&self, step: &mut StepExecution, is_contested: bool) -> Result<(), RepositoryError> {
+        const ACTION: &str = "record the start of the step execution";
+        let now = self.now().max(self.column(step.started));
+        let started = BatchStatus::Started;
+        self.pool.write_relaxed(ACTION, |connection, in_doubt| {
+            if in_doubt && is_contested {
+                return Err(TransactionError::Database(unknown_outcome()));
+            }
+            let row = batch_step_execution::table
+                .find(step.id.0)
+                .filter(batch_step_execution::version.eq(step.version));
+            let changed = diesel::update(row)
+                .set((
+                    batch_step_execution::version.eq(step.version + 1),
+                    batch_step_execution::status.eq(started.as_str()),
+                    batch_step_execution::start_time.eq(now),
+                    batch_step_execution::last_updated.eq(now),
+                ))
+                .execute(connection)?;
+            if in_doubt && changed == 0 && is_as_written(connection, step, started, now)? {
+                return Ok(());
+            }
+            fenced_if_none(changed, ACTION)
+        })?;
+        step.version += 1;
+        step.status = started;
+        step.started = self.time(now);
+        Ok(())
+    }
+
+    /// Returns whether a commit of unknown outcome was carried out. If the server is still working on it, it holds the row, and
+    /// this waits for it.
+    fn is_committed(&self, step: &StepExecution, now: DbTimestamp) -> Result<bool, RepositoryError> {
+        self.pool
+            .write_idempotent("check whether the checkpoint is stored", |connection, _| {
+                Db::lock_step(connection, step.id.0)?;
+                Ok(is_as_written(connection, step, step.status, now)?)
+            })
+    }
+}
+
+/// Returns the latest execution of a step in job executions from `since` on, and the counts of all its executions.
+fn last_step(
+    connection: &mut Connection,
+    executions: &[JobExecutionId],
+    since: Option<i64>,
+    name: &str,
+) -> QueryResult<(Option<StepRow>, Vec<ReadRow>)> {
+    let ids: Vec<i64> = executions.iter().map(|id| id.0).collect();
+    let of_instance = batch_step_execution::step_name
+        .eq(name)
+        .and(batch_step_execution::job_execution_id.eq_any(ids));
+    let last = batch_step_execution::table
+        .filter(of_instance.clone())
+        .filter(batch_step_execution::job_execution_id.ge(since.unwrap_or(i64::MIN)))
+        .order(batch_step_execution::step_execution_id.desc())
+        .select(StepRow::as_select())
+        .first(connection)
+        .optional()?;
+    let all = batch_step_execution::table
+        .filter(of_instance)
+        .order(batch_step_execution::step_execution_id)
+        .select((
+            batch_step_execution::job_execution_id,
+            batch_step_execution::status,
+            batch_step_execution::read_count,
+            batch_step_execution::read_skip_count,
+        ))
+        .load(connection)?;
+    Ok((last, all))
+}
+
+/// Of a step execution: job execution, status, READ_COUNT, READ_SKIP_COUNT.
+type ReadRow = (i64, Option<String>, Option<i64>, Option<i64>);
+
+/// Returns the number of items read since the step last completed.
+fn read_since_complete(all: &[ReadRow], since: Option<i64>) -> u64 {
+    let counts = |(job, status, ..): &&ReadRow| {
+        let is_complete = status.as_deref() == Some(BatchStatus::Completed.as_str());
+        !is_complete && since.is_none_or(|since| *job >= since)
+    };
+    let read = all
+        .iter()
+        .rev()
+        .take_while(counts)
+        .map(|(_, _, reads, skips)| reads.unwrap_or(0) + skips.unwrap_or(0));
+    u64::try_from(read.sum::<i64>()).unwrap_or(0)
+}
+
+/// Writes the rows of a chunk and runs `renew`. In a build with the feature `sabotage`, the faults that the recovery
+/// tests must detect are injected here.
+fn write_rows(
+    tx: &mut Chunk<Db>,
+    step: &StepExecution,
+    counters: StepCounters,
+    state: &StepState,
+    now: DbTimestamp,
+    renew: impl FnOnce(&mut Connection) -> Result<(), TransactionError<RepositoryError>>,
+) -> Result<(), RepositoryError> {
+    #[cfg(feature = "sabotage")]
+    if crate::sabotage::is_on(crate::sabotage::Fault::SplitCommit) {
+        tx.commit_data_only()?;
+    }
+    let connection = tx.after_writer()?;
+    let record = || {
+        let version = step.version;
+        #[cfg(feature = "sabotage")]
+        let version = match crate::sabotage::is_on(crate::sabotage::Fault::NoFence) {
+            true => batch_step_execution::table
+                .find(step.id.0)
+                .select(batch_step_execution::version)
+                .first(connection)?,
+            false => version,
+        };
+        let rows = ChunkRows {
+            step: step.id,
+            version,
+            counters,
+            context: &state.encode(),
+            now,
+        };
+        let updated = Db::update_chunk_rows(connection, &rows)?;
+        fenced_if_none(updated.steps, ACTION)?;
+        require_context(updated.contexts, step.id)?;
+        renew(connection)
+    };
+    record().map_err(|error| error.into_error(ACTION))
+}
+
+/// Fails if a context row is missing: without it the checkpoint would be lost silently.
+fn require_context(changed: usize, step: StepExecutionId) -> Result<(), TransactionError<RepositoryError>> {
+    if changed == 1 {
+        return Ok(());
+    }
+    Err(TransactionError::Rejected(RepositoryError::Corrupt {
+        row: format!("the context of step execution {step}"),
+        problem: "has been deleted while the step was running".into(),
+    }))
+}
+
+/// Updates the context of a step execution. Returns the number of rows.
+pub(in crate::repository::diesel) fn update_context(
+    connection: &mut Connection,
+    step: StepExecutionId,
+    context: &StoredContext,
+) -> QueryResult<usize> {
+    diesel::update(batch_step_execution_context::table.find(step.0))
+        .set((
+            batch_step_execution_context::short_context.eq(&context.short),
+            batch_step_execution_context::serialized_context.eq(&context.serialized),
+        ))
+        .execute(connection)
+}
+
+/// Returns whether a row is as this runner has written it in a transaction whose outcome is unknown. Whoever closes the
+/// execution of a dead runner writes another status.
+fn is_as_written(
+    connection: &mut Connection,
+    before: &StepExecution,
+    status: BatchStatus,
+    now: DbTimestamp,
+) -> QueryResult<bool> {
+    let row = batch_step_execution::table
+        .find(before.id.0)
+        .filter(batch_step_execution::version.eq(before.version + 1))
+        .filter(batch_step_execution::status.eq(status.as_str()))
+        .filter(batch_step_execution::last_updated.eq(now));
+    Ok(row.count().get_result::<i64>(connection)? == 1)
+}
+
+/// Returns the step execution that an earlier attempt has inserted after all.
+fn inserted_step(
+    connection: &mut Connection,
+    execution: JobExecutionId,
+    name: &str,
+) -> QueryResult<Option<StepRow>> {
+    batch_step_execution::table
+        .filter(batch_step_execution::job_execution_id.eq(execution.0))
+        .filter(batch_step_execution::step_name.eq(name))
+        .select(StepRow::as_select())
+        .first(connection)
+        .optional()
+}
+
+/// Fails if no row has the VERSION that this runner wrote last: another runtime has taken the execution over.
+/// Spec: REPO-15
+fn fenced_if_none(changed: usize, action: &'static str) -> Result<(), TransactionError<RepositoryError>> {
+    if changed == 1 {
+        Ok(())
+    } else {
+        Err(TransactionError::Rejected(RepositoryError::Fenced { action }))
+    }
+}

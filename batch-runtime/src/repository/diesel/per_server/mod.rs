@@ -1,0 +1,14 @@
+//! What PostgreSQL and MySQL share, compiled once for each of them, as `per_backend` is.
+
+mod open;
+pub(super) mod row_locks;
+
+use super::{Db, schema};
+use crate::repository::diesel::backend::Backend;
+use crate::repository::diesel::session::Session;
+
+#[cfg(feature = "cli")]
+pub(in crate::repository::diesel) use open::missing_migrations;
+pub(in crate::repository::diesel) use open::open;
+
+type Connection = Session<<Db as Backend>::Connection>;

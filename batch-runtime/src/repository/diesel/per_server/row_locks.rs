@@ -1,0 +1,46 @@
+//! Row locks until the end of the transaction, on databases with several writers at a time.
+
+use diesel::prelude::*;
+
+use super::Connection;
+use super::schema::{batch_job_execution, batch_job_instance, batch_step_execution};
+use crate::repository::diesel::session::RunQueryDsl;
+
+/// Implements `Backend::lock_instance`.
+pub(in crate::repository::diesel) fn lock_instance(
+    connection: &mut Connection,
+    instance: i64,
+) -> QueryResult<bool> {
+    let found: Option<i64> = batch_job_instance::table
+        .find(instance)
+        .select(batch_job_instance::job_instance_id)
+        .for_update()
+        .first(connection)
+        .optional()?;
+    Ok(found.is_some())
+}
+
+/// Implements `Backend::lock_executions`.
+pub(in crate::repository::diesel) fn lock_executions(
+    connection: &mut Connection,
+    instance: i64,
+) -> QueryResult<()> {
+    let _: Vec<i64> = batch_job_execution::table
+        .filter(batch_job_execution::job_instance_id.eq(instance))
+        .select(batch_job_execution::job_execution_id)
+        .order(batch_job_execution::job_execution_id.asc())
+        .for_update()
+        .load(connection)?;
+    Ok(())
+}
+
+/// Implements `Backend::lock_step`.
+pub(in crate::repository::diesel) fn lock_step(connection: &mut Connection, step: i64) -> QueryResult<()> {
+    let _: Option<i64> = batch_step_execution::table
+        .find(step)
+        .select(batch_step_execution::step_execution_id)
+        .for_update()
+        .first(connection)
+        .optional()?;
+    Ok(())
+}

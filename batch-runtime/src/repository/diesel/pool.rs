@@ -1,0 +1,355 @@
+//! Transactions on a small pool of connections: how they begin, commit, are run again and are rolled back.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
+use diesel::prelude::*;
+use diesel::result::{DatabaseErrorKind, Error as DieselError};
+
+use super::backend::Backend;
+use super::connection::RepositoryConnection;
+use super::session::{Session, SessionSettings};
+use super::transaction_error::TransactionError;
+use crate::repository::RepositoryError;
+
+/// The most times that a transaction is run because of conflicts. In each conflict one transaction succeeds.
+const MAX_ATTEMPTS: u32 = 100;
+
+/// Idle connections. One that failed is not returned to the pool: closing it rolls its transaction back.
+pub(super) struct Pool<D: Backend> {
+    shared: Arc<Shared<D>>,
+}
+
+impl<D: Backend> Clone for Pool<D> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+struct Shared<D: Backend> {
+    database: D,
+    settings: SessionSettings,
+    /// How long to try to reach the database again after a connection was lost.
+    patience: Duration,
+    idle: Mutex<Vec<Session<D::Connection>>>,
+    // A database in memory ends with its last connection; this one is never lent.
+    _anchor: Mutex<Option<D::Connection>>,
+}
+
+/// Opens connections for artifacts.
+trait Connect: Send + Sync {
+    fn connect(&self) -> Result<RepositoryConnection, RepositoryError>;
+}
+
+impl<D: Backend> Connect for Shared<D> {
+    fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
+        self.database.connect().map(Into::into)
+    }
+}
+
+/// The database of the repository, for artifacts that open their own connections.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    shared: Arc<dyn Connect>,
+}
+
+impl Connector {
+    /// Opens a connection.
+    pub(crate) fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
+        self.shared.connect()
+    }
+}
+
+impl<D: Backend> Pool<D> {
+    pub(super) fn new(
+        database: D,
+        settings: SessionSettings,
+        patience: Duration,
+    ) -> Result<Self, RepositoryError> {
+        let anchor = if database.is_in_memory() {
+            Some(database.connect()?)
+        } else {
+            None
+        };
+        let shared = Shared {
+            database,
+            settings,
+            patience,
+            idle: Mutex::default(),
+            _anchor: Mutex::new(anchor),
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
+    }
+
+    pub(super) fn connector(&self) -> Connector {
+        let shared: Arc<Shared<D>> = Arc::clone(&self.shared);
+        Connector { shared }
+    }
+
+    fn idle(&self) -> Option<Session<D::Connection>> {
+        let mut idle = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.pop()
+    }
+
+    #[cfg(test)]
+    pub(super) fn take(&self) -> Result<Session<D::Connection>, RepositoryError> {
+        self.idle().map_or_else(|| self.connect(), Ok)
+    }
+
+    fn connect(&self) -> Result<Session<D::Connection>, RepositoryError> {
+        let connection = self.shared.database.connect()?;
+        Ok(Session::new(connection, self.shared.settings.clone()))
+    }
+
+    pub(super) fn put_back(&self, connection: Session<D::Connection>) {
+        let mut idle = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push(connection);
+    }
+
+    /// Waits for the right to write.
+    pub(super) fn write_lock(&self) -> QueryResult<D::WriteLock> {
+        self.shared.database.write_lock(false)
+    }
+
+    /// Begins a transaction. Skips idle connections that the database has closed meanwhile, and keeps trying to reach a
+    /// database for a while.
+    pub(super) fn begin(&self, begin: &str) -> QueryResult<Session<D::Connection>> {
+        self.begin_within(&mut self.retries(), begin)
+    }
+
+    fn begin_within(&self, retries: &mut Retries, begin: &str) -> QueryResult<Session<D::Connection>> {
+        while let Some(mut connection) = self.idle() {
+            match AnsiTransactionManager::begin_transaction_sql(&mut *connection, begin) {
+                Ok(()) => return Ok(connection),
+                Err(_) if is_lost::<D>(&mut connection) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        loop {
+            let error = match self.connect() {
+                Ok(mut connection) => {
+                    match AnsiTransactionManager::begin_transaction_sql(&mut *connection, begin) {
+                        Ok(()) => return Ok(connection),
+                        Err(error) if is_lost::<D>(&mut connection) => error,
+                        Err(error) => return Err(error),
+                    }
+                }
+                Err(error) => DieselError::QueryBuilderError(Box::new(error)),
+            };
+            if !D::IS_REMOTE || !retries.pause(&error) {
+                return Err(error);
+            }
+        }
+    }
+
+    fn retries(&self) -> Retries {
+        Retries {
+            until: Some(Instant::now() + self.shared.patience.min(MAX_PATIENCE)),
+            pause: MIN_PAUSE,
+        }
+    }
+
+    /// Runs `work` in a transaction. Runs it again after a conflict with another transaction or a lost connection, but not
+    /// if the transaction may have been committed.
+    pub(super) fn write<T, E: From<RepositoryError>>(
+        &self,
+        action: &'static str,
+        mut work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<E>>,
+    ) -> Result<T, E> {
+        let _lock = self.write_lock_for(action, false)?;
+        self.transaction(
+            self.retries(),
+            D::BEGIN_WRITE,
+            action,
+            |connection, in_doubt| match in_doubt {
+                false => work(connection),
+                true => Err(TransactionError::Database(unknown_outcome())),
+            },
+        )
+    }
+
+    /// As `write`, for `work` that checks whether an earlier attempt was committed. It is run again with `in_doubt` set if
+    /// the connection was lost during the commit.
+    pub(super) fn write_idempotent<T, E: From<RepositoryError>>(
+        &self,
+        action: &'static str,
+        work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
+    ) -> Result<T, E> {
+        let _lock = self.write_lock_for(action, false)?;
+        self.transaction(self.retries(), D::BEGIN_WRITE, action, work)
+    }
+
+    /// As `write_idempotent`, ahead of all others that wait in this process and without waiting for an unreachable database:
+    /// for what keeps an execution alive or stops it, and is repeated by its caller.
+    pub(super) fn write_with_priority<T, E: From<RepositoryError>>(
+        &self,
+        action: &'static str,
+        work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
+    ) -> Result<T, E> {
+        let _lock = self.write_lock_for(action, true)?;
+        self.transaction(Retries::ONE, D::BEGIN_WRITE, action, work)
+    }
+
+    fn write_lock_for<E: From<RepositoryError>>(
+        &self,
+        action: &'static str,
+        priority: bool,
+    ) -> Result<D::WriteLock, E> {
+        let lock = self.shared.database.write_lock(priority);
+        lock.map_err(|source| database_error(action, source))
+    }
+
+    /// As `write_idempotent`, without waiting for the disk. A loss of power may undo the transaction until the next `write`,
+    /// which makes it durable too because the database's log is one sequence; a crash of the process loses nothing. For the
+    /// start of a step, which means nothing as long as nothing else of the step is recorded.
+    pub(super) fn write_relaxed<T, E: From<RepositoryError>>(
+        &self,
+        action: &'static str,
+        work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
+    ) -> Result<T, E> {
+        let failed = |source: DieselError| database_error::<E>(action, source);
+        let _lock = self.write_lock_for(action, false)?;
+        let (begin, after_commit) = self.shared.database.begin_relaxed();
+        let (value, mut connection) = self.in_transaction(self.retries(), begin, action, work)?;
+        if let Some(statement) = after_commit {
+            connection.batch_execute(statement).map_err(failed)?;
+        }
+        self.put_back(connection);
+        Ok(value)
+    }
+
+    /// Runs queries on one state of the database.
+    pub(super) fn read<T>(
+        &self,
+        action: &'static str,
+        mut work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<RepositoryError>>,
+    ) -> Result<T, RepositoryError> {
+        self.transaction(self.retries(), D::BEGIN_READ, action, |connection, _| {
+            work(connection)
+        })
+    }
+
+    /// As `read`, without waiting for an unreachable database.
+    pub(super) fn read_at_once<T>(
+        &self,
+        action: &'static str,
+        mut work: impl FnMut(&mut Session<D::Connection>) -> Result<T, TransactionError<RepositoryError>>,
+    ) -> Result<T, RepositoryError> {
+        self.transaction(Retries::ONE, D::BEGIN_READ, action, |connection, _| {
+            work(connection)
+        })
+    }
+
+    fn transaction<T, E: From<RepositoryError>>(
+        &self,
+        retries: Retries,
+        begin: &str,
+        action: &'static str,
+        work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
+    ) -> Result<T, E> {
+        let (value, connection) = self.in_transaction(retries, begin, action, work)?;
+        self.put_back(connection);
+        Ok(value)
+    }
+
+    /// Runs `work` until it is committed or fails. A connection whose transaction failed is closed, which rolls back: nothing
+    /// depends on a ROLLBACK that could fail and hide the cause.
+    fn in_transaction<T, E: From<RepositoryError>>(
+        &self,
+        mut retries: Retries,
+        begin: &str,
+        action: &'static str,
+        mut work: impl FnMut(&mut Session<D::Connection>, bool) -> Result<T, TransactionError<E>>,
+    ) -> Result<(T, Session<D::Connection>), E> {
+        let failed = |source: DieselError| database_error::<E>(action, source);
+        let (mut attempt, mut in_doubt) = (1, false);
+        loop {
+            let mut connection = match self.begin_within(&mut retries, begin) {
+                Err(error) if in_doubt => {
+                    tracing::error!(%error, "the database stays unreachable");
+                    return Err(failed(unknown_outcome()));
+                }
+                result => result.map_err(failed)?,
+            };
+            let error = match work(&mut connection, in_doubt) {
+                Ok(value) => match AnsiTransactionManager::commit_transaction(&mut *connection) {
+                    Ok(()) => return Ok((value, connection)),
+                    Err(source) => {
+                        in_doubt |= is_lost::<D>(&mut connection);
+                        source
+                    }
+                },
+                Err(error) if error.is_transient() && attempt < MAX_ATTEMPTS => {
+                    attempt += 1;
+                    continue;
+                }
+                Err(TransactionError::Rejected(error)) => return Err(error),
+                Err(TransactionError::Database(source) | TransactionError::Conflict(source)) => source,
+            };
+            if !is_lost::<D>(&mut connection) || !retries.pause(&error) {
+                return Err(failed(error));
+            }
+        }
+    }
+}
+
+/// Returns whether a connection on which a statement has failed is lost. The connection cannot be used afterwards.
+pub(super) fn is_lost<D: Backend>(connection: &mut Session<D::Connection>) -> bool {
+    D::IS_REMOTE && connection.batch_execute("ROLLBACK").is_err()
+}
+
+/// How long to try again.
+struct Retries {
+    /// `None` is one more try, because the connection may have been idle for long.
+    until: Option<Instant>,
+    pause: Duration,
+}
+
+/// The longest time, however long a lease is.
+const MAX_PATIENCE: Duration = Duration::from_secs(60);
+const MIN_PAUSE: Duration = Duration::from_millis(10);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
+
+impl Retries {
+    const ONE: Self = Self {
+        until: None,
+        pause: Duration::ZERO,
+    };
+
+    /// Waits until the next try. Returns `false` if there is none.
+    fn pause(&mut self, error: &DieselError) -> bool {
+        let Some(until) = self.until else {
+            self.until = Some(Instant::now());
+            return true;
+        };
+        if Instant::now() >= until {
+            return false;
+        }
+        if self.pause == MIN_PAUSE {
+            tracing::warn!(%error, "the connection to the database is lost; trying again");
+        }
+        thread::sleep(self.pause);
+        self.pause = (self.pause * 2).min(MAX_PAUSE);
+        true
+    }
+}
+
+/// Returns the error for a connection that was lost during a commit.
+pub(super) fn unknown_outcome() -> DieselError {
+    let reason =
+        "the connection was lost during the commit; check whether it was carried out before trying again";
+    DieselError::DatabaseError(DatabaseErrorKind::ClosedConnection, Box::new(reason.to_owned()))
+}
+
+pub(super) fn database_error<E: From<RepositoryError>>(action: &'static str, source: DieselError) -> E {
+    E::from(RepositoryError::Database {
+        action,
+        source: Box::new(source),
+    })
+}

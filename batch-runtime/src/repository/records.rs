@@ -1,0 +1,149 @@
+//! What the stores take and return beside the executions themselves: requests, claims, leases, endings, outcomes.
+
+use crate::clock::Timestamp;
+use crate::execution::{JobExecution, StepExecution};
+use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::parameters::JobParameters;
+use crate::repository::{RestartPosition, StepState};
+use crate::status::BatchStatus;
+
+/// The instance that a new execution belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A new instance, regardless of the parameters. Spec: ID-03
+    New,
+    /// The instance with this key of identifying parameters, or a new one. Spec: OP-36
+    Identified(String),
+    /// The instance of this execution. Spec: OP-12
+    InstanceOf(JobExecutionId),
+}
+
+/// A request to create and run an execution.
+#[derive(Clone, Debug)]
+pub(crate) struct ClaimRequest<'a> {
+    /// The job's id.
+    pub(crate) job_name: &'a str,
+    /// The instance to run.
+    pub(crate) target: Target,
+    /// The parameters to record.
+    pub(crate) parameters: JobParameters,
+    /// Whether an instance that has an execution may get another.
+    pub(crate) restartable: bool,
+    /// The file that the job was read from.
+    pub(crate) location: &'a str,
+    /// The most takeovers in a row from a dead owner without a new checkpoint. `None` for a restart by hand, which resets
+    /// the count.
+    pub(crate) crash_limit: Option<u32>,
+}
+
+/// The outcome of a request to abandon an execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AbandonOutcome {
+    /// The execution is ABANDONED; its instance cannot be restarted.
+    Abandoned,
+    /// The execution is running.
+    Running {
+        /// The lease holder.
+        owner: String,
+    },
+    /// The execution ended COMPLETED.
+    Complete,
+}
+
+/// The outcome of an operator declaring a process dead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DeathOutcome {
+    /// The execution is closed; its instance can be restarted.
+    Closed,
+    /// The execution is running: its lease is held.
+    Running {
+        /// The lease holder.
+        owner: String,
+    },
+    /// The execution had ended before.
+    Ended,
+}
+
+/// A filter for job executions. A field that is `None` or empty matches all.
+#[derive(Clone, Debug, Default)]
+pub struct ExecutionFilter {
+    /// The job.
+    pub job: Option<String>,
+    /// The batch statuses.
+    pub statuses: Vec<BatchStatus>,
+    /// The earliest creation time, inclusive.
+    pub since: Option<Timestamp>,
+    /// The latest creation time, exclusive.
+    pub until: Option<Timestamp>,
+    /// The most executions to return, newest first.
+    pub limit: Option<u32>,
+}
+
+/// The right to run an instance. Once another runtime has claimed the instance, the repository rejects every write under
+/// this lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lease {
+    /// The instance.
+    pub(crate) instance_id: JobInstanceId,
+    /// The execution.
+    pub(crate) execution_id: JobExecutionId,
+    /// The number of claims of the instance so far.
+    pub(crate) fence: i64,
+}
+
+/// A new execution and the right to run it.
+#[derive(Clone, Debug)]
+pub(crate) struct Claim {
+    /// The execution, in status STARTING.
+    pub(crate) execution: JobExecution,
+    /// The right to run it.
+    pub(crate) lease: Lease,
+    /// The executions of the instance that this claim has closed because their owner is dead.
+    pub(crate) taken_over: Vec<JobExecutionId>,
+}
+
+/// The end of an execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ending {
+    /// Batch status.
+    pub(crate) status: BatchStatus,
+    /// Exit status.
+    pub(crate) exit_status: String,
+    /// The exit description, truncated to the width of the column when stored.
+    pub(crate) message: String,
+    /// Where a restart of the job resumes, if a `stop` element ended it.
+    pub(crate) restart: Option<RestartPosition>,
+}
+
+/// The earlier executions of a step within its instance.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StepHistory {
+    /// The latest execution of the step.
+    pub(crate) last: Option<StepExecution>,
+    /// The state that this execution has stored.
+    pub(crate) state: StepState,
+    /// Whether the latest executions were run by another program, such as Spring Batch, and one of them has commits.
+    pub(crate) committed_by_other_program: bool,
+    /// How often the step was started.
+    pub(crate) starts: u32,
+    /// The number of items read up to the checkpoint in `state`, over all executions since the step last completed.
+    pub(crate) items: u64,
+}
+
+/// The outcome of a stop request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StopOutcome {
+    /// The request is recorded; the runner will see it.
+    Requested,
+    /// The runner is dead; the execution is closed as STOPPED.
+    Closed,
+    /// The execution had ended before.
+    NotRunning,
+}
+
+/// The row of a job execution, as its runner polls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Signal {
+    pub(crate) execution_id: JobExecutionId,
+    pub(crate) stop_requested: bool,
+}

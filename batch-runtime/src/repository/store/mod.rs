@@ -1,0 +1,15 @@
+//! The operations of the repository, as one trait for each caller. Each call is one transaction; a crash in the middle of
+//! one leaves the state before it.
+
+mod archive;
+mod operator;
+mod runner;
+
+pub(crate) use archive::ArchiveStore;
+pub(crate) use operator::OperatorStore;
+pub(crate) use runner::{JobStore, StepStore};
+
+/// A repository: the stores of all callers on one database.
+pub(crate) trait JobRepository: JobStore + StepStore + OperatorStore + ArchiveStore {}
+
+impl<T: JobStore + StepStore + OperatorStore + ArchiveStore> JobRepository for T {}

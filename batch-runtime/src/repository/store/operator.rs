@@ -1,0 +1,50 @@
+//! What the operator calls.
+
+use std::collections::BTreeSet;
+
+use crate::execution::{JobExecution, JobInstance, StepExecution};
+use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::parameters::JobParameters;
+use crate::repository::{AbandonOutcome, DeathOutcome, ExecutionFilter, RepositoryError, StopOutcome};
+
+/// What the operator calls: requests to running executions, and queries.
+pub(crate) trait OperatorStore: Send + Sync {
+    /// Returns whether an execution has not ended and its owner is alive.
+    fn is_running(&self, execution: JobExecutionId) -> Result<bool, RepositoryError>;
+
+    /// Requests an execution to stop; closes it if its owner is dead. Returns `None` if there is no such execution.
+    fn request_stop(&self, execution: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError>;
+
+    /// Abandons an execution that is not running and has not ended COMPLETED, so that its instance cannot be restarted.
+    /// Returns `None` if there is no such execution.
+    fn abandon(&self, execution: JobExecutionId) -> Result<Option<AbandonOutcome>, RepositoryError>;
+
+    /// Closes an execution without a lease, whose process the caller knows to be dead: without a lease, liveness cannot be
+    /// checked. Returns `None` if there is no such execution.
+    fn declare_dead(&self, execution: JobExecutionId) -> Result<Option<DeathOutcome>, RepositoryError>;
+
+    /// Returns the executions that match a filter, newest first.
+    fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>, RepositoryError>;
+    /// Returns the instance of a job with this key.
+    fn find_instance(&self, job_name: &str, job_key: &str) -> Result<Option<JobInstance>, RepositoryError>;
+    /// Returns an instance.
+    fn instance(&self, id: JobInstanceId) -> Result<Option<JobInstance>, RepositoryError>;
+    /// Returns instances of a job, newest first.
+    fn instances(&self, job_name: &str, start: i64, count: i64) -> Result<Vec<JobInstance>, RepositoryError>;
+    /// Returns the number of instances of a job.
+    fn instance_count(&self, job_name: &str) -> Result<i64, RepositoryError>;
+    /// Returns the names of all jobs that have an instance.
+    fn job_names(&self) -> Result<BTreeSet<String>, RepositoryError>;
+    /// Returns an execution.
+    fn job_execution(&self, id: JobExecutionId) -> Result<Option<JobExecution>, RepositoryError>;
+    /// Returns the executions of an instance, newest first.
+    fn job_executions(&self, instance: JobInstanceId) -> Result<Vec<JobExecution>, RepositoryError>;
+    /// Returns the executions of a job that have not ended, newest first.
+    fn running_executions(&self, job_name: &str) -> Result<Vec<JobExecution>, RepositoryError>;
+    /// Returns the parameters of an execution.
+    fn parameters(&self, id: JobExecutionId) -> Result<JobParameters, RepositoryError>;
+    /// Returns the parameters of the first execution of an instance.
+    fn original_parameters(&self, instance: JobInstanceId) -> Result<JobParameters, RepositoryError>;
+    /// Returns the step executions of a job execution, in the order of their start.
+    fn step_executions(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>, RepositoryError>;
+}

@@ -1,0 +1,123 @@
+//! What the runners of jobs and steps call.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::execution::{JobExecution, StepCounters, StepExecution};
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::repository::{
+    ChunkTransaction, Claim, ClaimError, ClaimRequest, Connector, ElementState, Ending, Lease,
+    RepositoryError, RestartPosition, Signal, StepHistory, StepState,
+};
+
+/// What the runner of a job execution, and the keeper of its lease, call.
+pub(crate) trait JobStore: Send + Sync {
+    /// Creates an execution: instance (if new), execution, parameters, job context and lease, together. Closes the
+    /// executions of the instance whose owner is dead first. A crash afterwards leaves an execution STARTING whose owner
+    /// is dead: the next claim takes it over.
+    ///
+    /// Spec: REPO-86, OP-34, OP-35
+    fn claim(&self, request: &ClaimRequest<'_>) -> Result<Claim, ClaimError>;
+
+    /// Changes STARTING to STARTED. Returns `false` if a stop was requested first; `execution` then shows STOPPING.
+    fn begin_job(&self, lease: &Lease, execution: &mut JobExecution) -> Result<bool, RepositoryError>;
+
+    /// Writes the end of a job execution and releases the lease. Returns `false`, and writes nothing, if a stop was
+    /// requested that the runner does not know of; `execution` then shows STOPPING. A crash before it leaves an execution
+    /// that the next claim closes; its steps keep what they have recorded.
+    fn end_job(
+        &self,
+        lease: &Lease,
+        execution: &mut JobExecution,
+        ending: &Ending,
+    ) -> Result<bool, RepositoryError>;
+
+    /// Returns where the execution resumes: the position that the previous execution stored, if a `stop` element ended it.
+    ///
+    /// Spec: RESTART-04
+    fn restart_position(&self, execution: &JobExecution) -> Result<Option<RestartPosition>, RepositoryError>;
+
+    /// Returns the latest stored state of each parallel element of the instance.
+    fn element_states(
+        &self,
+        instance: JobInstanceId,
+    ) -> Result<BTreeMap<String, ElementState>, RepositoryError>;
+
+    /// Stores the state of the parallel elements with this execution. A crash before it leaves the state stored before.
+    fn save_element_states(
+        &self,
+        lease: &Lease,
+        states: &BTreeMap<String, ElementState>,
+    ) -> Result<(), RepositoryError>;
+
+    /// Extends a lease. Returns `false` if it is lost.
+    fn renew_lease(&self, lease: &Lease) -> Result<bool, RepositoryError>;
+
+    /// Releases a lease without an end of the execution: the next claim closes the execution at once.
+    fn release_lease(&self, lease: &Lease) -> Result<(), RepositoryError>;
+
+    /// Returns how long a lease lasts.
+    fn lease_time(&self) -> Duration;
+
+    /// Returns the state of the rows of running executions.
+    fn signals(&self, executions: &[JobExecutionId]) -> Result<Vec<Signal>, RepositoryError>;
+
+    /// Returns the source of connections for artifacts.
+    fn connector(&self) -> Connector;
+}
+
+/// What the runner of a step, or of a partition, calls.
+pub(crate) trait StepStore: Send + Sync {
+    /// Returns the earlier executions of a step. With `since`, ignores earlier job executions, except in the number of
+    /// starts.
+    fn step_history(
+        &self,
+        instance: JobInstanceId,
+        step_name: &str,
+        since: Option<i64>,
+    ) -> Result<StepHistory, RepositoryError>;
+
+    /// Inserts a step execution, STARTING, with its context. A crash of the process afterwards counts as a start of the
+    /// step; after a loss of power the row may be missing.
+    fn create_step(
+        &self,
+        lease: &Lease,
+        name: &str,
+        state: &StepState,
+    ) -> Result<StepExecution, RepositoryError>;
+
+    /// Changes STARTING to STARTED.
+    fn begin_step(&self, step: &mut StepExecution) -> Result<(), RepositoryError>;
+
+    /// Changes STARTING to STARTED for the first caller and returns `None` to all others, so that a partition that was
+    /// dispatched twice runs once.
+    fn claim_step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError>;
+
+    /// Returns a step execution and its stored state.
+    fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError>;
+
+    /// Returns a transaction for a chunk. Writes nothing yet.
+    fn begin_chunk(&self) -> ChunkTransaction;
+
+    /// Commits a chunk: what the writer wrote through `tx`, `state`, `counters` and VERSION together. With `renew`, extends
+    /// the lease in the same transaction. Any error rolls everything back.
+    ///
+    /// Spec: CHUNK-LOOP-12, REPO-62
+    fn commit_chunk(
+        &self,
+        tx: &mut ChunkTransaction,
+        step: &mut StepExecution,
+        counters: StepCounters,
+        state: &StepState,
+        renew: Option<&Lease>,
+    ) -> Result<(), RepositoryError>;
+
+    /// Writes the end of a step execution, and its state if given.
+    fn end_step(
+        &self,
+        step: &mut StepExecution,
+        ending: &Ending,
+        counters: StepCounters,
+        state: Option<&StepState>,
+    ) -> Result<(), RepositoryError>;
+}
