@@ -8,7 +8,7 @@ use syn::{Attribute, ItemImpl, Meta, ReturnType, Type};
 use crate::parameters::{Heard, How, Parameters};
 use crate::parse::cfgs;
 use crate::role::{Method, Receiver, Role, Shape, Side, Told};
-use crate::validate::{Artifact, ArtifactMethod};
+use crate::validate::{Artifact, ArtifactMethod, Registration};
 use crate::warnings;
 
 /// The user's impl block, and what makes it an artifact.
@@ -19,14 +19,24 @@ pub(crate) fn role(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenSt
     let methods = role.methods.iter().map(|row| trait_methods(row, artifact));
     let items = role.hears_items.then(|| items_heard(artifact));
     let warnings = warnings::of(role, artifact, item);
-    let registration = registration(role, artifact, self_ty);
+    let (impl_generics, _, where_clause) = item.generics.split_for_impl();
+    let registration = match &artifact.registration {
+        Some(names) => registration(role, names, self_ty),
+        // What no registration requires here is required of every registration by an alias.
+        None => quote! {
+            #[allow(dead_code)]
+            fn require #impl_generics () #where_clause {
+                ::batch_runtime::__private::require_artifact::<#self_ty>();
+            }
+        },
+    };
     quote! {
         #item
 
         #(#block_cfgs)*
         const _: () = {
             #[automatically_derived]
-            impl ::batch_runtime::__private::#trait_name for #self_ty {
+            impl #impl_generics ::batch_runtime::__private::#trait_name for #self_ty #where_clause {
                 #(#methods)*
                 #items
             }
@@ -37,10 +47,10 @@ pub(crate) fn role(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenSt
 }
 
 /// The submission to the registry. Its constructor's bound joins the two halves of the artifact, and fails at the type.
-fn registration(role: &Role, artifact: &Artifact, self_ty: &Type) -> TokenStream {
+pub(crate) fn registration(role: &Role, names: &Registration, self_ty: impl ToTokens) -> TokenStream {
     let constructor = format_ident!("{}", role.attribute);
-    let Artifact { name, type_name, .. } = artifact;
-    let class = match &artifact.declared_class {
+    let Registration { name, type_name, .. } = names;
+    let class = match &names.class {
         Some(class) => quote!(::core::option::Option::Some(#class)),
         None => quote!(::core::option::Option::None),
     };

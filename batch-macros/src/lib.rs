@@ -4,6 +4,7 @@
 //! `parse` -> `validate` -> `expand`, or `fallback` when a check found an error.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod alias;
 mod artifact;
 mod diagnostics;
 mod exception;
@@ -57,6 +58,7 @@ fn role_impl(
     });
     let item = match syn::parse2::<syn::Item>(item.clone()) {
         Ok(syn::Item::Impl(item)) => item,
+        Ok(syn::Item::Type(item)) => return alias::alias(role, &arguments, &item, errors),
         Ok(other) => {
             validate::not_an_impl_block(role, &other, &mut errors);
             let errors = errors.into_tokens();

@@ -48,6 +48,9 @@ pub trait BatchArtifact: Sized + 'static {
     fn contexts() -> Vec<ContextInfo>;
 }
 
+/// Requires of a generic artifact what a registration requires of a concrete one. Called by generated code.
+pub fn require_artifact<T: BatchArtifact>() {}
+
 /// A `#[batch_property]` field, as the loader checks it before anything runs.
 #[derive(Clone, Debug)]
 pub struct PropertyInfo {

@@ -1,8 +1,6 @@
 //! Batch artifacts: what the annotations implement, and how the runtime makes, fills and calls them.
 //! Knows no job and no thread; of the repository only the chunk transaction, which writers are handed.
 
-#[cfg(test)]
-mod every_role;
 mod exception;
 mod inject;
 mod item;
@@ -13,6 +11,8 @@ mod parallel;
 pub(crate) mod registry;
 mod returns;
 mod role;
+#[cfg(test)]
+mod role_tests;
 mod type_name;
 
 pub use crate::plan::PartitionPlan;
@@ -20,7 +20,7 @@ pub use exception::{ExceptionClass, ExceptionRegistration};
 pub(crate) use exception::{ExceptionFilter, class_names, is_called};
 pub use inject::{
     BatchArtifact, ContextField, ContextInfo, ContextKind, ContextScope, InjectError, InjectionScope,
-    Properties, PropertyInfo, PropertySource, PropertyValue,
+    Properties, PropertyInfo, PropertySource, PropertyValue, require_artifact,
 };
 pub use item::{
     Fill, FillEnd, FillError, Halt, ItemClone, ItemObserver, ItemSink, ItemType, Items, item_clone,

@@ -4,7 +4,7 @@
 //! Spec: LOADER-02 to LOADER-08, LOADER-16, LOADER-17, LOADER-20, D-64, D-65
 
 use std::any::TypeId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use batch_xml::suggest::nearest;
@@ -142,8 +142,20 @@ impl Artifacts {
         }
     }
 
-    /// The types that the lead names and that have the role.
+    /// The types that the lead names and that have the role. A type that several aliases register is one type.
     fn in_role(
+        &self,
+        lead: &Lead<'_>,
+        role: Role,
+        name: &Spanned<String>,
+    ) -> Vec<&'static ArtifactRegistration> {
+        let mut found = self.registered_in_role(lead, role, name);
+        let mut seen = BTreeSet::new();
+        found.retain(|one| seen.insert(one.type_id));
+        found
+    }
+
+    fn registered_in_role(
         &self,
         lead: &Lead<'_>,
         role: Role,
@@ -237,7 +249,7 @@ impl Artifacts {
             return Diagnostic::error(WRONG_ROLE, message, name.span.clone())
                 .label(format!("{} is needed here", role.with_article()))
                 .help(format!(
-                    "write `#[{}]` on an impl block of that type",
+                    "write `#[{}]` on an impl block of that type; if it is generic, also on a type alias of it",
                     role.attribute()
                 ));
         }
