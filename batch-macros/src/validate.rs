@@ -369,16 +369,9 @@ pub(crate) fn owns(row: &Method, ty: &Type, errors: &mut Errors) -> bool {
 }
 
 pub(crate) fn expected(row: &Method) -> Vec<String> {
-    let section = match row.section {
-        "" => "(an extension of the JSR 352 draft)".to_owned(),
-        section => format!("(section {section} of the JSR 352 draft)"),
-    };
     match row.alternative {
-        None => vec![format!("expected `{}` {section}", row.signature)],
-        Some(alternative) => vec![format!(
-            "expected `{}`\n      or `{alternative}` {section}",
-            row.signature
-        )],
+        None => vec![format!("expected `{}`", row.signature)],
+        Some(alternative) => vec![format!("expected `{}`\n      or `{alternative}`", row.signature)],
     }
 }
 

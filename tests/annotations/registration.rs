@@ -68,3 +68,11 @@ fn every_role_of_a_type_is_registered() {
     assert_eq!(found[1].3, Some("com.example.Tally"));
     assert_eq!(found[0].4, 13);
 }
+
+/// The guide lists the roles as the table of roles has them.
+#[test]
+fn the_guide_lists_every_role() {
+    let guide = include_str!("../../docs/guide/artifacts.md");
+    let index = batch_runtime::__private::role_index!();
+    assert!(guide.contains(index), "docs/guide/artifacts.md lacks this table:\n{index}");
+}

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use batch_xml::suggest::nearest;
 use batch_xml::{ArtifactEntry, Diagnostic, Spanned};
 
-use crate::artifact::{ArtifactRegistration, BatchArtifactLoader, ITEM_TIME, Role};
+use crate::artifact::{ArtifactRegistration, BatchArtifactLoader, ITEM_TIME};
 use crate::engine::{call, discard};
 use crate::error::BatchError;
+use crate::role::Role;
 
 /// `ref` names no artifact.
 const UNKNOWN: &str = "ART0001";
@@ -97,10 +98,8 @@ impl Artifacts {
         if !role.is_listener() {
             return Ok(vec![self.find(role, name)?.registration]);
         }
-        let mut roles: Vec<Role> = self.all.iter().map(|one| one.role()).collect();
+        let mut roles = Role::ALL.to_vec();
         roles.retain(|other| other.is_listener() && *other != role);
-        roles.sort_unstable();
-        roles.dedup();
         roles.insert(0, role);
         let found = self.find_listener(&roles, name)?;
         Ok(found.into_iter().map(|found| found.registration).collect())
@@ -374,7 +373,7 @@ mod tests {
     use batch_xml::{Source, Span};
 
     use super::*;
-    use crate::artifact::CheckpointAlgorithm;
+    use crate::role::CheckpointAlgorithm;
 
     #[derive(batch_macros::BatchArtifact)]
     struct Own {}

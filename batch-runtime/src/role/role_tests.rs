@@ -10,8 +10,8 @@ use batch_macros::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::registry;
-use super::{BatchArtifact, ContextScope, InjectionScope, PartitionPlan, Properties, Role};
+use super::Role;
+use crate::artifact::{BatchArtifact, ContextScope, InjectionScope, PartitionPlan, Properties, registry};
 use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
 
 fn properties() -> Properties {
