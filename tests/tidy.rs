@@ -113,6 +113,7 @@ fn the_dependencies_point_one_way() {
     check("repository", &above_repository);
     // A context is a handle that artifacts are given; it knows none of them.
     check("artifact", &above("context"));
+    check("role", &above("context"));
     check("context.rs", &above("context"));
     check("engine", &above("engine"));
     check(

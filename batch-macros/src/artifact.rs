@@ -3,13 +3,16 @@
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
-use syn::{Attribute, Data, DeriveInput, Expr, ExprLit, Field, Fields, Lit, LitStr, Member, Meta, Type};
+use syn::{
+    Attribute, Data, DeriveInput, Field, Fields, Generics, Ident, LitStr, Member, Meta, Type, WherePredicate,
+    parse_quote,
+};
 
 use crate::diagnostics::{Errors, nearest};
 use crate::expand::spanned;
 use crate::fallback;
-use crate::parse::{Argument, arguments};
-use crate::types::{list_of, option_of};
+use crate::parse::{Argument, arguments, string};
+use crate::types::{list_of, mentions, option_of};
 
 /// The derive.
 pub(crate) fn derive(input: TokenStream) -> TokenStream {
@@ -66,12 +69,11 @@ fn slots<'a>(input: &'a DeriveInput, errors: &mut Errors) -> Vec<Slot<'a>> {
             return Vec::new();
         }
     };
-    if !input.generics.params.is_empty() {
+    if let Some(lifetime) = input.generics.lifetimes().next() {
         errors.error(
-            &input.generics,
-            "a generic struct cannot be a batch artifact: generics are not supported",
-            &["make a struct for each concrete type; it can hold the generic one in a field that is `Default`"
-                .to_owned()],
+            lifetime,
+            "a batch artifact cannot have lifetime parameters: it borrows from nothing",
+            &["use an owned type, such as `String` for `&str`".to_owned()],
         );
     }
     let fields = match &data.fields {
@@ -95,7 +97,7 @@ fn slot<'a>(field: &'a Field, member: Member, errors: &mut Errors) -> Slot<'a> {
         Member::Named(ident) => ident.unraw().to_string(),
         Member::Unnamed(index) => index.index.to_string(),
     };
-    let mut source: Option<(&syn::Ident, Source)> = None;
+    let mut source: Option<(&Ident, Source)> = None;
     for attribute in &field.attrs {
         let Some(segment) = attribute.path().segments.last() else {
             continue;
@@ -191,11 +193,9 @@ fn property(attribute: &Attribute, field: &Field, field_name: &str, errors: &mut
             errors.error(key, format!("`{key}` is given twice"), &[]);
             continue;
         }
-        match value {
-            Expr::Lit(ExprLit {
-                lit: Lit::Str(text), ..
-            }) => *slot = Some(text.clone()),
-            _ => {
+        match string(value) {
+            Some(text) => *slot = Some(text.clone()),
+            None => {
                 let remedy = format!("write `{key} = \"..\"`: a property is text, whatever the field's type");
                 errors.error(value, format!("`{key}` is a string in quotes"), &[remedy]);
             }
@@ -227,7 +227,7 @@ fn property(attribute: &Attribute, field: &Field, field_name: &str, errors: &mut
     }
 }
 
-fn unknown_argument(key: &syn::Ident, errors: &mut Errors) {
+fn unknown_argument(key: &Ident, errors: &mut Errors) {
     let unknown = key.to_string();
     let remedy = match nearest(&unknown, PROPERTY_ARGUMENTS) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -261,81 +261,43 @@ fn separator(given: Option<&LitStr>, ty: &Type, errors: &mut Errors) -> char {
     }
 }
 
+/// What the fields add to the impl, in the order of the source.
+#[derive(Default)]
+struct Parts {
+    helpers: Vec<TokenStream>,
+    fields: Vec<TokenStream>,
+    properties: Vec<TokenStream>,
+    contexts: Vec<TokenStream>,
+    set_properties: Vec<TokenStream>,
+    bind_contexts: Vec<TokenStream>,
+}
+
 fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
     let ident = &input.ident;
     let runtime = quote!(::batch_runtime::__private);
-    let (mut helpers, mut fields, mut properties, mut contexts) =
-        (TokenStream::new(), Vec::new(), Vec::new(), Vec::new());
-    let (mut settings, mut bindings) = (Vec::new(), Vec::new());
-    for (
-        index,
-        Slot {
-            member,
-            name: field,
-            ty,
-            source,
-        },
-    ) in slots.iter().enumerate()
-    {
-        match source {
-            Source::Property {
-                name,
-                default,
-                separator,
-            } => {
-                let helper = format_ident!("property_{index}");
-                helpers.extend(property_helper(
-                    &helper,
-                    field,
-                    ty,
-                    name,
-                    default.as_ref(),
-                    *separator,
-                ));
-                fields.push(quote!(#member: (#helper().1)(scope)?));
-                properties.push(quote!(#helper().0));
-                settings.push(quote!(self.#member = (#helper().1)(scope)?;));
-            }
-            Source::Context => {
-                let helper = format_ident!("context_{index}");
-                helpers.extend(context_helper(&helper, field, ty));
-                fields.push(quote!(#member: (#helper().1)(scope.contexts())?));
-                contexts.push(quote!(#helper().0));
-                bindings.push(quote!(self.#member = (#helper().1)(contexts)?;));
-            }
-            Source::Default => {
-                let default = spanned(ty, |open, close| {
-                    let (open, close) = (quote_spanned!(open=> <), quote_spanned!(close=> >::default()));
-                    quote!(#open #ty as ::core::default::Default #close)
-                });
-                fields.push(quote!(#member: #default));
-            }
-        }
-    }
-    // A parameter that no field uses is no concern of the user's.
-    let scope = if slots.iter().all(|slot| matches!(slot.source, Source::Default)) {
-        quote!(_)
-    } else {
-        quote!(scope)
-    };
-    let property_scope = if settings.is_empty() {
-        quote!(_)
-    } else {
-        quote!(scope)
-    };
-    let context_scope = if bindings.is_empty() {
-        quote!(_)
-    } else {
-        quote!(contexts)
-    };
+    let generics = generics(input, slots);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let Parts {
+        helpers,
+        fields,
+        properties,
+        contexts,
+        set_properties,
+        bind_contexts,
+    } = parts(slots, &generics);
+    // An unused parameter would be the user's warning.
+    let named = |name: TokenStream, used: bool| if used { name } else { quote!(_) };
+    let inject_scope = named(quote!(scope), !(properties.is_empty() && contexts.is_empty()));
+    let property_scope = named(quote!(scope), !properties.is_empty());
+    let context_scope = named(quote!(contexts), !contexts.is_empty());
     quote! {
         const _: () = {
-            #helpers
+            #(#helpers)*
 
             #[automatically_derived]
-            impl #runtime::BatchArtifact for #ident {
+            impl #impl_generics #runtime::BatchArtifact for #ident #type_generics #where_clause {
                 fn inject(
-                    #scope: &#runtime::InjectionScope<'_>,
+                    #inject_scope: &#runtime::InjectionScope<'_>,
                 ) -> ::core::result::Result<Self, #runtime::InjectError> {
                     ::core::result::Result::Ok(Self { #(#fields),* })
                 }
@@ -343,14 +305,14 @@ fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
                     &mut self,
                     #property_scope: &#runtime::InjectionScope<'_>,
                 ) -> ::core::result::Result<(), #runtime::InjectError> {
-                    #(#settings)*
+                    #(#set_properties)*
                     ::core::result::Result::Ok(())
                 }
                 fn bind_contexts(
                     &mut self,
                     #context_scope: &#runtime::ContextScope,
                 ) -> ::core::result::Result<(), #runtime::InjectError> {
-                    #(#bindings)*
+                    #(#bind_contexts)*
                     ::core::result::Result::Ok(())
                 }
                 fn properties() -> ::std::vec::Vec<#runtime::PropertyInfo> {
@@ -364,24 +326,108 @@ fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
     }
 }
 
-/// The property's description and its injection. Together in one body: rustc shows a type that cannot be a property
-/// once per body, at the same place.
+/// The struct's generics, with a bound for each field whose type depends on them: what fills the field. A bound on the
+/// field's type asks less than one on the parameter: `Vec<T>` is `Default` whatever `T` is.
+fn generics(input: &DeriveInput, slots: &[Slot<'_>]) -> Generics {
+    let mut generics = input.generics.clone();
+    let parameters: Vec<Ident> = generics
+        .type_params()
+        .map(|parameter| &parameter.ident)
+        .chain(generics.const_params().map(|parameter| &parameter.ident))
+        .cloned()
+        .collect();
+    if parameters.is_empty() {
+        return generics;
+    }
+    let runtime = quote!(::batch_runtime::__private);
+    let types: Vec<Ident> = generics
+        .type_params()
+        .map(|parameter| parameter.ident.clone())
+        .collect();
+    let predicates = &mut generics.make_where_clause().predicates;
+    predicates.extend(
+        types
+            .iter()
+            .map(|ty| -> WherePredicate { parse_quote!(#ty: 'static) }),
+    );
+    for slot in slots
+        .iter()
+        .filter(|slot| mentions(slot.ty.to_token_stream(), &parameters))
+    {
+        let ty = slot.ty;
+        predicates.push(match &slot.source {
+            Source::Property { .. } => {
+                let value = option_of(ty).unwrap_or(ty);
+                let value = list_of(value).unwrap_or(value);
+                parse_quote!(#value: #runtime::PropertyValue)
+            }
+            Source::Context => parse_quote!(#ty: #runtime::ContextField),
+            Source::Default => parse_quote!(#ty: ::core::default::Default),
+        });
+    }
+    generics
+}
+
+fn parts(slots: &[Slot<'_>], generics: &Generics) -> Parts {
+    let (_, type_generics, _) = generics.split_for_impl();
+    let turbofish = type_generics.as_turbofish();
+    let mut parts = Parts::default();
+    for (index, slot) in slots.iter().enumerate() {
+        let Slot { member, ty, .. } = slot;
+        match &slot.source {
+            Source::Property {
+                name,
+                default,
+                separator,
+            } => {
+                let helper = format_ident!("property_{index}");
+                let function = property_helper(&helper, slot, name, default.as_ref(), *separator, generics);
+                parts.helpers.push(function);
+                let value = quote!((#helper #turbofish().1)(scope)?);
+                parts.fields.push(quote!(#member: #value));
+                parts.properties.push(quote!(#helper #turbofish().0));
+                parts.set_properties.push(quote!(self.#member = #value;));
+            }
+            Source::Context => {
+                let helper = format_ident!("context_{index}");
+                parts.helpers.push(context_helper(&helper, slot, generics));
+                let get = quote!((#helper #turbofish().1));
+                parts.fields.push(quote!(#member: #get(scope.contexts())?));
+                parts.contexts.push(quote!(#helper #turbofish().0));
+                parts.bind_contexts.push(quote!(self.#member = #get(contexts)?;));
+            }
+            Source::Default => {
+                let default = spanned(ty, |open, close| {
+                    let (open, close) = (quote_spanned!(open=> <), quote_spanned!(close=> >::default()));
+                    quote!(#open #ty as ::core::default::Default #close)
+                });
+                parts.fields.push(quote!(#member: #default));
+            }
+        }
+    }
+    parts
+}
+
+/// The property's description and its injection. Both in one body, because rustc reports a type that cannot be a
+/// property once per body, at the same place.
 fn property_helper(
-    helper: &syn::Ident,
-    field: &str,
-    ty: &Type,
+    helper: &Ident,
+    slot: &Slot<'_>,
     name: &LitStr,
     default: Option<&LitStr>,
     separator: char,
+    generics: &Generics,
 ) -> TokenStream {
     let runtime = quote!(::batch_runtime::__private);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let Slot { name: field, ty, .. } = slot;
     let default = match default {
         Some(text) => quote!(::core::option::Option::Some(#text)),
         None => quote!(::core::option::Option::None),
     };
     let (value, optional) = match option_of(ty) {
         Some(inner) => (inner, true),
-        None => (ty, false),
+        None => (*ty, false),
     };
     let (value, list) = match list_of(value) {
         Some(value) => (quote!(#value, #separator), true),
@@ -394,10 +440,10 @@ fn property_helper(
         (true, true) => (quote!(list), quote!(optional_list)),
     };
     quote! {
-        fn #helper() -> (
+        fn #helper #impl_generics () -> (
             #runtime::PropertyInfo,
             fn(&#runtime::InjectionScope<'_>) -> ::core::result::Result<#ty, #runtime::InjectError>,
-        ) {
+        ) #where_clause {
             (
                 #runtime::PropertyInfo::#describe::<#value>(#name, #field, #default),
                 |scope| scope.#inject::<#value>(#name, #field, #default),
@@ -406,14 +452,16 @@ fn property_helper(
     }
 }
 
-/// The context's description and its injection; in one body as above.
-fn context_helper(helper: &syn::Ident, field: &str, ty: &Type) -> TokenStream {
+/// The context's description and its injection, in one body as above.
+fn context_helper(helper: &Ident, slot: &Slot<'_>, generics: &Generics) -> TokenStream {
     let runtime = quote!(::batch_runtime::__private);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let Slot { name: field, ty, .. } = slot;
     quote! {
-        fn #helper() -> (
+        fn #helper #impl_generics () -> (
             #runtime::ContextInfo,
             fn(&#runtime::ContextScope) -> ::core::result::Result<#ty, #runtime::InjectError>,
-        ) {
+        ) #where_clause {
             (#runtime::ContextInfo::of::<#ty>(#field), |scope| scope.get::<#ty>(#field))
         }
     }

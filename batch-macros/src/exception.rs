@@ -3,10 +3,10 @@
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
-use syn::{Attribute, Data, DeriveInput, Expr, ExprLit, Fields, Lit, LitStr, Meta};
+use syn::{Attribute, Data, DeriveInput, Fields, LitStr, Meta};
 
 use crate::diagnostics::{Errors, nearest};
-use crate::parse::{Argument, arguments};
+use crate::parse::{Argument, arguments, string};
 
 /// The derive.
 pub(crate) fn derive(input: TokenStream) -> TokenStream {
@@ -119,10 +119,8 @@ impl Declared {
             errors.error(key, format!("`{key}` is given twice"), &[]);
             return;
         }
-        match value {
-            Expr::Lit(ExprLit {
-                lit: Lit::Str(text), ..
-            }) if !text.value().trim().is_empty() => *slot = Some(text.clone()),
+        match string(value) {
+            Some(text) if !text.value().trim().is_empty() => *slot = Some(text.clone()),
             _ => errors.error(
                 value,
                 format!("`{key}` is a class name in quotes, not empty"),

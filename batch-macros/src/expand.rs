@@ -5,10 +5,10 @@ use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Attribute, ItemImpl, Meta, ReturnType, Type};
 
-use crate::parameters::{Heard, How, Parameters};
+use crate::parameters::{Param, ParamBinding, Parameters};
 use crate::parse::cfgs;
-use crate::role::{Method, Receiver, Role, Shape, Side, Told};
-use crate::validate::{Artifact, ArtifactMethod};
+use crate::role::{Method, ParamKind, Receiver, Role, Shape, Side};
+use crate::validate::{Artifact, ArtifactMethod, Registration};
 use crate::warnings;
 
 /// The user's impl block, and what makes it an artifact.
@@ -17,16 +17,26 @@ pub(crate) fn role(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenSt
     let self_ty = &item.self_ty;
     let block_cfgs = cfgs(&item.attrs);
     let methods = role.methods.iter().map(|row| trait_methods(row, artifact));
-    let items = role.hears_items.then(|| items_heard(artifact));
+    let items = role.names_items().then(|| listener_items(artifact));
     let warnings = warnings::of(role, artifact, item);
-    let registration = registration(role, artifact, self_ty);
+    let (impl_generics, _, where_clause) = item.generics.split_for_impl();
+    let registration = match &artifact.registration {
+        Some(names) => registration(role, names, self_ty),
+        // What no registration requires here is required of every registration by an alias.
+        None => quote! {
+            #[allow(dead_code)]
+            fn require #impl_generics () #where_clause {
+                ::batch_runtime::__private::require_artifact::<#self_ty>();
+            }
+        },
+    };
     quote! {
         #item
 
         #(#block_cfgs)*
         const _: () = {
             #[automatically_derived]
-            impl ::batch_runtime::__private::#trait_name for #self_ty {
+            impl #impl_generics ::batch_runtime::__private::#trait_name for #self_ty #where_clause {
                 #(#methods)*
                 #items
             }
@@ -37,10 +47,10 @@ pub(crate) fn role(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenSt
 }
 
 /// The submission to the registry. Its constructor's bound joins the two halves of the artifact, and fails at the type.
-fn registration(role: &Role, artifact: &Artifact, self_ty: &Type) -> TokenStream {
+pub(crate) fn registration(role: &Role, names: &Registration, self_ty: impl ToTokens) -> TokenStream {
     let constructor = format_ident!("{}", role.attribute);
-    let Artifact { name, type_name, .. } = artifact;
-    let class = match &artifact.declared_class {
+    let Registration { name, type_name, .. } = names;
+    let class = match &names.class {
         Some(class) => quote!(::core::option::Option::Some(#class)),
         None => quote!(::core::option::Option::None),
     };
@@ -117,12 +127,12 @@ fn signatures(row: &Method) -> Vec<TokenStream> {
             fn open(&mut self, checkpoint: ::core::option::Option<&#runtime::CheckpointInfo>) -> #unit
         }],
         Shape::Checkpoint => vec![quote!(fn checkpoint_info(&mut self) -> #info)],
-        Shape::Notice(told) => {
-            let told = told.iter().map(|told| {
-                let (name, ty) = told_of(*told);
+        Shape::Notice(kinds) => {
+            let params = kinds.iter().map(|kind| {
+                let (name, ty) = declaration(*kind);
                 quote!(#name: #ty)
             });
-            vec![quote!(fn #name(#receiver #(, #told)*) -> #unit)]
+            vec![quote!(fn #name(#receiver #(, #params)*) -> #unit)]
         }
         Shape::Compensation => vec![
             quote!(fn #name(#receiver) -> #unit),
@@ -177,15 +187,15 @@ fn signatures(row: &Method) -> Vec<TokenStream> {
 }
 
 /// The name and the type of a parameter in the trait.
-fn told_of(told: Told) -> (Ident, TokenStream) {
+fn declaration(kind: ParamKind) -> (Ident, TokenStream) {
     let runtime = runtime();
-    let (name, ty) = match told {
-        Told::Error => ("error", quote!(&#runtime::BatchError)),
-        Told::Item(_) => ("item", quote!(&dyn ::core::any::Any)),
-        Told::Result => ("result", quote!(::core::option::Option<&dyn ::core::any::Any>)),
-        Told::List => ("items", quote!(&#runtime::Items<'_>)),
-        Told::Status => ("status", quote!(&str)),
-        Told::Seconds => ("timeout", quote!(i32)),
+    let (name, ty) = match kind {
+        ParamKind::Error => ("error", quote!(&#runtime::BatchError)),
+        ParamKind::Item(_) => ("item", quote!(&dyn ::core::any::Any)),
+        ParamKind::Result => ("result", quote!(::core::option::Option<&dyn ::core::any::Any>)),
+        ParamKind::List => ("items", quote!(&#runtime::Items<'_>)),
+        ParamKind::Status => ("status", quote!(&str)),
+        ParamKind::Seconds => ("timeout", quote!(i32)),
     };
     (format_ident!("{name}"), ty)
 }
@@ -223,9 +233,9 @@ fn adapters(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
         Shape::Flag => vec![value(method, quote!(bool), quote!(self))],
         Shape::Count => vec![value(method, quote!(::core::option::Option<u64>), quote!(self))],
         Shape::Timeout => {
-            let heard = heard(method);
+            let bound = bind_params(method);
             let call = value(method, quote!(i32), quote!(self, timeout));
-            vec![quote!(#heard #call)]
+            vec![quote!(#bound #call)]
         }
         Shape::Plan => {
             let runtime = runtime();
@@ -288,12 +298,12 @@ fn codec(checkpoint: &Type) -> TokenStream {
     })
 }
 
-/// A call without a result, told of what the trait's method is told of.
+/// A call without a result, with the parameters of the trait's method.
 fn notice(method: &ArtifactMethod) -> TokenStream {
-    let prepared = heard(method);
-    let names = parameters_told(method).iter().map(|heard| told_of(heard.told).0);
+    let bound = bind_params(method);
+    let names = params_of(method).iter().map(|param| declaration(param.kind).0);
     let call = converted(method, quote!(UnitReturn), "into_unit", quote!(self #(, #names)*));
-    quote!(#prepared #call)
+    quote!(#bound #call)
 }
 
 /// A call with a result that the runtime takes as it is.
@@ -301,17 +311,17 @@ fn value(method: &ArtifactMethod, ty: TokenStream, arguments: TokenStream) -> To
     converted(method, quote!(ValueReturn<#ty>), "into_value", arguments)
 }
 
-fn parameters_told(method: &ArtifactMethod) -> &[Heard] {
+fn params_of(method: &ArtifactMethod) -> &[Param] {
     match &method.parameters {
-        Parameters::Told(heard) => heard,
+        Parameters::Event(params) => params,
         _ => &[],
     }
 }
 
 /// The parameters of the trait's method as the types that the user's method names.
-fn heard(method: &ArtifactMethod) -> TokenStream {
-    let heard = parameters_told(method).iter().map(|Heard { told, how }| {
-        let (name, _) = told_of(*told);
+fn bind_params(method: &ArtifactMethod) -> TokenStream {
+    let bound = params_of(method).iter().map(|Param { kind, binding }| {
+        let (name, _) = declaration(*kind);
         let here = |place: &Type| {
             // The type as it is written: another one is an error there.
             spanned(place, |open, _| {
@@ -319,21 +329,21 @@ fn heard(method: &ArtifactMethod) -> TokenStream {
                 quote!(#name)
             })
         };
-        match (how, told) {
-            (How::Item(ty), Told::List) => typed(&name, ty, "Items", quote!((#name))),
-            (How::Item(ty), Told::Result) => typed(&name, ty, "heard_result", quote!((#name))),
-            (How::Item(ty), _) => typed(&name, ty, "heard_item", quote!((#name))),
-            (How::AnyItem(ty), Told::List) => {
+        match (binding, kind) {
+            (ParamBinding::Item(ty), ParamKind::List) => typed(&name, ty, "Items", quote!((#name))),
+            (ParamBinding::Item(ty), ParamKind::Result) => typed(&name, ty, "typed_result", quote!((#name))),
+            (ParamBinding::Item(ty), _) => typed(&name, ty, "typed_item", quote!((#name))),
+            (ParamBinding::AnyItem(ty), ParamKind::List) => {
                 let here = here(ty);
                 quote!(let #name: #ty = ::core::clone::Clone::clone(#here);)
             }
-            (How::AnyItem(ty) | How::AsWritten(ty), _) => {
+            (ParamBinding::AnyItem(ty) | ParamBinding::AsWritten(ty), _) => {
                 let here = here(ty);
                 quote!(let #name: #ty = #here;)
             }
         }
     });
-    quote!(#(#heard)*)
+    quote!(#(#bound)*)
 }
 
 /// `let name = function::<T>(arguments)?;`, spanned as the type: one that cannot be an item is underlined.
@@ -348,16 +358,16 @@ fn typed(name: &Ident, ty: &Type, function: &str, arguments: TokenStream) -> Tok
 }
 
 /// The item types that a listener's methods name. All methods name one type for each side of the processor.
-fn items_heard(artifact: &Artifact) -> TokenStream {
+fn listener_items(artifact: &Artifact) -> TokenStream {
     let runtime = runtime();
     let mut first_of: Vec<(Side, &Type)> = Vec::new();
     let mut statements = TokenStream::new();
     for method in &artifact.methods {
         let cfgs = &method.cfgs;
-        for Heard { told, how } in parameters_told(method) {
-            let How::Item(ty) = how else { continue };
-            let (side, field) = match told {
-                Told::Item(Side::Input) => (Side::Input, quote!(input)),
+        for Param { kind, binding } in params_of(method) {
+            let ParamBinding::Item(ty) = binding else { continue };
+            let (side, field) = match kind {
+                ParamKind::Item(Side::Input) => (Side::Input, quote!(input)),
                 _ => (Side::Output, quote!(output)),
             };
             let same = match first_of.iter().find(|(earlier, _)| *earlier == side) {
@@ -375,7 +385,7 @@ fn items_heard(artifact: &Artifact) -> TokenStream {
                 #(#cfgs)*
                 {
                     #same
-                    heard.#field = ::core::option::Option::Some(#runtime::ItemType::of::<#ty>());
+                    items.#field = ::core::option::Option::Some(#runtime::ItemType::of::<#ty>());
                 }
             });
         }
@@ -385,9 +395,9 @@ fn items_heard(artifact: &Artifact) -> TokenStream {
     } else {
         quote! {
             #[allow(unused_mut)]
-            let mut heard = <#runtime::ListenerItems as ::core::default::Default>::default();
+            let mut items = <#runtime::ListenerItems as ::core::default::Default>::default();
             #statements
-            heard
+            items
         }
     };
     quote!(fn items() -> #runtime::ListenerItems { #body })

@@ -20,7 +20,7 @@ pub(crate) fn artifact(input: &DeriveInput, errors: Errors) -> TokenStream {
     let ident = &input.ident;
     let mut generics = input.generics.clone();
     if !generics.params.is_empty() {
-        // What a generic struct may lack is no second error.
+        // A missing `Send` or `'static` would be a second error of the same mistake.
         generics
             .make_where_clause()
             .predicates

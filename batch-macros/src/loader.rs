@@ -4,10 +4,10 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ext::IdentExt;
-use syn::{Expr, ExprLit, Item, ItemImpl, Lit, LitStr, PathSegment, Type};
+use syn::{Item, ItemImpl, LitStr, PathSegment, Type};
 
 use crate::diagnostics::{Errors, nearest};
-use crate::parse::{self, Argument, cfgs};
+use crate::parse::{self, Argument, cfgs, string};
 use crate::types::ungroup;
 
 /// The whole of the attribute.
@@ -80,10 +80,8 @@ fn class(arguments: &[Argument], errors: &mut Errors) -> Option<LitStr> {
             errors.error(key, "`class` is given twice", &[]);
             continue;
         }
-        match value {
-            Expr::Lit(ExprLit {
-                lit: Lit::Str(text), ..
-            }) if !text.value().trim().is_empty() => class = Some(text.clone()),
+        match string(value) {
+            Some(text) if !text.value().trim().is_empty() => class = Some(text.clone()),
             _ => errors.error(value, "the class is a string in quotes that is not empty", &[]),
         }
     }

@@ -3,7 +3,7 @@
 use syn::{FnArg, Signature, Type};
 
 use crate::diagnostics::{Errors, with_article};
-use crate::role::{Method, Shape, Told};
+use crate::role::{Method, ParamKind, Shape};
 use crate::types::{is_named, item_type, items_type, option_of, reference_to, type_text};
 use crate::validate::{expected, owns};
 
@@ -22,25 +22,25 @@ pub(crate) enum Parameters {
         item: Type,
         transaction: Option<Box<Type>>,
     },
-    /// What the method is told of.
-    Told(Vec<Heard>),
+    /// Those of an event.
+    Event(Vec<Param>),
     /// The payload of a collector.
     Payload(Type),
 }
 
-/// A parameter of a method that is told of something.
-pub(crate) struct Heard {
-    pub(crate) told: Told,
-    pub(crate) how: How,
+/// A parameter of an event.
+pub(crate) struct Param {
+    pub(crate) kind: ParamKind,
+    pub(crate) binding: ParamBinding,
 }
 
-/// How the method takes it.
-pub(crate) enum How {
-    /// As the item type that is named.
+/// The type by which the method takes the parameter.
+pub(crate) enum ParamBinding {
+    /// The item type that the method names.
     Item(Type),
-    /// Whatever the item type is: the parameter's type as it is written.
+    /// Any item type: the parameter's type as it is written.
     AnyItem(Type),
-    /// It is of one type only: the type as it is written.
+    /// The one type that the parameter has, as it is written.
     AsWritten(Type),
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn parameters(row: &Method, signature: &Signature, errors: &mut Error
         })
         .collect();
     let (least, most) = match row.shape {
-        Shape::Notice(told) => (told.len(), told.len()),
+        Shape::Notice(kinds) => (kinds.len(), kinds.len()),
         Shape::Open | Shape::Process | Shape::Timeout | Shape::Analyze => (1, 1),
         Shape::Write => (1, 2),
         _ => (0, 0),
@@ -124,37 +124,37 @@ fn by_shape<'a>(row: &Method, types: &[&'a Type]) -> Result<Parameters, &'a Type
             Some(_) => Err(first),
             None => Ok(Parameters::Payload(first.clone())),
         },
-        Shape::Timeout => heard(&[Told::Seconds], types),
-        Shape::Notice(told) => heard(told, types),
+        Shape::Timeout => event(&[ParamKind::Seconds], types),
+        Shape::Notice(kinds) => event(kinds, types),
         _ => Ok(Parameters::None),
     }
 }
 
-fn heard<'a>(told: &[Told], types: &[&'a Type]) -> Result<Parameters, &'a Type> {
-    let heard = told.iter().zip(types).map(|(&told, &ty)| {
-        let how = how(told, ty).ok_or(ty)?;
-        Ok(Heard { told, how })
+fn event<'a>(kinds: &[ParamKind], types: &[&'a Type]) -> Result<Parameters, &'a Type> {
+    let params = kinds.iter().zip(types).map(|(&kind, &ty)| {
+        let binding = binding(kind, ty).ok_or(ty)?;
+        Ok(Param { kind, binding })
     });
-    Ok(Parameters::Told(heard.collect::<Result<_, &Type>>()?))
+    Ok(Parameters::Event(params.collect::<Result<_, &Type>>()?))
 }
 
-fn how(told: Told, ty: &Type) -> Option<How> {
-    let as_written = |right: bool| right.then(|| How::AsWritten(ty.clone()));
-    match told {
-        Told::Error => as_written(reference_to(ty).is_some_and(|ty| is_named(ty, "BatchError"))),
-        Told::Status => as_written(reference_to(ty).is_some_and(|ty| is_named(ty, "str"))),
-        Told::Seconds => as_written(is_named(ty, "i32")),
-        Told::Item(_) => item(ty, ty),
-        Told::Result => item(option_of(ty)?, ty),
-        Told::List => match items_type(ty) {
-            Some(item) => Some(How::Item(item)),
-            None => is_named(ty, "Items").then(|| How::AnyItem(ty.clone())),
+fn binding(kind: ParamKind, ty: &Type) -> Option<ParamBinding> {
+    let as_written = |matches: bool| matches.then(|| ParamBinding::AsWritten(ty.clone()));
+    match kind {
+        ParamKind::Error => as_written(reference_to(ty).is_some_and(|ty| is_named(ty, "BatchError"))),
+        ParamKind::Status => as_written(reference_to(ty).is_some_and(|ty| is_named(ty, "str"))),
+        ParamKind::Seconds => as_written(is_named(ty, "i32")),
+        ParamKind::Item(_) => item(ty, ty),
+        ParamKind::Result => item(option_of(ty)?, ty),
+        ParamKind::List => match items_type(ty) {
+            Some(item) => Some(ParamBinding::Item(item)),
+            None => is_named(ty, "Items").then(|| ParamBinding::AnyItem(ty.clone())),
         },
     }
 }
 
 /// `&In`, or `&dyn Any`.
-fn item(ty: &Type, written: &Type) -> Option<How> {
+fn item(ty: &Type, written: &Type) -> Option<ParamBinding> {
     let item = reference_to(ty)?;
     if let Type::TraitObject(object) = item {
         let any = object.bounds.len() == 1
@@ -166,11 +166,11 @@ fn item(ty: &Type, written: &Type) -> Option<How> {
                     .is_some_and(|segment| segment.ident == "Any"),
                 _ => false,
             });
-        return any.then(|| How::AnyItem(written.clone()));
+        return any.then(|| ParamBinding::AnyItem(written.clone()));
     }
     // The draft's order is the exception first: this one is in the wrong place.
     let (item, _) = item_type(ty).filter(|(item, _)| !is_named(item, "BatchError"))?;
-    Some(How::Item(item.clone()))
+    Some(ParamBinding::Item(item.clone()))
 }
 
 impl Parameters {
@@ -181,10 +181,10 @@ impl Parameters {
             | Self::Payload(ty)
             | Self::Item { item: ty, .. }
             | Self::Items { item: ty, .. } => vec![ty],
-            Self::Told(heard) => heard
+            Self::Event(params) => params
                 .iter()
-                .filter_map(|heard| match &heard.how {
-                    How::Item(ty) => Some(ty),
+                .filter_map(|param| match &param.binding {
+                    ParamBinding::Item(ty) => Some(ty),
                     _ => None,
                 })
                 .collect(),

@@ -3,7 +3,9 @@
 use proc_macro2::TokenStream;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Expr, Ident, ImplItem, ItemImpl, LitStr, Path, Signature, Token};
+use syn::{
+    Attribute, Expr, ExprGroup, ExprLit, Ident, ImplItem, ItemImpl, Lit, LitStr, Path, Signature, Token,
+};
 
 use crate::diagnostics::nearest;
 use crate::role::{Role, roles_with};
@@ -42,6 +44,25 @@ impl Parse for Argument {
 pub(crate) fn arguments(tokens: TokenStream) -> syn::Result<Vec<Argument>> {
     let list = Punctuated::<Argument, Token![,]>::parse_terminated.parse2(tokens)?;
     Ok(list.into_iter().collect())
+}
+
+/// The literal that an argument's value is, without the invisible group that `macro_rules!` puts around `$value`.
+pub(crate) fn literal(mut value: &Expr) -> Option<&Lit> {
+    while let Expr::Group(ExprGroup { expr, .. }) = value {
+        value = expr;
+    }
+    match value {
+        Expr::Lit(ExprLit { lit, .. }) => Some(lit),
+        _ => None,
+    }
+}
+
+/// The string that an argument's value is.
+pub(crate) fn string(value: &Expr) -> Option<&LitStr> {
+    match literal(value)? {
+        Lit::Str(text) => Some(text),
+        _ => None,
+    }
 }
 
 /// An inherent impl block, its method attributes taken out.

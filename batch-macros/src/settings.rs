@@ -1,11 +1,23 @@
 //! The arguments of an artifact attribute, checked: the name, `class` and `buffered`.
 
+use proc_macro2::TokenStream;
 use quote::ToTokens;
-use syn::{Expr, ExprLit, Lit, LitStr};
+use syn::{Expr, Lit, LitStr};
 
 use crate::diagnostics::{Errors, nearest};
-use crate::parse::Argument;
+use crate::parse::{Argument, literal, string};
 use crate::role::Role;
+
+/// The item that an artifact attribute is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// The impl block of a concrete type: implements and registers.
+    Block,
+    /// A generic impl block: implements, registers nothing.
+    GenericBlock,
+    /// A type alias: registers a type that implements the role elsewhere.
+    Alias,
+}
 
 /// The arguments without mistakes.
 pub(crate) struct Settings {
@@ -15,8 +27,8 @@ pub(crate) struct Settings {
     pub(crate) buffered: bool,
 }
 
-/// Checks the arguments; a wrong one is an error and left out.
-pub(crate) fn settings(role: &Role, arguments: &[Argument], errors: &mut Errors) -> Settings {
+/// Checks the arguments. Reports and drops each wrong one.
+pub(crate) fn settings(role: &Role, target: Target, arguments: &[Argument], errors: &mut Errors) -> Settings {
     let mut settings = Settings {
         name: None,
         class: None,
@@ -38,20 +50,23 @@ pub(crate) fn settings(role: &Role, arguments: &[Argument], errors: &mut Errors)
             continue;
         }
         match (argument, key.as_str()) {
-            (Argument::Text(text), _) => settings.name = not_empty("name", text.clone(), errors),
-            (Argument::Named { value, .. }, "value") => {
-                settings.name = text("name", value, errors).and_then(|text| not_empty("name", text, errors));
+            (_, "value" | "class") if target == Target::GenericBlock => {
+                registers_nothing(role, &key, place, errors);
             }
-            (Argument::Named { value, .. }, "class") => {
-                settings.class =
-                    text("class", value, errors).and_then(|text| not_empty("class", text, errors));
+            (Argument::Text(text), _) => settings.name = not_empty("name", text, errors),
+            (Argument::Named { value, .. }, "value") => settings.name = text("name", value, errors),
+            (Argument::Named { value, .. }, "class") => settings.class = text("class", value, errors),
+            (Argument::Named { value, .. }, "buffered") if role.buffered && target != Target::Alias => {
+                match literal(value) {
+                    Some(Lit::Bool(flag)) => settings.buffered = flag.value,
+                    _ => errors.error(value, "`buffered` is `true` or `false`", &[]),
+                }
             }
-            (Argument::Named { value, .. }, "buffered") if role.buffered => match value {
-                Expr::Lit(ExprLit {
-                    lit: Lit::Bool(flag), ..
-                }) => settings.buffered = flag.value,
-                _ => errors.error(value, "`buffered` is `true` or `false`", &[]),
-            },
+            (Argument::Named { .. }, "buffered") if role.buffered => errors.error(
+                place,
+                "`buffered` cannot be set on a type alias",
+                &["set it on the impl block that holds the writer's methods".to_owned()],
+            ),
             (Argument::Named { .. }, "buffered") => errors.error(
                 place,
                 format!(
@@ -69,6 +84,18 @@ pub(crate) fn settings(role: &Role, arguments: &[Argument], errors: &mut Errors)
         seen.push(key);
     }
     settings
+}
+
+fn registers_nothing(role: &Role, key: &str, place: TokenStream, errors: &mut Errors) {
+    let what = if key == "value" { "name" } else { "class" };
+    errors.error(
+        place,
+        format!("a generic impl block registers no artifact, so it has no {what}"),
+        &[format!(
+            "register a concrete type by an alias: `#[{}(\"Name\")] type Name = Type<Concrete>;`",
+            role.attribute
+        )],
+    );
 }
 
 fn argument_remedy(role: &Role, unknown: &str) -> String {
@@ -92,20 +119,18 @@ fn argument_remedy(role: &Role, unknown: &str) -> String {
 }
 
 fn text(what: &str, value: &Expr, errors: &mut Errors) -> Option<LitStr> {
-    match value {
-        Expr::Lit(ExprLit {
-            lit: Lit::Str(text), ..
-        }) => Some(text.clone()),
-        _ => {
+    match string(value) {
+        Some(text) => not_empty(what, text, errors),
+        None => {
             errors.error(value, format!("the {what} is a string in quotes"), &[]);
             None
         }
     }
 }
 
-fn not_empty(what: &str, text: LitStr, errors: &mut Errors) -> Option<LitStr> {
+fn not_empty(what: &str, text: &LitStr, errors: &mut Errors) -> Option<LitStr> {
     if text.value().trim().is_empty() {
-        errors.error(&text, format!("the {what} of an artifact cannot be empty"), &[]);
+        errors.error(text, format!("the {what} of an artifact cannot be empty"), &[]);
     }
-    Some(text)
+    Some(text.clone())
 }

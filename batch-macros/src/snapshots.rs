@@ -3,26 +3,19 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use crate::role::{
-    BATCHLET, CHECKPOINT_ALGORITHM, CHECKPOINT_LISTENER, DECIDER, ITEM_PROCESS_LISTENER, ITEM_PROCESSOR,
-    ITEM_READ_LISTENER, ITEM_READER, ITEM_WRITE_LISTENER, ITEM_WRITER, JOB_LISTENER, LOGICAL_TX,
-    PARTITION_ALGORITHM, RETRY_LISTENER, Role, SKIP_LISTENER, STEP_LISTENER, SUB_JOB_ANALYZER,
-    SUB_JOB_COLLECTOR,
-};
-
 fn pretty(tokens: TokenStream) -> String {
     prettyplease::unparse(&syn::parse2(tokens).unwrap())
 }
 
-fn expand(role: &'static Role, arguments: TokenStream, item: TokenStream) -> String {
-    pretty(crate::role_impl(role, arguments, item))
+fn expand(role: &'static str, arguments: TokenStream, item: TokenStream) -> String {
+    pretty(crate::artifact_attribute(role, arguments, item))
 }
 
 /// Spec: READ-01 to READ-08
 #[test]
 fn item_reader() {
     insta::assert_snapshot!(expand(
-        &ITEM_READER,
+        "item_reader",
         quote!("FlightReader", class = "com.example.FlightReader"),
         quote! {
             impl io::Flights {
@@ -41,7 +34,7 @@ fn item_reader() {
 #[test]
 fn conditional_methods() {
     insta::assert_snapshot!(expand(
-        &ITEM_READER,
+        "item_reader",
         quote!(),
         quote! {
             impl Numbers {
@@ -64,11 +57,59 @@ fn conditional_methods() {
     ));
 }
 
+/// Implements the role for every type that satisfies the bounds, and registers none.
+///
+/// Spec: ART-01
+#[test]
+fn generic_block() {
+    insta::assert_snapshot!(expand(
+        "decider",
+        quote!(),
+        quote! {
+            impl<T: FromStr + Send, const N: usize> Sample<T, N>
+            where
+                T::Err: Display,
+            {
+                #[decide]
+                fn which(&mut self) -> String { String::new() }
+            }
+        }
+    ));
+}
+
+/// Spec: ART-01, ART-02
+#[test]
+fn type_alias() {
+    insta::assert_snapshot!(expand(
+        "item_reader",
+        quote!("FlightReader", class = "com.example.FlightReader"),
+        quote! {
+            #[cfg(feature = "flights")]
+            pub type Flights = csv::Reader<Flight>;
+        }
+    ));
+}
+
+/// Spec: ART-10, BPROP-10
+#[test]
+fn generic_artifact() {
+    insta::assert_snapshot!(pretty(crate::artifact::derive(quote! {
+        struct Sample<T: Ord, const N: usize = 4> where T: Clone {
+            #[batch_property]
+            limits: Option<Vec<T>>,
+            #[batch_context]
+            step: StepContext,
+            rows: [Option<T>; N],
+            count: u64,
+        }
+    })));
+}
+
 /// Spec: PROC-01 to PROC-04
 #[test]
 fn item_processor() {
     insta::assert_snapshot!(expand(
-        &ITEM_PROCESSOR,
+        "item_processor",
         quote!(),
         quote! {
             impl Late {
@@ -83,7 +124,7 @@ fn item_processor() {
 #[test]
 fn item_processor_by_value() {
     insta::assert_snapshot!(expand(
-        &ITEM_PROCESSOR,
+        "item_processor",
         quote!(value = "late"),
         quote! {
             impl Late {
@@ -98,7 +139,7 @@ fn item_processor_by_value() {
 #[test]
 fn item_writer() {
     insta::assert_snapshot!(expand(
-        &ITEM_WRITER,
+        "item_writer",
         quote!("FlightWriter", buffered = false),
         quote! {
             impl FlightWriter {
@@ -119,7 +160,7 @@ fn item_writer() {
 #[test]
 fn batchlet() {
     insta::assert_snapshot!(expand(
-        &BATCHLET,
+        "batchlet",
         quote!(),
         quote! {
             impl Download {
@@ -135,14 +176,14 @@ fn batchlet() {
 /// Spec: LISTEN-STEP-01 to LISTEN-STEP-03
 #[test]
 fn step_listener_without_methods() {
-    insta::assert_snapshot!(expand(&STEP_LISTENER, quote!(), quote!(impl Silent {})));
+    insta::assert_snapshot!(expand("step_listener", quote!(), quote!(impl Silent {})));
 }
 
 /// Spec: LISTEN-JOB-01 to LISTEN-JOB-06
 #[test]
 fn job_listener() {
     insta::assert_snapshot!(expand(
-        &JOB_LISTENER,
+        "job_listener",
         quote!(),
         quote! {
             impl Log {
@@ -174,7 +215,7 @@ fn batch_artifact() {
 #[test]
 fn fallback() {
     insta::assert_snapshot!(expand(
-        &BATCHLET,
+        "batchlet",
         quote!(),
         quote! {
             impl Download {
@@ -206,7 +247,7 @@ fn artifact_loader() {
 #[test]
 fn checkpoint_algorithm() {
     insta::assert_snapshot!(expand(
-        &CHECKPOINT_ALGORITHM,
+        "checkpoint_algorithm",
         quote!(),
         quote! {
             impl Sample {
@@ -223,7 +264,7 @@ fn checkpoint_algorithm() {
 #[test]
 fn checkpoint_listener() {
     insta::assert_snapshot!(expand(
-        &CHECKPOINT_LISTENER,
+        "checkpoint_listener",
         quote!(),
         quote! {
             impl Sample {
@@ -238,7 +279,7 @@ fn checkpoint_listener() {
 #[test]
 fn item_read_listener() {
     insta::assert_snapshot!(expand(
-        &ITEM_READ_LISTENER,
+        "item_read_listener",
         quote!(),
         quote! {
             impl Sample {
@@ -255,7 +296,7 @@ fn item_read_listener() {
 #[test]
 fn item_process_listener() {
     insta::assert_snapshot!(expand(
-        &ITEM_PROCESS_LISTENER,
+        "item_process_listener",
         quote!(),
         quote! {
             impl Sample {
@@ -273,7 +314,7 @@ fn item_process_listener() {
 #[test]
 fn item_write_listener() {
     insta::assert_snapshot!(expand(
-        &ITEM_WRITE_LISTENER,
+        "item_write_listener",
         quote!(),
         quote! {
             impl Sample {
@@ -290,7 +331,7 @@ fn item_write_listener() {
 #[test]
 fn skip_listener() {
     insta::assert_snapshot!(expand(
-        &SKIP_LISTENER,
+        "skip_listener",
         quote!(),
         quote! {
             impl Sample {
@@ -305,7 +346,7 @@ fn skip_listener() {
 #[test]
 fn retry_listener() {
     insta::assert_snapshot!(expand(
-        &RETRY_LISTENER,
+        "retry_listener",
         quote!(),
         quote! {
             impl Sample {
@@ -320,7 +361,7 @@ fn retry_listener() {
 #[test]
 fn partition_algorithm() {
     insta::assert_snapshot!(expand(
-        &PARTITION_ALGORITHM,
+        "partition_algorithm",
         quote!(),
         quote! {
             impl Sample {
@@ -335,7 +376,7 @@ fn partition_algorithm() {
 #[test]
 fn logical_tx() {
     insta::assert_snapshot!(expand(
-        &LOGICAL_TX,
+        "logical_tx",
         quote!(),
         quote! {
             impl Sample {
@@ -352,7 +393,7 @@ fn logical_tx() {
 #[test]
 fn sub_job_collector() {
     insta::assert_snapshot!(expand(
-        &SUB_JOB_COLLECTOR,
+        "sub_job_collector",
         quote!(),
         quote! {
             impl Sample {
@@ -367,7 +408,7 @@ fn sub_job_collector() {
 #[test]
 fn sub_job_analyzer() {
     insta::assert_snapshot!(expand(
-        &SUB_JOB_ANALYZER,
+        "sub_job_analyzer",
         quote!(),
         quote! {
             impl Sample {
@@ -382,7 +423,7 @@ fn sub_job_analyzer() {
 #[test]
 fn decider() {
     insta::assert_snapshot!(expand(
-        &DECIDER,
+        "decider",
         quote!(),
         quote! {
             impl Sample {

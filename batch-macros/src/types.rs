@@ -1,6 +1,6 @@
 //! Types as they are written: the few questions that are answered by spelling and not by traits.
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{GenericArgument, PathArguments, Type};
 
@@ -33,6 +33,15 @@ pub(crate) fn borrow_in(tokens: TokenStream) -> Option<TokenTree> {
         }
     }
     None
+}
+
+/// Whether one of the identifiers occurs.
+pub(crate) fn mentions(tokens: TokenStream, names: &[Ident]) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => names.contains(&ident),
+        TokenTree::Group(group) => mentions(group.stream(), names),
+        _ => false,
+    })
 }
 
 /// `T` of a type written `Option<T>`. Known by its name: a trait cannot tell the two from each other (E0119).

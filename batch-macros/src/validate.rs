@@ -12,18 +12,24 @@ use crate::diagnostics::{Errors, one_of, with_article};
 use crate::parameters::{Parameters, parameters};
 use crate::parse::{Argument, Block, Mark};
 use crate::role::{Method, Receiver, Role, roles_with};
-use crate::settings::settings;
+use crate::settings::{Target, settings};
 use crate::types::{borrow_in, type_text, ungroup};
 
 /// An artifact without mistakes, as far as a macro can see.
 pub(crate) struct Artifact {
+    /// `None` for a generic impl block.
+    pub(crate) registration: Option<Registration>,
+    pub(crate) buffered: bool,
+    pub(crate) methods: Vec<ArtifactMethod>,
+}
+
+/// The names under which a concrete type is registered.
+pub(crate) struct Registration {
     pub(crate) name: String,
     /// `class = "..."`
-    pub(crate) declared_class: Option<LitStr>,
-    pub(crate) buffered: bool,
-    /// The identifier of the type.
+    pub(crate) class: Option<LitStr>,
+    /// The identifier of the type or alias, last part of its path.
     pub(crate) type_name: String,
-    pub(crate) methods: Vec<ArtifactMethod>,
 }
 
 /// A marked method without mistakes.
@@ -42,28 +48,33 @@ pub(crate) fn artifact(
     block: &Block,
     errors: &mut Errors,
 ) -> Option<Artifact> {
-    let settings = settings(role, arguments, errors);
+    let target = if block.item.generics.params.is_empty() {
+        Target::Block
+    } else {
+        Target::GenericBlock
+    };
+    let settings = settings(role, target, arguments, errors);
     // In the wrong kind of block nothing is missing.
     let segment = artifact_type(role, block, errors)?;
     let methods = methods(role, block, errors);
-    let name = match &settings.name {
-        Some(name) => name.value(),
-        None => {
-            if !segment.arguments.is_none() {
-                errors.error(
-                    &segment,
-                    "an artifact of a generic type needs a name",
-                    &[format!("write `#[{}(\"Name\")]`", role.attribute)],
-                );
-            }
-            segment.ident.unraw().to_string()
-        }
-    };
+    let needs_name = target == Target::Block && settings.name.is_none();
+    if needs_name && !segment.arguments.is_none() {
+        errors.error(
+            &segment,
+            "an artifact of a generic type needs a name",
+            &[format!("write `#[{}(\"Name\")]`", role.attribute)],
+        );
+    }
+    let type_name = segment.ident.unraw().to_string();
     errors.is_empty().then(|| Artifact {
-        name,
-        declared_class: settings.class,
+        registration: (target == Target::Block).then(|| Registration {
+            name: settings
+                .name
+                .map_or_else(|| type_name.clone(), |name| name.value()),
+            class: settings.class,
+            type_name,
+        }),
         buffered: settings.buffered,
-        type_name: segment.ident.unraw().to_string(),
         methods,
     })
 }
@@ -82,14 +93,11 @@ fn artifact_type(role: &Role, block: &Block, errors: &mut Errors) -> Option<Path
         );
         return None;
     }
-    if !item.generics.params.is_empty() {
+    if let Some(lifetime) = item.generics.lifetimes().next() {
         errors.error(
-            &item.generics,
-            "a generic impl block is not supported: an artifact is one concrete type",
-            &[format!(
-                "write `#[{}(\"Name\")] impl Type<Concrete> {{ .. }}`",
-                role.attribute
-            )],
+            lifetime,
+            "a batch artifact cannot have lifetime parameters: it borrows from nothing",
+            &["use an owned type, such as `String` for `&str`".to_owned()],
         );
         return None;
     }
@@ -361,16 +369,9 @@ pub(crate) fn owns(row: &Method, ty: &Type, errors: &mut Errors) -> bool {
 }
 
 pub(crate) fn expected(row: &Method) -> Vec<String> {
-    let section = match row.section {
-        "" => "(an extension of the JSR 352 draft)".to_owned(),
-        section => format!("(section {section} of the JSR 352 draft)"),
-    };
     match row.alternative {
-        None => vec![format!("expected `{}` {section}", row.signature)],
-        Some(alternative) => vec![format!(
-            "expected `{}`\n      or `{alternative}` {section}",
-            row.signature
-        )],
+        None => vec![format!("expected `{}`", row.signature)],
+        Some(alternative) => vec![format!("expected `{}`\n      or `{alternative}`", row.signature)],
     }
 }
 
@@ -396,9 +397,16 @@ pub(crate) fn not_an_impl_block(role: &Role, item: &syn::Item, errors: &mut Erro
             "an enum",
             "an artifact is a struct; put it on the impl block".to_owned(),
         ),
+        syn::Item::Use(_) => (
+            "an import",
+            format!(
+                "register the type by an alias: `#[{}(\"Name\")] type Name = path::Type;`",
+                role.attribute
+            ),
+        ),
         _ => (
             "this item",
-            "put it on the impl block of the artifact's type".to_owned(),
+            "put it on the impl block of the artifact's type, or on a type alias".to_owned(),
         ),
     };
     errors.error(

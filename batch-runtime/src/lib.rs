@@ -86,6 +86,15 @@
 //! A writer that adds a second parameter, `tx: &mut ChunkTransaction`, writes in the transaction that commits the
 //! checkpoint: each item then has its effect exactly once, whatever happens. Other writers are at-least-once.
 //!
+//! # Artifact attributes
+//!
+//! An artifact attribute is on an impl block, or on a type alias: a generic impl block implements its role and registers
+//! nothing, and an alias registers a concrete type, `#[item_reader("FlightReader")] type FlightReader =
+//! CsvItemReader<Flight>;`. The arguments are optional: the name that Job XML uses (default: the identifier of the type or
+//! alias), and `class = ".."`, the class name in a batch.xml that was written for Java.
+//!
+#![doc = batch_macros::__role_index!()]
+//!
 //! # Job XML
 //!
 //! ```xml
@@ -123,7 +132,6 @@
 // The derive names this crate as its users do; the built-in artifact uses it too.
 extern crate self as batch_runtime;
 
-mod annotations;
 mod artifact;
 mod check;
 mod checkpoint;
@@ -143,6 +151,7 @@ mod parameters;
 mod plan;
 pub mod prelude;
 mod repository;
+mod role;
 mod runtime;
 #[cfg(feature = "sabotage")]
 mod sabotage;
@@ -153,8 +162,9 @@ mod time_zone;
 mod transition;
 
 #[doc(inline)]
-pub use annotations::*;
-pub use artifact::{BatchArtifact, BatchArtifactLoader, Items, LoadedArtifact, PartitionPlan};
+pub use artifact::{
+    BatchArtifact, BatchArtifactLoader, BatchException, Items, LoadedArtifact, PartitionPlan, artifact_loader,
+};
 pub use batch_xml as xml;
 pub use batch_xml::Dialect;
 pub use check::{CheckReport, Finding, Remark};
@@ -169,6 +179,8 @@ pub use operator::{
 };
 pub use parameters::{JobParameter, JobParameters, ParameterError, ParameterValue};
 pub use repository::{ChunkTransaction, ExecutionFilter, RepositoryConnection, RepositoryError};
+#[doc(inline)]
+pub use role::attributes::*;
 pub use runtime::{BatchRuntime, BatchRuntimeBuilder, BuildError};
 pub use secret::{SecretError, SecretReference, SecretReferenceError};
 pub use status::{BatchStatus, Event, IllegalTransition};
@@ -181,5 +193,7 @@ pub mod __private {
     pub use crate::checkpoint::*;
     pub use crate::error::BatchError;
     pub use crate::repository::ChunkTransaction;
+    pub use crate::role::*;
+    pub use batch_macros::__role_index as role_index;
     pub use inventory;
 }

@@ -270,7 +270,7 @@ fn a_type_without_the_role_is_refused() {
       |
     2 | <step id="one"><batchlet ref="nobody"/></step>
       |                               ^^^^^^ a batchlet is needed here
-      = help: write `#[batchlet]` on an impl block of that type
+      = help: write `#[batchlet]` on an impl block of that type; if it is generic, also on a type alias of it
     "#);
     let stage = fleet(
         r#"<listeners><listener ref="nobody"/></listeners><step id="one"><chunk reader="van" processor="Labels" writer="Lines"/></step>"#,
@@ -282,7 +282,7 @@ fn a_type_without_the_role_is_refused() {
       |
     2 | <listeners><listener ref="nobody"/></listeners><step id="one"><chunk reader="van" processor="Labels" writer="Lines"/></step>
       |                           ^^^^^^ a job listener is needed here
-      = help: write `#[job_listener]` on an impl block of that type
+      = help: write `#[job_listener]` on an impl block of that type; if it is generic, also on a type alias of it
 
     error[ART0002]: `van` is no item reader, it is a batchlet
      --> jobs/job.xml:2:78

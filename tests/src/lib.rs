@@ -5,6 +5,7 @@ pub mod contender;
 pub mod databases;
 mod elsewhere;
 pub mod flights;
+pub mod generic;
 pub mod kill;
 pub mod logical_tx;
 pub mod operated;

@@ -1,16 +1,11 @@
-//! The table of roles: every artifact attribute, its method attributes and their signatures. Parsing, checking,
-//! expansion and diagnostics all read it; a new role is a new row.
+//! The roles: what an artifact attribute is, and the table of all of them. Parsing, checking, expansion and diagnostics
+//! read the table.
 
-mod listeners;
-mod parallel;
-mod work;
+mod export;
+mod table;
 
-pub(crate) use listeners::{
-    CHECKPOINT_LISTENER, ITEM_PROCESS_LISTENER, ITEM_READ_LISTENER, ITEM_WRITE_LISTENER, JOB_LISTENER,
-    RETRY_LISTENER, SKIP_LISTENER, STEP_LISTENER,
-};
-pub(crate) use parallel::{LOGICAL_TX, PARTITION_ALGORITHM, SUB_JOB_ANALYZER, SUB_JOB_COLLECTOR};
-pub(crate) use work::{BATCHLET, CHECKPOINT_ALGORITHM, DECIDER, ITEM_PROCESSOR, ITEM_READER, ITEM_WRITER};
+pub(crate) use export::{for_each_role, index};
+pub(crate) use table::{ROLES, role_table};
 
 /// An artifact attribute.
 pub(crate) struct Role {
@@ -18,12 +13,27 @@ pub(crate) struct Role {
     pub(crate) attribute: &'static str,
     /// Name of the role trait.
     pub(crate) trait_name: &'static str,
+    /// What the artifact does, for the index of the documentation.
+    pub(crate) summary: &'static str,
     /// Its method attributes.
     pub(crate) methods: &'static [Method],
     /// Whether `buffered = ...` is an argument.
     pub(crate) buffered: bool,
-    /// Whether its methods take items, whose types the loader asks for: a listener of items.
-    pub(crate) hears_items: bool,
+    /// What the loader asks of a type in this role: an associated function of the trait, and its result.
+    pub(crate) fact: Option<(&'static str, &'static str)>,
+    /// The places of Job XML where it is a listener. `None`: its instances end with the step, as a listener's do not.
+    pub(crate) places: Option<&'static [Place]>,
+}
+
+/// A `listeners` element of Job XML.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    /// Of a job.
+    Job,
+    /// Of a chunk step.
+    Chunk,
+    /// Of a batchlet step.
+    Batchlet,
 }
 
 /// A method attribute of a role.
@@ -32,8 +42,6 @@ pub(crate) struct Method {
     pub(crate) attribute: &'static str,
     /// Another name of the attribute, which the draft uses too.
     pub(crate) alias: Option<&'static str>,
-    /// Section of the draft; empty for an extension.
-    pub(crate) section: &'static str,
     /// Parameters and result.
     pub(crate) shape: Shape,
     /// Which receivers are accepted.
@@ -55,9 +63,9 @@ pub(crate) enum Shape {
     Open,
     /// No parameter, the checkpoint as the result.
     Checkpoint,
-    /// What the method is told of, no result.
-    Notice(&'static [Told]),
-    /// No parameter, no result; that there is such a method is asked for.
+    /// The parameters of an event, no result.
+    Notice(&'static [ParamKind]),
+    /// No parameter, no result; the loader asks whether there is such a method.
     Compensation,
     /// No parameter, the next item as the result.
     Read,
@@ -69,7 +77,7 @@ pub(crate) enum Shape {
     Write,
     /// No parameter, an exit status as the result.
     Text,
-    /// No parameter, a yes or no as the result.
+    /// No parameter, a `bool` as the result.
     Flag,
     /// `(timeout: i32)`, seconds as the result.
     Timeout,
@@ -81,9 +89,9 @@ pub(crate) enum Shape {
     Analyze,
 }
 
-/// A parameter of a method that is told of something.
+/// A parameter of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum ParamKind {
     /// `&BatchError`
     Error,
     /// `&In`, or `&dyn Any` for items of every type.
@@ -98,12 +106,12 @@ pub(crate) enum Told {
     Seconds,
 }
 
-/// On which side of the processor items are.
+/// The side of the processor that items are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// What the reader gives.
+    /// Items of the reader.
     Input,
-    /// What the processor gives.
+    /// Results of the processor.
     Output,
 }
 
@@ -128,100 +136,59 @@ impl Role {
             .iter()
             .find(|method| method.attribute == attribute || method.alias == Some(attribute))
     }
+
+    /// Whether its methods name item types, which the loader compares.
+    pub(crate) fn names_items(&self) -> bool {
+        self.fact.is_some_and(|(function, _)| function == "items")
+    }
 }
 
-/// The roles that have a method attribute of that name.
+/// Returns the role with that attribute.
+pub(crate) fn role(attribute: &str) -> Option<&'static Role> {
+    ROLES.iter().find(|role| role.attribute == attribute)
+}
+
+/// Returns the roles that have a method attribute of that name.
 pub(crate) fn roles_with(attribute: &str) -> Vec<&'static Role> {
     ROLES
         .iter()
-        .copied()
         .filter(|role| role.method(attribute).is_some())
         .collect()
 }
-
-/// Every role.
-pub(crate) static ROLES: [&Role; 18] = [
-    &ITEM_READER,
-    &ITEM_PROCESSOR,
-    &ITEM_WRITER,
-    &CHECKPOINT_ALGORITHM,
-    &BATCHLET,
-    &JOB_LISTENER,
-    &STEP_LISTENER,
-    &CHECKPOINT_LISTENER,
-    &ITEM_READ_LISTENER,
-    &ITEM_PROCESS_LISTENER,
-    &ITEM_WRITE_LISTENER,
-    &SKIP_LISTENER,
-    &RETRY_LISTENER,
-    &PARTITION_ALGORITHM,
-    &LOGICAL_TX,
-    &SUB_JOB_COLLECTOR,
-    &SUB_JOB_ANALYZER,
-    &DECIDER,
-];
-
-/// What a method without parameters, result and peculiarities has; each row adds its names and its section.
-const NOTICE: Method = Method {
-    attribute: "",
-    alias: None,
-    section: "",
-    shape: Shape::Notice(&[]),
-    receiver: Receiver::Any,
-    required: false,
-    signature: "",
-    alternative: None,
-    usual_names: &[],
-};
-
-/// What most roles have.
-const ROLE: Role = Role {
-    attribute: "",
-    trait_name: "",
-    methods: &[],
-    buffered: false,
-    hears_items: false,
-};
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The draft has 18 artifact annotations and 48 method annotations in them. The others are extensions.
+    /// The draft has 18 artifact annotations and 48 method annotations in them; `get_item_count` is an extension.
     ///
     /// Spec: READ-01, READ-02, PROC-01, WRITE-01, CKALG-01, BLET-01, LISTEN-JOB-01, LISTEN-STEP-01, LISTEN-CKPT-01,
     /// LISTEN-READ-01, LISTEN-PROC-01, LISTEN-WRITE-01, LISTEN-SKIP-01, LISTEN-RETRY-01, PALG-02, PALG-05, PALG-07, PALG-10
     #[test]
-    fn every_row_is_complete() {
+    fn the_table_holds_the_annotations_of_the_draft() {
+        assert_eq!(ROLES.len(), 18);
         let all = ROLES.iter().flat_map(|role| role.methods);
-        let (extensions, of_draft): (Vec<&Method>, Vec<_>) =
-            all.partition(|method| method.section.is_empty());
-        assert_eq!(of_draft.len(), 48);
-        let extensions: Vec<&str> = extensions.iter().map(|method| method.attribute).collect();
-        assert_eq!(extensions, ["get_item_count"]);
+        assert_eq!(
+            all.filter(|method| method.attribute != "get_item_count").count(),
+            48
+        );
+    }
+
+    #[test]
+    fn every_row_is_consistent() {
         for role in ROLES {
             for method in role.methods {
-                assert!(
-                    !method.attribute.is_empty(),
-                    "a method of `{}` has no name",
-                    role.attribute
-                );
-                assert!(
-                    method.section.is_empty() || method.section.starts_with("5."),
-                    "section of `{}`",
-                    method.attribute
-                );
+                let attribute = method.attribute;
                 assert_eq!(
-                    role.method(method.attribute).map(|found| found.section),
-                    Some(method.section)
+                    role.method(attribute).map(|found| found.shape),
+                    Some(method.shape),
+                    "{attribute}"
                 );
                 let shared = method.receiver == Receiver::Shared;
-                assert_eq!(
-                    method.signature.contains("(&self"),
-                    shared,
-                    "signature of `{}`",
-                    method.attribute
-                );
+                assert_eq!(method.signature.contains("(&self"), shared, "{attribute}");
+                for signature in [Some(method.signature), method.alternative].into_iter().flatten() {
+                    assert!(syn::parse_str::<syn::Signature>(signature).is_ok(), "{signature}");
+                }
             }
         }
     }

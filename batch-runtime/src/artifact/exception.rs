@@ -12,6 +12,40 @@ use crate::error::BatchError;
 /// The classes that every exception is of.
 pub(crate) const ROOTS: [&str; 3] = ["Exception", "java.lang.Exception", "java.lang.Throwable"];
 
+/// Gives an error type, and each variant of an enum, a class name that the include and exclude elements of Job XML can name:
+/// its path in Rust, or its last part, and what `#[batch_exception(class = "..", extends = "..")]` declares. Section 4.2.1.2
+/// of the draft.
+///
+/// An error without it is known by its type's path; its sources only if they have the derive, or are errors of the standard
+/// library.
+///
+/// ```
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(Debug, BatchException)]
+/// #[batch_exception(extends = "java.io.IOException")]
+/// enum LoadError {
+///     #[batch_exception(class = "com.example.BadRow")]
+///     BadRow(u64),
+///     Truncated,
+/// }
+///
+/// impl std::fmt::Display for LoadError {
+///     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+///         match self {
+///             Self::BadRow(line) => write!(f, "line {line} is not a flight"),
+///             Self::Truncated => f.write_str("the file ends in the middle of a line"),
+///         }
+///     }
+/// }
+///
+/// impl std::error::Error for LoadError {}
+/// ```
+///
+/// Spec: CHUNK-EXC-01, CHUNK-EXC-02, D-14
+#[doc(inline)]
+pub use batch_macros::BatchException;
+
 /// The class of an error type, or of a variant of one.
 #[derive(Clone, Copy, Debug)]
 pub struct ExceptionClass {

@@ -12,6 +12,44 @@ use super::loader::LoadedArtifact;
 use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
 use crate::secret::Secrets;
 
+/// Lets the runtime make a struct and fill its fields. Sections 5.3 and 5.4 of the draft.
+///
+/// | field | value |
+/// |---|---|
+/// | `#[batch_property(name = "..", value = "..")]` | the property of that name, else the default `value`; without `name`, the field's name is the property's |
+/// | `#[batch_context]` | the context of its type: `JobContext`, `StepContext`, `FlowContext`, `SplitContext`, or an `Option` of one, `None` out of scope |
+/// | any other | its own `Default` |
+///
+/// A property is text in Job XML. The field is a `String` (empty if nothing sets the property), any type with `FromStr`, a
+/// `Vec` of them (values separated by commas, or by the character of `separator = ".."`), or an `Option`, `None` if nothing
+/// sets the property. A value that does not parse is reported before the job starts.
+///
+/// The struct may be generic. A field whose type depends on a parameter adds the bound that fills it: `FromStr` for a
+/// property, `Default` for any other field.
+///
+/// ```
+/// use std::path::PathBuf;
+///
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(BatchArtifact)]
+/// struct FlightReader {
+///     #[batch_property(name = "fileName", value = "flights.csv")]
+///     file: PathBuf,
+///     #[batch_property]
+///     limit: Option<u64>,
+///     #[batch_property(value = "MUC; FRA", separator = ";")]
+///     airports: Vec<String>,
+///     #[batch_context]
+///     step: StepContext,
+///     next: u64,
+/// }
+/// ```
+///
+/// Spec: ART-10, BPROP-01 to BPROP-12, CTX-02, CTX-03, CTX-05
+#[doc(inline)]
+pub use batch_macros::BatchArtifact;
+
 /// A type that the runtime can make: implemented by `#[derive(BatchArtifact)]`, by nothing else.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a batch artifact",
@@ -47,6 +85,9 @@ pub trait BatchArtifact: Sized + 'static {
     /// The `#[batch_context]` fields.
     fn contexts() -> Vec<ContextInfo>;
 }
+
+/// Requires of a generic artifact what a registration requires of a concrete one. Called by generated code.
+pub fn require_artifact<T: BatchArtifact>() {}
 
 /// A `#[batch_property]` field, as the loader checks it before anything runs.
 #[derive(Clone, Debug)]

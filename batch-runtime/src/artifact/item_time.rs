@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use batch_macros::BatchArtifact;
 
 use super::registry::ArtifactRegistration;
-use super::role::CheckpointAlgorithm;
 use crate::error::BatchError;
+use crate::role::CheckpointAlgorithm;
 
 /// No part of the registry: an artifact of the program's own that has this name comes first.
 pub(crate) static ITEM_TIME: ArtifactRegistration = ArtifactRegistration::checkpoint_algorithm::<ItemTime>(

@@ -8,6 +8,28 @@ use std::fmt;
 use super::inject::{BatchArtifact, InjectError};
 use crate::error::BatchError;
 
+/// Registers a preferred artifact loader, so that batch.xml can name it: `<loader classname="my_crate::Clients"/>`, or by
+/// the class that `class = ".."` declares. On the impl of [`BatchArtifactLoader`](crate::BatchArtifactLoader); the runtime
+/// makes the loader by its `Default`. Section 5.7.1 of the draft.
+///
+/// ```
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(Default)]
+/// struct Clients;
+///
+/// #[artifact_loader(class = "com.example.Clients")]
+/// impl BatchArtifactLoader for Clients {
+///     fn load(&self, reference: &str) -> Result<Option<LoadedArtifact>, BatchError> {
+///         Ok(None) // not known here: the built-in loader is asked
+///     }
+/// }
+/// ```
+///
+/// Spec: LOADER-03, LOADER-06, LOADER-10, LOADER-13
+#[doc(inline)]
+pub use batch_macros::artifact_loader;
+
 /// A preferred artifact loader: the first opportunity to load every artifact of every job.
 ///
 /// It is set by [`BatchRuntimeBuilder::artifact_loader`](crate::BatchRuntimeBuilder::artifact_loader), or, when it has

@@ -1,42 +1,32 @@
-//! Batch artifacts: what the annotations implement, and how the runtime makes, fills and calls them.
-//! Knows no job and no thread; of the repository only the chunk transaction, which writers are handed.
+//! Batch artifacts: injection, typed items behind erased handles, exceptions, and the registry of what is linked.
+//! Knows no job and no thread; of the repository only the chunk transaction, which writers receive.
 
-#[cfg(test)]
-mod every_role;
 mod exception;
-mod inject;
-mod item;
+pub(crate) mod inject;
+pub(crate) mod item;
 mod item_time;
-mod listener;
+pub(crate) mod listener_items;
 mod loader;
-mod parallel;
+pub(crate) mod payload;
 pub(crate) mod registry;
 mod returns;
-mod role;
 mod type_name;
 
 pub use crate::plan::PartitionPlan;
-pub use exception::{ExceptionClass, ExceptionRegistration};
+pub use exception::{BatchException, ExceptionClass, ExceptionRegistration};
 pub(crate) use exception::{ExceptionFilter, class_names, is_called};
 pub use inject::{
     BatchArtifact, ContextField, ContextInfo, ContextKind, ContextScope, InjectError, InjectionScope,
-    Properties, PropertyInfo, PropertySource, PropertyValue,
+    Properties, PropertyInfo, PropertySource, PropertyValue, require_artifact,
 };
 pub use item::{
     Fill, FillEnd, FillError, Halt, ItemClone, ItemObserver, ItemSink, ItemType, Items, item_clone,
     processor_sink,
 };
 pub(crate) use item_time::ITEM_TIME;
-pub use listener::{
-    CheckpointListener, ItemProcessListener, ItemReadListener, ItemWriteListener, ListenerItems,
-    RetryListener, SameItem, SkipListener, StepListener, heard_item, heard_result, require_same_item,
-};
-pub use loader::{BatchArtifactLoader, LoadedArtifact};
-pub use parallel::{CollectorData, LogicalTX, PartitionAlgorithm, SubJobAnalyzer, SubJobCollector};
-pub use registry::{ArtifactRegistration, BindContexts, Factory, ListenerRole, LoaderRegistration, Role};
+pub use listener_items::{ListenerItems, SameItem, require_same_item, typed_item, typed_result};
+pub use loader::{BatchArtifactLoader, LoadedArtifact, artifact_loader};
+pub use payload::CollectorData;
+pub use registry::{ArtifactRegistration, BindContexts, LoaderRegistration};
 pub use returns::{CheckpointReturn, CollectReturn, ProcessReturn, ReadReturn, UnitReturn, ValueReturn};
-pub use role::{
-    Batchlet, CheckpointAlgorithm, Decider, ItemProcessor, ItemReader, ItemWriter, JobListener,
-    ProcessorItems, WriterInfo,
-};
 pub(crate) use type_name::short as short_type_name;

@@ -1,24 +1,15 @@
-//! The registry: what the annotations of all linked crates submitted. The only file that names inventory.
+//! The registry: the artifacts, loaders and exceptions that the annotations of all linked crates submit. The only file that
+//! names inventory.
 //!
 //! Spec: LOADER-16, LOADER-19
 
 use std::any::{Any, TypeId};
-use std::fmt;
 use std::sync::Arc;
 
 use super::exception::ExceptionRegistration;
-use super::inject::{BatchArtifact, ContextInfo, ContextScope, InjectError, InjectionScope, PropertyInfo};
-use super::item::ItemType;
-use super::listener::{
-    CheckpointListener, ItemProcessListener, ItemReadListener, ItemWriteListener, ListenerItems,
-    RetryListener, SkipListener, StepListener,
-};
+use super::inject::{BatchArtifact, ContextInfo, ContextScope, InjectError, PropertyInfo};
 use super::loader::BatchArtifactLoader;
-use super::parallel::{LogicalTX, PartitionAlgorithm, SubJobAnalyzer, SubJobCollector};
-use super::role::{
-    Batchlet, CheckpointAlgorithm, Decider, ItemProcessor, ItemReader, ItemWriter, JobListener,
-    ProcessorItems, WriterInfo,
-};
+use crate::role::{self, Factory, ListenerRole, Make, Role};
 
 /// One artifact attribute on one type: its names, its place in the source, and how to make an instance.
 pub struct ArtifactRegistration {
@@ -32,9 +23,9 @@ pub struct ArtifactRegistration {
     pub file: &'static str,
     /// Source line of the attribute.
     pub line: u32,
-    /// How to make an instance.
+    /// Makes an instance.
     pub factory: Factory,
-    /// The type, by which an instance of a preferred loader is known.
+    /// The type, which identifies an instance of a preferred loader.
     pub type_id: TypeId,
     /// The type's properties.
     pub properties: fn() -> Vec<PropertyInfo>,
@@ -44,173 +35,61 @@ pub struct ArtifactRegistration {
     pub bind_contexts: BindContexts,
 }
 
-type Make<T> = fn(&InjectionScope<'_>) -> Result<Box<T>, InjectError>;
-
-/// Sets the context fields of an instance of the registered type; of another type it leaves them.
+/// Sets the context fields of an instance of the registered type; leaves an instance of another type as it is.
 pub type BindContexts = fn(&mut (dyn Any + Send), &ContextScope) -> Result<(), InjectError>;
 
-/// A listener role of a type. One instance of the type may serve several: it is made as an object of no role, and seen
-/// as each of its roles in turn. Spec: JSL-STEPLIS-07
-pub struct ListenerRole<R: ?Sized> {
-    /// Makes an instance.
-    pub make: Make<dyn Any + Send>,
-    /// The instance in this role; `None` for an instance of another type.
-    pub cast: fn(&mut (dyn Any + Send)) -> Option<&mut R>,
-}
-
-impl<R: ?Sized> Clone for ListenerRole<R> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<R: ?Sized> Copy for ListenerRole<R> {}
-
-/// THE table of roles: trait, attribute, and what the loader asks of a type in that role. The constructors' bounds join
-/// the two halves of an artifact, the attribute on the impl block and the derive on the struct; either missing is a
-/// compile error at the type.
-macro_rules! roles {
+// A constructor per role. Its bounds join the two halves of an artifact, the attribute on the impl block and the derive
+// on the struct; either missing is a compile error at the type.
+macro_rules! constructors {
     (
-        artifacts { $($artifact:ident, $a_new:ident $(, $a_info:ident: $a_type:ty)?;)* }
-        listeners { $($listener:ident, $l_new:ident $(, $l_info:ident: $l_type:ty)?;)* }
+        artifacts { $($artifact:ident, $a_attribute:ident $(, $a_fact:ident: $a_type:ty)?;)* }
+        listeners { $($listener:ident, $l_attribute:ident, $places:tt $(, $l_fact:ident: $l_type:ty)?;)* }
+        methods { $($method:ident),* }
     ) => {
-        /// The kinds of artifacts.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[non_exhaustive]
-        pub enum Role {
-            $(#[doc = concat!("`#[", stringify!($a_new), "]`")] $artifact,)*
-            $(#[doc = concat!("`#[", stringify!($l_new), "]`")] $listener,)*
-        }
-
-        impl Role {
-            /// The attribute's name.
-            pub fn attribute(self) -> &'static str {
-                match self {
-                    $(Self::$artifact => stringify!($a_new),)*
-                    $(Self::$listener => stringify!($l_new),)*
-                }
-            }
-
-            /// Whether it is one of the listener roles.
-            pub fn is_listener(self) -> bool {
-                match self {
-                    $(Self::$artifact => false,)*
-                    $(Self::$listener => !matches!(self, Self::SubJobCollector),)*
-                }
-            }
-        }
-
-        /// How to make an instance of each role, and what the loader asks of the type.
-        #[derive(Clone, Copy)]
-        #[non_exhaustive]
-        pub enum Factory {
-            $(
-                #[doc = concat!("Of `#[", stringify!($a_new), "]`.")]
-                $artifact(Make<dyn $artifact> $(, fn() -> $a_type)?),
-            )*
-            $(
-                #[doc = concat!("Of `#[", stringify!($l_new), "]`.")]
-                $listener(ListenerRole<dyn $listener> $(, fn() -> $l_type)?),
-            )*
-        }
-
         impl ArtifactRegistration {
             $(
-                #[doc = concat!("Registers a type with `#[", stringify!($a_new), "]`. Called by generated code.")]
-                pub const fn $a_new<T: $artifact + BatchArtifact>(
+                #[doc = concat!("Registers a type with `#[", stringify!($a_attribute), "]`. Called by generated code.")]
+                pub const fn $a_attribute<T: role::$artifact + BatchArtifact>(
                     name: &'static str,
                     class: &'static str,
                     declared_class: Option<&'static str>,
                     file: &'static str,
                     line: u32,
                 ) -> Self {
-                    let make: Make<dyn $artifact> = |scope| Ok(Box::new(scope.make::<T>()?));
-                    let factory = Factory::$artifact(make $(, T::$a_info)?);
+                    let make: Make<dyn role::$artifact> = |scope| Ok(Box::new(scope.make::<T>()?));
+                    let factory = Factory::$artifact(make $(, T::$a_fact)?);
                     Self::new::<T>(name, class, declared_class, file, line, factory)
                 }
             )*
             $(
-                #[doc = concat!("Registers a type with `#[", stringify!($l_new), "]`. Called by generated code.")]
-                pub const fn $l_new<T: $listener + BatchArtifact>(
+                #[doc = concat!("Registers a type with `#[", stringify!($l_attribute), "]`. Called by generated code.")]
+                pub const fn $l_attribute<T: role::$listener + BatchArtifact>(
                     name: &'static str,
                     class: &'static str,
                     declared_class: Option<&'static str>,
                     file: &'static str,
                     line: u32,
                 ) -> Self {
-                    let role = ListenerRole::<dyn $listener> {
+                    let role = ListenerRole::<dyn role::$listener> {
                         make: |scope| Ok(Box::new(scope.make::<T>()?)),
-                        cast: |object| object.downcast_mut::<T>().map(|object| object as &mut dyn $listener),
+                        cast: |object| object.downcast_mut::<T>().map(|object| object as &mut dyn role::$listener),
                     };
-                    let factory = Factory::$listener(role $(, T::$l_info)?);
+                    let factory = Factory::$listener(role $(, T::$l_fact)?);
                     Self::new::<T>(name, class, declared_class, file, line, factory)
                 }
             )*
-
-            /// The role that the attribute gives the type.
-            pub fn role(&self) -> Role {
-                match self.factory {
-                    $(Factory::$artifact(..) => Role::$artifact,)*
-                    $(Factory::$listener(..) => Role::$listener,)*
-                }
-            }
-
-            /// How to make an instance of no role, for a listener.
-            pub(crate) fn listener_maker(&self) -> Option<Make<dyn Any + Send>> {
-                match self.factory {
-                    $(Factory::$artifact(..) => None,)*
-                    $(Factory::$listener(role, ..) => Some(role.make),)*
-                }
-            }
         }
     };
 }
 
-roles! {
-    artifacts {
-        ItemReader, item_reader, item_type: ItemType;
-        ItemProcessor, item_processor, item_types: ProcessorItems;
-        ItemWriter, item_writer, info: WriterInfo;
-        CheckpointAlgorithm, checkpoint_algorithm;
-        Batchlet, batchlet;
-        PartitionAlgorithm, partition_algorithm;
-        LogicalTX, logical_tx, compensates: bool;
-        SubJobAnalyzer, sub_job_analyzer, payload_type: Option<ItemType>;
-        Decider, decider;
-    }
-    listeners {
-        JobListener, job_listener;
-        StepListener, step_listener;
-        CheckpointListener, checkpoint_listener;
-        ItemReadListener, item_read_listener, items: ListenerItems;
-        ItemProcessListener, item_process_listener, items: ListenerItems;
-        ItemWriteListener, item_write_listener, items: ListenerItems;
-        SkipListener, skip_listener, items: ListenerItems;
-        RetryListener, retry_listener, items: ListenerItems;
-        // It listens to nothing, and outlives a step as listeners do: its contexts are set again.
-        SubJobCollector, sub_job_collector, payload_type: ItemType;
-    }
-}
-
-impl Role {
-    /// The role in words, such as `an item reader`.
-    pub(crate) fn with_article(self) -> String {
-        let article = if self.attribute().starts_with(['a', 'e', 'i', 'o', 'u']) {
-            "an"
-        } else {
-            "a"
-        };
-        format!("{article} {self}")
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.attribute().replace('_', " "))
-    }
-}
+batch_macros::__for_each_role!(constructors);
 
 impl ArtifactRegistration {
+    /// Returns the role that the attribute gives the type.
+    pub fn role(&self) -> Role {
+        self.factory.role()
+    }
+
     const fn new<T: BatchArtifact + Send>(
         name: &'static str,
         class: &'static str,
@@ -237,7 +116,7 @@ impl ArtifactRegistration {
     }
 }
 
-/// One `#[artifact_loader]`: the class names that `<loader classname="..">` knows it by, and how to make it.
+/// One `#[artifact_loader]`: its class names for `<loader classname="..">`, and how to make it.
 pub struct LoaderRegistration {
     /// Full path of the Rust type.
     pub class: &'static str,
@@ -273,17 +152,17 @@ inventory::collect!(ArtifactRegistration);
 inventory::collect!(LoaderRegistration);
 inventory::collect!(ExceptionRegistration);
 
-/// Every `#[derive(BatchException)]` of every crate linked into the program.
+/// Returns every `#[derive(BatchException)]` of every crate linked into the program.
 pub(crate) fn linked_exceptions() -> impl Iterator<Item = &'static ExceptionRegistration> {
     inventory::iter::<ExceptionRegistration>()
 }
 
-/// Every artifact of every crate linked into the program.
+/// Returns every artifact of every crate linked into the program.
 pub(crate) fn linked() -> impl Iterator<Item = &'static ArtifactRegistration> {
     inventory::iter::<ArtifactRegistration>()
 }
 
-/// Every `#[artifact_loader]` of every crate linked into the program.
+/// Returns every `#[artifact_loader]` of every crate linked into the program.
 pub(crate) fn linked_loaders() -> impl Iterator<Item = &'static LoaderRegistration> {
     inventory::iter::<LoaderRegistration>()
 }

@@ -4,7 +4,7 @@
 //! Spec: ART-06, ART-07
 
 use super::item::ItemType;
-use super::parallel::CollectorData;
+use super::payload::CollectorData;
 use crate::checkpoint::Externalizable;
 use crate::error::BatchError;
 

@@ -8,7 +8,8 @@ use super::bound::Bound;
 use super::call::{Failure, call};
 use super::step::BodyEnd;
 use super::worker::Worker;
-use crate::artifact::{Batchlet, ContextScope};
+use crate::artifact::ContextScope;
+use crate::role::Batchlet;
 
 /// Runs one batchlet.
 pub(crate) struct BatchletRunner<'a> {

@@ -5,12 +5,10 @@ use std::sync::Arc;
 
 use super::call::{Failure, call};
 use crate::artifact::{
-    ArtifactRegistration, BatchArtifactLoader, Batchlet, CheckpointAlgorithm, CheckpointListener,
-    ContextScope, Decider, Factory, InjectError, InjectionScope, ItemProcessListener, ItemProcessor,
-    ItemReadListener, ItemReader, ItemWriteListener, ItemWriter, JobListener, LogicalTX, PartitionAlgorithm,
-    Properties, RetryListener, SkipListener, StepListener, SubJobAnalyzer, SubJobCollector,
+    ArtifactRegistration, BatchArtifactLoader, ContextScope, InjectError, InjectionScope, Properties,
 };
 use crate::error::BatchError;
+use crate::role::{self, Factory, ListenerObject};
 
 /// A `ref` with its artifact and the properties that reach it.
 #[derive(Clone)]
@@ -57,13 +55,16 @@ impl Bound {
 }
 
 macro_rules! makers {
-    ($($make:ident: $role:ident;)*) => {
+    (
+        artifacts { $($artifact:ident, $attribute:ident $(, $fact:ident: $type:ty)?;)* }
+        $($others:tt)*
+    ) => {
         impl Bound {
             $(
-                /// A new instance with its properties and contexts. Spec: ART-08, ART-10, LOADER-18
-                pub(crate) fn $make(&self, contexts: &ContextScope) -> Result<Box<dyn $role>, MakeError> {
+                /// Makes an instance with its properties and contexts. Spec: ART-08, ART-10, LOADER-18
+                pub(crate) fn $attribute(&self, contexts: &ContextScope) -> Result<Box<dyn role::$artifact>, MakeError> {
                     match self.registration.factory {
-                        Factory::$role(make, ..) => {
+                        Factory::$artifact(make, ..) => {
                             let scope = self.scope(contexts)?;
                             call(|| Ok(make(&scope)))
                                 .map_err(MakeError::Panic)?
@@ -77,17 +78,7 @@ macro_rules! makers {
     };
 }
 
-makers! {
-    item_reader: ItemReader;
-    item_processor: ItemProcessor;
-    item_writer: ItemWriter;
-    batchlet: Batchlet;
-    checkpoint_algorithm: CheckpointAlgorithm;
-    decider: Decider;
-    partition_algorithm: PartitionAlgorithm;
-    logical_tx: LogicalTX;
-    sub_job_analyzer: SubJobAnalyzer;
-}
+batch_macros::__for_each_role!(makers);
 
 /// A `listener` element: one type, in all the listener roles that it has and that count at this place.
 pub(crate) struct BoundListener {
@@ -110,7 +101,7 @@ impl Listener {
             });
         };
         let made = bound.scope(contexts).and_then(|scope| {
-            let make = bound.registration.listener_maker().ok_or(MakeError::Role)?;
+            let make = bound.factory().listener_maker().ok_or(MakeError::Role)?;
             call(|| Ok(make(&scope)))
                 .map_err(MakeError::Panic)?
                 .map_err(MakeError::Inject)
@@ -123,37 +114,14 @@ impl Listener {
     }
 }
 
-macro_rules! casts {
-    ($($cast:ident: $role:ident;)*) => {
-        impl Listener {
-            $(
-                /// The instance in this role, if it has it.
-                pub(crate) fn $cast(&mut self) -> Option<(&Bound, &mut dyn $role)> {
-                    let of_role = |bound| match Bound::factory(bound) {
-                        Factory::$role(role, ..) => Some((bound, role)),
-                        _ => None,
-                    };
-                    let (bound, role) = self.bound.roles.iter().find_map(of_role)?;
-                    Some((bound, (role.cast)(self.object.as_mut())?))
-                }
-            )*
-        }
-    };
-}
-
-casts! {
-    as_job_listener: JobListener;
-    as_step_listener: StepListener;
-    as_checkpoint_listener: CheckpointListener;
-    as_item_read_listener: ItemReadListener;
-    as_item_process_listener: ItemProcessListener;
-    as_item_write_listener: ItemWriteListener;
-    as_skip_listener: SkipListener;
-    as_retry_listener: RetryListener;
-    as_sub_job_collector: SubJobCollector;
-}
-
 impl Listener {
+    /// Returns the instance in the role of the trait, if it has it.
+    pub(crate) fn cast<R: ListenerObject + ?Sized>(&mut self) -> Option<(&Bound, &mut R)> {
+        let of_role = |bound| Some((bound, R::of(Bound::factory(bound))?));
+        let (bound, role) = self.bound.roles.iter().find_map(of_role)?;
+        Some((bound, (role.cast)(self.object.as_mut())?))
+    }
+
     /// Sets the context fields again: a listener of the job outlives the steps. Spec: LISTEN-JOB-06, D-66
     pub(crate) fn bind_contexts(&mut self, contexts: &ContextScope) -> Result<(), InjectError> {
         match self.bound.roles.first() {

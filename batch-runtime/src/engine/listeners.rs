@@ -9,6 +9,7 @@ use super::call::{Failure, call};
 use super::worker::lock;
 use crate::artifact::ContextScope;
 use crate::error::BatchError;
+use crate::role::{JobListener, StepListener};
 
 fn make(bound: &[Arc<BoundListener>], contexts: &ContextScope) -> Result<Vec<Listener>, Failure> {
     bound
@@ -34,7 +35,7 @@ impl JobListeners {
     /// Stops at the first listener that fails. Spec: LISTEN-JOB-02, STATUS-24
     pub(crate) fn before_job(&self) -> Result<(), Failure> {
         let mut made = self.made();
-        let mut roles = made.iter_mut().filter_map(Listener::as_job_listener);
+        let mut roles = made.iter_mut().filter_map(Listener::cast::<dyn JobListener>);
         roles.try_for_each(|(bound, listener)| {
             call(|| listener.before_job()).map_err(|error| Failure::thrown(bound, "before_job", error))
         })
@@ -43,7 +44,7 @@ impl JobListeners {
     /// Calls every listener, whatever the others do. Spec: LISTEN-JOB-03
     pub(crate) fn after_job(&self) -> Result<(), Failure> {
         let mut made = self.made();
-        let roles = made.iter_mut().filter_map(Listener::as_job_listener);
+        let roles = made.iter_mut().filter_map(Listener::cast::<dyn JobListener>);
         first_failure(roles.map(|(bound, listener)| {
             call(|| listener.after_job()).map_err(|error| Failure::thrown(bound, "after_job", error))
         }))
@@ -52,7 +53,7 @@ impl JobListeners {
     /// Spec: LISTEN-JOB-04, LISTEN-JOB-06
     pub(crate) fn before_step(&self, contexts: &ContextScope, after: &ContextScope) -> Result<(), Failure> {
         self.each_within(contexts, after, &mut |listener| {
-            let Some((artifact, role)) = listener.as_job_listener() else {
+            let Some((artifact, role)) = listener.cast::<dyn JobListener>() else {
                 return Ok(());
             };
             call(|| role.before_step()).map_err(|error| Failure::thrown(artifact, "before_step", error))
@@ -68,7 +69,7 @@ impl JobListeners {
         failed: &mut dyn FnMut(Failure),
     ) {
         let told = self.each_within(contexts, after, &mut |listener| {
-            if let Some((artifact, role)) = listener.as_job_listener()
+            if let Some((artifact, role)) = listener.cast::<dyn JobListener>()
                 && let Err(error) = call(|| role.after_step())
             {
                 failed(Failure::thrown(artifact, "after_step", error));
@@ -117,7 +118,7 @@ impl StepListeners {
     pub(crate) fn before_step(&mut self) -> Result<(), Failure> {
         self.0
             .iter_mut()
-            .filter_map(Listener::as_step_listener)
+            .filter_map(Listener::cast::<dyn StepListener>)
             .try_for_each(|(bound, listener)| {
                 call(|| listener.before_step()).map_err(|error| Failure::thrown(bound, "before_step", error))
             })
@@ -125,7 +126,7 @@ impl StepListeners {
 
     /// Calls every listener; `failed` is told of each that fails. Spec: LISTEN-STEP-03
     pub(crate) fn after_step(&mut self, failed: &mut dyn FnMut(Failure)) {
-        for (bound, listener) in self.0.iter_mut().filter_map(Listener::as_step_listener) {
+        for (bound, listener) in self.0.iter_mut().filter_map(Listener::cast::<dyn StepListener>) {
             if let Err(error) = call(|| listener.after_step()) {
                 failed(Failure::thrown(bound, "after_step", error));
             }

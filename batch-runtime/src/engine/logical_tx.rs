@@ -6,9 +6,10 @@
 use super::bound::Bound;
 use super::call::{Failure, call, discard};
 use super::walk::{Outcome, Walk};
-use crate::artifact::{ContextScope, Factory, LogicalTX};
+use crate::artifact::ContextScope;
 use crate::error::BatchError;
 use crate::repository::{RepositoryError, TxState};
+use crate::role::{Factory, LogicalTX};
 use crate::status::BatchStatus;
 
 /// What `#[logical_tx_after_completion]` is told. Spec: LTX-18

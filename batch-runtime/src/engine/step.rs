@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::batchlet::BatchletRunner;
 use super::call::{Failure, Interrupt, discard};
-use super::chunk::{ChunkRunner, Listening, Surroundings};
+use super::chunk::{ChunkListeners, ChunkRunner, Surroundings};
 use super::elements::{BoundBody, BoundPartition, BoundStep};
 use super::ending;
 use super::listeners::StepListeners;
@@ -274,12 +274,12 @@ impl StepRunner<'_> {
             .map_err(Interrupt::from)
             .and_then(|body| match body {
                 Body::Chunk(mut chunk) => {
-                    let mut listening = Listening::new(
+                    let mut listeners = ChunkListeners::new(
                         (&mut listeners, &self.step.listeners),
                         (job_listeners, &shared.job.listeners),
                         (&contexts, shared.outside),
                     );
-                    let end = chunk.run(&mut execution, state, &mut listening);
+                    let end = chunk.run(&mut execution, state, &mut listeners);
                     discard(chunk);
                     end
                 }

@@ -15,8 +15,9 @@ use super::running::Running;
 use super::walk::{ElementEnd, Last, Outcome};
 use super::worker::{Worker, lock};
 use crate::Dialect;
-use crate::artifact::{CollectorData, ContextScope, SubJobAnalyzer};
+use crate::artifact::{CollectorData, ContextScope};
 use crate::repository::RepositoryError;
+use crate::role::{SubJobAnalyzer, SubJobCollector};
 use crate::status::BatchStatus;
 use crate::transition::Termination;
 
@@ -294,7 +295,7 @@ impl Collecting {
         };
         let listener = made.insert(listener);
         let bound = call(|| Ok(listener.bind_contexts(contexts)?));
-        let Some((artifact, collector)) = listener.as_sub_job_collector() else {
+        let Some((artifact, collector)) = listener.cast::<dyn SubJobCollector>() else {
             return Ok(());
         };
         let collected = call(|| bound.and_then(|()| collector.collect_sub_job_data()));

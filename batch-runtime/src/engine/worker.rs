@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::call::call;
 use super::sync::{Arc, AtomicBool, Condvar, Mutex, MutexGuard, Ordering, PoisonError};
-use crate::artifact::Batchlet;
 use crate::context::ShowsStop;
+use crate::role::Batchlet;
 
 /// The shared state of one thread.
 #[derive(Default)]

@@ -4,15 +4,16 @@
 //! Spec: LOADER-02 to LOADER-08, LOADER-16, LOADER-17, LOADER-20, D-64, D-65
 
 use std::any::TypeId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use batch_xml::suggest::nearest;
 use batch_xml::{ArtifactEntry, Diagnostic, Spanned};
 
-use crate::artifact::{ArtifactRegistration, BatchArtifactLoader, ITEM_TIME, Role};
+use crate::artifact::{ArtifactRegistration, BatchArtifactLoader, ITEM_TIME};
 use crate::engine::{call, discard};
 use crate::error::BatchError;
+use crate::role::Role;
 
 /// `ref` names no artifact.
 const UNKNOWN: &str = "ART0001";
@@ -97,10 +98,8 @@ impl Artifacts {
         if !role.is_listener() {
             return Ok(vec![self.find(role, name)?.registration]);
         }
-        let mut roles: Vec<Role> = self.all.iter().map(|one| one.role()).collect();
+        let mut roles = Role::ALL.to_vec();
         roles.retain(|other| other.is_listener() && *other != role);
-        roles.sort_unstable();
-        roles.dedup();
         roles.insert(0, role);
         let found = self.find_listener(&roles, name)?;
         Ok(found.into_iter().map(|found| found.registration).collect())
@@ -142,8 +141,20 @@ impl Artifacts {
         }
     }
 
-    /// The types that the lead names and that have the role.
+    /// The types that the lead names and that have the role. A type that several aliases register is one type.
     fn in_role(
+        &self,
+        lead: &Lead<'_>,
+        role: Role,
+        name: &Spanned<String>,
+    ) -> Vec<&'static ArtifactRegistration> {
+        let mut found = self.registered_in_role(lead, role, name);
+        let mut seen = BTreeSet::new();
+        found.retain(|one| seen.insert(one.type_id));
+        found
+    }
+
+    fn registered_in_role(
         &self,
         lead: &Lead<'_>,
         role: Role,
@@ -237,7 +248,7 @@ impl Artifacts {
             return Diagnostic::error(WRONG_ROLE, message, name.span.clone())
                 .label(format!("{} is needed here", role.with_article()))
                 .help(format!(
-                    "write `#[{}]` on an impl block of that type",
+                    "write `#[{}]` on an impl block of that type; if it is generic, also on a type alias of it",
                     role.attribute()
                 ));
         }
@@ -362,7 +373,7 @@ mod tests {
     use batch_xml::{Source, Span};
 
     use super::*;
-    use crate::artifact::CheckpointAlgorithm;
+    use crate::role::CheckpointAlgorithm;
 
     #[derive(batch_macros::BatchArtifact)]
     struct Own {}

@@ -14,12 +14,13 @@ use super::BindOutcome;
 use super::artifacts::Found;
 use super::partition::Source;
 use super::unused::PropertyUses;
-use crate::artifact::{ExceptionFilter, Factory, Properties, Role};
+use crate::artifact::{ExceptionFilter, Properties};
 use crate::engine::{
     Bound, BoundBody, BoundChunk, BoundFlow, BoundJob, BoundListener, BoundSplit, BoundStep, BoundSubjobs,
     CheckpointInterval, Element, ElementBody, Elements, FaultRules, PartitionKey,
 };
 use crate::exit_codes::{EXIT_CODES, ExitCodes};
+use crate::role::{Factory, Place, Role};
 use crate::status::BatchStatus;
 use crate::transition::{Termination, Then, Transition, Transitions};
 
@@ -34,21 +35,6 @@ pub(super) const JOB_TIMEOUT: &str = "batch.job.timeout";
 pub(super) const STEP_TIMEOUT: &str = "batch.step.timeout";
 /// The runtime property of a step, and for all of a job: threads. (ext)
 pub(super) const PARTITION_THREADS: &str = "batch.partition.threads";
-
-/// The roles of a listener of a job. Spec: D-51
-const JOB_LISTENERS: [Role; 3] = [Role::JobListener, Role::SkipListener, Role::RetryListener];
-/// The roles of a listener of a chunk step. Spec: JSL-STEPLIS-02
-const CHUNK_LISTENERS: [Role; 7] = [
-    Role::StepListener,
-    Role::CheckpointListener,
-    Role::ItemReadListener,
-    Role::ItemProcessListener,
-    Role::ItemWriteListener,
-    Role::SkipListener,
-    Role::RetryListener,
-];
-/// The roles of a listener of a batchlet step. Spec: JSL-STEPLIS-03
-const BATCHLET_LISTENERS: [Role; 1] = [Role::StepListener];
 
 impl Source {
     /// Binds `job`, which was made from this text.
@@ -141,7 +127,7 @@ impl Binder<'_> {
 
     fn job(&mut self, job: &Job) -> Option<BoundJob> {
         let (listeners, complete) =
-            self.listeners(&JOB_LISTENERS, Wanted::All, &job.listeners, Around::default());
+            self.listeners(Place::Job, Wanted::All, &job.listeners, Around::default());
         self.job_threads = self.number(
             PARTITION_THREADS,
             "a number of threads",
@@ -252,7 +238,7 @@ impl Binder<'_> {
 
     /// A step as one thread runs it, or a partition of it.
     pub(super) fn whole_step(&mut self, step: &Step, wanted: Wanted, around: Around) -> Option<BoundStep> {
-        let (listeners, complete) = self.listeners(listener_roles(step), wanted, &step.listeners, around);
+        let (listeners, complete) = self.listeners(listener_place(step), wanted, &step.listeners, around);
         let body = match &step.body {
             StepBody::Chunk(chunk) => self
                 .chunk(chunk, around)
@@ -420,17 +406,18 @@ impl Binder<'_> {
     /// Those of the listeners that are wanted here, and whether all of them could be bound.
     pub(super) fn listeners(
         &mut self,
-        roles: &[Role],
+        place: Place,
         wanted: Wanted,
         refs: &[ArtifactRef],
         around: Around,
     ) -> (Vec<ListenerAt>, bool) {
+        let roles = place.roles();
         let mut listeners = Vec::new();
         let mut complete = true;
         // Each is looked at, also after one that fails.
         // What only partitions know is bound there. Spec: SUBST-09
         for listener in refs.iter().filter(|listener| !listener.deferred) {
-            match self.source.artifacts.find_listener(roles, &listener.name) {
+            match self.source.artifacts.find_listener(&roles, &listener.name) {
                 Ok(mut found) => {
                     found.retain(|one| wanted.contains(one.registration.role()));
                     let roles: Vec<Bound> = found
@@ -529,11 +516,11 @@ impl Wanted {
     }
 }
 
-/// The roles that a listener of the step can have.
-pub(super) fn listener_roles(step: &Step) -> &'static [Role] {
+/// The place of the step's listeners.
+pub(super) fn listener_place(step: &Step) -> Place {
     match &step.body {
-        StepBody::Chunk(_) => &CHUNK_LISTENERS,
-        StepBody::Batchlet(_) => &BATCHLET_LISTENERS,
+        StepBody::Chunk(_) => Place::Chunk,
+        StepBody::Batchlet(_) => Place::Batchlet,
     }
 }
 

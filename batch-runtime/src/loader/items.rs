@@ -7,8 +7,9 @@ use batch_xml::{Diagnostic, Span};
 
 use super::artifacts::place;
 use super::bind::{Binder, ListenerAt};
-use crate::artifact::{ArtifactRegistration, Factory, ItemType, ListenerItems, Role, short_type_name};
+use crate::artifact::{ArtifactRegistration, ItemType, short_type_name};
 use crate::engine::{Bound, BoundChunk};
+use crate::role::{Factory, Role};
 
 /// Item types do not fit together.
 const ITEM_TYPES: &str = "ART0004";
@@ -45,7 +46,7 @@ impl Binder<'_> {
         );
         for (listener, at) in listeners {
             for role in &listener.roles {
-                let takes = takes(role.registration);
+                let takes = role.registration.factory.listener_items();
                 self.listener_fits(role, takes.input, &chunk.reader, input, at);
                 self.listener_fits(role, takes.output, &chunk.processor, output, at);
             }
@@ -122,17 +123,5 @@ fn gives(registration: &ArtifactRegistration) -> Option<ItemType> {
         Factory::ItemReader(_, item) => Some(item()),
         Factory::ItemProcessor(_, items) => Some(items().output),
         _ => None,
-    }
-}
-
-/// The types that a listener names.
-fn takes(registration: &ArtifactRegistration) -> ListenerItems {
-    match registration.factory {
-        Factory::ItemReadListener(_, items) => items(),
-        Factory::ItemProcessListener(_, items) => items(),
-        Factory::ItemWriteListener(_, items) => items(),
-        Factory::SkipListener(_, items) => items(),
-        Factory::RetryListener(_, items) => items(),
-        _ => ListenerItems::default(),
     }
 }

@@ -9,13 +9,13 @@ use batch_xml::model::{ArtifactRef, ExecutionElement, Flow, Job, Partition, Step
 use batch_xml::{Diagnostic, Dialect, Effective, JobXmlErrors, Limits, PartitionView, Resolved, Values};
 
 use super::artifacts::Artifacts;
-use super::bind::{Around, Binder, Wanted, all, listener_roles, without_place};
+use super::bind::{Around, Binder, Wanted, all, listener_place, without_place};
 use super::{BindOutcome, Outside};
-use crate::artifact::Role;
 use crate::engine::{
     BindPartition, Bound, BoundBody, BoundFlow, BoundPartition, BoundStep, BoundSubjobs, Element,
     ElementBody, Elements, PartitionBody, PartitionKey,
 };
+use crate::role::Role;
 use crate::transition::Transitions;
 
 /// So many partitions of a job are looked at before it starts.
@@ -112,7 +112,7 @@ impl Binder<'_> {
         around: Around,
     ) -> Option<BoundStep> {
         let (listeners, complete) =
-            self.listeners(listener_roles(step), Wanted::OfTheStep, &step.listeners, around);
+            self.listeners(listener_place(step), Wanted::OfTheStep, &step.listeners, around);
         let threads = self.threads(&step.properties);
         let bound = self.partition(&step.id.value, partition, threads, around, |binder| {
             binder.whole_step(step, Wanted::OfPartitions, around);

@@ -9,7 +9,7 @@
 #![allow(dead_code, reason = "not every part of the types is needed here")]
 
 /// What the state types need of the rest of the runtime.
-mod artifact {
+mod role {
     pub(crate) trait Batchlet: Send + Sync {
         fn cancel(&self) -> Result<(), crate::Nothing>;
     }

@@ -2,7 +2,7 @@
 
 use shuttle::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::artifact::Batchlet;
+use crate::role::Batchlet;
 
 /// A batchlet that looks at when it is cancelled.
 #[derive(Default)]
@@ -32,7 +32,7 @@ macro_rules! properties {
 
         /// Runs the batchlet of a step on `worker`, until it returns or is cancelled. Returns whether it ran.
         fn step(worker: &Worker, probe: &Arc<Probe>, until_cancelled: bool) -> bool {
-            let batchlet: Arc<dyn crate::artifact::Batchlet> = probe.clone();
+            let batchlet: Arc<dyn crate::role::Batchlet> = probe.clone();
             probe.processing.store(true, Ordering::SeqCst);
             let runs = worker.enter_batchlet(&batchlet);
             if runs {

@@ -10,8 +10,9 @@ use batch_xml::{Span, Spanned};
 use serde_json::{Value, json};
 
 use super::{Element, Explained, Found, OfPartition, Origin, Part, Partition, Setting, Transition, written};
-use crate::artifact::{PropertyInfo, Role};
+use crate::artifact::PropertyInfo;
 use crate::loader::{Artifacts, Outside};
+use crate::role::Role;
 
 /// Explains a whole job.
 pub(super) fn explain(job: &Job, artifacts: &Artifacts, outside: Outside) -> Explained {

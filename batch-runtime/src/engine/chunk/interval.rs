@@ -8,11 +8,12 @@ use std::time::Instant;
 
 use super::super::call::{Failure, Interrupt, call};
 use super::super::elements::CheckpointInterval;
-use super::{ChunkRunner, Listening};
-use crate::artifact::{CheckpointAlgorithm, FillEnd};
+use super::{ChunkListeners, ChunkRunner};
+use crate::artifact::FillEnd;
 use crate::error::BatchError;
 use crate::execution::{StepCounters, StepExecution};
 use crate::repository::{ChunkTransaction, RepositoryError, StepState};
+use crate::role::CheckpointAlgorithm;
 
 /// An interval in its making.
 pub(super) struct Interval {
@@ -117,7 +118,7 @@ impl ChunkRunner<'_> {
         interval: &mut Interval,
         step: &mut StepExecution,
         state: &mut StepState,
-        listening: &mut Listening<'_>,
+        listeners: &mut ChunkListeners<'_>,
     ) -> Result<IntervalEnd, Broken> {
         self.ask_algorithm("begin_checkpoint", CheckpointAlgorithm::begin_checkpoint)?;
         // The clock is asked by who needs it only.
@@ -131,7 +132,7 @@ impl ChunkRunner<'_> {
                 CheckpointInterval::Items(items) => items - interval.reads,
                 CheckpointInterval::Time(_) | CheckpointInterval::Custom(_) => 1,
             };
-            let end = self.fill(interval, limit, step, listening)?;
+            let end = self.fill(interval, limit, step, listeners)?;
             let due = match &self.chunk.interval {
                 CheckpointInterval::Items(items) => interval.reads >= *items,
                 CheckpointInterval::Time(_) => due_at.is_some_and(|due_at| due_at <= Instant::now()),
@@ -149,13 +150,13 @@ impl ChunkRunner<'_> {
                 FillEnd::Stop => break IntervalEnd::Stop,
                 FillEnd::Limit | FillEnd::Full if due => break IntervalEnd::CheckpointDue,
                 FillEnd::Limit => {}
-                FillEnd::Full => self.write(interval, step, listening)?,
+                FillEnd::Full => self.write(interval, step, listeners)?,
             }
         };
         let begin = Instant::now();
         let written = self
-            .write(interval, step, listening)
-            .and_then(|()| self.checkpoint(interval, step, state, listening));
+            .write(interval, step, listeners)
+            .and_then(|()| self.checkpoint(interval, step, state, listeners));
         self.observed.chunk(begin.elapsed(), written.is_ok());
         written?;
         self.sink.clear();
@@ -168,11 +169,11 @@ impl ChunkRunner<'_> {
         interval: &mut Interval,
         step: &mut StepExecution,
         state: &mut StepState,
-        listening: &mut Listening<'_>,
+        listeners: &mut ChunkListeners<'_>,
     ) -> Result<(), Broken> {
         let (chunk, around) = (self.chunk, self.around);
         let counters = interval.counters(step.counters);
-        listening.before_checkpoint()?;
+        listeners.before_checkpoint()?;
         state.reader = Some(
             call(|| self.reader.checkpoint_info())
                 .map_err(|error| Failure::thrown(&chunk.reader, "get_checkpoint_info", error))?,

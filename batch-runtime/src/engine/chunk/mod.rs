@@ -4,8 +4,8 @@
 
 mod faults;
 mod interval;
+mod listeners;
 mod reading;
-mod watch;
 mod writing;
 
 use super::call::{Failure, Interrupt, call};
@@ -15,14 +15,15 @@ use super::running::{Running, StepPlace};
 use super::step::BodyEnd;
 use super::subjobs::Collecting;
 use super::worker::Worker;
-use crate::artifact::{CheckpointAlgorithm, ContextScope, ItemReader, ItemSink, ItemWriter};
+use crate::artifact::{ContextScope, ItemSink};
 use crate::checkpoint::CheckpointInfo;
 use crate::context::{JobContext, StepContext};
 use crate::execution::StepExecution;
 use crate::repository::{JobRepository, StepState};
+use crate::role::{CheckpointAlgorithm, ItemReader, ItemWriter};
 
 pub(crate) use self::faults::FaultRules;
-pub(crate) use self::watch::Listening;
+pub(crate) use self::listeners::ChunkListeners;
 
 use self::faults::Budget;
 use self::interval::{Broken, Interval, IntervalEnd, Mode};
@@ -116,12 +117,12 @@ impl<'a> ChunkRunner<'a> {
         &mut self,
         step: &mut StepExecution,
         mut state: StepState,
-        listening: &mut Listening<'_>,
+        listeners: &mut ChunkListeners<'_>,
     ) -> Result<BodyEnd, Interrupt> {
         let opened = self.open(&state);
         let result = opened
             .map_err(Interrupt::from)
-            .and_then(|()| self.intervals(step, &mut state, listening));
+            .and_then(|()| self.intervals(step, &mut state, listeners));
         self.close();
         result
     }
@@ -229,7 +230,7 @@ impl<'a> ChunkRunner<'a> {
         &mut self,
         step: &mut StepExecution,
         state: &mut StepState,
-        listening: &mut Listening<'_>,
+        listeners: &mut ChunkListeners<'_>,
     ) -> Result<BodyEnd, Interrupt> {
         // What an interval that is read again has to know of the one before. Spec: D-12
         let mut mode = Mode::Plain;
@@ -238,9 +239,9 @@ impl<'a> ChunkRunner<'a> {
             self.around.running.ensure_owned(self.around.repository)?;
             let tx = self.around.repository.begin_chunk();
             let mut interval = Interval::new(tx, std::mem::replace(&mut mode, Mode::Plain));
-            match self.interval(&mut interval, step, state, listening) {
+            match self.interval(&mut interval, step, state, listeners) {
                 Ok(end) => {
-                    listening.after_checkpoint()?;
+                    listeners.after_checkpoint()?;
                     if let Some((collecting, contexts)) = self.around.collecting {
                         collecting.collect(contexts)?;
                     }

@@ -1,4 +1,4 @@
-//! Reading and processing, and what is skipped of it.
+//! Reading and processing, and skips of both.
 //!
 //! Spec: CHUNK-LOOP-03, CHUNK-SKIP-09, CHUNK-SKIP-10
 
@@ -9,13 +9,13 @@ use super::super::bound::Bound;
 use super::super::call::{Failure, call};
 use super::faults::{FaultRules, Skip};
 use super::interval::{Broken, Interval};
-use super::{ChunkRunner, Listening, Stuck};
+use super::{ChunkListeners, ChunkRunner, Stuck};
 use crate::artifact::{Fill, FillEnd, FillError, Halt, ItemObserver};
 use crate::context::StepContext;
 use crate::error::BatchError;
 use crate::execution::StepExecution;
 
-/// So many reads skipped in a row call for a look whether the reader comes on at all.
+/// After this many skipped reads in a row, the reader has to show that its position changes.
 const SUSPICIOUS_SKIPS: u32 = 1_000;
 
 impl ChunkRunner<'_> {
@@ -25,40 +25,44 @@ impl ChunkRunner<'_> {
         interval: &mut Interval,
         limit: usize,
         step: &StepExecution,
-        listening: &mut Listening<'_>,
+        listeners: &mut ChunkListeners<'_>,
     ) -> Result<FillEnd, Broken> {
         let chunk = self.chunk;
         let most = interval.reads + limit;
         loop {
             let full_at = interval.next + chunk.write_batch;
-            let mut watch = Watch {
+            let mut observer = ChunkObserver {
                 chunk_processor: &chunk.processor,
                 rules: &chunk.faults,
                 context: self.around.context,
                 skips: interval.skips(step),
                 process_skips: &mut interval.process_skips,
-                listening: &mut *listening,
+                listeners: &mut *listeners,
                 failure: None,
             };
-            let observed = watch.listening.hears.single_items();
+            let observed = observer.listeners.active.single_items();
             let fill = Fill::new(
                 &mut self.sink,
                 self.around.worker.stop_flag(),
                 most - interval.reads,
                 full_at,
             );
-            let mut fill = if observed { fill.observed(&mut watch) } else { fill };
+            let mut fill = if observed {
+                fill.observed(&mut observer)
+            } else {
+                fill
+            };
             // One guard for all items of the call: none per item.
             let result = call(|| Ok(self.reader.fill(&mut fill)));
             let reads = fill.reads();
-            let halted = watch.failure.take();
+            let halted = observer.failure.take();
             interval.reads += reads;
             if reads > 0 {
                 self.stuck = Stuck::default();
             }
             match result {
                 Ok(Ok(end)) => return Ok(end),
-                Ok(Err(FillError::Read(error))) => self.read_failed(interval, error, step, listening)?,
+                Ok(Err(FillError::Read(error))) => self.read_failed(interval, error, step, listeners)?,
                 Ok(Err(FillError::Process(error))) => self.process_failed(interval, error, step)?,
                 Ok(Err(FillError::Mismatch(error))) => {
                     return Err(Failure::thrown(&chunk.processor, "process_item", error).into());
@@ -78,25 +82,25 @@ impl ChunkRunner<'_> {
         interval: &mut Interval,
         error: BatchError,
         step: &StepExecution,
-        listening: &mut Listening<'_>,
+        listeners: &mut ChunkListeners<'_>,
     ) -> Result<(), Failure> {
         let chunk = self.chunk;
         let error = Arc::new(error);
         self.around.context.set_exception(Arc::clone(&error));
-        listening.on_read_error(&error)?;
+        listeners.on_read_error(&error)?;
         let skip = chunk.faults.skip(&error, interval.skips(step));
         may_skip(skip, || {
             Failure::thrown(&chunk.reader, "read_item", Arc::clone(&error))
         })?;
         interval.read_skips += 1;
-        listening.on_skip("on_skip_in_read", &mut |listener| {
+        listeners.on_skip("on_skip_in_read", &mut |listener| {
             listener.on_skip_in_read(&error)
         })?;
-        self.ensure_coming_on(&error)
+        self.ensure_progress(&error)
     }
 
-    /// Without a limit, a reader that fails at the same place for ever would be asked for ever.
-    fn ensure_coming_on(&mut self, error: &Arc<BatchError>) -> Result<(), Failure> {
+    /// Fails if the reader makes no progress: without a skip limit, it would be called for ever.
+    fn ensure_progress(&mut self, error: &Arc<BatchError>) -> Result<(), Failure> {
         self.stuck.skips += 1;
         if !self.stuck.skips.is_multiple_of(SUSPICIOUS_SKIPS) {
             return Ok(());
@@ -116,7 +120,7 @@ impl ChunkRunner<'_> {
         Ok(())
     }
 
-    /// Skips an item that nobody hears of, or fails. Spec: CHUNK-SKIP-10
+    /// Skips an item for which no listener is called, or fails. Spec: CHUNK-SKIP-10
     fn process_failed(
         &self,
         interval: &mut Interval,
@@ -134,7 +138,7 @@ impl ChunkRunner<'_> {
     }
 }
 
-/// `Ok` when it is skipped; else the failure, with why it is not.
+/// Returns the failure, with the reason, unless the error is skipped.
 pub(super) fn may_skip(skip: Skip, failure: impl FnOnce() -> Failure) -> Result<(), Failure> {
     match skip {
         Skip::Yes => Ok(()),
@@ -145,19 +149,19 @@ pub(super) fn may_skip(skip: Skip, failure: impl FnOnce() -> Failure) -> Result<
     }
 }
 
-/// Tells the listeners of each item, and decides about those that the processor fails at.
-struct Watch<'w, 'r> {
+/// Calls the listeners for each item, and applies the skip rules to errors of the processor.
+struct ChunkObserver<'w, 'r> {
     chunk_processor: &'w Bound,
     rules: &'w FaultRules,
     context: &'w StepContext,
     /// The skips of the step execution when the fill began.
     skips: u64,
     process_skips: &'w mut usize,
-    listening: &'w mut Listening<'r>,
+    listeners: &'w mut ChunkListeners<'r>,
     failure: Option<Failure>,
 }
 
-impl Watch<'_, '_> {
+impl ChunkObserver<'_, '_> {
     fn halt(&mut self, result: Result<(), Failure>) -> Result<(), Halt> {
         result.map_err(|failure| {
             self.failure = Some(failure);
@@ -169,35 +173,35 @@ impl Watch<'_, '_> {
     fn skip(&mut self, error: BatchError, item: &dyn Any) -> Result<(), Failure> {
         let error = Arc::new(error);
         self.context.set_exception(Arc::clone(&error));
-        self.listening.on_process_error(&error, item)?;
+        self.listeners.on_process_error(&error, item)?;
         let skip = self.rules.skip(&error, self.skips);
         may_skip(skip, || {
             Failure::thrown(self.chunk_processor, "process_item", Arc::clone(&error))
         })?;
         *self.process_skips += 1;
         self.skips += 1;
-        self.listening.on_skip("on_skip_in_process", &mut |listener| {
+        self.listeners.on_skip("on_skip_in_process", &mut |listener| {
             listener.on_skip_in_process(&error, item)
         })
     }
 }
 
-impl ItemObserver for Watch<'_, '_> {
+impl ItemObserver for ChunkObserver<'_, '_> {
     fn before_read(&mut self) -> Result<(), Halt> {
-        let told = self.listening.before_read();
-        self.halt(told)
+        let result = self.listeners.before_read();
+        self.halt(result)
     }
     fn after_read(&mut self, item: &dyn Any) -> Result<(), Halt> {
-        let told = self.listening.after_read(item);
-        self.halt(told)
+        let result = self.listeners.after_read(item);
+        self.halt(result)
     }
     fn before_process(&mut self, item: &dyn Any) -> Result<(), Halt> {
-        let told = self.listening.before_process(item);
-        self.halt(told)
+        let result = self.listeners.before_process(item);
+        self.halt(result)
     }
     fn after_process(&mut self, item: &dyn Any, result: Option<&dyn Any>) -> Result<(), Halt> {
-        let told = self.listening.after_process(item, result);
-        self.halt(told)
+        let result = self.listeners.after_process(item, result);
+        self.halt(result)
     }
     fn process_failed(&mut self, error: BatchError, item: &dyn Any) -> Result<(), Halt> {
         let skipped = self.skip(error, item);

@@ -10,7 +10,7 @@ use super::super::call::{Failure, call};
 use super::faults::{Budget, Skip};
 use super::interval::{Broken, Interval, Mode};
 use super::reading::may_skip;
-use super::{ChunkRunner, Listening};
+use super::{ChunkListeners, ChunkRunner};
 use crate::error::BatchError;
 use crate::execution::StepExecution;
 
@@ -34,14 +34,14 @@ impl ChunkRunner<'_> {
         &mut self,
         interval: &mut Interval,
         step: &mut StepExecution,
-        listening: &mut Listening<'_>,
+        listeners: &mut ChunkListeners<'_>,
     ) -> Result<(), Broken> {
         while interval.next < self.sink.len() {
-            let Some(range) = self.next_list(interval, step, listening)? else {
+            let Some(range) = self.next_list(interval, step, listeners)? else {
                 continue;
             };
-            if let Err(failed) = self.write_list(interval, range, listening)? {
-                self.write_failed(interval, failed, step, listening)?;
+            if let Err(failed) = self.write_list(interval, range, listeners)? {
+                self.write_failed(interval, failed, step, listeners)?;
             }
         }
         Ok(())
@@ -52,7 +52,7 @@ impl ChunkRunner<'_> {
         &mut self,
         interval: &mut Interval,
         step: &mut StepExecution,
-        listening: &mut Listening<'_>,
+        listeners: &mut ChunkListeners<'_>,
     ) -> Result<Option<Range<usize>>, Broken> {
         let (next, end) = (interval.next, self.sink.len());
         let list = |to: usize| Some(next..end.min(to).min(next + self.chunk.write_batch));
@@ -63,7 +63,7 @@ impl ChunkRunner<'_> {
             }
             Mode::Retry { items, error } if interval.gone + next == items.start => {
                 let (count, error) = (items.len(), Arc::clone(error));
-                let left = self.before_retry(interval, count, &error, step, listening)?;
+                let left = self.before_retry(interval, count, &error, step, listeners)?;
                 Ok((left > 0).then_some(next..next + left))
             }
             Mode::Scan { until, .. } if next >= *until => {
@@ -93,12 +93,12 @@ impl ChunkRunner<'_> {
         count: usize,
         error: &BatchError,
         step: &StepExecution,
-        listening: &mut Listening<'_>,
+        listeners: &mut ChunkListeners<'_>,
     ) -> Result<usize, Broken> {
         let mut index = interval.next;
         for _ in 0..count {
             let Some(item) = self.sink.item(index) else { break };
-            let told = listening.on_retry("on_retry_item", &mut |listener| {
+            let told = listeners.on_retry("on_retry_item", &mut |listener| {
                 listener.on_retry_item(error, item)
             });
             let Err(thrown) = told else {
@@ -108,7 +108,7 @@ impl ChunkRunner<'_> {
             self.around.context.set_exception(Arc::clone(&thrown.error));
             let skip = self.chunk.faults.skip(&thrown.error, interval.skips(step));
             may_skip(skip, || thrown.failure)?;
-            self.drop_item(interval, index, &thrown.error, listening)?;
+            self.drop_item(interval, index, &thrown.error, listeners)?;
         }
         Ok(index - interval.next)
     }
@@ -118,10 +118,10 @@ impl ChunkRunner<'_> {
         &mut self,
         interval: &mut Interval,
         range: Range<usize>,
-        listening: &mut Listening<'_>,
+        listeners: &mut ChunkListeners<'_>,
     ) -> Result<Result<(), FailedWrite>, Broken> {
         let items = self.sink.items(range.clone());
-        listening.before_write(&items)?;
+        listeners.before_write(&items)?;
         let guarded = self.is_undoable(interval, &range);
         if guarded {
             interval.tx.set_savepoint()?;
@@ -129,7 +129,7 @@ impl ChunkRunner<'_> {
         if let Err(error) = call(|| self.writer.write(&items, &mut interval.tx)) {
             let error = Arc::new(error);
             self.around.context.set_exception(Arc::clone(&error));
-            listening.on_write_error(&error, &items)?;
+            listeners.on_write_error(&error, &items)?;
             // No fault of an item. Without a savepoint to go back to, the transaction is over in any case.
             if self.chunk.transactional && !guarded && interval.tx.is_lost() {
                 return Err(Failure::thrown(&self.chunk.writer, "write_items", error).into());
@@ -162,7 +162,7 @@ impl ChunkRunner<'_> {
         if guarded {
             interval.tx.release_savepoint()?;
         }
-        listening.after_write(&items)?;
+        listeners.after_write(&items)?;
         interval.next = range.end;
         if !(self.chunk.faults.handle_writes() && self.chunk.buffer_reads) {
             interval.gone += interval.next;
@@ -185,7 +185,7 @@ impl ChunkRunner<'_> {
         interval: &mut Interval,
         failed: FailedWrite,
         step: &mut StepExecution,
-        listening: &mut Listening<'_>,
+        listeners: &mut ChunkListeners<'_>,
     ) -> Result<(), Broken> {
         let (error, range, item) = (&failed.error, &failed.range, failed.item);
         if let (Mode::Scan { from, bad, .. }, None) = (&mut interval.mode, item)
@@ -203,7 +203,7 @@ impl ChunkRunner<'_> {
         let skip = self.chunk.faults.skip(error, interval.skips(step));
         let try_retry = !(again && skip != Skip::No);
         if try_retry && self.chunk.faults.retry(error, &mut self.budget) {
-            return self.retry(interval, failed, step, listening);
+            return self.retry(interval, failed, step, listeners);
         }
         may_skip(skip, || {
             let failure = Failure::thrown(&self.chunk.writer, "write_items", Arc::clone(error));
@@ -217,7 +217,7 @@ impl ChunkRunner<'_> {
         match item {
             Some(index) => {
                 let alone = range.len() == 1 || failed.undone;
-                self.drop_item(interval, index, error, listening)?;
+                self.drop_item(interval, index, error, listeners)?;
                 if alone {
                     Ok(())
                 } else {
@@ -244,7 +244,7 @@ impl ChunkRunner<'_> {
         interval: &mut Interval,
         failed: FailedWrite,
         step: &mut StepExecution,
-        listening: &mut Listening<'_>,
+        listeners: &mut ChunkListeners<'_>,
     ) -> Result<(), Broken> {
         let FailedWrite {
             error,
@@ -259,7 +259,7 @@ impl ChunkRunner<'_> {
             None if keeps => range.clone(),
             None => return self.retry_from_checkpoint(interval, self.scan(&range), step),
         };
-        let forced = self.tell_of_retry(&items, &error, listening)?;
+        let forced = self.tell_of_retry(&items, &error, listeners)?;
         let first = if undone { range.start } else { items.start };
         let mode = Mode::Retry {
             items: interval.gone + items.start..interval.gone + items.end,
@@ -283,10 +283,10 @@ impl ChunkRunner<'_> {
         &self,
         items: &Range<usize>,
         error: &BatchError,
-        listening: &mut Listening<'_>,
+        listeners: &mut ChunkListeners<'_>,
     ) -> Result<bool, Failure> {
         for item in items.clone().filter_map(|index| self.sink.item(index)) {
-            let told = listening.on_retry("on_retry_exception", &mut |listener| {
+            let told = listeners.on_retry("on_retry_exception", &mut |listener| {
                 listener.on_retry_exception(error, item)
             });
             let Err(thrown) = told else { continue };
@@ -306,11 +306,11 @@ impl ChunkRunner<'_> {
         interval: &mut Interval,
         index: usize,
         error: &BatchError,
-        listening: &mut Listening<'_>,
+        listeners: &mut ChunkListeners<'_>,
     ) -> Result<(), Failure> {
         interval.write_skips += 1;
         if let Some(item) = self.sink.item(index) {
-            listening.on_skip("on_skip_in_write", &mut |listener| {
+            listeners.on_skip("on_skip_in_write", &mut |listener| {
                 listener.on_skip_in_write(error, item)
             })?;
         }

@@ -1,0 +1,71 @@
+//! An artifact attribute on a type alias: registers a concrete type, whose role is implemented elsewhere, under a name.
+//! Whether the type has the role, the compiler says.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::quote;
+use syn::ItemType;
+use syn::ext::IdentExt;
+
+use crate::diagnostics::Errors;
+use crate::expand::{registration, spanned};
+use crate::parse::{Argument, cfgs};
+use crate::role::Role;
+use crate::settings::{Target, settings};
+use crate::validate::Registration;
+
+/// Expands to the alias and its registration, or to the alias and the errors.
+pub(crate) fn alias(role: &Role, arguments: &[Argument], item: &ItemType, mut errors: Errors) -> TokenStream {
+    let settings = settings(role, Target::Alias, arguments, &mut errors);
+    let ident = &item.ident;
+    if !item.generics.params.is_empty() {
+        errors.error(
+            &item.generics,
+            "a generic alias cannot be registered: an artifact is one concrete type",
+            &[format!(
+                "write `#[{}(\"Name\")] type Name = Type<Concrete>;`",
+                role.attribute
+            )],
+        );
+    }
+    let again = item.attrs.iter().find(|attribute| {
+        let last = attribute.path().segments.last();
+        last.is_some_and(|segment| segment.ident == role.attribute)
+    });
+    if let Some(again) = again {
+        errors.error(
+            again,
+            format!("`#[{}]` is given twice for `{ident}`", role.attribute),
+            &["an alias registers one name; write a second alias for a second name".to_owned()],
+        );
+    }
+    if !errors.is_empty() {
+        let errors = errors.into_tokens();
+        return quote!(#item #errors);
+    }
+    let type_name = ident.unraw().to_string();
+    let cfgs = cfgs(&item.attrs);
+    // The alias, so that a private one is not reported as unused; at the place of the type that may lack the role.
+    let alias = spanned(&item.ty, |open, _| {
+        let alias = Ident::new(&ident.to_string(), Span::call_site().located_at(open));
+        quote!(#alias)
+    });
+    let registration = registration(
+        role,
+        &Registration {
+            name: settings
+                .name
+                .map_or_else(|| type_name.clone(), |name| name.value()),
+            class: settings.class,
+            type_name,
+        },
+        &alias,
+    );
+    quote! {
+        #item
+
+        #(#cfgs)*
+        const _: () = {
+            #registration
+        };
+    }
+}

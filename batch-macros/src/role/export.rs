@@ -1,0 +1,76 @@
+//! The table as `batch-runtime` gets it, since a crate of macros can export nothing else: a call of a macro of the
+//! caller, and the index of the documentation.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote};
+
+use super::{ROLES, Role};
+
+/// Expands to a call of `callback!` with the roles:
+///
+/// ```text
+/// callback! {
+///     artifacts { Trait, attribute, function: Type; .. }
+///     listeners { Trait, attribute, [Place, ..], function: Type; .. }
+///     methods { attribute, .. }
+/// }
+/// ```
+///
+/// `function: Type` is missing where the loader asks nothing. The methods are those that are exported: each name once.
+pub(crate) fn for_each_role(callback: &TokenStream) -> TokenStream {
+    let (listeners, artifacts): (Vec<&Role>, Vec<&Role>) =
+        ROLES.iter().partition(|role| role.places.is_some());
+    let (listeners, artifacts) = (listeners.into_iter().map(row), artifacts.into_iter().map(row));
+    let mut methods: Vec<&str> = Vec::new();
+    for method in ROLES.iter().flat_map(|role| role.methods) {
+        let names = [Some(method.attribute), method.alias].into_iter().flatten();
+        methods.extend(names.filter(|name| !methods.contains(name)).collect::<Vec<_>>());
+    }
+    let methods = methods.into_iter().map(ident);
+    quote! {
+        #callback! {
+            artifacts { #(#artifacts)* }
+            listeners { #(#listeners)* }
+            methods { #(#methods),* }
+        }
+    }
+}
+
+fn row(role: &Role) -> TokenStream {
+    let (trait_name, attribute) = (ident(role.trait_name), ident(role.attribute));
+    let places = role.places.map(|places| {
+        let places = places.iter().map(|place| format_ident!("{place:?}"));
+        quote!(, [#(#places),*])
+    });
+    let fact = role.fact.map(|(function, ty)| {
+        let (function, ty): (Ident, TokenStream) = (ident(function), ty.parse().unwrap_or_default());
+        quote!(, #function: #ty)
+    });
+    quote!(#trait_name, #attribute #places #fact;)
+}
+
+fn ident(name: &str) -> Ident {
+    Ident::new(name, Span::call_site())
+}
+
+/// Returns the table of all roles in Markdown.
+pub(crate) fn index() -> String {
+    let mut text = "| attribute | the artifact | required methods |\n|---|---|---|\n".to_owned();
+    for role in ROLES {
+        let required = role.methods.iter().filter(|method| method.required);
+        let required: Vec<_> = required.map(|method| format!("`{}`", method.attribute)).collect();
+        let required = match required.as_slice() {
+            [] => "none".to_owned(),
+            some => some.join(", "),
+        };
+        let summary = role.summary.trim().trim_end_matches('.');
+        let summary = summary
+            .chars()
+            .take(1)
+            .flat_map(char::to_lowercase)
+            .chain(summary.chars().skip(1));
+        let summary: String = summary.collect();
+        text.push_str(&format!("| `{}` | {summary} | {required} |\n", role.attribute));
+    }
+    text
+}

@@ -1,0 +1,175 @@
+//! The listeners of a chunk step, and how they are called.
+//!
+//! Spec: section 18 of the catalogue, Appendix B.2
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::super::bound::{Bound, BoundListener, Listener};
+use super::super::call::{Failure, call};
+use super::super::listeners::{JobListeners, StepListeners};
+use crate::artifact::{ContextScope, Items};
+use crate::error::BatchError;
+use crate::role::{
+    CheckpointListener, ItemProcessListener, ItemReadListener, ItemWriteListener, RetryListener, Role,
+    RoleSet, SkipListener,
+};
+
+/// The roles that the listeners of a chunk step have: an event without a listener costs one test.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ActiveListeners(RoleSet);
+
+impl ActiveListeners {
+    fn of(listeners: &[&[Arc<BoundListener>]]) -> Self {
+        let bound = listeners
+            .iter()
+            .copied()
+            .flatten()
+            .flat_map(|listener| &listener.roles);
+        Self(bound.map(|bound| bound.registration.role()).collect())
+    }
+
+    fn has(self, role: Role) -> bool {
+        self.0.contains(role)
+    }
+
+    /// Returns whether a listener wants single items, so that reading and processing are observed.
+    pub(super) fn single_items(self) -> bool {
+        [
+            Role::ItemReadListener,
+            Role::ItemProcessListener,
+            Role::SkipListener,
+        ]
+        .into_iter()
+        .any(|role| self.has(role))
+    }
+}
+
+/// The listeners of the step, and the skip and retry listeners of its job.
+pub(crate) struct ChunkListeners<'r> {
+    step: &'r mut StepListeners,
+    job: &'r JobListeners,
+    /// While the step runs, and afterwards.
+    contexts: (&'r ContextScope, &'r ContextScope),
+    pub(super) active: ActiveListeners,
+}
+
+/// Declares the events of the step's listeners: a method that calls every listener that has the role, and stops at the
+/// first that fails.
+macro_rules! notify {
+    ($($(#[$spec:meta])* $role:ident: $event:ident($($argument:ident: $ty:ty),*);)*) => {
+        impl ChunkListeners<'_> {
+            $(
+                $(#[$spec])*
+                pub(super) fn $event(&mut self $(, $argument: $ty)*) -> Result<(), Failure> {
+                    if !self.active.has(Role::$role) {
+                        return Ok(());
+                    }
+                    self.step.each().try_for_each(|listener| match listener.cast::<dyn $role>() {
+                        Some((bound, role)) => called(bound, stringify!($event), call(|| role.$event($($argument),*))),
+                        None => Ok(()),
+                    })
+                }
+            )*
+        }
+    };
+}
+
+notify! {
+    /// Spec: LISTEN-CKPT-02
+    CheckpointListener: before_checkpoint();
+    /// Spec: LISTEN-CKPT-03, LISTEN-CKPT-04
+    CheckpointListener: after_checkpoint();
+    /// Spec: LISTEN-READ-02
+    ItemReadListener: before_read();
+    /// Spec: LISTEN-READ-03
+    ItemReadListener: after_read(item: &dyn Any);
+    /// Spec: LISTEN-READ-04
+    ItemReadListener: on_read_error(error: &BatchError);
+    /// Spec: LISTEN-PROC-02
+    ItemProcessListener: before_process(item: &dyn Any);
+    /// Spec: LISTEN-PROC-03, LISTEN-PROC-04
+    ItemProcessListener: after_process(item: &dyn Any, result: Option<&dyn Any>);
+    /// Spec: LISTEN-PROC-05
+    ItemProcessListener: on_process_error(error: &BatchError, item: &dyn Any);
+    /// Spec: LISTEN-WRITE-02, LISTEN-WRITE-05
+    ItemWriteListener: before_write(items: &Items<'_>);
+    /// Spec: LISTEN-WRITE-03, LISTEN-WRITE-05
+    ItemWriteListener: after_write(items: &Items<'_>);
+    /// Spec: LISTEN-WRITE-04, LISTEN-WRITE-05
+    ItemWriteListener: on_write_error(error: &BatchError, items: &Items<'_>);
+}
+
+impl<'r> ChunkListeners<'r> {
+    /// `contexts` are those of the step, `after` those once it is over.
+    pub(crate) fn new(
+        (step, of_step): (&'r mut StepListeners, &[Arc<BoundListener>]),
+        (job, of_job): (&'r JobListeners, &[Arc<BoundListener>]),
+        (contexts, after): (&'r ContextScope, &'r ContextScope),
+    ) -> Self {
+        Self {
+            step,
+            job,
+            contexts: (contexts, after),
+            active: ActiveListeners::of(&[of_step, of_job]),
+        }
+    }
+
+    /// Calls the skip listeners of the job, then those of the step. Spec: LISTEN-SKIP-05, D-53
+    pub(super) fn on_skip(
+        &mut self,
+        method: &'static str,
+        notify: &mut dyn FnMut(&mut dyn SkipListener) -> Result<(), BatchError>,
+    ) -> Result<(), Failure> {
+        if !self.active.has(Role::SkipListener) {
+            return Ok(());
+        }
+        self.each(&mut |listener| match listener.cast::<dyn SkipListener>() {
+            Some((bound, role)) => called(bound, method, call(|| notify(role))),
+            None => Ok(()),
+        })
+    }
+
+    /// Calls the retry listeners of the job, then those of the step, all of them even if one fails. Returns the first error. Spec: LISTEN-RETRY-11, D-53
+    pub(super) fn on_retry(
+        &mut self,
+        method: &'static str,
+        notify: &mut dyn FnMut(&mut dyn RetryListener) -> Result<(), BatchError>,
+    ) -> Result<(), Thrown> {
+        if !self.active.has(Role::RetryListener) {
+            return Ok(());
+        }
+        let mut first = Ok(());
+        let _ = self.each(&mut |listener| {
+            if let Some((bound, role)) = listener.cast::<dyn RetryListener>()
+                && let Err(error) = call(|| notify(role))
+                && first.is_ok()
+            {
+                let error = Arc::new(error);
+                first = Err(Thrown {
+                    failure: Failure::thrown(bound, method, Arc::clone(&error)),
+                    error,
+                });
+            }
+            Ok(())
+        });
+        first
+    }
+
+    /// Calls `visit` for every listener that may have a skip or retry role.
+    fn each(&mut self, visit: &mut dyn FnMut(&mut Listener) -> Result<(), Failure>) -> Result<(), Failure> {
+        let (contexts, after) = self.contexts;
+        self.job.each_within(contexts, after, &mut *visit)?;
+        self.step.each().try_for_each(visit)
+    }
+}
+
+/// The error of a retry listener, to which the skip rules apply.
+pub(super) struct Thrown {
+    pub(super) failure: Failure,
+    pub(super) error: Arc<BatchError>,
+}
+
+fn called(bound: &Bound, method: &str, result: Result<(), BatchError>) -> Result<(), Failure> {
+    result.map_err(|error| Failure::thrown(bound, method, error))
+}

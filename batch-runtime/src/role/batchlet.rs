@@ -1,0 +1,81 @@
+//! A batchlet: its attribute, and the erased trait that the attribute implements.
+
+use crate::error::BatchError;
+
+/// Makes a type a batchlet, a step that does one thing. All methods take `&self`, because `#[cancel]` runs on another
+/// thread while `#[process]` does. Section 5.1.2 of the draft.
+///
+/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+///
+/// | method | required | |
+/// |---|---|---|
+/// | [`process`](macro@crate::process) | yes | does the work and returns the exit status, not empty |
+/// | [`cancel`](macro@crate::cancel) | yes | asks the work to end, when the job is stopped |
+/// | [`begin_step`](macro@crate::begin_step) | no | before the work |
+/// | [`end_step`](macro@crate::end_step) | no | after it, also when it failed or was cancelled |
+///
+/// ```
+/// use batch_runtime::prelude::*;
+///
+/// use std::sync::atomic::{AtomicBool, Ordering};
+///
+/// #[derive(BatchArtifact)]
+/// struct Download {
+///     stop: AtomicBool,
+/// }
+///
+/// #[batchlet]
+/// impl Download {
+///     #[process]
+///     fn download(&self) -> Result<String, std::io::Error> {
+///         for _part in 0..10 {
+///             if self.stop.load(Ordering::Relaxed) {
+///                 return Ok("INCOMPLETE".into());
+///             }
+///             // load the part
+///         }
+///         Ok("COMPLETE".into())
+///     }
+///
+///     #[cancel]
+///     fn cancel(&self) {
+///         self.stop.store(true, Ordering::Relaxed);
+///     }
+/// }
+/// ```
+///
+/// Spec: BLET-01 to BLET-10
+#[doc(inline)]
+pub use batch_macros::batchlet;
+
+/// A batchlet. All methods take `&self`, because `cancel` runs on another thread while `process` does.
+/// Spec: BLET-01, BLET-06
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a batchlet",
+    label = "this type has no `#[batchlet]` impl block"
+)]
+pub trait Batchlet: Send + Sync {
+    /// `#[begin_step]`. Spec: BLET-02
+    ///
+    /// # Errors
+    /// The artifact's error.
+    fn begin_step(&self) -> Result<(), BatchError>;
+
+    /// `#[process]`: the exit status, not empty. Spec: BLET-03, BLET-04
+    ///
+    /// # Errors
+    /// The artifact's error.
+    fn process(&self) -> Result<String, BatchError>;
+
+    /// `#[cancel]`. Spec: BLET-06
+    ///
+    /// # Errors
+    /// The artifact's error, which is logged.
+    fn cancel(&self) -> Result<(), BatchError>;
+
+    /// `#[end_step]`. Spec: BLET-10
+    ///
+    /// # Errors
+    /// The artifact's error.
+    fn end_step(&self) -> Result<(), BatchError>;
+}

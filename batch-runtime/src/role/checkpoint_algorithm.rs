@@ -1,0 +1,74 @@
+//! A checkpoint algorithm: its attribute, and the erased trait that the attribute implements.
+
+use crate::error::BatchError;
+
+/// Makes a type a checkpoint algorithm, which decides when a chunk step with `checkpoint-policy="custom"` takes a
+/// checkpoint. Section 5.1.1.4 of the draft.
+///
+/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+///
+/// | method | required | |
+/// |---|---|---|
+/// | [`is_ready_to_checkpoint`](macro@crate::is_ready_to_checkpoint) | yes | returns whether a checkpoint is due, after each processed item |
+/// | [`begin_checkpoint`](macro@crate::begin_checkpoint) | no | after the transaction began, before any item |
+/// | [`end_checkpoint`](macro@crate::end_checkpoint) | no | after the last write, right before the commit |
+/// | [`get_checkpoint_timeout`](macro@crate::get_checkpoint_timeout) | no | returns the timeout of the next transaction in seconds; only with global transactions |
+///
+/// ```
+/// use batch_runtime::prelude::*;
+///
+/// /// Takes a checkpoint after every tenth item.
+/// #[derive(BatchArtifact)]
+/// struct EveryTenth {
+///     items: u32,
+/// }
+///
+/// #[checkpoint_algorithm]
+/// impl EveryTenth {
+///     #[begin_checkpoint]
+///     fn begin(&mut self) {
+///         self.items = 0;
+///     }
+///
+///     #[is_ready_to_checkpoint]
+///     fn is_ready(&mut self) -> bool {
+///         self.items += 1;
+///         self.items == 10
+///     }
+/// }
+/// ```
+///
+/// Spec: CKALG-01 to CKALG-08
+#[doc(inline)]
+pub use batch_macros::checkpoint_algorithm;
+
+/// A checkpoint algorithm. Spec: CKALG-01
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a checkpoint algorithm",
+    label = "this type has no `#[checkpoint_algorithm]` impl block"
+)]
+pub trait CheckpointAlgorithm: Send {
+    /// `#[get_checkpoint_timeout]`: seconds in, seconds out. Spec: CKALG-02 to CKALG-04
+    ///
+    /// # Errors
+    /// The artifact's error.
+    fn get_checkpoint_timeout(&mut self, timeout: i32) -> Result<i32, BatchError>;
+
+    /// `#[begin_checkpoint]`. Spec: CKALG-05
+    ///
+    /// # Errors
+    /// The artifact's error.
+    fn begin_checkpoint(&mut self) -> Result<(), BatchError>;
+
+    /// `#[is_ready_to_checkpoint]`. Spec: CKALG-06
+    ///
+    /// # Errors
+    /// The artifact's error.
+    fn is_ready_to_checkpoint(&mut self) -> Result<bool, BatchError>;
+
+    /// `#[end_checkpoint]`. Spec: CKALG-07
+    ///
+    /// # Errors
+    /// The artifact's error.
+    fn end_checkpoint(&mut self) -> Result<(), BatchError>;
+}

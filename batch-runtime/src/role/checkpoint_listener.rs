@@ -1,0 +1,50 @@
+//! A checkpoint listener: its attribute, and the erased trait that the attribute implements.
+
+use crate::error::BatchError;
+
+/// Makes a type a checkpoint listener, called around each checkpoint of a chunk step. Section 5.2.3 of the draft.
+///
+/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+///
+/// | method | required | |
+/// |---|---|---|
+/// | [`before_checkpoint`](macro@crate::before_checkpoint) | no | before the positions are collected |
+/// | [`after_checkpoint`](macro@crate::after_checkpoint) | no | after the transaction has been committed |
+///
+/// ```
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(BatchArtifact)]
+/// struct Heartbeat;
+///
+/// #[checkpoint_listener]
+/// impl Heartbeat {
+///     #[after_checkpoint]
+///     fn beat(&mut self) -> Result<(), std::io::Error> {
+///         std::fs::write("/tmp/heartbeat", "")
+///     }
+/// }
+/// ```
+///
+/// Spec: LISTEN-CKPT-01 to LISTEN-CKPT-03
+#[doc(inline)]
+pub use batch_macros::checkpoint_listener;
+
+/// A checkpoint listener. Spec: LISTEN-CKPT-01
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a checkpoint listener",
+    label = "this type has no `#[checkpoint_listener]` impl block"
+)]
+pub trait CheckpointListener: Send {
+    /// `#[before_checkpoint]`. Spec: LISTEN-CKPT-02
+    ///
+    /// # Errors
+    /// The artifact's error; the interval is rolled back and the step ends FAILED.
+    fn before_checkpoint(&mut self) -> Result<(), BatchError>;
+
+    /// `#[after_checkpoint]`. Spec: LISTEN-CKPT-03
+    ///
+    /// # Errors
+    /// The artifact's error; the step ends FAILED, the commit remains.
+    fn after_checkpoint(&mut self) -> Result<(), BatchError>;
+}

@@ -1,0 +1,56 @@
+//! An item processor: its attribute, and the erased trait that the attribute implements.
+
+use crate::artifact::item::{ItemSink, ItemType};
+
+/// Makes a type an item processor, which transforms or filters one item at a time. Section 5.1.1.2 of the draft.
+///
+/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+///
+/// | method | required | |
+/// |---|---|---|
+/// | [`process_item`](macro@crate::process_item) | yes | the result; `None` filters the item |
+///
+/// ```
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(BatchArtifact)]
+/// struct Squares;
+///
+/// #[item_processor]
+/// impl Squares {
+///     /// `&u64`, or `u64` by value where the item is `Clone`.
+///     #[process_item]
+///     fn square(&mut self, number: &u64) -> Result<Option<u64>, BatchError> {
+///         let square = number.checked_mul(*number);
+///         Ok(Some(square.ok_or_else(|| BatchError::msg("too large"))?))
+///     }
+/// }
+/// ```
+///
+/// Spec: PROC-01 to PROC-04
+#[doc(inline)]
+pub use batch_macros::item_processor;
+
+/// The item types of a processor.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessorItems {
+    /// The type of its items.
+    pub input: ItemType,
+    /// The type of its results.
+    pub output: ItemType,
+}
+
+/// An item processor. Spec: PROC-01
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an item processor",
+    label = "this type has no `#[item_processor]` impl block"
+)]
+pub trait ItemProcessor: Send {
+    /// Turns the processor into a sink for the reader's items, which calls `#[process_item]`. Spec: PROC-02
+    fn into_sink(self: Box<Self>) -> ItemSink;
+
+    /// Returns the types of items and results.
+    fn item_types() -> ProcessorItems
+    where
+        Self: Sized;
+}

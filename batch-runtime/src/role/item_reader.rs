@@ -1,0 +1,97 @@
+//! An item reader: its attribute, and the erased trait that the attribute implements.
+
+use crate::artifact::item::{Fill, FillEnd, FillError, ItemType};
+use crate::checkpoint::CheckpointInfo;
+use crate::error::BatchError;
+
+/// Makes a type an item reader, the source of the items of a chunk step. Section 5.1.1.1 of the draft.
+///
+/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+///
+/// | method | required | |
+/// |---|---|---|
+/// | [`open`](macro@crate::open) | yes | positions at the checkpoint; at the start for `None` |
+/// | [`read_item`](macro@crate::read_item) | yes | the next item; `None` at the end |
+/// | [`get_checkpoint_info`](macro@crate::get_checkpoint_info) | yes | the position, stored with each checkpoint |
+/// | [`close`](macro@crate::close) | no | cleanup, also after a failure |
+/// | [`get_item_count`](macro@crate::get_item_count) | no | returns the number of items, for a progress bar; an extension of the draft |
+///
+/// ```
+/// use batch_runtime::prelude::*;
+///
+/// /// Counts up; a restart resumes after the last committed number.
+/// #[derive(BatchArtifact)]
+/// struct Numbers {
+///     #[batch_property(name = "limit", value = "10")]
+///     limit: u64,
+///     next: u64,
+/// }
+///
+/// #[item_reader("Numbers")]
+/// impl Numbers {
+///     #[open]
+///     fn open(&mut self, checkpoint: Option<u64>) {
+///         self.next = checkpoint.unwrap_or(0);
+///     }
+///
+///     #[read_item]
+///     fn read(&mut self) -> Result<Option<u64>, std::io::Error> {
+///         self.next += 1;
+///         Ok((self.next <= self.limit).then_some(self.next))
+///     }
+///
+///     #[get_checkpoint_info]
+///     fn checkpoint(&self) -> u64 {
+///         self.next.min(self.limit)
+///     }
+/// }
+/// ```
+///
+/// Spec: READ-01 to READ-10
+#[doc(inline)]
+pub use batch_macros::item_reader;
+
+/// An item reader. Spec: READ-01
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an item reader",
+    label = "this type has no `#[item_reader]` impl block"
+)]
+pub trait ItemReader: Send {
+    /// `#[open]`: positions at the checkpoint, at the start for `None`. Spec: READ-02, READ-03
+    ///
+    /// # Errors
+    /// The artifact's error, or a checkpoint that does not decode.
+    fn open(&mut self, checkpoint: Option<&CheckpointInfo>) -> Result<(), BatchError>;
+
+    /// `#[close]`. Spec: READ-05
+    ///
+    /// # Errors
+    /// The artifact's error.
+    fn close(&mut self) -> Result<(), BatchError>;
+
+    /// `#[get_checkpoint_info]`: the current position. Spec: READ-08
+    ///
+    /// # Errors
+    /// The artifact's error, or a checkpoint that does not encode.
+    fn checkpoint_info(&mut self) -> Result<CheckpointInfo, BatchError>;
+
+    /// `#[get_item_count]`: the number of items of the whole input, `None` if unknown. Called once, after the first `open` of
+    /// a step execution.
+    ///
+    /// # Errors
+    /// The artifact's error, which is logged; progress then has no bar.
+    fn get_item_count(&mut self) -> Result<Option<u64>, BatchError> {
+        Ok(None)
+    }
+
+    /// `#[read_item]`, in a loop. Spec: READ-06
+    ///
+    /// # Errors
+    /// The first error of reader or processor.
+    fn fill(&mut self, fill: &mut Fill<'_>) -> Result<FillEnd, FillError>;
+
+    /// Returns the type of the items.
+    fn item_type() -> ItemType
+    where
+        Self: Sized;
+}

@@ -1,0 +1,72 @@
+//! An item write listener: its attribute, and the erased trait that the attribute implements.
+
+use crate::artifact::item::Items;
+use crate::artifact::listener_items::ListenerItems;
+use crate::error::BatchError;
+
+/// Makes a type an item write listener, called around each call of the writer. `Items<'_>` instead of `&[Out]` accepts
+/// lists of every type. Section 5.2.6 of the draft.
+///
+/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+///
+/// | method | required | |
+/// |---|---|---|
+/// | [`before_write`](macro@crate::before_write) | no | with the list |
+/// | [`after_write`](macro@crate::after_write) | no | with the list that was written |
+/// | [`on_write_error`](macro@crate::on_write_error) | no | when the writer failed |
+///
+/// ```
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(BatchArtifact)]
+/// struct Sum {
+///     sum: u64,
+/// }
+///
+/// #[item_write_listener]
+/// impl Sum {
+///     #[after_write]
+///     fn add(&mut self, squares: &[u64]) {
+///         self.sum += squares.iter().sum::<u64>();
+///     }
+///
+///     #[on_write_error]
+///     fn complain(&mut self, ex: &BatchError, squares: &[u64]) {
+///         eprintln!("{} squares: {ex}", squares.len());
+///     }
+/// }
+/// ```
+///
+/// Spec: LISTEN-WRITE-01 to LISTEN-WRITE-04
+#[doc(inline)]
+pub use batch_macros::item_write_listener;
+
+/// An item write listener. Spec: LISTEN-WRITE-01
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an item write listener",
+    label = "this type has no `#[item_write_listener]` impl block"
+)]
+pub trait ItemWriteListener: Send {
+    /// `#[before_write]`. Spec: LISTEN-WRITE-02
+    ///
+    /// # Errors
+    /// The artifact's error.
+    fn before_write(&mut self, items: &Items<'_>) -> Result<(), BatchError>;
+
+    /// `#[after_write]`. Spec: LISTEN-WRITE-03
+    ///
+    /// # Errors
+    /// The artifact's error.
+    fn after_write(&mut self, items: &Items<'_>) -> Result<(), BatchError>;
+
+    /// `#[on_write_error]`. Spec: LISTEN-WRITE-04
+    ///
+    /// # Errors
+    /// The artifact's error.
+    fn on_write_error(&mut self, error: &BatchError, items: &Items<'_>) -> Result<(), BatchError>;
+
+    /// Returns the item types that the methods name.
+    fn items() -> ListenerItems
+    where
+        Self: Sized;
+}

@@ -1,0 +1,91 @@
+//! An item writer: its attribute, and the erased trait that the attribute implements.
+
+use crate::artifact::item::{ItemType, Items};
+use crate::checkpoint::CheckpointInfo;
+use crate::error::BatchError;
+use crate::repository::ChunkTransaction;
+
+/// Makes a type an item writer, which writes the results of a chunk step, a list at a time. Section 5.1.1.3 of the draft.
+///
+/// The arguments are those of [every artifact attribute](crate#artifact-attributes), and `buffered = false` on the
+/// impl block for one item per call.
+///
+/// | method | required | |
+/// |---|---|---|
+/// | [`open`](macro@crate::open) | yes | positions at the checkpoint; at the start for `None` |
+/// | [`write_items`](macro@crate::write_items) | yes | writes a list, which is never empty; with a second parameter `tx: &mut ChunkTransaction` in the transaction of the checkpoint, exactly once |
+/// | [`get_checkpoint_info`](macro@crate::get_checkpoint_info) | yes | the position, stored with each checkpoint |
+/// | [`close`](macro@crate::close) | no | cleanup, also after a failure |
+///
+/// ```
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(BatchArtifact)]
+/// struct Print;
+///
+/// // `buffered = false` would give it one item per call.
+/// #[item_writer("Print", buffered = true)]
+/// impl Print {
+///     #[open]
+///     fn open(&mut self, _checkpoint: Option<()>) {}
+///
+///     #[write_items]
+///     fn print(&mut self, squares: &[u64]) {
+///         println!("{squares:?}");
+///     }
+///
+///     #[get_checkpoint_info]
+///     fn checkpoint(&self) {}
+/// }
+/// ```
+///
+/// Spec: WRITE-01 to WRITE-09, D-10
+#[doc(inline)]
+pub use batch_macros::item_writer;
+
+/// A writer's items, and how it takes them.
+#[derive(Clone, Copy, Debug)]
+pub struct WriterInfo {
+    /// The type of the items.
+    pub items: ItemType,
+    /// `buffered = true`: chunks; `false`: one item per call. Spec: WRITE-02
+    pub buffered: bool,
+    /// Whether `#[write_items]` takes the chunk transaction, and so writes exactly once.
+    pub transactional: bool,
+}
+
+/// An item writer. Spec: WRITE-01
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an item writer",
+    label = "this type has no `#[item_writer]` impl block"
+)]
+pub trait ItemWriter: Send {
+    /// `#[open]`. Spec: WRITE-05
+    ///
+    /// # Errors
+    /// The artifact's error, or a checkpoint that does not decode.
+    fn open(&mut self, checkpoint: Option<&CheckpointInfo>) -> Result<(), BatchError>;
+
+    /// `#[close]`. Spec: WRITE-06
+    ///
+    /// # Errors
+    /// The artifact's error.
+    fn close(&mut self) -> Result<(), BatchError>;
+
+    /// `#[get_checkpoint_info]`. Spec: WRITE-08
+    ///
+    /// # Errors
+    /// The artifact's error, or a checkpoint that does not encode.
+    fn checkpoint_info(&mut self) -> Result<CheckpointInfo, BatchError>;
+
+    /// `#[write_items]`: never called with an empty list. Spec: WRITE-07
+    ///
+    /// # Errors
+    /// The artifact's error.
+    fn write(&mut self, items: &Items<'_>, tx: &mut ChunkTransaction) -> Result<(), BatchError>;
+
+    /// Returns the type of the items, and how they are written.
+    fn info() -> WriterInfo
+    where
+        Self: Sized;
+}

@@ -1,0 +1,67 @@
+//! A job listener: its attribute, and the erased trait that the attribute implements.
+
+use crate::error::BatchError;
+
+/// Makes a type a job listener, called around a job and around each of its steps. Section 5.2.1 of the draft.
+///
+/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+///
+/// | method | required | |
+/// |---|---|---|
+/// | [`before_job`](macro@crate::before_job) | no | before the job |
+/// | [`after_job`](macro@crate::after_job) | no | after the job |
+/// | [`before_step`](macro@crate::before_step) | no | before each step |
+/// | [`after_step`](macro@crate::after_step) | no | after each step |
+///
+/// ```
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(BatchArtifact)]
+/// struct Notifier {
+///     #[batch_context]
+///     job: JobContext,
+/// }
+///
+/// #[job_listener]
+/// impl Notifier {
+///     #[after_job]
+///     fn ended(&mut self) -> Result<(), std::io::Error> {
+///         std::fs::write("/tmp/last-job", self.job.name())
+///     }
+/// }
+/// ```
+///
+/// Spec: LISTEN-JOB-01 to LISTEN-JOB-09
+#[doc(inline)]
+pub use batch_macros::job_listener;
+
+/// A job listener. Spec: LISTEN-JOB-01
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a job listener",
+    label = "this type has no `#[job_listener]` impl block"
+)]
+pub trait JobListener: Send {
+    /// `#[before_job]`. Spec: LISTEN-JOB-02
+    ///
+    /// # Errors
+    /// The artifact's error; no step is then executed and the job ends FAILED.
+    fn before_job(&mut self) -> Result<(), BatchError>;
+
+    /// `#[after_job]`. Spec: LISTEN-JOB-03
+    ///
+    /// # Errors
+    /// The artifact's error; the job then ends FAILED.
+    fn after_job(&mut self) -> Result<(), BatchError>;
+
+    /// `#[before_step]`. Spec: LISTEN-JOB-04
+    ///
+    /// # Errors
+    /// The artifact's error; the step then ends FAILED without running.
+    fn before_step(&mut self) -> Result<(), BatchError>;
+
+    /// `#[after_step]`. Spec: LISTEN-JOB-05
+    ///
+    /// # Errors
+    /// The artifact's error; the step then ends FAILED.
+    fn after_step(&mut self) -> Result<(), BatchError>;
+}

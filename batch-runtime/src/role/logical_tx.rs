@@ -1,0 +1,81 @@
+//! A logical transaction: its attribute, and the erased trait that the attribute implements.
+
+use crate::error::BatchError;
+
+/// Makes a type a logical transaction, which makes the subjobs of a step, flow or split one unit of work, undone as a
+/// whole. Section 5.5.2 of the draft.
+///
+/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+///
+/// | method | required | |
+/// |---|---|---|
+/// | [`logical_tx_begin`](macro@crate::logical_tx_begin) | no | before the partition algorithm and the subjobs |
+/// | [`logical_tx_before_completion`](macro@crate::logical_tx_before_completion) | no | when all subjobs are complete |
+/// | [`logical_tx_rollback`](macro@crate::logical_tx_rollback) | no | undoes what the subjobs did; none is running any more |
+/// | [`logical_tx_after_completion`](macro@crate::logical_tx_after_completion) | no | with `COMMIT` or `ROLLBACK` |
+///
+/// ```
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(BatchArtifact)]
+/// struct Staging;
+///
+/// #[logical_tx]
+/// impl Staging {
+///     #[logical_tx_rollback]
+///     fn undo(&mut self) -> Result<(), std::io::Error> {
+///         match std::fs::remove_dir_all("/tmp/staging") {
+///             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+///             other => other,
+///         }
+///     }
+///
+///     #[logical_tx_after_completion]
+///     fn report(&mut self, status: &str) {
+///         println!("staging: {status}");
+///     }
+/// }
+/// ```
+///
+/// A rollback that fails stays pending: later executions of the instance call it again before anything else, until it
+/// succeeds. So it must also succeed when there is nothing to undo: nothing was done yet, or it was called before.
+///
+/// Spec: PALG-10, LTX-06 to LTX-22
+#[doc(inline)]
+pub use batch_macros::logical_tx;
+
+/// A logical transaction. Spec: LTX-06
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a logical transaction",
+    label = "this type has no `#[logical_tx]` impl block"
+)]
+pub trait LogicalTX: Send {
+    /// `#[logical_tx_begin]`. Spec: LTX-07
+    ///
+    /// # Errors
+    /// The artifact's error, which rolls back. Spec: LTX-13
+    fn logical_tx_begin(&mut self) -> Result<(), BatchError>;
+
+    /// `#[logical_tx_before_completion]`. Spec: LTX-08
+    ///
+    /// # Errors
+    /// The artifact's error, which rolls back. Spec: LTX-13
+    fn logical_tx_before_completion(&mut self) -> Result<(), BatchError>;
+
+    /// `#[logical_tx_rollback]`. Spec: LTX-09
+    ///
+    /// # Errors
+    /// The artifact's error; the rollback stays pending. Spec: LTX-22
+    fn logical_tx_rollback(&mut self) -> Result<(), BatchError>;
+
+    /// `#[logical_tx_after_completion]`: `status` is `COMMIT` or `ROLLBACK`. Spec: LTX-17, LTX-18
+    ///
+    /// # Errors
+    /// The artifact's error; the element then ends FAILED.
+    fn logical_tx_after_completion(&mut self, status: &str) -> Result<(), BatchError>;
+
+    /// Returns whether there is a `#[logical_tx_rollback]` method. Spec: D-48
+    fn compensates() -> bool
+    where
+        Self: Sized;
+}

@@ -1,0 +1,53 @@
+//! The roles of artifacts: one file per role, with the documentation of its attribute and the erased trait that the
+//! attribute implements. `table.rs` lists them, generated from the table of `batch-macros`.
+//!
+//! Users write methods of any name; generated code adapts them to the traits. A trait's functions without `self` are what
+//! the loader asks of a type, through its registration.
+
+mod batchlet;
+mod checkpoint_algorithm;
+mod checkpoint_listener;
+mod decider;
+mod item_process_listener;
+mod item_processor;
+mod item_read_listener;
+mod item_reader;
+mod item_write_listener;
+mod item_writer;
+mod job_listener;
+mod logical_tx;
+mod partition_algorithm;
+mod retry_listener;
+#[cfg(test)]
+mod role_tests;
+mod skip_listener;
+mod step_listener;
+mod sub_job_analyzer;
+mod sub_job_collector;
+mod table;
+
+pub use item_processor::ProcessorItems;
+pub use item_writer::WriterInfo;
+pub use table::{Factory, ListenerRole, Make, Role};
+pub(crate) use table::{ListenerObject, Place, RoleSet};
+
+macro_rules! exports {
+    (
+        artifacts { $($artifact:ident, $a_attribute:ident $(, $a_fact:ident: $a_type:ty)?;)* }
+        listeners { $($listener:ident, $l_attribute:ident, $places:tt $(, $l_fact:ident: $l_type:ty)?;)* }
+        methods { $($method:ident),* }
+    ) => {
+        $(pub use $a_attribute::$artifact;)*
+        $(pub use $l_attribute::$listener;)*
+
+        /// The attributes, under which users know the roles.
+        pub(crate) mod attributes {
+            $(#[doc(inline)] pub use super::$a_attribute::$a_attribute;)*
+            $(#[doc(inline)] pub use super::$l_attribute::$l_attribute;)*
+            #[doc(inline)]
+            pub use batch_macros::{$($method),*};
+        }
+    };
+}
+
+batch_macros::__for_each_role!(exports);

@@ -1,0 +1,69 @@
+//! A skip listener: its attribute, and the erased trait that the attribute implements.
+
+use std::any::Any;
+
+use crate::artifact::listener_items::ListenerItems;
+use crate::error::BatchError;
+
+/// Makes a type a skip listener, called for each skipped item or error. `&dyn Any` instead of an item type accepts every type.
+/// Section 5.2.7 of the draft.
+///
+/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+///
+/// | method | required | |
+/// |---|---|---|
+/// | [`on_skip_in_read`](macro@crate::on_skip_in_read) | no | an error of the reader was skipped |
+/// | [`on_skip_in_process`](macro@crate::on_skip_in_process) | no | an item was skipped because of the processor |
+/// | [`on_skip_in_write`](macro@crate::on_skip_in_write) | no | an item was skipped because of the writer |
+///
+/// ```
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(BatchArtifact)]
+/// struct Rejects;
+///
+/// #[skip_listener]
+/// impl Rejects {
+///     #[on_skip_in_process]
+///     fn reject(&mut self, ex: &BatchError, number: &u64) {
+///         eprintln!("rejected {number}: {ex}");
+///     }
+/// }
+/// ```
+///
+/// The methods run within the chunk's transaction. A write to the same SQLite database through a connection of its own would
+/// wait for this transaction: write to a file, or count and write in a later step.
+///
+/// Spec: LISTEN-SKIP-01 to LISTEN-SKIP-04, D-13, D-54
+#[doc(inline)]
+pub use batch_macros::skip_listener;
+
+/// A skip listener. Spec: LISTEN-SKIP-01
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a skip listener",
+    label = "this type has no `#[skip_listener]` impl block"
+)]
+pub trait SkipListener: Send {
+    /// `#[on_skip_in_read]`. Spec: LISTEN-SKIP-02
+    ///
+    /// # Errors
+    /// The artifact's error; the step then ends FAILED.
+    fn on_skip_in_read(&mut self, error: &BatchError) -> Result<(), BatchError>;
+
+    /// `#[on_skip_in_process]`. Spec: LISTEN-SKIP-03
+    ///
+    /// # Errors
+    /// The artifact's error; the step then ends FAILED.
+    fn on_skip_in_process(&mut self, error: &BatchError, item: &dyn Any) -> Result<(), BatchError>;
+
+    /// `#[on_skip_in_write]`. Spec: LISTEN-SKIP-04, D-13
+    ///
+    /// # Errors
+    /// The artifact's error; the step then ends FAILED.
+    fn on_skip_in_write(&mut self, error: &BatchError, item: &dyn Any) -> Result<(), BatchError>;
+
+    /// Returns the item types that the methods name.
+    fn items() -> ListenerItems
+    where
+        Self: Sized;
+}

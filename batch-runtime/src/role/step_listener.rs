@@ -1,0 +1,60 @@
+//! A step listener: its attribute, and the erased trait that the attribute implements.
+
+use crate::error::BatchError;
+
+/// Makes a type a step listener, called around a step. Section 5.2.2 of the draft.
+///
+/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+///
+/// | method | required | |
+/// |---|---|---|
+/// | [`before_step`](macro@crate::before_step) | no | before the step |
+/// | [`after_step`](macro@crate::after_step) | no | after it, also when it failed |
+///
+/// ```
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(BatchArtifact)]
+/// struct Stopwatch {
+///     #[batch_context]
+///     step: StepContext,
+///     begin: Option<std::time::Instant>,
+/// }
+///
+/// #[step_listener]
+/// impl Stopwatch {
+///     #[before_step]
+///     fn begin(&mut self) {
+///         self.begin = Some(std::time::Instant::now());
+///     }
+///
+///     #[after_step]
+///     fn end(&mut self) {
+///         let time = self.begin.map(|begin| begin.elapsed());
+///         println!("{}: {time:?}", self.step.id());
+///     }
+/// }
+/// ```
+///
+/// Spec: LISTEN-STEP-01 to LISTEN-STEP-04
+#[doc(inline)]
+pub use batch_macros::step_listener;
+
+/// A step listener. Spec: LISTEN-STEP-01
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a step listener",
+    label = "this type has no `#[step_listener]` impl block"
+)]
+pub trait StepListener: Send {
+    /// `#[before_step]`. Spec: LISTEN-STEP-02
+    ///
+    /// # Errors
+    /// The artifact's error; the step then ends FAILED without running.
+    fn before_step(&mut self) -> Result<(), BatchError>;
+
+    /// `#[after_step]`. Spec: LISTEN-STEP-03
+    ///
+    /// # Errors
+    /// The artifact's error; the step then ends FAILED.
+    fn after_step(&mut self) -> Result<(), BatchError>;
+}

@@ -1,0 +1,65 @@
+//! A subjob analyzer: its attribute, and the erased trait that the attribute implements.
+
+use crate::artifact::item::ItemType;
+use crate::artifact::payload::CollectorData;
+use crate::error::BatchError;
+
+/// Makes a type a subjob analyzer, which receives on the main thread what the collectors send and how the subjobs end.
+/// Section 5.5.4 of the draft.
+///
+/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+///
+/// | method | required | |
+/// |---|---|---|
+/// | [`analyze_collector_data`](macro@crate::analyze_collector_data) | no | one payload |
+/// | [`analyze_exit_status`](macro@crate::analyze_exit_status) | no | the exit status of one subjob |
+///
+/// ```
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(BatchArtifact)]
+/// struct Total {
+///     minutes: u64,
+/// }
+///
+/// #[sub_job_analyzer]
+/// impl Total {
+///     #[analyze_collector_data]
+///     fn add(&mut self, minutes: u64) {
+///         self.minutes += minutes;
+///     }
+///
+///     #[analyze_exit_status]
+///     fn ended(&mut self, exit_status: &str) {
+///         println!("{exit_status} after {} minutes", self.minutes);
+///     }
+/// }
+/// ```
+///
+/// Spec: PALG-07 to PALG-09, PALG-11
+#[doc(inline)]
+pub use batch_macros::sub_job_analyzer;
+
+/// A subjob analyzer. Spec: PALG-07
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a subjob analyzer",
+    label = "this type has no `#[sub_job_analyzer]` impl block"
+)]
+pub trait SubJobAnalyzer: Send {
+    /// `#[analyze_collector_data]`. Spec: PALG-08
+    ///
+    /// # Errors
+    /// The artifact's error, which rolls back. Spec: LTX-15
+    fn analyze_collector_data(&mut self, data: CollectorData) -> Result<(), BatchError>;
+
+    /// `#[analyze_exit_status]`. Spec: PALG-09
+    ///
+    /// # Errors
+    /// The artifact's error, which rolls back. Spec: LTX-15
+    fn analyze_exit_status(&mut self, status: &str) -> Result<(), BatchError>;
+
+    /// Returns the type of the payloads; `None` without an `#[analyze_collector_data]` method. Spec: PALG-11
+    fn payload_type() -> Option<ItemType>
+    where
+        Self: Sized;
+}

@@ -1,0 +1,32 @@
+//! What the annotations accept: each module is a program that compiles without a warning, and says what it registers.
+//! What they reject is in `ui`.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod annotations {
+    mod adapters;
+    mod batchlet;
+    mod exceptions;
+    mod fields;
+    mod generic;
+    mod item_processor;
+    mod item_reader;
+    mod item_writer;
+    mod listeners;
+    mod loaders;
+    mod places;
+    mod registration;
+    mod roles;
+
+    use batch_runtime::__private::{ArtifactRegistration, inventory};
+
+    /// The artifacts of a module, as role and name, in the order of the source.
+    fn registered(module: &str) -> Vec<(&'static str, &'static str)> {
+        let all = inventory::iter::<ArtifactRegistration>();
+        let mut found: Vec<_> = all.filter(|one| one.class.starts_with(module)).collect();
+        found.sort_by_key(|one| one.line);
+        found
+            .iter()
+            .map(|one| (one.role().attribute(), one.name))
+            .collect()
+    }
+}

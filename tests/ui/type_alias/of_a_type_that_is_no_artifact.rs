@@ -1,0 +1,7 @@
+// Spec: ART-01
+use batch_runtime::prelude::*;
+
+#[item_reader]
+type Sample = Vec<u32>;
+
+fn main() {}

@@ -1,0 +1,7 @@
+// Spec: ART-01
+use batch_runtime::prelude::*;
+
+#[item_reader("texts")]
+use batch_tests::generic::JsonLines;
+
+fn main() {}
