@@ -104,8 +104,8 @@
 //! # Operator
 //!
 //! [`BatchRuntime`] holds a repository and a job path; its [`JobOperator`] starts, launches, restarts, stops and waits
-//! for executions and shows what the repository holds. [`JobOperator::launch`] is what a scheduler calls: the same call
-//! again continues what was interrupted. With the feature `cli`, `cli::main` gives all of it as a command line.
+//! for executions and reads what the repository holds. [`JobOperator::launch`] is what a scheduler calls: the same call
+//! again continues what was interrupted. The crate `batch-cli` makes a command line of it.
 //!
 //! # Repository
 //!
@@ -125,10 +125,7 @@ extern crate self as batch_runtime;
 
 mod annotations;
 mod artifact;
-mod check;
 mod checkpoint;
-#[cfg(feature = "cli")]
-pub mod cli;
 mod clock;
 pub mod context;
 mod dialect;
@@ -139,11 +136,11 @@ mod exit_codes;
 mod ids;
 mod job_path;
 mod loader;
-mod operator;
+pub mod operator;
 mod parameters;
 mod plan;
 pub mod prelude;
-mod repository;
+pub mod repository;
 mod runtime;
 #[cfg(feature = "sabotage")]
 mod sabotage;
@@ -157,16 +154,13 @@ mod transition;
 pub use annotations::*;
 pub use artifact::{BatchArtifact, BatchArtifactLoader, Items, LoadedArtifact, PartitionPlan};
 pub use batch_xml as xml;
-pub use check::{CheckReport, Finding, Remark};
 pub use checkpoint::Externalizable;
 pub use clock::{Clock, SystemClock, Timestamp, TimestampError};
 pub use engine::{PartitionProgress, Progress, StepProgress};
 pub use error::BatchError;
 pub use ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 pub use job_path::JobPathReport;
-pub use operator::{
-    CallbackId, JobEndCallback, JobOperator, JobOperatorError, Purge, Recovered, Recovery, StartCause,
-};
+pub use operator::{CallbackId, JobEndCallback, JobOperator, JobOperatorError, StartError};
 pub use parameters::{JobParameter, JobParameters, ParameterError, ParameterValue};
 pub use repository::{ChunkTransaction, ExecutionFilter, RepositoryConnection, RepositoryError};
 pub use runtime::{BatchRuntime, BatchRuntimeBuilder, BuildError};

@@ -104,6 +104,17 @@ impl BatchStatus {
         !matches!(self, Self::Starting | Self::Started | Self::Stopping)
     }
 
+    /// Returns the code that a process exits with when its job ends in this status, unless the job maps its exit statuses
+    /// to other codes: 0 for COMPLETED, 3 for STOPPED, 1 for any other. See
+    /// [`JobOperator::exit_code`](crate::JobOperator::exit_code).
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Completed => 0,
+            Self::Stopped => 3,
+            _ => 1,
+        }
+    }
+
     /// The status as the repository spells it.
     pub fn as_str(self) -> &'static str {
         match self {

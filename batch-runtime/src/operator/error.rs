@@ -31,14 +31,14 @@ pub enum JobOperatorError {
         /// The job.
         job: String,
         /// Why.
-        cause: StartCause,
+        cause: StartError,
     },
     /// The execution cannot be restarted.
     JobRestart {
         /// The execution.
         execution: JobExecutionId,
         /// Why.
-        cause: StartCause,
+        cause: StartError,
     },
     /// The instance has ended COMPLETED: there is nothing to continue.
     JobInstanceAlreadyComplete {
@@ -91,7 +91,7 @@ pub enum JobOperatorError {
 
 /// Why a job cannot be started or restarted.
 #[non_exhaustive]
-pub enum StartCause {
+pub enum StartError {
     /// The Job XML is wrong, or does not fit the artifacts.
     Definition(JobXmlErrors),
     /// Several files of the job path define the id.
@@ -141,13 +141,13 @@ pub enum StartCause {
 }
 
 /// What `main` prints of an error that it returns: the text for people.
-impl fmt::Debug for StartCause {
+impl fmt::Debug for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl fmt::Display for StartCause {
+impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Definition(errors) => write!(f, "its definition is wrong\n{errors}"),

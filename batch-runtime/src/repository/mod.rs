@@ -10,6 +10,7 @@ mod context_json;
 mod diesel;
 mod error;
 mod owner;
+mod url;
 mod zoned;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,10 +26,9 @@ pub(crate) use context_json::{
 };
 pub use diesel::{ChunkTransaction, RepositoryConnection};
 pub(crate) use diesel::{Connector, open};
-#[cfg(feature = "cli")]
-pub(crate) use diesel::{check_url, missing_migrations, named_as_in, shown_url};
 pub(crate) use error::ClaimError;
 pub use error::RepositoryError;
+pub use url::{DatabaseKind, MigrationStatus, RepositoryUrl};
 
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};

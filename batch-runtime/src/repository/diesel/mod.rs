@@ -37,7 +37,6 @@ use crate::time_zone::TimeZone;
 use database::{Database, Pool};
 use url::{Scheme, table_prefix};
 
-#[cfg(feature = "cli")]
 pub(crate) use url::shown as shown_url;
 
 #[cfg(not(any(feature = "sqlite", feature = "postgres", feature = "mysql")))]
@@ -83,7 +82,6 @@ pub(crate) fn open(
 }
 
 /// Whether `url` can mean a repository, without a look at it.
-#[cfg(feature = "cli")]
 pub(crate) fn check_url(url: &str) -> Result<(), RepositoryError> {
     Scheme::of(url)?;
     table_prefix(url)?;
@@ -95,14 +93,12 @@ pub(crate) fn check_url(url: &str) -> Result<(), RepositoryError> {
 }
 
 /// Statements that make tables, with the names that the tables of `url` have.
-#[cfg(feature = "cli")]
 pub(crate) fn named_as_in(url: &str, statements: &str) -> Result<String, RepositoryError> {
     let (_, prefix) = table_prefix(url)?;
     Ok(prefix.rename_all(statements))
 }
 
 /// The names of the migrations that opening `url` would run; `None` if there is no job repository yet. Changes nothing.
-#[cfg(feature = "cli")]
 pub(crate) fn missing_migrations(url: &str) -> Result<Option<Vec<String>>, RepositoryError> {
     let scheme = Scheme::of(url)?;
     let (url, prefix) = table_prefix(url)?;

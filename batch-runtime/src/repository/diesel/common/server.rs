@@ -40,7 +40,6 @@ pub(in crate::repository::diesel) fn open(
 }
 
 /// The names of the migrations that opening it would run; `None` if there is no job repository yet.
-#[cfg(feature = "cli")]
 pub(in crate::repository::diesel) fn missing_migrations(
     url: &str,
     prefix: TablePrefix,

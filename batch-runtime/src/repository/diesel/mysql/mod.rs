@@ -51,9 +51,7 @@ use crate::repository::RepositoryError;
 use locks::{lock_executions, lock_instance, lock_step};
 
 // What the files in `common/` take for the database, beside what is imported.
-#[cfg(feature = "cli")]
-pub(super) use server::missing_migrations;
-pub(super) use server::open;
+pub(super) use server::{missing_migrations, open};
 
 type Connection = Session<MysqlConnection>;
 type Database = MysqlDatabase;

@@ -50,9 +50,7 @@ use locks::{lock_executions, lock_instance, lock_step};
 use schema::batch_job_execution;
 
 // What the files in `common/` take for the database, beside what is imported.
-#[cfg(feature = "cli")]
-pub(super) use server::missing_migrations;
-pub(super) use server::open;
+pub(super) use server::{missing_migrations, open};
 
 type Connection = Session<PgConnection>;
 type Database = PostgresDatabase;

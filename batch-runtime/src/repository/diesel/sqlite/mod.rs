@@ -102,13 +102,11 @@ pub(super) fn open(
 }
 
 /// Whether `url` can be read.
-#[cfg(feature = "cli")]
 pub(super) fn check_url(url: &str) -> Result<(), RepositoryError> {
     SqliteDatabase::from_url(url).map(drop)
 }
 
 /// The names of the migrations that opening it would run; `None` if there is no job repository yet.
-#[cfg(feature = "cli")]
 pub(super) fn missing_migrations(
     url: &str,
     prefix: TablePrefix,
