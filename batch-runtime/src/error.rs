@@ -101,6 +101,18 @@ impl BatchError {
     }
 }
 
+/// Implements `Debug` as `Display`, because `Debug` is what `main` prints of an error that it returns.
+macro_rules! debug_as_display {
+    ($($error:ty),+) => {
+        $(impl std::fmt::Debug for $error {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
+            }
+        })+
+    };
+}
+pub(crate) use debug_as_display;
+
 thread_local! {
     /// Where the thread panicked last, if that is recorded.
     static PANICKED_AT: Cell<Option<String>> = const { Cell::new(None) };

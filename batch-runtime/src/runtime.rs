@@ -1,7 +1,6 @@
 //! `BatchRuntime`: repository, job path, artifacts and the executions that run here, put together.
 
 use std::collections::{BTreeMap, HashMap};
-use std::error::Error;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -10,10 +9,12 @@ use std::time::Duration;
 
 use batch_xml::JobXmlErrors;
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use thiserror::Error;
 
 use crate::artifact::BatchArtifactLoader;
 use crate::clock::{Clock, SystemClock};
 use crate::engine::Running;
+use crate::error::debug_as_display;
 use crate::ids::JobExecutionId;
 use crate::job_path::JobPath;
 use crate::loader::{Additions, Artifacts};
@@ -286,8 +287,7 @@ impl BatchRuntimeBuilder {
         let definitions =
             definitions(self.job_path, self.system, self.additions).map_err(BuildError::BatchXml)?;
         definitions.log_problems();
-        let repository = repository::open(&self.repository, self.clock, self.lease_time, &self.time_zone)
-            .map_err(BuildError::Repository)?;
+        let repository = repository::open(&self.repository, self.clock, self.lease_time, &self.time_zone)?;
         let (keeper, ended) = bounded(0);
         let inner = Arc::new(Inner {
             repository,
@@ -328,39 +328,19 @@ fn definitions(
     })
 }
 
-/// Why a runtime cannot be built.
+/// An error of [`BatchRuntimeBuilder::build`].
+#[derive(Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// A batch.xml is wrong, or names a loader that cannot be used. Spec: LOADER-10, LOADER-12, LOADER-15
+    /// A batch.xml is not valid, or names a loader that cannot be used. Spec: LOADER-10, LOADER-12, LOADER-15
+    #[error("the artifacts cannot be loaded\n{0}")]
     BatchXml(JobXmlErrors),
     /// The repository cannot be opened.
-    Repository(RepositoryError),
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
 }
 
-/// What `main` prints of an error that it returns: the text for people.
-impl fmt::Debug for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::BatchXml(errors) => write!(f, "the artifacts cannot be loaded\n{errors}"),
-            Self::Repository(error) => error.fmt(f),
-        }
-    }
-}
-
-impl Error for BuildError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::BatchXml(_) => None,
-            Self::Repository(error) => error.source(),
-        }
-    }
-}
+debug_as_display!(BuildError);
 
 /// Renews the leases of the executions that run here, and passes on the stop requests of other processes.
 fn keep(runtime: &Weak<Inner>, ended: &Receiver<()>) {

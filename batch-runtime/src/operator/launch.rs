@@ -206,7 +206,7 @@ impl JobOperator {
                 |step| {
                     let (reads, commits) = (step.counters.reads, step.counters.commits);
                     format!(
-                        "in step `{}` after {reads} items and {commits} commits of it",
+                        "in step `{}` after {reads} items and {commits} commits",
                         step.step_name
                     )
                 },
