@@ -46,25 +46,14 @@ pub enum Event {
 }
 
 /// An event that is not possible in a status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{event:?} is not possible in batch status {from}")]
 pub struct IllegalTransition {
     /// The status.
     pub from: BatchStatus,
     /// The event.
     pub event: Event,
 }
-
-impl fmt::Display for IllegalTransition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:?} is not possible in batch status {}",
-            self.event, self.from
-        )
-    }
-}
-
-impl std::error::Error for IllegalTransition {}
 
 impl BatchStatus {
     /// Every status.
