@@ -41,11 +41,11 @@ fn launch_completes_an_instance_once() {
     assert!(err.contains("is complete"), "{err}");
 }
 
-/// The last line says how to go on; not where nothing can go on.
+/// The last line says how to resume, if the execution can be resumed.
 ///
 /// Spec: OP-12, OP-36, RESTART-02
 #[test]
-fn the_end_of_a_failed_run_tells_how_to_go_on() {
+fn the_end_of_a_failed_run_says_how_to_resume() {
     let folder = tempfile::tempdir().unwrap();
     let job = |id: &str, attributes: &str| {
         let text = format!(
@@ -58,21 +58,21 @@ fn the_end_of_a_failed_run_tells_how_to_go_on() {
     let hint = |code: i32, verb: &str, job: &str| {
         let (_, err) = run_expecting(code, "hello", folder.path(), &["--job-path", ".", verb, job]);
         err.lines()
-            .find(|line| line.starts_with("to go on"))
+            .find(|line| line.starts_with("to resume"))
             .unwrap_or_default()
             .to_owned()
     };
     assert_eq!(
         hint(1, "launch", "again"),
-        "to go on from the last checkpoint: the same `launch` again, or `restart 1`"
+        "to resume from the last checkpoint, run the same `launch` again, or `restart 1`"
     );
     assert_eq!(
         hint(1, "start", "again"),
-        "to go on from the last checkpoint: `restart 2`"
+        "to resume from the last checkpoint, run `restart 2`"
     );
     assert_eq!(
         hint(1, "restart", "2"),
-        "to go on from the last checkpoint: `restart 3`"
+        "to resume from the last checkpoint, run `restart 3`"
     );
     assert_eq!(hint(1, "launch", "never"), "");
 
@@ -127,7 +127,7 @@ fn a_skipped_record_is_seen() {
 
 /// Spec: OP-21, OP-33, OP-06
 #[test]
-fn list_and_show_tell_people_and_programs() {
+fn list_and_show_print_text_and_json() {
     let folder = tempfile::tempdir().unwrap();
     let (out, _) = run_expecting(0, "hello", folder.path(), &["list"]);
     assert_eq!(
@@ -176,7 +176,7 @@ fn check_and_start_point_at_mistakes_and_start_nothing() {
         "<job id='good'>\n  <step id='one'><batchlet ref='Greeter'/></step>\n</job>",
     );
     let (out, _) = run_expecting(0, "hello", folder.path(), &with(&["check"]));
-    assert_eq!(out, "good: right\n");
+    assert_eq!(out, "good: ok\n");
 
     write(
         "typo.xml",
@@ -184,10 +184,7 @@ fn check_and_start_point_at_mistakes_and_start_nothing() {
     );
     write("broken.xml", "<job id='broken'>\n  <step id='one'>\n</job>");
     let (out, err) = run_expecting(2, "hello", folder.path(), &with(&["check"]));
-    assert!(
-        out.contains("good: right") && out.contains("typo: wrong"),
-        "{out}"
-    );
+    assert!(out.contains("good: ok") && out.contains("typo: failed"), "{out}");
     assert!(
         err.contains("typo.xml:2:24") && err.contains("broken.xml:2:3"),
         "{err}"
@@ -272,11 +269,11 @@ fn wrong_usage_is_exit_code_2_and_help_is_0() {
     assert_eq!(err, "error: parameter `name` is given twice\n");
 }
 
-/// What is to be a number says so, and where its like is found.
+/// An invalid id is reported with the command that lists the valid ones.
 #[test]
-fn what_is_no_id_is_told() {
+fn invalid_ids_are_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let no_execution = "this is no id of an execution; expected a number, as `executions` lists them";
+    let no_execution = "not the id of an execution; expected a number, as `executions` lists them";
     for verb in ["show", "restart", "stop", "abandon", "params"] {
         let (_, err) = run_expecting(2, "hello", folder.path(), &[verb, "abc"]);
         let first = err.lines().next().unwrap_or_default();
@@ -289,7 +286,7 @@ fn what_is_no_id_is_told() {
         (&["recover", "--declare-dead", "abc"][..], no_execution),
         (
             &["export", "abc"],
-            "this is no id of an instance; expected a number, as `list JOB` shows them",
+            "not the id of an instance; expected a number, as `list JOB` lists them",
         ),
         (
             &["executions", "--limit", "many"],
@@ -303,7 +300,7 @@ fn what_is_no_id_is_told() {
 
 /// `--version` names the program, and the runtime in it.
 #[test]
-fn the_version_is_told() {
+fn the_version_is_printed() {
     let folder = tempfile::tempdir().unwrap();
     for argument in ["--version", "-V"] {
         let (out, err) = run_expecting(0, "hello", folder.path(), &[argument]);
@@ -319,7 +316,7 @@ fn the_version_is_told() {
 
 /// What belongs to the verb comes first.
 #[test]
-fn the_help_of_a_verb_tells_its_own_options_first() {
+fn the_help_of_a_command_lists_its_own_options_first() {
     let folder = tempfile::tempdir().unwrap();
     let (out, _) = run_expecting(0, "hello", folder.path(), &["executions", "--help"]);
     let (own, global) = out
@@ -430,7 +427,7 @@ fn check_notices_what_is_missing_or_misspelt() {
         err.contains("property `nmae` reaches takes it") && err.contains("did you mean `name`?"),
         "{err}"
     );
-    assert!(out.contains("x: right"), "a warning only: {out}");
+    assert!(out.contains("x: ok"), "a warning only: {out}");
     fs::write(folder.path().join("broken.xml"), "<job").unwrap();
     let (_, err) = run_expecting(2, "hello", folder.path(), &["check", "--job-path", "."]);
     assert!(err.contains("broken.xml:1:1") && !err.contains("WARN"), "{err}");
@@ -441,7 +438,7 @@ fn check_notices_what_is_missing_or_misspelt() {
     let denied = ["check", "--job-path", ".", "--deny-warnings"];
     let (out, err) = run_expecting(2, "hello", folder.path(), &denied);
     assert!(
-        out.contains("x: wrong") && err.contains("warning[ART0010]"),
+        out.contains("x: failed") && err.contains("warning[ART0010]"),
         "{out}{err}"
     );
     assert!(!folder.path().join("batch.db").exists());

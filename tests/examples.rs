@@ -161,7 +161,7 @@ fn flow_stops_for_an_approval_and_goes_on_with_it() {
         "{out}"
     );
     assert!(
-        err.contains("to go on from the last checkpoint: the same `launch` again"),
+        err.contains("to resume from the last checkpoint, run the same `launch` again"),
         "{err}"
     );
     assert!(file("invoices.txt").is_err());
@@ -321,7 +321,7 @@ fn custom_loader_shares_a_client() {
     );
     let (out, err) = run_expecting(0, "custom-loader", folder.path(), &["check"]);
     assert!(
-        out.contains("custom-loader: right") && err.contains("ART0009"),
+        out.contains("custom-loader: ok") && err.contains("ART0009"),
         "{out}{err}"
     );
 }

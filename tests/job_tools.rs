@@ -81,8 +81,8 @@ fn explain_tells_where_everything_comes_from() {
         "instances: 2",
         r#"name.2 = "Grace" ./tour.xml:17:77"#,
         r#"name = "world" default of the field"#,
-        "property nobody ./tour.xml:6:61: nothing takes it",
-        "parameter month nothing uses it: it only identifies the instance",
+        "property nobody ./tour.xml:6:61: unused",
+        "parameter month unused: it only identifies the instance",
     ] {
         assert!(
             found.iter().any(|found| found == line),
@@ -127,12 +127,12 @@ fn explain_tells_of_a_property_out_of_reach() {
         )
         .0
     };
-    assert!(!explain(&right).contains("nothing takes it"));
+    assert!(!explain(&right).contains(": unused"));
     let text = explain(&right.replace(r#"target="processor""#, r#"target="reader""#));
     assert!(
         words(&text)
             .iter()
-            .any(|line| line.starts_with("property minimum.miles ") && line.ends_with("nothing takes it")),
+            .any(|line| line.starts_with("property minimum.miles ") && line.ends_with(": unused")),
         "{text}"
     );
 }
@@ -310,7 +310,7 @@ fn check_gives_programs_every_diagnostic() {
 fn explain_tells_what_an_algorithm_may_plan() {
     let folder = tempfile::tempdir().unwrap();
     let (text, _) = run_expecting(0, "partitions", folder.path(), &["explain", "partitions"]);
-    let line = "month = - nothing gives `month: String` a value, unless `Months` plans it, which is optional";
+    let line = "month = - `month: String` is not set, unless `Months` plans it (optional)";
     assert!(words(&text).iter().any(|found| found == line), "{text}");
 }
 

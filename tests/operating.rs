@@ -99,8 +99,8 @@ fn a_process_that_dies_again_and_again_is_not_started_for_ever() {
     for _ in 0..4 {
         assert_eq!(run(folder.path(), &launch).status.signal(), Some(6), "it aborts");
     }
-    let refusal = "its process has died 4 times in a row without a new checkpoint, at last in step `load` after 0 items and \
-                   0 commits of it: what it does there probably kills it. When the cause is mended, `restart 4` goes on";
+    let refusal = "its process died 4 times in a row without a new checkpoint, most recently in step `load` after 0 items and \
+                   0 commits, which probably kills it. Fix the cause, then run `restart 4` to resume";
     for _ in 0..2 {
         let (_, err) = ends(2, folder.path(), &launch);
         assert!(err.contains(refusal), "{err}");
@@ -168,14 +168,14 @@ fn the_dead_are_recovered() {
     let (out, _) = ends(0, folder.path(), &["recover", "--dry-run"]);
     assert_eq!(
         out,
-        "execution 4 of `stops` STOPPING, and its process is dead\n\
-         execution 3 of `once` STARTED, and its process is dead\n\
-         execution 2 of `waits` STARTED, and its process is dead\n"
+        "execution 4 of `stops` STOPPING, process dead\n\
+         execution 3 of `once` STARTED, process dead\n\
+         execution 2 of `waits` STARTED, process dead\n"
     );
     // What goes on waits again, and now does not have to.
     let mut recover = Operated::run(PROGRAM, folder.path(), &["recover"]);
     recover.until_all(&[
-        "error: execution 3 of `once` does not go on: job execution 3 cannot be restarted: it is not restartable",
+        "error: execution 3 of `once` is not resumed: job execution 3 cannot be restarted: it is not restartable",
         "waiting",
     ]);
     recover.signal("TERM");
@@ -249,7 +249,7 @@ fn what_another_program_runs_is_not_dead() {
     }
     let (out, _) = ends(1, folder.path(), &["stop", "2"]);
     assert!(
-        out.contains("has been asked to stop, and is still running"),
+        out.contains("requested execution 2 to stop; it is still running"),
         "{out}"
     );
     let all = [(2, "STOPPING"), (1, "FAILED")];
@@ -263,11 +263,14 @@ fn what_is_abandoned_is_not_continued() {
     ends(1, folder.path(), &["launch", "fails"]);
     ends(0, folder.path(), &["launch", "works"]);
     let (out, _) = ends(0, folder.path(), &["abandon", "1"]);
-    assert_eq!(out, "execution 1 is abandoned: nothing continues its instance\n");
+    assert_eq!(
+        out,
+        "execution 1 is abandoned: its instance can no longer be resumed\n"
+    );
     for again in [["launch", "fails"], ["restart", "1"]] {
         let (_, err) = ends(2, folder.path(), &again);
         assert!(
-            err.contains("this instance of job `fails` was given up: execution 1 is ABANDONED"),
+            err.contains("this instance of job `fails` was abandoned: execution 1 is ABANDONED"),
             "{err}"
         );
     }
@@ -351,7 +354,7 @@ fn the_tables_are_looked_at_and_made() {
     let (out, _) = ends(1, folder.path(), &["db", "status"]);
     assert_eq!(
         out,
-        "`sqlite://batch.db` holds no repository yet: the first start makes it\n"
+        "`sqlite://batch.db` has no tables; the first start creates them\n"
     );
     assert!(!folder.path().join("batch.db").exists(), "nothing was changed");
     assert_eq!(
@@ -434,7 +437,7 @@ fn a_run_is_reported() {
     for (arguments, problem) in [
         (
             ["show", "1", "--report", "run.txt"],
-            "error: `run.txt`: a report is written as .html or .md\n",
+            "error: cannot write a report to `run.txt`: expected a file name that ends with .html or .md\n",
         ),
         (
             ["show", "7", "--report", "run.md"],

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use batch_runtime::prelude::*;
 use batch_runtime::{
-    BatchRuntime, BatchStatus, JobExecutionId, JobOperatorError, JobParameters, ParameterValue, StartCause,
+    BatchRuntime, BatchStatus, JobExecutionId, JobOperatorError, JobParameters, ParameterValue, StartError,
     Timestamp,
 };
 use batch_tests::stage::{Stage, say};
@@ -211,7 +211,7 @@ fn parameters_wider_than_their_columns_are_refused_before_anything_is_written() 
             matches!(
                 &error,
                 JobOperatorError::JobStart {
-                    cause: StartCause::Parameter(_),
+                    cause: StartError::Parameter(_),
                     ..
                 }
             ),
@@ -259,7 +259,7 @@ fn an_expired_lease_is_taken_over_and_a_valid_one_is_not() {
         matches!(
             refused,
             JobOperatorError::JobRestart {
-                cause: StartCause::Running { .. },
+                cause: StartError::Running { .. },
                 ..
             }
         ),
@@ -595,7 +595,7 @@ fn a_job_that_is_not_restartable_has_one_execution() {
         matches!(
             refused,
             JobOperatorError::JobStart {
-                cause: StartCause::NotRestartable { .. },
+                cause: StartError::NotRestartable { .. },
                 ..
             }
         ),
@@ -609,7 +609,7 @@ fn a_job_that_is_not_restartable_has_one_execution() {
         matches!(
             refused,
             JobOperatorError::JobRestart {
-                cause: StartCause::NotRestartable { .. },
+                cause: StartError::NotRestartable { .. },
                 ..
             }
         ),

@@ -201,7 +201,7 @@ fn what_cannot_be_had_starts_nothing() {
         assert!(!printed.contains("job id="), "{printed}");
     }
     let listed = operated(0, folder, None, &["list", "vault"]);
-    assert_eq!(listed, "vault has not been started\n");
+    assert_eq!(listed, "vault has no executions\n");
 }
 
 /// Texts that only look like references, as others may have stored them, are texts.

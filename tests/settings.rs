@@ -1,4 +1,4 @@
-//! What a program of the command line is given: parameters, exit codes, settings from arguments, environment and files.
+//! The inputs of the command line: parameters, exit codes, settings from arguments, environment and files.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::fs;
@@ -117,12 +117,12 @@ fn parameters_have_types_and_come_from_files() {
     fs::write(folder.path().join("more"), "month=2026-11\nmonth\n").unwrap();
     for (argument, problem) in [
         ("@more", "error: more:2: expected NAME=VALUE"),
-        ("@absent", "error: cannot read the parameters of `absent`"),
+        ("@absent", "error: cannot read the parameter file `absent`: "),
         (
             "n(int)=5",
-            "there is no type \"int\": expected string, long, double, date or secret",
+            "unknown type `int`: expected string, long, double, date or secret",
         ),
-        ("n(long)=five", "\"five\" is not a whole number"),
+        ("n(long)=five", "invalid value `five`: expected a 64-bit integer"),
     ] {
         let (out, err) = operated(2, folder.path(), &["launch", "job", argument]);
         assert!(out.is_empty() && err.contains(problem), "{argument}: {err}");
@@ -183,34 +183,34 @@ system-properties.year  2026                  batch.toml:8
     assert!(folder.path().join("file.db").exists());
 }
 
-/// A mistake is told with its place, and nothing runs.
+/// An invalid setting is reported with its place, and nothing runs.
 #[test]
-fn mistakes_in_settings_are_told() {
+fn invalid_settings_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     for (file, problem) in [
         (
             "log = \"warn\"\nrepositry = \"x\"",
-            "batch.toml:2: there is no setting `repositry`; did you mean `repository`?",
+            "batch.toml:2: unknown setting `repositry`; did you mean `repository`?",
         ),
         (
             "log = \"warn\"\nx = 1",
-            "batch.toml:2: there is no setting `x`; there are repository, job-path, shutdown-timeout,",
+            "batch.toml:2: unknown setting `x`; expected one of repository, job-path, shutdown-timeout,",
         ),
         (
             "\nlog = \"loud\"",
-            "batch.toml:2: \"loud\" is none of off, error, warn, info, debug, trace",
+            "batch.toml:2: invalid value `loud`: expected off, error, warn, info, debug or trace",
         ),
         (
             "stop-timeout = -1",
-            "batch.toml:1: \"-1\" is not a whole number of seconds",
+            "batch.toml:1: invalid value `-1`: expected a whole number of seconds",
         ),
         (
             "stop-timeout = 1.5",
-            "batch.toml:1: the value of `stop-timeout` is neither a text nor a whole number",
+            "batch.toml:1: invalid value for `stop-timeout`: expected a text or a whole number",
         ),
         (
             "partition-threads = 0",
-            "batch.toml:1: \"0\" is not a number from 1",
+            "batch.toml:1: invalid value `0`: expected a whole number, at least 1",
         ),
         (
             "log = \"warn\"\nrepository-time-zone = \"Europe/Berln\"",
@@ -240,7 +240,7 @@ fn mistakes_in_settings_are_told() {
     let (_, err) = ends(2, list);
     assert_eq!(
         err,
-        "error: environment variable BATCH_STOP_TIMEOUT: \"soon\" is not a whole number of seconds\n"
+        "error: environment variable BATCH_STOP_TIMEOUT: invalid value `soon`: expected a whole number of seconds\n"
     );
     let (_, err) = operated(
         2,
@@ -258,19 +258,19 @@ fn mistakes_in_settings_are_told() {
     assert!(!folder.path().join("batch.db").exists());
 }
 
-/// Each value that makes no sense is told with who says it, all of them at once, whatever the verb.
+/// Every command reports all invalid values at once, each with its source.
 #[test]
-fn values_without_sense_are_refused_by_every_verb() {
+fn every_command_rejects_invalid_values() {
     let folder = tempfile::tempdir().unwrap();
     let file = "metrics-port = 99999\nrepository = 5\nlease-time = 0\n\nlog = true\nrepositry = \"x\"\n";
     fs::write(folder.path().join("batch.toml"), file).unwrap();
     let mistakes = [
-        "error: batch.toml:6: there is no setting `repositry`; did you mean `repository`?",
+        "error: batch.toml:6: unknown setting `repositry`; did you mean `repository`?",
         "error: batch.toml:2: `5` is no repository: expected `sqlite://PATH`, `sqlite://:memory:`, \
          `postgres://USER@HOST/DATABASE` or `mysql://USER@HOST/DATABASE`",
-        "error: batch.toml:3: \"0\" is not a whole number of seconds from 1",
-        "error: batch.toml:5: \"true\" is none of off, error, warn, info, debug, trace",
-        "error: batch.toml:1: \"99999\" is not a port from 0 to 65535",
+        "error: batch.toml:3: invalid value `0`: expected a whole number of seconds, at least 1",
+        "error: batch.toml:5: invalid value `true`: expected off, error, warn, info, debug or trace",
+        "error: batch.toml:1: invalid value `99999`: expected a port from 0 to 65535",
     ];
     for verb in [
         &["config", "show"][..],
@@ -300,16 +300,16 @@ fn values_without_sense_are_refused_by_every_verb() {
             "sqlite://a.db?synchronous=off",
             "`sqlite://a.db?synchronous=off` is no repository: unknown option `synchronous=off`",
         ),
-        ("BATCH_JOB_PATH", "", "no directory is named"),
+        ("BATCH_JOB_PATH", "", "invalid value ``: expected directories"),
         (
             "BATCH_LEASE_TIME",
             "",
-            "\"\" is not a whole number of seconds from 1",
+            "invalid value ``: expected a whole number of seconds, at least 1",
         ),
         (
             "BATCH_CONFIG",
             "",
-            "no file is named; expected the path of one like `batch.toml`",
+            "invalid value ``: expected the path of a settings file, such as `batch.toml`",
         ),
         ("BATCH_CONFIG", "absent.toml", "cannot read `absent.toml`: "),
     ] {
@@ -324,18 +324,18 @@ fn values_without_sense_are_refused_by_every_verb() {
     let (_, err) = operated(2, folder.path(), &["config", "show", "--metrics-port", "http"]);
     assert_eq!(
         err,
-        "error: argument --metrics-port: \"http\" is not a port from 0 to 65535\n"
+        "error: argument --metrics-port: invalid value `http`: expected a port from 0 to 65535\n"
     );
-    // Nobody says these.
+    // Empty values count as not set.
     let mut show = program(folder.path(), &["config", "show"]);
     show.env("BATCH_METRICS_PORT", "")
         .env("BATCH_PARTITION_THREADS", "");
     ends(0, show);
 }
 
-/// A variable that is much like one of ours is told of; others may be of another program.
+/// A variable that nearly matches a setting is reported; others may belong to another program.
 #[test]
-fn a_misspelt_variable_is_told_of() {
+fn a_misspelt_variable_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let mut show = program(folder.path(), &["config", "show"]);
     show.env("BATCH_REPOSITRY", "sqlite://a.db")
@@ -347,8 +347,8 @@ fn a_misspelt_variable_is_told_of() {
     let (out, err) = ends(0, show);
     assert_eq!(
         err,
-        "warning: environment variable BATCH_LOGFORMAT is not read; did you mean BATCH_LOG_FORMAT?\n\
-         warning: environment variable BATCH_REPOSITRY is not read; did you mean BATCH_REPOSITORY?\n"
+        "warning: environment variable BATCH_LOGFORMAT is ignored; did you mean BATCH_LOG_FORMAT?\n\
+         warning: environment variable BATCH_REPOSITRY is ignored; did you mean BATCH_REPOSITORY?\n"
     );
     assert!(out.contains("sqlite://batch.db"), "{out}");
 }

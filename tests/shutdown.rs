@@ -33,10 +33,10 @@ fn a_signal_stops_the_job() {
         job.signal(signal);
         assert_eq!(
             job.until("stopping"),
-            "stopping execution 1, which has 30 s for it; the signal again ends it at once\n"
+            "stopping execution 1, which has 30 s to stop; a second signal ends the process\n"
         );
         job.until("cancelled");
-        job.until("to go on from the last checkpoint: the same `launch` again, or `restart 1`");
+        job.until("to resume from the last checkpoint, run the same `launch` again, or `restart 1`");
         assert_eq!(job.ends().code(), Some(3), "{signal}");
     }
 }
@@ -68,7 +68,7 @@ fn a_second_signal_ends_the_process() {
     job.signal("INT");
     assert_eq!(
         job.until("ended"),
-        "ended at once, as by a crash: the same `launch` goes on from the last checkpoint, and so does `recover`\n"
+        "process ended at once, like a crash; run the same `launch`, or `recover`, to resume from the last checkpoint\n"
     );
     let ended = job.ends();
     assert_eq!((ended.code(), ended.signal()), (Some(128 + 2), None));
@@ -84,7 +84,7 @@ fn a_job_that_does_not_stop_in_time_is_left() {
     let mut job = run(folder.path(), &["launch", "stubborn", "--shutdown-timeout", "0"]);
     job.until("waiting");
     job.signal("TERM");
-    job.until("execution 1 has not stopped in time, and is left as by a crash");
+    job.until("execution 1 did not stop in time and is left running, like after a crash");
     assert_eq!(job.ends().code(), Some(1));
     let mut again = run(folder.path(), &["launch", "stubborn"]);
     again.until("taken over from a dead owner");

@@ -295,7 +295,7 @@ fn ctrl_c_stops_and_a_launch_goes_on_from_there() {
     assert!(terminal.is_left_as_it_was(), "{lines:#?}");
     let all = lines.join("\n");
     assert!(
-        all.contains("stopping execution 1, which has 30 s for it"),
+        all.contains("stopping execution 1, which has 30 s to stop"),
         "{all}"
     );
     assert!(all.contains("one:1:1 STOPPED"), "{all}");
@@ -316,7 +316,7 @@ fn the_second_ctrl_c_ends_the_process() {
     terminal.until_line("load", "0:0");
     terminal.presses_ctrl_c();
     terminal.until("it stops", |lines| {
-        lines.concat().contains("the signal again ends it at once")
+        lines.concat().contains("a second signal ends the process")
     });
     terminal.presses_ctrl_c();
     let (status, lines) = terminal.ends();

@@ -70,20 +70,48 @@ fn each_library_is_named_in_one_place() {
         &["batch-runtime/src/repository"],
         &["diesel::", "diesel_migrations"],
     );
+    check_absent(runtime, &[], &["clap", "println!"]);
+    let cli = "batch-cli/src";
     check_absent(
-        runtime,
-        &["batch-runtime/src/cli"],
-        &["clap", "rustix", "println!"],
+        cli,
+        &["batch-cli/src/metrics.rs"],
+        &["metrics_exporter_prometheus"],
     );
+    check_absent(cli, &["batch-cli/src/progress/screen.rs"], &["rustix"]);
+    check_absent(cli, &["batch-cli/src/settings/file.rs"], &["toml::"]);
+    check_absent(cli, &["batch-cli/src/signals.rs"], &["signal_hook"]);
+    check_absent(cli, &["batch-cli/src/tables.rs"], &["comfy_table"]);
+    // Lines go through `print`, which survives a closed pipe.
+    check_absent(cli, &[], &["println!"]);
+}
+
+/// A crate's `__private` is for the code that its macros generate, which `batch-macros` writes, and for its own tests.
+#[test]
+fn no_crate_uses_the_private_door_of_another() {
+    for folder in ["batch-runtime/src", "batch-cli/src", "examples"] {
+        check_absent(folder, &["batch-runtime/src/lib.rs"], &["__private"]);
+    }
+}
+
+/// The command line stands on the public API of the runtime alone, as a web console would.
+#[test]
+fn the_command_line_depends_on_the_runtime_only() {
+    check_absent(
+        "batch-cli/src",
+        &[],
+        &["batch_xml::", "batch_macros", "diesel", "inventory"],
+    );
+    let manifest = fs::read_to_string(root().join("batch-cli/Cargo.toml")).unwrap();
+    for private in ["batch-xml", "batch-macros", "diesel"] {
+        assert!(!manifest.contains(private), "batch-cli depends on {private}");
+    }
 }
 
 /// The edges of ARCHITECTURE.md: nobody looks back.
 #[test]
 fn the_dependencies_point_one_way() {
     // Each place of the runtime may name what stands before it, nothing that stands behind it.
-    let order = [
-        "artifact", "context", "engine", "loader", "runtime", "operator", "cli",
-    ];
+    let order = ["artifact", "context", "engine", "loader", "runtime", "operator"];
     let above = |place: &str| -> Vec<String> {
         let rest = order.iter().skip_while(|other| **other != place).skip(1);
         rest.map(|other| format!("crate::{other}")).collect()
@@ -136,6 +164,7 @@ fn files_are_short_and_say_what_they_own() {
         "batch-macros/src",
         "batch-xml/src",
         "batch-runtime/src",
+        "batch-cli/src",
         "examples",
         "fuzz/src",
         "fuzz/fuzz_targets",
@@ -160,10 +189,16 @@ fn nothing_is_left_unfinished() {
         "#[should_panic",
         "TODO ",
     ];
-    for folder in ["batch-macros/src", "batch-xml", "batch-runtime/src", "examples"] {
+    let crates = [
+        "batch-macros/src",
+        "batch-xml",
+        "batch-runtime/src",
+        "batch-cli/src",
+    ];
+    for folder in crates.iter().chain(&["examples"]) {
         check_absent(folder, &[], &words);
     }
-    for (name, text) in sources(&["batch-macros/src", "batch-xml/src", "batch-runtime/src"]) {
+    for (name, text) in sources(&crates) {
         assert!(!code(&text).contains("unsafe {"), "{name} has unsafe code");
     }
 }

@@ -1,7 +1,5 @@
 //! Checkpoint information and other data that outlives an execution.
 
-use std::fmt;
-
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -102,25 +100,10 @@ impl<C> CheckpointCodec<C> {
 }
 
 /// A checkpoint that cannot be encoded or decoded.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("the checkpoint cannot be {action} as `{type_name}`")]
 pub struct CheckpointError {
     action: &'static str,
     type_name: &'static str,
     source: serde_json::Error,
-}
-
-impl fmt::Display for CheckpointError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the checkpoint cannot be {} as `{}`",
-            self.action, self.type_name
-        )
-    }
-}
-
-impl std::error::Error for CheckpointError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
-    }
 }

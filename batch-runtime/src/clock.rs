@@ -55,17 +55,10 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// A text that is no [`Timestamp`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A text that is not a valid [`Timestamp`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected a day or a time in UTC, such as 2026-11-20 or 2026-11-20T13:45:00Z")]
 pub struct TimestampError;
-
-impl fmt::Display for TimestampError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("expected a day or a time in UTC, such as 2026-11-20 or 2026-11-20T13:45:00Z")
-    }
-}
-
-impl std::error::Error for TimestampError {}
 
 fn parse(text: &str) -> Option<Timestamp> {
     let (date, time) = match text.split_once(['T', ' ']) {

@@ -77,24 +77,13 @@ impl ElementState {
     }
 }
 
-/// User data was asked for as another type than it was stored as.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// User data was requested as another type than it was stored as.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the user data is {stored}, not the requested `{asked}`")]
 pub struct UserDataError {
     stored: String,
     asked: &'static str,
 }
-
-impl fmt::Display for UserDataError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the user data is {}, not the `{}` that was asked for",
-            self.stored, self.asked
-        )
-    }
-}
-
-impl std::error::Error for UserDataError {}
 
 macro_rules! element_methods {
     ($element:literal) => {

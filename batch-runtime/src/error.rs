@@ -101,19 +101,31 @@ impl BatchError {
     }
 }
 
+/// Implements `Debug` as `Display`, because `Debug` is what `main` prints of an error that it returns.
+macro_rules! debug_as_display {
+    ($($error:ty),+) => {
+        $(impl std::fmt::Debug for $error {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
+            }
+        })+
+    };
+}
+pub(crate) use debug_as_display;
+
 thread_local! {
-    /// Where the thread panicked last, if somebody asked for that.
+    /// Where the thread panicked last, if that is recorded.
     static PANICKED_AT: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// From now on messages of artifacts that panicked say at which line. Whatever was told of a panic before is told as well. It
-/// changes the whole process, so it is for those whose process it is.
-#[cfg(feature = "cli")]
-pub(crate) fn remember_places_of_panics() {
+/// Records the source line of every panic from now on, so that the messages of failed artifacts show it.
+///
+/// Installs a panic hook for the whole process, which calls the hook that was installed before. For programs, not for libraries.
+pub fn record_panic_locations() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let place = panic.location().map(ToString::to_string);
-        // A thread that is nearly gone has no place for it.
+        // The thread may be exiting, without thread-local storage.
         let _ = PANICKED_AT.try_with(|last| last.set(place));
         before(panic);
     }));

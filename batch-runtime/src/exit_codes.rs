@@ -1,5 +1,4 @@
-//! Which code a process ends with when a job has ended: the defaults, and what the job says by its property
-//! `batch.exit.codes`.
+//! The codes that a process exits with: what a job's property `batch.exit.codes` maps its exit statuses to.
 
 use std::str::FromStr;
 
@@ -10,25 +9,17 @@ use crate::status::BatchStatus;
 /// The runtime property of a job. (ext)
 pub(crate) const EXIT_CODES: &str = "batch.exit.codes";
 
-/// Exit statuses, as patterns of `on`, each with a code. The first that matches counts.
-#[derive(Debug)]
+/// Exit statuses, as patterns of `on`, each with a code. The first pattern that matches wins.
+#[derive(Debug, Default)]
 pub(crate) struct ExitCodes(Vec<(Pattern, u8)>);
 
 impl ExitCodes {
-    /// The code of a job that ended so. Without a mapping 0 for COMPLETED, 3 for STOPPED, 1 for anything else.
+    /// The code of a job that ended with these statuses; that of the batch status if no pattern matches.
     pub(crate) fn of(&self, status: BatchStatus, exit_status: &str) -> u8 {
-        let mapped = self.0.iter().find(|(pattern, _)| pattern.matches(exit_status));
-        match (mapped, status) {
-            (Some((_, code)), _) => *code,
-            (None, BatchStatus::Completed) => 0,
-            (None, BatchStatus::Stopped) => 3,
-            (None, _) => 1,
-        }
-    }
-
-    /// Nothing but the defaults.
-    pub(crate) fn defaults() -> Self {
-        Self(Vec::new())
+        let mut mapped = self.0.iter().filter(|(pattern, _)| pattern.matches(exit_status));
+        mapped
+            .next()
+            .map_or_else(|| status.exit_code(), |(_, code)| *code)
     }
 }
 
@@ -57,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_pattern_that_matches_counts() {
+    fn the_first_pattern_that_matches_wins() {
         let codes: ExitCodes = "NOTHING TO DO = 5, *SKIPS=4,A=B=7, FAILED=20".parse().unwrap();
         for (status, exit_status, code) in [
             (BatchStatus::Completed, "NOTHING TO DO", 5),
@@ -73,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         for (text, problem) in [
             ("", "\"\" is not an exit status, `=` and a code"),
             ("A", "\"A\" is not an exit status, `=` and a code"),

@@ -59,7 +59,7 @@ struct Found {
     files: BTreeMap<PathBuf, JobFile>,
     unreadable: BTreeMap<PathBuf, String>,
     /// Whether what cannot be read is logged.
-    is_telling: bool,
+    logs_problems: bool,
 }
 
 /// A file of the job path.
@@ -118,23 +118,23 @@ impl JobPath {
                     let error = error.to_string();
                     let earlier = found.unreadable.insert(directory.clone(), error.clone());
                     // Said once, not at each start.
-                    if found.is_telling && earlier.is_none() {
-                        tell_unreadable(directory, &error);
+                    if found.logs_problems && earlier.is_none() {
+                        log_unreadable(directory, &error);
                     }
                 }
             }
         }
     }
 
-    /// Logs what cannot be read, from now on too. A check reports it instead.
-    pub(crate) fn tell(&self) {
+    /// Logs the files and directories that cannot be read, and from now on each new one. A check reports them instead.
+    pub(crate) fn log_problems(&self) {
         let mut found = self.found();
-        found.is_telling = true;
+        found.logs_problems = true;
         for (directory, error) in &found.unreadable {
-            tell_unreadable(directory, error);
+            log_unreadable(directory, error);
         }
         for (path, file) in &found.files {
-            tell_broken(path, file);
+            log_broken(path, file);
         }
     }
 
@@ -228,12 +228,12 @@ fn names(text: &str, id: &str) -> bool {
     })
 }
 
-fn tell_unreadable(directory: &Path, error: &str) {
+fn log_unreadable(directory: &Path, error: &str) {
     let directory = directory.display();
     tracing::warn!(%directory, error, "directory of the job path passed over");
 }
 
-fn tell_broken(path: &Path, file: &JobFile) {
+fn log_broken(path: &Path, file: &JobFile) {
     if let JobFile::Broken(errors) = file {
         let mistakes = errors.iter().count();
         tracing::warn!(file = %path.display(), mistakes, "no valid Job XML; `check` shows why");
@@ -252,8 +252,8 @@ impl Found {
             return;
         }
         let file = read_file(path, limits);
-        if self.is_telling && earlier.is_none() {
-            tell_broken(path, &file);
+        if self.logs_problems && earlier.is_none() {
+            log_broken(path, &file);
         }
         self.files.insert(key, file);
     }

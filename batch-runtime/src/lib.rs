@@ -113,8 +113,8 @@
 //! # Operator
 //!
 //! [`BatchRuntime`] holds a repository and a job path; its [`JobOperator`] starts, launches, restarts, stops and waits
-//! for executions and shows what the repository holds. [`JobOperator::launch`] is what a scheduler calls: the same call
-//! again continues what was interrupted. With the feature `cli`, `cli::main` gives all of it as a command line.
+//! for executions and reads what the repository holds. [`JobOperator::launch`] is what a scheduler calls: the same call
+//! again continues what was interrupted. The crate `batch-cli` makes a command line of it.
 //!
 //! # Repository
 //!
@@ -133,10 +133,7 @@
 extern crate self as batch_runtime;
 
 mod artifact;
-mod check;
 mod checkpoint;
-#[cfg(feature = "cli")]
-pub mod cli;
 mod clock;
 pub mod context;
 mod engine;
@@ -146,11 +143,11 @@ mod exit_codes;
 mod ids;
 mod job_path;
 mod loader;
-mod operator;
+pub mod operator;
 mod parameters;
 mod plan;
 pub mod prelude;
-mod repository;
+pub mod repository;
 mod role;
 mod runtime;
 #[cfg(feature = "sabotage")]
@@ -167,16 +164,13 @@ pub use artifact::{
 };
 pub use batch_xml as xml;
 pub use batch_xml::Dialect;
-pub use check::{CheckReport, Finding, Remark};
 pub use checkpoint::Externalizable;
 pub use clock::{Clock, SystemClock, Timestamp, TimestampError};
 pub use engine::{PartitionProgress, Progress, StepProgress};
 pub use error::BatchError;
 pub use ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 pub use job_path::JobPathReport;
-pub use operator::{
-    CallbackId, JobEndCallback, JobOperator, JobOperatorError, Purge, Recovered, Recovery, StartCause,
-};
+pub use operator::{CallbackId, JobEndCallback, JobOperator, JobOperatorError, StartError};
 pub use parameters::{JobParameter, JobParameters, ParameterError, ParameterValue};
 pub use repository::{ChunkTransaction, ExecutionFilter, RepositoryConnection, RepositoryError};
 #[doc(inline)]

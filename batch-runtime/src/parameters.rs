@@ -3,7 +3,6 @@
 //! Spec: DOM-10, DOM-11, REPO-26 to REPO-36, D-56
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
@@ -304,26 +303,14 @@ fn check_text(name: &str, what: &str, text: &str, max: usize) -> Result<(), Para
 }
 
 /// A job parameter that the repository cannot hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("job parameter `{}`: {problem}", .name.escape_debug())]
 pub struct ParameterError {
     /// The parameter's name.
     pub name: String,
     /// What is wrong.
     pub problem: String,
 }
-
-impl fmt::Display for ParameterError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "job parameter `{}`: {}",
-            self.name.escape_debug(),
-            self.problem
-        )
-    }
-}
-
-impl std::error::Error for ParameterError {}
 
 impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for JobParameters {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {

@@ -1,7 +1,6 @@
 //! `BatchRuntime`: repository, job path, artifacts and the executions that run here, put together.
 
 use std::collections::{BTreeMap, HashMap};
-use std::error::Error;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -10,15 +9,16 @@ use std::time::Duration;
 
 use batch_xml::JobXmlErrors;
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use thiserror::Error;
 
 use crate::artifact::BatchArtifactLoader;
-use crate::check::CheckReport;
 use crate::clock::{Clock, SystemClock};
 use crate::engine::Running;
+use crate::error::debug_as_display;
 use crate::ids::JobExecutionId;
 use crate::job_path::JobPath;
 use crate::loader::{Additions, Artifacts};
-use crate::operator::{Callbacks, Definitions, JobOperator};
+use crate::operator::{Callbacks, CheckReport, Definitions, JobOperator};
 use crate::parameters::JobParameters;
 use crate::repository::{self, JobRepository, RepositoryError};
 use crate::system_properties;
@@ -93,6 +93,7 @@ impl BatchRuntime {
 const THREADS_PER_PROCESSOR: usize = 4;
 
 /// Configuration of a [`BatchRuntime`].
+#[derive(Clone)]
 pub struct BatchRuntimeBuilder {
     repository: String,
     job_path: Option<String>,
@@ -122,6 +123,16 @@ impl Default for BatchRuntimeBuilder {
             time_zone: TimeZone::UTC,
             clock: Arc::new(SystemClock),
         }
+    }
+}
+
+impl fmt::Debug for BatchRuntimeBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without the repository's URL and the system properties, which may hold passwords.
+        f.debug_struct("BatchRuntimeBuilder")
+            .field("job_path", &self.job_path)
+            .field("artifacts", &self.additions)
+            .finish_non_exhaustive()
     }
 }
 
@@ -243,30 +254,29 @@ impl BatchRuntimeBuilder {
     ///
     /// Spec: OP-11, LOADER-08, ART-09, CHUNK-LOOP-17
     pub fn check(self, parameters: impl Into<JobParameters>) -> CheckReport {
-        self.check_only(None, &parameters.into())
+        self.report(None, &parameters.into())
     }
 
-    /// The same for one job, or for all.
-    pub(crate) fn check_only(self, job: Option<&str>, parameters: &JobParameters) -> CheckReport {
+    /// Checks one job of the job path, as [`check`](Self::check) does all of them.
+    pub fn check_job(self, job: &str, parameters: impl Into<JobParameters>) -> CheckReport {
+        self.report(Some(job), &parameters.into())
+    }
+
+    fn report(self, job: Option<&str>, parameters: &JobParameters) -> CheckReport {
         match definitions(self.job_path, self.system, self.additions) {
             Ok(definitions) => CheckReport::of(&definitions, job, parameters),
             Err(errors) => CheckReport::broken(errors),
         }
     }
 
-    /// Jobs and artifacts, for a look at them without a repository.
-    #[cfg(feature = "cli")]
-    pub(crate) fn definitions(self) -> Result<Definitions, JobXmlErrors> {
+    /// Collects the artifacts and reads the job path. Opens no repository.
+    ///
+    /// # Errors
+    /// When a batch.xml is not valid.
+    pub fn definitions(self) -> Result<Definitions, JobXmlErrors> {
         let definitions = definitions(self.job_path, self.system, self.additions)?;
-        definitions.tell();
+        definitions.log_problems();
         Ok(definitions)
-    }
-
-    /// What a command line has to add.
-    #[cfg(feature = "cli")]
-    pub(crate) fn additions(mut self, additions: Additions) -> Self {
-        self.additions = additions;
-        self
     }
 
     /// Collects the artifacts, reads the job path and opens the repository.
@@ -276,9 +286,8 @@ impl BatchRuntimeBuilder {
     pub fn build(self) -> Result<BatchRuntime, BuildError> {
         let definitions =
             definitions(self.job_path, self.system, self.additions).map_err(BuildError::BatchXml)?;
-        definitions.tell();
-        let repository = repository::open(&self.repository, self.clock, self.lease_time, &self.time_zone)
-            .map_err(BuildError::Repository)?;
+        definitions.log_problems();
+        let repository = repository::open(&self.repository, self.clock, self.lease_time, &self.time_zone)?;
         let (keeper, ended) = bounded(0);
         let inner = Arc::new(Inner {
             repository,
@@ -319,39 +328,19 @@ fn definitions(
     })
 }
 
-/// Why a runtime cannot be built.
+/// An error of [`BatchRuntimeBuilder::build`].
+#[derive(Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// A batch.xml is wrong, or names a loader that cannot be used. Spec: LOADER-10, LOADER-12, LOADER-15
+    /// A batch.xml is not valid, or names a loader that cannot be used. Spec: LOADER-10, LOADER-12, LOADER-15
+    #[error("the artifacts cannot be loaded\n{0}")]
     BatchXml(JobXmlErrors),
     /// The repository cannot be opened.
-    Repository(RepositoryError),
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
 }
 
-/// What `main` prints of an error that it returns: the text for people.
-impl fmt::Debug for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::BatchXml(errors) => write!(f, "the artifacts cannot be loaded\n{errors}"),
-            Self::Repository(error) => error.fmt(f),
-        }
-    }
-}
-
-impl Error for BuildError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::BatchXml(_) => None,
-            Self::Repository(error) => error.source(),
-        }
-    }
-}
+debug_as_display!(BuildError);
 
 /// Renews the leases of the executions that run here, and passes on the stop requests of other processes.
 fn keep(runtime: &Weak<Inner>, ended: &Receiver<()>) {

@@ -36,17 +36,10 @@ pub enum SecretReference {
     File(String),
 }
 
-/// A text that is no reference to a secret. It is not shown, as it may be the secret itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A text that is not a valid reference to a secret. It is not shown, because it may be the secret itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected env:VARIABLE or file:PATH, which say where the secret is")]
 pub struct SecretReferenceError;
-
-impl fmt::Display for SecretReferenceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("expected env:VARIABLE or file:PATH, which say where the secret is")
-    }
-}
-
-impl std::error::Error for SecretReferenceError {}
 
 impl FromStr for SecretReference {
     type Err = SecretReferenceError;
@@ -118,8 +111,9 @@ impl SecretReference {
     }
 }
 
-/// A secret that cannot be had.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A secret that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("job parameter `{}` is the secret {reference}: {problem}", .parameter.escape_debug())]
 pub struct SecretError {
     /// The job parameter.
     pub parameter: String,
@@ -128,23 +122,6 @@ pub struct SecretError {
     /// What is wrong.
     pub problem: String,
 }
-
-impl fmt::Display for SecretError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            parameter,
-            reference,
-            problem,
-        } = self;
-        write!(
-            f,
-            "job parameter `{}` is the secret {reference}: {problem}",
-            parameter.escape_debug()
-        )
-    }
-}
-
-impl std::error::Error for SecretError {}
 
 /// The secrets of a job: the mark of each, and its value where it is known.
 #[derive(Clone, Default)]

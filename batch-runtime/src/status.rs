@@ -46,25 +46,14 @@ pub enum Event {
 }
 
 /// An event that is not possible in a status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{event:?} is not possible in batch status {from}")]
 pub struct IllegalTransition {
     /// The status.
     pub from: BatchStatus,
     /// The event.
     pub event: Event,
 }
-
-impl fmt::Display for IllegalTransition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:?} is not possible in batch status {}",
-            self.event, self.from
-        )
-    }
-}
-
-impl std::error::Error for IllegalTransition {}
 
 impl BatchStatus {
     /// Every status.
@@ -102,6 +91,17 @@ impl BatchStatus {
     /// Whether an execution in this status has ended.
     pub fn is_final(self) -> bool {
         !matches!(self, Self::Starting | Self::Started | Self::Stopping)
+    }
+
+    /// Returns the code that a process exits with when its job ends in this status, unless the job maps its exit statuses
+    /// to other codes: 0 for COMPLETED, 3 for STOPPED, 1 for any other. See
+    /// [`JobOperator::exit_code`](crate::JobOperator::exit_code).
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Completed => 0,
+            Self::Stopped => 3,
+            _ => 1,
+        }
     }
 
     /// The status as the repository spells it.

@@ -115,24 +115,16 @@ fn offset(text: &str) -> Option<tz::Offset> {
     tz::Offset::from_seconds(sign * (hours * 3_600 + minutes * 60)).ok()
 }
 
-/// A text that is no [`TimeZone`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A text that is not a valid [`TimeZone`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no time zone {text:?}: {}", .nearest.as_ref().map_or_else(
+    || "expected a name such as Europe/Berlin, or an offset such as +02:00".to_owned(),
+    |name| format!("did you mean `{name}`?")
+))]
 pub struct TimeZoneError {
     text: String,
     nearest: Option<String>,
 }
-
-impl fmt::Display for TimeZoneError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no time zone {:?}: ", self.text)?;
-        match &self.nearest {
-            Some(name) => write!(f, "did you mean `{name}`?"),
-            None => f.write_str("expected a name such as Europe/Berlin, or an offset such as +02:00"),
-        }
-    }
-}
-
-impl std::error::Error for TimeZoneError {}
 
 #[cfg(test)]
 mod tests {

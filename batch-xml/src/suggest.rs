@@ -1,17 +1,17 @@
 //! "Did you mean ...?": the nearest of some known names.
 
-/// Longer names are not compared: nobody mistypes them, and the comparison takes time by the square of the
-/// length.
+use strsim::osa_distance;
+
+/// Longer names are not compared: the comparison takes quadratic time, and a long name is rarely mistyped.
 const MAX_CHARS: usize = 40;
 
-/// Candidates looked at, so that a hostile document cannot make a report expensive.
+/// The number of candidates that are compared, so that a hostile document cannot make a report expensive.
 const MAX_CANDIDATES: usize = 2_000;
 
-/// The candidate most like `name`, if one is near enough to be what was meant.
+/// Returns the candidate nearest to `name`, if one is near enough to be what was meant.
 ///
-/// A candidate that differs in upper and lower case only is the best; otherwise the one with the fewest
-/// insertions, deletions, replacements and swaps of neighbours, at most one for every three characters. On a
-/// tie the first wins.
+/// A candidate that differs only in case wins; otherwise the one with the fewest insertions, deletions, replacements and swaps
+/// of neighbours, at most one for every three characters. On a tie the first wins.
 ///
 /// ```
 /// let ids = ["load", "load2", "report"];
@@ -19,8 +19,9 @@ const MAX_CANDIDATES: usize = 2_000;
 /// assert_eq!(batch_xml::suggest::nearest("verify", ids), None);
 /// ```
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let wanted: Vec<char> = name.chars().take(MAX_CHARS + 1).collect();
-    if wanted.len() > MAX_CHARS {
+    let length = |text: &str| text.chars().take(MAX_CHARS + 1).count();
+    let wanted = length(name);
+    if wanted > MAX_CHARS {
         return None;
     }
     let mut best: Option<(usize, &str)> = None;
@@ -32,38 +33,19 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         if candidate.eq_ignore_ascii_case(name) {
             return Some(candidate);
         }
-        let known: Vec<char> = candidate.chars().take(MAX_CHARS + 1).collect();
-        let allowed = (wanted.len().max(known.len()) / 3).max(1);
-        if known.len() > MAX_CHARS || known.len().abs_diff(wanted.len()) > allowed {
+        let known = length(candidate);
+        let allowed = (wanted.max(known) / 3).max(1);
+        if known > MAX_CHARS || known.abs_diff(wanted) > allowed {
             continue;
         }
-        let distance = edit_distance(&wanted, &known);
-        // One edit turns any one-letter name into any other: that is no likeness.
-        let alike = distance <= allowed && distance < known.len().min(wanted.len());
-        if alike && best.is_none_or(|(least, _)| distance < least) {
+        let distance = osa_distance(name, candidate);
+        // One edit turns any one-letter name into any other, so such names are not alike.
+        let is_alike = distance <= allowed && distance < known.min(wanted);
+        if is_alike && best.is_none_or(|(least, _)| distance < least) {
             best = Some((distance, candidate));
         }
     }
     best.map(|(_, candidate)| candidate)
-}
-
-/// Optimal string alignment distance.
-fn edit_distance(a: &[char], b: &[char]) -> usize {
-    let mut two_before: Vec<usize> = vec![0; b.len() + 1];
-    let mut before: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let replaced = before[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            row[j] = replaced.min(before[j] + 1).min(row[j - 1] + 1);
-            let swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-            if swapped {
-                row[j] = row[j].min(two_before[j - 2] + 1);
-            }
-        }
-        two_before = std::mem::replace(&mut before, row);
-    }
-    before[b.len()]
 }
 
 #[cfg(test)]
@@ -101,13 +83,5 @@ mod tests {
         let after = |count: usize| std::iter::repeat_n("x", count).chain(["load2"]);
         assert_eq!(nearest("load", after(MAX_CANDIDATES - 1)), Some("load2"));
         assert_eq!(nearest("load", after(MAX_CANDIDATES)), None);
-    }
-
-    #[test]
-    fn distance_counts_a_swap_as_one() {
-        let chars = |text: &str| text.chars().collect::<Vec<_>>();
-        assert_eq!(edit_distance(&chars("ab"), &chars("ba")), 1);
-        assert_eq!(edit_distance(&chars("kitten"), &chars("sitting")), 3);
-        assert_eq!(edit_distance(&chars(""), &chars("abc")), 3);
     }
 }

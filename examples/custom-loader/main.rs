@@ -11,7 +11,7 @@ mod rates;
 
 use std::process::ExitCode;
 
-use batch_runtime::cli::Cli;
+use batch_cli::Cli;
 
 fn main() -> ExitCode {
     Cli::new()

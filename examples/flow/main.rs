@@ -14,7 +14,7 @@ mod papers;
 
 use std::process::ExitCode;
 
-use batch_runtime::cli::Cli;
+use batch_cli::Cli;
 
 fn main() -> ExitCode {
     Cli::new()

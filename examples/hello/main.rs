@@ -28,7 +28,7 @@ impl Greeter {
 }
 
 fn main() -> ExitCode {
-    batch_runtime::cli::Cli::new()
+    batch_cli::Cli::new()
         .job_path(concat!(env!("CARGO_MANIFEST_DIR"), "/hello"))
         .main()
 }

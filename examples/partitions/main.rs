@@ -17,7 +17,7 @@ mod tables;
 
 use std::process::ExitCode;
 
-use batch_runtime::cli::Cli;
+use batch_cli::Cli;
 
 fn main() -> ExitCode {
     Cli::new()

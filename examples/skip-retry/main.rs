@@ -15,7 +15,7 @@ mod report;
 
 use std::process::ExitCode;
 
-use batch_runtime::cli::Cli;
+use batch_cli::Cli;
 
 fn main() -> ExitCode {
     Cli::new()

@@ -1,7 +1,7 @@
 //! 4.1: the job element.
 
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchStatus, JobOperatorError, JobParameters, StartCause};
+use batch_runtime::{BatchStatus, JobOperatorError, JobParameters, StartError};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
@@ -23,7 +23,7 @@ fn a_job_that_is_not_restartable_is_never_continued() {
         matches!(
             &error,
             JobOperatorError::JobRestart {
-                cause: StartCause::NotRestartable { .. },
+                cause: StartError::NotRestartable { .. },
                 ..
             }
         ),

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use batch_runtime::{JobOperatorError, JobParameters, StartCause};
+use batch_runtime::{JobOperatorError, JobParameters, StartError};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
@@ -79,7 +79,7 @@ fn an_unknown_parent_may_be_in_a_broken_file() {
         let error = stage.operator().start(job, JobParameters::new()).unwrap_err();
         match error {
             JobOperatorError::JobStart {
-                cause: StartCause::Definition(errors),
+                cause: StartError::Definition(errors),
                 ..
             } => errors.into_inner(),
             other => panic!("{other}"),

@@ -306,10 +306,10 @@ fn persistent_data_is_saved_with_each_checkpoint() {
     before step with None
     open at None with None
     before step with Some([1, 2])
-    the user data is `[1,2]`, not the `alloc::string::String` that was asked for
+    the user data is `[1,2]`, not the requested `alloc::string::String`
     open at Some(2) with Some([1, 2])
     before step with Some([1, 2])
-    the user data is `[1,2]`, not the `alloc::string::String` that was asked for
+    the user data is `[1,2]`, not the requested `alloc::string::String`
     open at Some(2) with Some([1, 2])
     ");
 }

@@ -3,7 +3,8 @@
 use std::fs;
 use std::panic::catch_unwind;
 
-use batch_runtime::{BatchRuntime, CheckReport, JobParameters, Remark, check_jobs};
+use batch_runtime::operator::{CheckReport, Problem};
+use batch_runtime::{BatchRuntime, JobParameters, check_jobs};
 
 use super::artifacts::job;
 
@@ -43,14 +44,14 @@ fn all_jobs_are_checked_and_nothing_is_opened() {
     );
     let files = [("a.xml", right.as_str()), ("b.xml", &wrong), ("c.xml", "<job")];
     let report = check(&files, JobParameters::new());
-    assert!(!report.is_right());
-    let findings: Vec<_> = report
-        .findings
+    assert!(!report.is_ok());
+    let checks: Vec<_> = report
+        .checks
         .iter()
-        .map(|finding| (finding.job.as_deref(), finding.right))
+        .map(|check| (check.job.as_deref(), check.is_ok))
         .collect();
     assert_eq!(
-        findings,
+        checks,
         [(None, false), (Some("right"), true), (Some("wrong"), false)]
     );
     let text = report.to_string();
@@ -63,7 +64,7 @@ fn all_jobs_are_checked_and_nothing_is_opened() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(check(&files[..1], JobParameters::new()).is_right());
+    assert!(check(&files[..1], JobParameters::new()).is_ok());
 }
 
 /// A check that checks nothing is not green; nor is one without what batch.xml says.
@@ -71,11 +72,11 @@ fn all_jobs_are_checked_and_nothing_is_opened() {
 /// Spec: LOADER-15, PATH-06
 #[test]
 fn there_is_something_to_check() {
-    assert!(!check(&[], JobParameters::new()).is_right());
+    assert!(!check(&[], JobParameters::new()).is_ok());
     let report = BatchRuntime::builder()
         .batch_xml("batch.xml", "<b>")
         .check(JobParameters::new());
-    assert!(!report.is_right());
+    assert!(!report.is_ok());
     assert!(report.to_string().contains("batch.xml:1:1"), "{report}");
 }
 
@@ -84,9 +85,9 @@ fn there_is_something_to_check() {
 fn parameters_are_those_of_a_start() {
     let text = job(r#"<step id="one"><batchlet ref="${which}"/></step>"#);
     let files = [("a.xml", text.as_str())];
-    assert!(check(&files, [("which", "Task")]).is_right());
-    assert!(!check(&files, [("which", "Taks")]).is_right());
-    assert!(!check(&files, JobParameters::new()).is_right());
+    assert!(check(&files, [("which", "Task")]).is_ok());
+    assert!(!check(&files, [("which", "Taks")]).is_ok());
+    assert!(!check(&files, JobParameters::new()).is_ok());
 }
 
 /// The macro's directory lies below the crate, and its panic says all that is wrong.
@@ -126,11 +127,11 @@ fn mistakes_of_the_xml_hide_no_others() {
            <step id="three"><chunk reader="Numbers" processor="Labels"/></step>
            <step id="four"><batchlet ref="Needs"/></step>"#);
     let report = check(&[("a.xml", text.as_str())], JobParameters::new());
-    let [finding] = report.findings.as_slice() else {
+    let [only] = report.checks.as_slice() else {
         panic!("{report}")
     };
-    let codes = finding.remarks.iter().map(|remark| match remark {
-        Remark::Diagnostic(one) => one.code,
+    let codes = only.problems.iter().map(|problem| match problem {
+        Problem::Diagnostic(one) => one.code,
         other => panic!("{other}"),
     });
     let codes: Vec<&str> = codes.collect();
@@ -168,14 +169,14 @@ fn warnings_may_be_denied() {
     };
     let misspelt = chunk(r#"<properties><property name="itmes" value="3"/></properties>"#);
     assert!(
-        misspelt.is_right() && misspelt.to_string().contains("ART0010"),
+        misspelt.is_ok() && misspelt.to_string().contains("ART0010"),
         "{misspelt}"
     );
-    assert!(!misspelt.deny_warnings().is_right());
+    assert!(!misspelt.deny_warnings().is_ok());
     // A writer outside of the transaction cannot do better.
     let right = chunk("");
     assert!(right.to_string().contains("ART0009"), "{right}");
-    assert!(right.deny_warnings().is_right());
+    assert!(right.deny_warnings().is_ok());
     // What is strange in batch.xml is reported too.
     let text = job(r#"<step id="one"><batchlet ref="Task"/></step>"#);
     let folder = tempfile::tempdir().unwrap();
@@ -185,10 +186,10 @@ fn warnings_may_be_denied() {
         .job_path(folder.path().display().to_string())
         .check(JobParameters::new());
     assert!(
-        report.is_right() && report.to_string().contains("warning[JSL0062]"),
+        report.is_ok() && report.to_string().contains("warning[JSL0062]"),
         "{report}"
     );
-    assert!(!report.deny_warnings().is_right());
+    assert!(!report.deny_warnings().is_ok());
 }
 
 /// Spec: LOADER-08
@@ -223,7 +224,7 @@ fn an_exception_class_that_nobody_declares_is_a_warning() {
                <skippable-exception-classes><exclude class="{class}"/></skippable-exception-classes></chunk></step>"#
         ));
         let report = check(&[("a.xml", text.as_str())], JobParameters::new());
-        assert!(report.is_right(), "{report}");
+        assert!(report.is_ok(), "{report}");
         report.to_string()
     };
     for known in [

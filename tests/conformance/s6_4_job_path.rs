@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use batch_runtime::{BatchRuntime, BatchStatus, JobOperator, JobOperatorError, JobParameters, StartCause};
+use batch_runtime::{BatchRuntime, BatchStatus, JobOperator, JobOperatorError, JobParameters, StartError};
 use batch_tests::process;
 use batch_tests::stage::Stage;
 
@@ -182,7 +182,7 @@ fn a_duplicate_id_is_unusable_and_names_both_files() {
     );
     let error = stage.operator().start("twice", JobParameters::new()).unwrap_err();
     assert!(
-        matches!(&error, JobOperatorError::JobStart { cause: StartCause::DuplicateId(files), .. } if files.len() == 2),
+        matches!(&error, JobOperatorError::JobStart { cause: StartError::DuplicateId(files), .. } if files.len() == 2),
         "{error}"
     );
     assert_eq!(

@@ -6,7 +6,7 @@ use std::time::Duration;
 use batch_runtime::execution::JobExecution;
 use batch_runtime::{
     BatchRuntime, BatchStatus, CallbackId, JobExecutionId, JobInstanceId, JobOperator, JobOperatorError,
-    JobParameters, StartCause, Timestamp,
+    JobParameters, StartError, Timestamp,
 };
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
@@ -173,7 +173,7 @@ fn a_running_instance_is_not_restarted() {
     for execution in [failed, running] {
         let error = operator.restart(execution, JobParameters::new()).unwrap_err();
         assert!(
-            matches!(&error, JobOperatorError::JobRestart { cause: StartCause::Running { execution, .. }, .. } if *execution == running),
+            matches!(&error, JobOperatorError::JobRestart { cause: StartError::Running { execution, .. }, .. } if *execution == running),
             "{error}"
         );
     }
@@ -206,7 +206,7 @@ fn a_wrong_start_leaves_nothing_behind() {
         matches!(
             &error,
             JobOperatorError::JobRestart {
-                cause: StartCause::Definition(_),
+                cause: StartError::Definition(_),
                 ..
             }
         ),

@@ -2,7 +2,7 @@
 
 use batch_runtime::prelude::*;
 use batch_runtime::{
-    BatchStatus, JobExecutionId, JobOperatorError, JobParameters, ParameterValue, StartCause, Timestamp,
+    BatchStatus, JobExecutionId, JobOperatorError, JobParameters, ParameterValue, StartError, Timestamp,
 };
 use batch_tests::databases::Database;
 use batch_tests::stage::Stage;
@@ -210,7 +210,7 @@ fn parameters() {
                 matches!(
                     &error,
                     JobOperatorError::JobStart {
-                        cause: StartCause::Parameter(_),
+                        cause: StartError::Parameter(_),
                         ..
                     }
                 ),

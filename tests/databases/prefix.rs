@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use batch_runtime::{BatchRuntime, BatchStatus, ExecutionFilter, JobOperator, JobParameters, Purge};
+use batch_runtime::operator::Purge;
+use batch_runtime::{BatchRuntime, BatchStatus, ExecutionFilter, JobOperator, JobParameters};
 use batch_tests::databases::{Database, Place};
 
 use super::jobs::{CHUNK, SUM};

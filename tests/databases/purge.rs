@@ -1,8 +1,8 @@
 //! What leaves the repository, on each database: purged, archived, exported and imported.
 
+use batch_runtime::operator::Purge;
 use batch_runtime::{
-    BatchStatus, ExecutionFilter, JobInstanceId, JobOperatorError, JobParameters, ParameterValue, Purge,
-    Timestamp,
+    BatchStatus, ExecutionFilter, JobInstanceId, JobOperatorError, JobParameters, ParameterValue, Timestamp,
 };
 use batch_tests::databases::Database;
 use batch_tests::stage::Stage;

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(feature = "servers")]
+use batch_runtime::ExecutionFilter;
+use batch_runtime::operator::Purge;
 use batch_runtime::prelude::*;
 use batch_runtime::{
     BatchRuntime, BatchStatus, Clock, JobOperator, JobOperatorError, JobParameters, ParameterValue, Timestamp,
 };
-#[cfg(feature = "servers")]
-use batch_runtime::{ExecutionFilter, Purge};
 use batch_tests::databases::{Database, Place};
 
 /// Writes nothing, and fails at a larger number.

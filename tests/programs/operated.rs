@@ -248,5 +248,5 @@ impl Result {
 }
 
 fn main() -> ExitCode {
-    batch_runtime::cli::main()
+    batch_cli::main()
 }

@@ -271,5 +271,5 @@ fn striker() -> Option<Box<dyn Instrumentation>> {
 fn main() -> ExitCode {
     ORDER.set(Order::of_this_process()).expect("it is set once");
     set_default_instrumentation(striker).expect("nobody panics in it");
-    batch_runtime::cli::main()
+    batch_cli::main()
 }

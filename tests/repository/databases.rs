@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use batch_runtime::BuildError;
-use batch_runtime::{BatchRuntime, BatchStatus, JobOperatorError, JobParameters, ParameterValue, StartCause};
+use batch_runtime::{BatchRuntime, BatchStatus, JobOperatorError, JobParameters, ParameterValue, StartError};
 use batch_tests::stage::Stage;
 use batch_tests::watch;
 use diesel::connection::SimpleConnection;
@@ -93,7 +93,7 @@ fn has_same_key(refused: Result<batch_runtime::JobExecutionId, JobOperatorError>
     matches!(
         refused,
         Err(JobOperatorError::JobStart {
-            cause: StartCause::SameKey { .. },
+            cause: StartError::SameKey { .. },
             ..
         })
     )
@@ -175,7 +175,7 @@ fn numbers_that_are_none_are_refused() {
                     matches!(
                         &refused,
                         Err(JobOperatorError::JobStart {
-                            cause: StartCause::Parameter(_),
+                            cause: StartError::Parameter(_),
                             ..
                         })
                     ),

@@ -7,7 +7,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchRuntime, JobExecutionId, JobOperator, JobOperatorError, JobParameters, StartCause};
+use batch_runtime::{BatchRuntime, JobExecutionId, JobOperator, JobOperatorError, JobParameters, StartError};
 
 /// The job that is contended for.
 pub const JOB: &str = r#"<job id="job"><step id="one"><batchlet ref="Contended"/></step></job>"#;
@@ -101,7 +101,7 @@ fn fulfil(operator: &JobOperator, wish: Wish) -> Outcome {
         Err(
             JobOperatorError::JobExecutionAlreadyRunning { .. }
             | JobOperatorError::JobRestart {
-                cause: StartCause::Running { .. },
+                cause: StartError::Running { .. },
                 ..
             },
         ) => Outcome::Running,

@@ -84,12 +84,11 @@ impl Artifacts {
         }
     }
 
-    /// Whom a name means where an artifact of `role` is expected; a listener may have several roles, of which `role` is
-    /// the place's own.
+    /// Returns the registrations that a name resolves to where an artifact of `role` is expected: one, or for a listener
+    /// one for each of its listener roles, `role` first.
     ///
     /// # Errors
-    /// What binding would say of the name.
-    #[cfg(feature = "cli")]
+    /// The diagnostic that binding would report.
     pub(crate) fn named(
         &self,
         role: Role,

@@ -1,20 +1,36 @@
-//! What a runtime knows before anything runs: the jobs of its job path and the artifacts they can use. No repository.
+//! The jobs of the job path and the artifacts they can use. Knows no repository.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use batch_xml::model::Job;
 use batch_xml::suggest::nearest;
 use batch_xml::{Diagnostic, Document, JobXmlErrors, Resolved, Unresolved, Values};
 
-use super::{JobOperatorError, Result, StartCause};
+use super::{JobOperatorError, Result, StartError};
 use crate::exit_codes::{EXIT_CODES, ExitCodes};
 use crate::job_path::{JOB_PATH_HELP, JobPath, JobPathReport, Lookup};
 use crate::loader::{Artifacts, BindOutcome, Outside};
 use crate::parameters::JobParameters;
 use crate::secret::Secrets;
 
-/// Jobs, artifacts and system properties.
-pub(crate) struct Definitions {
+/// The jobs on the job path and the artifacts they can use, without a repository.
+///
+/// Made by [`BatchRuntimeBuilder::definitions`](crate::BatchRuntimeBuilder::definitions), or borrowed from an operator by
+/// [`JobOperator::definitions`](crate::JobOperator::definitions).
+///
+/// ```
+/// use batch_runtime::{BatchRuntime, JobParameters, xml::graph::JobGraph};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # std::fs::write(folder.path().join("daily.xml"), r#"<job id="daily"><step id="one"><batchlet ref="A"/></step></job>"#)?;
+/// # let jobs = folder.path().display().to_string();
+/// let definitions = BatchRuntime::builder().job_path(jobs).definitions()?;
+/// let job = definitions.effective_job("daily", &JobParameters::new())?;
+/// assert!(JobGraph::new(&job).to_mermaid().starts_with("flowchart"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Definitions {
     pub(crate) job_path: JobPath,
     pub(crate) artifacts: Arc<Artifacts>,
     pub(crate) system: Arc<BTreeMap<String, String>>,
@@ -29,29 +45,29 @@ pub(super) struct Checked {
 }
 
 impl Definitions {
-    /// What is on the job path, files that are new among it.
-    pub(crate) fn job_path(&self) -> JobPathReport {
+    /// Reads the job path again and returns what is there.
+    pub fn job_path(&self) -> JobPathReport {
         self.job_path.look_for_new_files();
         self.job_path.report()
     }
 
-    /// Logs what is wrong or strange with the files that jobs are read from, which a check reports.
-    pub(crate) fn tell(&self) {
+    /// Logs the problems of batch.xml and of the job path, which a check reports.
+    pub(crate) fn log_problems(&self) {
         for warning in &self.artifacts.warnings {
             tracing::warn!("{warning}");
         }
-        self.job_path.tell();
+        self.job_path.log_problems();
     }
 
-    /// Checks a job as its start does. Returns what is worth a warning.
+    /// Checks a job as its start does, and returns the warnings.
     ///
     /// # Errors
-    /// As `JobOperator::start`.
-    pub(crate) fn check(&self, job: &str, parameters: &JobParameters) -> Result<Vec<Diagnostic>> {
+    /// As [`JobOperator::start`](crate::JobOperator::start).
+    pub fn check(&self, job: &str, parameters: &JobParameters) -> Result<Vec<Diagnostic>> {
         let refuse = refusing(job);
         parameters
             .validate()
-            .map_err(|error| refuse(StartCause::Parameter(error)))?;
+            .map_err(|error| refuse(StartError::Parameter(error)))?;
         let secrets = Secrets::unread(parameters.secrets());
         let checked = self.bind(job, parameters, parameters, secrets, &refuse)?;
         let mut warnings = checked.warnings;
@@ -67,12 +83,12 @@ impl Definitions {
         given: &JobParameters,
         effective: &JobParameters,
         secrets: Secrets,
-        refuse: &dyn Fn(StartCause) -> JobOperatorError,
+        refuse: &dyn Fn(StartError) -> JobOperatorError,
     ) -> Result<Checked> {
         let document = self.find(job, refuse)?;
         let (bound, warnings) = self
             .bind_document(&document, self.outside(effective, secrets))
-            .map_err(|errors| refuse(StartCause::Definition(errors)))?;
+            .map_err(|errors| refuse(StartError::Definition(errors)))?;
         check_names(given, &bound.parameter_names).map_err(refuse)?;
         Ok(Checked {
             document,
@@ -81,25 +97,30 @@ impl Definitions {
         })
     }
 
-    /// A job as it would run with these parameters, with the values from outside, but bound to no artifact.
+    /// Returns a job as it would run with these parameters: inherited, substituted and validated, but bound to no artifact.
     ///
     /// # Errors
     /// `NoSuchJob`, or `JobStart` with everything that is wrong with the job's definition or parameters.
-    pub(crate) fn resolve(&self, job: &str, parameters: &JobParameters) -> Result<(Resolved, Outside)> {
+    pub fn effective_job(&self, job: &str, parameters: &JobParameters) -> Result<Job> {
+        self.resolve(job, parameters).map(|(resolved, _)| resolved.job)
+    }
+
+    /// As `effective_job`, with the values from outside the Job XML.
+    pub(super) fn resolve(&self, job: &str, parameters: &JobParameters) -> Result<(Resolved, Outside)> {
         let refuse = refusing(job);
         parameters
             .validate()
-            .map_err(|error| refuse(StartCause::Parameter(error)))?;
+            .map_err(|error| refuse(StartError::Parameter(error)))?;
         let document = self.find(job, &refuse)?;
         let outside = self.outside(parameters, Secrets::unread(parameters.secrets()));
         match self.resolved(&document, &outside) {
             Ok(resolved) => Ok((resolved, outside)),
-            Err(unresolved) => Err(refuse(StartCause::Definition(unresolved.errors))),
+            Err(unresolved) => Err(refuse(StartError::Definition(unresolved.errors))),
         }
     }
 
-    /// What the job says about the exit codes of a process, with the parameters of an execution. A job that is gone, or has
-    /// become wrong meanwhile, says nothing.
+    /// The exit codes that the job maps its exit statuses to, with the parameters of an execution; none if the job no longer
+    /// exists or is no longer valid.
     pub(super) fn exit_codes(&self, job: &str, parameters: &JobParameters) -> ExitCodes {
         let resolved = self.resolve(job, parameters).ok();
         let mapping = resolved.and_then(|(resolved, outside)| {
@@ -114,22 +135,22 @@ impl Definitions {
             };
             of_job.or_else(of_outside)?.parse().ok()
         });
-        mapping.unwrap_or_else(ExitCodes::defaults)
+        mapping.unwrap_or_default()
     }
 
-    /// Whether the job says that it is. Where that depends on values, it may be.
-    #[cfg(feature = "cli")]
-    pub(crate) fn is_restartable(&self, job: &str) -> bool {
+    /// Reports whether a failed or stopped execution of the job can be restarted, as far as the job's definition is known
+    /// without parameters: `false` for a job that is not restartable or no longer exists.
+    pub fn is_restartable(&self, job: &str) -> bool {
         let resolved = self.resolve(job, &JobParameters::new());
         !matches!(&resolved, Ok((resolved, _)) if !resolved.job.restartable)
             && !matches!(resolved, Err(JobOperatorError::NoSuchJob { .. }))
     }
 
-    fn find(&self, job: &str, refuse: &dyn Fn(StartCause) -> JobOperatorError) -> Result<Arc<Document>> {
+    fn find(&self, job: &str, refuse: &dyn Fn(StartError) -> JobOperatorError) -> Result<Arc<Document>> {
         self.job_path.look_for_new_files();
         match self.job_path.find(job) {
             Lookup::Found(document) => Ok(document),
-            Lookup::Duplicate(files) => Err(refuse(StartCause::DuplicateId(files))),
+            Lookup::Duplicate(files) => Err(refuse(StartError::DuplicateId(files))),
             Lookup::Unknown { known, broken } => Err(JobOperatorError::NoSuchJob {
                 job: job.to_owned(),
                 help: self.unknown_job_help(job, &known, &broken),
@@ -188,7 +209,7 @@ impl Definitions {
 }
 
 /// Why a start of `job` is refused.
-pub(super) fn refusing(job: &str) -> impl Fn(StartCause) -> JobOperatorError {
+pub(super) fn refusing(job: &str) -> impl Fn(StartError) -> JobOperatorError {
     move |cause| JobOperatorError::JobStart {
         job: job.to_owned(),
         cause,
@@ -200,13 +221,13 @@ const SHORTEST_TYPING_MISTAKE: usize = 5;
 
 /// A parameter may be there for identification only, so a name that the job does not know is accepted. A longer one that
 /// is much like a name it knows is a typing mistake; of a shorter one one cannot be so sure.
-fn check_names(given: &JobParameters, known: &BTreeSet<String>) -> std::result::Result<(), StartCause> {
+fn check_names(given: &JobParameters, known: &BTreeSet<String>) -> std::result::Result<(), StartError> {
     for (name, _) in given.iter().filter(|(name, _)| !known.contains(*name)) {
         let Some(nearest) = nearest(name, known.iter().map(String::as_str)) else {
             continue;
         };
         if name.chars().count() >= SHORTEST_TYPING_MISTAKE {
-            return Err(StartCause::UnknownParameter {
+            return Err(StartError::UnknownParameter {
                 name: name.to_owned(),
                 nearest: nearest.to_owned(),
             });

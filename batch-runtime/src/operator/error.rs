@@ -1,46 +1,55 @@
 //! The errors of the job operator.
 
-use std::error::Error;
-use std::fmt;
-
 use batch_xml::JobXmlErrors;
+use thiserror::Error;
 
+use crate::error::debug_as_display;
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::parameters::ParameterError;
 use crate::repository::RepositoryError;
 use crate::secret::SecretError;
 
-/// Why the operator did not do what it was asked for. Nothing was changed, unless a variant says so.
+/// An error of the operator. Nothing was changed, unless a variant says so.
 ///
 /// Spec: OP-31
+#[derive(Error)]
 #[non_exhaustive]
 pub enum JobOperatorError {
     /// No job of that id is on the job path, nor in the repository.
+    #[error("no job is called `{}`{help}", .job.escape_debug())]
     NoSuchJob {
-        /// The id that was asked for.
+        /// The id that was given.
         job: String,
-        /// What may help: near names, broken files.
+        /// A hint: near names, files that cannot be read.
         help: String,
     },
     /// No such job instance.
+    #[error("there is no job instance {0}")]
     NoSuchJobInstance(JobInstanceId),
     /// No such job execution.
+    #[error("there is no job execution {0}")]
     NoSuchJobExecution(JobExecutionId),
     /// The job cannot be started.
+    #[error("job `{}` cannot be started: {cause}", .job.escape_debug())]
     JobStart {
         /// The job.
         job: String,
-        /// Why.
-        cause: StartCause,
+        /// The reason.
+        cause: StartError,
     },
     /// The execution cannot be restarted.
+    #[error("job execution {execution} cannot be restarted: {cause}")]
     JobRestart {
         /// The execution.
         execution: JobExecutionId,
-        /// Why.
-        cause: StartCause,
+        /// The reason.
+        cause: StartError,
     },
-    /// The instance has ended COMPLETED: there is nothing to continue.
+    /// The instance has ended COMPLETED, so there is nothing to resume.
+    #[error(
+        "this instance of job `{job}` is complete: execution {execution} ended COMPLETED. Use other parameters for another \
+         instance, or `start`, which always creates a new one"
+    )]
     JobInstanceAlreadyComplete {
         /// The job.
         job: String,
@@ -48,15 +57,22 @@ pub enum JobOperatorError {
         execution: JobExecutionId,
     },
     /// The instance has an execution that is running.
+    #[error(
+        "this instance of job `{job}` is running: execution {execution}, owner {owner}; stop it first, or wait"
+    )]
     JobExecutionAlreadyRunning {
         /// The job.
         job: String,
         /// That execution.
         execution: JobExecutionId,
-        /// Who runs it.
+        /// The owner of its lease.
         owner: String,
     },
-    /// The instance was abandoned: nothing continues it.
+    /// The instance was abandoned, so it cannot be resumed.
+    #[error(
+        "this instance of job `{job}` was abandoned: execution {execution} is ABANDONED. Use other parameters for another \
+         instance, or `start`, which always creates a new one"
+    )]
     JobInstanceAbandoned {
         /// The job.
         job: String,
@@ -64,15 +80,21 @@ pub enum JobOperatorError {
         execution: JobExecutionId,
     },
     /// The execution is running, so it cannot be abandoned.
+    #[error("job execution {execution} is running (owner {owner}): stop it first")]
     JobExecutionIsRunning {
         /// The execution.
         execution: JobExecutionId,
-        /// Who runs it.
+        /// The owner of its lease.
         owner: String,
     },
     /// The execution is not running, so it cannot be stopped.
+    #[error("job execution {0} is not running")]
     JobExecutionNotRunning(JobExecutionId),
-    /// The execution's end is not recorded, and nobody runs it any more. The next launch or restart takes it over.
+    /// No process runs the execution any more, and its end is not recorded. The next launch or restart takes it over.
+    #[error(
+        "the end of job execution {execution} is not recorded: {reason}. The next launch or restart of its instance resumes \
+         from the last checkpoint"
+    )]
     JobExecutionLost {
         /// The execution.
         execution: JobExecutionId,
@@ -80,182 +102,86 @@ pub enum JobOperatorError {
         reason: String,
     },
     /// A callback cannot be registered.
+    #[error("the callback cannot be registered: {0}")]
     CallbackRegistration(String),
     /// No such callback.
+    #[error("there is no callback {0}")]
     CallbackDeregistration(u64),
     /// An instance cannot be archived, exported or imported.
+    #[error("{0}")]
     Archive(String),
     /// The repository failed.
-    Repository(RepositoryError),
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
 }
 
-/// Why a job cannot be started or restarted.
+/// The reason why a job cannot be started or restarted.
+#[derive(Error)]
 #[non_exhaustive]
-pub enum StartCause {
-    /// The Job XML is wrong, or does not fit the artifacts.
+pub enum StartError {
+    /// The Job XML is not valid, or does not fit the artifacts.
+    #[error("its definition is wrong\n{0}")]
     Definition(JobXmlErrors),
     /// Several files of the job path define the id.
+    #[error("several files define it: {}", .0.join(", "))]
     DuplicateId(Vec<String>),
     /// A parameter that the repository cannot hold.
+    #[error(transparent)]
     Parameter(ParameterError),
-    /// A secret that a parameter refers to cannot be had.
+    /// The value of a secret parameter cannot be read.
+    #[error(transparent)]
     Secret(SecretError),
-    /// A parameter that the job does not know, much like one that it does.
+    /// A parameter that nearly matches a property of the job, but no property exactly.
+    #[error("it has no property `{}`; did you mean `{nearest}`?", .name.escape_debug())]
     UnknownParameter {
         /// The name that was given.
         name: String,
-        /// The name that was probably meant.
+        /// The property that was probably meant.
         nearest: String,
     },
     /// An instance with other parameters has the same JOB_KEY.
+    #[error(
+        "it has the same JOB_KEY as instance {instance}, whose parameters differ; change a value, for example one with `;` or \
+         `=` in it"
+    )]
     SameKey {
         /// That instance.
         instance: JobInstanceId,
     },
     /// The job is not restartable, and the instance has an execution already.
+    #[error("it is not restartable, and its instance already has execution {execution}")]
     NotRestartable {
         /// That execution.
         execution: JobExecutionId,
     },
     /// The instance has an execution that is running.
+    #[error("execution {execution} is running (owner {owner}); stop it first, or wait")]
     Running {
         /// That execution.
         execution: JobExecutionId,
-        /// Who runs it.
+        /// The owner of its lease.
         owner: String,
     },
-    /// The process has died again and again without a new checkpoint, so starting it once more by itself would do so for
-    /// ever. [`JobOperator::restart`](crate::JobOperator::restart) does it all the same.
+    /// The process died several times without a new checkpoint, so starting it automatically would repeat that without end.
+    /// [`JobOperator::restart`](crate::JobOperator::restart) starts it anyway.
+    #[error(
+        "its process died {crashes} times in a row without a new checkpoint, most recently {place}, which probably kills it. \
+         Fix the cause, then run `restart {execution}` to resume from the last checkpoint"
+    )]
     CrashLoop {
         /// The last execution.
         execution: JobExecutionId,
-        /// How often in a row.
+        /// The number of crashes in a row.
         crashes: i64,
-        /// Where it was: the last step that had begun, with its counters.
+        /// Where the process died: the last step that started, with its counters.
         place: String,
     },
-    /// Somebody else has taken the dead execution over, or stopped it.
+    /// Another runtime has taken the dead execution over, or stopped it.
+    #[error("another process has taken it over, or stopped it")]
     Overtaken,
-    /// The operating system gives no thread.
+    /// The operating system cannot create a thread.
+    #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
 }
 
-/// What `main` prints of an error that it returns: the text for people.
-impl fmt::Debug for StartCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl fmt::Display for StartCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Definition(errors) => write!(f, "its definition is wrong\n{errors}"),
-            Self::DuplicateId(files) => write!(f, "several files define it: {}", files.join(", ")),
-            Self::Parameter(error) => error.fmt(f),
-            Self::Secret(error) => error.fmt(f),
-            Self::UnknownParameter { name, nearest } => write!(
-                f,
-                "it has no property `{}`; did you mean `{nearest}`?",
-                name.escape_debug()
-            ),
-            Self::SameKey { instance } => write!(
-                f,
-                "its parameters have the same key in the repository as those of instance {instance}, which are others; \
-                 change a value, for example one with `;` or `=` in it"
-            ),
-            Self::NotRestartable { execution } => {
-                write!(
-                    f,
-                    "it is not restartable, and execution {execution} of the same instance exists"
-                )
-            }
-            Self::Running { execution, owner } => {
-                write!(f, "execution {execution} is running (owner {owner})")
-            }
-            Self::CrashLoop {
-                execution,
-                crashes,
-                place,
-            } => write!(
-                f,
-                "its process has died {crashes} times in a row without a new checkpoint, at last {place}: what it does there \
-                 probably kills it. When the cause is mended, `restart {execution}` goes on from the last checkpoint"
-            ),
-            Self::Overtaken => f.write_str("somebody else has taken it over, or stopped it"),
-            Self::Thread(error) => write!(f, "no thread can be started: {error}"),
-        }
-    }
-}
-
-/// What `main` prints of an error that it returns: the text for people.
-impl fmt::Debug for JobOperatorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl fmt::Display for JobOperatorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSuchJob { job, help } => write!(f, "no job is called `{}`{help}", job.escape_debug()),
-            Self::NoSuchJobInstance(id) => write!(f, "there is no job instance {id}"),
-            Self::NoSuchJobExecution(id) => write!(f, "there is no job execution {id}"),
-            Self::JobStart { job, cause } => {
-                write!(f, "job `{}` cannot be started: {cause}", job.escape_debug())
-            }
-            Self::JobRestart { execution, cause } => {
-                write!(f, "job execution {execution} cannot be restarted: {cause}")
-            }
-            Self::JobInstanceAlreadyComplete { job, execution } => write!(
-                f,
-                "this instance of job `{job}` is complete: execution {execution} ended COMPLETED. Use other parameters \
-                 for another instance, or `start`, which always makes a new one"
-            ),
-            Self::JobExecutionAlreadyRunning {
-                job,
-                execution,
-                owner,
-            } => {
-                write!(
-                    f,
-                    "this instance of job `{job}` is running: execution {execution}, owner {owner}"
-                )
-            }
-            Self::JobInstanceAbandoned { job, execution } => write!(
-                f,
-                "this instance of job `{job}` was given up: execution {execution} is ABANDONED. Use other parameters for \
-                 another instance, or `start`, which always makes a new one"
-            ),
-            Self::JobExecutionIsRunning { execution, owner } => write!(
-                f,
-                "job execution {execution} is running (owner {owner}): stop it first"
-            ),
-            Self::JobExecutionNotRunning(id) => write!(f, "job execution {id} is not running"),
-            Self::JobExecutionLost { execution, reason } => write!(
-                f,
-                "the end of job execution {execution} is not recorded: {reason}. The next launch or restart of its \
-                 instance goes on from the last checkpoint"
-            ),
-            Self::CallbackRegistration(problem) => write!(f, "the callback cannot be registered: {problem}"),
-            Self::CallbackDeregistration(id) => write!(f, "there is no callback {id}"),
-            Self::Archive(problem) => f.write_str(problem),
-            Self::Repository(error) => error.fmt(f),
-        }
-    }
-}
-
-impl Error for JobOperatorError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Repository(error) => error.source(),
-            _ => None,
-        }
-    }
-}
-
-impl From<RepositoryError> for JobOperatorError {
-    fn from(error: RepositoryError) -> Self {
-        Self::Repository(error)
-    }
-}
+debug_as_display!(JobOperatorError, StartError);

@@ -8,7 +8,7 @@ use std::time::Instant;
 use batch_xml::Diagnostic;
 
 use super::definitions::refusing;
-use super::{JobOperator, JobOperatorError, Result, StartCause};
+use super::{JobOperator, JobOperatorError, Result, StartError};
 use crate::engine::{BoundJob, JobRunner, Running};
 use crate::ids::JobExecutionId;
 use crate::parameters::JobParameters;
@@ -35,7 +35,7 @@ impl JobOperator {
         let refuse = refusing(job);
         parameters
             .validate()
-            .map_err(|error| refuse(StartCause::Parameter(error)))?;
+            .map_err(|error| refuse(StartError::Parameter(error)))?;
         let prepared = self.prepare(job, &parameters, &parameters, &refuse)?;
         self.claim_and_run(prepared, Target::New, parameters, None, &refuse)
     }
@@ -53,7 +53,7 @@ impl JobOperator {
         let refuse = refusing(job);
         parameters
             .validate()
-            .map_err(|error| refuse(StartCause::Parameter(error)))?;
+            .map_err(|error| refuse(StartError::Parameter(error)))?;
         let key = parameters.job_key();
         let effective = match self.inner.repository.find_instance(job, &key)? {
             Some(instance) => {
@@ -65,7 +65,7 @@ impl JobOperator {
                     original.overlaid(&parameters)
                 } else {
                     // The key is a digest of a text that is not escaped: other parameters may have the same.
-                    return Err(refuse(StartCause::SameKey {
+                    return Err(refuse(StartError::SameKey {
                         instance: instance.id,
                     }));
                 }
@@ -106,7 +106,7 @@ impl JobOperator {
         let refuse = |cause| JobOperatorError::JobRestart { execution, cause };
         parameters
             .validate()
-            .map_err(|error| refuse(StartCause::Parameter(error)))?;
+            .map_err(|error| refuse(StartError::Parameter(error)))?;
         let effective = repository
             .original_parameters(earlier.instance_id)?
             .overlaid(&parameters);
@@ -129,10 +129,10 @@ impl JobOperator {
         job: &str,
         given: &JobParameters,
         effective: &JobParameters,
-        refuse: &dyn Fn(StartCause) -> JobOperatorError,
+        refuse: &dyn Fn(StartError) -> JobOperatorError,
     ) -> Result<Prepared> {
         let secrets =
-            Secrets::read(effective.secrets()).map_err(|error| refuse(StartCause::Secret(error)))?;
+            Secrets::read(effective.secrets()).map_err(|error| refuse(StartError::Secret(error)))?;
         let definitions = &self.inner.definitions;
         let checked = definitions.bind(job, given, effective, secrets, refuse)?;
         Ok(Prepared {
@@ -147,7 +147,7 @@ impl JobOperator {
         target: Target,
         parameters: JobParameters,
         crash_limit: Option<u32>,
-        refuse: &dyn Fn(StartCause) -> JobOperatorError,
+        refuse: &dyn Fn(StartError) -> JobOperatorError,
     ) -> Result<JobExecutionId> {
         let restarting = matches!(target, Target::InstanceOf(_));
         let job_name = prepared.job.id.clone();
@@ -166,7 +166,7 @@ impl JobOperator {
             .claim(&request)
             .map_err(|error| match error {
                 ClaimError::Running { execution, owner } if restarting => {
-                    refuse(StartCause::Running { execution, owner })
+                    refuse(StartError::Running { execution, owner })
                 }
                 ClaimError::Running { execution, owner } => JobOperatorError::JobExecutionAlreadyRunning {
                     job: job_name.clone(),
@@ -177,17 +177,17 @@ impl JobOperator {
                     job: job_name.clone(),
                     execution,
                 },
-                ClaimError::NotRestartable { execution } => refuse(StartCause::NotRestartable { execution }),
+                ClaimError::NotRestartable { execution } => refuse(StartError::NotRestartable { execution }),
                 ClaimError::Abandoned { execution } => JobOperatorError::JobInstanceAbandoned {
                     job: job_name.clone(),
                     execution,
                 },
-                ClaimError::CrashLoop { execution, crashes } => refuse(StartCause::CrashLoop {
+                ClaimError::CrashLoop { execution, crashes } => refuse(StartError::CrashLoop {
                     execution,
                     crashes,
                     place: self.place_of(execution),
                 }),
-                ClaimError::Overtaken => refuse(StartCause::Overtaken),
+                ClaimError::Overtaken => refuse(StartError::Overtaken),
                 ClaimError::NoSuchExecution(id) => JobOperatorError::NoSuchJobExecution(id),
                 ClaimError::Repository(error) => error.into(),
             })?;
@@ -195,7 +195,7 @@ impl JobOperator {
             tracing::warn!(execution = %dead, by = %claim.execution.id, "taken over from a dead owner");
         }
         self.run(prepared.job, claim, asked)
-            .map_err(|error| refuse(StartCause::Thread(error)))
+            .map_err(|error| refuse(StartError::Thread(error)))
     }
 
     /// Where an execution was when its process died, for people.
@@ -206,7 +206,7 @@ impl JobOperator {
                 |step| {
                     let (reads, commits) = (step.counters.reads, step.counters.commits);
                     format!(
-                        "in step `{}` after {reads} items and {commits} commits of it",
+                        "in step `{}` after {reads} items and {commits} commits",
                         step.step_name
                     )
                 },

@@ -1,11 +1,16 @@
-//! The job operator: start, launch, restart, stop and wait for executions, and look at what the repository holds.
+//! The job operator: starts, launches, restarts, stops and awaits executions, and reads what the repository holds.
+//!
+//! [`JobOperator`] operates the jobs of a runtime. [`Definitions`] checks, explains and draws jobs without a repository. The
+//! command line `batch-cli` uses nothing else.
 //!
 //! Spec: OP-01 to OP-36
 
 mod archive;
 mod callback;
+mod check;
 mod definitions;
 mod error;
+mod explain;
 mod launch;
 mod query;
 mod recover;
@@ -16,10 +21,17 @@ use std::sync::Arc;
 pub use archive::Purge;
 pub(crate) use callback::Callbacks;
 pub use callback::{CallbackId, JobEndCallback};
-pub(crate) use definitions::Definitions;
-pub use error::{JobOperatorError, StartCause};
+pub use check::{CheckReport, JobCheck, Problem};
+pub use definitions::Definitions;
+pub use error::{JobOperatorError, StartError};
+pub use explain::{
+    ArtifactExplanation, ArtifactType, AttributeValue, ElementExplanation, FieldExplanation, JobExplanation,
+    PartitionExplanation, PartitionProperty, PropertyExplanation, TransitionExplanation, UnusedProperty,
+    ValueOrigin,
+};
 pub use recover::{Recovered, Recovery};
 
+pub use crate::error::record_panic_locations;
 use crate::runtime::Inner;
 
 /// Operates the jobs of one runtime. Cheap to clone, usable from several threads at once.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{JobOperator, JobOperatorError, Result};
+use super::{Definitions, JobOperator, JobOperatorError, Result};
 use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::job_path::JobPathReport;
@@ -174,9 +174,9 @@ impl JobOperator {
         Ok(self.inner.repository.parameters(execution)?.without_run_id())
     }
 
-    /// The code that a process ought to end with when this is how its job ended: what the job's property
-    /// `batch.exit.codes` says of the exit status, such as `NOTHING TO DO=5, *SKIPS=4` (patterns as in `on`; the first that
-    /// matches counts), else 0 for COMPLETED, 3 for STOPPED and 1 for anything else.
+    /// Returns the code that a process exits with when its job ended like this: the one that the job's property
+    /// `batch.exit.codes` maps the exit status to, such as `NOTHING TO DO=5, *SKIPS=4` (patterns as in `on`; the first that
+    /// matches wins), else [`BatchStatus::exit_code`](crate::BatchStatus::exit_code).
     ///
     /// # Errors
     /// When the repository fails.
@@ -225,10 +225,8 @@ impl JobOperator {
         })
     }
 
-    /// Whether an execution of the job that failed or stopped may be continued, as far as its definition says: a job that is
-    /// gone cannot.
-    #[cfg(feature = "cli")]
-    pub(crate) fn is_restartable(&self, job: &str) -> bool {
-        self.inner.definitions.is_restartable(job)
+    /// Returns the jobs and artifacts of this runtime, to check, explain and draw jobs.
+    pub fn definitions(&self) -> &Definitions {
+        &self.inner.definitions
     }
 }

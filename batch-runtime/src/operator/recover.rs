@@ -1,6 +1,6 @@
 //! `recover` and `abandon`: what becomes of executions whose process is dead.
 
-use super::{JobOperator, JobOperatorError, Result, StartCause};
+use super::{JobOperator, JobOperatorError, Result, StartError};
 use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
 use crate::repository::{AbandonOutcome, DeathOutcome, ExecutionFilter};
@@ -86,7 +86,7 @@ impl JobOperator {
         match self.restart_within(execution.id, parameters, limit) {
             Ok(id) => Recovery::Restarted(id),
             Err(JobOperatorError::JobRestart {
-                cause: StartCause::Overtaken | StartCause::Running { .. },
+                cause: StartError::Overtaken | StartError::Running { .. },
                 ..
             }) => Recovery::Overtaken,
             Err(error) => Recovery::Refused(error),

@@ -12,6 +12,7 @@ mod error;
 mod owner;
 mod records;
 mod store;
+mod url;
 
 pub(crate) use archive::{
     ArchivedContext, ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT,
@@ -23,8 +24,6 @@ pub(crate) use context_json::{
 };
 pub use diesel::{ChunkTransaction, RepositoryConnection};
 pub(crate) use diesel::{Connector, open};
-#[cfg(feature = "cli")]
-pub(crate) use diesel::{check_url, missing_migrations, named_as_in, shown_url};
 pub(crate) use error::ClaimError;
 pub use error::RepositoryError;
 pub use records::ExecutionFilter;
@@ -33,3 +32,4 @@ pub(crate) use records::{
     Target,
 };
 pub(crate) use store::{ArchiveStore, JobRepository, JobStore, OperatorStore, StepStore};
+pub use url::{DatabaseKind, MigrationStatus, RepositoryUrl};

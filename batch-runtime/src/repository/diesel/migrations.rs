@@ -157,7 +157,6 @@ impl Migrations {
     }
 
     /// The names of the migrations that are missing; `None` where there are no tables at all. Changes nothing.
-    #[cfg(feature = "cli")]
     pub(super) fn names_of_missing<DB: Backend, C: MigrationHarness<DB>>(
         &self,
         connection: &mut Session<C>,

@@ -43,7 +43,6 @@ use pool::Pool;
 use session::SessionSettings;
 use url::{Scheme, table_prefix};
 
-#[cfg(feature = "cli")]
 pub(crate) use url::shown as shown_url;
 
 #[cfg(not(any(feature = "sqlite", feature = "postgres", feature = "mysql")))]
@@ -114,7 +113,6 @@ fn settings(url: &str, scheme: Scheme) -> Result<(String, SessionSettings), Repo
 }
 
 /// Checks that `url` is valid, without connecting.
-#[cfg(feature = "cli")]
 pub(crate) fn check_url(url: &str) -> Result<(), RepositoryError> {
     Scheme::of(url)?;
     table_prefix(url)?;
@@ -126,14 +124,12 @@ pub(crate) fn check_url(url: &str) -> Result<(), RepositoryError> {
 }
 
 /// Returns statements that create tables, with the table prefix of `url`.
-#[cfg(feature = "cli")]
 pub(crate) fn named_as_in(url: &str, statements: &str) -> Result<String, RepositoryError> {
     let (_, prefix) = table_prefix(url)?;
     Ok(prefix.rename_all(statements))
 }
 
 /// Returns the names of the migrations that opening `url` would run; `None` if there is no repository yet. Changes nothing.
-#[cfg(feature = "cli")]
 pub(crate) fn missing_migrations(url: &str) -> Result<Option<Vec<String>>, RepositoryError> {
     let scheme = Scheme::of(url)?;
     let (url, settings) = settings(url, scheme)?;

@@ -27,7 +27,6 @@ use super::url::shown;
 use crate::repository::RepositoryError;
 use per_server::row_locks;
 
-#[cfg(feature = "cli")]
 pub(super) use per_server::missing_migrations;
 pub(super) use per_server::open;
 

@@ -7,7 +7,6 @@ use super::{Db, schema};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::session::Session;
 
-#[cfg(feature = "cli")]
 pub(in crate::repository::diesel) use open::missing_migrations;
 pub(in crate::repository::diesel) use open::open;
 

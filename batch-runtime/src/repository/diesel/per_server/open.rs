@@ -43,7 +43,6 @@ pub(in crate::repository::diesel) fn open(
 }
 
 /// Returns the names of the migrations that opening the repository would run; `None` if there is no repository yet.
-#[cfg(feature = "cli")]
 pub(in crate::repository::diesel) fn missing_migrations(
     url: &str,
     settings: SessionSettings,

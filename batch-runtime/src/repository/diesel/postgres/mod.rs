@@ -26,7 +26,6 @@ use crate::repository::RepositoryError;
 use per_server::row_locks;
 use schema::batch_job_execution;
 
-#[cfg(feature = "cli")]
 pub(super) use per_server::missing_migrations;
 pub(super) use per_server::open;
 

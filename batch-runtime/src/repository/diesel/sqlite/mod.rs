@@ -72,13 +72,11 @@ pub(super) fn open(
 }
 
 /// Checks that `url` is valid.
-#[cfg(feature = "cli")]
 pub(super) fn check_url(url: &str) -> Result<(), RepositoryError> {
     SqliteDatabase::from_url(url).map(drop)
 }
 
 /// Returns the names of the migrations that opening the repository would run; `None` if there is no repository yet.
-#[cfg(feature = "cli")]
 pub(super) fn missing_migrations(
     url: &str,
     settings: SessionSettings,

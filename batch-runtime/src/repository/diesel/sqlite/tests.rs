@@ -44,7 +44,6 @@ fn a_connection_waits_longer_than_a_lease_lasts() {
 /// Whoever looks for a repository waits while another process holds the file, as one does that closes it.
 ///
 /// Spec: OP-17, REPO-06
-#[cfg(feature = "cli")]
 #[test]
 fn looking_for_a_repository_waits_for_who_holds_the_file() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,0 +1,116 @@
+//! `check`: jobs against their artifacts.
+
+use std::process::ExitCode;
+
+use batch_runtime::operator::{JobCheck, Problem};
+use batch_runtime::xml::{Severity, Span};
+use clap::Args;
+use serde_json::{Value, json as value};
+
+use crate::parameters::Parameters;
+use crate::print::{err, out};
+use crate::session::{Outcome, Session};
+use crate::{USAGE, json};
+
+/// Checks jobs against their artifacts, and starts nothing
+#[derive(Args, Debug)]
+pub(crate) struct Check {
+    /// Id of the job [default: all jobs]
+    job: Option<String>,
+    #[command(flatten)]
+    parameters: Parameters,
+    /// Treats warnings as errors, except ART0009: a writer may write twice after a crash
+    #[arg(long)]
+    deny_warnings: bool,
+    /// Prints JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Check {
+    pub(crate) fn run(self, session: &Session) -> Outcome {
+        let parameters = self.parameters.into_parameters()?;
+        let mut report = match self.job {
+            Some(job) => session.runtime().check_job(&job, parameters),
+            None => session.runtime().check(parameters),
+        };
+        if self.deny_warnings {
+            report = report.deny_warnings();
+        }
+        if self.json {
+            json::print(&report.checks.iter().map(to_json).collect());
+        } else {
+            report.checks.iter().for_each(print_check);
+        }
+        Ok(ExitCode::from(if report.is_ok() { 0 } else { USAGE }))
+    }
+}
+
+fn print_check(check: &JobCheck) {
+    let report = check.report();
+    if !report.is_empty() {
+        err(format_args!("{report}\n"));
+    }
+    if let Some(job) = &check.job {
+        out(format_args!(
+            "{job}: {}",
+            if check.is_ok { "ok" } else { "failed" }
+        ));
+    }
+}
+
+fn to_json(check: &JobCheck) -> Value {
+    value!({
+        "job": check.job,
+        "right": check.is_ok,
+        "report": check.report(),
+        "diagnostics": check.problems.iter().map(problem_to_json).collect::<Value>(),
+        "omitted": check.omitted,
+    })
+}
+
+fn problem_to_json(problem: &Problem) -> Value {
+    let mut json = value!({
+        "code": null, "severity": "error", "message": problem.to_string(), "file": null, "line": null, "column": null,
+        "endLine": null, "endColumn": null, "label": "", "help": null, "related": [],
+    });
+    match problem {
+        Problem::Diagnostic(diagnostic) => {
+            set_place(&mut json, &diagnostic.span);
+            json["code"] = value!(diagnostic.code);
+            json["severity"] = value!(match diagnostic.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+            });
+            json["message"] = value!(diagnostic.message);
+            json["label"] = value!(diagnostic.label);
+            json["help"] = value!(diagnostic.help);
+            let related = diagnostic.related.iter().map(|(span, message)| {
+                let mut json = value!({ "message": message });
+                set_place(&mut json, span);
+                json
+            });
+            json["related"] = related.collect();
+        }
+        Problem::Plain { message, file, help } => {
+            json["message"] = value!(message);
+            json["file"] = value!(file);
+            json["help"] = value!(help);
+        }
+        // A kind that is newer than this crate is shown as its text.
+        _ => {}
+    }
+    json
+}
+
+/// From the first character to the one behind the last, lines and columns counted from 1.
+fn set_place(json: &mut Value, span: &Span) {
+    let (source, range) = (span.source(), span.range());
+    let (line, column) = source.line_column(range.start);
+    let (end_line, end_column) = source.line_column(range.end);
+    json["file"] = value!(source.name());
+    json["line"] = value!(line);
+    json["column"] = value!(column);
+    json["endLine"] = value!(end_line);
+    json["endColumn"] = value!(end_column);
+}

@@ -1,0 +1,90 @@
+//! `db`: the tables of the repository.
+
+use std::process::ExitCode;
+
+use batch_runtime::repository::{DatabaseKind, MigrationStatus, RepositoryUrl};
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::error::CliError;
+use crate::print::out;
+use crate::session::{Outcome, Session};
+
+/// The tables of the repository
+#[derive(Args, Debug)]
+pub(crate) struct Db {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Reports whether the tables exist and are up to date; changes nothing
+    Status,
+    /// Creates the tables, or brings them up to date, as every start does
+    Migrate,
+    /// Prints the statements that create the tables
+    ///
+    /// The statements do not record that they were run. After they were run by hand, `db status` reports "not up to date"
+    /// until `db migrate`, or the first start, has found the tables and recorded them.
+    ExportSchema {
+        /// Database to print them for [default: that of --repository]
+        #[arg(long, value_enum)]
+        database: Option<Database>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Database {
+    Sqlite,
+    Postgresql,
+    /// Also for MariaDB
+    Mysql,
+}
+
+impl From<Database> for DatabaseKind {
+    fn from(database: Database) -> Self {
+        match database {
+            Database::Sqlite => Self::Sqlite,
+            Database::Postgresql => Self::Postgresql,
+            Database::Mysql => Self::Mysql,
+        }
+    }
+}
+
+impl Db {
+    pub(crate) fn run(self, session: &Session) -> Outcome {
+        let url = &session.settings.repository;
+        match self.action {
+            Action::Status => return print_status(url),
+            Action::Migrate => {
+                session.create()?;
+                out(format_args!("`{url}` is up to date"));
+            }
+            Action::ExportSchema { database } => {
+                let database = database.map_or_else(|| url.database(), DatabaseKind::from);
+                out(url.schema(database).trim_end());
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The exit code tells scripts whether a start would change the tables.
+fn print_status(url: &RepositoryUrl) -> Result<ExitCode, CliError> {
+    match url.migration_status()? {
+        MigrationStatus::UpToDate => {
+            out(format_args!("`{url}` is up to date"));
+            return Ok(ExitCode::SUCCESS);
+        }
+        MigrationStatus::Pending(missing) => {
+            out(format_args!(
+                "`{url}` is not up to date; the next start, or `db migrate`, runs"
+            ));
+            missing.iter().for_each(|name| out(format_args!("  {name}")));
+        }
+        _ => out(format_args!(
+            "`{url}` has no tables; the first start creates them"
+        )),
+    }
+    Ok(ExitCode::FAILURE)
+}

@@ -1,0 +1,37 @@
+//! `explain`: a job as it would run, with the origin of every value.
+
+mod text;
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json as value;
+
+use crate::json;
+use crate::parameters::Parameters;
+use crate::session::{Outcome, Session};
+
+/// Shows a job as it would run: elements, artifacts with their types, properties with the origin of each value
+#[derive(Args, Debug)]
+pub(crate) struct Explain {
+    /// Id of the job
+    job: String,
+    #[command(flatten)]
+    parameters: Parameters,
+    /// Prints JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Explain {
+    pub(crate) fn run(self, session: &Session) -> Outcome {
+        let parameters = self.parameters.into_parameters()?;
+        let explanation = session.definitions()?.explain(&self.job, &parameters)?;
+        if self.json {
+            json::print(&value!(explanation));
+        } else {
+            text::print(&explanation);
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,38 @@
+//! `import`: instances from lines of JSON.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::error::CliError;
+use crate::print::{err, out};
+use crate::session::{Outcome, Session};
+
+/// Imports instances that were exported or archived, one on each line of a file
+#[derive(Args, Debug)]
+pub(crate) struct Import {
+    /// The file
+    file: PathBuf,
+}
+
+impl Import {
+    /// Reports a line that cannot be imported, and continues with the next.
+    pub(crate) fn run(self, session: &Session) -> Outcome {
+        let operator = session.create()?;
+        let text = fs::read_to_string(&self.file).map_err(CliError::file("read", &self.file))?;
+        let mut code = ExitCode::SUCCESS;
+        let lines = (1..).zip(text.lines());
+        for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
+            match operator.import(line) {
+                Ok(id) => out(format_args!("imported as instance {id}")),
+                Err(error) => {
+                    code = ExitCode::FAILURE;
+                    err(format_args!("error: {}:{number}: {error}", self.file.display()));
+                }
+            }
+        }
+        Ok(code)
+    }
+}

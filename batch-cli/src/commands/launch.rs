@@ -1,0 +1,32 @@
+//! `launch`: runs the instance that a job and its parameters identify.
+
+use clap::Args;
+
+use crate::follow::{Resume, follow};
+use crate::parameters::Parameters;
+use crate::session::{Outcome, Session};
+
+/// Runs the instance of a job with these parameters: starts it, or resumes it where it was interrupted
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The same command again resumes what a crash or a kill -9 interrupted. It rejects an instance that is \
+                  complete or running.\n\n\
+                  Examples:\n  launch nightly day=2026-11-20 -note=again\n  \
+                  launch nightly 'day(date)=2026-11-20' 'password(secret)=env:DB_PASSWORD'"
+)]
+pub(crate) struct Launch {
+    /// Id of the job
+    job: String,
+    #[command(flatten)]
+    parameters: Parameters,
+}
+
+impl Launch {
+    pub(crate) fn run(self, session: &Session) -> Outcome {
+        let parameters = self.parameters.into_parameters()?;
+        let shutdown = session.listen()?;
+        let operator = session.create()?;
+        let execution = operator.launch(&self.job, parameters)?;
+        follow(session, &operator, execution, Resume::ByLaunch, shutdown)
+    }
+}

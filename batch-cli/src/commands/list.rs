@@ -1,0 +1,84 @@
+//! `list`: the jobs, or the executions of one.
+
+use std::process::ExitCode;
+
+use batch_runtime::{JobOperator, JobOperatorError};
+use clap::Args;
+use serde_json::{Value, json as value};
+
+use super::executions::print_executions;
+use crate::json;
+use crate::print::out;
+use crate::session::{Outcome, Session};
+use crate::tables::{Table, live_status};
+
+/// The number of instances of a job that are listed, the newest.
+const LISTED: u32 = 100;
+
+/// Lists the jobs with their last executions, or the executions of one job
+#[derive(Args, Debug)]
+pub(crate) struct List {
+    /// Id of the job
+    job: Option<String>,
+    /// Prints JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    pub(crate) fn run(self, session: &Session) -> Outcome {
+        match self.job {
+            None => print_jobs(&session.open_or_empty()?, self.json)?,
+            Some(job) => {
+                let operator = session.open_or_empty()?;
+                let mut executions = Vec::new();
+                for instance in operator.job_instances(&job, 0, LISTED)? {
+                    executions.extend(operator.job_executions(instance.id)?);
+                }
+                executions.sort_by_key(|execution| std::cmp::Reverse(execution.id));
+                if executions.is_empty() && !self.json {
+                    out(format_args!("{job} has no executions"));
+                }
+                print_executions(&operator, &executions, false, self.json)?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn print_jobs(operator: &JobOperator, as_json: bool) -> Result<(), JobOperatorError> {
+    let mut jobs = Vec::new();
+    for job in operator.job_names()? {
+        let instances = operator.job_instance_count(&job)?;
+        let last = match operator.job_instances(&job, 0, 1)?.first() {
+            Some(instance) => operator.job_executions(instance.id)?.into_iter().next(),
+            None => None,
+        };
+        jobs.push((job, instances, last));
+    }
+    if as_json {
+        let jobs = jobs.iter().map(|(job, instances, last)| {
+            let last = last.as_ref().map(json::job_execution);
+            value!({ "job": job, "instances": instances, "lastExecution": last })
+        });
+        json::print(&jobs.collect::<Value>());
+        return Ok(());
+    }
+    if jobs.is_empty() {
+        out("no jobs: the job path and the repository are both empty");
+    }
+    let mut table = Table::new(&["JOB", "INSTANCES", "LAST EXECUTION", "STATUS", "CREATED"]);
+    for (job, instances, last) in jobs {
+        let [id, status, created] = match last {
+            Some(last) => [
+                last.id.to_string(),
+                live_status(operator, &last)?,
+                last.created.to_string(),
+            ],
+            None => ["-"; 3].map(str::to_owned),
+        };
+        table.row([job, instances.to_string(), id, status, created]);
+    }
+    table.print();
+    Ok(())
+}

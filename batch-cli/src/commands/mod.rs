@@ -1,0 +1,84 @@
+//! The commands, one file each: its arguments and its `run`.
+//!
+//! To add one, write its file and add its line to `commands!`.
+
+mod abandon;
+mod check;
+mod completions;
+mod config;
+mod db;
+mod executions;
+mod explain;
+mod export;
+mod graph;
+mod import;
+mod launch;
+mod list;
+mod params;
+mod purge;
+mod recover;
+mod restart;
+mod show;
+mod start;
+mod stop;
+
+use batch_runtime::{JobExecutionId, JobInstanceId};
+use clap::Subcommand;
+
+use crate::session::{Outcome, Session};
+
+/// Declares the enum of commands, and runs the one that was given.
+macro_rules! commands {
+    ($($name:ident($arguments:path),)+) => {
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum Command {
+            $($name($arguments),)+
+        }
+
+        impl Command {
+            pub(crate) fn run(self, session: &Session) -> Outcome {
+                match self {
+                    $(Self::$name(arguments) => arguments.run(session),)+
+                }
+            }
+        }
+    };
+}
+
+// In the order of `--help`.
+commands! {
+    Start(start::Start),
+    Launch(launch::Launch),
+    Restart(restart::Restart),
+    Stop(stop::Stop),
+    List(list::List),
+    Show(show::Show),
+    Executions(executions::Executions),
+    Recover(recover::Recover),
+    Abandon(abandon::Abandon),
+    Purge(purge::Purge),
+    Export(export::Export),
+    Import(import::Import),
+    Params(params::Params),
+    Explain(explain::Explain),
+    Graph(graph::Graph),
+    Db(db::Db),
+    Config(config::Config),
+    Completions(completions::Completions),
+    Check(check::Check),
+}
+
+fn execution_id(text: &str) -> Result<JobExecutionId, &'static str> {
+    let id = text.parse();
+    id.map_err(|_| "not the id of an execution; expected a number, as `executions` lists them")
+}
+
+fn instance_id(text: &str) -> Result<JobInstanceId, &'static str> {
+    let id = text.parse();
+    id.map_err(|_| "not the id of an instance; expected a number, as `list JOB` lists them")
+}
+
+fn count(text: &str) -> Result<u32, String> {
+    let count = text.parse();
+    count.map_err(|_| format!("expected a whole number from 0 to {}", u32::MAX))
+}

@@ -1,0 +1,49 @@
+//! `params`: the parameters of an execution.
+
+use std::process::ExitCode;
+
+use batch_runtime::{JobExecutionId, JobParameter, ParameterValue};
+use clap::Args;
+use serde_json::{Value, json as value};
+
+use super::execution_id;
+use crate::json;
+use crate::parameters::format_parameter;
+use crate::print::{out, printable};
+use crate::session::{Outcome, Session};
+
+/// Prints the parameters of an execution as arguments of `launch`
+#[derive(Args, Debug)]
+pub(crate) struct Params {
+    /// Id of the execution
+    #[arg(value_parser = execution_id)]
+    execution: JobExecutionId,
+    /// Prints JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Params {
+    pub(crate) fn run(self, session: &Session) -> Outcome {
+        let parameters = session.open()?.parameters(self.execution)?;
+        if self.json {
+            json::print(&parameters.iter().map(to_json).collect());
+            return Ok(ExitCode::SUCCESS);
+        }
+        for (name, parameter) in parameters.iter() {
+            out(printable(&format_parameter(name, parameter)).replace('\n', "\\n"));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn to_json((name, parameter): (&str, &JobParameter)) -> Value {
+    let (kind, value) = match &parameter.value {
+        ParameterValue::String(text) => ("string", value!(text)),
+        ParameterValue::Long(number) => ("long", value!(number)),
+        ParameterValue::Double(number) => ("double", value!(number)),
+        ParameterValue::Date(time) => ("date", value!(time.to_string())),
+        ParameterValue::Secret(reference) => ("secret", value!(reference.to_string())),
+    };
+    value!({ "name": name, "type": kind, "value": value, "identifying": parameter.identifying })
+}

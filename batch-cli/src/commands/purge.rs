@@ -1,0 +1,117 @@
+//! `purge`: deletes instances that are over.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use batch_runtime::operator::Purge as Selection;
+use batch_runtime::{Clock, SystemClock, Timestamp};
+use clap::{ArgGroup, Args};
+
+use super::count;
+use crate::error::CliError;
+use crate::print::out;
+use crate::session::{Outcome, Session};
+
+const DAY_MILLIS: i64 = 86_400_000;
+
+/// Deletes instances that cannot be resumed: those that are COMPLETED or ABANDONED
+#[derive(Args, Debug)]
+#[command(group = ArgGroup::new("which").required(true).multiple(true).args(["before", "older_than", "keep"]))]
+pub(crate) struct Purge {
+    /// Only instances of this job
+    #[arg(long, value_name = "JOB")]
+    job: Option<String>,
+    /// Only instances that ended before this time, such as 2026-11-20
+    #[arg(long, value_name = "TIME", conflicts_with = "older_than")]
+    before: Option<Timestamp>,
+    /// Only instances that ended more than this number of days ago
+    #[arg(long, value_name = "DAYS", value_parser = count)]
+    older_than: Option<u32>,
+    /// Keeps this number of instances of each job, the newest
+    #[arg(long, value_name = "COUNT", value_parser = count)]
+    keep: Option<u32>,
+    /// Also instances that failed or were stopped, which could be resumed
+    #[arg(long)]
+    force: bool,
+    /// Only lists the instances
+    #[arg(long)]
+    dry_run: bool,
+    /// Appends each instance to a file before it is deleted, as a line of JSON
+    #[arg(long, value_name = "FILE")]
+    archive: Option<PathBuf>,
+}
+
+impl Purge {
+    pub(crate) fn run(self, session: &Session) -> Outcome {
+        let operator = session.open()?;
+        let selection = Selection {
+            job: self.job,
+            before: self.before.or(self.older_than.map(days_ago)),
+            keep: self.keep.unwrap_or(0),
+            force: self.force,
+        };
+        if self.dry_run {
+            let all = operator.purgeable(&selection)?;
+            for instance in &all {
+                out(format_args!(
+                    "instance {} of `{}`",
+                    instance.id, instance.job_name
+                ));
+            }
+            out(format_args!("{} would be deleted", instances(all.len() as u64)));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut archive = self.archive.as_deref().map(Archive::open).transpose()?;
+        let archive = archive.as_mut().map(|archive| archive as &mut dyn Write);
+        let deleted = operator.purge(&selection, archive)?;
+        out(format_args!("{} deleted", instances(deleted)));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn days_ago(days: u32) -> Timestamp {
+    Timestamp(SystemClock.now().0 - i64::from(days) * DAY_MILLIS)
+}
+
+fn instances(count: u64) -> String {
+    format!("{count} instance{}", if count == 1 { "" } else { "s" })
+}
+
+/// A file whose `flush` reaches the disk, because the instances are deleted after it.
+struct Archive(File);
+
+impl Archive {
+    fn open(path: &Path) -> Result<Self, CliError> {
+        Self::open_at_end(path).map_err(CliError::file("open the archive", path))
+    }
+
+    fn open_at_end(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true);
+        // It holds all parameters, which may be confidential.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(path)?;
+        let mut last = [b'\n'];
+        if file.seek(SeekFrom::End(-1)).is_ok() {
+            file.read_exact(&mut last)?;
+        }
+        // A crash may have torn the last line.
+        if last != [b'\n'] {
+            file.write_all(b"\n")?;
+        }
+        Ok(Self(file))
+    }
+}
+
+impl Write for Archive {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.sync_all()
+    }
+}

@@ -1,0 +1,96 @@
+//! `show`: an execution with its parameters and steps, printed or as a report.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use batch_runtime::execution::JobExecution;
+use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError};
+use clap::Args;
+use serde_json::json as value;
+
+use super::execution_id;
+use crate::parameters::format_parameter;
+use crate::print::out;
+use crate::session::{Outcome, Session};
+use crate::tables::{is_dead, or_dash, print_message, print_steps};
+use crate::{json, report};
+
+/// Shows an execution with its parameters and steps
+#[derive(Args, Debug)]
+pub(crate) struct Show {
+    /// Id of the execution
+    #[arg(value_parser = execution_id)]
+    execution: JobExecutionId,
+    /// Writes a report to a file, as .html with a timeline, or as .md
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    report: Option<PathBuf>,
+    /// Prints JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Show {
+    pub(crate) fn run(self, session: &Session) -> Outcome {
+        let operator = session.open()?;
+        let id = self.execution;
+        if let Some(file) = self.report {
+            report::write(&operator, id, &file)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let execution = operator
+            .job_execution(id)?
+            .ok_or(JobOperatorError::NoSuchJobExecution(id))?;
+        if self.json {
+            print_json(&operator, &execution)?;
+        } else {
+            print_text(&operator, &execution)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn print_json(operator: &JobOperator, execution: &JobExecution) -> Result<(), JobOperatorError> {
+    let mut shown = json::job_execution(execution);
+    let parameters = operator.parameters(execution.id)?;
+    shown["parameters"] = parameters
+        .iter()
+        .map(|(name, parameter)| (name.to_owned(), value!(parameter.value.to_text())))
+        .collect();
+    let steps = operator.step_executions(execution.id)?;
+    shown["steps"] = steps.iter().map(json::step_execution).collect();
+    json::print(&shown);
+    Ok(())
+}
+
+fn print_text(operator: &JobOperator, execution: &JobExecution) -> Result<(), JobOperatorError> {
+    let (parameters, steps) = (
+        operator.parameters(execution.id)?,
+        operator.step_executions(execution.id)?,
+    );
+    let mut status = execution.status.to_string();
+    if is_dead(operator, execution)? {
+        status += ", but its process is dead: `launch` or `restart` resumes it";
+    }
+    let definition = execution.configuration_location.as_deref();
+    for (fact, value) in [
+        ("job", execution.job_name.clone()),
+        ("instance", execution.instance_id.to_string()),
+        ("execution", execution.id.to_string()),
+        ("status", status),
+        ("exit status", execution.exit_status.escape_debug().to_string()),
+        ("created", execution.created.to_string()),
+        ("started", or_dash(execution.started)),
+        ("ended", or_dash(execution.ended)),
+        ("definition", definition.unwrap_or("-").to_owned()),
+    ] {
+        out(format_args!("{fact:<11}  {value}"));
+    }
+    for (name, parameter) in parameters.iter() {
+        let parameter = format_parameter(name, parameter);
+        out(format_args!("parameter    {}", parameter.escape_debug()));
+    }
+    print_message(&execution.exit_message);
+    out("");
+    print_steps(&steps, &execution.exit_message);
+    Ok(())
+}

@@ -1,0 +1,26 @@
+//! `start`: runs a new instance of a job.
+
+use clap::Args;
+
+use crate::follow::{Resume, follow};
+use crate::parameters::Parameters;
+use crate::session::{Outcome, Session};
+
+/// Starts a new instance of a job and waits for its end
+#[derive(Args, Debug)]
+pub(crate) struct Start {
+    /// Id of the job
+    job: String,
+    #[command(flatten)]
+    parameters: Parameters,
+}
+
+impl Start {
+    pub(crate) fn run(self, session: &Session) -> Outcome {
+        let parameters = self.parameters.into_parameters()?;
+        let shutdown = session.listen()?;
+        let operator = session.create()?;
+        let execution = operator.start(&self.job, parameters)?;
+        follow(session, &operator, execution, Resume::ById, shutdown)
+    }
+}

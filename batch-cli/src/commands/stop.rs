@@ -1,0 +1,43 @@
+//! `stop`: requests an execution to stop.
+
+use std::process::ExitCode;
+
+use batch_runtime::JobExecutionId;
+use clap::Args;
+
+use super::execution_id;
+use crate::print::out;
+use crate::session::{Outcome, Session};
+
+/// Requests a running execution, in whatever process, to stop after the current item, and waits up to 5 seconds
+#[derive(Args, Debug)]
+pub(crate) struct Stop {
+    /// Id of the execution
+    #[arg(value_parser = execution_id)]
+    execution: JobExecutionId,
+}
+
+impl Stop {
+    pub(crate) fn run(self, session: &Session) -> Outcome {
+        let operator = session.open()?;
+        let id = self.execution;
+        let has_stopped = operator.stop(id)?;
+        if has_stopped {
+            out(format_args!("execution {id} has stopped"));
+        } else {
+            out(format_args!(
+                "requested execution {id} to stop; it is still running"
+            ));
+        }
+        if let Some(execution) = operator.job_execution(id)?
+            && !execution.exit_message.is_empty()
+        {
+            out(execution.exit_message);
+        }
+        Ok(if has_stopped {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
+    }
+}

@@ -1,0 +1,49 @@
+//! Why a command failed. Displays as the text behind `error: `.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use batch_runtime::xml::JobXmlErrors;
+use batch_runtime::{BuildError, JobInstanceId, JobOperatorError, RepositoryError};
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+pub(crate) enum CliError {
+    #[error(transparent)]
+    Operator(#[from] JobOperatorError),
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
+    #[error(transparent)]
+    Definitions(#[from] JobXmlErrors),
+    /// Each with its origin.
+    #[error("{}", .0.join("\nerror: "))]
+    Settings(Vec<String>),
+    #[error("cannot {action} `{}`: {source}", .path.display())]
+    File {
+        action: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    #[error("{place}: {problem}")]
+    ParameterFile { place: String, problem: String },
+    #[error("parameter `{0}` is given twice")]
+    ParameterTwice(String),
+    #[error("there is no repository `{0}`")]
+    NoRepository(String),
+    #[error("there is no job instance {0}")]
+    NoInstance(JobInstanceId),
+    #[error("cannot write a report to `{}`: expected a file name that ends with .html or .md", .0.display())]
+    ReportFormat(PathBuf),
+    #[error("cannot serve metrics on port {port}: {problem}")]
+    Metrics { port: u16, problem: String },
+}
+
+impl CliError {
+    /// Wraps an error of the file system; `action` completes "cannot".
+    pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::File { action, path, source }
+    }
+}

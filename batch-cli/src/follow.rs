@@ -1,0 +1,76 @@
+//! Runs a job to its end: starts it, shows its progress, prints how it ended and, if it can be resumed, how.
+
+use std::process::ExitCode;
+
+use batch_runtime::execution::JobExecution;
+use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError};
+
+use crate::print::{err, out, printable};
+use crate::progress;
+use crate::session::{Outcome, Session};
+use crate::signals::Shutdown;
+use crate::tables::{print_steps, seconds};
+
+/// How an execution can be resumed, beside by its id.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Resume {
+    /// By the same `launch`: its parameters find the instance again.
+    ByLaunch,
+    /// Only by its id.
+    ById,
+}
+
+/// Follows an execution to its end. The job has run, so no error from here on is one of usage.
+pub(crate) fn follow(
+    session: &Session,
+    operator: &JobOperator,
+    execution: JobExecutionId,
+    resume: Resume,
+    mut shutdown: Shutdown,
+) -> Outcome {
+    let report = |error: JobOperatorError| err(format_args!("error: {error}"));
+    let interval = session.settings.progress_interval;
+    let code = match progress::watch(operator, execution, &[execution], interval, &mut shutdown) {
+        Ok(Some(ended)) => {
+            print_end(operator, &ended, resume).unwrap_or_else(report);
+            operator.exit_code(&ended).unwrap_or_else(|error| {
+                report(error);
+                ended.status.exit_code()
+            })
+        }
+        Ok(None) => BatchStatus::Failed.exit_code(),
+        Err(error) => {
+            report(error);
+            BatchStatus::Failed.exit_code()
+        }
+    };
+    Ok(ExitCode::from(code))
+}
+
+fn print_end(operator: &JobOperator, ended: &JobExecution, resume: Resume) -> Result<(), JobOperatorError> {
+    print_steps(&operator.step_executions(ended.id)?, &ended.exit_message);
+    let mut line = format!("{} {}", ended.name(), ended.status);
+    if ended.exit_status != ended.status.as_str() {
+        line += &format!(", exit status {}", ended.exit_status.escape_debug());
+    }
+    if let (Some(end), Some(start)) = (ended.ended, ended.started) {
+        line += &format!(" in {}", seconds(end.millis_since(start)));
+    }
+    out(line);
+    if ended.status == BatchStatus::Failed {
+        err(format_args!("error: {}", printable(&ended.exit_message)));
+    }
+    let can_resume = matches!(ended.status, BatchStatus::Failed | BatchStatus::Stopped)
+        && operator.definitions().is_restartable(&ended.job_name);
+    if can_resume {
+        let launch = match resume {
+            Resume::ByLaunch => "the same `launch` again, or ",
+            Resume::ById => "",
+        };
+        err(format_args!(
+            "to resume from the last checkpoint, run {launch}`restart {}`",
+            ended.id
+        ));
+    }
+    Ok(())
+}

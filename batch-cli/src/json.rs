@@ -1,0 +1,48 @@
+//! JSON for programs.
+
+use batch_runtime::execution::{JobExecution, StepExecution};
+use serde_json::{Value, json};
+
+use crate::print::out;
+
+/// Prints JSON on the standard output.
+pub(crate) fn print(value: &Value) {
+    out(format_args!("{value:#}"));
+}
+
+pub(crate) fn job_execution(execution: &JobExecution) -> Value {
+    json!({
+        "execution": execution.id.0,
+        "instance": execution.instance_id.0,
+        "job": execution.job_name,
+        "name": execution.name(),
+        "status": execution.status.as_str(),
+        "exitStatus": execution.exit_status,
+        "exitMessage": execution.exit_message,
+        "created": execution.created.to_string(),
+        "started": execution.started.map(|time| time.to_string()),
+        "ended": execution.ended.map(|time| time.to_string()),
+        "definition": execution.configuration_location,
+    })
+}
+
+pub(crate) fn step_execution(step: &StepExecution) -> Value {
+    let counters = step.counters;
+    json!({
+        "step": step.step_name,
+        "stepExecution": step.id.0,
+        "status": step.status.as_str(),
+        "exitStatus": step.exit_status,
+        "exitMessage": step.exit_message,
+        "started": step.started.to_string(),
+        "ended": step.ended.map(|time| time.to_string()),
+        "reads": counters.reads,
+        "writes": counters.writes,
+        "filters": counters.filters,
+        "commits": counters.commits,
+        "rollbacks": counters.rollbacks,
+        "readSkips": counters.read_skips,
+        "processSkips": counters.process_skips,
+        "writeSkips": counters.write_skips,
+    })
+}

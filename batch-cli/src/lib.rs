@@ -1,0 +1,147 @@
+//! The command line of programs on `batch-runtime`: one line in `main` makes every command of the operator available.
+//!
+//! ```no_run
+//! # use std::process::ExitCode;
+//! fn main() -> ExitCode {
+//!     batch_cli::main()
+//! }
+//! ```
+//!
+//! | exit code | meaning |
+//! |---|---|
+//! | 0 | the job ended COMPLETED, or the command succeeded |
+//! | 1 | the job ended FAILED, or its end could not be recorded; `stop`: the execution is still running |
+//! | 2 | wrong usage, or the job could not be started |
+//! | 3 | the job ended STOPPED |
+//!
+//! A job maps its exit statuses to other codes with the property `batch.exit.codes`: `NOTHING TO DO=5, *SKIPS=4`.
+//!
+//! SIGTERM and SIGINT (Ctrl-C) request the job to stop at the next item. It ends STOPPED, and the next launch resumes it. If it
+//! takes longer than `--shutdown-timeout`, or the signal is sent again, the process exits as if it had crashed; the next launch
+//! resumes the job from its last checkpoint.
+//!
+//! The crate uses nothing but the public API of `batch-runtime`. Its features name the databases that a repository can be on:
+//! `sqlite` (default), `postgres`, `mysql`, `bundled-postgres`, `bundled-mysql`.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod commands;
+mod error;
+mod follow;
+mod json;
+mod logging;
+mod metrics;
+mod options;
+mod parameters;
+mod print;
+mod progress;
+mod report;
+mod session;
+mod settings;
+mod signals;
+mod tables;
+
+use std::process::ExitCode;
+
+use batch_runtime::operator::record_panic_locations;
+use batch_runtime::{BatchArtifactLoader, BatchRuntimeBuilder, TimeZone};
+use clap::FromArgMatches;
+
+use crate::error::CliError;
+use crate::options::Arguments;
+use crate::session::Session;
+use crate::settings::{Origin, Setting, Settings, Source};
+
+/// Exit code of wrong usage and of a job that could not be started.
+const USAGE: u8 = 2;
+
+/// Runs the command line with its defaults: jobs in the current directory, repository `sqlite://batch.db`.
+pub fn main() -> ExitCode {
+    Cli::new().main()
+}
+
+/// A command line with defaults that the program sets.
+#[derive(Clone, Debug, Default)]
+pub struct Cli {
+    defaults: Source,
+    runtime: BatchRuntimeBuilder,
+}
+
+impl Cli {
+    /// Creates a command line with the usual defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the directories of Job XML files. `--job-path` and `-Djavax.jobpath` override it.
+    #[must_use]
+    pub fn job_path(self, directories: impl Into<String>) -> Self {
+        self.with_default(Setting::JobPath, directories.into())
+    }
+
+    /// Sets the URL of the repository. `--repository` overrides it.
+    #[must_use]
+    pub fn repository(self, url: impl Into<String>) -> Self {
+        self.with_default(Setting::Repository, url.into())
+    }
+
+    /// Sets the time zone of the times in the repository, see [`BatchRuntimeBuilder::repository_time_zone`].
+    /// `--repository-time-zone` overrides it.
+    #[must_use]
+    pub fn repository_time_zone(self, zone: TimeZone) -> Self {
+        self.with_default(Setting::RepositoryTimeZone, zone.to_string())
+    }
+
+    /// Sets a system property. `-D` overrides it.
+    #[must_use]
+    pub fn system_property(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.defaults
+            .system
+            .push((name.into(), value.into(), Origin::Program));
+        self
+    }
+
+    /// Adds a batch.xml that the program holds, see [`BatchRuntimeBuilder::batch_xml`].
+    #[must_use]
+    pub fn batch_xml(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+        self.runtime = self.runtime.batch_xml(name, text);
+        self
+    }
+
+    /// Sets the preferred artifact loader, see [`BatchRuntimeBuilder::artifact_loader`].
+    #[must_use]
+    pub fn artifact_loader(mut self, loader: impl BatchArtifactLoader + 'static) -> Self {
+        self.runtime = self.runtime.artifact_loader(loader);
+        self
+    }
+
+    fn with_default(mut self, setting: Setting, value: String) -> Self {
+        self.defaults.set(setting, Some(value), Origin::Program);
+        self
+    }
+
+    /// Parses the arguments of the process and runs the command that they name.
+    pub fn main(self) -> ExitCode {
+        let matches = options::command().try_get_matches_from(parameters::escaped(std::env::args_os()));
+        match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
+            Ok(arguments) => self.run(arguments).unwrap_or_else(|error| {
+                print::err(format_args!("error: {error}"));
+                ExitCode::from(USAGE)
+            }),
+            Err(error) => {
+                // `--help` and `--version` arrive here too.
+                let code = if error.use_stderr() { USAGE } else { 0 };
+                let _ = error.print();
+                ExitCode::from(code)
+            }
+        }
+    }
+
+    fn run(self, arguments: Arguments) -> Result<ExitCode, CliError> {
+        let file = arguments.options.config.clone();
+        settings::warn_of_misspelt_variables();
+        let settings = Settings::load(arguments.options.into_source(), file.as_deref(), self.defaults)?;
+        logging::start(&settings);
+        record_panic_locations();
+        arguments.command.run(&Session::new(settings, self.runtime))
+    }
+}

@@ -1,0 +1,88 @@
+//! Serves metrics for Prometheus at `http://127.0.0.1:PORT/metrics` while a job runs.
+
+use std::error::Error;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+
+use crate::error::CliError;
+use crate::print::err;
+
+/// How long a client may take to send its request, or to read the response.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Longer requests are cut.
+const LONGEST: u64 = 8 * 1024;
+/// How often the exporter drains its histograms.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+/// Starts the metrics endpoint if a port is configured. Port 0 picks a free port, which is printed.
+pub(crate) fn serve(port: Option<u16>) -> Result<(), CliError> {
+    let Some(port) = port else { return Ok(()) };
+    let at = start(port).map_err(|error| CliError::Metrics {
+        port,
+        problem: error.to_string(),
+    })?;
+    err(format_args!("metrics at http://{at}/metrics"));
+    Ok(())
+}
+
+fn start(port: u16) -> Result<SocketAddr, Box<dyn Error>> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+    let at = listener.local_addr()?;
+    let handle = PrometheusBuilder::new().install_recorder()?;
+    let upkeep = handle.clone();
+    spawn("batch-metrics", move || respond_to_all(&listener, &handle))?;
+    spawn("batch-metrics-upkeep", move || {
+        loop {
+            thread::sleep(UPKEEP);
+            upkeep.run_upkeep();
+        }
+    })?;
+    Ok(at)
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    thread::Builder::new().name(name.into()).spawn(work).map(drop)
+}
+
+/// Responds to one client after the other; Prometheus is the only regular one.
+fn respond_to_all(listener: &TcpListener, handle: &PrometheusHandle) {
+    for client in listener.incoming() {
+        // A client that disconnects needs no response.
+        let _ = client.and_then(|client| respond(&client, handle));
+    }
+}
+
+fn respond(mut client: &TcpStream, handle: &PrometheusHandle) -> std::io::Result<()> {
+    client.set_read_timeout(Some(TIMEOUT))?;
+    client.set_write_timeout(Some(TIMEOUT))?;
+    let mut lines = BufReader::new(client.take(LONGEST));
+    let mut request = String::new();
+    lines.read_line(&mut request)?;
+    let mut header = String::new();
+    // A client whose request is not read to its end would see a broken connection.
+    while lines.read_line(&mut header)? > 2 {
+        header.clear();
+    }
+    let mut words = request.split_whitespace();
+    let (status, body) = match (words.next(), words.next()) {
+        (Some("GET"), Some("/metrics")) => ("200 OK", handle.render()),
+        (Some("GET"), _) => (
+            "404 Not Found",
+            String::from("not found: the metrics are at /metrics\n"),
+        ),
+        _ => (
+            "405 Method Not Allowed",
+            String::from("method not allowed: use GET\n"),
+        ),
+    };
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    write!(
+        client,
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}

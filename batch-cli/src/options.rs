@@ -1,0 +1,124 @@
+//! The arguments that precede or follow every command.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, CommandFactory, Parser};
+
+use crate::commands::Command;
+use crate::settings::{Origin, Setting, Source};
+
+/// Runs and operates batch jobs.
+#[derive(Debug, Parser)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "Exit code: 0 COMPLETED, 1 FAILED, 2 wrong usage or not started, 3 STOPPED; a job's property \
+                  `batch.exit.codes` maps its exit statuses to others"
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) options: Options,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Settings that the environment and `batch.toml` can set too; see `config show`.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Options {
+    /// Settings file [default: batch.toml, if it exists]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Job repository: sqlite://PATH, sqlite://:memory:, postgres://... or mysql://... [default: sqlite://batch.db]
+    #[arg(long, global = true, value_name = "URL")]
+    repository: Option<String>,
+
+    /// Time zone of the times in PostgreSQL's and MySQL's tables, which may be shared with a JVM: UTC, a name such as
+    /// Europe/Berlin, or an offset such as +02:00 [default: UTC]
+    #[arg(long, global = true, value_name = "ZONE", allow_hyphen_values = true)]
+    repository_time_zone: Option<String>,
+
+    /// Directories with Job XML files, separated by ':' [default: set by the program, or the current directory]
+    #[arg(long, global = true, value_name = "DIRS")]
+    job_path: Option<String>,
+
+    /// Sets a system property, such as -Djavax.jobpath=jobs
+    #[arg(short = 'D', global = true, value_name = "NAME=VALUE", value_parser = pair)]
+    system: Vec<(String, String)>,
+
+    /// Time that a job has to stop after SIGTERM or Ctrl-C [default: 30]
+    #[arg(long, global = true, value_name = "SECONDS")]
+    shutdown_timeout: Option<String>,
+
+    /// Interval of the progress lines where there is no terminal; 0: none [default: 10]
+    #[arg(long, global = true, value_name = "SECONDS")]
+    progress_interval: Option<String>,
+
+    /// Log level: off, error, warn, info, debug or trace [default: warn]
+    #[arg(long, global = true, value_name = "LEVEL")]
+    log: Option<String>,
+
+    /// Log format: text or json [default: text]
+    #[arg(long, global = true, value_name = "FORMAT")]
+    log_format: Option<String>,
+
+    /// Serves metrics for Prometheus at http://127.0.0.1:PORT/metrics while a job runs; 0 picks a free port [default: none]
+    #[arg(long, global = true, value_name = "PORT")]
+    metrics_port: Option<String>,
+}
+
+impl Options {
+    pub(crate) fn into_source(self) -> Source {
+        let mut source = Source::default();
+        let mut set = |setting, value, name| source.set(setting, value, Origin::Argument(name));
+        set(Setting::Repository, self.repository, "--repository");
+        set(
+            Setting::RepositoryTimeZone,
+            self.repository_time_zone,
+            "--repository-time-zone",
+        );
+        set(Setting::JobPath, self.job_path, "--job-path");
+        set(
+            Setting::ShutdownTimeout,
+            self.shutdown_timeout,
+            "--shutdown-timeout",
+        );
+        set(
+            Setting::ProgressInterval,
+            self.progress_interval,
+            "--progress-interval",
+        );
+        set(Setting::Log, self.log, "--log");
+        set(Setting::LogFormat, self.log_format, "--log-format");
+        set(Setting::MetricsPort, self.metrics_port, "--metrics-port");
+        let properties = self.system.into_iter();
+        source.system = properties
+            .map(|(name, value)| (name, value, Origin::Argument("-D")))
+            .collect();
+        source
+    }
+}
+
+/// The arguments as clap knows them, for this program.
+pub(crate) fn command() -> clap::Command {
+    Arguments::command().display_name(program()).version(concat!(
+        "(batch-runtime ",
+        env!("CARGO_PKG_VERSION"),
+        ")"
+    ))
+}
+
+/// The name of the program.
+pub(crate) fn program() -> String {
+    let program = std::env::current_exe().ok();
+    let stem = program.as_deref().and_then(Path::file_stem);
+    stem.map_or_else(|| "batch".into(), |stem| stem.to_string_lossy().into_owned())
+}
+
+fn pair(text: &str) -> Result<(String, String), &'static str> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected NAME=VALUE"),
+    }
+}

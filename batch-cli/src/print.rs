@@ -1,0 +1,31 @@
+//! Prints lines. A closed pipe (`| head`) or a full disk must not end the program, whose exit code reports how the job ended.
+
+use std::fmt::Display;
+use std::io::{ErrorKind, Write, stderr, stdout};
+
+/// Prints a line on the standard output.
+pub(crate) fn out(text: impl Display) {
+    match writeln!(stdout(), "{text}") {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+        Err(error) => err(format_args!(
+            "error: cannot write to the standard output: {error}"
+        )),
+    }
+}
+
+/// Prints a line on the standard error.
+pub(crate) fn err(text: impl Display) {
+    // There is no other place to report it.
+    let _ = writeln!(stderr(), "{text}");
+}
+
+/// Replaces control characters, which a terminal would obey, except for line breaks.
+pub(crate) fn printable(text: &str) -> String {
+    let replace = |c: char| match c {
+        '\n' => c,
+        c if c.is_control() => char::REPLACEMENT_CHARACTER,
+        c => c,
+    };
+    text.chars().map(replace).collect()
+}

@@ -1,0 +1,101 @@
+//! The report as HTML.
+
+use std::fmt::{self, Write as _};
+
+use super::timeline::{class, svg};
+use super::{COLUMNS, FIRST_NUMBER, Run};
+use crate::parameters::format_parameter;
+
+const STYLE: &str = "
+body { font: 15px/1.5 system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif; color: #1f2328; background: #fff; max-width: 960px; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+.badge { font-size: .9rem; font-weight: 600; padding: .15rem .6rem; border-radius: 1rem; vertical-align: middle; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1.2rem; } dt { color: #57606a; } dd { margin: 0; }
+table { border-collapse: collapse; width: 100%; font-size: .9rem; }
+th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #d8dee4; vertical-align: top; }
+th { color: #57606a; font-weight: 600; } .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+pre { background: #f6f8fa; border-left: 4px solid #d1434b; padding: .7rem 1rem; overflow-x: auto; white-space: pre-wrap; }
+svg { max-width: 100%; height: auto; } svg text { font-size: 12px; fill: #1f2328; } svg .time, svg .took { fill: #57606a; }
+svg .time { text-anchor: middle; } .mark { stroke: #d8dee4; }
+.completed { fill: #2da44e; } .failed { fill: #d1434b; } .stopped { fill: #c4701c; } .running { fill: #2f81d6; }
+.badge.completed { background: #d9f5e0; } .badge.failed { background: #fde2e3; } .badge.stopped { background: #fdebd3; } .badge.running { background: #ddeeff; }
+";
+
+pub(super) fn write(run: &Run) -> String {
+    let execution = &run.execution;
+    let name = Escaped(&execution.job_name);
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{name} {} {}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
+         <h1>{name} <span class=\"badge {}\">{}</span></h1>\n<dl>\n",
+        execution.id,
+        execution.status,
+        class(execution.status),
+        execution.status
+    );
+    for (fact, text) in run.facts() {
+        let _ = writeln!(page, "<dt>{fact}</dt><dd>{}</dd>", Escaped(&text));
+    }
+    for (name, parameter) in run.parameters.iter() {
+        let text = format_parameter(name, parameter);
+        let _ = writeln!(page, "<dt>Parameter</dt><dd><code>{}</code></dd>", Escaped(&text));
+    }
+    page.push_str("</dl>\n");
+    if !execution.exit_message.is_empty() {
+        let _ = writeln!(page, "<pre>{}</pre>", Escaped(&execution.exit_message));
+    }
+    if !run.steps.is_empty() {
+        let _ = writeln!(page, "<h2>Timeline</h2>\n{}<h2>Steps</h2>", svg(run));
+        table(run, &mut page);
+    }
+    for step in run.steps.iter().filter(|step| !step.exit_message.is_empty()) {
+        let (name, message) = (Escaped(&step.step_name), Escaped(&step.exit_message));
+        let _ = writeln!(page, "<h2>{name}</h2>\n<pre>{message}</pre>");
+    }
+    page.push_str("</body>\n</html>\n");
+    page
+}
+
+fn table(run: &Run, page: &mut String) {
+    let of = |column: usize| {
+        if column < FIRST_NUMBER {
+            ""
+        } else {
+            " class=\"number\""
+        }
+    };
+    page.push_str("<table>\n<tr>");
+    for (column, head) in COLUMNS.iter().enumerate() {
+        let _ = write!(page, "<th{}>{head}</th>", of(column));
+    }
+    page.push_str("</tr>\n");
+    for step in &run.steps {
+        page.push_str("<tr>");
+        for (column, cell) in run.cells(step).iter().enumerate() {
+            let _ = write!(page, "<td{}>{}</td>", of(column), Escaped(cell));
+        }
+        page.push_str("</tr>\n");
+    }
+    page.push_str("</table>\n");
+}
+
+/// Text with the characters escaped that HTML interprets.
+pub(super) struct Escaped<'a>(pub(super) &'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for character in self.0.chars() {
+            match character {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                '\n' | '\t' => f.write_char(character)?,
+                character if character.is_control() => f.write_char(char::REPLACEMENT_CHARACTER)?,
+                character => f.write_char(character)?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! The report as Markdown, with the timeline as a Gantt chart of Mermaid.
+
+use std::fmt::Write as _;
+
+use batch_runtime::BatchStatus;
+
+use super::{COLUMNS, FIRST_NUMBER, Run};
+use crate::parameters::format_parameter;
+
+pub(super) fn write(run: &Run) -> String {
+    let execution = &run.execution;
+    let mut text = format!(
+        "# {} {} {}\n\n| | |\n|---|---|\n",
+        plain(&execution.job_name),
+        execution.id,
+        execution.status
+    );
+    for (fact, value) in run.facts() {
+        let _ = writeln!(text, "| {fact} | {} |", plain(&value));
+    }
+    for (name, parameter) in run.parameters.iter() {
+        let _ = writeln!(
+            text,
+            "| Parameter | {} |",
+            plain(&format_parameter(name, parameter))
+        );
+    }
+    if !execution.exit_message.is_empty() {
+        let _ = writeln!(text, "\n{}", quoted(&execution.exit_message));
+    }
+    if run.steps.is_empty() {
+        return text;
+    }
+    text.push_str("\n## Timeline\n\n```mermaid\ngantt\n    dateFormat x\n    axisFormat %H:%M:%S\n");
+    for step in &run.steps {
+        let mark = match step.status {
+            BatchStatus::Completed => "done",
+            BatchStatus::Failed => "crit",
+            _ => "active",
+        };
+        // These characters have a meaning in the chart.
+        let name = step.step_name.replace([':', ';', '#', '\n', '`'], " ");
+        let (from, to) = (step.started.0, step.ended.unwrap_or(run.now).0);
+        let _ = writeln!(text, "    {name} :{mark}, {from}, {}", to.max(from + 1));
+    }
+    let _ = write!(text, "```\n\n## Steps\n\n| {} |\n|", COLUMNS.join(" | "));
+    for column in 0..COLUMNS.len() {
+        text.push_str(if column < FIRST_NUMBER { "---|" } else { "---:|" });
+    }
+    text.push('\n');
+    for step in &run.steps {
+        let cells: Vec<String> = run.cells(step).iter().map(|cell| plain(cell)).collect();
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    }
+    for step in run.steps.iter().filter(|step| !step.exit_message.is_empty()) {
+        let _ = writeln!(
+            text,
+            "\n## {}\n\n{}",
+            plain(&step.step_name),
+            quoted(&step.exit_message)
+        );
+    }
+    text
+}
+
+/// Formats text on one line, with the characters escaped that Markdown interprets.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '|' | '`' | '*' | '_' | '[' | ']' | '\\' | '#' => plain.extend(['\\', character]),
+            '<' => plain.push_str("&lt;"),
+            '&' => plain.push_str("&amp;"),
+            character if character.is_control() => plain.push(' '),
+            character => plain.push(character),
+        }
+    }
+    plain
+}
+
+/// Formats text as a code block, which keeps its lines.
+fn quoted(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| format!("    {line}")).collect();
+    lines.join("\n")
+}

@@ -1,0 +1,251 @@
+//! The report of an execution, as a page of HTML or a text in Markdown.
+
+mod html;
+mod markdown;
+mod timeline;
+
+use std::fs;
+use std::path::Path;
+
+use batch_runtime::execution::{JobExecution, StepCounters, StepExecution};
+use batch_runtime::{
+    Clock, JobExecutionId, JobOperator, JobOperatorError, JobParameters, SystemClock, Timestamp,
+};
+
+use crate::error::CliError;
+use crate::tables::{or_dash, skips};
+
+/// An execution as the report shows it.
+struct Run {
+    execution: JobExecution,
+    parameters: JobParameters,
+    steps: Vec<StepExecution>,
+    /// When it was read, which is where the bars of running steps end.
+    now: Timestamp,
+}
+
+impl Run {
+    fn of(operator: &JobOperator, id: JobExecutionId) -> Result<Self, JobOperatorError> {
+        let execution = operator.job_execution(id)?;
+        Ok(Self {
+            execution: execution.ok_or(JobOperatorError::NoSuchJobExecution(id))?,
+            parameters: operator.parameters(id)?,
+            steps: operator.step_executions(id)?,
+            now: SystemClock.now(),
+        })
+    }
+
+    fn begin(&self) -> Timestamp {
+        self.execution.started.unwrap_or(self.execution.created)
+    }
+
+    fn end(&self) -> Timestamp {
+        self.execution.ended.unwrap_or(self.now)
+    }
+
+    /// Name and text of each fact.
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let execution = &self.execution;
+        let mut facts = vec![
+            ("Status", execution.status.to_string()),
+            ("Exit status", execution.exit_status.clone()),
+            ("Job instance", execution.instance_id.to_string()),
+            ("Job execution", execution.id.to_string()),
+            ("Created", execution.created.to_string()),
+            ("Started", or_dash(execution.started)),
+            ("Ended", or_dash(execution.ended)),
+            ("Took", duration(self.end().millis_since(self.begin()))),
+        ];
+        if let Some(definition) = &execution.configuration_location {
+            facts.push(("Definition", definition.clone()));
+        }
+        facts
+    }
+
+    /// The cells of a step, in the order of [`COLUMNS`].
+    fn cells(&self, step: &StepExecution) -> Vec<String> {
+        let StepCounters {
+            reads,
+            writes,
+            filters,
+            commits,
+            rollbacks,
+            ..
+        } = step.counters;
+        let millis = step.ended.unwrap_or(self.now).millis_since(step.started);
+        let rate = match (u64::try_from(reads), millis) {
+            (Ok(reads), millis) if reads > 0 && millis > 0 => format!("{}/s", reads * 1000 / millis),
+            _ => "-".into(),
+        };
+        let mut cells = vec![
+            step.step_name.clone(),
+            step.status.to_string(),
+            step.exit_status.clone(),
+        ];
+        cells
+            .extend([reads, filters, writes, skips(step), commits, rollbacks].map(|count| count.to_string()));
+        cells.extend([duration(millis), rate]);
+        cells
+    }
+}
+
+const COLUMNS: [&str; 11] = [
+    "Step",
+    "Status",
+    "Exit status",
+    "Read",
+    "Filtered",
+    "Written",
+    "Skipped",
+    "Commits",
+    "Rollbacks",
+    "Took",
+    "Items",
+];
+/// The columns before this one hold text.
+const FIRST_NUMBER: usize = 3;
+
+/// Writes the report of an execution, in the format of the file's extension.
+pub(crate) fn write(operator: &JobOperator, id: JobExecutionId, file: &Path) -> Result<(), CliError> {
+    let extension = file
+        .extension()
+        .and_then(|extension| extension.to_str())
+        .unwrap_or_default();
+    let write = match extension {
+        "html" | "htm" => html::write,
+        "md" | "markdown" => markdown::write,
+        _ => return Err(CliError::ReportFormat(file.to_owned())),
+    };
+    let run = Run::of(operator, id)?;
+    fs::write(file, write(&run)).map_err(CliError::file("write", file))
+}
+
+/// Formats milliseconds for people.
+fn duration(millis: u64) -> String {
+    let seconds = millis / 1000;
+    match seconds {
+        0..60 => format!("{seconds}.{:03} s", millis % 1000),
+        60..3600 => format!("{}:{:02} min", seconds / 60, seconds % 60),
+        _ => format!(
+            "{}:{:02}:{:02} h",
+            seconds / 3600,
+            seconds / 60 % 60,
+            seconds % 60
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use batch_runtime::{BatchStatus, JobInstanceId, ParameterValue, StepExecutionId};
+
+    /// Texts that a page must not interpret.
+    fn hostile() -> Run {
+        let step = |name: &str, from: i64, to: Option<i64>, status| StepExecution {
+            id: StepExecutionId(1),
+            job_execution_id: JobExecutionId(7),
+            step_name: name.into(),
+            started: Timestamp(from),
+            ended: to.map(Timestamp),
+            last_updated: Timestamp(from),
+            status,
+            exit_status: "A|B".into(),
+            exit_message: "no <disk>\n# two".into(),
+            counters: StepCounters {
+                reads: 3_000,
+                read_skips: 1,
+                write_skips: 2,
+                ..StepCounters::default()
+            },
+            version: 3,
+        };
+        let execution = JobExecution {
+            id: JobExecutionId(7),
+            instance_id: JobInstanceId(5),
+            job_name: "<b>&\"job`".into(),
+            created: Timestamp(0),
+            started: Some(Timestamp(1_000)),
+            ended: Some(Timestamp(11_000)),
+            last_updated: Timestamp(11_000),
+            status: BatchStatus::Failed,
+            exit_status: "FAILED".into(),
+            exit_message: "<script>alert(1)</script>\nthrown by x".into(),
+            version: 2,
+            configuration_location: Some("jobs/a.xml".into()),
+        };
+        Run {
+            execution,
+            parameters: JobParameters::new().with("day", "<1>").with_parameter(
+                "n",
+                ParameterValue::Long(5),
+                false,
+            ),
+            steps: vec![
+                step("load", 1_000, Some(5_000), BatchStatus::Completed),
+                step("</svg>", 5_000, None, BatchStatus::Started),
+            ],
+            now: Timestamp(61_000),
+        }
+    }
+
+    #[test]
+    fn hostile_texts_are_escaped() {
+        let page = html::write(&hostile());
+        for text in ["<script>alert", "<b>", "</svg></", "<1>", "<disk>"] {
+            assert!(!page.contains(text), "{text}: {page}");
+        }
+        for text in [
+            "&lt;script&gt;alert(1)&lt;/script&gt;",
+            "&lt;b&gt;&amp;&quot;job`",
+            "&lt;/svg&gt;",
+        ] {
+            assert!(page.contains(text), "{text}: {page}");
+        }
+        let text = markdown::write(&hostile());
+        assert!(text.contains(r"A\|B"), "{text}");
+        // Indented, it is code.
+        assert!(
+            text.contains("\n\n    <script>") && !text.contains("\n<"),
+            "{text}"
+        );
+        assert!(!text.lines().any(|line| line == "# two"), "{text}");
+    }
+
+    #[test]
+    fn a_step_shows_its_numbers() {
+        let run = hostile();
+        let cells = run.cells(&run.steps[0]);
+        assert_eq!(
+            cells,
+            [
+                "load",
+                "COMPLETED",
+                "A|B",
+                "3000",
+                "0",
+                "0",
+                "3",
+                "0",
+                "0",
+                "4.000 s",
+                "750/s"
+            ]
+        );
+        assert_eq!(run.cells(&run.steps[1])[9..], ["56.000 s", "53/s"], "until now");
+    }
+
+    #[test]
+    fn durations_are_short() {
+        let durations = [0, 59_999, 60_000, 3_599_999, 3_600_000, 100 * 3_600_000].map(duration);
+        let expected = [
+            "0.000 s",
+            "59.999 s",
+            "1:00 min",
+            "59:59 min",
+            "1:00:00 h",
+            "100:00:00 h",
+        ];
+        assert_eq!(durations, expected);
+    }
+}

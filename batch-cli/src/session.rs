@@ -1,0 +1,86 @@
+//! What every command works with: the settings, and a runtime configured by them.
+
+use std::process::ExitCode;
+
+use batch_runtime::operator::Definitions;
+use batch_runtime::repository::MigrationStatus;
+use batch_runtime::{BatchRuntimeBuilder, JobOperator};
+
+use crate::error::CliError;
+use crate::metrics;
+use crate::settings::{Origin, Setting, Settings};
+use crate::signals::Shutdown;
+
+const IN_MEMORY: &str = "sqlite://:memory:";
+
+pub(crate) type Outcome = Result<ExitCode, CliError>;
+
+pub(crate) struct Session {
+    pub(crate) settings: Settings,
+    runtime: BatchRuntimeBuilder,
+}
+
+impl Session {
+    pub(crate) fn new(settings: Settings, runtime: BatchRuntimeBuilder) -> Self {
+        let mut runtime = runtime
+            .repository(settings.repository.as_str())
+            .repository_time_zone(settings.repository_time_zone.clone())
+            .stop_timeout(settings.stop_timeout)
+            .lease_time(settings.lease_time)
+            .crash_limit(settings.crash_limit);
+        if let Some(threads) = settings.partition_threads {
+            runtime = runtime.partition_threads(threads.get());
+        }
+        for (name, value) in settings.system_properties() {
+            runtime = runtime.system_property(name, value);
+        }
+        if let (directories, origin) = settings.get(Setting::JobPath)
+            && *origin != Origin::Default
+        {
+            runtime = runtime.job_path(directories);
+        }
+        Self { settings, runtime }
+    }
+
+    /// The configured runtime, for what needs no repository.
+    pub(crate) fn runtime(&self) -> BatchRuntimeBuilder {
+        self.runtime.clone()
+    }
+
+    /// Jobs and artifacts, without a repository.
+    pub(crate) fn definitions(&self) -> Result<Definitions, CliError> {
+        Ok(self.runtime().definitions()?)
+    }
+
+    /// Opens the repository, and creates it if it does not exist.
+    pub(crate) fn create(&self) -> Result<JobOperator, CliError> {
+        Ok(self.runtime().build()?.job_operator())
+    }
+
+    /// Opens the repository, which has to exist.
+    pub(crate) fn open(&self) -> Result<JobOperator, CliError> {
+        if self.exists()? {
+            return self.create();
+        }
+        Err(CliError::NoRepository(self.settings.repository.to_string()))
+    }
+
+    /// Opens the repository. If it does not exist, and nobody but the program chose it, an empty one stands in for it.
+    pub(crate) fn open_or_empty(&self) -> Result<JobOperator, CliError> {
+        let (_, origin) = self.settings.get(Setting::Repository);
+        if matches!(origin, Origin::Program | Origin::Default) && !self.exists()? {
+            return Ok(self.runtime().repository(IN_MEMORY).build()?.job_operator());
+        }
+        self.open()
+    }
+
+    fn exists(&self) -> Result<bool, CliError> {
+        Ok(self.settings.repository.migration_status()? != MigrationStatus::Absent)
+    }
+
+    /// Prepares the process to run jobs: serves metrics and listens for signals.
+    pub(crate) fn listen(&self) -> Result<Shutdown, CliError> {
+        metrics::serve(self.settings.metrics_port)?;
+        Ok(Shutdown::listen(self.settings.shutdown_timeout))
+    }
+}

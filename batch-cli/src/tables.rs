@@ -1,0 +1,136 @@
+//! Tables for people: columns as wide as their widest cell, numbers to the right.
+
+use batch_runtime::execution::{JobExecution, StepExecution};
+use batch_runtime::{JobOperator, JobOperatorError, Timestamp};
+use comfy_table::{Cell, CellAlignment, presets};
+
+use crate::print::{out, printable};
+
+/// Longer exit statuses are cut in tables.
+const EXIT_STATUS_WIDTH: usize = 30;
+
+pub(crate) struct Table(comfy_table::Table);
+
+impl Table {
+    pub(crate) fn new(head: &[&str]) -> Self {
+        let mut table = comfy_table::Table::new();
+        table.load_preset(presets::NOTHING);
+        let left = |title: &&str| Cell::new(title).set_alignment(CellAlignment::Left);
+        table.set_header(head.iter().map(left));
+        Self(table)
+    }
+
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.0.add_row(cells);
+    }
+
+    /// Prints the table, unless it has no rows.
+    pub(crate) fn print(mut self) {
+        if self.0.row_count() == 0 {
+            return;
+        }
+        let is_number = |cell: &str| !cell.is_empty() && cell.bytes().all(|digit| digit.is_ascii_digit());
+        for index in 0..self.0.column_count() {
+            let cells: Vec<String> = self
+                .0
+                .column_cells_iter(index)
+                .flatten()
+                .map(Cell::content)
+                .collect();
+            let has_numbers = cells.iter().any(|cell| is_number(cell))
+                && cells.iter().all(|cell| cell == "-" || is_number(cell));
+            if let Some(column) = self.0.column_mut(index) {
+                column.set_padding((0, 2));
+                if has_numbers {
+                    column.set_cell_alignment(CellAlignment::Right);
+                }
+            }
+        }
+        out(self.0.trim_fmt());
+    }
+}
+
+/// Prints the steps of an execution, and the messages that differ from `printed`, which the reader has seen already. The
+/// column of skipped items appears if there are any.
+pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
+    let has_skips = steps.iter().any(|step| skips(step) > 0);
+    let mut head = vec!["STEP", "STATUS", "EXIT STATUS", "READ", "FILTERED", "WRITTEN"];
+    head.extend(has_skips.then_some("SKIPPED"));
+    head.extend(["COMMITS", "ROLLBACKS", "TIME"]);
+    let mut table = Table::new(&head);
+    for step in steps {
+        let counters = step.counters;
+        let time = step.ended.map(|end| seconds(end.millis_since(step.started)));
+        let mut row = vec![
+            step.step_name.clone(),
+            step.status.to_string(),
+            shortened(&step.exit_status),
+        ];
+        row.extend([counters.reads, counters.filters, counters.writes].map(|count| count.to_string()));
+        row.extend(has_skips.then(|| skips(step).to_string()));
+        row.extend([counters.commits, counters.rollbacks].map(|count| count.to_string()));
+        row.push(time.unwrap_or_else(|| "-".into()));
+        table.row(row);
+    }
+    table.print();
+    for step in steps {
+        let has_message = !step.exit_message.is_empty() && step.exit_message != printed;
+        let is_cut = shortened(&step.exit_status) != step.exit_status;
+        if has_message || is_cut {
+            out(format_args!("\nstep {}", step.step_name));
+        }
+        if is_cut {
+            out(format_args!("exit status  {}", printable(&step.exit_status)));
+        }
+        if has_message {
+            print_message(&step.exit_message);
+        }
+    }
+}
+
+/// The items that were skipped while they were read, processed or written.
+pub(crate) fn skips(step: &StepExecution) -> i64 {
+    let counters = step.counters;
+    counters.read_skips + counters.process_skips + counters.write_skips
+}
+
+pub(crate) fn print_message(message: &str) {
+    if !message.is_empty() {
+        let message = printable(message).replace('\n', "\n             ");
+        out(format_args!("message      {message}"));
+    }
+}
+
+/// Whether an execution has not ended although its process is dead.
+pub(crate) fn is_dead(operator: &JobOperator, execution: &JobExecution) -> Result<bool, JobOperatorError> {
+    Ok(!execution.status.is_final() && !operator.is_alive(execution.id)?)
+}
+
+/// The status, marked if the process is dead.
+pub(crate) fn live_status(
+    operator: &JobOperator,
+    execution: &JobExecution,
+) -> Result<String, JobOperatorError> {
+    let mark = if is_dead(operator, execution)? {
+        " (dead)"
+    } else {
+        ""
+    };
+    Ok(format!("{}{mark}", execution.status))
+}
+
+pub(crate) fn shortened(exit_status: &str) -> String {
+    let text = printable(exit_status).replace('\n', " ");
+    if text.chars().count() <= EXIT_STATUS_WIDTH {
+        return text;
+    }
+    text.chars().take(EXIT_STATUS_WIDTH - 1).chain(['…']).collect()
+}
+
+pub(crate) fn seconds(millis: u64) -> String {
+    format!("{}.{:03} s", millis / 1000, millis % 1000)
+}
+
+pub(crate) fn or_dash(time: Option<Timestamp>) -> String {
+    time.map_or_else(|| "-".into(), |time| time.to_string())
+}

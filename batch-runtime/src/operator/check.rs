@@ -1,0 +1,287 @@
+//! Checks the jobs of a project against its artifacts. Starts nothing and opens no repository.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use batch_xml::suggest::nearest;
+use batch_xml::{Diagnostic, JobXmlErrors, Severity};
+
+use super::{Definitions, JobOperatorError, StartError};
+use crate::job_path::{JOB_PATH_HELP, ROOTS};
+use crate::loader::AT_LEAST_ONCE;
+use crate::parameters::JobParameters;
+
+/// The result of [`BatchRuntimeBuilder::check`](crate::BatchRuntimeBuilder::check). Displays as all problems, job by job.
+#[derive(Clone, Debug, Default)]
+pub struct CheckReport {
+    /// The checks of batch.xml and of the job path first, then one for each job.
+    pub checks: Vec<JobCheck>,
+}
+
+/// The check of one job, or of batch.xml or the job path.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct JobCheck {
+    /// The id of the job; `None` for batch.xml and the job path.
+    pub job: Option<String>,
+    /// Whether the job can be started.
+    pub is_ok: bool,
+    /// Errors and warnings.
+    pub problems: Vec<Problem>,
+    /// The number of further diagnostics that were dropped.
+    pub omitted: usize,
+}
+
+/// An error or a warning.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Problem {
+    /// A problem at a place in a file.
+    Diagnostic(Box<Diagnostic>),
+    /// An error without a single place.
+    Plain {
+        /// The message.
+        message: String,
+        /// The file that it concerns, if any.
+        file: Option<String>,
+        /// How to fix it.
+        help: Option<String>,
+    },
+}
+
+impl Problem {
+    fn plain(message: impl fmt::Display) -> Self {
+        Self::Plain {
+            message: message.to_string(),
+            file: None,
+            help: None,
+        }
+    }
+
+    /// Whether it is a warning that can be denied: some writers can only write at least once.
+    fn is_deniable(&self) -> bool {
+        matches!(self, Self::Diagnostic(one) if one.severity == Severity::Warning && one.code != AT_LEAST_ONCE)
+    }
+
+    fn diagnostic(diagnostic: Diagnostic) -> Self {
+        Self::Diagnostic(Box::new(diagnostic))
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Diagnostic(diagnostic) => diagnostic.fmt(f),
+            Self::Plain { message, help, .. } => {
+                let help = help.as_ref().map(|help| format!("; {help}"));
+                write!(f, "error: {message}{}", help.unwrap_or_default())
+            }
+        }
+    }
+}
+
+impl CheckReport {
+    /// Treats warnings as errors. `ART0009` stays a warning: it reports that a writer may write twice after a crash, which
+    /// some writers cannot avoid.
+    #[must_use]
+    pub fn deny_warnings(mut self) -> Self {
+        for check in &mut self.checks {
+            check.is_ok &= !check.problems.iter().any(Problem::is_deniable);
+        }
+        self
+    }
+
+    /// Reports whether there are jobs and all checks passed. Warnings do not count, unless they are
+    /// [denied](CheckReport::deny_warnings).
+    pub fn is_ok(&self) -> bool {
+        self.checks.iter().all(|check| check.is_ok)
+    }
+
+    /// Prints the warnings to the standard error, also of a test that passes.
+    ///
+    /// # Panics
+    /// With all problems, when a check failed.
+    #[track_caller]
+    pub fn assert_ok(&self) {
+        let report = self.to_string();
+        assert!(self.is_ok(), "\n{report}\n");
+        if !report.is_empty() {
+            // The test harness captures what macros print.
+            let _ = writeln!(io::stderr(), "\n{report}\n");
+        }
+    }
+
+    /// The report of definitions that cannot be read.
+    pub(crate) fn broken(errors: JobXmlErrors) -> Self {
+        Self {
+            checks: vec![JobCheck::of_errors(errors)],
+        }
+    }
+
+    /// Checks one job, or all of the job path.
+    pub(crate) fn of(definitions: &Definitions, job: Option<&str>, parameters: &JobParameters) -> Self {
+        let mut checks = Vec::new();
+        let warnings = &definitions.artifacts.warnings;
+        if !warnings.is_empty() {
+            checks.push(JobCheck {
+                is_ok: true,
+                problems: warnings.iter().cloned().map(Problem::diagnostic).collect(),
+                ..JobCheck::default()
+            });
+        }
+        let jobs = match job {
+            Some(job) => vec![job.to_owned()],
+            None => {
+                let found = definitions.job_path();
+                let no_job = found.jobs.is_empty().then(|| found.no_job());
+                let unreadable = found.unreadable.into_iter();
+                checks.extend(unreadable.map(|directory| JobCheck::failed(Problem::plain(directory))));
+                checks.extend(found.broken.into_iter().map(JobCheck::of_errors));
+                let foreign = found.foreign.iter();
+                let misspelt = foreign.filter_map(|(file, root)| misspelt_root(file, root));
+                checks.extend(misspelt.map(JobCheck::failed));
+                // A check without jobs must not pass.
+                checks.extend(no_job.map(|message| {
+                    JobCheck::failed(Problem::Plain {
+                        message,
+                        file: None,
+                        help: Some(JOB_PATH_HELP.into()),
+                    })
+                }));
+                found.jobs.into_iter().collect()
+            }
+        };
+        let checked = jobs
+            .into_iter()
+            .map(|job| check_job(definitions, job, parameters));
+        checks.extend(checked);
+        Self { checks }
+    }
+}
+
+impl fmt::Display for CheckReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reports = self.checks.iter().map(JobCheck::report);
+        let reports: Vec<String> = reports.filter(|report| !report.is_empty()).collect();
+        f.write_str(&reports.join("\n\n"))
+    }
+}
+
+impl JobCheck {
+    fn failed(problem: Problem) -> Self {
+        Self {
+            problems: vec![problem],
+            ..Self::default()
+        }
+    }
+
+    fn of_errors(errors: JobXmlErrors) -> Self {
+        Self {
+            omitted: errors.omitted(),
+            problems: errors.into_iter().map(Problem::diagnostic).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns all problems with file, line and column; empty if there are none.
+    pub fn report(&self) -> String {
+        let mut texts: Vec<String> = self.problems.iter().map(ToString::to_string).collect();
+        if self.omitted > 0 {
+            texts.push(format!("… and {} more", self.omitted));
+        }
+        texts.join("\n\n")
+    }
+}
+
+fn check_job(definitions: &Definitions, job: String, parameters: &JobParameters) -> JobCheck {
+    let job = Some(job);
+    match definitions.check(job.as_deref().unwrap_or_default(), parameters) {
+        Ok(warnings) => JobCheck {
+            job,
+            is_ok: true,
+            problems: warnings.into_iter().map(Problem::diagnostic).collect(),
+            omitted: 0,
+        },
+        Err(JobOperatorError::JobStart {
+            cause: StartError::Definition(errors),
+            ..
+        }) => JobCheck {
+            job,
+            ..JobCheck::of_errors(errors)
+        },
+        Err(error) => JobCheck {
+            job,
+            ..JobCheck::failed(Problem::plain(error))
+        },
+    }
+}
+
+/// XML files of other programs are ignored; one whose root nearly matches is probably a misspelt job.
+fn misspelt_root(file: &str, root: &str) -> Option<Problem> {
+    let meant = nearest(root, ROOTS)?;
+    Some(Problem::Plain {
+        message: format!("{file} is passed over: its root element is `{root}`"),
+        file: Some(file.to_owned()),
+        help: Some(format!("did you mean `{meant}`?")),
+    })
+}
+
+/// Checks every Job XML of a directory of the crate against the artifacts in the program, and panics with all problems: one
+/// line in a `#[test]` makes wiring mistakes fail the build.
+///
+/// It checks what a start checks: the XML itself; that every `ref` names an artifact of the right role; that the item
+/// types of reader, processor, writer and listeners fit; that properties have values and that these parse; that exception
+/// classes are declared (else a warning). Nothing is run, and no repository is opened.
+///
+/// The directory is relative to the crate's `Cargo.toml`. Job parameters that the jobs need follow as `name = value`; a
+/// name with dots is written in quotes. For jobs that need several directories, system properties or an artifact loader of
+/// the program, call [`BatchRuntimeBuilder::check`](crate::BatchRuntimeBuilder::check).
+///
+/// Warnings are printed to the standard error of the test. With `deny_warnings` in front they fail it, except for
+/// `ART0009`, see [`CheckReport::deny_warnings`](crate::operator::CheckReport::deny_warnings).
+///
+/// The artifacts must be linked into the test: put the test into their crate, or name that crate
+/// (`use my_artifacts as _;`).
+///
+/// ```no_run
+/// // In the body of a `#[test]`:
+/// batch_runtime::check_jobs!("jobs");
+/// batch_runtime::check_jobs!("jobs/monthly", month = "1", "report.file" = "report.csv");
+/// batch_runtime::check_jobs!(deny_warnings, "jobs");
+/// ```
+///
+/// # Panics
+///
+/// When a job cannot be started, or when there is no job; with `deny_warnings` also when there is a warning.
+#[macro_export]
+macro_rules! check_jobs {
+    (deny_warnings, $directory:literal $(, $name:tt = $value:expr)* $(,)?) => {
+        $crate::__check!($directory $(, $name = $value)*).deny_warnings().assert_ok()
+    };
+    ($directory:literal $(, $name:tt = $value:expr)* $(,)?) => {
+        $crate::__check!($directory $(, $name = $value)*).assert_ok()
+    };
+}
+
+/// The report of `check_jobs!`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __check {
+    ($directory:literal $(, $name:tt = $value:expr)*) => {
+        $crate::BatchRuntime::builder()
+            .job_path(::std::concat!(::std::env!("CARGO_MANIFEST_DIR"), "/", $directory))
+            .check($crate::JobParameters::new()$(.with($crate::__parameter_name!($name), $value))*)
+    };
+}
+
+/// The name of a parameter of `check_jobs!`: an identifier, or text in quotes.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __parameter_name {
+    ($name:ident) => {
+        ::std::stringify!($name)
+    };
+    ($name:literal) => {
+        $name
+    };
+}

@@ -1,0 +1,106 @@
+//! The URL of a repository: checked, shown without its password, and asked about the tables behind it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::RepositoryError;
+use super::diesel::{check_url, missing_migrations, named_as_in, shown_url};
+
+/// The URL of a repository, as [`BatchRuntimeBuilder::repository`](crate::BatchRuntimeBuilder::repository) takes it.
+///
+/// It is checked when it is parsed; no database is opened for that. `Display` and `Debug` mask the password.
+///
+/// ```
+/// use batch_runtime::repository::RepositoryUrl;
+///
+/// let url: RepositoryUrl = "sqlite://orders.db".parse()?;
+/// assert_eq!(url.to_string(), "sqlite://orders.db");
+/// assert!("oracle://me:secret@host".parse::<RepositoryUrl>().is_err());
+/// # Ok::<(), batch_runtime::RepositoryError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct RepositoryUrl(String);
+
+/// A database that a repository can be on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DatabaseKind {
+    /// SQLite.
+    Sqlite,
+    /// PostgreSQL.
+    Postgresql,
+    /// MySQL and MariaDB.
+    Mysql,
+}
+
+/// The state of a repository's tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MigrationStatus {
+    /// The database has no job repository, or does not exist.
+    Absent,
+    /// All migrations are applied.
+    UpToDate,
+    /// These migrations are missing; building a runtime applies them in this order.
+    Pending(Vec<String>),
+}
+
+impl RepositoryUrl {
+    /// Returns the URL as it was given, with its password.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the database that the URL names.
+    pub fn database(&self) -> DatabaseKind {
+        match self.0.split_once(':').map_or("", |(scheme, _)| scheme) {
+            "postgres" | "postgresql" => DatabaseKind::Postgresql,
+            "mysql" | "mariadb" => DatabaseKind::Mysql,
+            _ => DatabaseKind::Sqlite,
+        }
+    }
+
+    /// Reads which migrations the repository lacks. Changes nothing.
+    ///
+    /// # Errors
+    /// When the database cannot be read, or its tables were made by a newer version.
+    pub fn migration_status(&self) -> Result<MigrationStatus, RepositoryError> {
+        Ok(match missing_migrations(&self.0)? {
+            None => MigrationStatus::Absent,
+            Some(missing) if missing.is_empty() => MigrationStatus::UpToDate,
+            Some(missing) => MigrationStatus::Pending(missing),
+        })
+    }
+
+    /// Returns the statements that create the tables on `database`, with the table prefix of this URL.
+    pub fn schema(&self, database: DatabaseKind) -> String {
+        let statements = match database {
+            DatabaseKind::Sqlite => include_str!("../../../migrations/schema-sqlite.sql"),
+            DatabaseKind::Postgresql => include_str!("../../../migrations/schema-postgresql.sql"),
+            DatabaseKind::Mysql => include_str!("../../../migrations/schema-mysql.sql"),
+        };
+        // The prefix was checked when the URL was parsed.
+        named_as_in(&self.0, statements).unwrap_or_else(|_| statements.to_owned())
+    }
+}
+
+impl FromStr for RepositoryUrl {
+    type Err = RepositoryError;
+
+    fn from_str(url: &str) -> Result<Self, RepositoryError> {
+        check_url(url)?;
+        Ok(Self(url.to_owned()))
+    }
+}
+
+impl fmt::Display for RepositoryUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&shown_url(&self.0))
+    }
+}
+
+impl fmt::Debug for RepositoryUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RepositoryUrl({:?})", shown_url(&self.0))
+    }
+}
