@@ -145,6 +145,7 @@ mod job_path;
 mod loader;
 pub mod operator;
 mod parameters;
+pub mod partition;
 mod plan;
 pub mod prelude;
 pub mod repository;

@@ -20,6 +20,7 @@ use crate::job_path::JobPath;
 use crate::loader::{Additions, Artifacts};
 use crate::operator::{Callbacks, CheckReport, Definitions, JobOperator};
 use crate::parameters::JobParameters;
+use crate::partition::PartitionDispatcher;
 use crate::repository::{self, JobRepository, RepositoryError};
 use crate::system_properties;
 use crate::time_zone::TimeZone;
@@ -50,7 +51,10 @@ pub(crate) struct Inner {
     pub(crate) partition_threads: usize,
     pub(crate) crash_limit: u32,
     pub(crate) callbacks: Callbacks,
+    pub(crate) dispatcher: Option<Arc<dyn PartitionDispatcher>>,
     running: Mutex<HashMap<JobExecutionId, Arc<Running>>>,
+    /// The partitions that this process runs for coordinators in others.
+    partitions: Mutex<Vec<Arc<Running>>>,
     // Dropping it ends the keeper.
     _keeper: Sender<()>,
 }
@@ -58,6 +62,10 @@ pub(crate) struct Inner {
 impl Inner {
     pub(crate) fn running(&self) -> MutexGuard<'_, HashMap<JobExecutionId, Arc<Running>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn partitions(&self) -> MutexGuard<'_, Vec<Arc<Running>>> {
+        self.partitions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -102,6 +110,7 @@ pub struct BatchRuntimeBuilder {
     stop_timeout: Duration,
     partition_threads: usize,
     crash_limit: u32,
+    dispatcher: Option<Arc<dyn PartitionDispatcher>>,
     lease_time: Duration,
     time_zone: TimeZone,
     clock: Arc<dyn Clock>,
@@ -119,6 +128,7 @@ impl Default for BatchRuntimeBuilder {
                 processors.get() * THREADS_PER_PROCESSOR
             }),
             crash_limit: 3,
+            dispatcher: None,
             lease_time: Duration::from_secs(30),
             time_zone: TimeZone::UTC,
             clock: Arc::new(SystemClock),
@@ -220,6 +230,14 @@ impl BatchRuntimeBuilder {
         self
     }
 
+    /// Sets the dispatcher that carries partitions to worker processes, see [`partition`](crate::partition). Default: none;
+    /// partitions run on threads of this process. Spec: PART-34
+    #[must_use]
+    pub fn partition_dispatcher(mut self, dispatcher: impl PartitionDispatcher + 'static) -> Self {
+        self.dispatcher = Some(Arc::new(dispatcher));
+        self
+    }
+
     /// How long another host waits before it takes over an execution whose runtime shows no sign of life. It is renewed
     /// every third of that time. Default: 30 seconds; at least 1 second.
     #[must_use]
@@ -296,7 +314,9 @@ impl BatchRuntimeBuilder {
             partition_threads: self.partition_threads,
             crash_limit: self.crash_limit,
             callbacks: Callbacks::default(),
+            dispatcher: self.dispatcher,
             running: Mutex::default(),
+            partitions: Mutex::default(),
             _keeper: keeper,
         });
         let weak = Arc::downgrade(&inner);
@@ -347,6 +367,7 @@ fn keep(runtime: &Weak<Inner>, ended: &Receiver<()>) {
     while ended.recv_timeout(STOP_POLL) == Err(RecvTimeoutError::Timeout) {
         let Some(inner) = runtime.upgrade() else { return };
         let mut running: Vec<Arc<Running>> = inner.running().values().cloned().collect();
+        running.extend(inner.partitions().iter().cloned());
         running.retain(|execution| !execution.has_ended());
         if running.is_empty() {
             continue;
@@ -376,10 +397,10 @@ fn keep(runtime: &Weak<Inner>, ended: &Receiver<()>) {
         match repository.signals(&ids) {
             Ok(signals) => {
                 for signal in signals.iter().filter(|signal| signal.stop_requested) {
-                    let found = running
+                    let of_execution = running
                         .iter()
-                        .find(|execution| execution.lease.execution_id == signal.execution_id);
-                    found.into_iter().for_each(stop_elsewhere);
+                        .filter(|execution| execution.lease.execution_id == signal.execution_id);
+                    of_execution.for_each(stop_elsewhere);
                 }
             }
             Err(error) => tracing::warn!(%error, "stop requests could not be read; trying again"),

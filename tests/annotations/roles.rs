@@ -391,13 +391,15 @@ fn parallel_and_decider() {
 
     let mut delays = Delays { sum: 0 };
     assert!(delays.collect_sub_job_data().unwrap().is_none());
-    delays.analyze_collector_data(CollectorData::new(7_u64)).unwrap();
+    delays
+        .analyze_collector_data(CollectorData::new(&7_u64).unwrap())
+        .unwrap();
     delays.analyze_exit_status("DONE").unwrap();
     let data = delays.collect_sub_job_data().unwrap().expect("a payload");
     assert_eq!(data.take::<u64>().unwrap(), 11);
     assert!(
         delays
-            .analyze_collector_data(CollectorData::new("text".to_owned()))
+            .analyze_collector_data(CollectorData::new(&"text".to_owned()).unwrap())
             .is_err()
     );
     assert_eq!(<Delays as SubJobCollector>::payload_type(), ItemType::of::<u64>());

@@ -147,7 +147,7 @@ pub trait CollectReturn {
 
 impl<P: Externalizable> CollectReturn for Option<P> {
     fn into_collected(self) -> Result<Option<CollectorData>, BatchError> {
-        Ok(self.map(CollectorData::new))
+        self.as_ref().map(CollectorData::new).transpose()
     }
     fn payload_type() -> ItemType {
         ItemType::of::<P>()
@@ -157,7 +157,8 @@ impl<P: Externalizable> CollectReturn for Option<P> {
 #[diagnostic::do_not_recommend]
 impl<P: Externalizable, E: Into<BatchError>> CollectReturn for Result<Option<P>, E> {
     fn into_collected(self) -> Result<Option<CollectorData>, BatchError> {
-        Ok(self.map_err(Into::into)?.map(CollectorData::new))
+        let payload = self.map_err(Into::into)?;
+        payload.as_ref().map(CollectorData::new).transpose()
     }
     fn payload_type() -> ItemType {
         ItemType::of::<P>()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::bound::Bound;
 use super::call::{Failure, call};
 use super::step::BodyEnd;
-use super::worker::Worker;
+use super::threads::Worker;
 use crate::artifact::ContextScope;
 use crate::role::Batchlet;
 

@@ -54,6 +54,17 @@ pub(crate) fn settle(
     }
 }
 
+/// Returns the end of a partition that was stopped before a worker ran it.
+pub(crate) fn stopped() -> Ending {
+    let status = BatchStatus::Stopped;
+    Ending {
+        status,
+        exit_status: status.to_string(),
+        message: String::new(),
+        restart: None,
+    }
+}
+
 /// The ending of what failed before it could do anything.
 pub(crate) fn failed(message: String) -> Ending {
     Ending {

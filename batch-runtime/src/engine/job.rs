@@ -9,8 +9,9 @@ use super::elements::BoundJob;
 use super::ending;
 use super::listeners::JobListeners;
 use super::observe::ObservedJob;
-use super::running::Running;
+use super::partition::Dispatch;
 use super::states::States;
+use super::threads::Running;
 use super::walk::{Last, Outcome, Shared, Walk, WalkEnd};
 use crate::artifact::ContextScope;
 use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
@@ -27,8 +28,10 @@ pub(crate) struct JobRunner {
     pub(crate) execution: JobExecution,
     pub(crate) repository: Arc<dyn JobRepository>,
     pub(crate) running: Arc<Running>,
-    /// Most partitions of an element that run at the same time, unless the job or step says it.
+    /// The most partitions of an element that run at the same time, unless the job or step sets it.
     pub(crate) partition_threads: usize,
+    /// How partitions reach other processes.
+    pub(crate) dispatch: Option<Dispatch>,
 }
 
 /// How the elements of a job ended, and where a restart begins.
@@ -103,6 +106,7 @@ impl JobRunner {
                     outside: &contexts,
                     states: &states,
                     partition_threads: self.partition_threads,
+                    dispatch: self.dispatch.as_ref(),
                 };
                 let walk = Walk {
                     shared,

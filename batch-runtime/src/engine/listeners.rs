@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::bound::{BoundListener, Listener};
 use super::call::{Failure, call};
-use super::worker::lock;
+use super::threads::lock;
 use crate::artifact::ContextScope;
 use crate::error::BatchError;
 use crate::role::{JobListener, StepListener};

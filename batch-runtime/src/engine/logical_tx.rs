@@ -107,7 +107,7 @@ impl Transaction<'_, '_> {
             return self.undo(Outcome::Failed(failure));
         }
         let this = self.walk.shared.running.lease.execution_id.0;
-        self.walk.keep_state(self.key, |state| {
+        self.walk.save_state(self.key, |state| {
             state.tx = Some(TxState::Committed);
             state.committed = Some(this);
         })?;
@@ -166,7 +166,7 @@ impl Transaction<'_, '_> {
         }
         if rolled_back.is_ok() {
             let compensates = matches!(self.bound.registration.factory, Factory::LogicalTX(_, compensates) if compensates());
-            self.walk.keep_state(self.key, |state| {
+            self.walk.save_state(self.key, |state| {
                 state.tx = None;
                 state.committed = None;
                 if compensates {
@@ -194,6 +194,6 @@ impl Transaction<'_, '_> {
     }
 
     fn record(&self, tx: Option<TxState>) -> Result<(), RepositoryError> {
-        self.walk.keep_state(self.key, |state| state.tx = tx)
+        self.walk.save_state(self.key, |state| state.tx = tx)
     }
 }

@@ -5,7 +5,6 @@ mod bound;
 mod call;
 mod chunk;
 mod decision;
-mod dispatch;
 mod elements;
 mod ending;
 mod job;
@@ -13,16 +12,11 @@ mod listeners;
 mod logical_tx;
 mod observe;
 mod partition;
-mod partition_worker;
-mod running;
 mod split;
 mod states;
 mod step;
-mod subjobs;
-mod sync;
+mod threads;
 mod walk;
-mod worker;
-mod workers;
 
 pub(crate) use bound::{Bound, BoundListener};
 pub(crate) use call::{call, discard};
@@ -32,5 +26,6 @@ pub(crate) use elements::{
     BoundSubjobs, CheckpointInterval, Element, ElementBody, Elements, PartitionBody, PartitionKey,
 };
 pub(crate) use job::JobRunner;
-pub(crate) use running::Running;
-pub use running::{PartitionProgress, Progress, StepProgress};
+pub(crate) use partition::{Dispatch, RemotePartition};
+pub(crate) use threads::{CollectorSink, Running};
+pub use threads::{PartitionProgress, Progress, StepProgress};

@@ -4,14 +4,13 @@
 
 use std::sync::Arc;
 
-use crossbeam::channel::Sender;
-
 use super::call::Failure;
 use super::elements::{BoundSplit, Element, ElementBody};
-use super::partition_worker::of_subjob;
-use super::subjobs::{Analysis, Collecting, Crew, Ends, Report, exit_status_of};
+use super::partition::contexts_of_subjob;
+use super::threads::{
+    Analysis, Collecting, CollectorSink, Report, SubjobOutcomes, SubjobThreads, Worker, exit_status_of,
+};
 use super::walk::{ElementEnd, Last, Outcome, Walk};
-use super::worker::Worker;
 use crate::artifact::ContextScope;
 use crate::context::SplitContext;
 use crate::repository::RepositoryError;
@@ -28,7 +27,7 @@ impl Walk<'_> {
             split: Some(context.clone()),
             ..self.contexts.clone()
         };
-        let mut ends = Ends::default();
+        let mut ends = SubjobOutcomes::default();
         let outcome = self.flows(element, split, &contexts, &mut ends);
         self.worker.leave();
         let outcome = outcome?;
@@ -55,7 +54,7 @@ impl Walk<'_> {
         element: &Element,
         split: &BoundSplit,
         contexts: &ContextScope,
-        ends: &mut Ends,
+        ends: &mut SubjobOutcomes,
     ) -> Result<Outcome, RepositoryError> {
         let mut analysis = match Analysis::make(split.subjobs.analyzer.as_ref(), contexts) {
             Ok(analysis) => analysis,
@@ -64,8 +63,8 @@ impl Walk<'_> {
         let (key, logical_tx) = (&element.id, split.subjobs.logical_tx.as_ref());
         self.in_logical_tx(key, logical_tx, contexts, split.elements.run_again(), || {
             let joined = crossbeam::thread::scope(|scope| {
-                let crew = Crew::new(scope, self.shared.running, &self.worker);
-                self.run_flows(crew, element, split, contexts, &mut analysis, ends);
+                let threads = SubjobThreads::new(scope, self.shared.running, &self.worker);
+                self.run_flows(threads, element, split, contexts, &mut analysis, ends);
             });
             // The threads catch what panics in them.
             if joined.is_err() {
@@ -83,12 +82,12 @@ impl Walk<'_> {
 
     fn run_flows<'scope>(
         &'scope self,
-        mut crew: Crew<'_, 'scope>,
+        mut threads: SubjobThreads<'_, 'scope>,
         element: &'scope Element,
         split: &'scope BoundSplit,
         contexts: &'scope ContextScope,
         analysis: &mut Analysis<'_>,
-        ends: &mut Ends,
+        ends: &mut SubjobOutcomes,
     ) {
         let all = &split.elements.all;
         let since = self.state_of(&element.id).since.max(self.since);
@@ -101,8 +100,8 @@ impl Walk<'_> {
                 }
                 let Some(flow) = all.get(position) else { continue };
                 let name = format!("batch-flow-{}", flow.id);
-                let begun = crew.begin(position, name, move |worker, sender| {
-                    self.run_flow(worker, sender, flow, split, since, contexts)
+                let begun = threads.begin(position, name, move |worker, sink| {
+                    self.run_flow(worker, sink, flow, split, since, contexts)
                 });
                 if let Err(error) = begun {
                     let (flow, split) = (&flow.id, &element.id);
@@ -111,13 +110,13 @@ impl Walk<'_> {
                     ends.push(Outcome::Failed(failure), None);
                 }
             }
-            if analysis.failure.is_some() || ends.end_siblings(self.shared.job.dialect) {
+            if analysis.failure.is_some() || ends.stop_siblings(self.shared.job.dialect) {
                 beginning.clear();
-                crew.stop();
+                threads.stop();
             }
-            let Some(report) = crew.next() else { break };
+            let Some(report) = threads.next() else { break };
             match report {
-                Report::Data(data) => analysis.data(data),
+                Report::Data(_, data) => analysis.data(data),
                 Report::Ended(end) => match (end.result, all.get(end.position)) {
                     (Ok(ended), Some(flow)) => {
                         analysis.ended(&exit_status_of(&ended));
@@ -137,15 +136,15 @@ impl Walk<'_> {
     fn run_flow(
         &self,
         worker: &Arc<Worker>,
-        sender: &Sender<Report>,
+        sink: &CollectorSink,
         flow: &Element,
         split: &BoundSplit,
         since: Option<i64>,
         contexts: &ContextScope,
     ) -> Result<ElementEnd, RepositoryError> {
-        let contexts = of_subjob(contexts, worker);
+        let contexts = contexts_of_subjob(contexts, worker);
         let collector = split.subjobs.collector.clone();
-        let collecting = collector.map(|bound| Collecting::new(bound, sender));
+        let collecting = collector.map(|bound| Collecting::new(bound, sink));
         let walk = Walk {
             worker: Arc::clone(worker),
             contexts,
@@ -166,7 +165,7 @@ impl Walk<'_> {
         flow: &Element,
         ended: ElementEnd,
         split: &BoundSplit,
-        ends: &mut Ends,
+        ends: &mut SubjobOutcomes,
     ) -> Option<usize> {
         let exit_status = ended.last.as_ref().and_then(Last::exit_status);
         let (mut outcome, mut follow, last) = (ended.outcome, ended.follow, ended.last);

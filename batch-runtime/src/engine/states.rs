@@ -1,9 +1,9 @@
-//! What is kept of parallel elements, shared by the threads of an execution and recorded whole.
+//! The stored states of parallel elements, shared by the threads of an execution.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use super::worker::lock;
+use super::threads::lock;
 use crate::repository::{ElementState, RepositoryError};
 
 /// By the path of the element.
@@ -19,15 +19,16 @@ impl States {
         lock(&self.0).get(key).cloned().unwrap_or_default()
     }
 
-    /// Changes the state of one element and records all; one thread at a time, so that nothing older is recorded later.
+    /// Changes the state of one element and records it, one thread at a time.
     pub(super) fn keep(
         &self,
         key: &str,
         change: impl FnOnce(&mut ElementState),
-        record: impl FnOnce(&BTreeMap<String, ElementState>) -> Result<(), RepositoryError>,
+        record: impl FnOnce(&ElementState) -> Result<(), RepositoryError>,
     ) -> Result<(), RepositoryError> {
         let mut states = lock(&self.0);
-        change(states.entry(key.to_owned()).or_default());
-        record(&states)
+        let state = states.entry(key.to_owned()).or_default();
+        change(state);
+        record(state)
     }
 }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use super::batchlet::BatchletRunner;
 use super::call::{Failure, Interrupt, discard};
-use super::chunk::{ChunkListeners, ChunkRunner, Surroundings};
+use super::chunk::{ChunkListeners, ChunkRunner, StepEnv};
 use super::elements::{BoundBody, BoundPartition, BoundStep};
 use super::ending;
 use super::listeners::StepListeners;
 use super::observe::ObservedStep;
+use super::threads::StepPlace;
 use super::walk::{ElementEnd, Last, Outcome, Walk};
 use crate::artifact::ContextScope;
 use crate::context::StepContext;
@@ -39,6 +40,43 @@ enum Body<'a> {
     Chunk(Box<ChunkRunner<'a>>),
     Batchlet(BatchletRunner<'a>),
     Partitioned(&'a BoundPartition),
+}
+
+/// The result of a step until it is recorded: after-listeners and the collector may still fail it.
+struct StepResult<'c> {
+    status: BatchStatus,
+    exit_status: Option<String>,
+    failure: Option<Failure>,
+    context: &'c StepContext,
+}
+
+impl<'c> StepResult<'c> {
+    fn of(ran: Result<BodyEnd, Failure>, context: &'c StepContext) -> Self {
+        let (status, exit_status, failure) = match ran {
+            Ok(BodyEnd::Completed { exit_status }) => (BatchStatus::Completed, exit_status, None),
+            Ok(BodyEnd::Stopped { exit_status }) => (BatchStatus::Stopped, exit_status, None),
+            Err(failure) => (BatchStatus::Failed, None, Some(failure)),
+        };
+        note_exception(context, failure.as_ref());
+        context.set_batch_status(status);
+        Self {
+            status,
+            exit_status,
+            failure,
+            context,
+        }
+    }
+
+    /// Makes the step FAILED. The first failure is the one that is recorded.
+    fn fail(&mut self, thrown: Failure) {
+        note_exception(self.context, Some(&thrown));
+        if self.failure.is_some() {
+            tracing::error!(message = thrown.message, "another artifact failed");
+        }
+        self.failure.get_or_insert(thrown);
+        self.status = BatchStatus::Failed;
+        self.context.set_batch_status(self.status);
+    }
 }
 
 /// Runs one step.
@@ -82,8 +120,8 @@ impl StepRunner<'_> {
             });
         }
         let refusal = self
-            .partitioned_otherwise(&history)
-            .or_else(|| self.begun_elsewhere(&history));
+            .partitioned_differently(&history)
+            .or_else(|| self.started_by_other_program(&history));
         if let Some(refusal) = refusal {
             return Ok(ElementEnd {
                 outcome: Outcome::Failed(refusal),
@@ -94,7 +132,7 @@ impl StepRunner<'_> {
         // A completed step that may run again runs from the beginning. Spec: JSL-STEP-10, JSL-CHUNK-28
         let anew = completed.is_some();
         if anew && self.is_partitioned() {
-            self.walk.begin_anew(self.id)?;
+            self.walk.reset(self.id)?;
         }
         let (mut state, earlier_items) = match anew {
             true => (StepState::default(), 0),
@@ -158,7 +196,7 @@ impl StepRunner<'_> {
 
     /// What a step has committed whose Job XML had a partition then and has none now, or the other way round, stands under
     /// other names: it would be done again.
-    fn partitioned_otherwise(&self, history: &StepHistory) -> Option<Failure> {
+    fn partitioned_differently(&self, history: &StepHistory) -> Option<Failure> {
         let kept = self.walk.state_of(&self.row());
         let was_partitioned =
             kept.plan.is_some() && self.walk.since.is_none_or(|since| kept.planned >= since);
@@ -178,7 +216,7 @@ impl StepRunner<'_> {
     /// What Spring Batch has committed of a chunk step, its readers' checkpoints tell only to those readers: from the
     /// beginning, it would be written again. A context without entries is one that somebody has deleted for that.
     /// Spec: RESTART-17
-    fn begun_elsewhere(&self, history: &StepHistory) -> Option<Failure> {
+    fn started_by_other_program(&self, history: &StepHistory) -> Option<Failure> {
         // Of a partitioned step, only the rows of its partitions tell what they have committed.
         let may_have_committed = match self.step.body {
             BoundBody::Chunk(_) => history.committed_by_other_program,
@@ -206,15 +244,14 @@ impl StepRunner<'_> {
         )))
     }
 
+    /// Runs the step execution from its row to its end: prepare, before, body, after, settle, record.
     fn execute(
         &self,
         mut execution: StepExecution,
         state: StepState,
         earlier_items: u64,
     ) -> Result<ElementEnd, RepositoryError> {
-        let (shared, worker) = (self.walk.shared, self.walk.worker.as_ref());
-        let foreign = state.foreign.clone();
-        let job_listeners = shared.listeners;
+        let shared = self.walk.shared;
         let _span = ObservedStep::span(&execution).entered();
         let observed = ObservedStep::begin(&shared.job.id, self.id);
         let place = shared.running.publish_step(&execution.step_name, earlier_items);
@@ -228,140 +265,23 @@ impl StepRunner<'_> {
             step: Some(context.clone()),
             ..self.walk.contexts.clone()
         };
-        let around = Surroundings {
-            repository: shared.repository,
-            running: shared.running,
-            worker,
-            context: &context,
-            place,
-            collecting: self
-                .walk
-                .collecting
-                .as_deref()
-                .map(|collecting| (collecting, &contexts)),
-        };
-
-        // Everything is made before the step counts as begun.
-        let made = StepListeners::make(&self.step.listeners, &contexts)
-            .and_then(|listeners| Ok((listeners, self.make_body(&contexts, around)?)));
-        if !self.is_partition {
-            shared.repository.begin_step(&mut execution)?;
-        }
-        context.set_batch_status(BatchStatus::Started);
-        worker.enter(context.clone());
-        if let Some(limit) = self.step.timeout {
-            let message = format!("step `{}` took longer than its time-out of {limit:?}", self.id);
-            worker.set_deadline(limit, message);
-        }
-        let (mut listeners, body) = match made {
-            Ok((listeners, body)) => (listeners, Ok(body)),
-            Err(failure) => (StepListeners::default(), Err(failure)),
-        };
-        let result = body
-            .and_then(|body| {
-                if self.is_partition {
-                    return Ok(body);
-                }
-                let before = job_listeners.before_step(&contexts, shared.outside);
-                match before.and_then(|()| listeners.before_step()) {
-                    Ok(()) => Ok(body),
-                    Err(failure) => {
-                        discard(body);
-                        Err(failure)
-                    }
-                }
-            })
+        let foreign = state.foreign.clone();
+        let (mut listeners, body) = self.prepare(&mut execution, &contexts, &context, place)?;
+        let body = body.and_then(|body| self.before(&mut listeners, &contexts, body));
+        let ran = body
             .map_err(Interrupt::from)
-            .and_then(|body| match body {
-                Body::Chunk(mut chunk) => {
-                    let mut listeners = ChunkListeners::new(
-                        (&mut listeners, &self.step.listeners),
-                        (job_listeners, &shared.job.listeners),
-                        (&contexts, shared.outside),
-                    );
-                    let end = chunk.run(&mut execution, state, &mut listeners);
-                    discard(chunk);
-                    end
-                }
-                Body::Batchlet(batchlet) => {
-                    let end = batchlet.run();
-                    discard(batchlet);
-                    Ok(end?)
-                }
-                Body::Partitioned(partition) => {
-                    let outcome = self.walk.partitions(self.id, partition, &contexts);
-                    match outcome? {
-                        Outcome::Completed => Ok(BodyEnd::Completed { exit_status: None }),
-                        Outcome::Failed(failure) => Err(Interrupt::Failed(failure)),
-                        // A step has no terminating elements inside.
-                        Outcome::Stopped | Outcome::Terminated(_) => Ok(BodyEnd::stopped()),
-                    }
-                }
-            });
-        let result = match result {
-            Err(Interrupt::Fenced(error)) => return Err(error),
-            Err(Interrupt::Failed(failure)) => Err(failure),
-            Ok(end) => Ok(end),
-        };
-        let result = match (worker.clear_deadline(), result) {
-            // A step that ended before it noticed has ended.
-            (Some(message), Ok(BodyEnd::Stopped { .. })) => Err(Failure::new(message)),
-            (_, result) => result,
-        };
-
-        let (mut status, exit_status) = match &result {
-            Ok(BodyEnd::Completed { exit_status }) => (BatchStatus::Completed, exit_status.clone()),
-            Ok(BodyEnd::Stopped { exit_status }) => (BatchStatus::Stopped, exit_status.clone()),
-            Err(_) => (BatchStatus::Failed, None),
-        };
-        let mut failure = result.err();
-        note_exception(&context, failure.as_ref());
+            .and_then(|body| self.run_body(body, &mut execution, state, &mut listeners, &contexts));
+        let ran = self.within_time(ran)?;
         context.set_counters(execution.counters);
-        context.set_batch_status(status);
-        // After-listeners see the final batch status; one that fails changes it for those after it. Spec: D-82, CTX-29
-        let mut failed = |thrown: Failure| {
-            note_exception(&context, Some(&thrown));
-            if failure.is_some() {
-                tracing::error!(message = thrown.message, "another artifact failed");
-            }
-            failure.get_or_insert(thrown);
-            status = BatchStatus::Failed;
-            context.set_batch_status(status);
-        };
-        if !self.is_partition {
-            listeners.after_step(&mut failed);
-            job_listeners.after_step(&contexts, shared.outside, &mut failed);
-        }
-        discard(listeners);
-        // Not after an unresolved exception. Spec: SUBJOB-16
-        if failure.is_none()
-            && let Err(thrown) = self.walk.collect(&contexts)
-        {
-            note_exception(&context, Some(&thrown));
-            status = BatchStatus::Failed;
-            failure = Some(thrown);
-        }
-        let chosen = context.exit_status().or(exit_status);
-        let (mut ending, failure) = ending::settle(&format!("step `{}`", self.id), chosen, status, failure);
-        // The exit status is final now. Spec: SEQ-26, LISTEN-STEP-04
-        let dialect = shared.job.dialect;
-        let follow = if self.is_partition {
-            Follow::Nothing
-        } else {
-            self.transitions
-                .after(dialect, ending.status, &ending.exit_status)
-        };
-        if let Follow::Terminate(termination) = &follow
-            && dialect.termination_sets_step_status()
-        {
-            ending.status = termination.status;
-        }
-        self.end(&mut execution, &ending, &context, foreign)?;
+        let mut result = StepResult::of(ran, &context);
+        self.after(listeners, &contexts, &mut result);
+        let (ending, follow, failure) = self.settle(result, &context);
+        self.record(&mut execution, &ending, &context, foreign)?;
         shared.running.publish_end(place, execution.counters);
         observed.end(ending.status, &ending.exit_status, execution.counters);
         context.set_batch_status(ending.status);
         context.set_exit_status(Some(&ending.exit_status));
-        worker.leave();
+        self.walk.worker.leave();
         let outcome = match failure {
             Some(failure) => Outcome::Failed(failure),
             None if ending.status == BatchStatus::Stopped => Outcome::Stopped,
@@ -374,21 +294,166 @@ impl StepRunner<'_> {
         })
     }
 
-    fn make_body<'b>(
+    /// Makes the artifacts, before the step counts as started, and starts it.
+    fn prepare<'b>(
         &'b self,
+        execution: &mut StepExecution,
+        contexts: &'b ContextScope,
+        context: &'b StepContext,
+        place: StepPlace,
+    ) -> Result<(StepListeners, Result<Body<'b>, Failure>), RepositoryError> {
+        let (shared, worker) = (self.walk.shared, self.walk.worker.as_ref());
+        let collecting = self.walk.collecting.as_deref();
+        let env = StepEnv {
+            repository: shared.repository,
+            running: shared.running,
+            worker,
+            context,
+            place,
+            collecting: collecting.map(|collecting| (collecting, contexts)),
+        };
+        let made = StepListeners::make(&self.step.listeners, contexts)
+            .and_then(|listeners| Ok((listeners, self.make_body(contexts, env)?)));
+        if !self.is_partition {
+            shared.repository.begin_step(execution)?;
+        }
+        context.set_batch_status(BatchStatus::Started);
+        worker.enter(context.clone());
+        if let Some(limit) = self.step.timeout {
+            let message = format!("step `{}` took longer than its time-out of {limit:?}", self.id);
+            worker.set_deadline(limit, message);
+        }
+        Ok(match made {
+            Ok((listeners, body)) => (listeners, Ok(body)),
+            Err(failure) => (StepListeners::default(), Err(failure)),
+        })
+    }
+
+    /// Calls the listeners before the step. A failure of one ends the step without running its body.
+    fn before<'b>(
+        &self,
+        listeners: &mut StepListeners,
         contexts: &ContextScope,
-        around: Surroundings<'b>,
+        body: Body<'b>,
     ) -> Result<Body<'b>, Failure> {
+        if self.is_partition {
+            return Ok(body);
+        }
+        let shared = self.walk.shared;
+        let before = shared.listeners.before_step(contexts, shared.outside);
+        match before.and_then(|()| listeners.before_step()) {
+            Ok(()) => Ok(body),
+            Err(failure) => {
+                discard(body);
+                Err(failure)
+            }
+        }
+    }
+
+    fn run_body(
+        &self,
+        body: Body<'_>,
+        execution: &mut StepExecution,
+        state: StepState,
+        listeners: &mut StepListeners,
+        contexts: &ContextScope,
+    ) -> Result<BodyEnd, Interrupt> {
+        let shared = self.walk.shared;
+        match body {
+            Body::Chunk(mut chunk) => {
+                let mut listeners = ChunkListeners::new(
+                    (listeners, &self.step.listeners),
+                    (shared.listeners, &shared.job.listeners),
+                    (contexts, shared.outside),
+                );
+                let end = chunk.run(execution, state, &mut listeners);
+                discard(chunk);
+                end
+            }
+            Body::Batchlet(batchlet) => {
+                let end = batchlet.run();
+                discard(batchlet);
+                Ok(end?)
+            }
+            Body::Partitioned(partition) => {
+                let outcome = self.walk.partitions(self.id, partition, contexts);
+                match outcome? {
+                    Outcome::Completed => Ok(BodyEnd::Completed { exit_status: None }),
+                    Outcome::Failed(failure) => Err(Interrupt::Failed(failure)),
+                    // A step has no terminating elements inside.
+                    Outcome::Stopped | Outcome::Terminated(_) => Ok(BodyEnd::stopped()),
+                }
+            }
+        }
+    }
+
+    /// Makes a stop because of the time-out a failure. A step that has ended by itself has ended.
+    ///
+    /// # Errors
+    /// If the step is fenced.
+    fn within_time(
+        &self,
+        ran: Result<BodyEnd, Interrupt>,
+    ) -> Result<Result<BodyEnd, Failure>, RepositoryError> {
+        let overdue = self.walk.worker.clear_deadline();
+        match (overdue, ran) {
+            (_, Err(Interrupt::Fenced(error))) => Err(error),
+            (_, Err(Interrupt::Failed(failure))) => Ok(Err(failure)),
+            (Some(message), Ok(BodyEnd::Stopped { .. })) => Ok(Err(Failure::new(message))),
+            (_, Ok(end)) => Ok(Ok(end)),
+        }
+    }
+
+    /// Calls the listeners after the step, which see the final batch status, and the collector of a partition.
+    /// Spec: D-82, CTX-29
+    fn after(&self, mut listeners: StepListeners, contexts: &ContextScope, result: &mut StepResult<'_>) {
+        let shared = self.walk.shared;
+        if !self.is_partition {
+            let mut failed = |thrown: Failure| result.fail(thrown);
+            listeners.after_step(&mut failed);
+            shared.listeners.after_step(contexts, shared.outside, &mut failed);
+        }
+        discard(listeners);
+        // Not after an unresolved exception. Spec: SUBJOB-16
+        if result.failure.is_none()
+            && let Err(thrown) = self.walk.collect(contexts)
+        {
+            result.fail(thrown);
+        }
+    }
+
+    /// Decides the exit status, what follows, and the batch status that goes with it. Spec: SEQ-26, LISTEN-STEP-04
+    fn settle(&self, result: StepResult<'_>, context: &StepContext) -> (Ending, Follow, Option<Failure>) {
+        let chosen = context.exit_status().or(result.exit_status);
+        let element = format!("step `{}`", self.id);
+        let (mut ending, failure) = ending::settle(&element, chosen, result.status, result.failure);
+        let dialect = self.walk.shared.job.dialect;
+        let follow = match self.is_partition {
+            true => Follow::Nothing,
+            false => self
+                .transitions
+                .after(dialect, ending.status, &ending.exit_status),
+        };
+        if let Follow::Terminate(termination) = &follow
+            && dialect.termination_sets_step_status()
+        {
+            ending.status = termination.status;
+        }
+        (ending, follow, failure)
+    }
+
+    fn make_body<'b>(&'b self, contexts: &ContextScope, env: StepEnv<'b>) -> Result<Body<'b>, Failure> {
         Ok(match &self.step.body {
-            BoundBody::Chunk(chunk) => Body::Chunk(Box::new(ChunkRunner::make(chunk, contexts, around)?)),
+            BoundBody::Chunk(chunk) => Body::Chunk(Box::new(ChunkRunner::make(chunk, contexts, env)?)),
             BoundBody::Batchlet(batchlet) => {
-                Body::Batchlet(BatchletRunner::make(batchlet, contexts, around.worker)?)
+                Body::Batchlet(BatchletRunner::make(batchlet, contexts, env.worker)?)
             }
             BoundBody::Partitioned(partition) => Body::Partitioned(partition),
         })
     }
 
-    fn end(
+    /// Writes the end of the step.
+    fn record(
         &self,
         execution: &mut StepExecution,
         ending: &Ending,

@@ -8,11 +8,10 @@ use std::sync::Arc;
 use super::call::Failure;
 use super::elements::{BoundFlow, BoundJob, Element, ElementBody, Elements, PartitionKey};
 use super::listeners::JobListeners;
-use super::running::Running;
+use super::partition::Dispatch;
 use super::states::States;
 use super::step::StepRunner;
-use super::subjobs::Collecting;
-use super::worker::Worker;
+use super::threads::{Collecting, Running, Worker};
 use crate::artifact::ContextScope;
 use crate::context::{FlowContext, SplitContext, StepContext};
 use crate::repository::{JobRepository, RepositoryError};
@@ -30,8 +29,10 @@ pub(crate) struct Shared<'a> {
     pub(crate) outside: &'a ContextScope,
     /// What is kept of parallel elements.
     pub(crate) states: &'a States,
-    /// Most partitions of an element that run at the same time, unless the job or step says it.
+    /// The most partitions of an element that run at the same time, unless the job or step sets it.
     pub(crate) partition_threads: usize,
+    /// How partitions reach other processes; `None` runs them on threads of this one.
+    pub(crate) dispatch: Option<&'a Dispatch>,
 }
 
 /// One thread's way through the elements of a job, flow or split.

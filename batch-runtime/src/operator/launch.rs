@@ -9,7 +9,7 @@ use batch_xml::Diagnostic;
 
 use super::definitions::refusing;
 use super::{JobOperator, JobOperatorError, Result, StartError};
-use crate::engine::{BoundJob, JobRunner, Running};
+use crate::engine::{BoundJob, Dispatch, JobRunner, Running};
 use crate::ids::JobExecutionId;
 use crate::parameters::JobParameters;
 use crate::repository::{Claim, ClaimError, ClaimRequest, Ending, RepositoryError, Target};
@@ -17,10 +17,11 @@ use crate::runtime::Inner;
 use crate::secret::Secrets;
 use crate::status::BatchStatus;
 
-/// A job whose definition was found right.
+/// A job whose definition is valid.
 struct Prepared {
     job: BoundJob,
     location: String,
+    dispatch: Option<Dispatch>,
 }
 
 impl JobOperator {
@@ -135,7 +136,16 @@ impl JobOperator {
             Secrets::read(effective.secrets()).map_err(|error| refuse(StartError::Secret(error)))?;
         let definitions = &self.inner.definitions;
         let checked = definitions.bind(job, given, effective, secrets, refuse)?;
+        let dispatch = match &self.inner.dispatcher {
+            None => None,
+            Some(dispatcher) => Some(Dispatch {
+                dispatcher: Arc::clone(dispatcher),
+                fingerprint: self.fingerprint(job, effective)?,
+                crash_limit: self.inner.crash_limit,
+            }),
+        };
         Ok(Prepared {
+            dispatch,
             job: checked.bound.job,
             location: checked.document.source().name().to_owned(),
         })
@@ -194,7 +204,7 @@ impl JobOperator {
         for dead in &claim.taken_over {
             tracing::warn!(execution = %dead, by = %claim.execution.id, "taken over from a dead owner");
         }
-        self.run(prepared.job, claim, asked)
+        self.run(prepared, claim, asked)
             .map_err(|error| refuse(StartError::Thread(error)))
     }
 
@@ -215,13 +225,14 @@ impl JobOperator {
         }
     }
 
-    fn run(&self, job: BoundJob, claim: Claim, asked: Instant) -> std::io::Result<JobExecutionId> {
+    fn run(&self, prepared: Prepared, claim: Claim, asked: Instant) -> std::io::Result<JobExecutionId> {
         let repository = Arc::clone(&self.inner.repository);
         let running = Arc::new(Running::new(claim.lease, repository.lease_time(), asked));
         let id = claim.execution.id;
         self.inner.running().insert(id, Arc::clone(&running));
         let runner = JobRunner {
-            job,
+            job: prepared.job,
+            dispatch: prepared.dispatch,
             execution: claim.execution.clone(),
             repository,
             running: Arc::clone(&running),

@@ -12,6 +12,7 @@ mod definitions;
 mod error;
 mod explain;
 mod launch;
+mod partition_run;
 mod query;
 mod recover;
 mod stop;
@@ -29,6 +30,7 @@ pub use explain::{
     PartitionExplanation, PartitionProperty, PropertyExplanation, TransitionExplanation, UnusedProperty,
     ValueOrigin,
 };
+pub use partition_run::{ClaimPartitionError, PartitionRun, PartitionStop};
 pub use recover::{Recovered, Recovery};
 
 pub use crate::error::record_panic_locations;

@@ -28,8 +28,8 @@ pub(crate) use error::ClaimError;
 pub use error::RepositoryError;
 pub use records::ExecutionFilter;
 pub(crate) use records::{
-    AbandonOutcome, Claim, ClaimRequest, DeathOutcome, Ending, Lease, Signal, StepHistory, StopOutcome,
-    Target,
+    AbandonOutcome, Claim, ClaimRequest, ClaimedPartition, DeathOutcome, Ending, Lease, PartitionState,
+    Signal, StepHistory, StopOutcome, Target,
 };
 pub(crate) use store::{ArchiveStore, JobRepository, JobStore, OperatorStore, StepStore};
 pub use url::{DatabaseKind, MigrationStatus, RepositoryUrl};

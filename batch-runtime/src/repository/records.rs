@@ -2,7 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, StepExecution};
-use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::{RestartPosition, StepState};
 use crate::status::BatchStatus;
@@ -89,6 +89,33 @@ pub(crate) struct Lease {
     pub(crate) execution_id: JobExecutionId,
     /// The number of claims of the instance so far.
     pub(crate) fence: i64,
+    /// The partition that a worker process holds a lease of its own for; `None` for the runner of the whole execution.
+    pub(crate) partition: Option<StepExecutionId>,
+}
+
+/// A partition that a worker process has claimed.
+#[derive(Clone, Debug)]
+pub(crate) struct ClaimedPartition {
+    /// The step execution, in status STARTED.
+    pub(crate) row: StepExecution,
+    /// Its stored state.
+    pub(crate) state: StepState,
+    /// The right to run it.
+    pub(crate) lease: Lease,
+}
+
+/// The state of a partition whose worker may be dead.
+#[derive(Clone, Debug)]
+pub(crate) enum PartitionState {
+    /// The partition has ended, or never was claimed by a worker process.
+    Settled,
+    /// Its lease is held.
+    Held,
+    /// Its worker was dead; the step execution is STARTING again, for another worker.
+    Reopened {
+        /// How often it has been claimed.
+        claims: i64,
+    },
 }
 
 /// A new execution and the right to run it.

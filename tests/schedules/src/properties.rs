@@ -1,14 +1,17 @@
-//! What has to hold of the state types, in every order. As a macro, since each variant has types of its own.
+//! The properties of the state types, each under many schedules.
 
+use shuttle::sync::Arc;
 use shuttle::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use shuttle::thread;
 
+use crate::engine::threads::{Worker, Workers};
 use crate::role::Batchlet;
 
-/// A batchlet that looks at when it is cancelled.
+/// A batchlet that checks when it is cancelled.
 #[derive(Default)]
-pub(crate) struct Probe {
-    pub(crate) processing: AtomicBool,
-    pub(crate) cancels: AtomicUsize,
+struct Probe {
+    processing: AtomicBool,
+    cancels: AtomicUsize,
 }
 
 impl Batchlet for Probe {
@@ -18,168 +21,162 @@ impl Batchlet for Probe {
             "cancelled while it did not run"
         );
         assert_eq!(self.cancels.fetch_add(1, Ordering::SeqCst), 0, "cancelled twice");
+        // Other threads run while `#[cancel]` does its work.
+        thread::yield_now();
+        assert!(
+            self.processing.load(Ordering::SeqCst),
+            "`#[process]` returned during the cancel"
+        );
         Ok(())
     }
 }
 
-macro_rules! properties {
-    () => {
-        use shuttle::sync::Arc;
-        use shuttle::sync::atomic::Ordering;
-        use shuttle::thread;
-
-        use crate::properties::Probe;
-
-        /// Runs the batchlet of a step on `worker`, until it returns or is cancelled. Returns whether it ran.
-        fn step(worker: &Worker, probe: &Arc<Probe>, until_cancelled: bool) -> bool {
-            let batchlet: Arc<dyn crate::role::Batchlet> = probe.clone();
-            probe.processing.store(true, Ordering::SeqCst);
-            let runs = worker.enter_batchlet(&batchlet);
-            if runs {
-                while until_cancelled && probe.cancels.load(Ordering::SeqCst) == 0 {
-                    thread::yield_now();
-                }
-                worker.leave_batchlet();
-            }
-            probe.processing.store(false, Ordering::SeqCst);
-            runs
+/// Runs the batchlet of a step on `worker`, until it returns or is cancelled. Returns whether it ran.
+fn step(worker: &Worker, probe: &Arc<Probe>, until_cancelled: bool) -> bool {
+    let batchlet: Arc<dyn crate::role::Batchlet> = probe.clone();
+    probe.processing.store(true, Ordering::SeqCst);
+    let runs = worker.enter_batchlet(&batchlet);
+    if runs {
+        while until_cancelled && probe.cancels.load(Ordering::SeqCst) == 0 {
+            thread::yield_now();
         }
-
-        /// Two who stop, and a batchlet that begins and ends meanwhile, or waits to be cancelled.
-        pub(super) fn cancel() {
-            for until_cancelled in [false, true] {
-                shuttle::check_random(
-                    move || {
-                        let worker = Arc::new(Worker::default());
-                        let probe = Arc::new(Probe::default());
-                        let stoppers: Vec<_> = (0..2)
-                            .map(|_| {
-                                let worker = Arc::clone(&worker);
-                                thread::spawn(move || worker.request_stop())
-                            })
-                            .collect();
-                        let ran = step(&worker, &probe, until_cancelled);
-                        for stopper in stoppers {
-                            stopper.join().unwrap();
-                        }
-                        let cancels = probe.cancels.load(Ordering::SeqCst);
-                        assert!(worker.stop_requested());
-                        assert!(ran || cancels == 0);
-                        assert!(!until_cancelled || !ran || cancels == 1);
-                        // What begins afterwards does not run.
-                        assert!(!step(&worker, &Arc::new(Probe::default()), false));
-                    },
-                    crate::ORDERS,
-                );
-            }
-        }
-
-        /// A stop of the whole execution, while threads begin and have subjobs, and subjobs have subjobs.
-        pub(super) fn reach() {
-            shuttle::check_random(
-                || {
-                    let workers = Arc::new(Workers::default());
-                    let stopper = {
-                        let workers = Arc::clone(&workers);
-                        thread::spawn(move || workers.request_stop())
-                    };
-                    let main = workers.begin();
-                    let subjobs: Vec<_> = (0..2)
-                        .map(|_| {
-                            let child = workers.begin();
-                            main.adopt(&child);
-                            thread::spawn(move || step(&child, &Arc::new(Probe::default()), true))
-                        })
-                        .collect();
-                    stopper.join().unwrap();
-                    // Each waits to be cancelled, or has not begun.
-                    for subjob in subjobs {
-                        subjob.join().unwrap();
-                    }
-                    assert!(main.stop_requested());
-                },
-                crate::ORDERS,
-            );
-            // A stop of one thread, as of a sibling, reaches what it has begun.
-            shuttle::check_random(
-                || {
-                    let parent = Arc::new(Worker::default());
-                    let child = Arc::new(Worker::default());
-                    let stopper = {
-                        let parent = Arc::clone(&parent);
-                        thread::spawn(move || parent.request_stop())
-                    };
-                    parent.adopt(&child);
-                    step(&child, &Arc::new(Probe::default()), true);
-                    parent.release(&child);
-                    stopper.join().unwrap();
-                },
-                crate::ORDERS,
-            );
-        }
-
-        /// Whoever pauses, between two retries, is woken.
-        pub(super) fn pause() {
-            shuttle::check_random(
-                || {
-                    let worker = Arc::new(Worker::default());
-                    let sleeper = {
-                        let worker = Arc::clone(&worker);
-                        // No time passes here: only the stop ends it.
-                        thread::spawn(move || worker.pause(std::time::Duration::from_secs(3_600)))
-                    };
-                    worker.request_stop();
-                    sleeper.join().unwrap();
-                },
-                crate::ORDERS,
-            );
-        }
-
-        /// One partition fails while another ends and a third waits to be cancelled; and somebody stops the job.
-        pub(super) fn siblings() {
-            shuttle::check_random(
-                || {
-                    let workers = Arc::new(Workers::default());
-                    let parent = workers.begin();
-                    let probes: Vec<_> = (0..3).map(|_| Arc::new(Probe::default())).collect();
-                    let children: Vec<_> = probes
-                        .iter()
-                        .map(|_| {
-                            let child = workers.begin();
-                            parent.adopt(&child);
-                            child
-                        })
-                        .collect();
-                    let threads: Vec<_> = children
-                        .iter()
-                        .zip(&probes)
-                        .enumerate()
-                        .map(|(number, (child, probe))| {
-                            let (child, probe) = (Arc::clone(child), Arc::clone(probe));
-                            thread::spawn(move || step(&child, &probe, number == 2))
-                        })
-                        .collect();
-                    let stopper = {
-                        let workers = Arc::clone(&workers);
-                        thread::spawn(move || workers.request_stop())
-                    };
-                    let mut threads = threads.into_iter();
-                    // The first fails, so the others are asked to stop.
-                    threads.next().unwrap().join().unwrap();
-                    children[1..].iter().for_each(|child| child.request_stop());
-                    for thread in threads {
-                        thread.join().unwrap();
-                    }
-                    stopper.join().unwrap();
-                    for child in &children {
-                        parent.release(child);
-                        workers.end(child);
-                    }
-                },
-                crate::ORDERS / 4,
-            );
-        }
-    };
+        worker.leave_batchlet();
+    }
+    probe.processing.store(false, Ordering::SeqCst);
+    runs
 }
 
-pub(crate) use properties;
+/// Two threads request a stop while a batchlet starts and ends, or waits to be cancelled.
+pub(crate) fn cancel() {
+    for until_cancelled in [false, true] {
+        shuttle::check_random(
+            move || {
+                let worker = Arc::new(Worker::default());
+                let probe = Arc::new(Probe::default());
+                let stoppers: Vec<_> = (0..2)
+                    .map(|_| {
+                        let worker = Arc::clone(&worker);
+                        thread::spawn(move || worker.request_stop())
+                    })
+                    .collect();
+                let ran = step(&worker, &probe, until_cancelled);
+                for stopper in stoppers {
+                    stopper.join().unwrap();
+                }
+                let cancels = probe.cancels.load(Ordering::SeqCst);
+                assert!(worker.stop_requested());
+                assert!(ran || cancels == 0);
+                assert!(!until_cancelled || !ran || cancels == 1);
+                // A batchlet after the stop does not run.
+                assert!(!step(&worker, &Arc::new(Probe::default()), false));
+            },
+            crate::ORDERS,
+        );
+    }
+}
+
+/// The whole execution is stopped while threads start and adopt subjobs.
+pub(crate) fn reach() {
+    shuttle::check_random(
+        || {
+            let workers = Arc::new(Workers::default());
+            let stopper = {
+                let workers = Arc::clone(&workers);
+                thread::spawn(move || workers.request_stop())
+            };
+            let main = workers.begin();
+            let subjobs: Vec<_> = (0..2)
+                .map(|_| {
+                    let child = workers.begin();
+                    main.adopt(&child);
+                    thread::spawn(move || step(&child, &Arc::new(Probe::default()), true))
+                })
+                .collect();
+            stopper.join().unwrap();
+            // Each waits to be cancelled, or has not started.
+            for subjob in subjobs {
+                subjob.join().unwrap();
+            }
+            assert!(main.stop_requested());
+        },
+        crate::ORDERS,
+    );
+    // A stop of one thread reaches its subjobs.
+    shuttle::check_random(
+        || {
+            let parent = Arc::new(Worker::default());
+            let child = Arc::new(Worker::default());
+            let stopper = {
+                let parent = Arc::clone(&parent);
+                thread::spawn(move || parent.request_stop())
+            };
+            parent.adopt(&child);
+            step(&child, &Arc::new(Probe::default()), true);
+            parent.release(&child);
+            stopper.join().unwrap();
+        },
+        crate::ORDERS,
+    );
+}
+
+/// A pause between two retries ends with a stop.
+pub(crate) fn pause() {
+    shuttle::check_random(
+        || {
+            let worker = Arc::new(Worker::default());
+            let sleeper = {
+                let worker = Arc::clone(&worker);
+                // No time passes under shuttle: only the stop ends it.
+                thread::spawn(move || worker.pause(std::time::Duration::from_secs(3_600)))
+            };
+            worker.request_stop();
+            sleeper.join().unwrap();
+        },
+        crate::ORDERS,
+    );
+}
+
+/// One partition fails while another ends and a third waits to be cancelled, and the job is stopped.
+pub(crate) fn siblings() {
+    shuttle::check_random(
+        || {
+            let workers = Arc::new(Workers::default());
+            let parent = workers.begin();
+            let probes: Vec<_> = (0..3).map(|_| Arc::new(Probe::default())).collect();
+            let children: Vec<_> = probes
+                .iter()
+                .map(|_| {
+                    let child = workers.begin();
+                    parent.adopt(&child);
+                    child
+                })
+                .collect();
+            let threads: Vec<_> = children
+                .iter()
+                .zip(&probes)
+                .enumerate()
+                .map(|(number, (child, probe))| {
+                    let (child, probe) = (Arc::clone(child), Arc::clone(probe));
+                    thread::spawn(move || step(&child, &probe, number == 2))
+                })
+                .collect();
+            let stopper = {
+                let workers = Arc::clone(&workers);
+                thread::spawn(move || workers.request_stop())
+            };
+            let mut threads = threads.into_iter();
+            // The first fails, so the others are asked to stop.
+            threads.next().unwrap().join().unwrap();
+            children[1..].iter().for_each(|child| child.request_stop());
+            for thread in threads {
+                thread.join().unwrap();
+            }
+            stopper.join().unwrap();
+            for child in &children {
+                parent.release(child);
+                workers.end(child);
+            }
+        },
+        crate::ORDERS / 4,
+    );
+}

@@ -11,10 +11,8 @@ mod writing;
 use super::call::{Failure, Interrupt, call};
 use super::elements::{BoundChunk, CheckpointInterval};
 use super::observe::ObservedItems;
-use super::running::{Running, StepPlace};
 use super::step::BodyEnd;
-use super::subjobs::Collecting;
-use super::worker::Worker;
+use super::threads::{Collecting, Running, StepPlace, Worker};
 use crate::artifact::{ContextScope, ItemSink};
 use crate::checkpoint::CheckpointInfo;
 use crate::context::{JobContext, StepContext};
@@ -28,9 +26,9 @@ pub(crate) use self::listeners::ChunkListeners;
 use self::faults::Budget;
 use self::interval::{Broken, Interval, IntervalEnd, Mode};
 
-/// What a step execution works with.
+/// The environment of a step execution.
 #[derive(Clone, Copy)]
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct StepEnv<'a> {
     pub(crate) repository: &'a dyn JobRepository,
     pub(crate) running: &'a Running,
     pub(crate) worker: &'a Worker,
@@ -44,7 +42,7 @@ pub(crate) struct Surroundings<'a> {
 /// Runs one chunk.
 pub(crate) struct ChunkRunner<'a> {
     chunk: &'a BoundChunk,
-    around: Surroundings<'a>,
+    around: StepEnv<'a>,
     reader: Box<dyn ItemReader>,
     /// Whether it is to be closed: once for each time that it was opened. Spec: D-80
     reader_is_open: bool,
@@ -71,7 +69,7 @@ impl<'a> ChunkRunner<'a> {
     pub(crate) fn make(
         chunk: &'a BoundChunk,
         contexts: &ContextScope,
-        around: Surroundings<'a>,
+        around: StepEnv<'a>,
     ) -> Result<Self, Failure> {
         let reader = chunk
             .reader

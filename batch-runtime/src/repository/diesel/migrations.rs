@@ -28,7 +28,7 @@ pub(super) struct Layout {
 }
 
 /// The tables of a repository that is up to date.
-const TABLES: [&str; 7] = [
+const TABLES: [&str; 8] = [
     "BATCH_JOB_INSTANCE",
     "BATCH_JOB_EXECUTION",
     "BATCH_JOB_EXECUTION_PARAMS",
@@ -36,6 +36,7 @@ const TABLES: [&str; 7] = [
     "BATCH_STEP_EXECUTION_CONTEXT",
     "BATCH_JOB_EXECUTION_CONTEXT",
     "BATCH_JOB_INSTANCE_LEASE",
+    "BATCH_PARTITION_LEASE",
 ];
 
 impl Layout {

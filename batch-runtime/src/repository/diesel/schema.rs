@@ -11,6 +11,7 @@ macro_rules! tables {
         $batch_step_execution_context:tt,
         $batch_job_execution_context:tt,
         $batch_job_instance_lease:tt,
+        $batch_partition_lease:tt,
     ) => {
         diesel::table! {
             use diesel::sql_types::*;
@@ -120,6 +121,19 @@ macro_rules! tables {
                 expires_at -> BigInt,
                 takeovers -> BigInt,
                 last_checkpoint_version -> BigInt,
+            }
+        }
+
+        diesel::table! {
+            use diesel::sql_types::*;
+
+            #[sql_name = $batch_partition_lease]
+            batch_partition_lease (step_execution_id) {
+                step_execution_id -> BigInt,
+                job_execution_id -> BigInt,
+                owner -> Text,
+                expires_at -> BigInt,
+                claims -> BigInt,
             }
         }
 

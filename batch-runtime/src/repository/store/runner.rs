@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{
-    ChunkTransaction, Claim, ClaimError, ClaimRequest, Connector, ElementState, Ending, Lease,
-    RepositoryError, RestartPosition, Signal, StepHistory, StepState,
+    ChunkTransaction, Claim, ClaimError, ClaimRequest, ClaimedPartition, Connector, ElementState, Ending,
+    Lease, PartitionState, RepositoryError, RestartPosition, Signal, StepHistory, StepState,
 };
 
 /// What the runner of a job execution, and the keeper of its lease, call.
@@ -43,11 +43,12 @@ pub(crate) trait JobStore: Send + Sync {
         instance: JobInstanceId,
     ) -> Result<BTreeMap<String, ElementState>, RepositoryError>;
 
-    /// Stores the state of the parallel elements with this execution. A crash before it leaves the state stored before.
-    fn save_element_states(
+    /// Stores the state of one parallel element with this execution. A crash before it leaves the state stored before.
+    fn save_element_state(
         &self,
         lease: &Lease,
-        states: &BTreeMap<String, ElementState>,
+        element: &str,
+        state: &ElementState,
     ) -> Result<(), RepositoryError>;
 
     /// Extends a lease. Returns `false` if it is lost.
@@ -92,6 +93,19 @@ pub(crate) trait StepStore: Send + Sync {
     /// Changes STARTING to STARTED for the first caller and returns `None` to all others, so that a partition that was
     /// dispatched twice runs once.
     fn claim_step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError>;
+
+    /// Claims a partition for a worker process: STARTING becomes STARTED, and the process holds a lease of the partition.
+    /// Returns `None` if the partition is claimed or has ended, or its job execution is closed. A crash afterwards leaves a
+    /// lease that expires.
+    fn claim_partition(&self, id: StepExecutionId) -> Result<Option<ClaimedPartition>, RepositoryError>;
+
+    /// Reopens a partition whose worker process is dead, so that another one can claim it and resume from its last
+    /// checkpoint. VERSION grows: what the dead worker may still write is rejected.
+    ///
+    /// # Errors
+    /// `Fenced` if `lease`, that of the job, is lost.
+    fn reopen_partition(&self, lease: &Lease, id: StepExecutionId)
+    -> Result<PartitionState, RepositoryError>;
 
     /// Returns a step execution and its stored state.
     fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError>;

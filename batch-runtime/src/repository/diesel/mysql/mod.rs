@@ -72,7 +72,7 @@ impl Backend for MysqlDatabase {
     const BEGIN_CHUNK: &'static str = "START TRANSACTION; SAVEPOINT batch_chunk";
 
     const MIGRATIONS: Migrations = Migrations {
-        current: scripts!("mysql": "0000000000430_spring_batch_4_3", "0000000000431_job_instance_lease"),
+        current: scripts!("mysql": "0000000000430_spring_batch_4_3", "0000000000431_job_instance_lease", "0000000000432_partition_lease"),
         upgrades: scripts!(
             "upgrade/mysql":
             "0000000000220_parameters_of_executions",

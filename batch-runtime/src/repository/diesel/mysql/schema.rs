@@ -9,4 +9,5 @@ super::super::schema::tables! {
     "BATCH_STEP_EXECUTION_CONTEXT",
     "BATCH_JOB_EXECUTION_CONTEXT",
     "BATCH_JOB_INSTANCE_LEASE",
+    "BATCH_PARTITION_LEASE",
 }

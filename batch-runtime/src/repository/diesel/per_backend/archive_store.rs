@@ -7,7 +7,7 @@ use super::lease::lease_of;
 use super::rows::{StepRow, load_parameters, parameter_rows};
 use super::schema::{
     batch_job_execution, batch_job_execution_context, batch_job_execution_params, batch_job_instance,
-    batch_job_instance_lease, batch_step_execution, batch_step_execution_context,
+    batch_job_instance_lease, batch_partition_lease, batch_step_execution, batch_step_execution_context,
 };
 use super::step_store::counter_columns;
 use super::{Connection, Db, Repository, Work, rejected};
@@ -273,6 +273,11 @@ fn delete(connection: &mut Connection, instances: &[i64]) -> QueryResult<()> {
         let executions =
             batch_job_execution::table.filter(batch_job_execution::job_execution_id.eq_any(executions));
         diesel::delete(executions).execute(connection)?;
+    }
+    for executions in executions.chunks(MAX_VALUES) {
+        let leases =
+            batch_partition_lease::table.filter(batch_partition_lease::job_execution_id.eq_any(executions));
+        diesel::delete(leases).execute(connection)?;
     }
     let leases =
         batch_job_instance_lease::table.filter(batch_job_instance_lease::job_instance_id.eq_any(instances));

@@ -4,7 +4,7 @@ use diesel::prelude::*;
 
 use super::lease::{LeaseRow, NOBODY};
 use super::rows::status_of;
-use super::schema::{batch_job_execution, batch_step_execution};
+use super::schema::{batch_job_execution, batch_partition_lease, batch_step_execution};
 use super::{Connection, Db, Repository};
 use crate::ids::JobExecutionId;
 use crate::repository::RepositoryError;
@@ -15,7 +15,7 @@ use crate::repository::diesel::transaction_error::TransactionError;
 use crate::status::{BatchStatus, Event};
 
 /// Exit status of an execution whose process died.
-const CRASHED: &str = "CRASHED";
+pub(super) const CRASHED: &str = "CRASHED";
 
 impl Repository {
     /// Closes the open executions and step executions of an instance whose owner is dead. VERSION grows, so that the
@@ -87,6 +87,10 @@ impl Repository {
                 .execute(connection)?;
             closed.push(JobExecutionId(id));
         }
+        let ids = closed.iter().map(|id| id.0);
+        let workers =
+            batch_partition_lease::table.filter(batch_partition_lease::job_execution_id.eq_any(ids));
+        diesel::delete(workers).execute(connection)?;
         Ok(closed)
     }
 }

@@ -175,24 +175,24 @@ impl JobStore for Repository {
             })
     }
 
-    fn save_element_states(
+    fn save_element_state(
         &self,
         lease: &Lease,
-        states: &BTreeMap<String, ElementState>,
+        element: &str,
+        state: &ElementState,
     ) -> Result<(), RepositoryError> {
-        const ACTION: &str = "record the state of parallel elements";
+        const ACTION: &str = "record the state of a parallel element";
         self.pool.write_idempotent(ACTION, |connection, _| {
-            // The row has no VERSION to compare, so the lease itself is checked.
-            Db::share_execution(connection, lease.execution_id.0)?;
+            // Worker processes save states of the same execution. The row has no VERSION to compare, so the lease itself is
+            // checked.
+            Db::lock_executions(connection, lease.instance_id.0)?;
             if !self.holds(connection, lease)? {
                 return Err(rejected(RepositoryError::Fenced { action: ACTION }));
             }
-            let state = JobState {
-                restart: None,
-                elements: states.clone(),
-                ..job_state_in(connection, lease.execution_id.0)?
-            };
-            save_job_state(connection, lease.execution_id, &state)
+            let mut stored = job_state_in(connection, lease.execution_id.0)?;
+            stored.restart = None;
+            stored.elements.insert(element.to_owned(), state.clone());
+            save_job_state(connection, lease.execution_id, &stored)
         })
     }
 
@@ -331,6 +331,7 @@ impl Repository {
                 instance_id: execution.instance_id,
                 execution_id: execution.id,
                 fence: lease.fence,
+                partition: None,
             },
             execution,
             taken_over: Vec::new(),
@@ -428,6 +429,7 @@ impl Repository {
             instance_id: execution.instance_id,
             execution_id: execution.id,
             fence,
+            partition: None,
         };
         Ok(Ok(Claim {
             execution,

@@ -5,9 +5,10 @@
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 
-use super::schema::batch_job_instance_lease;
 use super::schema::batch_job_instance_lease::dsl as lease;
+use super::schema::{batch_job_instance_lease, batch_partition_lease};
 use super::{Connection, Db, Repository};
+use crate::ids::StepExecutionId;
 use crate::repository::Lease;
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::session::RunQueryDsl;
@@ -76,17 +77,27 @@ pub(super) fn lease_of(connection: &mut Connection, instance: i64) -> QueryResul
 }
 
 impl Repository {
-    fn expiry(&self) -> diesel::helper_types::Add<diesel::expression::SqlLiteral<BigInt>, i64> {
+    pub(super) fn expiry(&self) -> diesel::helper_types::Add<diesel::expression::SqlLiteral<BigInt>, i64> {
         Db::now() + i64::try_from(self.lease_time.as_millis()).unwrap_or(i64::MAX / 2)
     }
 
     /// Returns whether the owner of the lease is alive.
     pub(super) fn is_held(&self, connection: &mut Connection, row: &LeaseRow) -> QueryResult<bool> {
-        if row.owner == NOBODY || self.owner.is_dead(&row.owner) {
+        self.is_alive(connection, &row.owner, row.expires_at)
+    }
+
+    /// Returns whether the owner of a lease that expires then is alive.
+    pub(super) fn is_alive(
+        &self,
+        connection: &mut Connection,
+        owner: &str,
+        expires_at: i64,
+    ) -> QueryResult<bool> {
+        if owner == NOBODY || self.owner.is_dead(owner) {
             return Ok(false);
         }
         let now: i64 = diesel::select(Db::now()).get_result(connection)?;
-        Ok(row.expires_at > now)
+        Ok(expires_at > now)
     }
 
     /// Describes the lease holder, with the time to expiry if its liveness cannot be checked locally.
@@ -137,9 +148,15 @@ impl Repository {
 
     /// Extends the lease. Returns `false` if this runtime does not hold it any more.
     pub(super) fn renew_lease_in(&self, connection: &mut Connection, held: &Lease) -> QueryResult<bool> {
-        let changed = diesel::update(self.held_row(held))
-            .set(lease::expires_at.eq(self.expiry()))
-            .execute(connection)?;
+        let expires_at = self.expiry();
+        let changed = match held.partition {
+            None => diesel::update(self.held_row(held))
+                .set(lease::expires_at.eq(expires_at))
+                .execute(connection)?,
+            Some(partition) => diesel::update(self.held_partition(partition))
+                .set(batch_partition_lease::expires_at.eq(expires_at))
+                .execute(connection)?,
+        };
         #[cfg(feature = "sabotage")]
         if crate::sabotage::is_on(crate::sabotage::Fault::NoFence) {
             return Ok(true);
@@ -149,20 +166,37 @@ impl Repository {
 
     /// Releases the lease. Returns `false` if this runtime does not hold it any more.
     pub(super) fn release_lease_in(&self, connection: &mut Connection, held: &Lease) -> QueryResult<bool> {
-        let nobody = (
-            lease::owner.eq(NOBODY),
-            lease::expires_at.eq(0),
-            lease::takeovers.eq(0),
-        );
-        Ok(diesel::update(self.held_row(held))
-            .set(nobody)
-            .execute(connection)?
-            == 1)
+        let changed = match held.partition {
+            None => {
+                let nobody = (
+                    lease::owner.eq(NOBODY),
+                    lease::expires_at.eq(0),
+                    lease::takeovers.eq(0),
+                );
+                diesel::update(self.held_row(held))
+                    .set(nobody)
+                    .execute(connection)?
+            }
+            Some(partition) => {
+                let nobody = (
+                    batch_partition_lease::owner.eq(NOBODY),
+                    batch_partition_lease::expires_at.eq(0),
+                );
+                diesel::update(self.held_partition(partition))
+                    .set(nobody)
+                    .execute(connection)?
+            }
+        };
+        Ok(changed == 1)
     }
 
     /// Returns whether this runtime holds the lease.
     pub(super) fn holds(&self, connection: &mut Connection, held: &Lease) -> QueryResult<bool> {
-        Ok(self.held_row(held).count().get_result::<i64>(connection)? == 1)
+        let rows: i64 = match held.partition {
+            None => self.held_row(held).count().get_result(connection)?,
+            Some(partition) => self.held_partition(partition).count().get_result(connection)?,
+        };
+        Ok(rows == 1)
     }
 
     /// Takes the lease from a dead owner without a new owner. If the owner is alive after all, the repository rejects what it
@@ -202,6 +236,15 @@ impl Repository {
             .set(nobody)
             .execute(connection)?;
         conflict_if_none(changed)
+    }
+
+    #[diesel::dsl::auto_type(no_type_alias)]
+    fn held_partition<'a>(&'a self, partition: StepExecutionId) -> _ {
+        let id: i64 = partition.0;
+        let owner: &'a str = self.owner.name();
+        batch_partition_lease::table
+            .filter(batch_partition_lease::step_execution_id.eq(id))
+            .filter(batch_partition_lease::owner.eq(owner))
     }
 
     #[diesel::dsl::auto_type(no_type_alias)]

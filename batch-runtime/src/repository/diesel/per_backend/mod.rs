@@ -10,6 +10,7 @@ mod executions;
 mod job_store;
 mod lease;
 mod operator_store;
+mod partitions;
 #[cfg(test)]
 mod races;
 mod rows;

@@ -16,7 +16,8 @@ use crate::repository::diesel::pool::unknown_outcome;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::{TransactionError, on_unique_violation};
 use crate::repository::{
-    ChunkTransaction, Ending, Lease, RepositoryError, StepHistory, StepState, StepStore, StoredContext,
+    ChunkTransaction, ClaimedPartition, Ending, Lease, PartitionState, RepositoryError, StepHistory,
+    StepState, StepStore, StoredContext,
 };
 use crate::status::BatchStatus;
 
@@ -144,6 +145,24 @@ impl StepStore for Repository {
             Err(RepositoryError::Fenced { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    fn claim_partition(&self, id: StepExecutionId) -> Result<Option<ClaimedPartition>, RepositoryError> {
+        self.pool
+            .write_idempotent("claim the partition", |connection, in_doubt| {
+                self.claim_partition_in(connection, id, in_doubt)
+            })
+    }
+
+    fn reopen_partition(
+        &self,
+        lease: &Lease,
+        id: StepExecutionId,
+    ) -> Result<PartitionState, RepositoryError> {
+        const ACTION: &str = "reopen the partition";
+        self.pool.write_idempotent(ACTION, |connection, _| {
+            self.reopen_partition_in(connection, lease, id, ACTION)
+        })
     }
 
     fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {

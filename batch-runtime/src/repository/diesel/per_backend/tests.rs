@@ -16,8 +16,8 @@ use crate::ids::{JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::{
-    ArchiveStore, Claim, ClaimError, ClaimRequest, Ending, JobStore, Lease, OperatorStore, StepState,
-    StepStore, StopOutcome, Target,
+    ArchiveStore, Claim, ClaimError, ClaimRequest, ElementState, Ending, JobStore, Lease, OperatorStore,
+    StepState, StepStore, StopOutcome, Target,
 };
 use crate::status::BatchStatus;
 
@@ -113,8 +113,8 @@ impl Begun {
         repository.begin_step(&mut self.step.clone())
     }
 
-    fn save_element_states(&self, repository: &Repository) -> Result<(), RepositoryError> {
-        repository.save_element_states(&self.lease, &BTreeMap::new())
+    fn save_element_state(&self, repository: &Repository) -> Result<(), RepositoryError> {
+        repository.save_element_state(&self.lease, "element", &ElementState::default())
     }
 
     fn commit(&self, repository: &Repository, renew: Option<&Lease>) -> Result<(), RepositoryError> {
@@ -161,7 +161,7 @@ const WRITES: [(&str, Write); 9] = [
     ("begin_job", Begun::begin_job),
     ("create_step", Begun::create_step),
     ("begin_step", Begun::begin_step),
-    ("save_element_states", Begun::save_element_states),
+    ("save_element_state", Begun::save_element_state),
     ("commit_chunk", Begun::commit_chunk),
     ("commit_chunk that renews", Begun::commit_and_renew),
     ("end_step", Begun::end_step),

@@ -66,7 +66,7 @@ impl Backend for PostgresDatabase {
     const BEGIN_CHUNK: &'static str = "BEGIN ISOLATION LEVEL READ COMMITTED; SAVEPOINT batch_chunk";
 
     const MIGRATIONS: Migrations = Migrations {
-        current: scripts!("postgres": "0000000000430_spring_batch_4_3", "0000000000431_job_instance_lease"),
+        current: scripts!("postgres": "0000000000430_spring_batch_4_3", "0000000000431_job_instance_lease", "0000000000432_partition_lease"),
         upgrades: scripts!(
             "upgrade/postgres":
             "0000000000220_parameters_of_executions",

@@ -9,4 +9,5 @@ super::super::schema::tables! {
     "batch_step_execution_context",
     "batch_job_execution_context",
     "batch_job_instance_lease",
+    "batch_partition_lease",
 }

@@ -118,7 +118,7 @@ impl Backend for SqliteDatabase {
     const IS_REMOTE: bool = false;
     const BEGIN_CHUNK: &'static str = "BEGIN IMMEDIATE; SAVEPOINT batch_chunk";
     const MIGRATIONS: Migrations = Migrations {
-        current: scripts!("sqlite": "0000000000430_spring_batch_4_3", "0000000000431_job_instance_lease"),
+        current: scripts!("sqlite": "0000000000430_spring_batch_4_3", "0000000000431_job_instance_lease", "0000000000432_partition_lease"),
         upgrades: scripts!(
             "upgrade/sqlite":
             "0000000000220_parameters_of_executions",

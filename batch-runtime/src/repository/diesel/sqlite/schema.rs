@@ -9,6 +9,7 @@ super::super::schema::tables! {
     "BATCH_STEP_EXECUTION_CONTEXT",
     "BATCH_JOB_EXECUTION_CONTEXT",
     "BATCH_JOB_INSTANCE_LEASE",
+    "BATCH_PARTITION_LEASE",
 }
 
 diesel::table! { batch_job_seq (id) { id -> BigInt, } }

@@ -1,4 +1,4 @@
-//! Subjobs: threads beside the one that waits for them, what they send to it, and who analyzes that.
+//! Subjobs: their threads, what they send to the thread that waits for them, and its analyzer.
 //!
 //! Spec: SUBJOB-02 to SUBJOB-27, SPLIT-16 to SPLIT-21, PART-25, PART-26, PART-34, D-31, D-32, D-45
 
@@ -9,37 +9,41 @@ use std::sync::{Arc, Mutex};
 use crossbeam::channel::{Receiver, Sender, bounded};
 use crossbeam::thread::Scope;
 
-use super::bound::{Bound, BoundListener, Listener};
-use super::call::{Failure, call, discard};
 use super::running::Running;
-use super::walk::{ElementEnd, Last, Outcome};
 use super::worker::{Worker, lock};
 use crate::Dialect;
 use crate::artifact::{CollectorData, ContextScope};
+use crate::engine::bound::{Bound, BoundListener, Listener};
+use crate::engine::call::{Failure, call, discard};
+use crate::engine::walk::{ElementEnd, Last, Outcome};
 use crate::repository::RepositoryError;
 use crate::role::{SubJobAnalyzer, SubJobCollector};
 use crate::status::BatchStatus;
 use crate::transition::Termination;
 
-/// So many payloads wait for the analyzer before a collector waits.
+/// The number of payloads that wait for the analyzer before a collector waits.
 const WAITING_PAYLOADS: usize = 64;
 
-/// What a subjob tells the thread that waits for it. Each subjob's reports come in their order. Spec: SUBJOB-11
-pub(super) enum Report {
-    Data(CollectorData),
+/// A report of a subjob to the thread that waits for it. The reports of one subjob come in their order. Spec: SUBJOB-11
+pub(in crate::engine) enum Report {
+    /// The collector of the subjob at this position sent a payload.
+    Data(usize, CollectorData),
     Ended(SubjobEnd),
 }
 
-/// A subjob that is over.
-pub(super) struct SubjobEnd {
-    /// Which one it was.
-    pub(super) position: usize,
+/// The end of a subjob.
+pub(in crate::engine) struct SubjobEnd {
+    /// Its position among its siblings.
+    pub(in crate::engine) position: usize,
     worker: Arc<Worker>,
-    pub(super) result: Result<ElementEnd, RepositoryError>,
+    pub(in crate::engine) result: Result<ElementEnd, RepositoryError>,
 }
 
+/// Takes the payloads of a collector.
+pub(crate) type CollectorSink = Arc<dyn Fn(CollectorData) + Send + Sync>;
+
 /// The threads of the subjobs of one element.
-pub(super) struct Crew<'c, 'scope> {
+pub(in crate::engine) struct SubjobThreads<'c, 'scope> {
     scope: &'c Scope<'scope>,
     running: &'c Running,
     parent: &'c Worker,
@@ -48,8 +52,8 @@ pub(super) struct Crew<'c, 'scope> {
     reports: Receiver<Report>,
 }
 
-impl<'c, 'scope> Crew<'c, 'scope> {
-    pub(super) fn new(scope: &'c Scope<'scope>, running: &'c Running, parent: &'c Worker) -> Self {
+impl<'c, 'scope> SubjobThreads<'c, 'scope> {
+    pub(in crate::engine) fn new(scope: &'c Scope<'scope>, running: &'c Running, parent: &'c Worker) -> Self {
         let (sender, reports) = bounded(WAITING_PAYLOADS);
         Self {
             scope,
@@ -61,25 +65,28 @@ impl<'c, 'scope> Crew<'c, 'scope> {
         }
     }
 
-    /// Begins a subjob on a thread of its own.
+    /// Starts a subjob on a thread of its own.
     ///
     /// # Errors
-    /// When the operating system gives no thread.
-    pub(super) fn begin(
+    /// If the operating system creates no thread.
+    pub(in crate::engine) fn begin(
         &mut self,
         position: usize,
         name: String,
-        work: impl FnOnce(&Arc<Worker>, &Sender<Report>) -> Result<ElementEnd, RepositoryError> + Send + 'scope,
+        work: impl FnOnce(&Arc<Worker>, &CollectorSink) -> Result<ElementEnd, RepositoryError> + Send + 'scope,
     ) -> io::Result<()> {
         let worker = self.running.workers.begin();
         self.parent.adopt(&worker);
         let (sender, of_thread) = (self.sender.clone(), Arc::clone(&worker));
+        let to_analyzer = self.sender.clone();
+        // The thread that waits for the subjob receives until the subjob has ended.
+        let sink: CollectorSink = Arc::new(move |data| drop(to_analyzer.send(Report::Data(position, data))));
         let span = tracing::Span::current();
         let spawned = self.scope.builder().name(name).spawn(move |_| {
             let _span = span.entered();
             of_thread.runs_here();
-            // A fault of the runtime itself must not leave the element waiting.
-            let result = catch_unwind(AssertUnwindSafe(|| work(&of_thread, &sender)))
+            // A panic of the runtime itself must not leave the element waiting.
+            let result = catch_unwind(AssertUnwindSafe(|| work(&of_thread, &sink)))
                 .unwrap_or(Err(RepositoryError::Fault));
             let _ = sender.send(Report::Ended(SubjobEnd {
                 position,
@@ -97,8 +104,8 @@ impl<'c, 'scope> Crew<'c, 'scope> {
         Ok(())
     }
 
-    /// Waits for the next report; `None` when nothing runs any more.
-    pub(super) fn next(&mut self) -> Option<Report> {
+    /// Waits for the next report. Returns `None` if no subjob runs.
+    pub(in crate::engine) fn next(&mut self) -> Option<Report> {
         if self.active.is_empty() {
             return None;
         }
@@ -116,45 +123,40 @@ impl<'c, 'scope> Crew<'c, 'scope> {
         self.running.workers.end(worker);
     }
 
-    /// How many subjobs run.
-    pub(super) fn active(&self) -> usize {
-        self.active.len()
-    }
-
     /// Asks those that still run to stop. Spec: SPLIT-18, PART-25, LTX-10, D-32
-    pub(super) fn stop(&self) {
+    pub(in crate::engine) fn stop(&self) {
         self.active.iter().for_each(|worker| worker.request_stop());
     }
 }
 
-/// How the subjobs of an element have ended so far, in the order in which they did.
+/// The outcomes of the subjobs of an element that have ended, in the order of their ends.
 #[derive(Default)]
-pub(super) struct Ends {
+pub(in crate::engine) struct SubjobOutcomes {
     finished: Vec<(Outcome, Option<String>)>,
-    /// The repository does not take any more: nothing can be said.
-    pub(super) broken: Option<RepositoryError>,
+    /// The repository rejects writes, so no outcome can be recorded.
+    pub(in crate::engine) broken: Option<RepositoryError>,
 }
 
-impl Ends {
-    pub(super) fn push(&mut self, outcome: Outcome, exit_status: Option<String>) {
+impl SubjobOutcomes {
+    pub(in crate::engine) fn push(&mut self, outcome: Outcome, exit_status: Option<String>) {
         self.finished.push((outcome, exit_status));
     }
 
-    /// Whether nothing more is to begin.
-    pub(super) fn are_ending(&self) -> bool {
+    /// Returns whether no further subjob may start.
+    pub(in crate::engine) fn are_ending(&self) -> bool {
         let ends_all =
             |(outcome, _): &(Outcome, _)| matches!(outcome, Outcome::Failed(_) | Outcome::Terminated(_));
         self.broken.is_some() || self.finished.iter().any(ends_all)
     }
 
-    /// Whether those that still run are to be stopped. Spec: SPLIT-18, PART-25, FPART-08, LTX-10, D-32
-    pub(super) fn end_siblings(&self, dialect: Dialect) -> bool {
+    /// Returns whether the subjobs that still run must stop. Spec: SPLIT-18, PART-25, FPART-08, LTX-10, D-32
+    pub(in crate::engine) fn stop_siblings(&self, dialect: Dialect) -> bool {
         self.broken.is_some() || (self.are_ending() && dialect.ending_flow_stops_siblings())
     }
 
-    /// How the element ends: as a terminating element says, FAILED before STOPPED before COMPLETED; else as the worst of
-    /// the subjobs. Spec: SPLIT-19, SPLIT-21, STATUS-15, PART-26
-    pub(super) fn outcome(&self) -> Outcome {
+    /// Returns how the element ends: by a terminating element, FAILED before STOPPED before COMPLETED, or else by the worst
+    /// subjob. Spec: SPLIT-19, SPLIT-21, STATUS-15, PART-26
+    pub(in crate::engine) fn outcome(&self) -> Outcome {
         let terminated = |status: BatchStatus| {
             self.finished.iter().find_map(|(outcome, _)| match outcome {
                 Outcome::Terminated(termination) if termination.status == status => Some(termination),
@@ -182,7 +184,7 @@ impl Ends {
     }
 
     /// Spec: SPLIT-19, PART-26, D-31
-    pub(super) fn worst(&self) -> BatchStatus {
+    pub(in crate::engine) fn worst(&self) -> BatchStatus {
         let has = |status| {
             self.finished
                 .iter()
@@ -194,8 +196,8 @@ impl Ends {
             .unwrap_or(BatchStatus::Completed)
     }
 
-    /// The exit status of the subjob that finished last with that batch status. Spec: SPLIT-19, D-31
-    pub(super) fn exit_status(&self, status: BatchStatus) -> Option<String> {
+    /// Returns the exit status of the subjob that finished last with a batch status. Spec: SPLIT-19, D-31
+    pub(in crate::engine) fn exit_status(&self, status: BatchStatus) -> Option<String> {
         let mut of_status = self
             .finished
             .iter()
@@ -206,21 +208,24 @@ impl Ends {
     }
 }
 
-/// The exit status of a subjob: what it set, else its batch status. Spec: SUBJOB-10, D-67
-pub(super) fn exit_status_of(end: &ElementEnd) -> String {
+/// Returns the exit status of a subjob: the one it set, or else its batch status. Spec: SUBJOB-10, D-67
+pub(in crate::engine) fn exit_status_of(end: &ElementEnd) -> String {
     let set = end.last.as_ref().and_then(Last::exit_status);
     set.unwrap_or_else(|| end.outcome.status().to_string())
 }
 
 /// The analyzer of an element, on the thread that waits for the subjobs. Spec: SUBJOB-08, SUBJOB-21, SUBJOB-25
-pub(super) struct Analysis<'a> {
+pub(in crate::engine) struct Analysis<'a> {
     made: Option<(&'a Bound, Box<dyn SubJobAnalyzer>)>,
-    /// The first error of the analyzer; it is not called again.
-    pub(super) failure: Option<Failure>,
+    /// The first error of the analyzer, which is not called again.
+    pub(in crate::engine) failure: Option<Failure>,
 }
 
 impl<'a> Analysis<'a> {
-    pub(super) fn make(bound: Option<&'a Bound>, contexts: &ContextScope) -> Result<Self, Failure> {
+    pub(in crate::engine) fn make(
+        bound: Option<&'a Bound>,
+        contexts: &ContextScope,
+    ) -> Result<Self, Failure> {
         let made = bound.map(|bound| {
             let made = bound.sub_job_analyzer(contexts);
             made.map(|analyzer| (bound, analyzer))
@@ -233,9 +238,9 @@ impl<'a> Analysis<'a> {
     }
 
     /// Spec: SUBJOB-09, LTX-15
-    pub(super) fn data(&mut self, data: CollectorData) {
+    pub(in crate::engine) fn data(&mut self, data: CollectorData) {
         let mut data = Some(data);
-        self.tell("analyze_collector_data", |analyzer| {
+        self.notify("analyze_collector_data", |analyzer| {
             data.take()
                 .map_or(Ok(()), |data| analyzer.analyze_collector_data(data))
         });
@@ -243,21 +248,21 @@ impl<'a> Analysis<'a> {
     }
 
     /// Spec: SUBJOB-10, LTX-15
-    pub(super) fn ended(&mut self, exit_status: &str) {
-        self.tell("analyze_exit_status", |analyzer| {
+    pub(in crate::engine) fn ended(&mut self, exit_status: &str) {
+        self.notify("analyze_exit_status", |analyzer| {
             analyzer.analyze_exit_status(exit_status)
         });
     }
 
-    fn tell(
+    fn notify(
         &mut self,
         method: &str,
-        tell: impl FnOnce(&mut dyn SubJobAnalyzer) -> Result<(), crate::error::BatchError>,
+        notification: impl FnOnce(&mut dyn SubJobAnalyzer) -> Result<(), crate::error::BatchError>,
     ) {
         let Some((bound, analyzer)) = self.made.as_mut().filter(|_| self.failure.is_none()) else {
             return;
         };
-        if let Err(error) = call(|| tell(analyzer.as_mut())) {
+        if let Err(error) = call(|| notification(analyzer.as_mut())) {
             self.failure = Some(Failure::thrown(bound, method, error));
         }
     }
@@ -272,22 +277,22 @@ impl Drop for Analysis<'_> {
 /// The collector of a subjob, on the subjob's thread. Spec: SUBJOB-02, SUBJOB-18, SUBJOB-22
 pub(crate) struct Collecting {
     bound: Arc<BoundListener>,
-    /// Made when it is told for the first time: it may ask for the context of a step.
+    /// Made at its first call: it may ask for the context of a step.
     collector: Mutex<Option<Listener>>,
-    sender: Sender<Report>,
+    sink: CollectorSink,
 }
 
 impl Collecting {
-    pub(super) fn new(bound: Bound, sender: &Sender<Report>) -> Arc<Self> {
+    pub(in crate::engine) fn new(bound: Bound, sink: &CollectorSink) -> Arc<Self> {
         Arc::new(Self {
             bound: Arc::new(BoundListener { roles: vec![bound] }),
             collector: Mutex::default(),
-            sender: sender.clone(),
+            sink: Arc::clone(sink),
         })
     }
 
-    /// Sends what the collector gives; `contexts` are those of the step. Spec: SUBJOB-03 to SUBJOB-05, SUBJOB-15, LTX-14
-    pub(super) fn collect(&self, contexts: &ContextScope) -> Result<(), Failure> {
+    /// Calls the collector and sends its payload; `contexts` are those of the step. Spec: SUBJOB-03 to SUBJOB-05, SUBJOB-15, LTX-14
+    pub(in crate::engine) fn collect(&self, contexts: &ContextScope) -> Result<(), Failure> {
         let mut made = lock(&self.collector);
         let listener = match made.take() {
             Some(listener) => listener,
@@ -301,8 +306,7 @@ impl Collecting {
         let collected = call(|| bound.and_then(|()| collector.collect_sub_job_data()));
         let data = collected.map_err(|error| Failure::thrown(artifact, "collect_sub_job_data", error))?;
         if let Some(data) = data {
-            // Whoever waits for this subjob receives until it has ended.
-            let _ = self.sender.send(Report::Data(data));
+            (self.sink)(data);
         }
         Ok(())
     }

@@ -1,78 +1,77 @@
-//! One partition of a step or flow, on its own thread: own contexts, own artifacts, a row of its own.
+//! One partition: own contexts, own artifacts, a row of its own.
 //!
 //! Spec: PART-06, PART-33, FPART-01, FPART-10, SUBJOB-02, D-67, D-75
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crossbeam::channel::Sender;
-
-use super::call::Failure;
-use super::dispatch::PartitionTicket;
-use super::elements::{ElementBody, PartitionBody, PartitionKey};
-use super::ending;
-use super::partition::Partitions;
-use super::step::StepRunner;
-use super::subjobs::{Collecting, Report};
-use super::walk::{ElementEnd, Last, Outcome, Walk};
-use super::worker::Worker;
+use super::{PartitionedElement, Prepared};
 use crate::artifact::ContextScope;
 use crate::checkpoint::CheckpointInfo;
 use crate::context::{FlowContext, SplitContext};
+use crate::engine::call::Failure;
+use crate::engine::elements::{ElementBody, PartitionBody, PartitionKey};
+use crate::engine::ending;
+use crate::engine::step::StepRunner;
+use crate::engine::threads::{Collecting, CollectorSink, Worker};
+use crate::engine::walk::{ElementEnd, Last, Outcome, Walk};
 use crate::execution::StepExecution;
+use crate::ids::StepExecutionId;
 use crate::repository::{RepositoryError, StepState};
 use crate::status::BatchStatus;
 use crate::transition::Follow;
 
-impl Partitions<'_> {
-    /// Claims the partition of the ticket, runs it and writes how it ended.
+impl PartitionedElement<'_> {
+    /// Claims a partition for a thread of this process and runs it.
     ///
     /// # Errors
-    /// When the repository does not take what has to be written; or another worker has claimed it.
-    pub(super) fn work(
+    /// If the repository rejects a write, or another worker has claimed the partition.
+    pub(super) fn run_here(
         &self,
         worker: &Arc<Worker>,
-        sender: &Sender<Report>,
-        ticket: &PartitionTicket,
+        sink: &CollectorSink,
+        row: StepExecutionId,
+        Prepared {
+            number,
+            earlier_items,
+        }: Prepared,
     ) -> Result<ElementEnd, RepositoryError> {
-        let (walk, number) = (self.walk, ticket.partition);
-        let repository = walk.shared.repository;
-        let Some((mut row, state)) = repository.claim_step(ticket.step_execution)? else {
+        let Some((row, state)) = self.walk.shared.repository.claim_step(row)? else {
             return Err(RepositoryError::Fenced {
                 action: "claim the partition",
             });
         };
-        let mut path = walk.path.clone();
-        path.push(PartitionKey {
-            element: ticket.element.clone(),
-            number,
-            properties: self.properties(number),
-        });
+        self.run_claimed(worker, sink, number, (row, state, earlier_items))
+    }
+
+    /// Runs a claimed partition and writes how it ended.
+    ///
+    /// # Errors
+    /// If the repository rejects a write.
+    pub(super) fn run_claimed(
+        &self,
+        worker: &Arc<Worker>,
+        sink: &CollectorSink,
+        number: u32,
+        (mut row, state, earlier_items): (StepExecution, StepState, u64),
+    ) -> Result<ElementEnd, RepositoryError> {
+        let path = self.path_to(number);
         let PartitionBody { element, collector } = match self.bound.binder.bind(&path) {
             Ok(body) => body,
-            Err(problem) => {
-                let counters = row.counters;
-                // What earlier executions kept stays.
-                repository.end_step(&mut row, &ending::failed(problem.clone()), counters, None)?;
-                return Ok(ElementEnd {
-                    outcome: Outcome::Failed(Failure::new(problem)),
-                    follow: Follow::Nothing,
-                    last: None,
-                });
-            }
+            Err(problem) => return self.cannot_bind(&mut row, problem),
         };
         let prefix = match &element.body {
             ElementBody::Flow(_) => format!("{}:{number}/", self.key),
-            _ => walk.prefix.clone(),
+            _ => self.walk.prefix.clone(),
         };
         let walk = Walk {
-            shared: walk.shared,
+            shared: self.walk.shared,
             worker: Arc::clone(worker),
-            contexts: of_subjob(self.contexts, worker),
+            contexts: contexts_of_subjob(self.contexts, worker),
             prefix,
             path,
             since: self.since,
-            collecting: collector.map(|bound| Collecting::new(bound, sender)),
+            collecting: collector.map(|bound| Collecting::new(bound, sink)),
         };
         match &element.body {
             ElementBody::Step(step) => StepRunner {
@@ -82,7 +81,7 @@ impl Partitions<'_> {
                 walk: &walk,
                 is_partition: true,
             }
-            .run_claimed(row, state, ticket.earlier_items),
+            .run_claimed(row, state, earlier_items),
             ElementBody::Flow(flow) => {
                 let ended = walk.flow_once(&element, &flow.elements)?;
                 self.record(&mut row, ended)
@@ -91,14 +90,32 @@ impl Partitions<'_> {
         }
     }
 
-    /// What the plan gives to a partition. Spec: PART-21
-    fn properties(&self, number: u32) -> Option<Arc<BTreeMap<String, String>>> {
-        let all = self.plan.sub_job_properties()?;
-        let own = all.get(number as usize - 1)?;
-        Some(Arc::new(own.clone()))
+    /// Returns the path to a partition, with the properties of its plan. Spec: PART-21
+    pub(super) fn path_to(&self, number: u32) -> Vec<PartitionKey> {
+        let all = self.plan.sub_job_properties();
+        let own: Option<&BTreeMap<_, _>> = all.and_then(|all| all.get(number as usize - 1));
+        let mut path = self.walk.path.clone();
+        path.push(PartitionKey {
+            element: self.id.to_owned(),
+            number,
+            properties: own.map(|own| Arc::new(own.clone())),
+        });
+        path
     }
 
-    /// Writes how a partition ended that is no step.
+    /// Ends a partition whose artifacts cannot be bound. Its stored state stays.
+    fn cannot_bind(&self, row: &mut StepExecution, problem: String) -> Result<ElementEnd, RepositoryError> {
+        let repository = self.walk.shared.repository;
+        let counters = row.counters;
+        repository.end_step(row, &ending::failed(problem.clone()), counters, None)?;
+        Ok(ElementEnd {
+            outcome: Outcome::Failed(Failure::new(problem)),
+            follow: Follow::Nothing,
+            last: None,
+        })
+    }
+
+    /// Writes how a partition of a flow ended.
     fn record(&self, row: &mut StepExecution, ended: ElementEnd) -> Result<ElementEnd, RepositoryError> {
         let (failure, termination) = match &ended.outcome {
             Outcome::Failed(failure) => (Some(failure.clone()), None),
@@ -132,8 +149,8 @@ impl Partitions<'_> {
     }
 }
 
-/// The contexts of a subjob: copies, of which nothing goes back by itself. Spec: CTX-06 to CTX-09, D-67
-pub(super) fn of_subjob(contexts: &ContextScope, worker: &Worker) -> ContextScope {
+/// Returns the contexts of a subjob: copies, so that changes stay in the subjob. Spec: CTX-06 to CTX-09, D-67
+pub(in crate::engine) fn contexts_of_subjob(contexts: &ContextScope, worker: &Worker) -> ContextScope {
     let copy = ContextScope {
         job: contexts.job.as_ref().map(|job| job.for_subjob()),
         flow: contexts.flow.as_ref().map(|flow| FlowContext::new(flow.id())),

@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use super::call::call;
 use super::sync::{Arc, AtomicBool, Condvar, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::context::ShowsStop;
+use crate::engine::call::call;
 use crate::role::Batchlet;
 
 /// The shared state of one thread.
@@ -40,7 +40,7 @@ struct Deadline {
     message: String,
 }
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(in crate::engine) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Nothing of the user's runs under these locks but `#[cancel]`, whose panics are caught.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,0 +1,94 @@
+//! The channel to threads of this process: one for each partition that is out.
+
+use std::time::Duration;
+
+use super::PartitionedElement;
+use crate::engine::threads::{Report, SubjobThreads, lock};
+use crate::engine::walk::Outcome;
+use crate::ids::StepExecutionId;
+use crate::partition::{CollectedPayload, DispatchError, PartitionChannel, PartitionEvent, PartitionTicket};
+
+pub(super) struct LocalThreads<'t, 'scope> {
+    element: &'scope PartitionedElement<'scope>,
+    threads: SubjobThreads<'t, 'scope>,
+    out: Vec<Out>,
+}
+
+/// A partition that runs.
+struct Out {
+    number: usize,
+    row: StepExecutionId,
+    /// How many payloads it has sent.
+    payloads: u64,
+}
+
+impl<'t, 'scope> LocalThreads<'t, 'scope> {
+    pub(super) fn new(
+        element: &'scope PartitionedElement<'scope>,
+        threads: SubjobThreads<'t, 'scope>,
+    ) -> Self {
+        Self {
+            element,
+            threads,
+            out: Vec::new(),
+        }
+    }
+}
+
+impl PartitionChannel for LocalThreads<'_, '_> {
+    fn submit(&mut self, ticket: &PartitionTicket) -> Result<(), DispatchError> {
+        let (element, row) = (self.element, ticket.step_execution);
+        let prepared = element
+            .prepared(row)
+            .ok_or_else(|| DispatchError::new("the partition was not prepared"))?;
+        let number = prepared.number as usize;
+        let name = format!("batch-{}:{number}", element.id);
+        let begun = self.threads.begin(number, name, move |worker, sink| {
+            element.run_here(worker, sink, row, prepared)
+        });
+        begun.map_err(|error| {
+            DispatchError::new(format!("there is no thread for it: {error}")).caused_by(error)
+        })?;
+        self.out.push(Out {
+            number,
+            row,
+            payloads: 0,
+        });
+        Ok(())
+    }
+
+    /// Waits for as long as it takes: a thread always reports its end, and stop requests reach it without this one.
+    fn receive(&mut self, _wait: Duration) -> Result<Option<PartitionEvent>, DispatchError> {
+        Ok(match self.threads.next() {
+            None => None,
+            Some(Report::Data(number, data)) => {
+                let out = self.out.iter_mut().find(|out| out.number == number);
+                out.map(|out| {
+                    out.payloads += 1;
+                    PartitionEvent::Collected(CollectedPayload {
+                        step_execution: out.row,
+                        attempt: 1,
+                        sequence: out.payloads,
+                        data,
+                    })
+                })
+            }
+            Some(Report::Ended(end)) => {
+                let position = self.out.iter().position(|out| out.number == end.position);
+                position.map(|position| {
+                    let row = self.out.swap_remove(position).row;
+                    let ended = end.result.map(|ended| match ended.outcome {
+                        Outcome::Failed(failure) => Some(failure),
+                        _ => None,
+                    });
+                    lock(&self.element.ended_here).insert(row, ended);
+                    PartitionEvent::Ended(row)
+                })
+            }
+        })
+    }
+
+    fn stop(&mut self) {
+        self.threads.stop();
+    }
+}

@@ -1,0 +1,98 @@
+//! Partitioned steps and flows: their plan, their partitions, how they end.
+//!
+//! `supervisor.rs` runs on the thread of the element and hands partitions to a channel; `local.rs` is the channel to threads of
+//! this process; `run.rs` runs one partition, wherever; `remote.rs` is its entry in a worker process.
+//!
+//! Spec: PART-01 to PART-34, FPART-01 to FPART-11, PALG-01, PALG-03, PPLAN-04, D-34, D-48 to D-50, D-67, D-75
+
+mod local;
+mod plan;
+mod remote;
+mod run;
+mod supervisor;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+pub(crate) use remote::RemotePartition;
+pub(super) use run::contexts_of_subjob;
+
+use super::call::Failure;
+use super::elements::BoundPartition;
+use super::threads::lock;
+use super::walk::Walk;
+use crate::artifact::ContextScope;
+use crate::ids::StepExecutionId;
+use crate::partition::PartitionDispatcher;
+use crate::plan::PartitionPlan;
+use crate::repository::RepositoryError;
+
+/// How the partitions of an execution reach other processes.
+#[derive(Clone)]
+pub(crate) struct Dispatch {
+    pub(crate) dispatcher: Arc<dyn PartitionDispatcher>,
+    /// Identifies the job to workers.
+    pub(crate) fingerprint: String,
+    /// The most workers that may die on one partition; 0 is no limit.
+    pub(crate) crash_limit: u32,
+}
+
+/// A partitioned element, and everything that its partitions need to run.
+pub(super) struct PartitionedElement<'p> {
+    pub(super) walk: &'p Walk<'p>,
+    /// The id of the element.
+    pub(super) id: &'p str,
+    /// Its name in the repository: the id after those of the enclosing partitions. Spec: D-75
+    pub(super) key: &'p str,
+    pub(super) bound: &'p BoundPartition,
+    pub(super) plan: &'p PartitionPlan,
+    /// The first job execution whose step executions count.
+    pub(super) since: Option<i64>,
+    /// The contexts of the element.
+    pub(super) contexts: &'p ContextScope,
+    /// The partitions that were prepared, by their rows.
+    prepared: Mutex<BTreeMap<StepExecutionId, Prepared>>,
+    /// How partitions ended that ran in this process: what their rows do not hold.
+    ended_here: Mutex<BTreeMap<StepExecutionId, Result<LocalFailure, RepositoryError>>>,
+}
+
+/// The failure of a partition that ran in this process, with the artifact's error.
+type LocalFailure = Option<Failure>;
+
+/// A partition whose row exists.
+#[derive(Clone, Copy)]
+struct Prepared {
+    number: u32,
+    /// The number of items of its input that earlier executions have read.
+    earlier_items: u64,
+}
+
+impl<'p> PartitionedElement<'p> {
+    pub(super) fn new(
+        walk: &'p Walk<'p>,
+        (id, key): (&'p str, &'p str),
+        (bound, plan): (&'p BoundPartition, &'p PartitionPlan),
+        contexts: &'p ContextScope,
+    ) -> Self {
+        Self {
+            walk,
+            id,
+            key,
+            bound,
+            plan,
+            since: walk.state_of(key).since.max(walk.since),
+            contexts,
+            prepared: Mutex::default(),
+            ended_here: Mutex::default(),
+        }
+    }
+
+    /// Returns the number of partitions.
+    fn planned(&self) -> u32 {
+        u32::try_from(self.plan.sub_job_count()).unwrap_or(0)
+    }
+
+    fn prepared(&self, row: StepExecutionId) -> Option<Prepared> {
+        lock(&self.prepared).get(&row).copied()
+    }
+}

@@ -1,0 +1,82 @@
+//! The plan of a partitioned element.
+
+use std::collections::BTreeMap;
+
+use crate::artifact::ContextScope;
+use crate::engine::call::{Failure, call, discard};
+use crate::engine::elements::BoundPartition;
+use crate::engine::walk::Walk;
+use crate::plan::PartitionPlan;
+use crate::repository::RepositoryError;
+
+impl Walk<'_> {
+    /// Returns the stored plan, or else that of the algorithm, or else that of the Job XML. Stores it before anything runs.
+    /// Spec: PART-18, PART-20 to PART-24, PART-30, D-49, D-50
+    pub(super) fn plan(
+        &self,
+        key: &str,
+        partition: &BoundPartition,
+        contexts: &ContextScope,
+    ) -> Result<Result<PartitionPlan, Failure>, RepositoryError> {
+        let stored = self.state_of(key);
+        // A plan within an element whose work was undone does not count. Spec: D-48
+        let is_valid = self.since.is_none_or(|since| stored.planned >= since);
+        let algorithm = partition.algorithm.as_ref().map(|bound| bound.name.as_str());
+        if let Some(plan) = stored.plan.filter(|_| is_valid) {
+            let change = if stored.algorithm.is_some() != algorithm.is_some() {
+                "an algorithm has been added or removed since".to_owned()
+            } else if algorithm.is_none() && i64::from(plan.sub_job_count()) != i64::from(partition.instances)
+            {
+                let (then, now) = (plan.sub_job_count(), partition.instances);
+                format!("there were {then} partitions, and the Job XML has {now} now")
+            } else {
+                return Ok(Ok(plan));
+            };
+            return Ok(Err(Failure::new(format!(
+                "the partitions were planned otherwise before: {change}, and what has been committed does not belong to other \
+                 partitions; start a new instance, or restart with the Job XML as it was"
+            ))));
+        }
+        let plan = match &partition.algorithm {
+            None => Ok(PartitionPlan::new(
+                i32::try_from(partition.instances).unwrap_or(i32::MAX),
+            )),
+            Some(bound) => bound
+                .partition_algorithm(contexts)
+                .map_err(|error| Failure::not_made(bound, &error))
+                .and_then(|mut algorithm| {
+                    let planned = call(|| algorithm.calculate_partitions());
+                    discard(algorithm);
+                    planned.map_err(|error| Failure::thrown(bound, "calculate_partitions", error))
+                })
+                .and_then(checked),
+        };
+        if let Ok(plan) = &plan {
+            let planned = self.shared.running.lease.execution_id.0;
+            self.save_state(key, |state| {
+                state.plan = Some(plan.clone());
+                state.planned = planned;
+                state.algorithm = algorithm.map(str::to_owned);
+            })?;
+        }
+        Ok(plan)
+    }
+}
+
+/// Checks that the counts of a plan fit together. Spec: PART-23, PART-24, D-49
+fn checked(plan: PartitionPlan) -> Result<PartitionPlan, Failure> {
+    let count = plan.sub_job_count();
+    let problem = match (
+        usize::try_from(count),
+        plan.sub_job_properties().map(<[BTreeMap<_, _>]>::len),
+    ) {
+        (Err(_), _) => format!("{count} partitions"),
+        (Ok(count), Some(properties)) if properties != count => {
+            format!("{count} partitions, and the properties of {properties}")
+        }
+        _ => return Ok(plan),
+    };
+    Err(Failure::new(format!(
+        "the partition algorithm has planned {problem}"
+    )))
+}

@@ -1,0 +1,205 @@
+//! The entry of a worker process: runs a partition whose element another process supervises.
+
+use std::sync::Arc;
+
+use super::PartitionedElement;
+use crate::artifact::ContextScope;
+use crate::context::{FlowContext, JobContext, SplitContext};
+use crate::engine::call::{Failure, discard};
+use crate::engine::elements::{
+    BoundBody, BoundJob, BoundPartition, Element, ElementBody, Elements, PartitionBody,
+};
+use crate::engine::ending;
+use crate::engine::listeners::JobListeners;
+use crate::engine::states::States;
+use crate::engine::threads::{CollectorSink, Running};
+use crate::engine::walk::{Shared, Walk};
+use crate::plan::PartitionPlan;
+use crate::repository::{ClaimedPartition, JobRepository, RepositoryError};
+use crate::status::BatchStatus;
+
+/// A partition that a worker process has claimed, with its job.
+pub(crate) struct RemotePartition {
+    pub(crate) job: BoundJob,
+    pub(crate) repository: Arc<dyn JobRepository>,
+    pub(crate) running: Arc<Running>,
+    pub(crate) claimed: ClaimedPartition,
+    pub(crate) partition_threads: usize,
+}
+
+/// A partitioned element of a job, with the contexts of what encloses it.
+struct Found<'j> {
+    element: &'j Element,
+    bound: &'j BoundPartition,
+    contexts: ContextScope,
+    /// Where its step executions count from, because of an enclosing split.
+    since: Option<i64>,
+}
+
+impl RemotePartition {
+    /// Runs the partition and writes how it ended.
+    ///
+    /// # Errors
+    /// If the repository rejects a write; nothing is then recorded of the end.
+    pub(crate) fn run(self, sink: &CollectorSink) -> Result<(), RepositoryError> {
+        let lease = self.running.lease;
+        let job = JobContext::new(
+            &self.job.id,
+            lease.instance_id,
+            lease.execution_id,
+            self.job.properties.clone(),
+            self.repository.connector(),
+        );
+        job.set_batch_status(BatchStatus::Started);
+        let contexts = ContextScope {
+            job: Some(job),
+            ..ContextScope::default()
+        };
+        let listeners = match JobListeners::make(&self.job.listeners, &contexts) {
+            Ok(listeners) => listeners,
+            Err(failure) => return self.fail(failure),
+        };
+        let states = States::new(self.repository.element_states(lease.instance_id)?);
+        let shared = Shared {
+            job: &self.job,
+            repository: self.repository.as_ref(),
+            running: &self.running,
+            listeners: &listeners,
+            outside: &contexts,
+            states: &states,
+            partition_threads: self.partition_threads,
+            dispatch: None,
+        };
+        let worker = self.running.workers.begin();
+        worker.runs_here();
+        let walk = Walk {
+            shared,
+            worker: Arc::clone(&worker),
+            contexts: contexts.clone(),
+            prefix: String::new(),
+            path: Vec::new(),
+            since: None,
+            collecting: None,
+        };
+        let path = path_of(&self.claimed.row.step_name);
+        let ended = run_at(&walk, &self.job.elements, &path, &self.claimed, sink);
+        self.running.workers.end(&worker);
+        discard(listeners);
+        match ended? {
+            Some(()) => Ok(()),
+            None => {
+                let name = &self.claimed.row.step_name;
+                self.fail(Failure::new(format!(
+                    "job `{}` has no partitioned element for the partition `{name}`",
+                    self.job.id
+                )))
+            }
+        }
+    }
+
+    fn fail(&self, failure: Failure) -> Result<(), RepositoryError> {
+        let mut row = self.claimed.row.clone();
+        let counters = row.counters;
+        self.repository
+            .end_step(&mut row, &ending::failed(failure.message), counters, None)
+    }
+}
+
+/// Splits the name of a partition's row: ids and numbers of the partitioned elements, the outermost first. Spec: D-75
+fn path_of(step_name: &str) -> Vec<(&str, u32)> {
+    let keys = step_name.split('/').filter_map(|key| key.rsplit_once(':'));
+    keys.filter_map(|(id, number)| Some((id, number.parse().ok()?)))
+        .collect()
+}
+
+/// Finds the element that `path` leads to and runs the partition. Returns `None` if the job has no such element.
+fn run_at(
+    walk: &Walk<'_>,
+    elements: &Elements,
+    path: &[(&str, u32)],
+    claimed: &ClaimedPartition,
+    sink: &CollectorSink,
+) -> Result<Option<()>, RepositoryError> {
+    let Some(((id, number), inner)) = path.split_first() else {
+        return Ok(None);
+    };
+    let Some(found) = find(walk, elements, id, &walk.contexts) else {
+        return Ok(None);
+    };
+    let key = format!("{}{id}", walk.prefix);
+    let stored = walk.state_of(&key).plan;
+    let plan = stored
+        .unwrap_or_else(|| PartitionPlan::new(i32::try_from(found.bound.instances).unwrap_or(i32::MAX)));
+    let around = Walk {
+        since: walk.since.max(found.since),
+        ..walk.clone()
+    };
+    let element = PartitionedElement::new(
+        &around,
+        (&found.element.id, &key),
+        (found.bound, &plan),
+        &found.contexts,
+    );
+    if inner.is_empty() {
+        let (row, state) = (claimed.row.clone(), claimed.state.clone());
+        element.run_claimed(&walk.worker, sink, *number, (row, state, 0))?;
+        return Ok(Some(()));
+    }
+    let path = element.path_to(*number);
+    let Ok(PartitionBody { element: body, .. }) = element.bound.binder.bind(&path) else {
+        return Ok(None);
+    };
+    let ElementBody::Flow(flow) = &body.body else {
+        return Ok(None);
+    };
+    let inside = Walk {
+        contexts: found.contexts.clone(),
+        prefix: format!("{key}:{number}/"),
+        path,
+        since: element.since,
+        ..walk.clone()
+    };
+    run_at(&inside, &flow.elements, inner, claimed, sink)
+}
+
+/// Finds the partitioned element `id` in the elements of a job or flow, and in the flows and splits within.
+fn find<'j>(walk: &Walk<'_>, elements: &'j Elements, id: &str, contexts: &ContextScope) -> Option<Found<'j>> {
+    elements.all.iter().find_map(|element| match &element.body {
+        ElementBody::Step(step) => match &step.body {
+            BoundBody::Partitioned(bound) if element.id == id => Some(Found {
+                element,
+                bound: bound.as_ref(),
+                contexts: contexts.clone(),
+                since: None,
+            }),
+            _ => None,
+        },
+        ElementBody::Flow(flow) => {
+            let contexts = ContextScope {
+                flow: Some(FlowContext::new(&element.id)),
+                ..contexts.clone()
+            };
+            match &flow.partition {
+                Some(bound) if element.id == id => Some(Found {
+                    element,
+                    bound,
+                    contexts,
+                    since: None,
+                }),
+                _ => find(walk, &flow.elements, id, &contexts),
+            }
+        }
+        ElementBody::Split(split) => {
+            let contexts = ContextScope {
+                split: Some(SplitContext::new(&element.id)),
+                ..contexts.clone()
+            };
+            let found = find(walk, &split.elements, id, &contexts)?;
+            Some(Found {
+                since: found.since.max(walk.state_of(&element.id).since),
+                ..found
+            })
+        }
+        ElementBody::Decision(_) => None,
+    })
+}

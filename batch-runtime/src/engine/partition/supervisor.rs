@@ -1,0 +1,439 @@
+//! The partitions of one element, on the thread that waits for them: which is next, how each ended.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use super::local::LocalThreads;
+use super::{LocalFailure, PartitionedElement, Prepared};
+use crate::artifact::ContextScope;
+use crate::checkpoint::CheckpointInfo;
+use crate::engine::call::Failure;
+use crate::engine::elements::BoundPartition;
+use crate::engine::ending;
+use crate::engine::threads::{Analysis, SubjobOutcomes, SubjobThreads, lock};
+use crate::engine::walk::{Outcome, Walk};
+use crate::execution::StepExecution;
+use crate::ids::StepExecutionId;
+use crate::partition::{PartitionChannel, PartitionEvent, PartitionTicket};
+use crate::repository::{ElementState, PartitionState, RepositoryError, StepState};
+use crate::status::BatchStatus;
+use crate::transition::Termination;
+
+/// How long to wait for an event before looking for stop requests and expired leases.
+const WAIT: Duration = Duration::from_millis(200);
+
+impl Walk<'_> {
+    /// Returns the stored state of an element.
+    pub(in crate::engine) fn state_of(&self, key: &str) -> ElementState {
+        self.shared.states.get(key)
+    }
+
+    /// Changes the state of an element and stores it.
+    pub(in crate::engine) fn save_state(
+        &self,
+        key: &str,
+        change: impl FnOnce(&mut ElementState),
+    ) -> Result<(), RepositoryError> {
+        let shared = self.shared;
+        shared.states.keep(key, change, |state| {
+            shared
+                .repository
+                .save_element_state(&shared.running.lease, key, state)
+        })
+    }
+
+    /// Resets the partitions of a step that was complete and runs again. Called before anything else of it is recorded.
+    pub(in crate::engine) fn reset(&self, id: &str) -> Result<(), RepositoryError> {
+        let this = self.shared.running.lease.execution_id.0;
+        self.save_state(&format!("{}{id}", self.prefix), |state| {
+            *state = ElementState {
+                since: Some(this),
+                ..ElementState::default()
+            };
+        })
+    }
+
+    /// Runs the partitions of the step or flow `id`.
+    pub(in crate::engine) fn partitions(
+        &self,
+        id: &str,
+        partition: &BoundPartition,
+        contexts: &ContextScope,
+    ) -> Result<Outcome, RepositoryError> {
+        let key = format!("{}{id}", self.prefix);
+        let mut analysis = match Analysis::make(partition.subjobs.analyzer.as_ref(), contexts) {
+            Ok(analysis) => analysis,
+            Err(failure) => return Ok(Outcome::Failed(failure)),
+        };
+        let logical_tx = partition.subjobs.logical_tx.as_ref();
+        // A complete partition is skipped, regardless of its steps.
+        self.in_logical_tx(&key, logical_tx, contexts, false, || {
+            let plan = match self.plan(&key, partition, contexts)? {
+                Ok(plan) => plan,
+                Err(failure) => return Ok((Outcome::Failed(failure), BatchStatus::Failed)),
+            };
+            let element = PartitionedElement::new(self, (id, &key), (partition, &plan), contexts);
+            let planned = element.planned();
+            self.shared.running.publish_partitions(&key, |partitions| {
+                partitions.planned = planned;
+                partitions.ended = 0;
+            });
+            let outcomes = element.run(&mut analysis)?;
+            Ok(match analysis.failure.take() {
+                // A failed callback fails the element. Spec: LTX-21
+                Some(failure) => (Outcome::Failed(failure), BatchStatus::Failed),
+                None => (outcomes.outcome(), outcomes.worst()),
+            })
+        })
+    }
+}
+
+impl PartitionedElement<'_> {
+    /// Runs the partitions that are not complete.
+    fn run(&self, analysis: &mut Analysis<'_>) -> Result<SubjobOutcomes, RepositoryError> {
+        let shared = &self.walk.shared;
+        let mut outcomes = SubjobOutcomes::default();
+        match shared.dispatch {
+            None => {
+                let supervised = crossbeam::thread::scope(|scope| {
+                    let threads = SubjobThreads::new(scope, shared.running, &self.walk.worker);
+                    let mut channel = LocalThreads::new(self, threads);
+                    Supervisor::new(self, &mut channel, analysis, &mut outcomes).run();
+                });
+                // The threads catch what panics in them.
+                supervised.map_err(|_| RepositoryError::Fault)?;
+            }
+            Some(dispatch) => match dispatch.dispatcher.open(shared.running.lease.execution_id) {
+                Ok(mut channel) => Supervisor::new(self, &mut *channel, analysis, &mut outcomes).run(),
+                Err(error) => {
+                    let failure = Failure::new(format!(
+                        "the partitions of `{}` cannot be dispatched: {error}",
+                        self.id
+                    ));
+                    outcomes.push(Outcome::Failed(failure), None);
+                }
+            },
+        }
+        match outcomes.broken.take() {
+            Some(error) => Err(error),
+            None => Ok(outcomes),
+        }
+    }
+
+    /// Reads what earlier executions have stored of a partition, and creates its row unless it is complete.
+    /// Spec: PART-29, PART-32, FPART-11
+    fn prepare(&self, number: u32) -> Result<Preparation, RepositoryError> {
+        let shared = self.walk.shared;
+        let (repository, lease) = (shared.repository, &shared.running.lease);
+        let name = format!("{}:{number}", self.key);
+        let history = repository.step_history(lease.instance_id, &name, self.since)?;
+        if let Some(last) = history.last.filter(|last| last.status == BatchStatus::Completed) {
+            return Ok(Preparation::Complete(last, history.state));
+        }
+        let row = repository.create_step(lease, &name, &history.state)?;
+        let prepared = Prepared {
+            number,
+            earlier_items: history.items,
+        };
+        lock(&self.prepared).insert(row.id, prepared);
+        Ok(Preparation::Ready(row))
+    }
+
+    /// Ends a partition that cannot run.
+    fn fail(
+        &self,
+        number: u32,
+        row: StepExecutionId,
+        problem: String,
+    ) -> Result<(Outcome, String), RepositoryError> {
+        let repository = self.walk.shared.repository;
+        let Some((mut row, state)) = repository.step(row)? else {
+            return Err(RepositoryError::Fault);
+        };
+        if !row.status.is_final() {
+            let counters = row.counters;
+            repository.end_step(&mut row, &ending::failed(problem), counters, None)?;
+        }
+        self.ended(number, &row, &state, None)
+    }
+
+    /// Returns how a partition ended according to its row. Spec: PART-26, FPART-09
+    fn result(&self, number: u32, row: StepExecutionId) -> Result<(Outcome, String), RepositoryError> {
+        let failure = lock(&self.ended_here).remove(&row).unwrap_or(Ok(None))?;
+        match self.walk.shared.repository.step(row)? {
+            Some((row, state)) if row.status.is_final() => self.ended(number, &row, &state, failure),
+            _ => Err(RepositoryError::Fault),
+        }
+    }
+
+    fn ended(
+        &self,
+        number: u32,
+        row: &StepExecution,
+        state: &StepState,
+        failure: LocalFailure,
+    ) -> Result<(Outcome, String), RepositoryError> {
+        let termination = state
+            .termination
+            .as_ref()
+            .map(CheckpointInfo::decode::<Termination>);
+        let termination = termination.transpose().map_err(|error| RepositoryError::Corrupt {
+            row: format!("the context of step execution {}", row.id),
+            problem: error.to_string(),
+        });
+        let outcome = match (termination?, row.status) {
+            (Some(termination), _) => Outcome::Terminated(termination),
+            (None, BatchStatus::Completed) => Outcome::Completed,
+            (None, BatchStatus::Stopped) => Outcome::Stopped,
+            (None, _) => {
+                let failure = failure.unwrap_or_else(|| Failure::new(row.exit_message.clone()));
+                let place = format_args!("in partition {number} of `{}`", self.id);
+                Outcome::Failed(failure.because(place))
+            }
+        };
+        Ok((outcome, row.exit_status.clone()))
+    }
+}
+
+/// What preparing a partition has found.
+enum Preparation {
+    /// An earlier execution completed it.
+    Complete(StepExecution, StepState),
+    /// Its row exists.
+    Ready(StepExecution),
+}
+
+/// Hands the partitions of an element to a channel and waits for them.
+struct Supervisor<'s, 'a> {
+    element: &'s PartitionedElement<'s>,
+    channel: &'s mut dyn PartitionChannel,
+    analysis: &'s mut Analysis<'a>,
+    outcomes: &'s mut SubjobOutcomes,
+    /// The partitions that have not been submitted.
+    pending: RangeInclusive<u32>,
+    /// The partitions that are out.
+    out: BTreeMap<StepExecutionId, PartitionTicket>,
+    /// Those of them whose worker may be dead.
+    lost: BTreeSet<StepExecutionId>,
+    /// The outcomes of partitions that were complete before; they count once the others have ended.
+    complete: Vec<(Outcome, String)>,
+}
+
+impl<'s, 'a> Supervisor<'s, 'a> {
+    fn new(
+        element: &'s PartitionedElement<'s>,
+        channel: &'s mut dyn PartitionChannel,
+        analysis: &'s mut Analysis<'a>,
+        outcomes: &'s mut SubjobOutcomes,
+    ) -> Self {
+        Self {
+            pending: 1..=element.planned(),
+            element,
+            channel,
+            analysis,
+            outcomes,
+            out: BTreeMap::new(),
+            lost: BTreeSet::new(),
+            complete: Vec::new(),
+        }
+    }
+
+    /// Spec: PART-04, PART-25, PART-28, PART-29, PART-34, FPART-08, D-32
+    fn run(mut self) {
+        let walk = self.element.walk;
+        loop {
+            self.submit_pending();
+            let siblings_stop = self.outcomes.stop_siblings(walk.shared.job.dialect);
+            if self.analysis.failure.is_some() || siblings_stop || walk.worker.stop_requested() {
+                self.channel.stop();
+            }
+            if self.out.is_empty() {
+                break;
+            }
+            match self.channel.receive(WAIT) {
+                Ok(Some(event)) => self.handle(event),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::error!(%error, element = self.element.id, "no partition can be reached any more");
+                    self.outcomes.broken.get_or_insert(RepositoryError::Fault);
+                    self.lost.extend(self.out.keys());
+                    walk.worker.pause(WAIT);
+                }
+            }
+            self.reopen_lost();
+        }
+        let stopped_before_all_began = !self.pending.is_empty();
+        if stopped_before_all_began && self.analysis.failure.is_none() && !self.outcomes.are_ending() {
+            self.outcomes.push(Outcome::Stopped, None);
+        }
+        for (outcome, exit_status) in self.complete {
+            self.outcomes.push(outcome, Some(exit_status));
+        }
+    }
+
+    fn submit_pending(&mut self) {
+        let walk = self.element.walk;
+        let threads = self
+            .element
+            .bound
+            .threads
+            .unwrap_or(walk.shared.partition_threads);
+        while self.out.len() < threads
+            && self.analysis.failure.is_none()
+            && !self.outcomes.are_ending()
+            && !walk.worker.stop_requested()
+        {
+            let Some(number) = self.pending.next() else { break };
+            match self.element.prepare(number) {
+                Ok(Preparation::Complete(row, state)) => match self.element.ended(number, &row, &state, None)
+                {
+                    Ok((outcome, exit_status)) => {
+                        self.count_ended();
+                        self.analysis.ended(&exit_status);
+                        self.complete.push((outcome, exit_status));
+                    }
+                    Err(error) => self.outcomes.broken = Some(error),
+                },
+                Ok(Preparation::Ready(row)) => {
+                    let dispatch = walk.shared.dispatch;
+                    self.submit(PartitionTicket {
+                        job_execution: row.job_execution_id,
+                        step_execution: row.id,
+                        attempt: 1,
+                        fingerprint: dispatch
+                            .map_or_else(String::new, |dispatch| dispatch.fingerprint.clone()),
+                    });
+                }
+                Err(error) => self.outcomes.broken = Some(error),
+            }
+        }
+    }
+
+    fn submit(&mut self, ticket: PartitionTicket) {
+        match self.channel.submit(&ticket) {
+            Ok(()) => drop(self.out.insert(ticket.step_execution, ticket)),
+            Err(error) => self.fail(
+                ticket.step_execution,
+                format!("the partition cannot be dispatched: {error}"),
+            ),
+        }
+    }
+
+    fn handle(&mut self, event: PartitionEvent) {
+        match event {
+            PartitionEvent::Collected(payload) => self.analysis.data(payload.data),
+            PartitionEvent::Ended(id) if self.has_ended(id) => {
+                if self.out.remove(&id).is_some() {
+                    self.lost.remove(&id);
+                    let number = self.number(id);
+                    self.note(self.element.result(number, id));
+                }
+            }
+            // A worker that returns without an end could not record it: it is fenced, or its database is out of reach.
+            PartitionEvent::Ended(id) | PartitionEvent::Lost(id) => {
+                if self.out.contains_key(&id) {
+                    self.lost.insert(id);
+                }
+            }
+        }
+    }
+
+    /// Returns whether the end of a partition can be read from its row or from this process.
+    fn has_ended(&self, id: StepExecutionId) -> bool {
+        let Some(_) = self.element.walk.shared.dispatch else {
+            return true;
+        };
+        let row = self.element.walk.shared.repository.step(id);
+        !matches!(row, Ok(Some((row, _))) if !row.status.is_final())
+    }
+
+    /// Reopens the partitions whose worker is dead, and submits them again.
+    fn reopen_lost(&mut self) {
+        let shared = self.element.walk.shared;
+        for id in self.lost.clone() {
+            let state = match shared.repository.reopen_partition(&shared.running.lease, id) {
+                Ok(PartitionState::Held) => continue,
+                Ok(state) => state,
+                Err(error) => {
+                    self.outcomes.broken.get_or_insert(error);
+                    PartitionState::Settled
+                }
+            };
+            self.lost.remove(&id);
+            let Some(ticket) = self.out.remove(&id) else {
+                continue;
+            };
+            match state {
+                PartitionState::Reopened { claims } => self.submit_again(ticket, claims),
+                PartitionState::Settled | PartitionState::Held => {
+                    let problem = "its worker is gone, and no other one has claimed the partition".to_owned();
+                    self.fail(id, problem);
+                }
+            }
+        }
+    }
+
+    fn submit_again(&mut self, ticket: PartitionTicket, claims: i64) {
+        let limit = self
+            .element
+            .walk
+            .shared
+            .dispatch
+            .map_or(0, |dispatch| dispatch.crash_limit);
+        let deaths = claims.max(i64::from(ticket.attempt));
+        if limit > 0 && deaths >= i64::from(limit) {
+            let problem = format!("{deaths} workers died while they ran the partition");
+            return self.fail(ticket.step_execution, problem);
+        }
+        if self.outcomes.are_ending() || self.element.walk.worker.stop_requested() {
+            return self.stop_unclaimed(ticket.step_execution);
+        }
+        tracing::warn!(step_execution = %ticket.step_execution, "the worker of a partition is dead; submitting it again");
+        self.submit(PartitionTicket {
+            attempt: ticket.attempt + 1,
+            ..ticket
+        });
+    }
+
+    /// Ends a partition as FAILED.
+    fn fail(&mut self, id: StepExecutionId, problem: String) {
+        let number = self.number(id);
+        self.note(self.element.fail(number, id, problem));
+    }
+
+    /// Ends a partition as STOPPED that no worker runs.
+    fn stop_unclaimed(&mut self, id: StepExecutionId) {
+        let repository = self.element.walk.shared.repository;
+        let stopped = repository.step(id).and_then(|found| {
+            let (mut row, _) = found.ok_or(RepositoryError::Fault)?;
+            let counters = row.counters;
+            repository.end_step(&mut row, &ending::stopped(), counters, None)
+        });
+        let number = self.number(id);
+        self.note(stopped.and_then(|()| self.element.result(number, id)));
+    }
+
+    /// Counts the end of a partition. Spec: SUBJOB-10
+    fn note(&mut self, ended: Result<(Outcome, String), RepositoryError>) {
+        self.count_ended();
+        match ended {
+            Ok((outcome, exit_status)) => {
+                self.analysis.ended(&exit_status);
+                self.outcomes.push(outcome, Some(exit_status));
+            }
+            Err(error) => {
+                self.outcomes.broken.get_or_insert(error);
+            }
+        }
+    }
+
+    fn count_ended(&self) {
+        let running = self.element.walk.shared.running;
+        running.publish_partitions(self.element.key, |partitions| partitions.ended += 1);
+    }
+
+    fn number(&self, id: StepExecutionId) -> u32 {
+        self.element.prepared(id).map_or(0, |prepared| prepared.number)
+    }
+}

@@ -1,0 +1,14 @@
+//! The threads of an execution: their shared state, their stop requests, the subjobs they wait for.
+
+mod running;
+mod subjobs;
+mod sync;
+mod worker;
+mod workers;
+
+pub use running::{PartitionProgress, Progress, StepProgress};
+pub(crate) use running::{Running, StepPlace};
+pub(super) use subjobs::{Analysis, Report, SubjobOutcomes, SubjobThreads, exit_status_of};
+pub(crate) use subjobs::{Collecting, CollectorSink};
+pub(crate) use worker::Worker;
+pub(super) use worker::lock;

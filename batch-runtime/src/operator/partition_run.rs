@@ -1,0 +1,223 @@
+//! Partitions that this process runs for a coordinator in another one.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use md5::{Digest, Md5};
+use thiserror::Error;
+
+use super::definitions::refusing;
+use super::{Definitions, JobOperator, JobOperatorError};
+use crate::engine::{CollectorSink, RemotePartition, Running};
+use crate::ids::StepExecutionId;
+use crate::parameters::JobParameters;
+use crate::partition::{CollectedPayload, PartitionTicket};
+use crate::repository::RepositoryError;
+use crate::runtime::{BatchRuntime, Inner};
+use crate::secret::Secrets;
+use crate::status::BatchStatus;
+
+/// The reason why a worker cannot claim a partition. Nothing was changed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ClaimPartitionError {
+    /// The job execution or its job is unknown here, or the job cannot be resolved: another worker may be able to run it.
+    #[error("cannot run a partition of job execution {}: {source}", .ticket.job_execution)]
+    Job {
+        /// The ticket.
+        ticket: PartitionTicket,
+        /// The cause.
+        source: JobOperatorError,
+    },
+    /// The job differs from that of the coordinator: another version of the Job XML, or other system properties.
+    #[error(
+        "cannot run a partition of job `{job}`: its definition here has the fingerprint {here}, and the coordinator's has \
+         {}; run workers with the same Job XML and system properties", .ticket.fingerprint
+    )]
+    OtherVersion {
+        /// The ticket.
+        ticket: PartitionTicket,
+        /// The job.
+        job: String,
+        /// The fingerprint of the job as this runtime resolves it.
+        here: String,
+    },
+    /// Another worker has claimed the partition, it has ended, or its job has.
+    #[error("partition {0} cannot be claimed: it is claimed, or has ended")]
+    Taken(StepExecutionId),
+    /// The repository failed.
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
+}
+
+impl BatchRuntime {
+    /// Claims the partition of a ticket: its row becomes STARTED, and this runtime holds and renews a lease of it until the
+    /// [`PartitionRun`] has run or is dropped. A ticket that arrives twice is claimed once.
+    ///
+    /// The worker needs the artifacts, the Job XML, the system properties and the repository of the coordinator. Listeners of
+    /// the job that hear of items are instances of this process.
+    ///
+    /// # Errors
+    /// See [`ClaimPartitionError`]. Nothing was changed.
+    ///
+    /// Spec: PART-32, PART-33
+    pub fn claim_partition(&self, ticket: &PartitionTicket) -> Result<PartitionRun, ClaimPartitionError> {
+        let inner = self.job_operator().inner;
+        let cannot = |source| ClaimPartitionError::Job {
+            ticket: ticket.clone(),
+            source,
+        };
+        let execution = ticket.job_execution;
+        let found = inner.repository.job_execution(execution)?;
+        let job = found
+            .ok_or_else(|| cannot(JobOperatorError::NoSuchJobExecution(execution)))?
+            .job_name;
+        let parameters = inner.repository.parameters(execution)?.without_run_id();
+        let here = fingerprint(&inner.definitions, &job, &parameters).map_err(cannot)?;
+        if here != ticket.fingerprint {
+            return Err(ClaimPartitionError::OtherVersion {
+                ticket: ticket.clone(),
+                job,
+                here,
+            });
+        }
+        let refuse = refusing(&job);
+        let secrets = Secrets::read(parameters.secrets())
+            .map_err(|error| cannot(refuse(super::StartError::Secret(error))))?;
+        let bound = inner
+            .definitions
+            .bind(&job, &parameters, &parameters, secrets, &refuse)
+            .map_err(cannot)?
+            .bound;
+        let asked = Instant::now();
+        let claimed = inner.repository.claim_partition(ticket.step_execution)?;
+        let claimed = claimed.ok_or(ClaimPartitionError::Taken(ticket.step_execution))?;
+        let running = Arc::new(Running::new(claimed.lease, inner.repository.lease_time(), asked));
+        inner.partitions().push(Arc::clone(&running));
+        Ok(PartitionRun {
+            remote: Some(RemotePartition {
+                job: bound.job,
+                repository: Arc::clone(&inner.repository),
+                running: Arc::clone(&running),
+                claimed,
+                partition_threads: inner.partition_threads,
+            }),
+            ticket: ticket.clone(),
+            running,
+            inner,
+        })
+    }
+}
+
+/// A partition that this process has claimed. Dropped before it has run, it releases its lease, and the coordinator submits the
+/// partition again.
+pub struct PartitionRun {
+    remote: Option<RemotePartition>,
+    ticket: PartitionTicket,
+    running: Arc<Running>,
+    inner: Arc<Inner>,
+}
+
+impl PartitionRun {
+    /// Returns the ticket.
+    pub fn ticket(&self) -> &PartitionTicket {
+        &self.ticket
+    }
+
+    /// Returns a handle that stops the partition, from any thread.
+    pub fn stop_handle(&self) -> PartitionStop {
+        PartitionStop(Arc::clone(&self.running))
+    }
+
+    /// Runs the partition on the calling thread and returns how it ended, which is recorded by then. Each payload of the
+    /// collector goes to `collected`, on this thread.
+    ///
+    /// # Errors
+    /// If the end could not be recorded, because the repository failed or this worker is fenced: report the partition as lost.
+    pub fn run(
+        mut self,
+        collected: impl Fn(CollectedPayload) + Send + Sync + 'static,
+    ) -> Result<BatchStatus, RepositoryError> {
+        let Some(remote) = self.remote.take() else {
+            return Err(RepositoryError::Fault);
+        };
+        let (step_execution, attempt) = (self.ticket.step_execution, self.ticket.attempt);
+        let sent = AtomicU64::new(0);
+        let sink: CollectorSink = Arc::new(move |data| {
+            collected(CollectedPayload {
+                step_execution,
+                attempt,
+                sequence: sent.fetch_add(1, Ordering::Relaxed) + 1,
+                data,
+            });
+        });
+        // A panic of the runtime itself must not keep the lease.
+        catch_unwind(AssertUnwindSafe(|| remote.run(&sink))).unwrap_or(Err(RepositoryError::Fault))?;
+        let ended = self.inner.repository.step(step_execution)?;
+        ended.map(|(row, _)| row.status).ok_or(RepositoryError::Fault)
+    }
+}
+
+impl Drop for PartitionRun {
+    fn drop(&mut self) {
+        let partitions = &mut self.inner.partitions();
+        partitions.retain(|other| !Arc::ptr_eq(other, &self.running));
+        if let Err(error) = self.inner.repository.release_lease(&self.running.lease) {
+            tracing::warn!(%error, "the lease of a partition could not be released; it expires");
+        }
+    }
+}
+
+impl fmt::Debug for PartitionRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PartitionRun({:?})", self.ticket)
+    }
+}
+
+/// Stops a partition that this process runs.
+#[derive(Clone)]
+pub struct PartitionStop(Arc<Running>);
+
+impl PartitionStop {
+    /// Requests the stop. Returns at once; the partition ends at its next item, after it has committed what it has.
+    pub fn request_stop(&self) {
+        self.0.workers.request_stop();
+    }
+}
+
+impl fmt::Debug for PartitionStop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PartitionStop")
+    }
+}
+
+impl JobOperator {
+    /// Returns the fingerprint of a job for its tickets.
+    pub(super) fn fingerprint(
+        &self,
+        job: &str,
+        parameters: &JobParameters,
+    ) -> Result<String, JobOperatorError> {
+        fingerprint(&self.inner.definitions, job, parameters)
+    }
+}
+
+/// Returns a digest of the job as it is resolved with these parameters and the system properties.
+fn fingerprint(
+    definitions: &Definitions,
+    job: &str,
+    parameters: &JobParameters,
+) -> Result<String, JobOperatorError> {
+    let effective = definitions.effective_job(job, parameters)?;
+    let mut digest = Md5::new();
+    digest.update(format!("{:?}\n", effective.dialect));
+    digest.update(effective.to_xml());
+    Ok(digest
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
+}

@@ -1,0 +1,32 @@
+//! Partitions of steps and flows in other processes: the seam between the engine and whoever carries partitions to workers.
+//!
+//! The engine plans the partitions of an element and writes a row for each of them in the repository, in status STARTING. A
+//! [`PartitionDispatcher`] takes a [`PartitionTicket`], which holds ids only, to a worker process. The worker has the same
+//! artifacts, the same Job XML and the same repository; it passes the ticket to
+//! [`BatchRuntime::claim_partition`](crate::BatchRuntime::claim_partition) and runs what it gets. The repository is the truth: a
+//! ticket that arrives twice is claimed once, a worker holds a lease of its partition and is fenced when it loses it, and how a
+//! partition ended is read from its row. What a dispatcher reports is a hint, and payloads of collectors.
+//!
+//! ```text
+//! coordinator                          dispatcher                worker
+//! plan, rows STARTING
+//! PartitionChannel::submit(ticket) --> carries it -------------> claim_partition(&ticket)   row STARTED, lease of the partition
+//!                                                                PartitionRun::run(..)      chunks commit under VERSION
+//! analyzer <-------------------------- Collected(payload) <----- its callback
+//! reads the row <--------------------- Ended(id) <-------------- returns                    row COMPLETED, FAILED or STOPPED
+//! reopens the row, submits again <---- Lost(id)                  (died)                     lease expires
+//! ```
+//!
+//! Without a dispatcher, partitions run on threads of the process that runs their job, through the same calls of the engine.
+//!
+//! Spec: PART-32, PART-34, SUBJOB-11
+
+mod dispatcher;
+mod ticket;
+
+pub use crate::artifact::CollectorData;
+pub use crate::operator::{ClaimPartitionError, PartitionRun, PartitionStop};
+pub use dispatcher::{
+    CollectedPayload, DispatchError, PartitionChannel, PartitionDispatcher, PartitionEvent,
+};
+pub use ticket::PartitionTicket;

@@ -1,0 +1,225 @@
+//! Partitions that worker processes claim: a lease for each, beside that of the job.
+
+use diesel::prelude::*;
+
+use super::closing::CRASHED;
+use super::contexts::step_state_in;
+use super::lease::{NOBODY, lease_of};
+use super::rows::StepRow;
+use super::schema::{batch_job_execution, batch_partition_lease, batch_step_execution};
+use super::{Connection, Db, Repository, Work, rejected};
+use crate::execution::StepExecution;
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
+use crate::repository::diesel::backend::Backend;
+use crate::repository::diesel::pool::unknown_outcome;
+use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::diesel::transaction_error::TransactionError;
+use crate::repository::{ClaimedPartition, Lease, PartitionState, RepositoryError};
+use crate::status::BatchStatus;
+
+impl Repository {
+    /// Implements `StepStore::claim_partition`. A claim of unknown outcome belongs to no worker: its lease expires.
+    pub(super) fn claim_partition_in(
+        &self,
+        connection: &mut Connection,
+        id: StepExecutionId,
+        in_doubt: bool,
+    ) -> Work<Option<ClaimedPartition>> {
+        if in_doubt {
+            return Err(TransactionError::Database(unknown_outcome()));
+        }
+        let Some(step) = step_in(connection, id)? else {
+            return Ok(None);
+        };
+        let execution = step.job_execution_id.0;
+        Db::share_execution(connection, execution)?;
+        Db::lock_step(connection, id.0)?;
+        let instance: i64 = batch_job_execution::table
+            .find(execution)
+            .select(batch_job_execution::job_instance_id)
+            .first(connection)?;
+        let (Some(mut step), Some(job)) = (step_in(connection, id)?, lease_of(connection, instance)?) else {
+            return Ok(None);
+        };
+        if step.status != BatchStatus::Starting || job.job_execution_id != execution || job.is_free() {
+            return Ok(None);
+        }
+        let now = self.now().max(self.column(step.started));
+        diesel::update(batch_step_execution::table.find(id.0))
+            .set((
+                batch_step_execution::version.eq(step.version + 1),
+                batch_step_execution::status.eq(BatchStatus::Started.as_str()),
+                batch_step_execution::start_time.eq(now),
+                batch_step_execution::last_updated.eq(now),
+            ))
+            .execute(connection)?;
+        self.take_partition_lease(connection, id, execution)?;
+        step.version += 1;
+        step.status = BatchStatus::Started;
+        step.started = self.time(now);
+        Ok(Some(ClaimedPartition {
+            state: step_state_in(connection, id)?,
+            row: step,
+            lease: Lease {
+                instance_id: JobInstanceId(instance),
+                execution_id: JobExecutionId(execution),
+                fence: job.fence,
+                partition: Some(id),
+            },
+        }))
+    }
+
+    fn take_partition_lease(
+        &self,
+        connection: &mut Connection,
+        id: StepExecutionId,
+        execution: i64,
+    ) -> QueryResult<()> {
+        let holder = || {
+            (
+                batch_partition_lease::owner.eq(self.owner.name()),
+                batch_partition_lease::expires_at.eq(self.expiry()),
+            )
+        };
+        let again = diesel::update(batch_partition_lease::table.find(id.0))
+            .set((
+                holder(),
+                batch_partition_lease::claims.eq(batch_partition_lease::claims + 1),
+            ))
+            .execute(connection)?;
+        if again == 0 {
+            diesel::insert_into(batch_partition_lease::table)
+                .values((
+                    batch_partition_lease::step_execution_id.eq(id.0),
+                    batch_partition_lease::job_execution_id.eq(execution),
+                    batch_partition_lease::claims.eq(1),
+                    holder(),
+                ))
+                .execute(connection)?;
+        }
+        Ok(())
+    }
+
+    /// Implements `StepStore::reopen_partition`.
+    pub(super) fn reopen_partition_in(
+        &self,
+        connection: &mut Connection,
+        lease: &Lease,
+        id: StepExecutionId,
+        action: &'static str,
+    ) -> Work<PartitionState> {
+        Db::share_execution(connection, lease.execution_id.0)?;
+        Db::lock_step(connection, id.0)?;
+        if !self.holds(connection, lease)? {
+            return Err(rejected(RepositoryError::Fenced { action }));
+        }
+        let Some(step) = step_in(connection, id)? else {
+            return Ok(PartitionState::Settled);
+        };
+        let worker: Option<(String, i64, i64)> = batch_partition_lease::table
+            .find(id.0)
+            .select((
+                batch_partition_lease::owner,
+                batch_partition_lease::expires_at,
+                batch_partition_lease::claims,
+            ))
+            .first(connection)
+            .optional()?;
+        let (owner, expires_at, claims) = match worker {
+            _ if step.status.is_final() => return Ok(PartitionState::Settled),
+            Some(worker) => worker,
+            None if step.status == BatchStatus::Starting => {
+                return Ok(PartitionState::Reopened { claims: 0 });
+            }
+            None => return Ok(PartitionState::Settled),
+        };
+        if self.is_alive(connection, &owner, expires_at)? {
+            return Ok(PartitionState::Held);
+        }
+        // The steps of a flow have rows of their own, one for each name in a job execution: such a partition ends here, and a
+        // restart of the job resumes it.
+        let has_steps = self.close_steps_within(connection, &step, &owner)?;
+        let now = self.now();
+        let row = batch_step_execution::table.find(id.0);
+        if has_steps {
+            self.close_step(connection, id.0, &owner)?;
+        } else {
+            diesel::update(row)
+                .set((
+                    batch_step_execution::version.eq(step.version + 1),
+                    batch_step_execution::status.eq(BatchStatus::Starting.as_str()),
+                    batch_step_execution::last_updated.eq(now),
+                ))
+                .execute(connection)?;
+        }
+        let nobody = (
+            batch_partition_lease::owner.eq(NOBODY),
+            batch_partition_lease::expires_at.eq(0),
+        );
+        diesel::update(batch_partition_lease::table.find(id.0))
+            .set(nobody)
+            .execute(connection)?;
+        Ok(match has_steps {
+            true => PartitionState::Settled,
+            false => PartitionState::Reopened { claims },
+        })
+    }
+
+    /// Closes the open steps that a dead worker has begun within a partition of a flow. Returns whether it has begun any.
+    fn close_steps_within(
+        &self,
+        connection: &mut Connection,
+        partition: &StepExecution,
+        owner: &str,
+    ) -> QueryResult<bool> {
+        let rows: Vec<(i64, String, Option<String>)> = batch_step_execution::table
+            .filter(batch_step_execution::job_execution_id.eq(partition.job_execution_id.0))
+            .select((
+                batch_step_execution::step_execution_id,
+                batch_step_execution::step_name,
+                batch_step_execution::status,
+            ))
+            .load(connection)?;
+        let prefix = format!("{}/", partition.step_name);
+        let within: Vec<_> = rows
+            .iter()
+            .filter(|(_, name, _)| name.starts_with(&prefix))
+            .collect();
+        let is_open = |status: &Option<String>| {
+            let status = BatchStatus::from_repository(status.as_deref().unwrap_or_default());
+            status.is_some_and(|status| !status.is_final())
+        };
+        for (id, ..) in within.iter().filter(|(_, _, status)| is_open(status)) {
+            self.close_step(connection, *id, owner)?;
+        }
+        Ok(!within.is_empty())
+    }
+
+    fn close_step(&self, connection: &mut Connection, id: i64, owner: &str) -> QueryResult<()> {
+        let now = self.now();
+        let message = format!("the worker that ran it did not record its end (owner {owner})");
+        diesel::update(batch_step_execution::table.find(id))
+            .set((
+                batch_step_execution::version.eq(batch_step_execution::version + 1),
+                batch_step_execution::status.eq(BatchStatus::Failed.as_str()),
+                batch_step_execution::exit_code.eq(CRASHED),
+                batch_step_execution::exit_message.eq(message),
+                batch_step_execution::end_time.eq(now),
+                batch_step_execution::last_updated.eq(now),
+            ))
+            .execute(connection)?;
+        Ok(())
+    }
+}
+
+fn step_in(connection: &mut Connection, id: StepExecutionId) -> Work<Option<StepExecution>> {
+    let row: Option<StepRow> = batch_step_execution::table
+        .find(id.0)
+        .select(StepRow::as_select())
+        .first(connection)
+        .optional()?;
+    let settings = connection.settings();
+    row.map(|row| row.into_execution(settings))
+        .transpose()
+        .map_err(rejected)
+}

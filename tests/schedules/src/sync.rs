@@ -1,0 +1,103 @@
+//! The locks and flags of the engine, on shuttle's, and the faults that can be planted in them.
+
+use std::cell::Cell;
+use std::sync::LockResult;
+use std::time::Duration;
+
+use shuttle::sync::atomic;
+
+pub(crate) use shuttle::sync::atomic::Ordering;
+pub(crate) use shuttle::sync::{Arc, MutexGuard};
+pub(crate) use std::sync::PoisonError;
+
+/// A fault of a lock or flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// A flag that was set is read as not set, once.
+    StaleFlag,
+    /// Of several threads that swap a flag, each sees it as not set.
+    RacySwap,
+    /// A lock that is held does not keep another thread waiting.
+    LeakyLock,
+    /// A notification wakes no thread.
+    LostWakeup,
+}
+
+thread_local! {
+    /// Shuttle runs the threads of a test on that of the test.
+    static FAULT: Cell<Option<Fault>> = const { Cell::new(None) };
+}
+
+/// Plants a fault for the rest of the test.
+pub(crate) fn plant(fault: Fault) {
+    FAULT.set(Some(fault));
+}
+
+fn has(fault: Fault) -> bool {
+    FAULT.get() == Some(fault)
+}
+
+#[derive(Default)]
+pub(crate) struct AtomicBool {
+    value: atomic::AtomicBool,
+    /// Whether the next load misses the last store.
+    is_stale: atomic::AtomicBool,
+}
+
+impl AtomicBool {
+    pub(crate) fn load(&self, order: Ordering) -> bool {
+        if has(Fault::StaleFlag) && self.is_stale.swap(false, Ordering::SeqCst) {
+            return false;
+        }
+        self.value.load(order)
+    }
+
+    pub(crate) fn store(&self, value: bool, order: Ordering) {
+        self.is_stale.store(value, Ordering::SeqCst);
+        self.value.store(value, order);
+    }
+
+    pub(crate) fn swap(&self, value: bool, order: Ordering) -> bool {
+        let before = self.value.swap(value, order);
+        before && !has(Fault::RacySwap)
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Mutex<T> {
+    value: shuttle::sync::Mutex<T>,
+    /// What a second thread gets from a leaky lock.
+    other: shuttle::sync::Mutex<T>,
+}
+
+impl<T> Mutex<T> {
+    pub(crate) fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
+        if has(Fault::LeakyLock) {
+            return match self.value.try_lock() {
+                Ok(guard) => Ok(guard),
+                Err(_) => self.other.lock(),
+            };
+        }
+        self.value.lock()
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Condvar(shuttle::sync::Condvar);
+
+impl Condvar {
+    pub(crate) fn notify_all(&self) {
+        if !has(Fault::LostWakeup) {
+            self.0.notify_all();
+        }
+    }
+
+    pub(crate) fn wait_timeout_while<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        time: Duration,
+        condition: impl FnMut(&mut T) -> bool,
+    ) -> LockResult<(MutexGuard<'a, T>, shuttle::sync::WaitTimeoutResult)> {
+        self.0.wait_timeout_while(guard, time, condition)
+    }
+}
