@@ -101,7 +101,7 @@ fn the_schema_file_is_what_the_migrations_give() {
             .iter()
             .filter(|sql| sql.starts_with("CREATE TABLE"))
             .count(),
-        10
+        11
     );
 }
 
