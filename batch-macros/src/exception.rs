@@ -8,7 +8,7 @@ use syn::{Attribute, Data, DeriveInput, Fields, LitStr, Meta};
 use crate::diagnostics::{Errors, nearest};
 use crate::parse::{Argument, arguments, string};
 
-/// The derive.
+/// Expands the derive.
 pub(crate) fn derive(input: TokenStream) -> TokenStream {
     let input: DeriveInput = match syn::parse2(input) {
         Ok(input) => input,
@@ -23,14 +23,14 @@ pub(crate) fn derive(input: TokenStream) -> TokenStream {
     }
 }
 
-/// What one `#[batch_exception(...)]` declares.
+/// The declarations of one `#[batch_exception(...)]`.
 #[derive(Default)]
 struct Declared {
     class: Option<LitStr>,
     extends: Option<LitStr>,
 }
 
-/// The declarations of the type and of each variant.
+/// Returns the declarations of the type and of each variant.
 fn classes(input: &DeriveInput, errors: &mut Errors) -> (Declared, Vec<Declared>) {
     if !input.generics.params.is_empty() {
         errors.error(
@@ -93,7 +93,7 @@ impl Declared {
                 let remedy = format!("write `class = {}`", quote!(#text));
                 errors.error(
                     text,
-                    "the arguments of `#[batch_exception]` have names",
+                    "the arguments of `#[batch_exception]` need names",
                     &[remedy],
                 );
                 return;
@@ -168,7 +168,7 @@ fn expand(input: &DeriveInput, (of_type, of_variants): &(Declared, Vec<Declared>
     } else {
         (quote!(error), quote!(match error { #(#arms)* }))
     };
-    // The bound fails at the type that is no error.
+    // rustc reports a type that is not an error at its name.
     let new = quote_spanned!(ident.span()=> new::<#ident>);
     quote! {
         #runtime::inventory::submit! {

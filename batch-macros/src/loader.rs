@@ -1,5 +1,5 @@
 //! `#[artifact_loader]` on `impl BatchArtifactLoader for T`: the registration of a preferred loader.
-//! That the trait is the right one and that the type is `Default`, the compiler says.
+//! The compiler checks that the trait is the right one and that the type is `Default`.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -10,7 +10,7 @@ use crate::diagnostics::{Errors, nearest};
 use crate::parse::{self, Argument, cfgs, string};
 use crate::types::ungroup;
 
-/// The whole of the attribute.
+/// Expands the attribute.
 pub(crate) fn attribute(attr: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let class = match parse::arguments(attr) {
@@ -51,7 +51,7 @@ fn on_the_trait() -> String {
     "put it on `impl BatchArtifactLoader for Type { .. }`".to_owned()
 }
 
-/// The value of `class = ".."`.
+/// Returns the value of `class = ".."`.
 fn class(arguments: &[Argument], errors: &mut Errors) -> Option<LitStr> {
     let mut class = None;
     for argument in arguments {
@@ -88,7 +88,7 @@ fn class(arguments: &[Argument], errors: &mut Errors) -> Option<LitStr> {
     class
 }
 
-/// The last segment of the type's path, by which its class is made.
+/// Returns the last segment of the type's path, the last part of its class.
 fn loader_type(block: &ItemImpl, has_class: bool, errors: &mut Errors) -> Option<PathSegment> {
     if block.trait_.is_none() {
         errors.error(
@@ -126,7 +126,7 @@ fn loader_type(block: &ItemImpl, has_class: bool, errors: &mut Errors) -> Option
     segment
 }
 
-/// The impl as it is, and the submission to the registry.
+/// Returns the impl as it is, and the submission to the registry.
 fn expand(block: &ItemImpl, segment: &PathSegment, class: Option<&LitStr>) -> TokenStream {
     let self_ty = &block.self_ty;
     let type_name = segment.ident.unraw().to_string();

@@ -74,5 +74,8 @@ fn every_role_of_a_type_is_registered() {
 fn the_guide_lists_every_role() {
     let guide = include_str!("../../docs/guide/artifacts.md");
     let index = batch_runtime::__private::role_index!();
-    assert!(guide.contains(index), "docs/guide/artifacts.md lacks this table:\n{index}");
+    assert!(
+        guide.contains(index),
+        "docs/guide/artifacts.md lacks this table:\n{index}"
+    );
 }
