@@ -8,10 +8,11 @@ use syn::{
     parse_quote,
 };
 
-use crate::diagnostics::{Errors, nearest};
+use crate::diagnostics::Errors;
 use crate::expand::spanned;
 use crate::fallback;
-use crate::parse::{Argument, arguments, string};
+use crate::parse::arguments;
+use crate::strings::Strings;
 use crate::types::{list_of, mentions, option_of};
 
 /// Expands the derive.
@@ -142,51 +143,6 @@ fn the_type_decides() -> String {
     "the field's type says which context it is".to_owned()
 }
 
-/// The arguments of `#[batch_property]`, all of them strings.
-#[derive(Default)]
-struct PropertyArguments {
-    name: Option<LitStr>,
-    value: Option<LitStr>,
-    separator: Option<LitStr>,
-}
-
-const PROPERTY_ARGUMENTS: [&str; 3] = ["name", "value", "separator"];
-
-impl PropertyArguments {
-    fn slot(&mut self, key: &str) -> Option<&mut Option<LitStr>> {
-        match key {
-            "name" => Some(&mut self.name),
-            "value" => Some(&mut self.value),
-            "separator" => Some(&mut self.separator),
-            _ => None,
-        }
-    }
-
-    fn take(&mut self, argument: &Argument, errors: &mut Errors) {
-        let (key, value) = match argument {
-            Argument::Named { key, value } => (key, value),
-            Argument::Text(text) => {
-                let remedy = format!("write `name = {}`", text.to_token_stream());
-                errors.error(text, "the arguments of `#[batch_property]` need names", &[remedy]);
-                return;
-            }
-        };
-        let Some(slot) = self.slot(&key.to_string()) else {
-            unknown_argument(key, errors);
-            return;
-        };
-        if slot.is_some() {
-            errors.error(key, format!("`{key}` is given twice"), &[]);
-            return;
-        }
-        *slot = string(value).cloned();
-        if slot.is_none() {
-            let remedy = format!("write `{key} = \"..\"`: a property is text, whatever the field's type is");
-            errors.error(value, format!("`{key}` is a string in quotes"), &[remedy]);
-        }
-    }
-}
-
 fn property(attribute: &Attribute, field: &Field, field_name: &str, errors: &mut Errors) -> Source {
     let list = match &attribute.meta {
         Meta::List(list) => arguments(list.tokens.clone()),
@@ -199,20 +155,18 @@ fn property(attribute: &Attribute, field: &Field, field_name: &str, errors: &mut
             return Source::Default;
         }
     };
-    let mut given = PropertyArguments::default();
-    list.iter().for_each(|argument| given.take(argument, errors));
-    if let Some(text) = given.name.as_ref().filter(|text| text.value().trim().is_empty()) {
-        errors.error(text, "the `name` of a property cannot be empty", &[]);
-    }
-    let separator = separator(given.separator.as_ref(), &field.ty, errors);
-    let name = given.name.or_else(|| {
+    let mut strings = Strings::new("batch_property", ["name", "value", "separator"]);
+    list.iter().for_each(|argument| strings.take(argument, errors));
+    let [name, default, separator] = strings.into_values();
+    let separator = list_separator(separator.as_ref(), &field.ty, errors);
+    let name = name.or_else(|| {
         let named = field.ident.as_ref();
         named.map(|ident| LitStr::new(field_name, ident.span()))
     });
     match name {
         Some(name) => Source::Property {
             name,
-            default: given.value,
+            default,
             separator,
         },
         None => {
@@ -227,22 +181,8 @@ fn property(attribute: &Attribute, field: &Field, field_name: &str, errors: &mut
     }
 }
 
-fn unknown_argument(key: &Ident, errors: &mut Errors) {
-    let unknown = key.to_string();
-    let remedy = match nearest(&unknown, PROPERTY_ARGUMENTS) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None if unknown == "default" => "the default is given by `value = \"..\"`".to_owned(),
-        None => "its arguments are `name`, `value` and, for a list, `separator`".to_owned(),
-    };
-    errors.error(
-        key,
-        format!("`#[batch_property]` has no argument `{unknown}`"),
-        &[remedy],
-    );
-}
-
 /// Returns the separator of a list: a comma, unless another character is given.
-fn separator(given: Option<&LitStr>, ty: &Type, errors: &mut Errors) -> char {
+fn list_separator(given: Option<&LitStr>, ty: &Type, errors: &mut Errors) -> char {
     let Some(text) = given else { return ',' };
     if list_of(option_of(ty).unwrap_or(ty)).is_none() {
         let remedy = "make the field a `Vec<..>`, or leave the argument out".to_owned();
