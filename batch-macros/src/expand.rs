@@ -25,9 +25,9 @@ pub(crate) fn role(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenSt
         // A generic block has no registration to require the derive, so it requires it by itself.
         None => quote! {
             #[allow(dead_code)]
-            fn require #impl_generics () #where_clause {
-                ::batch_runtime::__private::require_artifact::<#self_ty>();
-            }
+            trait HasDerive: ::batch_runtime::__private::BatchArtifact {}
+            #[automatically_derived]
+            impl #impl_generics HasDerive for #self_ty #where_clause {}
         },
     };
     quote! {

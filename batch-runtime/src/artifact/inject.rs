@@ -86,10 +86,6 @@ pub trait BatchArtifact: Sized + 'static {
     fn contexts() -> Vec<ContextInfo>;
 }
 
-/// Compiles only if the type is an artifact: called by the code generated for a generic impl block, which has no
-/// registration.
-pub fn require_artifact<T: BatchArtifact>() {}
-
 /// A `#[batch_property]` field, as the loader checks it before anything runs.
 #[derive(Clone, Debug)]
 pub struct PropertyInfo {
