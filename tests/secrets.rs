@@ -191,7 +191,7 @@ fn what_cannot_be_had_starts_nothing() {
             "a text of this form is the reference to a secret",
         ),
         // A value that does not fit its field is not told either.
-        ("pin(secret)=file:vault.xml", "the secret is none"),
+        ("pin(secret)=file:vault.xml", "the secret does not parse"),
     ] {
         let printed = operated(2, folder, None, &["launch", "vault", argument]);
         assert!(

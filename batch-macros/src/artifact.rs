@@ -1,4 +1,4 @@
-//! `#[derive(BatchArtifact)]`: how the runtime makes the struct and fills its fields.
+//! `#[derive(BatchArtifact)]`: makes the struct and fills its fields.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -8,13 +8,14 @@ use syn::{
     parse_quote,
 };
 
-use crate::diagnostics::{Errors, nearest};
+use crate::diagnostics::Errors;
 use crate::expand::spanned;
 use crate::fallback;
-use crate::parse::{Argument, arguments, string};
+use crate::parse::arguments;
+use crate::strings::Strings;
 use crate::types::{list_of, mentions, option_of};
 
-/// The derive.
+/// Expands the derive.
 pub(crate) fn derive(input: TokenStream) -> TokenStream {
     let input: DeriveInput = match syn::parse2(input) {
         Ok(input) => input,
@@ -29,7 +30,7 @@ pub(crate) fn derive(input: TokenStream) -> TokenStream {
     }
 }
 
-/// A field and what fills it.
+/// A field and its source.
 struct Slot<'a> {
     member: Member,
     /// The field's name in messages.
@@ -42,7 +43,7 @@ enum Source {
     Property {
         name: LitStr,
         default: Option<LitStr>,
-        /// What stands between the values of a list.
+        /// The separator of a list.
         separator: char,
     },
     Context,
@@ -142,27 +143,6 @@ fn the_type_decides() -> String {
     "the field's type says which context it is".to_owned()
 }
 
-/// The arguments of `#[batch_property]`; each is text.
-#[derive(Default)]
-struct PropertyArguments {
-    name: Option<LitStr>,
-    value: Option<LitStr>,
-    separator: Option<LitStr>,
-}
-
-const PROPERTY_ARGUMENTS: [&str; 3] = ["name", "value", "separator"];
-
-impl PropertyArguments {
-    fn slot(&mut self, key: &str) -> Option<&mut Option<LitStr>> {
-        match key {
-            "name" => Some(&mut self.name),
-            "value" => Some(&mut self.value),
-            "separator" => Some(&mut self.separator),
-            _ => None,
-        }
-    }
-}
-
 fn property(attribute: &Attribute, field: &Field, field_name: &str, errors: &mut Errors) -> Source {
     let list = match &attribute.meta {
         Meta::List(list) => arguments(list.tokens.clone()),
@@ -175,44 +155,18 @@ fn property(attribute: &Attribute, field: &Field, field_name: &str, errors: &mut
             return Source::Default;
         }
     };
-    let mut given = PropertyArguments::default();
-    for argument in &list {
-        let (key, value) = match argument {
-            Argument::Named { key, value } => (key, value),
-            Argument::Text(text) => {
-                let remedy = format!("write `name = {}`", text.to_token_stream());
-                errors.error(text, "the arguments of `#[batch_property]` have names", &[remedy]);
-                continue;
-            }
-        };
-        let Some(slot) = given.slot(&key.to_string()) else {
-            unknown_argument(key, errors);
-            continue;
-        };
-        if slot.is_some() {
-            errors.error(key, format!("`{key}` is given twice"), &[]);
-            continue;
-        }
-        match string(value) {
-            Some(text) => *slot = Some(text.clone()),
-            None => {
-                let remedy = format!("write `{key} = \"..\"`: a property is text, whatever the field's type");
-                errors.error(value, format!("`{key}` is a string in quotes"), &[remedy]);
-            }
-        }
-    }
-    if let Some(text) = given.name.as_ref().filter(|text| text.value().trim().is_empty()) {
-        errors.error(text, "the `name` of a property cannot be empty", &[]);
-    }
-    let separator = separator(given.separator.as_ref(), &field.ty, errors);
-    let name = given.name.or_else(|| {
+    let mut strings = Strings::new("batch_property", ["name", "value", "separator"]);
+    list.iter().for_each(|argument| strings.take(argument, errors));
+    let [name, default, separator] = strings.into_values();
+    let separator = list_separator(separator.as_ref(), &field.ty, errors);
+    let name = name.or_else(|| {
         let named = field.ident.as_ref();
         named.map(|ident| LitStr::new(field_name, ident.span()))
     });
     match name {
         Some(name) => Source::Property {
             name,
-            default: given.value,
+            default,
             separator,
         },
         None => {
@@ -227,22 +181,8 @@ fn property(attribute: &Attribute, field: &Field, field_name: &str, errors: &mut
     }
 }
 
-fn unknown_argument(key: &Ident, errors: &mut Errors) {
-    let unknown = key.to_string();
-    let remedy = match nearest(&unknown, PROPERTY_ARGUMENTS) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None if unknown == "default" => "the default is given by `value = \"..\"`".to_owned(),
-        None => "its arguments are `name`, `value` and, for a list, `separator`".to_owned(),
-    };
-    errors.error(
-        key,
-        format!("`#[batch_property]` has no argument `{unknown}`"),
-        &[remedy],
-    );
-}
-
-/// What stands between the values of a list: a comma, unless another character is given.
-fn separator(given: Option<&LitStr>, ty: &Type, errors: &mut Errors) -> char {
+/// Returns the separator of a list: a comma, unless another character is given.
+fn list_separator(given: Option<&LitStr>, ty: &Type, errors: &mut Errors) -> char {
     let Some(text) = given else { return ',' };
     if list_of(option_of(ty).unwrap_or(ty)).is_none() {
         let remedy = "make the field a `Vec<..>`, or leave the argument out".to_owned();
@@ -253,15 +193,14 @@ fn separator(given: Option<&LitStr>, ty: &Type, errors: &mut Errors) -> char {
     match (characters.next(), characters.next()) {
         (Some(separator), None) => separator,
         _ => {
-            let remedy =
-                "a list of lines has `separator = \"\\n\"`, one of words `separator = \" \"`".to_owned();
-            errors.error(text, "the `separator` is one character", &[remedy]);
+            let remedy = "write `separator = \"\\n\"` for lines, `separator = \" \"` for words".to_owned();
+            errors.error(text, "a `separator` is a single character", &[remedy]);
             ','
         }
     }
 }
 
-/// What the fields add to the impl, in the order of the source.
+/// The parts of the impl, one of each for a field, in the order of the source.
 #[derive(Default)]
 struct Parts {
     helpers: Vec<TokenStream>,
@@ -285,7 +224,7 @@ fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
         set_properties,
         bind_contexts,
     } = parts(slots, &generics);
-    // An unused parameter would be the user's warning.
+    // rustc would report an unused parameter to the user.
     let named = |name: TokenStream, used: bool| if used { name } else { quote!(_) };
     let inject_scope = named(quote!(scope), !(properties.is_empty() && contexts.is_empty()));
     let property_scope = named(quote!(scope), !properties.is_empty());
@@ -326,8 +265,8 @@ fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
     }
 }
 
-/// The struct's generics, with a bound for each field whose type depends on them: what fills the field. A bound on the
-/// field's type asks less than one on the parameter: `Vec<T>` is `Default` whatever `T` is.
+/// Returns the struct's generics, with the bound that fills each field whose type depends on them. A bound on the field's
+/// type requires less than one on the parameter: `Vec<T>` is `Default` whatever `T` is.
 fn generics(input: &DeriveInput, slots: &[Slot<'_>]) -> Generics {
     let mut generics = input.generics.clone();
     let parameters: Vec<Ident> = generics
@@ -408,8 +347,8 @@ fn parts(slots: &[Slot<'_>], generics: &Generics) -> Parts {
     parts
 }
 
-/// The property's description and its injection. Both in one body, because rustc reports a type that cannot be a
-/// property once per body, at the same place.
+/// Returns the function with the property's description and its injection. Both are in one body, because rustc reports a type
+/// that cannot be a property once per body.
 fn property_helper(
     helper: &Ident,
     slot: &Slot<'_>,
@@ -452,7 +391,7 @@ fn property_helper(
     }
 }
 
-/// The context's description and its injection, in one body as above.
+/// Returns the function with the context's description and its injection, in one body as above.
 fn context_helper(helper: &Ident, slot: &Slot<'_>, generics: &Generics) -> TokenStream {
     let runtime = quote!(::batch_runtime::__private);
     let (impl_generics, _, where_clause) = generics.split_for_impl();

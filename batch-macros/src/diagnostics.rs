@@ -1,4 +1,4 @@
-//! Errors: collected, so that all mistakes of an item are shown at once; with remedies as `= help:` lines, since
+//! Errors: collected, so that all mistakes of an item are reported at once; with remedies as `= help:` lines, because
 //! stable Rust gives macros no sub-diagnostics. Also the attributes that are only valid inside a block.
 
 use std::fmt::Display;
@@ -17,14 +17,14 @@ impl Errors {
     pub(crate) fn error(&mut self, place: impl ToTokens, message: impl Display, remedies: &[String]) {
         let mut text = message.to_string();
         for remedy in remedies {
-            // Code in the remedy is put below the remedy's first word.
+            // Code in the remedy is aligned with the remedy's first word.
             text.push_str("\n= help: ");
             text.push_str(&remedy.replace('\n', "\n        "));
         }
         self.0.push(syn::Error::new_spanned(place, text));
     }
 
-    /// Adds what the parser said.
+    /// Adds an error of the parser.
     pub(crate) fn syntax(&mut self, error: syn::Error) {
         self.0.push(error);
     }
@@ -33,13 +33,13 @@ impl Errors {
         self.0.is_empty()
     }
 
-    /// One `compile_error!` per error.
+    /// Returns one `compile_error!` per error.
     pub(crate) fn into_tokens(self) -> TokenStream {
         self.0.into_iter().map(syn::Error::into_compile_error).collect()
     }
 }
 
-/// A method attribute that no artifact attribute took away: an error, and the item as it is.
+/// Reports a method attribute that no artifact attribute has removed, and returns the item as it is.
 ///
 /// Spec: ART-03
 pub(crate) fn stray(attribute: &str, item: TokenStream) -> TokenStream {
@@ -49,16 +49,16 @@ pub(crate) fn stray(attribute: &str, item: TokenStream) -> TokenStream {
         .map(|role| format!("`#[{}]`", role.attribute))
         .collect();
     errors.error(
-        // No place of its own means the attribute's.
+        // Without tokens, the place is the attribute.
         TokenStream::new(),
         format!("`#[{attribute}]` is only valid on a method inside an impl block marked with an artifact attribute"),
-        &[format!("it belongs to {}, written above `impl ..`", one_of(&blocks))],
+        &[format!("the impl block needs {}", one_of(&blocks))],
     );
     let errors = errors.into_tokens();
     quote!(#errors #item)
 }
 
-/// `a`, `a or b`, `a, b or c`.
+/// Returns `a`, `a or b`, `a, b or c`.
 pub(crate) fn one_of(words: &[String]) -> String {
     match words {
         [] => String::new(),
@@ -67,7 +67,7 @@ pub(crate) fn one_of(words: &[String]) -> String {
     }
 }
 
-/// "a `#[read_item]`" or "an `#[open]`".
+/// Returns "a `#[read_item]`" or "an `#[open]`".
 pub(crate) fn with_article(attribute: &str) -> String {
     let article = if attribute.starts_with(['a', 'e', 'i', 'o', 'u']) {
         "an"
@@ -77,7 +77,7 @@ pub(crate) fn with_article(attribute: &str) -> String {
     format!("{article} `#[{attribute}]`")
 }
 
-/// The candidate that `word` is probably a misspelling of.
+/// Returns the candidate that `word` is probably a misspelling of.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let (distance, candidate) = candidates
         .into_iter()
@@ -86,7 +86,7 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
     (distance <= candidate.len() / 3).then_some(candidate)
 }
 
-/// The number of letters to insert, delete, replace or swap.
+/// Counts the letters to insert, delete, replace or swap.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<_>, Vec<_>) = (a.chars().collect(), b.chars().collect());
     let mut before: Vec<usize> = Vec::new();

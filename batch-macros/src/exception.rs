@@ -5,10 +5,11 @@ use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{Attribute, Data, DeriveInput, Fields, LitStr, Meta};
 
-use crate::diagnostics::{Errors, nearest};
-use crate::parse::{Argument, arguments, string};
+use crate::diagnostics::Errors;
+use crate::parse::arguments;
+use crate::strings::Strings;
 
-/// The derive.
+/// Expands the derive.
 pub(crate) fn derive(input: TokenStream) -> TokenStream {
     let input: DeriveInput = match syn::parse2(input) {
         Ok(input) => input,
@@ -23,14 +24,13 @@ pub(crate) fn derive(input: TokenStream) -> TokenStream {
     }
 }
 
-/// What one `#[batch_exception(...)]` declares.
-#[derive(Default)]
+/// The declarations of one `#[batch_exception(...)]`.
 struct Declared {
     class: Option<LitStr>,
     extends: Option<LitStr>,
 }
 
-/// The declarations of the type and of each variant.
+/// Returns the declarations of the type and of each variant.
 fn classes(input: &DeriveInput, errors: &mut Errors) -> (Declared, Vec<Declared>) {
     if !input.generics.params.is_empty() {
         errors.error(
@@ -59,7 +59,7 @@ fn classes(input: &DeriveInput, errors: &mut Errors) -> (Declared, Vec<Declared>
 }
 
 fn declared(attributes: &[Attribute], errors: &mut Errors) -> Declared {
-    let mut declared = Declared::default();
+    let mut strings = Strings::new("batch_exception", ["class", "extends"]);
     let ours = |attribute: &&Attribute| {
         attribute
             .path()
@@ -78,56 +78,12 @@ fn declared(attributes: &[Attribute], errors: &mut Errors) -> Declared {
                 "`#[batch_exception]` declares nothing",
                 &["write `#[batch_exception(class = \"..\")]`, `extends = \"..\"` or both".to_owned()],
             ),
-            Ok(list) => list.iter().for_each(|argument| declared.take(argument, errors)),
+            Ok(list) => list.iter().for_each(|argument| strings.take(argument, errors)),
             Err(error) => errors.syntax(error),
         }
     }
-    declared
-}
-
-impl Declared {
-    fn take(&mut self, argument: &Argument, errors: &mut Errors) {
-        let (key, value) = match argument {
-            Argument::Named { key, value } => (key, value),
-            Argument::Text(text) => {
-                let remedy = format!("write `class = {}`", quote!(#text));
-                errors.error(
-                    text,
-                    "the arguments of `#[batch_exception]` have names",
-                    &[remedy],
-                );
-                return;
-            }
-        };
-        let slot = match key.to_string().as_str() {
-            "class" => &mut self.class,
-            "extends" => &mut self.extends,
-            unknown => {
-                let remedy = match nearest(unknown, ["class", "extends"]) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => "its arguments are `class` and `extends`".to_owned(),
-                };
-                errors.error(
-                    key,
-                    format!("`#[batch_exception]` has no argument `{unknown}`"),
-                    &[remedy],
-                );
-                return;
-            }
-        };
-        if slot.is_some() {
-            errors.error(key, format!("`{key}` is given twice"), &[]);
-            return;
-        }
-        match string(value) {
-            Some(text) if !text.value().trim().is_empty() => *slot = Some(text.clone()),
-            _ => errors.error(
-                value,
-                format!("`{key}` is a class name in quotes, not empty"),
-                &[],
-            ),
-        }
-    }
+    let [class, extends] = strings.into_values();
+    Declared { class, extends }
 }
 
 fn expand(input: &DeriveInput, (of_type, of_variants): &(Declared, Vec<Declared>)) -> TokenStream {
@@ -168,7 +124,7 @@ fn expand(input: &DeriveInput, (of_type, of_variants): &(Declared, Vec<Declared>
     } else {
         (quote!(error), quote!(match error { #(#arms)* }))
     };
-    // The bound fails at the type that is no error.
+    // rustc reports a type that is not an error at its name.
     let new = quote_spanned!(ident.span()=> new::<#ident>);
     quote! {
         #runtime::inventory::submit! {

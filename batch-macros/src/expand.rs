@@ -1,5 +1,5 @@
 //! The tokens of a valid artifact: the impl of its role trait, which adapts the user's methods, and its registration.
-//! Checks nothing: what the types cannot do, the compiler says at the user's own tokens, whose spans the calls carry.
+//! Checks nothing: the compiler reports what the types cannot do, at the user's own tokens, whose spans the calls carry.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -11,7 +11,7 @@ use crate::role::{Method, ParamKind, Receiver, Role, Shape, Side};
 use crate::validate::{Artifact, ArtifactMethod, Registration};
 use crate::warnings;
 
-/// The user's impl block, and what makes it an artifact.
+/// Returns the user's impl block, and the code that makes it an artifact.
 pub(crate) fn role(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenStream {
     let trait_name = format_ident!("{}", role.trait_name);
     let self_ty = &item.self_ty;
@@ -22,12 +22,12 @@ pub(crate) fn role(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenSt
     let (impl_generics, _, where_clause) = item.generics.split_for_impl();
     let registration = match &artifact.registration {
         Some(names) => registration(role, names, self_ty),
-        // What no registration requires here is required of every registration by an alias.
+        // A generic block has no registration to require the derive, so it requires it by itself.
         None => quote! {
             #[allow(dead_code)]
-            fn require #impl_generics () #where_clause {
-                ::batch_runtime::__private::require_artifact::<#self_ty>();
-            }
+            trait HasDerive: ::batch_runtime::__private::BatchArtifact {}
+            #[automatically_derived]
+            impl #impl_generics HasDerive for #self_ty #where_clause {}
         },
     };
     quote! {
@@ -46,7 +46,8 @@ pub(crate) fn role(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenSt
     }
 }
 
-/// The submission to the registry. Its constructor's bound joins the two halves of the artifact, and fails at the type.
+/// Returns the submission to the registry. The bound of its constructor joins the two halves of the artifact, and fails at
+/// the type.
 pub(crate) fn registration(role: &Role, names: &Registration, self_ty: impl ToTokens) -> TokenStream {
     let constructor = format_ident!("{}", role.attribute);
     let Registration { name, type_name, .. } = names;
@@ -67,8 +68,8 @@ pub(crate) fn registration(role: &Role, names: &Registration, self_ty: impl ToTo
     }
 }
 
-/// The trait's methods for one row: one per marked method, since each may stand under a `#[cfg]` of its own, and what
-/// is left when no `#[cfg]` holds.
+/// Returns the trait's methods for one row: one per marked method, because each may have a `#[cfg]` of its own, and the
+/// default if no `#[cfg]` holds.
 fn trait_methods(row: &'static Method, artifact: &Artifact) -> TokenStream {
     let found: Vec<_> = artifact
         .methods
@@ -99,7 +100,7 @@ fn trait_methods(row: &'static Method, artifact: &Artifact) -> TokenStream {
     tokens
 }
 
-/// The condition of several `#[cfg]` attributes.
+/// Returns the condition of several `#[cfg]` attributes.
 fn all(cfgs: &[Attribute]) -> TokenStream {
     let conditions = cfgs.iter().filter_map(|attribute| match &attribute.meta {
         Meta::List(list) => Some(&list.tokens),
@@ -108,85 +109,72 @@ fn all(cfgs: &[Attribute]) -> TokenStream {
     quote!(all(#(#conditions),*))
 }
 
-/// The signatures of the trait's methods for a row.
+/// Returns the signatures of the trait's functions for a row: the method, and what the loader asks about it.
 fn signatures(row: &Method) -> Vec<TokenStream> {
     let runtime = runtime();
-    let name = format_ident!("{}", row.attribute);
+    let fact = match row.shape {
+        Shape::Compensation => quote!(fn compensates() -> bool),
+        Shape::Collect => quote!(fn payload_type() -> #runtime::ItemType),
+        Shape::Analyze => quote!(fn payload_type() -> ::core::option::Option<#runtime::ItemType>),
+        Shape::Read => quote!(fn item_type() -> #runtime::ItemType),
+        Shape::Process => quote!(fn item_types() -> #runtime::ProcessorItems),
+        Shape::Write => quote!(fn info() -> #runtime::WriterInfo),
+        _ => return vec![method_signature(row)],
+    };
+    vec![method_signature(row), fact]
+}
+
+fn method_signature(row: &Method) -> TokenStream {
+    let runtime = runtime();
+    let name = match row.shape {
+        Shape::Read => {
+            return quote! {
+                fn fill(
+                    &mut self,
+                    fill: &mut #runtime::Fill<'_>,
+                ) -> ::core::result::Result<#runtime::FillEnd, #runtime::FillError>
+            };
+        }
+        Shape::Process => {
+            return quote!(fn into_sink(self: ::std::boxed::Box<Self>) -> #runtime::ItemSink);
+        }
+        Shape::Checkpoint => "checkpoint_info",
+        Shape::Write => "write",
+        _ => row.attribute,
+    };
     let receiver = match row.receiver {
         Receiver::Any => quote!(&mut self),
         Receiver::Shared => quote!(&self),
     };
-    let result = |ty: TokenStream| quote!(::core::result::Result<#ty, #runtime::BatchError>);
-    let (unit, text, info) = (
-        result(quote!(())),
-        result(quote!(::std::string::String)),
-        result(quote!(#runtime::CheckpointInfo)),
-    );
-    match row.shape {
-        Shape::Open => vec![quote! {
-            fn open(&mut self, checkpoint: ::core::option::Option<&#runtime::CheckpointInfo>) -> #unit
-        }],
-        Shape::Checkpoint => vec![quote!(fn checkpoint_info(&mut self) -> #info)],
+    let params = match row.shape {
+        Shape::Open => quote!(, checkpoint: ::core::option::Option<&#runtime::CheckpointInfo>),
+        Shape::Timeout => quote!(, timeout: i32),
+        Shape::Analyze => quote!(, data: #runtime::CollectorData),
+        Shape::Write => quote!(, items: &#runtime::Items<'_>, tx: &mut #runtime::ChunkTransaction),
         Shape::Notice(kinds) => {
             let params = kinds.iter().map(|kind| {
                 let (name, ty) = declaration(*kind);
                 quote!(#name: #ty)
             });
-            vec![quote!(fn #name(#receiver #(, #params)*) -> #unit)]
+            quote!(#(, #params)*)
         }
-        Shape::Compensation => vec![
-            quote!(fn #name(#receiver) -> #unit),
-            quote!(fn compensates() -> bool),
-        ],
-        Shape::Text => vec![quote!(fn #name(#receiver) -> #text)],
-        Shape::Flag => {
-            let flag = result(quote!(bool));
-            vec![quote!(fn #name(#receiver) -> #flag)]
-        }
-        Shape::Count => {
-            let count = result(quote!(::core::option::Option<u64>));
-            vec![quote!(fn #name(#receiver) -> #count)]
-        }
-        Shape::Timeout => {
-            let seconds = result(quote!(i32));
-            vec![quote!(fn #name(#receiver, timeout: i32) -> #seconds)]
-        }
-        Shape::Plan => {
-            let plan = result(quote!(#runtime::PartitionPlan));
-            vec![quote!(fn #name(#receiver) -> #plan)]
-        }
-        Shape::Collect => {
-            let data = result(quote!(::core::option::Option<#runtime::CollectorData>));
-            vec![
-                quote!(fn #name(#receiver) -> #data),
-                quote!(fn payload_type() -> #runtime::ItemType),
-            ]
-        }
-        Shape::Analyze => vec![
-            quote!(fn #name(#receiver, data: #runtime::CollectorData) -> #unit),
-            quote!(fn payload_type() -> ::core::option::Option<#runtime::ItemType>),
-        ],
-        Shape::Read => vec![
-            quote! {
-                fn fill(
-                    &mut self,
-                    fill: &mut #runtime::Fill<'_>,
-                ) -> ::core::result::Result<#runtime::FillEnd, #runtime::FillError>
-            },
-            quote!(fn item_type() -> #runtime::ItemType),
-        ],
-        Shape::Process => vec![
-            quote!(fn into_sink(self: ::std::boxed::Box<Self>) -> #runtime::ItemSink),
-            quote!(fn item_types() -> #runtime::ProcessorItems),
-        ],
-        Shape::Write => vec![
-            quote!(fn write(&mut self, items: &#runtime::Items<'_>, tx: &mut #runtime::ChunkTransaction) -> #unit),
-            quote!(fn info() -> #runtime::WriterInfo),
-        ],
-    }
+        _ => quote!(),
+    };
+    let value = match row.shape {
+        Shape::Checkpoint => quote!(#runtime::CheckpointInfo),
+        Shape::Text => quote!(::std::string::String),
+        Shape::Flag => quote!(bool),
+        Shape::Count => quote!(::core::option::Option<u64>),
+        Shape::Timeout => quote!(i32),
+        Shape::Plan => quote!(#runtime::PartitionPlan),
+        Shape::Collect => quote!(::core::option::Option<#runtime::CollectorData>),
+        _ => quote!(()),
+    };
+    let name = format_ident!("{name}");
+    quote!(fn #name(#receiver #params) -> ::core::result::Result<#value, #runtime::BatchError>)
 }
 
-/// The name and the type of a parameter in the trait.
+/// Returns the name and the type of a parameter in the trait.
 fn declaration(kind: ParamKind) -> (Ident, TokenStream) {
     let runtime = runtime();
     let (name, ty) = match kind {
@@ -200,7 +188,7 @@ fn declaration(kind: ParamKind) -> (Ident, TokenStream) {
     (format_ident!("{name}"), ty)
 }
 
-/// What the trait's methods do when the artifact has none for the row.
+/// Returns the trait's methods of an artifact that has none for the row.
 fn defaults(row: &Method, place: Span) -> Vec<(TokenStream, TokenStream)> {
     let nothing = || quote!(::core::result::Result::Ok(()));
     let bodies = match row.shape {
@@ -222,7 +210,7 @@ fn defaults(row: &Method, place: Span) -> Vec<(TokenStream, TokenStream)> {
     signatures(row).into_iter().zip(bodies).collect()
 }
 
-/// The trait's methods around one method of the user's.
+/// Returns the trait's methods that call one method of the user.
 fn adapters(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
     let bodies = match method.row.shape {
         Shape::Open => vec![open(method)],
@@ -266,7 +254,7 @@ fn open(method: &ArtifactMethod) -> TokenStream {
     }
 }
 
-/// The checkpoint's type is that of `#[open]`, so that a method that returns another is an error that names both.
+/// The checkpoint has the type of `#[open]`, so that the error for a method that returns another type names both.
 fn checkpoint_info(method: &ArtifactMethod, artifact: &Artifact) -> TokenStream {
     let encoded = artifact.methods.iter().filter_map(|open| match &open.parameters {
         Parameters::Checkpoint(checkpoint) => {
@@ -288,8 +276,8 @@ fn checkpoint_info(method: &ArtifactMethod, artifact: &Artifact) -> TokenStream 
     }
 }
 
-/// Both bodies that need the checkpoint's type to be serde's ask for it by the same tokens, so that rustc, which drops
-/// an error that it has shown before, shows one.
+/// Both bodies that require serde of the checkpoint's type do so by the same tokens, so that rustc, which drops repeated
+/// errors, reports one.
 fn codec(checkpoint: &Type) -> TokenStream {
     spanned(checkpoint, |open, close| {
         let open = quote_spanned!(open=> ::batch_runtime);
@@ -298,7 +286,7 @@ fn codec(checkpoint: &Type) -> TokenStream {
     })
 }
 
-/// A call without a result, with the parameters of the trait's method.
+/// Calls the user's method with the parameters of the trait's method.
 fn notice(method: &ArtifactMethod) -> TokenStream {
     let bound = bind_params(method);
     let names = params_of(method).iter().map(|param| declaration(param.kind).0);
@@ -306,7 +294,7 @@ fn notice(method: &ArtifactMethod) -> TokenStream {
     quote!(#bound #call)
 }
 
-/// A call with a result that the runtime takes as it is.
+/// Calls the user's method, whose result needs no conversion but that of `Result`.
 fn value(method: &ArtifactMethod, ty: TokenStream, arguments: TokenStream) -> TokenStream {
     converted(method, quote!(ValueReturn<#ty>), "into_value", arguments)
 }
@@ -318,12 +306,12 @@ fn params_of(method: &ArtifactMethod) -> &[Param] {
     }
 }
 
-/// The parameters of the trait's method as the types that the user's method names.
+/// Converts the parameters of the trait's method to the types that the user's method names.
 fn bind_params(method: &ArtifactMethod) -> TokenStream {
     let bound = params_of(method).iter().map(|Param { kind, binding }| {
         let (name, _) = declaration(*kind);
         let here = |place: &Type| {
-            // The type as it is written: another one is an error there.
+            // Spanned as the written type, where rustc reports a type that differs.
             spanned(place, |open, _| {
                 let name = Ident::new(&name.to_string(), Span::call_site().located_at(open));
                 quote!(#name)
@@ -346,7 +334,7 @@ fn bind_params(method: &ArtifactMethod) -> TokenStream {
     quote!(#(#bound)*)
 }
 
-/// `let name = function::<T>(arguments)?;`, spanned as the type: one that cannot be an item is underlined.
+/// Returns `let name = function::<T>(arguments)?;`, spanned as the type, which rustc underlines if it cannot be an item.
 fn typed(name: &Ident, ty: &Type, function: &str, arguments: TokenStream) -> TokenStream {
     let function = format_ident!("{function}");
     let method = (function == "Items").then(|| quote!(typed::));
@@ -357,7 +345,7 @@ fn typed(name: &Ident, ty: &Type, function: &str, arguments: TokenStream) -> Tok
     })
 }
 
-/// The item types that a listener's methods name. All methods name one type for each side of the processor.
+/// Returns the item types that a listener's methods name. All methods name one type for each side of the processor.
 fn listener_items(artifact: &Artifact) -> TokenStream {
     let runtime = runtime();
     let mut first_of: Vec<(Side, &Type)> = Vec::new();
@@ -430,7 +418,7 @@ fn read(method: &ArtifactMethod) -> Vec<TokenStream> {
     let runtime = runtime();
     let call = converted(method, quote!(ReadReturn), "into_read", quote!(self));
     let item = associated(method, quote!(ReadReturn), "Item");
-    // Items that are not `Send` are blamed on the result type as well.
+    // rustc reports items that are not `Send` at the result type as well.
     let fill = spanned(result_type(method), |open, _| {
         let closure = quote_spanned!(open=> || #call);
         quote_spanned!(open=> run(#closure))
@@ -490,7 +478,7 @@ fn write(method: &ArtifactMethod, buffered: bool) -> Vec<TokenStream> {
     let runtime = runtime();
     let transactional = transaction.is_some();
     let (tx, arguments) = match transaction {
-        // The type as it is written: another one is an error there.
+        // Spanned as the written type, where rustc reports a type that differs.
         Some(ty) => {
             let here = spanned(ty, |open, _| {
                 Ident::new("tx", Span::call_site().located_at(open)).into_token_stream()
@@ -516,9 +504,9 @@ fn write(method: &ArtifactMethod, buffered: bool) -> Vec<TokenStream> {
     ]
 }
 
-/// `<Result as Trait>::convert(Self::method(arguments))`, its ends spanned as the result type: a wrong one is underlined.
-/// `Self::method`, not `self.method()`: a path finds the user's method before the trait's of the same name, whatever
-/// its receiver.
+/// Returns `<Result as Trait>::convert(Self::method(arguments))`, its ends spanned as the result type, which rustc
+/// underlines if it is wrong. `Self::method`, not `self.method()`, because a path finds the user's method before the trait's
+/// of the same name, whatever its receiver.
 fn converted(
     method: &ArtifactMethod,
     trait_name: TokenStream,
@@ -537,7 +525,7 @@ fn converted(
     })
 }
 
-/// `<Result as Trait>::name`, spanned as `converted`.
+/// Returns `<Result as Trait>::name`, spanned as by `converted`.
 fn associated(method: &ArtifactMethod, trait_name: TokenStream, name: &str) -> TokenStream {
     let result = result_type(method);
     spanned(&result, |open, close| {
@@ -548,7 +536,7 @@ fn associated(method: &ArtifactMethod, trait_name: TokenStream, name: &str) -> T
     })
 }
 
-/// The method's result; `()` at the method's name where none is written.
+/// Returns the method's result type; `()` at the method's name if there is none.
 fn result_type(method: &ArtifactMethod) -> TokenStream {
     match &method.result {
         ReturnType::Default => quote_spanned!(method.ident.span()=> ()),
@@ -556,8 +544,8 @@ fn result_type(method: &ArtifactMethod) -> TokenStream {
     }
 }
 
-/// Builds tokens with the spans of the first and the last token of `place`; rustc underlines what lies between. (A
-/// span of the whole cannot be made on stable.)
+/// Builds tokens with the spans of the first and the last token of `place`; rustc underlines what lies between. Stable
+/// Rust cannot make a span of the whole.
 pub(crate) fn spanned(place: impl ToTokens, build: impl FnOnce(Span, Span) -> TokenStream) -> TokenStream {
     let mut tokens = place.into_token_stream().into_iter();
     let first = tokens.next();

@@ -1,5 +1,5 @@
-//! What is emitted beside the errors, so that one mistake is one error: the user's item, which other code may use, and
-//! a stub of what other generated code requires.
+//! The code emitted beside errors, so that one mistake is one error: the user's item, which other code may use, and a stub
+//! of what other generated code requires.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -7,14 +7,14 @@ use syn::{DeriveInput, ItemImpl, parse_quote};
 
 use crate::diagnostics::Errors;
 
-/// The impl block without its method attributes. The role trait needs no stub: only the registration names it, and
-/// the registration is left out as well.
+/// Returns the impl block without its method attributes. The role trait needs no stub, because only the registration names
+/// it, which is left out as well.
 pub(crate) fn role(item: &ItemImpl, errors: Errors) -> TokenStream {
     let errors = errors.into_tokens();
     quote!(#item #errors)
 }
 
-/// An impl of `BatchArtifact` without substance: the role blocks of the type require one.
+/// Returns a stub of `BatchArtifact`, which the role blocks of the type require.
 pub(crate) fn artifact(input: &DeriveInput, errors: Errors) -> TokenStream {
     let errors = errors.into_tokens();
     let ident = &input.ident;

@@ -17,6 +17,7 @@ mod role;
 mod settings;
 #[cfg(test)]
 mod snapshots;
+mod strings;
 mod types;
 mod validate;
 mod warnings;

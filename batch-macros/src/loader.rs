@@ -1,20 +1,28 @@
 //! `#[artifact_loader]` on `impl BatchArtifactLoader for T`: the registration of a preferred loader.
-//! That the trait is the right one and that the type is `Default`, the compiler says.
+//! The compiler checks that the trait is the right one and that the type is `Default`.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ext::IdentExt;
 use syn::{Item, ItemImpl, LitStr, PathSegment, Type};
 
-use crate::diagnostics::{Errors, nearest};
-use crate::parse::{self, Argument, cfgs, string};
+use crate::diagnostics::Errors;
+use crate::parse::{self, cfgs};
+use crate::strings::Strings;
 use crate::types::ungroup;
 
-/// The whole of the attribute.
+/// Expands the attribute.
 pub(crate) fn attribute(attr: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let class = match parse::arguments(attr) {
-        Ok(arguments) => class(&arguments, &mut errors),
+        Ok(arguments) => {
+            let mut strings = Strings::new("artifact_loader", ["class"]);
+            arguments
+                .iter()
+                .for_each(|argument| strings.take(argument, &mut errors));
+            let [class] = strings.into_values();
+            class
+        }
         Err(error) => {
             errors.syntax(error);
             None
@@ -51,44 +59,7 @@ fn on_the_trait() -> String {
     "put it on `impl BatchArtifactLoader for Type { .. }`".to_owned()
 }
 
-/// The value of `class = ".."`.
-fn class(arguments: &[Argument], errors: &mut Errors) -> Option<LitStr> {
-    let mut class = None;
-    for argument in arguments {
-        let (key, value) = match argument {
-            Argument::Named { key, value } => (key, value),
-            Argument::Text(text) => {
-                let remedy =
-                    "batch.xml names a loader by its class: the path of its type, or `class = \"..\"`";
-                errors.error(text, "an artifact loader has no name", &[remedy.to_owned()]);
-                continue;
-            }
-        };
-        if key != "class" {
-            let remedy = match nearest(&key.to_string(), ["class"]) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "its only argument is `class = \"..\"`".to_owned(),
-            };
-            errors.error(
-                key,
-                format!("`#[artifact_loader]` has no argument `{key}`"),
-                &[remedy],
-            );
-            continue;
-        }
-        if class.is_some() {
-            errors.error(key, "`class` is given twice", &[]);
-            continue;
-        }
-        match string(value) {
-            Some(text) if !text.value().trim().is_empty() => class = Some(text.clone()),
-            _ => errors.error(value, "the class is a string in quotes that is not empty", &[]),
-        }
-    }
-    class
-}
-
-/// The last segment of the type's path, by which its class is made.
+/// Returns the last segment of the type's path, the last part of its class.
 fn loader_type(block: &ItemImpl, has_class: bool, errors: &mut Errors) -> Option<PathSegment> {
     if block.trait_.is_none() {
         errors.error(
@@ -126,7 +97,7 @@ fn loader_type(block: &ItemImpl, has_class: bool, errors: &mut Errors) -> Option
     segment
 }
 
-/// The impl as it is, and the submission to the registry.
+/// Returns the impl as it is, and the submission to the registry.
 fn expand(block: &ItemImpl, segment: &PathSegment, class: Option<&LitStr>) -> TokenStream {
     let self_ty = &block.self_ty;
     let type_name = segment.ident.unraw().to_string();

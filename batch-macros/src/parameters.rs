@@ -1,4 +1,4 @@
-//! The parameters of a marked method against its row of the table.
+//! The parameters of a marked method, checked against its row of the table.
 
 use syn::{FnArg, Signature, Type};
 
@@ -44,7 +44,7 @@ pub(crate) enum ParamBinding {
     AsWritten(Type),
 }
 
-/// The parameters; `None` when `errors` has grown.
+/// Checks the parameters. Returns `None` if there are errors.
 pub(crate) fn parameters(row: &Method, signature: &Signature, errors: &mut Errors) -> Option<Parameters> {
     let types: Vec<&Type> = signature
         .inputs
@@ -63,10 +63,13 @@ pub(crate) fn parameters(row: &Method, signature: &Signature, errors: &mut Error
     if let Some(extra) = types.get(most) {
         let message = match most {
             0 => format!(
-                "{} method has no parameter besides `self`",
+                "{} method takes no parameter besides `self`",
                 with_article(row.attribute)
             ),
-            _ => format!("{} method has no further parameter", with_article(row.attribute)),
+            _ => format!(
+                "{} method takes no further parameter",
+                with_article(row.attribute)
+            ),
         };
         errors.error(extra, message, &expected(row));
         return None;
@@ -93,7 +96,7 @@ pub(crate) fn parameters(row: &Method, signature: &Signature, errors: &mut Error
     }
 }
 
-/// The parameters, of which there are as many as the shape has; or the first type that is wrong.
+/// Returns the parameters, whose number is right; or the first wrong type.
 fn by_shape<'a>(row: &Method, types: &[&'a Type]) -> Result<Parameters, &'a Type> {
     let Some(&first) = types.first() else {
         return Ok(Parameters::None);
@@ -168,13 +171,13 @@ fn item(ty: &Type, written: &Type) -> Option<ParamBinding> {
             });
         return any.then(|| ParamBinding::AnyItem(written.clone()));
     }
-    // The draft's order is the exception first: this one is in the wrong place.
+    // The exception comes first: this one is in the wrong place.
     let (item, _) = item_type(ty).filter(|(item, _)| !is_named(item, "BatchError"))?;
     Some(ParamBinding::Item(item.clone()))
 }
 
 impl Parameters {
-    /// The types of items, checkpoints and payloads.
+    /// Returns the types of items, checkpoints and payloads.
     fn item_types(&self) -> Vec<&Type> {
         match self {
             Self::Checkpoint(ty)

@@ -1,4 +1,4 @@
-//! The artifact attribute and its impl block as they are written. Decides nothing about right and wrong.
+//! The artifact attribute and its impl block, as written. Checks nothing.
 
 use proc_macro2::TokenStream;
 use syn::parse::{Parse, ParseStream, Parser};
@@ -37,16 +37,16 @@ impl Parse for Argument {
     }
 }
 
-/// The arguments in an attribute's parentheses.
+/// Parses the arguments in an attribute's parentheses.
 ///
 /// # Errors
-/// When they are not a list of arguments.
+/// If they are not a list of arguments.
 pub(crate) fn arguments(tokens: TokenStream) -> syn::Result<Vec<Argument>> {
     let list = Punctuated::<Argument, Token![,]>::parse_terminated.parse2(tokens)?;
     Ok(list.into_iter().collect())
 }
 
-/// The literal that an argument's value is, without the invisible group that `macro_rules!` puts around `$value`.
+/// Returns the value of an argument if it is a literal, without the invisible group that `macro_rules!` puts around `$value`.
 pub(crate) fn literal(mut value: &Expr) -> Option<&Lit> {
     while let Expr::Group(ExprGroup { expr, .. }) = value {
         value = expr;
@@ -57,7 +57,7 @@ pub(crate) fn literal(mut value: &Expr) -> Option<&Lit> {
     }
 }
 
-/// The string that an argument's value is.
+/// Returns the value of an argument if it is a string.
 pub(crate) fn string(value: &Expr) -> Option<&LitStr> {
     match literal(value)? {
         Lit::Str(text) => Some(text),
@@ -65,23 +65,23 @@ pub(crate) fn string(value: &Expr) -> Option<&LitStr> {
     }
 }
 
-/// An inherent impl block, its method attributes taken out.
+/// An impl block, its method attributes removed.
 pub(crate) struct Block {
-    /// What is left: what the user gets back.
+    /// The block without them: the user's code.
     pub(crate) item: ItemImpl,
-    /// What was taken out, in the order of the source.
+    /// The removed attributes, in the order of the source.
     pub(crate) marks: Vec<Mark>,
 }
 
 /// A method attribute on a method.
 pub(crate) struct Mark {
-    /// The attribute's path, for its place.
+    /// The attribute's path, the place of errors.
     pub(crate) path: Path,
     /// The last segment of the path.
     pub(crate) name: String,
-    /// The known attribute that the unknown `name` is probably meant to be.
+    /// The attribute that the unknown `name` is probably a misspelling of.
     pub(crate) meant: Option<&'static str>,
-    /// The attribute's arguments, which it must not have.
+    /// The attribute's arguments, an error if there are any.
     pub(crate) arguments: Option<TokenStream>,
     pub(crate) method: Signature,
     /// The `#[cfg]` attributes of the method.
@@ -89,13 +89,13 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// The name of the attribute that stands here, its spelling corrected.
+    /// Returns the name of the attribute, its spelling corrected.
     pub(crate) fn attribute(&self) -> &str {
         self.meant.unwrap_or(&self.name)
     }
 }
 
-/// Takes the method attributes out of the block.
+/// Removes the method attributes from the block.
 pub(crate) fn block(role: &Role, mut item: ItemImpl) -> Block {
     let mut marks = Vec::new();
     for member in &mut item.items {
@@ -126,7 +126,7 @@ pub(crate) fn block(role: &Role, mut item: ItemImpl) -> Block {
     Block { item, marks }
 }
 
-/// The `#[cfg]` attributes among `attributes`.
+/// Returns the `#[cfg]` attributes among `attributes`.
 pub(crate) fn cfgs(attributes: &[Attribute]) -> Vec<Attribute> {
     attributes
         .iter()
@@ -141,11 +141,11 @@ fn is_method_attribute(role: &Role, attribute: &Attribute) -> bool {
         return false;
     };
     let name = segment.ident.to_string();
-    // A path such as `#[tracing::instrument]` names another crate's attribute; only an exact name is ours.
+    // A path such as `#[tracing::instrument]` names another crate's attribute, not a misspelt one of ours.
     !roles_with(&name).is_empty() || (path.get_ident().is_some() && misspelt(role, &name).is_some())
 }
 
-/// The method attribute of this role that `name` is near to, when `name` is no attribute of anybody's.
+/// Returns the method attribute of this role that `name` nearly matches, unless `name` is a known attribute.
 fn misspelt(role: &Role, name: &str) -> Option<&'static str> {
     if !roles_with(name).is_empty() || BUILT_IN.contains(&name) {
         return None;
@@ -153,7 +153,7 @@ fn misspelt(role: &Role, name: &str) -> Option<&'static str> {
     nearest(name, role.methods.iter().map(|method| method.attribute))
 }
 
-/// Attributes of the language that methods have and that no misspelling may be read into.
+/// Attributes of the language that methods may have: never taken for a misspelling.
 const BUILT_IN: [&str; 14] = [
     "allow",
     "cfg",

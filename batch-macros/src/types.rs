@@ -1,10 +1,10 @@
-//! Types as they are written: the few questions that are answered by spelling and not by traits.
+//! Types as written: the few questions that spelling answers, not traits.
 
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{GenericArgument, PathArguments, Type};
 
-/// The first lifetime besides `'static`, written or left out after a `&`.
+/// Returns the first lifetime besides `'static`, or the `&` that omits it.
 pub(crate) fn borrow_in(tokens: TokenStream) -> Option<TokenTree> {
     let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {
@@ -35,7 +35,7 @@ pub(crate) fn borrow_in(tokens: TokenStream) -> Option<TokenTree> {
     None
 }
 
-/// Whether one of the identifiers occurs.
+/// Returns whether one of the identifiers occurs.
 pub(crate) fn mentions(tokens: TokenStream, names: &[Ident]) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Ident(ident) => names.contains(&ident),
@@ -44,12 +44,12 @@ pub(crate) fn mentions(tokens: TokenStream, names: &[Ident]) -> bool {
     })
 }
 
-/// `T` of a type written `Option<T>`. Known by its name: a trait cannot tell the two from each other (E0119).
+/// Returns `T` of a type written `Option<T>`. By name, because a trait cannot distinguish the two (E0119).
 pub(crate) fn option_of(ty: &Type) -> Option<&Type> {
     argument_of(ty, "Option")
 }
 
-/// `T` of a type written `Vec<T>`. Known by its name, so that a list may have a separator of its own.
+/// Returns `T` of a type written `Vec<T>`. By name, so that a list may have a separator of its own.
 pub(crate) fn list_of(ty: &Type) -> Option<&Type> {
     argument_of(ty, "Vec")
 }
@@ -74,7 +74,7 @@ fn argument_of<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
     }
 }
 
-/// The item type of `&In` or `In`, and whether it is borrowed; nothing unsized and nothing mutable.
+/// Returns the item type of `&In` or `In`, and whether it is borrowed. `None` for unsized types and `&mut`.
 pub(crate) fn item_type(ty: &Type) -> Option<(&Type, bool)> {
     match ungroup(ty) {
         Type::Reference(reference) if reference.mutability.is_some() || is_unsized(&reference.elem) => None,
@@ -83,7 +83,7 @@ pub(crate) fn item_type(ty: &Type) -> Option<(&Type, bool)> {
     }
 }
 
-/// `Out` of `&[Out]`.
+/// Returns `Out` of `&[Out]`.
 pub(crate) fn items_type(ty: &Type) -> Option<Type> {
     match ungroup(ty) {
         Type::Reference(reference) if reference.mutability.is_none() => match ungroup(&reference.elem) {
@@ -94,7 +94,7 @@ pub(crate) fn items_type(ty: &Type) -> Option<Type> {
     }
 }
 
-/// `T` of `&T`.
+/// Returns `T` of `&T`.
 pub(crate) fn reference_to(ty: &Type) -> Option<&Type> {
     match ungroup(ty) {
         Type::Reference(reference) if reference.mutability.is_none() => Some(ungroup(&reference.elem)),
@@ -102,7 +102,7 @@ pub(crate) fn reference_to(ty: &Type) -> Option<&Type> {
     }
 }
 
-/// Whether the type is a path that ends in `name`.
+/// Returns whether the type is a path that ends in `name`.
 pub(crate) fn is_named(ty: &Type, name: &str) -> bool {
     match ungroup(ty) {
         Type::Path(path) => path
@@ -122,7 +122,7 @@ fn is_unsized(ty: &Type) -> bool {
     }
 }
 
-/// The type without the invisible parentheses that `macro_rules!` puts around it.
+/// Returns the type without the invisible group that `macro_rules!` puts around it.
 pub(crate) fn ungroup(mut ty: &Type) -> &Type {
     while let Type::Group(syn::TypeGroup { elem, .. }) | Type::Paren(syn::TypeParen { elem, .. }) = ty {
         ty = elem;
@@ -130,7 +130,7 @@ pub(crate) fn ungroup(mut ty: &Type) -> &Type {
     ty
 }
 
-/// The type as it is written, without the blanks between tokens.
+/// Returns the type as written, without the blanks between tokens.
 pub(crate) fn type_text(ty: &Type) -> String {
     let text = ty.to_token_stream().to_string();
     let text = text

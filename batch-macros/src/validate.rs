@@ -1,5 +1,5 @@
-//! The checks: an impl block as it is written becomes an artifact that is complete and well-formed, or errors.
-//! What types can do is not checked here but by the compiler, through the traits that generated code calls.
+//! The checks: an impl block as written becomes a complete, well-formed artifact, or errors. What types can do, the
+//! compiler checks, through the traits that generated code calls.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -15,7 +15,7 @@ use crate::role::{Method, Receiver, Role, roles_with};
 use crate::settings::{Target, settings};
 use crate::types::{borrow_in, type_text, ungroup};
 
-/// An artifact without mistakes, as far as a macro can see.
+/// A checked artifact.
 pub(crate) struct Artifact {
     /// `None` for a generic impl block.
     pub(crate) registration: Option<Registration>,
@@ -32,7 +32,7 @@ pub(crate) struct Registration {
     pub(crate) type_name: String,
 }
 
-/// A marked method without mistakes.
+/// A checked method.
 pub(crate) struct ArtifactMethod {
     pub(crate) row: &'static Method,
     pub(crate) ident: Ident,
@@ -41,7 +41,7 @@ pub(crate) struct ArtifactMethod {
     pub(crate) cfgs: Vec<Attribute>,
 }
 
-/// Checks everything; `None` when `errors` has grown.
+/// Checks an impl block. Returns `None` if there are errors.
 pub(crate) fn artifact(
     role: &'static Role,
     arguments: &[Argument],
@@ -54,7 +54,7 @@ pub(crate) fn artifact(
         Target::GenericBlock
     };
     let settings = settings(role, target, arguments, errors);
-    // In the wrong kind of block nothing is missing.
+    // In the wrong kind of block, missing methods are no further errors.
     let segment = artifact_type(role, block, errors)?;
     let methods = methods(role, block, errors);
     let needs_name = target == Target::Block && settings.name.is_none();
@@ -79,7 +79,7 @@ pub(crate) fn artifact(
     })
 }
 
-/// The last segment of the type's path, which names the artifact.
+/// Returns the last segment of the type's path, which names the artifact.
 fn artifact_type(role: &Role, block: &Block, errors: &mut Errors) -> Option<PathSegment> {
     let item = &block.item;
     if let Some((path, _)) = &item.trait_ {
@@ -136,7 +136,7 @@ fn methods(role: &'static Role, block: &Block, errors: &mut Errors) -> Vec<Artif
         if let Some(arguments) = &mark.arguments {
             errors.error(arguments, format!("`#[{attribute}]` takes no arguments"), &[]);
         }
-        // Two methods of which `#[cfg]` leaves one are no mistake; which it leaves, a macro cannot know.
+        // Two methods are right if `#[cfg]` leaves one, and a macro cannot know which it leaves.
         let earlier = first_of
             .iter()
             .find(|earlier| is_of(earlier, row) && (earlier.cfgs.is_empty() || mark.cfgs.is_empty()));
@@ -157,7 +157,7 @@ fn methods(role: &'static Role, block: &Block, errors: &mut Errors) -> Vec<Artif
     for mark in &foreign {
         foreign_attribute(role, mark, &missing, errors);
     }
-    // Somebody who took the wrong attribute did not forget the right one as well: the error above names it.
+    // A wrong attribute probably stands for the missing one, which its error names.
     if foreign.is_empty() {
         for row in missing {
             missing_method(role, row, block, errors);
@@ -183,7 +183,7 @@ fn duplicate(role: &Role, earlier: &Mark, later: &Mark, errors: &mut Errors) {
     );
 }
 
-/// Where `path` stands. Errors have one place on stable; the other one goes into the text.
+/// Returns the line of `path` in words: on stable, an error has one place, so the other one goes into the text.
 fn line_of(path: &syn::Path) -> String {
     match (proc_macro::is_available(), path.segments.last()) {
         (true, Some(segment)) => format!("in line {}", segment.ident.span().unwrap().line()),
@@ -247,14 +247,14 @@ fn missing_method(role: &Role, row: &Method, block: &Block, errors: &mut Errors)
     }
 }
 
-/// A marked method against its row of the table.
+/// Checks a marked method against its row of the table.
 fn method(row: &'static Method, mark: &Mark, errors: &mut Errors) -> Option<ArtifactMethod> {
     let signature = &mark.method;
-    // The checks of the signature's parts are independent; all of them speak.
+    // The parts of the signature are independent, so all their errors are reported.
     let supported = supported(row, signature, errors);
     let receiver = receiver(row, signature, errors);
     if !signature.generics.params.is_empty() {
-        // The parameters occur in the types, which would be further errors of the same mistake.
+        // The types name the parameters, which would be further errors of the same mistake.
         return None;
     }
     let parameters = parameters(row, signature, errors);
@@ -352,7 +352,7 @@ fn result(row: &Method, signature: &Signature, errors: &mut Errors) -> bool {
     }
 }
 
-/// Items and checkpoints outlive the call, so their types cannot borrow.
+/// Reports a type that borrows: items and checkpoints outlive the call.
 pub(crate) fn owns(row: &Method, ty: &Type, errors: &mut Errors) -> bool {
     let Some(place) = borrow_in(ty.to_token_stream()) else {
         return true;
@@ -360,7 +360,7 @@ pub(crate) fn owns(row: &Method, ty: &Type, errors: &mut Errors) -> bool {
     errors.error(
         place,
         format!(
-            "{} method cannot take or return what borrows: lifetimes are not supported here",
+            "{} method cannot take or return a type that borrows: the values outlive the call",
             with_article(row.attribute)
         ),
         &["use an owned type, such as `String` for `&str`".to_owned()],
@@ -375,7 +375,7 @@ pub(crate) fn expected(row: &Method) -> Vec<String> {
     }
 }
 
-/// The artifact attribute stands on something that is no impl block.
+/// Reports an artifact attribute that is not on an impl block or type alias.
 pub(crate) fn not_an_impl_block(role: &Role, item: &syn::Item, errors: &mut Errors) {
     let (what, remedy) = match item {
         syn::Item::Struct(item) => (
@@ -410,7 +410,7 @@ pub(crate) fn not_an_impl_block(role: &Role, item: &syn::Item, errors: &mut Erro
         ),
     };
     errors.error(
-        // No place of its own means the attribute's.
+        // Without tokens, the place is the attribute.
         TokenStream::new(),
         format!("`#[{}]` cannot be on {what}", role.attribute),
         &[remedy],

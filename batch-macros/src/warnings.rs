@@ -1,4 +1,4 @@
-//! What is legal and surely a mistake. Macros cannot warn on stable; the compiler does when something deprecated is used.
+//! Warnings of what is legal and probably a mistake. Macros cannot warn on stable, so generated code uses deprecated items.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
@@ -10,8 +10,8 @@ use crate::expand::spanned;
 use crate::role::Role;
 use crate::validate::Artifact;
 
-/// The warnings of an artifact: a method that is named like an attribute and not marked, and an artifact that no method
-/// is marked in.
+/// Returns the warnings of an artifact: about methods that have an attribute's name and no attribute, and about an artifact
+/// without method attributes.
 pub(crate) fn of(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenStream {
     let unmarked = item.items.iter().filter_map(|member| {
         let ImplItem::Fn(function) = member else {
@@ -28,7 +28,7 @@ pub(crate) fn of(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenStre
     let mut warnings: Vec<_> = unmarked
         .map(|(ident, row)| {
             let note = format!(
-                "`fn {ident}` is not called as the `#[{}]` method; mark it, or give it another name",
+                "`fn {ident}` has no `#[{}]` attribute, so the runtime never calls it; add the attribute, or rename the method",
                 row.attribute
             );
             warning("NOT_MARKED", &note, ident)
@@ -40,13 +40,8 @@ pub(crate) fn of(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenStre
             .iter()
             .map(|row| format!("`#[{}]`", row.attribute))
             .collect();
-        let verb = if role.attribute.ends_with("listener") {
-            "listens to"
-        } else {
-            "does"
-        };
         let note = format!(
-            "this {} {verb} nothing; mark a method with {}",
+            "this {} has no method that the runtime calls; mark one with {}",
             role.title(),
             one_of(&attributes)
         );

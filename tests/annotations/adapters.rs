@@ -44,8 +44,9 @@ struct Even;
 #[item_processor]
 impl Even {
     #[process_item]
+    #[allow(clippy::wrong_self_convention)]
     fn into_sink(&self, number: &u64) -> Result<Option<String>, std::fmt::Error> {
-        Ok((number % 2 == 0).then(|| number.to_string()))
+        Ok(number.is_multiple_of(2).then(|| number.to_string()))
     }
 }
 

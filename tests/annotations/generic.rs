@@ -103,7 +103,10 @@ struct Say<T> {
 }
 
 #[item_writer(buffered = false)]
-impl<T: Debug + Clone + Send + 'static> Say<T> {
+impl<T: Debug + Clone + Send + 'static> Say<T>
+where
+    Self: Sized,
+{
     #[open]
     fn open(&mut self, _checkpoint: Option<()>) {}
 

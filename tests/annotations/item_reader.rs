@@ -41,7 +41,7 @@ impl Results {
 
     #[get_item_count]
     fn get_item_count(&self) -> Result<Option<u64>, std::num::TryFromIntError> {
-        Ok(Some(u64::try_from(self.line)?))
+        Ok(Some(u64::try_from(usize::try_from(self.line)?)?))
     }
 
     #[close]

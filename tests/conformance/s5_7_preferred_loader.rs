@@ -315,9 +315,9 @@ fn a_loader_that_changes_its_mind_fails_the_step() {
     };
     assert_snapshot!(told("fickle"), @r"
     job job FAILED FAILED
-      | batchlet `fickle` cannot be made: the artifact loader gave a `conformance::conformance::s5_7_preferred_loader::Courier` when the job was bound, and gives a `conformance::conformance::s5_7_preferred_loader::Nobody` now
+      | batchlet `fickle` cannot be made: the artifact loader returned a `conformance::conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::conformance::s5_7_preferred_loader::Nobody` now
       step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | batchlet `fickle` cannot be made: the artifact loader gave a `conformance::conformance::s5_7_preferred_loader::Courier` when the job was bound, and gives a `conformance::conformance::s5_7_preferred_loader::Nobody` now
+        | batchlet `fickle` cannot be made: the artifact loader returned a `conformance::conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::conformance::s5_7_preferred_loader::Nobody` now
     ");
     assert_snapshot!(told("gone"), @r"
     job job FAILED FAILED

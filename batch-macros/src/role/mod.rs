@@ -21,7 +21,7 @@ pub(crate) struct Role {
     pub(crate) buffered: bool,
     /// What the loader asks of a type in this role: an associated function of the trait, and its result.
     pub(crate) fact: Option<(&'static str, &'static str)>,
-    /// The places of Job XML where it is a listener. `None`: its instances end with the step, as a listener's do not.
+    /// For a listener, the `listeners` elements that accept it. `None` for every other artifact.
     pub(crate) places: Option<&'static [Place]>,
 }
 
@@ -160,18 +160,20 @@ pub(crate) fn roles_with(attribute: &str) -> Vec<&'static Role> {
 mod tests {
     use super::*;
 
-    /// The draft has 18 artifact annotations and 48 method annotations in them; `get_item_count` is an extension.
+    /// Attributes that the draft does not have.
+    const EXTENSIONS: [&str; 1] = ["get_item_count"];
+
+    /// The draft has 18 artifact annotations and 48 method annotations in them.
     ///
     /// Spec: READ-01, READ-02, PROC-01, WRITE-01, CKALG-01, BLET-01, LISTEN-JOB-01, LISTEN-STEP-01, LISTEN-CKPT-01,
     /// LISTEN-READ-01, LISTEN-PROC-01, LISTEN-WRITE-01, LISTEN-SKIP-01, LISTEN-RETRY-01, PALG-02, PALG-05, PALG-07, PALG-10
     #[test]
     fn the_table_holds_the_annotations_of_the_draft() {
-        assert_eq!(ROLES.len(), 18);
-        let all = ROLES.iter().flat_map(|role| role.methods);
-        assert_eq!(
-            all.filter(|method| method.attribute != "get_item_count").count(),
-            48
-        );
+        let is_of_draft = |attribute: &str| !EXTENSIONS.contains(&attribute);
+        let of_draft = ROLES.iter().filter(|role| is_of_draft(role.attribute));
+        let methods = of_draft.clone().flat_map(|role| role.methods);
+        assert_eq!(of_draft.count(), 18);
+        assert_eq!(methods.filter(|method| is_of_draft(method.attribute)).count(), 48);
     }
 
     #[test]

@@ -216,7 +216,7 @@ macro_rules! role_table {
             }
         ]
 
-        // It listens to nothing, but outlives a step as listeners do: its contexts are set again.
+        // No `listeners` element accepts it, but it outlives a step as listeners do: its contexts are set again.
         /// Sends data of a subjob to the analyzer.
         sub_job_collector SubJobCollector { fact: Some(("payload_type", "ItemType")), places: Some(&[]), ..ROLE } [
             /// Returns what to send to the analyzer; `None` sends nothing. Called after each checkpoint and at the end,

@@ -9,12 +9,12 @@ use std::sync::OnceLock;
 use super::registry;
 use crate::error::BatchError;
 
-/// The classes that every exception is of.
+/// The classes that every exception has.
 pub(crate) const ROOTS: [&str; 3] = ["Exception", "java.lang.Exception", "java.lang.Throwable"];
 
-/// Gives an error type, and each variant of an enum, a class name that the include and exclude elements of Job XML can name:
-/// its path in Rust, or its last part, and what `#[batch_exception(class = "..", extends = "..")]` declares. Section 4.2.1.2
-/// of the draft.
+/// Gives an error type, and each variant of an enum, a class name for the include and exclude elements of Job XML: its path
+/// in Rust or the last part of it, and what `#[batch_exception(class = "..", extends = "..")]` declares. Section 4.2.1.2 of
+/// the draft.
 ///
 /// An error without it is known by its type's path; its sources only if they have the derive, or are errors of the standard
 /// library.
@@ -61,7 +61,7 @@ pub struct ExceptionClass {
 pub struct ExceptionRegistration {
     /// The class of the type, then those of its variants.
     pub classes: &'static [ExceptionClass],
-    /// Which of `classes` an error is of, if it is of this type.
+    /// Returns which of `classes` an error has, if it is of this type.
     pub classify: fn(&(dyn Error + 'static)) -> Option<usize>,
 }
 
@@ -77,7 +77,7 @@ impl ExceptionRegistration {
 
 macro_rules! foreign {
     ($($ty:ty => $path:literal;)*) => {
-        /// The classes of error types that are not ours and not the user's, where one is met as the source of another.
+        /// The classes of error types of other libraries, which occur as sources of errors.
         static FOREIGN: &[ExceptionRegistration] = &[$(
             ExceptionRegistration::new::<$ty>(
                 &[ExceptionClass { path: $path, declared: None, extends: None }],
@@ -101,7 +101,7 @@ foreign! {
 /// The classes of all linked crates.
 struct Known {
     registrations: Vec<&'static ExceptionRegistration>,
-    /// The classes by their names, of which each has one or two.
+    /// The classes by their one or two names.
     classes: BTreeMap<&'static str, &'static ExceptionClass>,
     names: BTreeSet<&'static str>,
 }
@@ -129,12 +129,12 @@ impl ExceptionClass {
     }
 }
 
-/// The names of the classes that some error type of the program declares, and the roots.
+/// Returns the names of the classes that the error types of the program declare, and the roots.
 pub(crate) fn class_names() -> impl Iterator<Item = &'static str> {
     known().names.iter().copied()
 }
 
-/// The classes that an error is of, the nearest first; what stands in one group is equally near.
+/// Returns the classes of an error, the nearest first; those of one group are equally near.
 fn lineage(error: &BatchError) -> Vec<Vec<&'static str>> {
     let known = known();
     let mut lineage = Vec::new();
@@ -160,7 +160,7 @@ fn lineage(error: &BatchError) -> Vec<Vec<&'static str>> {
 }
 
 impl Known {
-    /// Adds the class and what it extends, and what that extends.
+    /// Adds the class and its ancestors.
     fn with_ancestors(&self, class: &ExceptionClass, lineage: &mut Vec<Vec<&'static str>>) {
         lineage.push(class.names().collect());
         let mut seen = BTreeSet::new();
@@ -173,15 +173,15 @@ impl Known {
     }
 }
 
-/// Whether the class called `name` is what an include or exclude element calls `written`: by its full name, or by the
-/// last part of it.
+/// Returns whether an include or exclude element with `written` means the class `name`: by its full name, or by the last
+/// part of it.
 pub(crate) fn is_called(name: &str, written: &str) -> bool {
     let last = |name: &str| name.rsplit([':', '.', '$']).next().map(str::len);
     name == written
         || (last(written) == Some(written.len()) && name.ends_with(written) && last(name) == last(written))
 }
 
-/// The include and exclude lists of one rule, as they are asked about an error.
+/// The include and exclude lists of one rule.
 ///
 /// Spec: CHUNK-EXC-02
 #[derive(Clone, Debug, Default)]
@@ -195,13 +195,13 @@ impl ExceptionFilter {
         Self { include, exclude }
     }
 
-    /// Whether nothing can be included.
+    /// Returns whether nothing can be included.
     pub(crate) fn is_empty(&self) -> bool {
         self.include.is_empty()
     }
 
-    /// Whether the error is included: the nearest class that a list names decides, and exclude where both do. A panic
-    /// never is. Spec: CHUNK-EXC-02, CHUNK-EXC-03
+    /// Returns whether the error is included: the nearest class that a list names decides; if both name it, exclude. A panic
+    /// is never included. Spec: CHUNK-EXC-02, CHUNK-EXC-03
     pub(crate) fn includes(&self, error: &BatchError) -> bool {
         if self.is_empty() || error.is_panic() {
             return false;

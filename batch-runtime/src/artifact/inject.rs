@@ -1,4 +1,4 @@
-//! Making an artifact: properties and contexts into the fields of its struct.
+//! Injection: makes an artifact, with properties and contexts in the fields of its struct.
 //!
 //! Spec: BPROP-04, BPROP-12, CTX-02, ART-10
 
@@ -50,7 +50,7 @@ use crate::secret::Secrets;
 #[doc(inline)]
 pub use batch_macros::BatchArtifact;
 
-/// A type that the runtime can make: implemented by `#[derive(BatchArtifact)]`, by nothing else.
+/// A type that the runtime can make. Only `#[derive(BatchArtifact)]` implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a batch artifact",
     label = "the runtime cannot construct this type",
@@ -60,13 +60,13 @@ pub trait BatchArtifact: Sized + 'static {
     /// Makes an instance with its properties and contexts.
     ///
     /// # Errors
-    /// When a property's value does not parse, or a context is out of scope.
+    /// If a property's value does not parse, or a context is out of scope.
     fn inject(scope: &InjectionScope<'_>) -> Result<Self, InjectError>;
 
     /// Sets the property fields of an instance that a preferred loader made.
     ///
     /// # Errors
-    /// When a property's value does not parse.
+    /// If a property's value does not parse.
     ///
     /// Spec: ART-10, LOADER-03
     fn set_properties(&mut self, scope: &InjectionScope<'_>) -> Result<(), InjectError>;
@@ -74,20 +74,17 @@ pub trait BatchArtifact: Sized + 'static {
     /// Sets the context fields again, for an artifact that outlives a step.
     ///
     /// # Errors
-    /// When a context is out of scope.
+    /// If a context is out of scope.
     ///
     /// Spec: LISTEN-JOB-06, D-66
     fn bind_contexts(&mut self, contexts: &ContextScope) -> Result<(), InjectError>;
 
-    /// The `#[batch_property]` fields.
+    /// Returns the `#[batch_property]` fields.
     fn properties() -> Vec<PropertyInfo>;
 
-    /// The `#[batch_context]` fields.
+    /// Returns the `#[batch_context]` fields.
     fn contexts() -> Vec<ContextInfo>;
 }
-
-/// Requires of a generic artifact what a registration requires of a concrete one. Called by generated code.
-pub fn require_artifact<T: BatchArtifact>() {}
 
 /// A `#[batch_property]` field, as the loader checks it before anything runs.
 #[derive(Clone, Debug)]
@@ -98,11 +95,11 @@ pub struct PropertyInfo {
     pub field: &'static str,
     /// The default given by `value = "..."`.
     pub default: Option<&'static str>,
-    /// Whether the field can do without a value (`String`, `Vec`, `Option`).
+    /// Whether the field needs no value (`String`, `Vec`, `Option`).
     pub optional: bool,
     /// Full path of the field's type.
     pub type_name: &'static str,
-    /// Whether a text parses as the field's type, and if not, why.
+    /// Parses a text as the field's type; the error says why it does not parse.
     pub check: fn(&str) -> Result<(), String>,
 }
 
@@ -159,11 +156,11 @@ pub trait PropertyValue: Sized + 'static {
     /// The parser's message.
     fn parse(text: &str) -> Result<Self, String>;
 
-    /// The value of a property that nothing provides and that has no default: `""` for a `String` (BPROP-06), an
-    /// error for every other type.
+    /// Returns the value of a property that is not set and has no default: `""` for a `String` (BPROP-06), `None` for a type
+    /// that needs a value.
     fn absent() -> Option<Self>;
 
-    /// The type's path in messages.
+    /// Returns the type's path, for messages.
     fn type_name() -> &'static str {
         std::any::type_name::<Self>()
     }
@@ -186,8 +183,7 @@ where
     }
 }
 
-/// The values of a list, between which `SEPARATOR` stands; blanks around a value do not count, and an empty text is an
-/// empty list.
+/// A list whose values are separated by `SEPARATOR`. Blanks around a value are ignored; an empty text is an empty list.
 struct Separated<T, const SEPARATOR: char>(Vec<T>);
 
 impl<T: PropertyValue, const SEPARATOR: char> PropertyValue for Separated<T, SEPARATOR> {
@@ -213,7 +209,7 @@ impl<T: PropertyValue, const SEPARATOR: char> PropertyValue for Separated<T, SEP
     }
 }
 
-/// Where a property's effective value comes from.
+/// The source of a property's effective value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PropertySource {
     /// A job parameter.
@@ -248,15 +244,15 @@ pub struct Properties {
     pub system: Arc<BTreeMap<String, String>>,
     /// Properties of the Job XML, the outermost element's first, with the place of each.
     pub xml: Vec<(String, String, String)>,
-    /// Within a partition: the Job XML's values have taken the parameters into account, and those of the partition, which
-    /// come before them. Spec: PART-12, D-34
+    /// In a partition, the values of the Job XML come first: they were resolved with the properties of the partition and the
+    /// parameters. Spec: PART-12, D-34
     pub of_partition: bool,
-    /// The secrets that values have marks of.
+    /// The secrets whose placeholders occur in values.
     pub secrets: Secrets,
 }
 
 impl Properties {
-    /// The effective value of `name`, and where it comes from.
+    /// Returns the effective value of `name`, and its source.
     pub fn get(&self, name: &str) -> Option<(&str, PropertySource)> {
         let of_xml = || {
             let (_, value, place) = self.xml.iter().find(|(key, ..)| key == name)?;
@@ -277,11 +273,11 @@ impl Properties {
     }
 }
 
-/// What the fields of a new artifact are filled from.
+/// The properties and contexts for a new artifact.
 pub struct InjectionScope<'a> {
     properties: &'a Properties,
     contexts: &'a ContextScope,
-    /// What the preferred loader gave; taken by the one artifact that is made.
+    /// The artifact of the preferred loader, taken by the one instance that is made.
     loaded: Cell<Option<LoadedArtifact>>,
 }
 
@@ -294,7 +290,7 @@ impl<'a> InjectionScope<'a> {
         }
     }
 
-    /// The same for what a preferred loader gave.
+    /// Adds the artifact of a preferred loader.
     pub(crate) fn with_loaded(self, loaded: LoadedArtifact) -> Self {
         self.loaded.set(Some(loaded));
         self
@@ -315,10 +311,10 @@ impl<'a> InjectionScope<'a> {
         }
     }
 
-    /// The value of a field of type `T`. Called by generated code.
+    /// Returns the value of a field of type `T`. Called by generated code.
     ///
     /// # Errors
-    /// When the value does not parse, or there is none and `T` needs one.
+    /// If the value does not parse, or there is none and `T` needs one.
     ///
     /// Spec: BPROP-04 to BPROP-08
     pub fn property<T: PropertyValue>(
@@ -333,10 +329,10 @@ impl<'a> InjectionScope<'a> {
         }
     }
 
-    /// The value of a field of type `Option<T>`. Called by generated code.
+    /// Returns the value of a field of type `Option<T>`. Called by generated code.
     ///
     /// # Errors
-    /// When the value does not parse.
+    /// If the value does not parse.
     pub fn optional_property<T: PropertyValue>(
         &self,
         name: &'static str,
@@ -353,7 +349,7 @@ impl<'a> InjectionScope<'a> {
         let secrets = &self.properties.secrets;
         let parsed = T::parse(&secrets.revealed(text)).map_err(|reason| match secrets.are_in(text) {
             // The parser's message may hold the value.
-            true => "the secret is none".to_owned(),
+            true => "the secret does not parse".to_owned(),
             false => reason,
         });
         parsed.map(Some).map_err(|reason| InjectError::Property {
@@ -366,10 +362,10 @@ impl<'a> InjectionScope<'a> {
         })
     }
 
-    /// The value of a field of type `Vec<T>`: empty where nothing provides one. Called by generated code.
+    /// Returns the value of a field of type `Vec<T>`, empty if the property is not set. Called by generated code.
     ///
     /// # Errors
-    /// When a value does not parse.
+    /// If a value does not parse.
     ///
     /// Spec: BPROP-10
     pub fn list<T: PropertyValue, const SEPARATOR: char>(
@@ -382,10 +378,10 @@ impl<'a> InjectionScope<'a> {
             .map(|list| list.0)
     }
 
-    /// The value of a field of type `Option<Vec<T>>`. Called by generated code.
+    /// Returns the value of a field of type `Option<Vec<T>>`. Called by generated code.
     ///
     /// # Errors
-    /// When a value does not parse.
+    /// If a value does not parse.
     pub fn optional_list<T: PropertyValue, const SEPARATOR: char>(
         &self,
         name: &'static str,
@@ -396,7 +392,7 @@ impl<'a> InjectionScope<'a> {
             .map(|list| list.map(|list| list.0))
     }
 
-    /// The contexts in scope.
+    /// Returns the contexts in scope.
     pub fn contexts(&self) -> &ContextScope {
         self.contexts
     }
@@ -414,10 +410,10 @@ pub struct ContextScope {
 }
 
 impl ContextScope {
-    /// The context for a field of type `T`. Called by generated code.
+    /// Returns the context for a field of type `T`. Called by generated code.
     ///
     /// # Errors
-    /// When the field is a plain handle and the context is out of scope.
+    /// If the field is a plain handle and the context is out of scope.
     pub fn get<T: ContextField>(&self, field: &'static str) -> Result<T, InjectError> {
         T::from_scope(self).ok_or(InjectError::OutOfScope { kind: T::KIND, field })
     }
@@ -437,7 +433,7 @@ pub enum ContextKind {
 }
 
 impl ContextKind {
-    /// The Rust type's name.
+    /// Returns the Rust type's name.
     pub fn type_name(self) -> &'static str {
         match self {
             Self::Job => "JobContext",
@@ -453,7 +449,7 @@ impl ContextKind {
 pub struct ContextInfo {
     /// Name of the field.
     pub field: &'static str,
-    /// Which context.
+    /// The kind of context.
     pub kind: ContextKind,
     /// Whether the field is an `Option`, `None` out of scope.
     pub optional: bool,
@@ -478,11 +474,11 @@ impl ContextInfo {
     label = "expected `JobContext`, `StepContext`, `FlowContext`, `SplitContext`, or an `Option` of one of them"
 )]
 pub trait ContextField: Sized {
-    /// Which context.
+    /// The kind of context.
     const KIND: ContextKind;
     /// Whether the field may be empty.
     const OPTIONAL: bool;
-    /// The context in `scope`; `None` when the field needs one that is out of scope.
+    /// Returns the field's value; `None` if the field needs a context that is out of scope.
     fn from_scope(scope: &ContextScope) -> Option<Self>;
 }
 
@@ -512,7 +508,7 @@ context_field! {
     SplitContext, Split, split;
 }
 
-/// Why an artifact could not be made.
+/// An artifact could not be made.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum InjectError {
@@ -526,12 +522,12 @@ pub enum InjectError {
         type_name: &'static str,
         /// The value.
         value: String,
-        /// Where the value comes from.
+        /// The source of the value.
         source: PropertySource,
         /// The parser's message.
         reason: String,
     },
-    /// Nothing gives a value to a property that needs one.
+    /// A property that needs a value is not set.
     MissingProperty {
         /// Name of the property.
         name: &'static str,
@@ -540,16 +536,16 @@ pub enum InjectError {
     },
     /// A context field is a plain handle, and the context is out of scope.
     OutOfScope {
-        /// Which context.
+        /// The kind of context.
         kind: ContextKind,
         /// Name of the field.
         field: &'static str,
     },
-    /// The preferred loader gave another type than when the job was bound.
+    /// The preferred loader returned another type than when the job was bound.
     AnotherType {
         /// Full path of the type that the job was bound with.
         expected: &'static str,
-        /// Full path of the type that the loader gave.
+        /// Full path of the type that the loader returned.
         given: &'static str,
     },
 }
@@ -566,11 +562,11 @@ impl fmt::Display for InjectError {
                 reason,
             } => write!(
                 f,
-                "property `{name}` of field `{field}`: {value:?} (from {source}) is no `{type_name}`: {reason}"
+                "invalid value {value:?} for property `{name}` of field `{field}`, from {source}: expected `{type_name}`: {reason}"
             ),
             Self::MissingProperty { name, field } => write!(
                 f,
-                "property `{name}` of field `{field}` has no value: give it in the Job XML or as a job parameter, add \
+                "property `{name}` of field `{field}` has no value: set it in the Job XML or as a job parameter, add \
                  `value = \"...\"` to its `#[batch_property]`, or make the field an `Option`"
             ),
             Self::OutOfScope { kind, field } => {
@@ -582,7 +578,7 @@ impl fmt::Display for InjectError {
             }
             Self::AnotherType { expected, given } => write!(
                 f,
-                "the artifact loader gave a `{expected}` when the job was bound, and gives a `{given}` now"
+                "the artifact loader returned a `{expected}` when the job was bound, and returns a `{given}` now"
             ),
         }
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::BatchError;
 
-/// The type of the items that an artifact takes or gives.
+/// The type of the items of an artifact.
 #[derive(Clone, Copy)]
 pub struct ItemType {
     id: TypeId,
@@ -19,7 +19,7 @@ pub struct ItemType {
 }
 
 impl ItemType {
-    /// The item type `T`.
+    /// Returns the item type `T`.
     pub fn of<T: 'static>() -> Self {
         Self {
             id: TypeId::of::<T>(),
@@ -27,7 +27,7 @@ impl ItemType {
         }
     }
 
-    /// The type's full path.
+    /// Returns the type's full path.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -45,7 +45,7 @@ impl fmt::Debug for ItemType {
     }
 }
 
-/// Part of a chunk on its way to the writer: a slice of items whose type only reader, processor and writer know.
+/// A slice of a chunk's items, whose type only reader, processor and writer know.
 #[derive(Clone)]
 pub struct Items<'a> {
     buffer: &'a (dyn Any + Send),
@@ -53,10 +53,10 @@ pub struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
-    /// The items as a slice of `T`.
+    /// Returns the items as a slice of `T`.
     ///
     /// # Errors
-    /// When they are of another type, which the loader excludes before a job starts.
+    /// If they have another type, which the loader rules out before a job starts.
     ///
     /// Spec: CHUNK-LOOP-17
     pub fn typed<T: Send + 'static>(&self) -> Result<&'a [T], BatchError> {
@@ -72,47 +72,47 @@ impl<'a> Items<'a> {
         })
     }
 
-    /// Number of items.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.range.len()
     }
 
-    /// Whether there are none. A writer is never called with none.
+    /// Returns whether there are no items. A writer is never called without items.
     pub fn is_empty(&self) -> bool {
         self.range.is_empty()
     }
 }
 
-/// Where a reader's items go: the processor, and behind it the buffer of results.
+/// The destination of a reader's items: the processor, and behind it the buffer of results.
 pub struct ItemSink(Box<dyn ErasedSink>);
 
 impl ItemSink {
-    /// Number of results in the buffer.
+    /// Returns the number of results in the buffer.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether the buffer is empty.
+    /// Returns whether the buffer is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Removes all results; the buffer's memory is kept for the next chunk.
+    /// Removes all results, and keeps the buffer's memory for the next chunk.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Removes one result: the writer skips it.
+    /// Removes a result that the writer skips.
     pub(crate) fn remove(&mut self, index: usize) {
         self.0.remove(index);
     }
 
-    /// One result.
+    /// Returns one result.
     pub(crate) fn item(&self, index: usize) -> Option<&dyn Any> {
         self.0.item(index)
     }
 
-    /// The results of `range`. A range outside the buffer gives no items when it is read.
+    /// Returns the results of `range`. Reading a range outside the buffer fails.
     pub fn items(&self, range: Range<usize>) -> Items<'_> {
         Items {
             buffer: self.0.buffer(),
@@ -121,8 +121,8 @@ impl ItemSink {
     }
 }
 
-/// The sink of a processor: `process` is applied to each item, what it gives is collected. `process_kept` is the same
-/// for an item that is still needed afterwards. Both return `None` for an item that they filter.
+/// Returns the sink of a processor: it applies `process` to each item and collects the results. `process_kept` does the same
+/// for an item that is needed afterwards. Both return `None` to filter an item.
 ///
 /// Called by generated code.
 ///
@@ -144,7 +144,7 @@ where
     ItemSink(Box::new(TypedSink::<I>(Box::new(sink))))
 }
 
-/// An item that `#[process_item]` takes by value: a listener or the skip handling may still need it.
+/// An item that `#[process_item]` takes by value. It is cloned if a listener or the skip rules need it afterwards.
 ///
 /// Spec: PROC-02
 #[diagnostic::on_unimplemented(
@@ -153,7 +153,7 @@ where
     note = "take `&{Self}`, or add `#[derive(Clone)]` to `{Self}`: listeners and the skip handling may still need the item"
 )]
 pub trait ItemClone: Sized {
-    /// The copy.
+    /// Clones the item.
     fn item_clone(&self) -> Self;
 }
 
@@ -164,22 +164,22 @@ impl<T: Clone> ItemClone for T {
     }
 }
 
-/// How an item that is still needed is copied. Called by generated code.
+/// Returns how an item is cloned. Called by generated code.
 pub fn item_clone<I: ItemClone>() -> fn(&I) -> I {
     I::item_clone
 }
 
-/// What `Fill::run` downcasts to: the sink for items of type `I`.
+/// The sink for items of type `I`, to which `Fill::run` downcasts.
 struct TypedSink<I>(Box<dyn Sink<I>>);
 
 trait Sink<I>: Results {
-    /// Takes one item; returns the number of results now in the buffer.
+    /// Processes one item, and returns the number of results in the buffer.
     fn push(&mut self, item: I) -> Result<usize, BatchError>;
-    /// As `push`; the observer sees the item, and the result or the error.
+    /// Does the same, and shows the observer the item, and the result or the error.
     fn push_observed(&mut self, item: I, observer: &mut dyn ItemObserver) -> Result<usize, Halt>;
 }
 
-/// The buffer of results, whatever their type is.
+/// The buffer of results, of any type.
 trait Results: Send {
     fn len(&self) -> usize;
     fn clear(&mut self);
@@ -278,36 +278,36 @@ where
     }
 }
 
-/// What sees each item of a [`Fill`] while it is read and processed.
+/// Observes each item of a [`Fill`] while it is read and processed.
 pub trait ItemObserver {
-    /// The reader is about to be called.
+    /// Runs before the reader is called.
     ///
     /// # Errors
-    /// When the fill has to end; so do the others.
+    /// If the fill has to end; the same holds for the other methods.
     fn before_read(&mut self) -> Result<(), Halt>;
-    /// The reader has returned an item.
+    /// Runs after the reader has returned an item.
     ///
     /// # Errors
     /// See `before_read`.
     fn after_read(&mut self, item: &dyn Any) -> Result<(), Halt>;
-    /// The processor is about to be called.
+    /// Runs before the processor is called.
     ///
     /// # Errors
     /// See `before_read`.
     fn before_process(&mut self, item: &dyn Any) -> Result<(), Halt>;
-    /// The processor has returned a result, or filtered the item.
+    /// Runs after the processor has returned a result, or filtered the item.
     ///
     /// # Errors
     /// See `before_read`.
     fn after_process(&mut self, item: &dyn Any, result: Option<&dyn Any>) -> Result<(), Halt>;
-    /// The processor has failed. `Ok`: the item is left out.
+    /// Runs after the processor has failed. `Ok` skips the item.
     ///
     /// # Errors
     /// See `before_read`.
     fn process_failed(&mut self, error: BatchError, item: &dyn Any) -> Result<(), Halt>;
 }
 
-/// The fill ends; the observer knows why.
+/// The fill has to end, for a reason that the observer knows.
 #[derive(Debug)]
 pub struct Halt;
 
@@ -322,29 +322,29 @@ pub struct Fill<'a> {
     observer: Option<&'a mut dyn ItemObserver>,
 }
 
-/// Why a [`Fill`] ended.
+/// The reason why a [`Fill`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FillEnd {
-    /// As many items were read as were asked for.
+    /// The requested number of items was read.
     Limit,
     /// The buffer holds as many results as the writer wants in one call.
     Full,
     /// The reader has no more items.
     EndOfInput,
-    /// A stop was requested; the item in hand was finished.
+    /// A stop was requested; the current item was finished.
     Stop,
 }
 
-/// Which artifact failed.
+/// The artifact that failed.
 #[derive(Debug)]
 pub enum FillError {
     /// The reader.
     Read(BatchError),
     /// The processor.
     Process(BatchError),
-    /// Neither: the processor does not take what the reader gives.
+    /// Neither: their item types differ.
     Mismatch(BatchError),
-    /// The observer, which knows why.
+    /// The observer, which knows the reason.
     Halted,
 }
 
@@ -355,8 +355,7 @@ impl From<Halt> for FillError {
 }
 
 impl<'a> Fill<'a> {
-    /// A request for at most `max_reads` items, or until `sink` holds `full_at` results. `stop` is looked at before
-    /// each item.
+    /// Requests at most `max_reads` items, or until `sink` holds `full_at` results. Checks `stop` before each item.
     pub fn new(sink: &'a mut ItemSink, stop: &'a AtomicBool, max_reads: usize, full_at: usize) -> Self {
         Self {
             sink,
@@ -368,19 +367,19 @@ impl<'a> Fill<'a> {
         }
     }
 
-    /// The same request, observed.
+    /// Adds an observer.
     #[must_use]
     pub(crate) fn observed(mut self, observer: &'a mut dyn ItemObserver) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// Items read so far by this request.
+    /// Returns the number of items read so far by this request.
     pub fn reads(&self) -> usize {
         self.reads
     }
 
-    /// The loop, called by generated code with the reader's typed read method.
+    /// Runs the loop. Called by generated code with the reader's typed read method.
     ///
     /// # Errors
     /// The first error of reader or processor.
@@ -429,7 +428,7 @@ impl<'a> Fill<'a> {
     }
 }
 
-/// The loop of an observed fill: the same order, with the observer between the calls. Spec: Appendix B.2
+/// Runs the loop of an observed fill: the same order, with the observer between the calls. Spec: Appendix B.2
 fn run_observed<I: Send + 'static>(
     sink: &mut dyn Sink<I>,
     observer: &mut dyn ItemObserver,

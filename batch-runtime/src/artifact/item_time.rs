@@ -1,5 +1,4 @@
-//! `item-time`, the checkpoint algorithm that every runtime has: a checkpoint after so many items or so much time,
-//! whichever comes first.
+//! `item-time`, the built-in checkpoint algorithm: a checkpoint after a number of items or a time, whichever comes first.
 //!
 //! Spec: JSL-CHUNK-12, CHUNK-CKPT-06, LOADER-20, D-02
 
@@ -12,7 +11,7 @@ use super::registry::ArtifactRegistration;
 use crate::error::BatchError;
 use crate::role::CheckpointAlgorithm;
 
-/// No part of the registry: an artifact of the program's own that has this name comes first.
+/// Not in the registry, so that an artifact of the program with this name comes first.
 pub(crate) static ITEM_TIME: ArtifactRegistration = ArtifactRegistration::checkpoint_algorithm::<ItemTime>(
     "item-time",
     concat!(module_path!(), "::ItemTime"),
@@ -31,7 +30,7 @@ struct ItemTime {
     time_limit: u64,
     /// Items of this interval, filtered and skipped ones among them, as for the policy `item`.
     items: u64,
-    /// When this interval began; `None` without a limit, which saves a look at the clock for each item.
+    /// The start of this interval; `None` without a limit, so that the clock is not read for each item.
     since: Option<Instant>,
     clock: Clock,
 }
@@ -98,7 +97,7 @@ mod tests {
         })
     }
 
-    /// How many items an interval has when each takes `time`; none when there are a thousand and more.
+    /// Returns the number of items of an interval when each takes `time`; `None` from a thousand.
     fn interval(algorithm: &mut dyn CheckpointAlgorithm, time: Duration) -> Option<usize> {
         algorithm.begin_checkpoint().unwrap();
         let items = (1..=1000).find(|_| {
@@ -136,7 +135,7 @@ mod tests {
 
     /// Spec: CHUNK-CKPT-06, BPROP-10
     #[test]
-    fn values_that_mean_nothing_are_refused() {
+    fn invalid_values_are_rejected() {
         for wrong in [("item-count", "0"), ("item-count", "many"), ("time-limit", "-1")] {
             assert!(made(&[wrong]).is_err(), "{wrong:?}");
         }

@@ -1,4 +1,4 @@
-//! The preferred loader: a program's own way from a `ref` to an artifact, asked before the built-in one.
+//! The preferred loader: a program's own way from a `ref` to an artifact, called before the built-in one.
 //!
 //! Spec: LOADER-03 to LOADER-07
 
@@ -21,7 +21,7 @@ use crate::error::BatchError;
 /// #[artifact_loader(class = "com.example.Clients")]
 /// impl BatchArtifactLoader for Clients {
 ///     fn load(&self, reference: &str) -> Result<Option<LoadedArtifact>, BatchError> {
-///         Ok(None) // not known here: the built-in loader is asked
+///         Ok(None) // not known here: left to the built-in loader
 ///     }
 /// }
 /// ```
@@ -30,15 +30,15 @@ use crate::error::BatchError;
 #[doc(inline)]
 pub use batch_macros::artifact_loader;
 
-/// A preferred artifact loader: the first opportunity to load every artifact of every job.
+/// A preferred artifact loader, which the runtime calls first for every artifact of every job.
 ///
-/// It is set by [`BatchRuntimeBuilder::artifact_loader`](crate::BatchRuntimeBuilder::artifact_loader), or, when it has
-/// `#[artifact_loader]`, named by `<loader classname="..."/>` in batch.xml; a program has at most one. It is asked once for
-/// each `ref` when a job is checked or started, to learn the artifact's type, and again for every instance that the job
-/// needs: each answer is a new instance. What it returns for one `ref` is always of the same type.
+/// [`BatchRuntimeBuilder::artifact_loader`](crate::BatchRuntimeBuilder::artifact_loader) sets it; or batch.xml names it, if it
+/// has `#[artifact_loader]`: `<loader classname="..."/>`. A program has at most one. The runtime calls it once for each `ref`
+/// when a job is checked or started, to learn the artifact's type, and again for every instance that the job needs. Each call
+/// returns a new instance, for one `ref` always of the same type.
 ///
-/// A loader is called from several threads. It is worth having where artifacts need something that no property can say,
-/// such as a client or a pool:
+/// A loader is called from several threads. Use one for artifacts that need more than properties, such as a client or a
+/// pool:
 ///
 /// ```
 /// use batch_runtime::prelude::*;
@@ -79,20 +79,19 @@ pub use batch_macros::artifact_loader;
 ///
 /// Spec: LOADER-03, LOADER-05 to LOADER-07, LOADER-18
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no artifact loader",
+    message = "`{Self}` is not an artifact loader",
     label = "the trait `BatchArtifactLoader` is missing",
     note = "`#[artifact_loader]` goes on `impl BatchArtifactLoader for {Self}`"
 )]
 pub trait BatchArtifactLoader: Send + Sync {
-    /// The artifact that `reference`, a `ref` of a Job XML, stands for. `None`: this loader does not know it, and the
-    /// built-in loader is asked.
+    /// Returns the artifact that `reference`, a `ref` of a Job XML, names; `None` leaves it to the built-in loader.
     ///
     /// # Errors
-    /// Why an artifact that this loader should know cannot be loaded. It is reported, and nobody else is asked.
+    /// If the loader knows the artifact and cannot load it. The error is reported; the built-in loader is not called.
     fn load(&self, reference: &str) -> Result<Option<LoadedArtifact>, BatchError>;
 }
 
-/// What a [`BatchArtifactLoader`] found: an instance, or the type of one that the runtime makes.
+/// An artifact of a [`BatchArtifactLoader`]: an instance, or the type of one that the runtime makes.
 pub struct LoadedArtifact {
     type_id: TypeId,
     type_name: &'static str,
@@ -100,8 +99,8 @@ pub struct LoadedArtifact {
 }
 
 impl LoadedArtifact {
-    /// An instance that the loader made. The runtime then sets its `#[batch_property]` and `#[batch_context]` fields, as
-    /// it does for every artifact; the other fields stay as they are.
+    /// Wraps an instance. The runtime sets its `#[batch_property]` and `#[batch_context]` fields, as for every artifact, and
+    /// leaves the other fields as they are.
     ///
     /// Spec: ART-10, LOADER-05
     pub fn new<T: BatchArtifact + Send>(instance: T) -> Self {
@@ -111,7 +110,7 @@ impl LoadedArtifact {
         }
     }
 
-    /// A type of which the runtime makes the instance, as if the `ref` named it.
+    /// Names a type. The runtime makes the instance, as if the `ref` named it.
     ///
     /// Spec: LOADER-05
     pub fn of<T: BatchArtifact + Send>() -> Self {
@@ -130,10 +129,10 @@ impl LoadedArtifact {
         self.type_name
     }
 
-    /// The instance, if the loader made one.
+    /// Returns the instance, if the loader made one.
     ///
     /// # Errors
-    /// When it, or the type, is another one.
+    /// If the type differs.
     pub(crate) fn into_instance<T: BatchArtifact>(self) -> Result<Option<Box<T>>, InjectError> {
         let another = InjectError::AnotherType {
             expected: std::any::type_name::<T>(),

@@ -17,7 +17,7 @@ pub use exception::{BatchException, ExceptionClass, ExceptionRegistration};
 pub(crate) use exception::{ExceptionFilter, class_names, is_called};
 pub use inject::{
     BatchArtifact, ContextField, ContextInfo, ContextKind, ContextScope, InjectError, InjectionScope,
-    Properties, PropertyInfo, PropertySource, PropertyValue, require_artifact,
+    Properties, PropertyInfo, PropertySource, PropertyValue,
 };
 pub use item::{
     Fill, FillEnd, FillError, Halt, ItemClone, ItemObserver, ItemSink, ItemType, Items, item_clone,

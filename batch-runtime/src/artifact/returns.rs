@@ -1,5 +1,5 @@
-//! The return shapes an artifact method may have: plain or `Result`. Generated code calls these traits, so that a
-//! wrong shape is a compile error at the return type that says which shapes are right.
+//! The return types of artifact methods: plain or `Result`. Generated code calls these traits, so that a wrong type is a
+//! compile error at the return type that names the right ones.
 //!
 //! Spec: ART-06, ART-07
 
@@ -8,7 +8,7 @@ use super::payload::CollectorData;
 use crate::checkpoint::Externalizable;
 use crate::error::BatchError;
 
-/// What a `#[read_item]` method returns.
+/// The return type of a `#[read_item]` method.
 #[diagnostic::on_unimplemented(
     message = "a `#[read_item]` method cannot return `{Self}`",
     label = "expected `Option<Item>` or `Result<Option<Item>, E>`",
@@ -17,7 +17,7 @@ use crate::error::BatchError;
 pub trait ReadReturn {
     /// The item type.
     type Item;
-    /// The next item, `None` at the end.
+    /// Returns the next item, `None` at the end.
     ///
     /// # Errors
     /// The reader's error.
@@ -41,7 +41,7 @@ impl<I, E: Into<BatchError>> ReadReturn for Result<Option<I>, E> {
     }
 }
 
-/// What a `#[process_item]` method returns.
+/// The return type of a `#[process_item]` method.
 #[diagnostic::on_unimplemented(
     message = "a `#[process_item]` method cannot return `{Self}`",
     label = "expected `Option<Out>` or `Result<Option<Out>, E>`",
@@ -50,7 +50,7 @@ impl<I, E: Into<BatchError>> ReadReturn for Result<Option<I>, E> {
 pub trait ProcessReturn {
     /// The type of the result.
     type Item;
-    /// The result, `None` for a filtered item.
+    /// Returns the result, `None` for a filtered item.
     ///
     /// # Errors
     /// The processor's error.
@@ -74,14 +74,14 @@ impl<O, E: Into<BatchError>> ProcessReturn for Result<Option<O>, E> {
     }
 }
 
-/// What a method without a result returns (the draft's `void`).
+/// The return type of a method without a result (the draft's `void`).
 #[diagnostic::on_unimplemented(
     message = "this artifact method cannot return `{Self}`",
     label = "expected no return value or `Result<(), E>`",
     note = "`E` is any `std::error::Error + Send + Sync + 'static`, or `BatchError`"
 )]
 pub trait UnitReturn {
-    /// Done.
+    /// Returns the error, if there is one.
     ///
     /// # Errors
     /// The artifact's error.
@@ -101,14 +101,14 @@ impl<E: Into<BatchError>> UnitReturn for Result<(), E> {
     }
 }
 
-/// What a method returns whose result the runtime takes as it is: an exit status, a yes or no, seconds, a plan.
+/// The return type of a method whose result needs no conversion: an exit status, a `bool`, seconds, a plan.
 #[diagnostic::on_unimplemented(
     message = "this artifact method cannot return `{Self}`",
     label = "expected `{T}` or `Result<{T}, E>`",
     note = "`E` is any `std::error::Error + Send + Sync + 'static`, or `BatchError`"
 )]
 pub trait ValueReturn<T> {
-    /// The value.
+    /// Returns the value.
     ///
     /// # Errors
     /// The artifact's error.
@@ -128,20 +128,20 @@ impl<T, E: Into<BatchError>> ValueReturn<T> for Result<T, E> {
     }
 }
 
-/// What a `#[collect_sub_job_data]` method returns.
+/// The return type of a `#[collect_sub_job_data]` method.
 #[diagnostic::on_unimplemented(
     message = "a `#[collect_sub_job_data]` method cannot return `{Self}`",
     label = "expected `Option<P>` or `Result<Option<P>, E>`",
     note = "`E` is any `std::error::Error + Send + Sync + 'static`, or `BatchError`"
 )]
 pub trait CollectReturn {
-    /// The payload; `None` sends nothing.
+    /// Returns the payload; `None` sends nothing.
     ///
     /// # Errors
     /// The collector's error.
     fn into_collected(self) -> Result<Option<CollectorData>, BatchError>;
 
-    /// The payload's type.
+    /// Returns the payload's type.
     fn payload_type() -> ItemType;
 }
 
@@ -165,14 +165,14 @@ impl<P: Externalizable, E: Into<BatchError>> CollectReturn for Result<Option<P>,
     }
 }
 
-/// What a `#[get_checkpoint_info]` method returns, given the checkpoint type `C` of `#[open]`.
+/// The return type of a `#[get_checkpoint_info]` method, given the checkpoint type `C` of `#[open]`.
 #[diagnostic::on_unimplemented(
     message = "`#[get_checkpoint_info]` returns `{Self}`, but `#[open]` takes `Option<{C}>`",
     label = "expected `{C}` or `Result<{C}, E>`",
     note = "`E` is any `std::error::Error + Send + Sync + 'static`, or `BatchError`"
 )]
 pub trait CheckpointReturn<C> {
-    /// The checkpoint.
+    /// Returns the checkpoint.
     ///
     /// # Errors
     /// The artifact's error.

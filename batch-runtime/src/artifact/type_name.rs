@@ -1,6 +1,6 @@
-//! The names of types as people read them.
+//! The names of types in messages.
 
-/// A type name without the paths of the standard library: `Vec<u64>` for `alloc::vec::Vec<u64>`.
+/// Returns a type name without the paths of the standard library: `Vec<u64>` for `alloc::vec::Vec<u64>`.
 pub(crate) fn short(full: &str) -> String {
     let is_of_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
     let mut text = String::new();

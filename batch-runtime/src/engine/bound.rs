@@ -26,7 +26,7 @@ impl Bound {
     }
 }
 
-/// Why no instance of an artifact could be made.
+/// No instance of an artifact could be made.
 #[derive(Debug)]
 pub(crate) enum MakeError {
     Inject(InjectError),
@@ -34,14 +34,14 @@ pub(crate) enum MakeError {
     Panic(BatchError),
     /// The preferred loader failed or panicked. Spec: LOADER-07
     Loader(BatchError),
-    /// The preferred loader gave an artifact when the job was bound, and gives none now.
+    /// The preferred loader returned an artifact when the job was bound, and returns none now.
     NotLoaded,
-    /// The loader compared the role; another one here is a fault of the runtime.
+    /// The loader has checked the role: another one here is a fault of the runtime.
     Role,
 }
 
 impl Bound {
-    /// What an instance is made of; the preferred loader is asked for each anew. Spec: LOADER-03, LOADER-18
+    /// Returns the properties and contexts of an instance, and the preferred loader's artifact, which is a new one for each. Spec: LOADER-03, LOADER-18
     fn scope<'a>(&'a self, contexts: &'a ContextScope) -> Result<InjectionScope<'a>, MakeError> {
         let scope = InjectionScope::new(&self.properties, contexts);
         let Some(loader) = &self.loader else {
@@ -80,7 +80,7 @@ macro_rules! makers {
 
 batch_macros::__for_each_role!(makers);
 
-/// A `listener` element: one type, in all the listener roles that it has and that count at this place.
+/// A `listener` element: one type, in all its listener roles that its place accepts.
 pub(crate) struct BoundListener {
     pub(crate) roles: Vec<Bound>,
 }
@@ -93,7 +93,7 @@ pub(crate) struct Listener {
 
 impl Listener {
     pub(crate) fn make(listener: &Arc<BoundListener>, contexts: &ContextScope) -> Result<Self, Failure> {
-        // The loader binds at least one role; one without roles would be a listener that is never called.
+        // The loader binds at least one role; without roles, the listener would never be called.
         let Some(bound) = listener.roles.first() else {
             return Ok(Self {
                 bound: Arc::clone(listener),
@@ -122,7 +122,7 @@ impl Listener {
         Some((bound, (role.cast)(self.object.as_mut())?))
     }
 
-    /// Sets the context fields again: a listener of the job outlives the steps. Spec: LISTEN-JOB-06, D-66
+    /// Sets the context fields again, because a listener of the job outlives the steps. Spec: LISTEN-JOB-06, D-66
     pub(crate) fn bind_contexts(&mut self, contexts: &ContextScope) -> Result<(), InjectError> {
         match self.bound.roles.first() {
             Some(bound) => (bound.registration.bind_contexts)(self.object.as_mut(), contexts),

@@ -1,4 +1,4 @@
-//! Job and step listeners: made once for their scope, called in the order of the Job XML.
+//! Job and step listeners: one instance each for their scope, called in the order of the Job XML.
 //!
 //! Spec: D-53
 
@@ -18,7 +18,7 @@ fn make(bound: &[Arc<BoundListener>], contexts: &ContextScope) -> Result<Vec<Lis
         .collect()
 }
 
-/// The job listeners of a job execution. One instance each, which several threads call, one at a time.
+/// The job listeners of a job execution. Several threads call them, one at a time.
 /// Spec: LISTEN-JOB-09, D-66
 #[derive(Default)]
 pub(crate) struct JobListeners(Mutex<Vec<Listener>>);
@@ -41,7 +41,7 @@ impl JobListeners {
         })
     }
 
-    /// Calls every listener, whatever the others do. Spec: LISTEN-JOB-03
+    /// Calls every listener, even if others fail. Spec: LISTEN-JOB-03
     pub(crate) fn after_job(&self) -> Result<(), Failure> {
         let mut made = self.made();
         let roles = made.iter_mut().filter_map(Listener::cast::<dyn JobListener>);
@@ -60,7 +60,7 @@ impl JobListeners {
         })
     }
 
-    /// `after` are the contexts once the step is over. Calls every listener; `failed` is told of each that fails.
+    /// Calls every listener, and `failed` for each that fails. `after` are the contexts once the step is over.
     /// Spec: LISTEN-JOB-05
     pub(crate) fn after_step(
         &self,
@@ -68,7 +68,7 @@ impl JobListeners {
         after: &ContextScope,
         failed: &mut dyn FnMut(Failure),
     ) {
-        let told = self.each_within(contexts, after, &mut |listener| {
+        let visited = self.each_within(contexts, after, &mut |listener| {
             if let Some((artifact, role)) = listener.cast::<dyn JobListener>()
                 && let Err(error) = call(|| role.after_step())
             {
@@ -76,21 +76,21 @@ impl JobListeners {
             }
             Ok(())
         });
-        if let Err(failure) = told {
+        if let Err(failure) = visited {
             failed(failure);
         }
     }
 
-    /// Calls `tell` for each listener, with `contexts` in its fields, and with `after` when the call is over: the
-    /// listener outlives the step, and the next call may come from another thread. Spec: CTX-12, D-66
+    /// Calls `visit` for each listener, with `contexts` in its fields, and then sets its fields to `after`: the listener
+    /// outlives the step, and the next call may come from another thread. Spec: CTX-12, D-66
     pub(crate) fn each_within(
         &self,
         contexts: &ContextScope,
         after: &ContextScope,
-        tell: &mut dyn FnMut(&mut Listener) -> Result<(), Failure>,
+        visit: &mut dyn FnMut(&mut Listener) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         self.made().iter_mut().try_for_each(|listener| {
-            let result = bind(listener, contexts).and_then(|()| tell(listener));
+            let result = bind(listener, contexts).and_then(|()| visit(listener));
             result.and(bind(listener, after))
         })
     }
@@ -124,7 +124,7 @@ impl StepListeners {
             })
     }
 
-    /// Calls every listener; `failed` is told of each that fails. Spec: LISTEN-STEP-03
+    /// Calls every listener, and `failed` for each that fails. Spec: LISTEN-STEP-03
     pub(crate) fn after_step(&mut self, failed: &mut dyn FnMut(Failure)) {
         for (bound, listener) in self.0.iter_mut().filter_map(Listener::cast::<dyn StepListener>) {
             if let Err(error) = call(|| listener.after_step()) {
@@ -134,7 +134,7 @@ impl StepListeners {
     }
 }
 
-/// Makes all the calls and returns the first failure; the others are logged.
+/// Makes all calls, returns the first failure and logs the others.
 fn first_failure(calls: impl Iterator<Item = Result<(), Failure>>) -> Result<(), Failure> {
     let mut first = Ok(());
     for failure in calls.filter_map(Result::err) {

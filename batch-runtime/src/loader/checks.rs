@@ -95,7 +95,7 @@ impl Binder<'_> {
             .unwrap_or_else(|payload| Err(BatchError::from_panic(payload).chain()))
             // The parser's message may hold the value.
             .map_err(|reason| match properties.secrets.are_in(text) {
-                true => "the secret is none".to_owned(),
+                true => "the secret does not parse".to_owned(),
                 false => reason,
             });
             if let Err(reason) = checked {

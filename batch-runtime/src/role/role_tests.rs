@@ -99,38 +99,47 @@ macro_rules! check {
 
 // The methods of each role, in a concrete type, where `T` is an alias, and in a generic one.
 macro_rules! roles {
-    ($($attribute:ident, $role:ident { $($methods:tt)* })*) => {$(
-        mod $attribute {
-            use super::*;
-
-            #[allow(dead_code)]
-            type T = u8;
-
-            artifact!(Concrete, u8);
-
-            #[$attribute]
-            impl Concrete {
-                $($methods)*
-            }
-
-            artifact!(Generic<T>, T);
-
-            #[$attribute]
-            impl<T: Item> Generic<T> {
-                $($methods)*
-            }
-
-            #[$attribute]
-            type Alias = Generic<u16>;
-
-            /// Spec: BPROP-03, BPROP-04, BPROP-05, BPROP-10, CTX-02, CTX-03, CTX-05
-            #[test]
-            fn is_injected_and_registered() {
-                check!(Concrete, u8, "Concrete", $role);
-                check!(Generic<u16>, u16, "Alias", $role);
-            }
+    ($($attribute:ident, $role:ident { $($methods:tt)* })*) => {
+        #[test]
+        fn every_role_has_a_test() {
+            let mut tested = [$(Role::$role),*];
+            tested.sort_unstable();
+            assert_eq!(tested, Role::ALL);
         }
-    )*};
+
+        $(
+            mod $attribute {
+                use super::*;
+
+                #[allow(dead_code)]
+                type T = u8;
+
+                artifact!(Concrete, u8);
+
+                #[$attribute]
+                impl Concrete {
+                    $($methods)*
+                }
+
+                artifact!(Generic<T>, T);
+
+                #[$attribute]
+                impl<T: Item> Generic<T> {
+                    $($methods)*
+                }
+
+                #[$attribute]
+                type Alias = Generic<u16>;
+
+                /// Spec: BPROP-03, BPROP-04, BPROP-05, BPROP-10, CTX-02, CTX-03, CTX-05
+                #[test]
+                fn is_injected_and_registered() {
+                    check!(Concrete, u8, "Concrete", $role);
+                    check!(Generic<u16>, u16, "Alias", $role);
+                }
+            }
+        )*
+    };
 }
 
 roles! {

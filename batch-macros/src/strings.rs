@@ -1,0 +1,77 @@
+//! Arguments that all are `key = "text"`: those of `#[batch_property]`, `#[batch_exception]` and `#[artifact_loader]`.
+
+use quote::ToTokens;
+use syn::LitStr;
+
+use crate::diagnostics::{Errors, nearest};
+use crate::parse::{Argument, string};
+
+/// The known arguments of an attribute, and the values found so far.
+pub(crate) struct Strings<const N: usize> {
+    attribute: &'static str,
+    keys: [&'static str; N],
+    values: [Option<LitStr>; N],
+}
+
+impl<const N: usize> Strings<N> {
+    pub(crate) fn new(attribute: &'static str, keys: [&'static str; N]) -> Self {
+        Self {
+            attribute,
+            keys,
+            values: [const { None }; N],
+        }
+    }
+
+    /// Takes the value of an argument, or reports it.
+    pub(crate) fn take(&mut self, argument: &Argument, errors: &mut Errors) {
+        let Self { attribute, keys, .. } = self;
+        let (key, value) = match argument {
+            Argument::Named { key, value } => (key, value),
+            Argument::Text(text) => {
+                let remedy = format!("write `{} = {}`", keys[0], text.to_token_stream());
+                errors.error(
+                    text,
+                    format!("the arguments of `#[{attribute}]` need names"),
+                    &[remedy],
+                );
+                return;
+            }
+        };
+        let name = key.to_string();
+        let Some(position) = keys.iter().position(|known| *known == name) else {
+            let remedy = match nearest(&name, *keys) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if name == "default" && keys.contains(&"value") => {
+                    "the default is `value = \"..\"`".to_owned()
+                }
+                None => format!("its arguments are `{}`", keys.join("`, `")),
+            };
+            errors.error(
+                key,
+                format!("`#[{attribute}]` has no argument `{name}`"),
+                &[remedy],
+            );
+            return;
+        };
+        if self.values[position].is_some() {
+            errors.error(key, format!("`{name}` is given twice"), &[]);
+            return;
+        }
+        match string(value) {
+            // Only the value of a property may be empty.
+            Some(text) if name != "value" && text.value().trim().is_empty() => {
+                errors.error(text, format!("`{name}` cannot be empty"), &[]);
+            }
+            Some(text) => self.values[position] = Some(text.clone()),
+            None => {
+                let remedy = format!("write `{name} = \"..\"`");
+                errors.error(value, format!("`{name}` is a string in quotes"), &[remedy]);
+            }
+        }
+    }
+
+    /// Returns the values, in the order of the keys.
+    pub(crate) fn into_values(self) -> [Option<LitStr>; N] {
+        self.values
+    }
+}
