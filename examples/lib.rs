@@ -57,6 +57,6 @@ mod tests {
             .batch_xml("batch.xml", include_str!("custom-loader/batch.xml"))
             .check([("data", "data")])
             .deny_warnings()
-            .expect_right();
+            .assert_ok();
     }
 }
