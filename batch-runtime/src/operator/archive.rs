@@ -1,4 +1,4 @@
-//! What leaves the repository: `purge`, and instances as text, out and in.
+//! `purge`, `export` and `import`: deletes instances, writes them as text and reads them back.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -10,24 +10,24 @@ use crate::ids::JobInstanceId;
 use crate::repository::{ArchivedExecution, ArchivedInstance, FORMAT, InstanceState};
 use crate::status::BatchStatus;
 
-/// Instances that are looked at together.
+/// The number of instances that are read together.
 const PAGE: u32 = 1_000;
-/// Instances that are deleted together: others have to wait for so long.
+/// The number of instances that are deleted in one transaction, for which other writers wait.
 const BATCH: usize = 100;
 
-/// Which instances are purged.
+/// Selects the instances that [`JobOperator::purge`] deletes.
 ///
-/// Those whose last execution is COMPLETED or ABANDONED, so that nothing continues them; never those with an execution that has
-/// not ended.
+/// It selects instances whose last execution is COMPLETED or ABANDONED, which cannot be resumed, and never an instance with an
+/// execution that has not ended.
 #[derive(Clone, Debug, Default)]
 pub struct Purge {
-    /// Those of this job; `None`: of all.
+    /// Only instances of this job; `None`: of all jobs.
     pub job: Option<String>,
-    /// Those whose last execution ended before; `None`: whenever it was.
+    /// Only instances whose last execution ended before this time; `None`: at any time.
     pub before: Option<Timestamp>,
-    /// So many instances of each job stay, the newest.
+    /// The number of instances of each job to keep, the newest.
     pub keep: u32,
-    /// Also those that failed or were stopped, which could go on.
+    /// Also instances that failed or were stopped, which could be resumed.
     pub force: bool,
 }
 
@@ -45,7 +45,7 @@ impl Purge {
 }
 
 impl JobOperator {
-    /// The instances that [`purge`](Self::purge) would delete, the oldest first.
+    /// Returns the instances that [`purge`](Self::purge) would delete, the oldest first.
     ///
     /// # Errors
     /// When the repository fails.
@@ -64,7 +64,7 @@ impl JobOperator {
         if let Some(last_kept) = what.keep.checked_sub(1) {
             for job in jobs {
                 let last_kept = repository.instances(&job, last_kept.into(), 1)?;
-                // With fewer instances than are to be kept, all are.
+                // A job with fewer instances keeps all of them.
                 let from = last_kept
                     .first()
                     .map_or(JobInstanceId(i64::MIN), |instance| instance.id);
@@ -92,12 +92,12 @@ impl JobOperator {
         }
     }
 
-    /// Deletes instances with all that belongs to them, some at a time, and returns how many. With `archive`, each is written
-    /// to it first, as a line of JSON that [`import`](Self::import) reads; it is flushed before anything of it is deleted. A
-    /// crash in between leaves instances that are archived and not deleted.
+    /// Deletes instances with all their executions, in batches, and returns their number. If `archive` is given, each instance
+    /// is written to it first, as a line of JSON that [`import`](Self::import) reads, and the archive is flushed before the batch
+    /// is deleted. A crash in between leaves instances that are archived and not deleted.
     ///
     /// # Errors
-    /// `Archive` when the archive cannot be written; when the repository fails. What was deleted before stays so.
+    /// `Archive` when the archive cannot be written; when the repository fails. Batches that were deleted before stay deleted.
     pub fn purge(&self, what: &Purge, mut archive: Option<&mut dyn Write>) -> Result<u64> {
         let mut deleted = 0;
         for states in self.purgeable_states(what)?.chunks(BATCH) {
@@ -105,7 +105,7 @@ impl JobOperator {
                 for state in states {
                     if let Some(mut line) = self.export(state.instance.id)? {
                         line.push('\n');
-                        // In one piece: somebody else may write to the same file.
+                        // In one write, because another process may append to the same file.
                         archive.write_all(line.as_bytes()).map_err(unwritten)?;
                     }
                 }
@@ -116,7 +116,7 @@ impl JobOperator {
         Ok(deleted)
     }
 
-    /// An instance with all that belongs to it, as a line of JSON; `None` if there is none of that id.
+    /// Returns an instance with all its executions and steps as a line of JSON; `None` if there is no such instance.
     ///
     /// # Errors
     /// When the repository fails.
@@ -128,12 +128,12 @@ impl JobOperator {
         })
     }
 
-    /// Puts an instance in that was exported, from this repository or another, with new ids. It can be continued as it could
-    /// where it was exported. One that is not complete, and has partitions or logical transactions, is refused.
+    /// Imports an instance that was exported from this repository or another, with new ids, and returns its id. It can be
+    /// resumed as before the export.
     ///
     /// # Errors
-    /// `Archive` when the line is none that `export` writes, when an execution in it has not ended, or when its job has an
-    /// instance of the same key.
+    /// `Archive` when `export` did not write the line, when an execution in it has not ended, when its job has an instance with
+    /// the same key, or when the instance is not complete and has partitions or logical transactions, whose state refers to ids.
     pub fn import(&self, line: &str) -> Result<JobInstanceId> {
         let wrong = |problem: String| JobOperatorError::Archive(problem);
         let archived: ArchivedInstance =
