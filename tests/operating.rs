@@ -493,11 +493,15 @@ fn old_instances_are_purged() {
     );
     assert_eq!(out, "2 instances deleted\n");
     let (out, err) = ends(1, folder.path(), &["import", "torn.jsonl"]);
-    assert!(err.starts_with("error: torn.jsonl:1: no instance: "), "{err}");
+    assert!(
+        err.starts_with("error: torn.jsonl:1: not an exported instance: "),
+        "{err}"
+    );
     assert_eq!(out, "imported as instance 7\nimported as instance 8\n");
     let (_, err) = ends(1, folder.path(), &["import", "old.jsonl"]);
     assert_eq!(
-        err.matches("job `works` has an instance with the key").count(),
+        err.matches("job `works` already has an instance with the key")
+            .count(),
         2,
         "{err}"
     );

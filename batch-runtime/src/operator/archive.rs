@@ -1,12 +1,14 @@
 //! `purge`, `export` and `import`: deletes instances, writes them as text and reads them back.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 
-use super::{JobOperator, JobOperatorError, Result};
+use thiserror::Error;
+
+use super::{JobOperator, Result};
 use crate::clock::Timestamp;
 use crate::execution::JobInstance;
-use crate::ids::JobInstanceId;
+use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::{ArchivedExecution, ArchivedInstance, FORMAT, InstanceState};
 use crate::status::BatchStatus;
 
@@ -106,10 +108,10 @@ impl JobOperator {
                     if let Some(mut line) = self.export(state.instance.id)? {
                         line.push('\n');
                         // In one write, because another process may append to the same file.
-                        archive.write_all(line.as_bytes()).map_err(unwritten)?;
+                        archive.write_all(line.as_bytes()).map_err(ArchiveError::Write)?;
                     }
                 }
-                archive.flush().map_err(unwritten)?;
+                archive.flush().map_err(ArchiveError::Write)?;
             }
             deleted += self.inner.repository.delete_instances(states)?;
         }
@@ -123,9 +125,7 @@ impl JobOperator {
     pub fn export(&self, instance: JobInstanceId) -> Result<Option<String>> {
         let archived = self.inner.repository.archived(instance)?;
         let line = archived.map(|archived| serde_json::to_string(&archived));
-        line.transpose().map_err(|error| {
-            JobOperatorError::Archive(format!("instance {instance} cannot be written: {error}"))
-        })
+        Ok(line.transpose().map_err(ArchiveError::Json)?)
     }
 
     /// Imports an instance that was exported from this repository or another, with new ids, and returns its id. It can be
@@ -135,36 +135,56 @@ impl JobOperator {
     /// `Archive` when `export` did not write the line, when an execution in it has not ended, when its job has an instance with
     /// the same key, or when the instance is not complete and has partitions or logical transactions, whose state refers to ids.
     pub fn import(&self, line: &str) -> Result<JobInstanceId> {
-        let wrong = |problem: String| JobOperatorError::Archive(problem);
-        let archived: ArchivedInstance =
-            serde_json::from_str(line).map_err(|error| wrong(format!("no instance: {error}")))?;
+        let archived: ArchivedInstance = serde_json::from_str(line).map_err(ArchiveError::Json)?;
         if archived.format != FORMAT {
-            let problem = format!("format {:?}, and this version reads {FORMAT:?}", archived.format);
-            return Err(wrong(problem));
+            return Err(ArchiveError::Format(archived.format).into());
         }
         if let Some(open) = archived.executions.iter().find(|one| !one.status.is_final()) {
-            let (execution, status) = (open.execution, open.status);
-            return Err(wrong(format!(
-                "execution {execution} was {status} when it was exported"
-            )));
+            let (execution, status) = (JobExecutionId(open.execution), open.status);
+            return Err(ArchiveError::NotEnded { execution, status }.into());
         }
         if !archived.is_over() && archived.executions.iter().any(ArchivedExecution::keeps_elements) {
-            let problem =
-                "it is not complete, and has partitions or logical transactions, which count by the ids of \
-                           executions: it can only go on where it was"
-                    .to_owned();
-            return Err(wrong(problem));
+            return Err(ArchiveError::Parallel.into());
         }
         let restored = self.inner.repository.restore(&archived)?;
-        restored.ok_or_else(|| {
-            wrong(format!(
-                "job `{}` has an instance with the key {} already",
-                archived.job, archived.job_key
-            ))
-        })
+        let ArchivedInstance { job, job_key, .. } = archived;
+        Ok(restored.ok_or(ArchiveError::Exists { job, job_key })?)
     }
 }
 
-fn unwritten(error: std::io::Error) -> JobOperatorError {
-    JobOperatorError::Archive(format!("the archive cannot be written: {error}"))
+/// The reason why an instance cannot be archived, exported or imported.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ArchiveError {
+    /// The archive cannot be written.
+    #[error("the archive cannot be written: {0}")]
+    Write(#[source] io::Error),
+    /// The line is not the JSON of an instance.
+    #[error("not an exported instance: {0}")]
+    Json(#[source] serde_json::Error),
+    /// The line was written by another version.
+    #[error("unknown format `{0}`: this version reads `{FORMAT}`")]
+    Format(String),
+    /// An execution of the instance had not ended when it was exported.
+    #[error("execution {execution} was {status} when it was exported; export it again after its end")]
+    NotEnded {
+        /// The id of the execution, where it was exported.
+        execution: JobExecutionId,
+        /// Its status.
+        status: BatchStatus,
+    },
+    /// The instance is not complete and has partitions or logical transactions.
+    #[error(
+        "it is not complete, and has partitions or logical transactions, whose state refers to the ids of executions: it can \
+         be resumed only where it was exported"
+    )]
+    Parallel,
+    /// The job has an instance with the same JOB_KEY.
+    #[error("job `{job}` already has an instance with the key {job_key}")]
+    Exists {
+        /// The job.
+        job: String,
+        /// The key.
+        job_key: String,
+    },
 }

@@ -26,7 +26,7 @@ pub enum Recovery {
     /// Another process took it over, or stopped it.
     Overtaken,
     /// It is not resumed, for example because its job no longer exists or is not restartable, or its process died too often.
-    Refused(JobOperatorError),
+    Failed(JobOperatorError),
 }
 
 impl JobOperator {
@@ -75,14 +75,14 @@ impl JobOperator {
         if execution.status == BatchStatus::Stopping {
             return match self.stop(execution.id) {
                 Ok(_) => Recovery::Stopped,
-                Err(error) => Recovery::Refused(error),
+                Err(error) => Recovery::Failed(error),
             };
         }
         let limit = Some(self.inner.crash_limit);
         // With the parameters of the dead execution, which may differ from those of the instance.
         let parameters = match self.parameters(execution.id) {
             Ok(parameters) => parameters,
-            Err(error) => return Recovery::Refused(error),
+            Err(error) => return Recovery::Failed(error),
         };
         match self.restart_within(execution.id, parameters, limit) {
             Ok(id) => Recovery::Restarted(id),
@@ -90,7 +90,7 @@ impl JobOperator {
                 cause: StartError::Overtaken | StartError::Running { .. },
                 ..
             }) => Recovery::Overtaken,
-            Err(error) => Recovery::Refused(error),
+            Err(error) => Recovery::Failed(error),
         }
     }
 
