@@ -28,6 +28,8 @@ use crate::secret::Secrets;
 /// let definitions = BatchRuntime::builder().job_path(jobs).definitions()?;
 /// let job = definitions.effective_job("daily", &JobParameters::new())?;
 /// assert!(JobGraph::new(&job).to_mermaid().starts_with("flowchart"));
+/// let explanation = definitions.explain("daily", &JobParameters::new())?;
+/// assert_eq!(explanation.job.elements[0].artifacts[0].name, "A");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Definitions {
