@@ -369,7 +369,7 @@ fn batch_xml_is_found_beside_the_program_and_where_it_is_started() {
                 .current_dir(current.path())
                 .output();
             match output {
-                // A process that another test begins may still have the copy open for writing.
+                // A process that another test starts may still have the copy open for writing.
                 Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {}
                 output => break output.unwrap(),
             }
@@ -403,7 +403,7 @@ fn check_notices_what_is_missing_or_misspelt() {
         "{err}"
     );
     assert!(err.contains("/nowhere`; `--job-path DIRS`, "), "{err}");
-    assert!(!err.contains("WARN"), "what is reported is not logged: {err}");
+    assert!(!err.contains("WARN"), "reported problems are not logged: {err}");
     let (_, err) = run_expecting(
         2,
         "hello",
@@ -444,7 +444,7 @@ fn check_notices_what_is_missing_or_misspelt() {
     assert!(!folder.path().join("batch.db").exists());
 }
 
-/// A reader that goes away must not end the program, whose exit code tells how the job ended.
+/// A closed pipe must not end the program, whose exit code reports how the job ended.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_closed_or_full_output_does_not_change_the_exit_code() {
@@ -549,8 +549,7 @@ fn a_database_of_another_program_is_left_alone() {
     }
 }
 
-/// The job ran, so it is no wrong usage when its rows cannot be read afterwards: 1 when nobody can say how it ended, else
-/// what it ended with.
+/// The job ran, so unreadable rows afterwards are not wrong usage: the exit code is that of its end, or 1 if the end is unknown.
 ///
 /// Spec: OP-19, STATUS-13
 #[test]

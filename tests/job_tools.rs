@@ -1,4 +1,4 @@
-//! The verbs that look at a job and start nothing: `explain`, `graph`, and what they have in common.
+//! The commands that inspect a job and start nothing: `explain`, `graph`, `check`.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::fs;
@@ -60,7 +60,7 @@ fn words(text: &str) -> Vec<String> {
 
 /// Spec: OVR-02, OVR-04, BPROP-05, SUBST-07, PART-12
 #[test]
-fn explain_tells_where_everything_comes_from() {
+fn explain_prints_the_origin_of_every_value() {
     let folder = folder();
     let text = explain(folder.path(), &["who=Ada", "month=May"]);
     let found = words(&text);
@@ -113,7 +113,7 @@ fn explain_tells_where_everything_comes_from() {
 ///
 /// Spec: BPROP-11, JSL-CHPROP-04
 #[test]
-fn explain_tells_of_a_property_out_of_reach() {
+fn explain_reports_an_unused_property() {
     let folder = tempfile::tempdir().unwrap();
     let flights = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/flights/flights.xml");
     let right = fs::read_to_string(flights).unwrap();
@@ -303,22 +303,22 @@ fn check_gives_programs_every_diagnostic() {
     assert!(message.starts_with("no job is called `godo`"), "{message}");
 }
 
-/// What an algorithm will plan nobody knows before; that it may is said.
+/// An algorithm may plan a property, which is not known before; `explain` reports that.
 ///
 /// Spec: PART-20, PART-21
 #[test]
-fn explain_tells_what_an_algorithm_may_plan() {
+fn explain_reports_what_an_algorithm_may_plan() {
     let folder = tempfile::tempdir().unwrap();
     let (text, _) = run_expecting(0, "partitions", folder.path(), &["explain", "partitions"]);
     let line = "month = - `month: String` is not set, unless `Months` plans it (optional)";
     assert!(words(&text).iter().any(|found| found == line), "{text}");
 }
 
-/// Lists of exception classes are told in words, and to programs as lists.
+/// Lists of exception classes are printed as text, and as lists in JSON.
 ///
 /// Spec: CHUNK-EXC-01
 #[test]
-fn explain_tells_exception_classes() {
+fn explain_prints_exception_classes() {
     let folder = tempfile::tempdir().unwrap();
     let explain = |more: &[&str]| {
         run_expecting(

@@ -1,4 +1,4 @@
-//! What is seen of a job from outside while it runs: metrics for Prometheus, and the log with its spans.
+//! Metrics for Prometheus, and the log with its spans, while a job runs.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -15,7 +15,7 @@ const JOB: &str = r#"<job id="counts">
   <step id="wait"><batchlet ref="Patient"/></step>
 </job>"#;
 
-/// What a request is answered with: status line and body.
+/// Sends a request; returns the status line and the body of the response.
 fn get(address: &str, request: &str) -> (String, String) {
     let mut server = TcpStream::connect(address).unwrap();
     write!(server, "{request} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
@@ -27,7 +27,7 @@ fn get(address: &str, request: &str) -> (String, String) {
 
 /// Metrics have the names of Spring Batch, and labels of job, step and status.
 #[test]
-fn metrics_are_told_while_the_job_runs() {
+fn metrics_are_served_while_the_job_runs() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("counts.xml"), JOB).unwrap();
     fs::write(folder.path().join("go"), "").unwrap();
@@ -90,7 +90,7 @@ fn metrics_are_told_while_the_job_runs() {
     assert_eq!(job.ends().code(), Some(3));
 }
 
-/// What is logged in a job says in which job and step, in fields of stable names.
+/// Log lines name the job and step, in fields of stable names.
 #[test]
 fn the_log_says_where_it_was() {
     let folder = tempfile::tempdir().unwrap();

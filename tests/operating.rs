@@ -1,4 +1,4 @@
-//! What operators do: recover and abandon what is dead, find, purge and move instances, report runs, look at the tables.
+//! The commands of operators: recover and abandon dead executions, find, purge and move instances, report runs, check the tables.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -88,8 +88,8 @@ fn named(all: &[(i64, &str)]) -> Vec<(i64, String)> {
         .collect()
 }
 
-/// An item that kills the process does so as often as the crash limit allows, and once more; then a launch is refused, and
-/// says where it was. By hand it is started all the same. A new checkpoint in between begins to count anew.
+/// An item that kills the process does so as often as the crash limit allows, and once more; then a launch is rejected, and
+/// reports where it died. `restart` starts it anyway. A new checkpoint in between resets the count.
 ///
 /// Spec: OP-35
 #[test]
@@ -114,7 +114,7 @@ fn a_process_that_dies_again_and_again_is_not_started_for_ever() {
     // By hand; and then the launches count anew.
     assert_eq!(run(folder.path(), &["restart", "4"]).status.signal(), Some(6));
     assert_eq!(run(folder.path(), &launch).status.signal(), Some(6));
-    fs::write(folder.path().join("mended"), "").unwrap();
+    fs::write(folder.path().join("fixed"), "").unwrap();
     ends(0, folder.path(), &launch);
 }
 
@@ -147,7 +147,7 @@ fn a_new_checkpoint_begins_to_count_anew() {
     }
 }
 
-/// `recover` lets go on what is dead, closes what was to stop, and says what it cannot help.
+/// `recover` resumes dead executions, closes those that were requested to stop, and reports those that it cannot resume.
 ///
 /// Spec: OP-35, OP-17
 #[test]
@@ -172,7 +172,7 @@ fn the_dead_are_recovered() {
          execution 3 of `once` STARTED, process dead\n\
          execution 2 of `waits` STARTED, process dead\n"
     );
-    // What goes on waits again, and now does not have to.
+    // The resumed execution waits again until it is stopped.
     let mut recover = Operated::run(PROGRAM, folder.path(), &["recover"]);
     recover.until_all(&[
         "error: execution 3 of `once` is not resumed: job execution 3 cannot be restarted: it is not restartable",
@@ -191,7 +191,7 @@ fn the_dead_are_recovered() {
     assert_eq!(executions(folder.path(), &[]), named(&all));
 }
 
-/// What goes on by itself does so with the parameters that the dead execution had; one signal stops all of them.
+/// A recovered execution has the parameters of the dead one; one signal stops all recovered executions.
 ///
 /// Spec: OP-35, OP-06
 #[test]
@@ -419,7 +419,7 @@ fn tables_that_were_made_by_hand_are_taken() {
     assert!(help.contains("until `db migrate`, or the first start"), "{help}");
 }
 
-/// A run is told as a page, or as a text; another file is refused.
+/// A report is HTML or Markdown; other files are rejected.
 #[test]
 fn a_run_is_reported() {
     let folder = folder();
@@ -450,7 +450,7 @@ fn a_run_is_reported() {
     assert!(err.starts_with("error: cannot write `absent/run.md`: "), "{err}");
 }
 
-/// Old instances are purged, and archived if wanted; what is archived can be imported.
+/// Old instances are purged, and optionally archived; archived instances can be imported.
 #[test]
 fn old_instances_are_purged() {
     let folder = folder();
@@ -493,11 +493,15 @@ fn old_instances_are_purged() {
     );
     assert_eq!(out, "2 instances deleted\n");
     let (out, err) = ends(1, folder.path(), &["import", "torn.jsonl"]);
-    assert!(err.starts_with("error: torn.jsonl:1: no instance: "), "{err}");
+    assert!(
+        err.starts_with("error: torn.jsonl:1: not an exported instance: "),
+        "{err}"
+    );
     assert_eq!(out, "imported as instance 7\nimported as instance 8\n");
     let (_, err) = ends(1, folder.path(), &["import", "old.jsonl"]);
     assert_eq!(
-        err.matches("job `works` has an instance with the key").count(),
+        err.matches("job `works` already has an instance with the key")
+            .count(),
         2,
         "{err}"
     );
@@ -514,7 +518,7 @@ fn old_instances_are_purged() {
     assert_eq!(err, "error: there is no job instance 4\n");
 }
 
-/// What panicked says at which line, also to whoever looks later.
+/// The message of a panic has its source line, also in `show`.
 ///
 /// Spec: CHUNK-EXC-03
 #[test]
@@ -535,8 +539,8 @@ fn a_panic_is_found_in_the_source() {
         .position(|line| line.contains("panic!(\"nobody looked\")"))
         .unwrap();
     let expected = format!("programs/operated.rs:{line}:9: nobody looked");
-    let told = shown
+    let has_place = shown
         .lines()
         .any(|line| line.contains("the artifact panicked at ") && line.ends_with(&expected));
-    assert!(told, "{shown}");
+    assert!(has_place, "{shown}");
 }

@@ -1,4 +1,4 @@
-//! Secrets by reference: the job has them, and nobody else.
+//! Secrets by reference: only the job reads them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::fs;
@@ -142,7 +142,7 @@ fn a_secret_reaches_the_job_and_nothing_else() {
     assert!(!holds_secret(folder).is_empty());
 }
 
-/// An exported instance is imported with its references, and goes on there.
+/// An exported instance is imported with its references, and is resumed there.
 ///
 /// Spec: D-91
 #[test]
@@ -169,7 +169,7 @@ fn references_are_exported_and_imported() {
     assert!(ended.contains("COMPLETED  PASSWORD "), "{ended}");
 }
 
-/// What cannot be had is told by one line that does not hold it, and nothing starts.
+/// A secret that cannot be read is reported without its value, and nothing starts.
 #[test]
 fn what_cannot_be_had_starts_nothing() {
     let folder = folder();

@@ -1,4 +1,4 @@
-//! SIGTERM and Ctrl-C: a job stops, a second signal ends the process, and a launch goes on.
+//! SIGTERM and Ctrl-C: a job stops, a second signal ends the process, and a launch resumes.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -41,7 +41,7 @@ fn a_signal_stops_the_job() {
     }
 }
 
-/// A chunk stops where it is, commits what it has, and the next launch goes on from there.
+/// A chunk stops at the current item, commits what it has, and the next launch resumes from there.
 ///
 /// Spec: OP-17, RESTART-13
 #[test]
@@ -57,7 +57,7 @@ fn what_a_signal_stopped_is_launched_again() {
     assert_eq!(again.ends().code(), Some(0));
 }
 
-/// What does not stop is ended by the second signal, as by a crash: the next launch takes it over.
+/// A second signal ends a process whose job does not stop, like a crash: the next launch takes it over.
 #[test]
 fn a_second_signal_ends_the_process() {
     let folder = tempfile::tempdir().unwrap();
@@ -77,7 +77,7 @@ fn a_second_signal_ends_the_process() {
     again.until("waiting");
 }
 
-/// The time for it is limited.
+/// The time to stop is limited.
 #[test]
 fn a_job_that_does_not_stop_in_time_is_left() {
     let folder = tempfile::tempdir().unwrap();

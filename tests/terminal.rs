@@ -1,4 +1,4 @@
-//! What is seen of a job on a terminal: the programs run under a pseudo-terminal, whose screen is read as a person would.
+//! Progress on a terminal: the programs run under a pseudo-terminal, whose screen is compared.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -14,7 +14,7 @@ use batch_tests::operated::Operated;
 use pty_process::Size;
 use pty_process::blocking::{Command as PtyCommand, Pty};
 
-/// Whoever waits longer waits in vain.
+/// The longest wait for a text on the screen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const JOBS: [(&str, &str); 4] = [
@@ -280,11 +280,11 @@ fn the_lines_follow_the_size_of_the_window() {
     assert!(status.success() && terminal.is_left_as_it_was(), "{lines:#?}");
 }
 
-/// Ctrl-C stops at the next commit. The bar is gone then, and after a restart it goes on where it was.
+/// Ctrl-C stops at the next commit. The bar is removed then, and after a restart it resumes where it was.
 ///
 /// Spec: OP-17, RESTART-13
 #[test]
-fn ctrl_c_stops_and_a_launch_goes_on_from_there() {
+fn ctrl_c_stops_and_a_launch_resumes() {
     let folder = folder();
     let mut terminal = Terminal::run(folder.path(), (24, 80), &["launch", "one", "-hold=61"]);
     terminal.until_line("load", "60 of 100 read");
@@ -323,14 +323,13 @@ fn the_second_ctrl_c_ends_the_process() {
     assert_eq!(status.code(), Some(128 + 2), "{lines:#?}");
     assert!(terminal.is_left_as_it_was(), "{lines:#?}");
     let mut again = Terminal::run(folder.path(), (24, 80), &["launch", "stubborn"]);
-    again.until("it goes on", |lines| {
+    again.until("it resumes", |lines| {
         lines.concat().contains("taken over from a dead owner")
     });
     again.until_line("load", "0:0");
 }
 
-/// Colours only where they are wanted.
-///
+/// `NO_COLOR` turns colours off.
 #[test]
 fn colours_are_for_terminals_that_want_them() {
     for (no_color, has_colours) in [("", true), ("1", false)] {
@@ -345,7 +344,7 @@ fn colours_are_for_terminals_that_want_them() {
     }
 }
 
-/// A terminal that can only print, and a file, get lines: when a step begins and every few seconds, without codes.
+/// A terminal without control sequences, and a file, get lines: when a step starts and every few seconds.
 #[test]
 fn without_a_terminal_there_are_lines() {
     let folder = folder();

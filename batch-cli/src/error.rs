@@ -1,13 +1,13 @@
 //! Why a command failed. Displays as the text behind `error: `.
 
+use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use batch_runtime::xml::JobXmlErrors;
 use batch_runtime::{BuildError, JobInstanceId, JobOperatorError, RepositoryError};
-use thiserror::Error;
 
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
     #[error(transparent)]
     Operator(#[from] JobOperatorError),
@@ -36,8 +36,11 @@ pub(crate) enum CliError {
     NoInstance(JobInstanceId),
     #[error("cannot write a report to `{}`: expected a file name that ends with .html or .md", .0.display())]
     ReportFormat(PathBuf),
-    #[error("cannot serve metrics on port {port}: {problem}")]
-    Metrics { port: u16, problem: String },
+    #[error("cannot serve metrics on port {port}: {source}")]
+    Metrics {
+        port: u16,
+        source: Box<dyn Error + Send + Sync>,
+    },
 }
 
 impl CliError {

@@ -21,15 +21,12 @@ const UPKEEP: Duration = Duration::from_secs(5);
 /// Starts the metrics endpoint if a port is configured. Port 0 picks a free port, which is printed.
 pub(crate) fn serve(port: Option<u16>) -> Result<(), CliError> {
     let Some(port) = port else { return Ok(()) };
-    let at = start(port).map_err(|error| CliError::Metrics {
-        port,
-        problem: error.to_string(),
-    })?;
+    let at = start(port).map_err(|source| CliError::Metrics { port, source })?;
     err(format_args!("metrics at http://{at}/metrics"));
     Ok(())
 }
 
-fn start(port: u16) -> Result<SocketAddr, Box<dyn Error>> {
+fn start(port: u16) -> Result<SocketAddr, Box<dyn Error + Send + Sync>> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
     let at = listener.local_addr()?;
     let handle = PrometheusBuilder::new().install_recorder()?;

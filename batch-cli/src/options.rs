@@ -71,30 +71,21 @@ pub(crate) struct Options {
 impl Options {
     pub(crate) fn into_source(self) -> Source {
         let mut source = Source::default();
-        let mut set = |setting, value, name| source.set(setting, value, Origin::Argument(name));
-        set(Setting::Repository, self.repository, "--repository");
-        set(
-            Setting::RepositoryTimeZone,
-            self.repository_time_zone,
-            "--repository-time-zone",
-        );
-        set(Setting::JobPath, self.job_path, "--job-path");
-        set(
-            Setting::ShutdownTimeout,
-            self.shutdown_timeout,
-            "--shutdown-timeout",
-        );
-        set(
-            Setting::ProgressInterval,
-            self.progress_interval,
-            "--progress-interval",
-        );
-        set(Setting::Log, self.log, "--log");
-        set(Setting::LogFormat, self.log_format, "--log-format");
-        set(Setting::MetricsPort, self.metrics_port, "--metrics-port");
+        for (setting, value) in [
+            (Setting::Repository, self.repository),
+            (Setting::RepositoryTimeZone, self.repository_time_zone),
+            (Setting::JobPath, self.job_path),
+            (Setting::ShutdownTimeout, self.shutdown_timeout),
+            (Setting::ProgressInterval, self.progress_interval),
+            (Setting::Log, self.log),
+            (Setting::LogFormat, self.log_format),
+            (Setting::MetricsPort, self.metrics_port),
+        ] {
+            source.set(setting, value, Origin::Argument(format!("--{}", setting.key())));
+        }
         let properties = self.system.into_iter();
         source.system = properties
-            .map(|(name, value)| (name, value, Origin::Argument("-D")))
+            .map(|(name, value)| (name, value, Origin::Argument("-D".into())))
             .collect();
         source
     }

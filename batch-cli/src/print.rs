@@ -29,3 +29,11 @@ pub(crate) fn printable(text: &str) -> String {
     };
     text.chars().map(replace).collect()
 }
+
+/// Cuts text after `width` characters, the last of which is an ellipsis then.
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}

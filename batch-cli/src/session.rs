@@ -65,7 +65,7 @@ impl Session {
         Err(CliError::NoRepository(self.settings.repository.to_string()))
     }
 
-    /// Opens the repository. If it does not exist, and nobody but the program chose it, an empty one stands in for it.
+    /// Opens the repository. If it does not exist and the user did not name it, opens an empty one in memory instead.
     pub(crate) fn open_or_empty(&self) -> Result<JobOperator, CliError> {
         let (_, origin) = self.settings.get(Setting::Repository);
         if matches!(origin, Origin::Program | Origin::Default) && !self.exists()? {

@@ -4,7 +4,7 @@ use batch_runtime::execution::{JobExecution, StepExecution};
 use batch_runtime::{JobOperator, JobOperatorError, Timestamp};
 use comfy_table::{Cell, CellAlignment, presets};
 
-use crate::print::{out, printable};
+use crate::print::{cut, out, printable};
 
 /// Longer exit statuses are cut in tables.
 const EXIT_STATUS_WIDTH: usize = 30;
@@ -120,11 +120,7 @@ pub(crate) fn live_status(
 }
 
 pub(crate) fn shortened(exit_status: &str) -> String {
-    let text = printable(exit_status).replace('\n', " ");
-    if text.chars().count() <= EXIT_STATUS_WIDTH {
-        return text;
-    }
-    text.chars().take(EXIT_STATUS_WIDTH - 1).chain(['…']).collect()
+    cut(&printable(exit_status).replace('\n', " "), EXIT_STATUS_WIDTH)
 }
 
 pub(crate) fn seconds(millis: u64) -> String {

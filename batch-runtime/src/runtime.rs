@@ -70,13 +70,13 @@ impl Inner {
 }
 
 impl BatchRuntime {
-    /// A runtime to be configured.
+    /// Returns a builder with the default configuration.
     pub fn builder() -> BatchRuntimeBuilder {
         BatchRuntimeBuilder::default()
     }
 
-    /// The runtime of this process, with the defaults of [`builder`](Self::builder): the same one at each call. The first
-    /// call builds it.
+    /// Returns the runtime of this process, with the defaults of [`builder`](Self::builder). The first call builds it; later
+    /// calls return the same one.
     ///
     /// # Errors
     /// As [`BatchRuntimeBuilder::build`]; the next call tries again.
@@ -91,13 +91,13 @@ impl BatchRuntime {
         }
     }
 
-    /// The operator of this runtime's jobs. Spec: ENV-04
+    /// Returns the operator of this runtime's jobs. Spec: ENV-04
     pub fn job_operator(&self) -> JobOperator {
         JobOperator::new(Arc::clone(&self.inner))
     }
 }
 
-/// Partitions that run at the same time for each processor, unless somebody says otherwise.
+/// The default number of concurrent partitions for each processor.
 const THREADS_PER_PROCESSOR: usize = 4;
 
 /// Configuration of a [`BatchRuntime`].
@@ -147,7 +147,7 @@ impl fmt::Debug for BatchRuntimeBuilder {
 }
 
 impl BatchRuntimeBuilder {
-    /// The repository's URL. Default: `sqlite://batch.db`.
+    /// Sets the repository's URL. Default: `sqlite://batch.db`.
     ///
     /// - `sqlite://PATH`, or `sqlite://:memory:` for one that lives as long as the runtime. With `?synchronous=normal`,
     ///   commits survive a crash of the process but may be lost, the last ones first and whole, when the machine loses
@@ -169,7 +169,7 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// The directories of Job XML files, separated by `:` (`;` on Windows). Default: the system property
+    /// Sets the directories of Job XML files, separated by `:` (`;` on Windows). Default: the system property
     /// `javax.jobpath`, else the current directory. Spec: PATH-02 to PATH-04
     #[must_use]
     pub fn job_path(mut self, directories: impl Into<String>) -> Self {
@@ -184,9 +184,9 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Adds a batch.xml that the program holds, for example by `include_str!`: all are one with those that are found at
+    /// Adds a batch.xml that the program holds, for example by `include_str!`. It is merged with those that are found at
     /// `META-INF/batch.xml` under the directories of the system property `batch.classpath` (default: the current
-    /// directory, then that of the executable). `name` is what messages call it.
+    /// directory, then that of the executable). Messages call it `name`.
     ///
     /// Spec: PKG-02, LOADER-09 to LOADER-15
     #[must_use]
@@ -195,8 +195,8 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Sets the preferred artifact loader, which gets the first opportunity to load every artifact; a second call
-    /// replaces it. With one that batch.xml names, too, the runtime cannot be built. Default: none, or that of batch.xml.
+    /// Sets the preferred artifact loader, which is asked first for every artifact; a second call replaces it. The runtime
+    /// cannot be built if batch.xml names a loader too. Default: none, or that of batch.xml.
     ///
     /// Spec: LOADER-03
     #[must_use]
@@ -205,24 +205,24 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// How long `stop` waits for the execution to have stopped; 0: not at all. Default: 5 seconds. Spec: D-60
+    /// Sets how long `stop` waits until the execution has stopped; 0: not at all. Default: 5 seconds. Spec: D-60
     #[must_use]
     pub fn stop_timeout(mut self, limit: Duration) -> Self {
         self.stop_timeout = limit;
         self
     }
 
-    /// How often in a row an instance is taken over from a process that died, by `launch` and `recover`, without a new
-    /// checkpoint in between: an item that kills the process is not to do so for ever. `restart` by hand does it all the
-    /// same, and begins to count anew. 0: without limit. Default: 3. Spec: OP-35
+    /// Sets how often in a row `launch` and `recover` take an instance over from a dead process without a new checkpoint in
+    /// between, so that an item that kills its process does not do so without end. `restart` takes it over anyway, and resets
+    /// the count. 0: no limit. Default: 3. Spec: OP-35
     #[must_use]
     pub fn crash_limit(mut self, limit: u32) -> Self {
         self.crash_limit = limit;
         self
     }
 
-    /// How many partitions of a step or flow run at the same time at most, each on a thread of its own. A step says it
-    /// for itself by its property `batch.partition.threads`, a job for all its elements. Default: four for each
+    /// Sets the maximum number of concurrent partitions of a step or flow, each on its own thread. The property
+    /// `batch.partition.threads` of a step, or of a job for all its elements, overrides it. Default: four for each
     /// processor; at least 1. Spec: PART-04
     #[must_use]
     pub fn partition_threads(mut self, threads: usize) -> Self {
@@ -238,20 +238,20 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// How long another host waits before it takes over an execution whose runtime shows no sign of life. It is renewed
-    /// every third of that time. Default: 30 seconds; at least 1 second.
+    /// Sets the lease time: how long another host waits before it takes over an execution whose runtime does not respond. The
+    /// lease is renewed after every third of that time. Default: 30 seconds; at least 1 second.
     #[must_use]
     pub fn lease_time(mut self, time: Duration) -> Self {
         self.lease_time = time.max(Duration::from_secs(1));
         self
     }
 
-    /// The time zone in which the TIMESTAMP columns of PostgreSQL and MySQL hold wall-clock times. Default: UTC. Spring Batch
-    /// takes that of its JVM (`-Duser.timezone`): in a repository that is shared with it, the same has to be said here, or
-    /// times are hours off, and a date parameter means another instance. SQLite holds points in time, whatever the zone.
+    /// Sets the time zone in which the TIMESTAMP columns of PostgreSQL and MySQL hold wall-clock times. Default: UTC. Spring
+    /// Batch uses that of its JVM (`-Duser.timezone`): for a repository that is shared with it, set the same zone here, or
+    /// times are hours off, and a date parameter identifies another instance. SQLite holds points in time, whatever the zone.
     ///
-    /// Where clocks are set back, an hour comes twice: what was written in the first is read as if in the second, by Spring
-    /// Batch as well. UTC, there and here, has no such hour.
+    /// When clocks are set back, an hour occurs twice: a time in the first is read as one in the second, by Spring Batch as
+    /// well. UTC has no such hour.
     ///
     /// Spec: REPO-33, REPO-43
     #[must_use]
@@ -260,7 +260,7 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Where the times in the repository come from. Default: the operating system's clock.
+    /// Sets the clock of the times in the repository. Default: the operating system's clock.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
@@ -300,7 +300,7 @@ impl BatchRuntimeBuilder {
     /// Collects the artifacts, reads the job path and opens the repository.
     ///
     /// # Errors
-    /// When a batch.xml is wrong, or the repository cannot be opened, or its tables are not those of this version.
+    /// When a batch.xml is not valid, the repository cannot be opened, or its tables are not those of this version.
     pub fn build(self) -> Result<BatchRuntime, BuildError> {
         let definitions =
             definitions(self.job_path, self.system, self.additions).map_err(BuildError::BatchXml)?;

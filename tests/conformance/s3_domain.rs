@@ -127,7 +127,7 @@ fn a_complete_instance_is_not_run_again() {
         refused.to_string(),
         format!(
             "this instance of job `job` is complete: execution {execution} ended COMPLETED. Use other parameters for \
-             another instance, or `start`, which always makes a new one"
+             another instance, or `start`, which always creates a new one"
         )
     );
     assert_eq!(stage.operator().job_instance_count("job").unwrap(), 1);

@@ -29,7 +29,7 @@ fn a_job_that_is_not_restartable_is_never_continued() {
         ),
         "{error}"
     );
-    assert_snapshot!(error, @"job execution 1 cannot be restarted: it is not restartable, and execution 1 of the same instance exists");
+    assert_snapshot!(error, @"job execution 1 cannot be restarted: it is not restartable, and its instance already has execution 1");
     assert_eq!(
         operator.job_execution(execution).unwrap(),
         before,

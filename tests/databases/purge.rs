@@ -163,13 +163,13 @@ fn an_instance_moves_to_another_database() {
         // Twice is once too often.
         let twice = new.operator().import(&line).unwrap_err().to_string();
         assert!(
-            twice.contains("job `job` has an instance with the key"),
+            twice.contains("job `job` already has an instance with the key"),
             "{twice}"
         );
     }
 }
 
-/// Lines that are none, and instances that still run, are refused.
+/// Lines that are not exported instances, and instances that had not ended, are rejected.
 #[test]
 fn what_cannot_be_imported_is_refused() {
     let stage = stage(Database::Sqlite);
@@ -178,17 +178,20 @@ fn what_cannot_be_imported_is_refused() {
     let line = operator.export(JobInstanceId(1)).unwrap().unwrap();
     assert_eq!(operator.export(JobInstanceId(77)).unwrap(), None);
     for (wrong, problem) in [
-        (String::new(), "no instance: "),
+        (String::new(), "not an exported instance: "),
         (
             line.replace("batch-instance/1", "batch-instance/2"),
-            "format \"batch-instance/2\"",
+            "unknown format `batch-instance/2`",
         ),
         (
             line.replace("COMPLETED", "STARTED"),
             "execution 1 was STARTED when it was exported",
         ),
-        (line.replace("jobKey", "key"), "no instance: unknown field `key`"),
-        (line.clone(), "job `job` has an instance with the key"),
+        (
+            line.replace("jobKey", "key"),
+            "not an exported instance: unknown field `key`",
+        ),
+        (line.clone(), "job `job` already has an instance with the key"),
     ] {
         let error = operator.import(&wrong).unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");
@@ -214,7 +217,10 @@ fn what_counts_by_ids_is_not_imported() {
     stage.launch("job", failing("13"));
     let line = operator.export(JobInstanceId(1)).unwrap().unwrap();
     let refused = operator.import(&line).unwrap_err().to_string();
-    assert!(refused.contains("it can only go on where it was"), "{refused}");
+    assert!(
+        refused.contains("it can be resumed only where it was exported"),
+        "{refused}"
+    );
     // Once it is complete nothing counts any more.
     stage.launch("job", failing("0"));
     let line = operator.export(JobInstanceId(1)).unwrap().unwrap();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "servers")]
 use batch_runtime::ExecutionFilter;
+#[cfg(feature = "servers")]
 use batch_runtime::operator::Purge;
 use batch_runtime::prelude::*;
 use batch_runtime::{

@@ -1,4 +1,4 @@
-//! A program whose jobs wait to be operated: told to stop, killed, made to crash.
+//! A program whose jobs wait to be operated: stopped, killed, made to crash.
 #![allow(missing_docs, reason = "a program for tests")]
 
 use std::io::Write;
@@ -159,7 +159,7 @@ impl Nowhere {
     fn close(&mut self) {}
 }
 
-/// Kills its process when it comes to the number, as a fault in a library does; not if there is a file `mended`.
+/// Kills its process when it comes to the number, as a fault in a library does; not if there is a file `fixed`.
 #[derive(BatchArtifact)]
 struct Poison {
     #[batch_property(value = "5")]
@@ -170,7 +170,7 @@ struct Poison {
 impl Poison {
     #[process_item]
     fn process(&mut self, number: u64) -> Option<u64> {
-        if number == self.at && !Path::new("mended").exists() {
+        if number == self.at && !Path::new("fixed").exists() {
             std::process::abort();
         }
         Some(number)
@@ -230,7 +230,7 @@ impl Careless {
     fn cancel(&self) {}
 }
 
-/// Ends with what it is told.
+/// Ends with the exit status of a property.
 #[derive(BatchArtifact)]
 struct Result {
     #[batch_property(value = "DONE")]

@@ -237,7 +237,7 @@ fn why_an_end_was_not_recorded_is_told_again_and_again() {
     // Another runtime asks the repository, which knows only that nobody runs it.
     let elsewhere = stage.another_runtime().job_operator();
     let lost = elsewhere.wait(first).unwrap_err().to_string();
-    assert!(lost.contains("nobody runs it any more"), "{lost}");
+    assert!(lost.contains("its process is dead"), "{lost}");
     stage.connection().batch_execute("DROP TRIGGER refuse").unwrap();
     let second = elsewhere.restart(first, JobParameters::new()).unwrap();
     elsewhere.wait(second).unwrap();

@@ -1,4 +1,4 @@
-//! The program `operated` as a process that is told what to do while it runs.
+//! The program `operated` as a process that is operated while it runs.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -31,7 +31,7 @@ impl Operated {
         loop {
             let mut line = String::new();
             let read = self.said.read_line(&mut line).unwrap();
-            assert!(read > 0, "nobody said {what:?}:\n{all}");
+            assert!(read > 0, "not printed: {what:?}\n{all}");
             if line.contains(what) {
                 return line;
             }
@@ -45,7 +45,7 @@ impl Operated {
         while !missing.is_empty() {
             let mut line = String::new();
             let read = self.said.read_line(&mut line).unwrap();
-            assert!(read > 0, "nobody said {missing:?}");
+            assert!(read > 0, "not printed: {missing:?}");
             missing.retain(|what| !line.contains(what));
         }
     }

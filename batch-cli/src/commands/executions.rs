@@ -53,7 +53,7 @@ impl Executions {
     }
 }
 
-/// Prints executions as a table, with the name of the job if asked for, or as JSON.
+/// Prints executions as a table, optionally with the name of the job, or as JSON.
 pub(super) fn print_executions(
     operator: &JobOperator,
     executions: &[JobExecution],

@@ -1,6 +1,6 @@
 //! The commands, one file each: its arguments and its `run`.
 //!
-//! To add one, write its file and add its line to `commands!`.
+//! To add one, write its file, and add it to the modules and to `commands!` below.
 
 mod abandon;
 mod check;

@@ -92,7 +92,7 @@ fn resume(operator: &JobOperator) -> Result<(Vec<JobExecutionId>, bool), CliErro
             Recovery::Stopped => out(format_args!(
                 "{name} was requested to stop, and is closed STOPPED"
             )),
-            Recovery::Refused(error) => {
+            Recovery::Failed(error) => {
                 succeeded = false;
                 err(format_args!("error: {name} is not resumed: {error}"));
             }

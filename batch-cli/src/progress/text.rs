@@ -5,6 +5,8 @@ use std::time::Duration;
 use batch_runtime::execution::StepCounters;
 use batch_runtime::{PartitionProgress, Progress, StepProgress};
 
+use crate::print::{cut, printable};
+
 /// The time after which a rate is shown; before, it would be a guess.
 const RATE_AFTER: Duration = Duration::from_millis(500);
 /// Longer names are cut.
@@ -224,20 +226,8 @@ impl Row {
 }
 
 fn name(prefix: &str, step: &str) -> String {
-    let printable = |c: char| {
-        if c.is_control() {
-            char::REPLACEMENT_CHARACTER
-        } else {
-            c
-        }
-    };
-    cut(
-        &format!("{prefix}{step}")
-            .chars()
-            .map(printable)
-            .collect::<String>(),
-        LONGEST_NAME,
-    )
+    let name = printable(&format!("{prefix}{step}")).replace('\n', " ");
+    cut(&name, LONGEST_NAME)
 }
 
 /// Rounds down, so that 100 means done.
@@ -270,13 +260,6 @@ fn coloured(line: &str) -> String {
         }
         _ => line.to_owned(),
     }
-}
-
-fn cut(text: &str, width: usize) -> String {
-    if chars(text) <= width {
-        return text.to_owned();
-    }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
 fn chars(text: &str) -> usize {

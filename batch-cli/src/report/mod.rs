@@ -35,7 +35,7 @@ impl Run {
         })
     }
 
-    fn begin(&self) -> Timestamp {
+    fn start(&self) -> Timestamp {
         self.execution.started.unwrap_or(self.execution.created)
     }
 
@@ -54,7 +54,7 @@ impl Run {
             ("Created", execution.created.to_string()),
             ("Started", or_dash(execution.started)),
             ("Ended", or_dash(execution.ended)),
-            ("Took", duration(self.end().millis_since(self.begin()))),
+            ("Took", duration(self.end().millis_since(self.start()))),
         ];
         if let Some(definition) = &execution.configuration_location {
             facts.push(("Definition", definition.clone()));

@@ -6,6 +6,7 @@ use batch_runtime::BatchStatus;
 
 use super::html::Escaped;
 use super::{Run, duration};
+use crate::print::cut;
 
 const NAMES: u64 = 190;
 const BARS: u64 = 640;
@@ -23,13 +24,13 @@ const MOST_ROWS: usize = 200;
 /// Returns an SVG element with a bar for each step, from its start to its end.
 pub(super) fn svg(run: &Run) -> String {
     let shown = run.steps.len().min(MOST_ROWS);
-    let begin = run.begin();
+    let start = run.start();
     let end = run
         .steps
         .iter()
         .filter_map(|step| step.ended)
         .fold(run.end(), Ord::max);
-    let whole = end.millis_since(begin).max(1);
+    let whole = end.millis_since(start).max(1);
     let width = NAMES + BARS + RIGHT;
     let height = TOP + shown as u64 * ROW + 10;
     let x = |millis: u64| NAMES + millis.min(whole) * BARS / whole;
@@ -49,8 +50,8 @@ pub(super) fn svg(run: &Run) -> String {
         );
     }
     for (row, step) in run.steps.iter().take(shown).enumerate() {
-        let from = x(step.started.millis_since(begin));
-        let to = x(step.ended.unwrap_or(run.now).millis_since(begin)).max(from + 2);
+        let from = x(step.started.millis_since(start));
+        let to = x(step.ended.unwrap_or(run.now).millis_since(start)).max(from + 2);
         let y = TOP + row as u64 * ROW;
         let text = y + BAR - 4;
         let took = duration(step.ended.unwrap_or(run.now).millis_since(step.started));
@@ -61,7 +62,7 @@ pub(super) fn svg(run: &Run) -> String {
             "<text class=\"name\" x=\"{indent}\" y=\"{text}\">{}</text>\
              <rect class=\"{}\" x=\"{from}\" y=\"{y}\" width=\"{}\" height=\"{BAR}\" rx=\"3\"/>\
              <text class=\"took\" x=\"{}\" y=\"{text}\">{took}</text>",
-            Escaped(&cut(&step.step_name)),
+            Escaped(&cut(&step.step_name, LONGEST_NAME)),
             class(step.status),
             to - from,
             to + 6
@@ -72,13 +73,6 @@ pub(super) fn svg(run: &Run) -> String {
         let _ = writeln!(svg, "<p>{} more are not drawn.</p>", run.steps.len() - shown);
     }
     svg
-}
-
-fn cut(name: &str) -> String {
-    if name.chars().count() <= LONGEST_NAME {
-        return name.to_owned();
-    }
-    name.chars().take(LONGEST_NAME - 1).chain(['…']).collect()
 }
 
 /// The CSS class of a status.

@@ -13,7 +13,6 @@ use super::{Origin, Setting, Source};
 
 /// The file that is read if it exists and no other is named.
 const FILE: &str = "batch.toml";
-const ARGUMENT: &str = "--config";
 /// The environment variable that names another file.
 pub(super) const VARIABLE: &str = "BATCH_CONFIG";
 /// The table of system properties.
@@ -23,7 +22,7 @@ pub(super) const SYSTEM: &str = "system-properties";
 pub(super) fn read(argument: Option<&Path>, problems: &mut Vec<String>) -> Source {
     let variable = env::var_os(VARIABLE);
     let (path, origin) = match (argument, &variable) {
-        (Some(path), _) => (path, Some(Origin::Argument(ARGUMENT))),
+        (Some(path), _) => (path, Some(Origin::Argument("--config".into()))),
         (None, Some(name)) => (Path::new(name), Some(Origin::Environment(VARIABLE))),
         (None, None) => (Path::new(FILE), None),
     };

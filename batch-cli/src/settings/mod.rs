@@ -34,8 +34,8 @@ macro_rules! settings {
         impl Setting {
             const ALL: &[Self] = &[$(Self::$name),+];
 
-            /// The key in the file.
-            fn key(self) -> &'static str {
+            /// The key in the file, and the name of the option.
+            pub(crate) fn key(self) -> &'static str {
                 match self { $(Self::$name => $key,)+ }
             }
 
@@ -70,7 +70,7 @@ settings! {
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    Argument(&'static str),
+    Argument(String),
     Environment(&'static str),
     /// File and line.
     File(String),
@@ -194,7 +194,7 @@ impl Settings {
         });
         let shutdown_timeout = parser.seconds(Setting::ShutdownTimeout);
         let stop_timeout = parser.seconds(Setting::StopTimeout);
-        let lease_time = parser.lease_time();
+        let lease_time = parser.seconds(Setting::LeaseTime);
         let partition_threads = parser.optional(Setting::PartitionThreads, "a whole number, at least 1");
         let log = parser.log();
         let log_format = parser.log_format();
@@ -306,21 +306,15 @@ impl Parser<'_> {
     }
 
     fn seconds(&mut self, setting: Setting) -> Option<Duration> {
-        self.value(setting, "a whole number of seconds", |text| {
-            text.parse().ok().map(Duration::from_secs)
+        // A lease of 0 seconds would expire before it protects anything.
+        let (least, expected) = match setting {
+            Setting::LeaseTime => (1, "a whole number of seconds, at least 1"),
+            _ => (0, "a whole number of seconds"),
+        };
+        self.value(setting, expected, |text| {
+            let seconds = text.parse().ok().filter(|seconds| *seconds >= least);
+            seconds.map(Duration::from_secs)
         })
-    }
-
-    /// A lease of 0 seconds would expire before it protects anything.
-    fn lease_time(&mut self) -> Option<Duration> {
-        self.value(
-            Setting::LeaseTime,
-            "a whole number of seconds, at least 1",
-            |text| {
-                let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
-                seconds.map(Duration::from_secs)
-            },
-        )
     }
 
     fn log(&mut self) -> Option<LevelFilter> {

@@ -1,33 +1,35 @@
-//! What leaves the repository: `purge`, and instances as text, out and in.
+//! `purge`, `export` and `import`: deletes instances, writes them as text and reads them back.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 
-use super::{JobOperator, JobOperatorError, Result};
+use thiserror::Error;
+
+use super::{JobOperator, Result};
 use crate::clock::Timestamp;
 use crate::execution::JobInstance;
-use crate::ids::JobInstanceId;
+use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::{ArchivedExecution, ArchivedInstance, FORMAT, InstanceState};
 use crate::status::BatchStatus;
 
-/// Instances that are looked at together.
+/// The number of instances that are read together.
 const PAGE: u32 = 1_000;
-/// Instances that are deleted together: others have to wait for so long.
+/// The number of instances that are deleted in one transaction, for which other writers wait.
 const BATCH: usize = 100;
 
-/// Which instances are purged.
+/// Selects the instances that [`JobOperator::purge`] deletes.
 ///
-/// Those whose last execution is COMPLETED or ABANDONED, so that nothing continues them; never those with an execution that has
-/// not ended.
+/// It selects instances whose last execution is COMPLETED or ABANDONED, which cannot be resumed, and never an instance with an
+/// execution that has not ended.
 #[derive(Clone, Debug, Default)]
 pub struct Purge {
-    /// Those of this job; `None`: of all.
+    /// Only instances of this job; `None`: of all jobs.
     pub job: Option<String>,
-    /// Those whose last execution ended before; `None`: whenever it was.
+    /// Only instances whose last execution ended before this time; `None`: at any time.
     pub before: Option<Timestamp>,
-    /// So many instances of each job stay, the newest.
+    /// The number of instances of each job to keep, the newest.
     pub keep: u32,
-    /// Also those that failed or were stopped, which could go on.
+    /// Also instances that failed or were stopped, which could be resumed.
     pub force: bool,
 }
 
@@ -45,7 +47,7 @@ impl Purge {
 }
 
 impl JobOperator {
-    /// The instances that [`purge`](Self::purge) would delete, the oldest first.
+    /// Returns the instances that [`purge`](Self::purge) would delete, the oldest first.
     ///
     /// # Errors
     /// When the repository fails.
@@ -64,7 +66,7 @@ impl JobOperator {
         if let Some(last_kept) = what.keep.checked_sub(1) {
             for job in jobs {
                 let last_kept = repository.instances(&job, last_kept.into(), 1)?;
-                // With fewer instances than are to be kept, all are.
+                // A job with fewer instances keeps all of them.
                 let from = last_kept
                     .first()
                     .map_or(JobInstanceId(i64::MIN), |instance| instance.id);
@@ -92,12 +94,12 @@ impl JobOperator {
         }
     }
 
-    /// Deletes instances with all that belongs to them, some at a time, and returns how many. With `archive`, each is written
-    /// to it first, as a line of JSON that [`import`](Self::import) reads; it is flushed before anything of it is deleted. A
-    /// crash in between leaves instances that are archived and not deleted.
+    /// Deletes instances with all their executions, in batches, and returns their number. If `archive` is given, each instance
+    /// is written to it first, as a line of JSON that [`import`](Self::import) reads, and the archive is flushed before the batch
+    /// is deleted. A crash in between leaves instances that are archived and not deleted.
     ///
     /// # Errors
-    /// `Archive` when the archive cannot be written; when the repository fails. What was deleted before stays so.
+    /// `Archive` when the archive cannot be written; when the repository fails. Batches that were deleted before stay deleted.
     pub fn purge(&self, what: &Purge, mut archive: Option<&mut dyn Write>) -> Result<u64> {
         let mut deleted = 0;
         for states in self.purgeable_states(what)?.chunks(BATCH) {
@@ -105,66 +107,84 @@ impl JobOperator {
                 for state in states {
                     if let Some(mut line) = self.export(state.instance.id)? {
                         line.push('\n');
-                        // In one piece: somebody else may write to the same file.
-                        archive.write_all(line.as_bytes()).map_err(unwritten)?;
+                        // In one write, because another process may append to the same file.
+                        archive.write_all(line.as_bytes()).map_err(ArchiveError::Write)?;
                     }
                 }
-                archive.flush().map_err(unwritten)?;
+                archive.flush().map_err(ArchiveError::Write)?;
             }
             deleted += self.inner.repository.delete_instances(states)?;
         }
         Ok(deleted)
     }
 
-    /// An instance with all that belongs to it, as a line of JSON; `None` if there is none of that id.
+    /// Returns an instance with all its executions and steps as a line of JSON; `None` if there is no such instance.
     ///
     /// # Errors
     /// When the repository fails.
     pub fn export(&self, instance: JobInstanceId) -> Result<Option<String>> {
         let archived = self.inner.repository.export_instance(instance)?;
         let line = archived.map(|archived| serde_json::to_string(&archived));
-        line.transpose().map_err(|error| {
-            JobOperatorError::Archive(format!("instance {instance} cannot be written: {error}"))
-        })
+        Ok(line.transpose().map_err(ArchiveError::Json)?)
     }
 
-    /// Puts an instance in that was exported, from this repository or another, with new ids. It can be continued as it could
-    /// where it was exported. One that is not complete, and has partitions or logical transactions, is refused.
+    /// Imports an instance that was exported from this repository or another, with new ids, and returns its id. It can be
+    /// resumed as before the export.
     ///
     /// # Errors
-    /// `Archive` when the line is none that `export` writes, when an execution in it has not ended, or when its job has an
-    /// instance of the same key.
+    /// `Archive` when `export` did not write the line, when an execution in it has not ended, when its job has an instance with
+    /// the same key, or when the instance is not complete and has partitions or logical transactions, whose state refers to ids.
     pub fn import(&self, line: &str) -> Result<JobInstanceId> {
-        let wrong = |problem: String| JobOperatorError::Archive(problem);
-        let archived: ArchivedInstance =
-            serde_json::from_str(line).map_err(|error| wrong(format!("no instance: {error}")))?;
+        let archived: ArchivedInstance = serde_json::from_str(line).map_err(ArchiveError::Json)?;
         if archived.format != FORMAT {
-            let problem = format!("format {:?}, and this version reads {FORMAT:?}", archived.format);
-            return Err(wrong(problem));
+            return Err(ArchiveError::Format(archived.format).into());
         }
         if let Some(open) = archived.executions.iter().find(|one| !one.status.is_final()) {
-            let (execution, status) = (open.execution, open.status);
-            return Err(wrong(format!(
-                "execution {execution} was {status} when it was exported"
-            )));
+            let (execution, status) = (JobExecutionId(open.execution), open.status);
+            return Err(ArchiveError::NotEnded { execution, status }.into());
         }
         if !archived.is_over() && archived.executions.iter().any(ArchivedExecution::keeps_elements) {
-            let problem =
-                "it is not complete, and has partitions or logical transactions, which count by the ids of \
-                           executions: it can only go on where it was"
-                    .to_owned();
-            return Err(wrong(problem));
+            return Err(ArchiveError::Parallel.into());
         }
-        let restored = self.inner.repository.import_instance(&archived)?;
-        restored.ok_or_else(|| {
-            wrong(format!(
-                "job `{}` has an instance with the key {} already",
-                archived.job, archived.job_key
-            ))
-        })
+        let imported = self.inner.repository.import_instance(&archived)?;
+        let ArchivedInstance { job, job_key, .. } = archived;
+        Ok(imported.ok_or(ArchiveError::Exists { job, job_key })?)
     }
 }
 
-fn unwritten(error: std::io::Error) -> JobOperatorError {
-    JobOperatorError::Archive(format!("the archive cannot be written: {error}"))
+/// The reason why an instance cannot be archived, exported or imported.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ArchiveError {
+    /// The archive cannot be written.
+    #[error("the archive cannot be written: {0}")]
+    Write(#[source] io::Error),
+    /// The line is not the JSON of an instance.
+    #[error("not an exported instance: {0}")]
+    Json(#[source] serde_json::Error),
+    /// The line was written by another version.
+    #[error("unknown format `{0}`: this version reads `{FORMAT}`")]
+    Format(String),
+    /// An execution of the instance had not ended when it was exported.
+    #[error("execution {execution} was {status} when it was exported; export it again after its end")]
+    NotEnded {
+        /// The id of the execution, where it was exported.
+        execution: JobExecutionId,
+        /// Its status.
+        status: BatchStatus,
+    },
+    /// The instance is not complete and has partitions or logical transactions.
+    #[error(
+        "it is not complete, and has partitions or logical transactions, whose state refers to the ids of executions: it can \
+         be resumed only where it was exported"
+    )]
+    Parallel,
+    /// The job has an instance with the same JOB_KEY.
+    #[error("job `{job}` already has an instance with the key {job_key}")]
+    Exists {
+        /// The job.
+        job: String,
+        /// The key.
+        job_key: String,
+    },
 }

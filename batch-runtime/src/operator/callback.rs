@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{JobOperator, JobOperatorError, Result};
 use crate::execution::JobExecution;
 
-/// Told of every job execution of the runtime that ends, after its end is in the repository.
+/// Is called for every job execution of the runtime that ends, after its end is recorded.
 pub trait JobEndCallback: Send + Sync {
-    /// `execution` has ended COMPLETED, FAILED or STOPPED. Called on the job's thread.
+    /// Handles the end of `execution`: COMPLETED, FAILED or STOPPED. Called on the job's thread.
     fn job_ended(&self, execution: &JobExecution);
 }
 
@@ -21,7 +21,7 @@ impl<F: Fn(&JobExecution) + Send + Sync> JobEndCallback for F {
     }
 }
 
-/// Names a registered callback.
+/// The id of a registered callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallbackId(pub u64);
 
@@ -37,7 +37,7 @@ struct Registered {
 }
 
 impl Callbacks {
-    /// Tells everyone. A callback that panics harms nobody else.
+    /// Calls all callbacks. A panic of one does not affect the others.
     pub(crate) fn job_ended(&self, execution: &JobExecution) {
         let callbacks: Vec<_> = self
             .registered
@@ -59,7 +59,7 @@ impl JobOperator {
     /// Registers a callback for the end of every job execution of this runtime.
     ///
     /// # Errors
-    /// When no more ids are left.
+    /// `CallbackRegistration` when all ids are used.
     ///
     /// Spec: OP-27
     pub fn register_job_end_callback(&self, callback: impl JobEndCallback + 'static) -> Result<CallbackId> {

@@ -28,6 +28,8 @@ use crate::secret::Secrets;
 /// let definitions = BatchRuntime::builder().job_path(jobs).definitions()?;
 /// let job = definitions.effective_job("daily", &JobParameters::new())?;
 /// assert!(JobGraph::new(&job).to_mermaid().starts_with("flowchart"));
+/// let explanation = definitions.explain("daily", &JobParameters::new())?;
+/// assert_eq!(explanation.job.elements[0].artifacts[0].name, "A");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Definitions {
@@ -36,11 +38,11 @@ pub struct Definitions {
     pub(crate) system: Arc<BTreeMap<String, String>>,
 }
 
-/// A job as it would run.
+/// A job that passed all checks.
 pub(super) struct Checked {
     pub(super) document: Arc<Document>,
     pub(super) bound: BindOutcome,
-    /// What is worth a warning in the XML alone.
+    /// Warnings about the XML alone.
     warnings: Vec<Diagnostic>,
 }
 
@@ -75,8 +77,8 @@ impl Definitions {
         Ok(warnings)
     }
 
-    /// Finds, substitutes, validates and binds a job. `given` are the parameters whose names are looked at, `effective`
-    /// those that act, `secrets` what some of them stand for. Spec: JSL-DOC-13, RESTART-03
+    /// Finds, substitutes, validates and binds a job. `given` are the parameters whose names are checked, `effective` those
+    /// that are used, `secrets` the values of the secret ones. Spec: JSL-DOC-13, RESTART-03
     pub(super) fn bind(
         &self,
         job: &str,
@@ -208,7 +210,7 @@ impl Definitions {
     }
 }
 
-/// Why a start of `job` is refused.
+/// Makes the error of a job that cannot be started.
 pub(super) fn refusing(job: &str) -> impl Fn(StartError) -> JobOperatorError {
     move |cause| JobOperatorError::JobStart {
         job: job.to_owned(),
@@ -216,11 +218,11 @@ pub(super) fn refusing(job: &str) -> impl Fn(StartError) -> JobOperatorError {
     }
 }
 
-/// Shorter names are like too many others: `date` is no misspelt `data`.
+/// Shorter names are near too many others: `date` is not a misspelt `data`.
 const SHORTEST_TYPING_MISTAKE: usize = 5;
 
-/// A parameter may be there for identification only, so a name that the job does not know is accepted. A longer one that
-/// is much like a name it knows is a typing mistake; of a shorter one one cannot be so sure.
+/// Accepts an unknown parameter, which may only identify the instance, unless its name nearly matches a known one. A short
+/// name is accepted with a warning.
 fn check_names(given: &JobParameters, known: &BTreeSet<String>) -> std::result::Result<(), StartError> {
     for (name, _) in given.iter().filter(|(name, _)| !known.contains(*name)) {
         let Some(nearest) = nearest(name, known.iter().map(String::as_str)) else {

@@ -3,6 +3,7 @@
 use batch_xml::JobXmlErrors;
 use thiserror::Error;
 
+use super::ArchiveError;
 use crate::error::debug_as_display;
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::parameters::ParameterError;
@@ -108,8 +109,8 @@ pub enum JobOperatorError {
     #[error("there is no callback {0}")]
     CallbackDeregistration(u64),
     /// An instance cannot be archived, exported or imported.
-    #[error("{0}")]
-    Archive(String),
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
     /// The repository failed.
     #[error(transparent)]
     Repository(#[from] RepositoryError),

@@ -1,4 +1,4 @@
-//! `start`, `launch`, `restart`: the definition is checked first, whole, and nothing is written if it is wrong.
+//! `start`, `launch` and `restart`: checks the whole definition first, and writes nothing if it is not valid.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -41,9 +41,9 @@ impl JobOperator {
         self.claim_and_run(prepared, Target::New, parameters, None, &refuse)
     }
 
-    /// Runs the instance that is the job and its identifying parameters, and returns while it runs. The first launch
-    /// creates the instance; a later one continues it from its last checkpoint, also when the process that ran it was
-    /// killed. What a scheduler calls, or a container that may be restarted.
+    /// Runs the instance that the job and its identifying parameters identify, and returns while it runs. The first launch
+    /// creates the instance; a later one resumes it from its last checkpoint, also after its process was killed. Schedulers and
+    /// containers that may be restarted call it.
     ///
     /// # Errors
     /// `JobExecutionAlreadyRunning`, `JobInstanceAlreadyComplete`; else as [`JobOperator::start`].
@@ -59,13 +59,13 @@ impl JobOperator {
         let effective = match self.inner.repository.find_instance(job, &key)? {
             Some(instance) => {
                 let original = self.inner.repository.original_parameters(instance.id)?;
-                // Recorded ones that do not give the key are not those of the instance: somebody deleted some, or all.
+                // If the recorded parameters do not give the key, some of them were deleted.
                 if original.job_key() != instance.job_key {
                     parameters.clone()
                 } else if original.same_identity(&parameters) {
                     original.overlaid(&parameters)
                 } else {
-                    // The key is a digest of a text that is not escaped: other parameters may have the same.
+                    // The key is a digest of an unescaped text, so other parameters may have the same key.
                     return Err(refuse(StartError::SameKey {
                         instance: instance.id,
                     }));
@@ -78,8 +78,8 @@ impl JobOperator {
         self.claim_and_run(prepared, target, effective, crash_limit, &refuse)
     }
 
-    /// Continues the instance of a failed or stopped execution from its last checkpoint, and returns while it runs.
-    /// `parameters` add to and override those that the instance was started with.
+    /// Resumes the instance of a failed or stopped execution from its last checkpoint, and returns while it runs. `parameters`
+    /// add to those that the instance was started with, and override them.
     ///
     /// # Errors
     /// `NoSuchJobExecution`, `NoSuchJob`, `JobInstanceAlreadyComplete`, or `JobRestart` with the reason.
@@ -93,7 +93,7 @@ impl JobOperator {
         self.restart_within(execution, parameters.into(), None)
     }
 
-    /// As `restart`, by itself: unless it has crashed too often.
+    /// As `restart`, unless the instance has crashed more often than `crash_limit`.
     pub(super) fn restart_within(
         &self,
         execution: JobExecutionId,
@@ -116,7 +116,7 @@ impl JobOperator {
         self.claim_and_run(prepared, target, effective, crash_limit, &refuse)
     }
 
-    /// Checks a job with these parameters as `start` does, and starts nothing. Returns what is worth a warning.
+    /// Checks a job as [`start`](Self::start) does, without starting it, and returns the warnings.
     ///
     /// # Errors
     /// As [`JobOperator::start`].
@@ -208,7 +208,7 @@ impl JobOperator {
             .map_err(|error| refuse(StartError::Thread(error)))
     }
 
-    /// Where an execution was when its process died, for people.
+    /// Describes where an execution was when its process died.
     fn place_of(&self, execution: JobExecutionId) -> String {
         match self.inner.repository.step_executions(execution) {
             Ok(steps) => steps.last().map_or_else(
@@ -221,7 +221,7 @@ impl JobOperator {
                     )
                 },
             ),
-            Err(error) => format!("at a place that cannot be read: {error}"),
+            Err(error) => format!("at an unknown place ({error})"),
         }
     }
 
@@ -242,7 +242,7 @@ impl JobOperator {
         let thread = thread::Builder::new().name(format!("batch-job-{id}"));
         let body = move || {
             let result = run_to_end(runner, &inner);
-            // Whoever waits may end the process; the runtime's owner has to be gone by then.
+            // A waiting thread may exit the process, so the runtime is dropped before it is notified.
             drop(inner);
             running.set_ended(result);
         };
@@ -268,22 +268,22 @@ impl JobOperator {
     }
 }
 
-/// The body of a job's thread. Returns why the end could not be recorded, if so.
+/// The body of a job's thread. Fails if the end could not be recorded.
 fn run_to_end(runner: JobRunner, inner: &Inner) -> std::result::Result<(), String> {
     let lease = runner.running.lease;
     let id = lease.execution_id;
-    // A fault of the runtime itself must not leave anyone waiting for ever.
+    // A panic of the runtime itself must not leave waiting threads blocked.
     let result = catch_unwind(AssertUnwindSafe(|| runner.run())).unwrap_or(Err(RepositoryError::Fault));
     if let Ok(execution) = &result {
         inner.callbacks.job_ended(execution);
     }
-    // One whose end could not be recorded stays, so that whoever asks is told why.
+    // An execution whose end could not be recorded stays, so that `wait` returns the reason.
     if result.is_ok() {
         inner.running().remove(&id);
     }
     result.map(drop).map_err(|error| {
         tracing::error!(execution = %id, %error, "the end of the execution is not recorded");
-        // Whoever launches next need not wait until the lease expires.
+        // So the next launch need not wait until the lease expires.
         if let Err(error) = inner.repository.release_lease(&lease) {
             tracing::warn!(execution = %id, %error, "the lease could not be given back");
         }

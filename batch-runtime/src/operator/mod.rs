@@ -19,7 +19,7 @@ mod stop;
 
 use std::sync::Arc;
 
-pub use archive::Purge;
+pub use archive::{ArchiveError, Purge};
 pub(crate) use callback::Callbacks;
 pub use callback::{CallbackId, JobEndCallback};
 pub use check::{CheckReport, JobCheck, Problem};

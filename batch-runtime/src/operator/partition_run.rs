@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::definitions::refusing;
 use super::{Definitions, JobOperator, JobOperatorError};
 use crate::engine::{CollectorSink, RemotePartition, Running};
-use crate::ids::StepExecutionId;
+use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::partition::{CollectedPayload, PartitionTicket};
 use crate::repository::RepositoryError;
@@ -25,23 +25,23 @@ use crate::status::BatchStatus;
 #[non_exhaustive]
 pub enum ClaimPartitionError {
     /// The job execution or its job is unknown here, or the job cannot be resolved: another worker may be able to run it.
-    #[error("cannot run a partition of job execution {}: {source}", .ticket.job_execution)]
+    #[error("cannot run a partition of job execution {execution}: {source}")]
     Job {
-        /// The ticket.
-        ticket: PartitionTicket,
+        /// The job execution.
+        execution: JobExecutionId,
         /// The cause.
-        source: JobOperatorError,
+        source: Box<JobOperatorError>,
     },
     /// The job differs from that of the coordinator: another version of the Job XML, or other system properties.
     #[error(
         "cannot run a partition of job `{job}`: its definition here has the fingerprint {here}, and the coordinator's has \
-         {}; run workers with the same Job XML and system properties", .ticket.fingerprint
+         {}; run workers with the same Job XML and system properties", .ticket
     )]
     OtherVersion {
-        /// The ticket.
-        ticket: PartitionTicket,
         /// The job.
         job: String,
+        /// The fingerprint of the ticket.
+        ticket: String,
         /// The fingerprint of the job as this runtime resolves it.
         here: String,
     },
@@ -66,11 +66,11 @@ impl BatchRuntime {
     /// Spec: PART-32, PART-33
     pub fn claim_partition(&self, ticket: &PartitionTicket) -> Result<PartitionRun, ClaimPartitionError> {
         let inner = self.job_operator().inner;
-        let cannot = |source| ClaimPartitionError::Job {
-            ticket: ticket.clone(),
-            source,
-        };
         let execution = ticket.job_execution;
+        let cannot = |source| ClaimPartitionError::Job {
+            execution,
+            source: Box::new(source),
+        };
         let found = inner.repository.job_execution(execution)?;
         let job = found
             .ok_or_else(|| cannot(JobOperatorError::NoSuchJobExecution(execution)))?
@@ -79,8 +79,8 @@ impl BatchRuntime {
         let here = fingerprint(&inner.definitions, &job, &parameters).map_err(cannot)?;
         if here != ticket.fingerprint {
             return Err(ClaimPartitionError::OtherVersion {
-                ticket: ticket.clone(),
                 job,
+                ticket: ticket.fingerprint.clone(),
                 here,
             });
         }

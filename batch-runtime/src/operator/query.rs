@@ -1,4 +1,4 @@
-//! What the repository holds.
+//! Reads job instances, executions and steps from the repository.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::parameters::JobParameters;
 use crate::repository::ExecutionFilter;
 
 impl JobOperator {
-    /// The ids of all jobs on the job path and in the repository. Spec: OP-21
+    /// Returns the ids of all jobs on the job path and in the repository. Spec: OP-21
     ///
     /// # Errors
     /// When the repository fails.
@@ -21,12 +21,12 @@ impl JobOperator {
         Ok(names)
     }
 
-    /// What was found on the job path.
+    /// Reads the job path again and returns what is there.
     pub fn job_path(&self) -> JobPathReport {
         self.inner.definitions.job_path()
     }
 
-    /// Number of instances of a job; 0 for one that was never started. Spec: OP-03
+    /// Returns the number of instances of a job; 0 if it was never started. Spec: OP-03
     ///
     /// # Errors
     /// `NoSuchJob`.
@@ -35,8 +35,8 @@ impl JobOperator {
         Ok(self.inner.repository.instance_count(job)?)
     }
 
-    /// Instances of a job, newest first: at most `count` from position `start`, which counts from 0. Past the end there
-    /// are none. Spec: OP-04
+    /// Returns instances of a job, newest first: at most `count` from position `start`, which counts from 0. Past the end
+    /// there are none. Spec: OP-04
     ///
     /// # Errors
     /// `NoSuchJob`.
@@ -45,7 +45,7 @@ impl JobOperator {
         Ok(self.inner.repository.instances(job, start.into(), count.into())?)
     }
 
-    /// An instance; `None` if there is none of that id. Spec: OP-22
+    /// Returns an instance; `None` if there is no such instance. Spec: OP-22
     ///
     /// # Errors
     /// When the repository fails.
@@ -53,7 +53,7 @@ impl JobOperator {
         Ok(self.inner.repository.instance(instance)?)
     }
 
-    /// The ids of an instance's executions, newest first. Spec: OP-02
+    /// Returns the ids of an instance's executions, newest first. Spec: OP-02
     ///
     /// # Errors
     /// `NoSuchJobInstance`.
@@ -70,7 +70,7 @@ impl JobOperator {
             .collect())
     }
 
-    /// An instance's executions, newest first; none for an unknown instance. Spec: OP-23
+    /// Returns an instance's executions, newest first; none for an unknown instance. Spec: OP-23
     ///
     /// # Errors
     /// When the repository fails.
@@ -78,7 +78,7 @@ impl JobOperator {
         Ok(self.inner.repository.job_executions(instance)?)
     }
 
-    /// An execution; `None` if there is none of that id. Spec: OP-24
+    /// Returns an execution; `None` if there is no such execution. Spec: OP-24
     ///
     /// # Errors
     /// When the repository fails.
@@ -86,7 +86,7 @@ impl JobOperator {
         Ok(self.inner.repository.job_execution(execution)?)
     }
 
-    /// The executions of all jobs that are looked for, newest first.
+    /// Returns the executions of all jobs that match `filter`, newest first.
     ///
     /// # Errors
     /// When the repository fails.
@@ -94,7 +94,7 @@ impl JobOperator {
         Ok(self.inner.repository.find_executions(filter)?)
     }
 
-    /// One line on an execution: name, statuses, times. Spec: OP-19
+    /// Summarizes an execution in one line: name, statuses, times. Spec: OP-19
     ///
     /// # Errors
     /// `NoSuchJobExecution`.
@@ -105,7 +105,7 @@ impl JobOperator {
             .ok_or(JobOperatorError::NoSuchJobExecution(execution))
     }
 
-    /// One line on each step execution of a job execution: name, statuses, times, counters. Spec: OP-20
+    /// Summarizes each step execution of a job execution in one line: name, statuses, times, counters. Spec: OP-20
     ///
     /// # Errors
     /// `NoSuchJobExecution`.
@@ -120,7 +120,7 @@ impl JobOperator {
             .collect())
     }
 
-    /// A step execution of a job execution; `None` if there is none of that id. Spec: OP-25
+    /// Returns a step execution of a job execution; `None` if there is no such step execution. Spec: OP-25
     ///
     /// # Errors
     /// When the repository fails.
@@ -137,7 +137,7 @@ impl JobOperator {
             .find(|found| found.id == step))
     }
 
-    /// The instances of a job with an execution that has not ended; none for an unknown job. Spec: OP-26
+    /// Returns the instances of a job with an execution that has not ended; none for an unknown job. Spec: OP-26
     ///
     /// # Errors
     /// When the repository fails.
@@ -150,7 +150,7 @@ impl JobOperator {
         Ok(instances.collect::<std::result::Result<_, _>>()?)
     }
 
-    /// The executions of a job that have not ended, newest first. Spec: OP-05
+    /// Returns the ids of the executions of a job that have not ended, newest first. Spec: OP-05
     ///
     /// # Errors
     /// `NoSuchJob`.
@@ -165,7 +165,7 @@ impl JobOperator {
             .collect())
     }
 
-    /// The parameters of an execution; after a restart the effective ones. Spec: OP-06
+    /// Returns the parameters of an execution; after a restart, the effective ones. Spec: OP-06
     ///
     /// # Errors
     /// `NoSuchJobExecution`.
@@ -186,7 +186,7 @@ impl JobOperator {
         Ok(codes.of(ended.status, &ended.exit_status))
     }
 
-    /// The step executions of a job execution, in the order of their start.
+    /// Returns the step executions of a job execution, in the order of their start.
     ///
     /// # Errors
     /// `NoSuchJobExecution`.
@@ -195,8 +195,8 @@ impl JobOperator {
         Ok(self.inner.repository.step_executions(execution)?)
     }
 
-    /// Whether an execution has not ended and the process that runs it lives. An execution that has not ended and is not
-    /// alive is continued by the next launch or restart of its instance.
+    /// Reports whether an execution has not ended and its process is alive. If it has not ended and its process is dead, the
+    /// next launch or restart of its instance resumes it.
     ///
     /// # Errors
     /// When the repository fails.

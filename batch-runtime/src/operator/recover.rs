@@ -1,4 +1,4 @@
-//! `recover` and `abandon`: what becomes of executions whose process is dead.
+//! `recover`, `declare_dead` and `abandon`: handles executions whose process is dead.
 
 use super::{JobOperator, JobOperatorError, Result, StartError};
 use crate::execution::JobExecution;
@@ -6,33 +6,33 @@ use crate::ids::JobExecutionId;
 use crate::repository::{AbandonOutcome, DeathOutcome, ExecutionFilter};
 use crate::status::BatchStatus;
 
-/// An execution whose process was found dead, and what was done about it.
+/// An execution whose process is dead, and how it was recovered.
 #[derive(Debug)]
 pub struct Recovered {
-    /// The execution, as it was found.
+    /// The execution, as it was before.
     pub execution: JobExecution,
-    /// What was done.
+    /// How it was recovered.
     pub recovery: Recovery,
 }
 
-/// What was done about a dead execution.
+/// How a dead execution was recovered.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Recovery {
-    /// It goes on in a new execution, which runs.
+    /// It is resumed by this new execution, which runs.
     Restarted(JobExecutionId),
-    /// It was to stop, and is closed STOPPED.
+    /// It was requested to stop, and is closed STOPPED.
     Stopped,
-    /// Somebody else was faster: took it over, or stopped it.
+    /// Another process took it over, or stopped it.
     Overtaken,
-    /// It does not go on, for this reason: its job is gone or not restartable, its process dies again and again ...
-    Refused(JobOperatorError),
+    /// It is not resumed, for example because its job no longer exists or is not restartable, or its process died too often.
+    Failed(JobOperatorError),
 }
 
 impl JobOperator {
-    /// Looks for executions that have not ended and whose process is dead, of all jobs that are on the job path of this runtime,
-    /// and lets them go on from their last checkpoints: each in a new execution that runs here. Those that were to stop
-    /// are closed STOPPED. Returns what was done, while the new executions run.
+    /// Resumes all executions whose process is dead, of the jobs on the job path: each from its last checkpoint, by a new
+    /// execution in this process. Executions that were requested to stop are closed STOPPED. Returns while the new executions
+    /// run.
     ///
     /// # Errors
     /// When the repository fails.
@@ -40,7 +40,7 @@ impl JobOperator {
     /// Spec: OP-35
     pub fn recover(&self) -> Result<Vec<Recovered>> {
         let mut all = self.dead_executions()?;
-        // The oldest first, in the order in which they were started.
+        // In the order in which they were started.
         all.reverse();
         let recover = |execution: JobExecution| {
             let recovery = self.recover_one(&execution);
@@ -49,8 +49,9 @@ impl JobOperator {
         Ok(all.into_iter().map(recover).collect())
     }
 
-    /// The executions that have not ended and whose process is dead, of the jobs on the job path, newest first. Those of programs
-    /// that keep no lease, such as Spring Batch, are not among them: nobody can tell whether they live.
+    /// Returns the executions that [`recover`](Self::recover) would resume or close, newest first: those that have not ended and
+    /// whose process is dead, of the jobs on the job path. It omits executions of programs that hold no lease, such as Spring
+    /// Batch, because their state is unknown.
     ///
     /// # Errors
     /// When the repository fails.
@@ -74,14 +75,14 @@ impl JobOperator {
         if execution.status == BatchStatus::Stopping {
             return match self.stop(execution.id) {
                 Ok(_) => Recovery::Stopped,
-                Err(error) => Recovery::Refused(error),
+                Err(error) => Recovery::Failed(error),
             };
         }
         let limit = Some(self.inner.crash_limit);
-        // It goes on with what it was started with, which may be other than what the instance was.
+        // With the parameters of the dead execution, which may differ from those of the instance.
         let parameters = match self.parameters(execution.id) {
             Ok(parameters) => parameters,
-            Err(error) => return Recovery::Refused(error),
+            Err(error) => return Recovery::Failed(error),
         };
         match self.restart_within(execution.id, parameters, limit) {
             Ok(id) => Recovery::Restarted(id),
@@ -89,16 +90,16 @@ impl JobOperator {
                 cause: StartError::Overtaken | StartError::Running { .. },
                 ..
             }) => Recovery::Overtaken,
-            Err(error) => Recovery::Refused(error),
+            Err(error) => Recovery::Failed(error),
         }
     }
 
-    /// Closes an execution that has not ended, because its process is dead: it is FAILED with the exit status `CRASHED`, or STOPPED if it
-    /// was to stop, and its instance can go on. For programs that keep no lease, such as Spring Batch: nobody but you can know
-    /// that they are dead. Should it live all the same, its next update of the execution fails.
+    /// Closes an execution of a program that holds no lease, such as Spring Batch, whose process the caller knows to be dead. It
+    /// becomes FAILED with the exit status `CRASHED`, or STOPPED if it was requested to stop, and its instance can be resumed. If
+    /// the process is alive after all, its next update of the execution fails.
     ///
     /// # Errors
-    /// `NoSuchJobExecution`; `JobExecutionIsRunning` when a runtime holds its lease, which dies by itself;
+    /// `NoSuchJobExecution`; `JobExecutionIsRunning` when a runtime holds its lease, which expires without help;
     /// `JobExecutionNotRunning` when it has ended.
     ///
     /// Spec: OP-35
@@ -113,8 +114,8 @@ impl JobOperator {
         }
     }
 
-    /// Gives up an execution that failed or stopped, or whose process is dead: it is ABANDONED, and nothing continues its
-    /// instance any more.
+    /// Abandons an execution that failed or stopped, or whose process is dead: it becomes ABANDONED, and its instance can no
+    /// longer be resumed.
     ///
     /// # Errors
     /// `NoSuchJobExecution`, `JobExecutionIsRunning`, `JobInstanceAlreadyComplete`.

@@ -11,17 +11,17 @@ use crate::ids::JobExecutionId;
 use crate::repository::{RepositoryError, StopOutcome};
 use crate::status::BatchStatus;
 
-/// How often the repository is asked about an execution of another process.
+/// How often the repository is polled for an execution of another process.
 const POLL: Duration = Duration::from_millis(100);
 
-/// How long a stop waits for the repository before the threads are told of it all the same.
+/// How long a stop waits for the repository before it notifies the threads anyway.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl JobOperator {
-    /// Asks a running execution to stop, wherever it runs, and waits until it has, at most the runtime's
-    /// [`stop_timeout`](crate::BatchRuntimeBuilder::stop_timeout). `true` when it is STOPPED by then; the request stays
-    /// in force otherwise. An execution whose process is dead is closed as STOPPED. A batchlet's `#[cancel]` runs on the
-    /// calling thread, before the wait; on a thread of its own only when the repository keeps the caller waiting for a second.
+    /// Requests a running execution to stop, in whatever process it runs, and waits until it has stopped, at most the runtime's
+    /// [`stop_timeout`](crate::BatchRuntimeBuilder::stop_timeout). Returns `true` if it is STOPPED by then; otherwise the request
+    /// stays in force. An execution whose process is dead is closed STOPPED. A batchlet's `#[cancel]` runs on the calling thread,
+    /// before the wait, or on its own thread if the repository blocks for a second.
     ///
     /// # Errors
     /// `NoSuchJobExecution`, `JobExecutionNotRunning`.
@@ -36,7 +36,7 @@ impl JobOperator {
         };
         match outcome? {
             None => return Err(JobOperatorError::NoSuchJobExecution(execution)),
-            // It may have ended by the request, before that was recorded.
+            // The request may have ended it before the request was recorded.
             Some(StopOutcome::NotRunning) if running.is_some() && self.is_stopped(execution)? => {}
             Some(StopOutcome::NotRunning) => return Err(JobOperatorError::JobExecutionNotRunning(execution)),
             Some(StopOutcome::Closed) => return Ok(true),
@@ -55,8 +55,8 @@ impl JobOperator {
         self.is_stopped(execution)
     }
 
-    /// Records the request, then tells the threads of this process. One of them may hold the lock that the record needs,
-    /// and not let go of it before it is told; so they are told while the record waits, if it has to wait for long.
+    /// Records the request, then notifies the threads of this process. If recording blocks, they are notified before, because
+    /// one of them may hold the database lock until it stops.
     fn request_stop_here(
         &self,
         execution: JobExecutionId,
@@ -64,7 +64,7 @@ impl JobOperator {
     ) -> std::result::Result<Option<StopOutcome>, RepositoryError> {
         let outcome = std::thread::scope(|scope| {
             let (recorded, waits) = bounded::<()>(0);
-            // Without the thread a stop only takes longer.
+            // Without this thread the stop only takes longer.
             let _ = std::thread::Builder::new().spawn_scoped(scope, move || {
                 if waits.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
                     running.workers.request_stop();
@@ -83,11 +83,11 @@ impl JobOperator {
         Ok(execution.is_some_and(|execution| execution.status == BatchStatus::Stopped))
     }
 
-    /// Waits until an execution has ended, wherever it runs. On a thread of that execution itself, which would wait for
-    /// ever, it returns at once with the execution as it is.
+    /// Waits until an execution has ended, in whatever process it runs, and returns it. On a thread of that execution, which
+    /// would deadlock, it returns the execution at once.
     ///
     /// # Errors
-    /// `NoSuchJobExecution`; `JobExecutionLost` when nobody runs it any more and its end is not recorded.
+    /// `NoSuchJobExecution`; `JobExecutionLost` when its process is dead and its end is not recorded.
     pub fn wait(&self, execution: JobExecutionId) -> Result<JobExecution> {
         let running = self.inner.running().get(&execution).cloned();
         if running.as_ref().is_some_and(|running| running.is_this_thread()) {
@@ -103,14 +103,13 @@ impl JobOperator {
         }
     }
 
-    /// What an execution that runs in this runtime has done so far; `None` when it does not run here.
+    /// Returns the progress of an execution that runs in this runtime; `None` if it does not run here.
     pub fn progress(&self, execution: JobExecutionId) -> Option<Progress> {
         let running = self.inner.running().get(&execution).cloned();
         running.map(|running| running.progress())
     }
 
-    /// Asks the repository until the execution has ended or `limit` is over; `None` when it is over, or when there is
-    /// no such execution.
+    /// Polls the repository until the execution has ended. Returns `None` after `limit`, or if there is no such execution.
     fn poll_until(&self, execution: JobExecutionId, limit: Option<Duration>) -> Result<Option<JobExecution>> {
         let begin = std::time::Instant::now();
         loop {
@@ -123,11 +122,11 @@ impl JobOperator {
             if limit.is_some_and(|limit| begin.elapsed() >= limit) {
                 return Ok(None);
             }
-            // Between the two questions the execution may have ended; then the next round finds it so.
+            // The execution may have ended between the two queries; then the next round finds it ended.
             let alive = self.inner.repository.is_running(execution)?;
             let ended = || self.inner.repository.job_execution(execution);
             if !alive && !ended()?.is_some_and(|current| current.status.is_final()) {
-                let reason = "nobody runs it any more".to_owned();
+                let reason = "its process is dead".to_owned();
                 return Err(JobOperatorError::JobExecutionLost { execution, reason });
             }
             std::thread::sleep(POLL);

@@ -6,7 +6,7 @@
 
 use std::process::ExitCode;
 
-use batch_runtime::BatchRuntime;
+use batch_runtime::{BatchRuntime, JobParameters};
 use two_processes::{PipeDispatcher, create_table, serve};
 
 fn main() -> ExitCode {
@@ -37,7 +37,7 @@ fn run() -> Result<ExitCode, Box<dyn std::error::Error>> {
             create_table(file)?;
             let dispatcher = PipeDispatcher::new(std::env::current_exe()?, &["worker", file], 2);
             let runtime = builder(file).partition_dispatcher(dispatcher).build()?;
-            let parameters: Vec<(&str, &str)> = rest.iter().filter_map(|rest| rest.split_once('=')).collect();
+            let parameters: JobParameters = rest.iter().filter_map(|rest| rest.split_once('=')).collect();
             let operator = runtime.job_operator();
             let execution = operator.launch("numbers", parameters)?;
             let ended = operator.wait(execution)?;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use batch_runtime::execution::JobExecution;
-use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperator};
+use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperator, JobParameters};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use two_processes::{PipeDispatcher, Workers, create_table};
@@ -43,7 +43,10 @@ impl Scene {
     }
 
     fn launch(&self, job: &str, parameters: &[(&str, &str)]) -> JobExecution {
-        let execution = self.operator.launch(job, parameters.to_vec()).unwrap();
+        let execution = self
+            .operator
+            .launch(job, parameters.iter().copied().collect::<JobParameters>())
+            .unwrap();
         self.operator.wait(execution).unwrap()
     }
 
@@ -91,6 +94,15 @@ impl Scene {
 
     fn remarks(&self) -> Vec<String> {
         self.remarks.lock().unwrap().clone()
+    }
+}
+
+/// A frozen worker would outlive a test that fails.
+impl Drop for Scene {
+    fn drop(&mut self) {
+        for worker in self.workers.lock().unwrap().iter_mut() {
+            let _ = worker.kill();
+        }
     }
 }
 
@@ -223,9 +235,12 @@ fn a_partition_that_kills_its_workers_fails() {
 fn a_worker_that_lost_its_lease_is_fenced() {
     let scene = Scene::new();
     let trouble = scene.trouble();
+    // One partition for each worker: no other thread of the frozen process may hold the lock of SQLite.
     let ended = scene.launch(
         "numbers",
         &[
+            ("partitions", "2"),
+            ("size", "100"),
             ("trouble", "freeze"),
             ("trouble.at", "137"),
             ("trouble.once", trouble.as_str()),

@@ -4,6 +4,7 @@
 //! and finds deadlocks. Each property is also checked with a fault planted in a lock or flag, which it has to find.
 
 #![cfg(test)]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(dead_code, reason = "not every part of the types is needed here")]
 
 mod engine;

@@ -68,7 +68,7 @@ impl<D: Backend> DieselRepository<D> {
     }
 
     fn time(&self, column: DbTimestamp) -> Timestamp {
-        self.settings.from_column(column)
+        self.settings.to_time(column)
     }
 }
 

@@ -31,7 +31,7 @@ impl SessionSettings {
     }
 
     /// Converts the value of a column to a point in time.
-    pub(super) fn from_column(&self, column: DbTimestamp) -> Timestamp {
+    pub(super) fn to_time(&self, column: DbTimestamp) -> Timestamp {
         self.zone.instant(Timestamp(column.0))
     }
 }

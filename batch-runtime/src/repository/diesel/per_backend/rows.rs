@@ -82,7 +82,7 @@ impl ExecutionRow {
         settings: &SessionSettings,
     ) -> Result<JobExecution, RepositoryError> {
         let id = self.job_execution_id;
-        let time = |column| settings.from_column(column);
+        let time = |column| settings.to_time(column);
         Ok(JobExecution {
             id: JobExecutionId(id),
             instance_id: JobInstanceId(self.job_instance_id),
@@ -127,7 +127,7 @@ impl StepRow {
     pub(super) fn into_execution(self, settings: &SessionSettings) -> Result<StepExecution, RepositoryError> {
         let row = self;
         let id = row.step_execution_id;
-        let time = |column| settings.from_column(column);
+        let time = |column| settings.to_time(column);
         Ok(StepExecution {
             id: StepExecutionId(id),
             job_execution_id: JobExecutionId(row.job_execution_id),
@@ -230,10 +230,9 @@ pub(super) fn load_parameters(
                 "STRING" => ParameterValue::of_stored(row.string_val.unwrap_or_default()),
                 "LONG" => ParameterValue::Long(row.long_val.unwrap_or(0)),
                 "DOUBLE" => ParameterValue::Double(row.double_val.unwrap_or(0.0)),
-                "DATE" => ParameterValue::Date(
-                    row.date_val
-                        .map_or(Timestamp(0), |date| settings.from_column(date)),
-                ),
+                "DATE" => {
+                    ParameterValue::Date(row.date_val.map_or(Timestamp(0), |date| settings.to_time(date)))
+                }
                 other => {
                     return Err(TransactionError::Rejected(RepositoryError::Corrupt {
                         row: format!("parameter `{}` of job execution {execution}", row.key_name),
