@@ -7,6 +7,8 @@ use diesel::connection::BoxableConnection;
 use diesel::migration::{self, Migration, MigrationMetadata, MigrationName, MigrationVersion};
 use diesel_migrations::MigrationHarness;
 
+use batch_migrations::{Script, Scripts};
+
 use super::session::Session;
 use super::table_prefix::TablePrefix;
 
@@ -118,32 +120,8 @@ pub(super) struct Name {
     pub(super) name: String,
 }
 
-/// A migration, as it is for the prefix `BATCH_`.
-pub(super) struct Script {
-    /// Its version, an underscore, and what it does.
-    pub(super) name: &'static str,
-    pub(super) statements: &'static str,
-}
-
-/// The scripts in these folders of `migrations/`.
-macro_rules! scripts {
-    ($folder:literal: $($name:literal),+ $(,)?) => {
-        &[$($crate::repository::diesel::migrations::Script {
-            name: $name,
-            statements: include_str!(concat!("../../../../../migrations/", $folder, "/", $name, "/up.sql")),
-        }),+]
-    };
-}
-
-pub(super) use scripts;
-
 /// The migrations of a database.
-pub(super) struct Migrations {
-    /// All that a new database needs. The first makes what Spring Batch 4.3 makes, and passes over what is there.
-    pub(super) current: &'static [Script],
-    /// What the tables of older versions of Spring Batch need before these.
-    pub(super) upgrades: &'static [Script],
-}
+pub(super) struct Migrations(pub(super) Scripts);
 
 impl Migrations {
     /// Refuses tables of another make, without changing anything. Returns whether nothing is to be done.
@@ -200,7 +178,7 @@ impl Migrations {
             .filter(|version| version.starts_with(OUR_VERSIONS) && version.len() == OUR_VERSION_LENGTH)
             .collect();
         let is_known = |applied: &&&str| {
-            let mut known = self.current.iter().chain(self.upgrades);
+            let mut known = self.0.current.iter().chain(self.0.upgrades);
             known.any(|known| known.version() == **applied)
         };
         if let Some(newer) = applied.iter().find(|applied| !is_known(applied)) {
@@ -211,24 +189,18 @@ impl Migrations {
             .into());
         }
         let is_applied = |script: &Script| applied.contains(&script.version());
-        let is_made = self.current.first().is_none_or(is_applied);
-        let upgrades = self.upgrades.iter();
+        let is_made = self.0.current.first().is_none_or(is_applied);
+        let upgrades = self.0.upgrades.iter();
         let upgrades = upgrades.filter(|upgrade| age.is_some_and(|age| !is_made && upgrade.version() > age));
-        if self.current.iter().all(is_applied)
+        if self.0.current.iter().all(is_applied)
             && let Some(table) = TABLES.iter().find(|table| !layout.has_table(table))
         {
             return Err(format!("its table {} is gone", prefix.rename(table)).into());
         }
-        let missing = upgrades.chain(self.current).filter(|script| !is_applied(script));
+        let missing = upgrades
+            .chain(self.0.current)
+            .filter(|script| !is_applied(script));
         Ok(missing.map(|script| Step::new(script, &prefix)).collect())
-    }
-}
-
-impl Script {
-    fn version(&self) -> &'static str {
-        self.name
-            .split_once('_')
-            .map_or(self.name, |(version, _)| version)
     }
 }
 

@@ -24,7 +24,7 @@ use diesel::sql_types::BigInt;
 
 use super::DieselRepository;
 use super::backend::{Backend, ChunkRows, Sequence, UpdatedRows};
-use super::migrations::{Layout, MigrationFailed, Migrations, Name, scripts};
+use super::migrations::{Layout, MigrationFailed, Migrations, Name};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session, SessionSettings};
 use crate::clock::Clock;
@@ -117,15 +117,7 @@ impl Backend for SqliteDatabase {
     const BEGIN_READ: &'static str = "BEGIN";
     const IS_REMOTE: bool = false;
     const BEGIN_CHUNK: &'static str = "BEGIN IMMEDIATE; SAVEPOINT batch_chunk";
-    const MIGRATIONS: Migrations = Migrations {
-        current: scripts!("sqlite": "0000000000430_spring_batch_4_3", "0000000000431_job_instance_lease", "0000000000432_partition_lease"),
-        upgrades: scripts!(
-            "upgrade/sqlite":
-            "0000000000220_parameters_of_executions",
-            "0000000000300_configuration_location",
-            "0000000000410_character_lengths",
-        ),
-    };
+    const MIGRATIONS: Migrations = Migrations(batch_migrations::SQLITE);
 
     fn begin_relaxed(&self) -> (&'static str, Option<&'static str>) {
         match self.synchronous {
