@@ -94,7 +94,7 @@ mod xml;
 pub use artifacts::{ArtifactEntry, BatchXml};
 pub use codes::{CODES, explain};
 pub use diagnostics::{Diagnostic, JobXmlErrors, Severity};
-pub use dialect::Dialect;
+pub use dialect::{Dialect, ValueSource};
 pub use document::{Document, RootKind, parse};
 pub use effective::Effective;
 pub use library::Library;

@@ -27,6 +27,18 @@ pub struct Values<'a> {
     pub system: &'a BTreeMap<String, String>,
 }
 
+impl<'a> Values<'a> {
+    /// Returns the value that a source outside the document gives to a name.
+    fn get(&self, source: ValueSource, name: &str) -> Option<&'a str> {
+        let values = match source {
+            ValueSource::JobParameter => self.parameters,
+            ValueSource::SystemProperty => self.system,
+            ValueSource::Partition | ValueSource::OutermostProperty => return None,
+        };
+        values.get(name).map(String::as_str)
+    }
+}
+
 /// A property as written in the list of an enclosing element.
 #[derive(Debug)]
 pub(crate) struct Definition<'a> {
@@ -272,12 +284,9 @@ impl<'a> Scope<'a> {
         ))
     }
 
-    /// Returns the job parameter or else the system property of a name.
+    /// Returns the value from outside the document that a name has.
     pub(crate) fn given(&self, name: &str) -> Option<&'a str> {
-        let parameter = self.values.parameters.get(name);
-        parameter
-            .or_else(|| self.values.system.get(name))
-            .map(String::as_str)
+        self.dialect.first_value(|source| self.values.get(source, name))
     }
 
     /// The value of the property that decides about `name` here; its place is that of `name` in the XML.
@@ -334,18 +343,12 @@ impl<'a> Scope<'a> {
             passed_over = passed_over.or(position);
             position.is_some()
         };
-        for source in self.dialect.rules().precedence {
-            let found = match source {
-                ValueSource::Partition => self.partition_value(name, view, &mut is_pending),
-                ValueSource::JobParameter => given(self.values.parameters, name),
-                ValueSource::SystemProperty => given(self.values.system, name),
-                ValueSource::OutermostProperty => self.outermost_property(name, view, &mut is_pending),
-            };
-            if let Some(found) = found {
-                return Ok(found);
-            }
-        }
-        Err(passed_over)
+        let found = self.dialect.first_value(|source| match source {
+            ValueSource::Partition => self.partition_value(name, view, &mut is_pending),
+            ValueSource::OutermostProperty => self.outermost_property(name, view, &mut is_pending),
+            external => self.values.get(external, name).map(Meaning::Given),
+        });
+        found.ok_or(passed_over)
     }
 
     /// Returns the value that the innermost enclosing partition gives to a name.
@@ -592,10 +595,6 @@ impl<'a> Scope<'a> {
                 .help("nothing after this was substituted")
         });
     }
-}
-
-fn given<'a>(values: &'a BTreeMap<String, String>, name: &str) -> Option<Meaning<'a>> {
-    values.get(name).map(|value| Meaning::Given(value))
 }
 
 fn value(text: &Text, written: &str, span: &Span) -> Value {

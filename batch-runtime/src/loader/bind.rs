@@ -357,14 +357,7 @@ impl Binder<'_> {
         match properties.iter().find(|property| property.name.value == name) {
             Some(property) if property.deferred => None,
             Some(property) => Some((&property.value.value, &property.value.span)),
-            None => {
-                let outside = &self.source.outside;
-                let value = outside
-                    .parameters
-                    .get(name)
-                    .or_else(|| outside.system.get(name))?;
-                Some((value, of?))
-            }
+            None => Some((self.source.outside.get(self.source.dialect, name)?, of?)),
         }
     }
 
@@ -479,6 +472,7 @@ impl Binder<'_> {
         // What only partitions know does not exist outside of them.
         let known = artifact.properties.iter().filter(|property| !property.deferred);
         let properties = Properties {
+            dialect: self.source.dialect,
             parameters: Arc::clone(&outside.parameters),
             system: Arc::clone(&outside.system),
             xml: known.map(of_xml).collect(),

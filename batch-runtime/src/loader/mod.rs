@@ -15,7 +15,7 @@ mod unused;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use batch_xml::Diagnostic;
+use batch_xml::{Diagnostic, Dialect, ValueSource};
 
 pub(crate) use artifacts::Artifacts;
 pub(crate) use assemble::Additions;
@@ -31,6 +31,18 @@ pub(crate) struct Outside {
     pub(crate) system: Arc<BTreeMap<String, String>>,
     /// What the marks in `parameters` stand for.
     pub(crate) secrets: Secrets,
+}
+
+impl Outside {
+    /// Returns the value of a name that the Job XML does not set.
+    pub(crate) fn get(&self, dialect: Dialect, name: &str) -> Option<&str> {
+        let value = dialect.first_value(|source| match source {
+            ValueSource::JobParameter => self.parameters.get(name),
+            ValueSource::SystemProperty => self.system.get(name),
+            _ => None,
+        });
+        value.map(String::as_str)
+    }
 }
 
 /// A bound job, with what is worth a warning.

@@ -129,13 +129,11 @@ impl Definitions {
             let properties = resolved.job.properties.iter();
             let mut mappings = properties.filter(|property| property.name.value == EXIT_CODES);
             let of_job = mappings.next().map(|property| &property.value.value);
-            let of_outside = || {
-                outside
-                    .parameters
-                    .get(EXIT_CODES)
-                    .or_else(|| outside.system.get(EXIT_CODES))
+            let mapping = match of_job {
+                Some(of_job) => of_job.as_str(),
+                None => outside.get(resolved.job.dialect, EXIT_CODES)?,
             };
-            of_job.or_else(of_outside)?.parse().ok()
+            mapping.parse().ok()
         });
         mapping.unwrap_or_default()
     }

@@ -18,9 +18,10 @@ pub enum Dialect {
     Draft,
 }
 
-/// Where the value of a symbol or property comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ValueSource {
+/// A source of the value of a symbol or property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ValueSource {
     /// The plan of the partition that the place is in.
     Partition,
     /// The job parameters.
@@ -66,6 +67,15 @@ impl Dialect {
         match self {
             Self::Draft => &draft::RULES,
         }
+    }
+
+    /// Returns the value of a name from the first source that has one, in the order of the dialect. The only place that
+    /// knows the precedence of job parameters, system properties and properties.
+    ///
+    /// Spec: OVR-02 to OVR-05, PART-12, D-34
+    pub fn first_value<T>(self, mut value: impl FnMut(ValueSource) -> Option<T>) -> Option<T> {
+        let mut sources = self.rules().precedence.iter();
+        sources.find_map(|source| value(*source))
     }
 
     /// Returns the pattern of exit statuses that is written as `text`.

@@ -6,7 +6,7 @@ use batch_xml::model::{
     ArtifactRef, CheckpointPolicy, Chunk, ExceptionClasses, ExecutionElement, Job, Partition, Property,
     StepBody, Target, Transition, TransitionKind,
 };
-use batch_xml::{Span, Spanned};
+use batch_xml::{Dialect, Span, Spanned, ValueSource};
 
 use super::{
     ArtifactExplanation, ArtifactType, AttributeValue, ElementExplanation, FieldExplanation, JobExplanation,
@@ -22,6 +22,7 @@ type Attribute = (&'static str, AttributeValue);
 /// Explains a whole job.
 pub(super) fn explain(job: &Job, artifacts: &Artifacts, outside: Outside) -> JobExplanation {
     let mut describer = Describer {
+        dialect: job.dialect,
         artifacts,
         outside,
         partitions: Vec::new(),
@@ -45,6 +46,7 @@ pub(super) fn explain(job: &Job, artifacts: &Artifacts, outside: Outside) -> Job
 }
 
 struct Describer<'a> {
+    dialect: Dialect,
     artifacts: &'a Artifacts,
     outside: Outside,
     /// The partitions that enclose the current element, outermost first.
@@ -267,20 +269,29 @@ impl<'a> Describer<'a> {
     ) -> PropertyExplanation {
         self.used.insert(field.name.to_owned());
         let written = |property: &&Property| property.name.value == field.name;
-        let (origin, value) = if let Some(span) = self.partition_value(field.name, target) {
-            (ValueOrigin::Partition(span), None)
-        } else if let Some(value) = self.outside.parameters.get(field.name) {
-            (ValueOrigin::JobParameter, Some(value.clone()))
-        } else if let Some(value) = self.outside.system.get(field.name) {
-            (ValueOrigin::SystemProperty, Some(value.clone()))
-        } else if let Some(property) = artifact.properties.iter().find(written) {
-            let explained = self.property(property);
-            (explained.origin, explained.value)
-        } else if let Some(value) = field.default {
-            (ValueOrigin::FieldDefault, Some(value.to_owned()))
-        } else {
-            (ValueOrigin::Unset, None)
-        };
+        let found = self.dialect.first_value(|source| match source {
+            ValueSource::Partition => {
+                let span = self.partition_value(field.name, target)?;
+                Some((ValueOrigin::Partition(span), None))
+            }
+            ValueSource::JobParameter => {
+                let value = self.outside.parameters.get(field.name)?;
+                Some((ValueOrigin::JobParameter, Some(value.clone())))
+            }
+            ValueSource::SystemProperty => {
+                let value = self.outside.system.get(field.name)?;
+                Some((ValueOrigin::SystemProperty, Some(value.clone())))
+            }
+            ValueSource::OutermostProperty => {
+                let explained = self.property(artifact.properties.iter().find(written)?);
+                Some((explained.origin, explained.value))
+            }
+            _ => None,
+        });
+        let default = field
+            .default
+            .map(|value| (ValueOrigin::FieldDefault, Some(value.to_owned())));
+        let (origin, value) = found.or(default).unwrap_or((ValueOrigin::Unset, None));
         let mut enclosing = self.partitions.iter().rev();
         let algorithm = enclosing.find_map(|partition| partition.algorithm.as_ref());
         PropertyExplanation {
