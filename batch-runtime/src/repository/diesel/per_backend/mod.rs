@@ -4,6 +4,7 @@
 //! Of the module around it, it names two things: `Db`, the implementation of [`Backend`], and `schema`, its tables.
 
 mod archive_store;
+mod claim;
 mod closing;
 mod contexts;
 mod executions;
