@@ -19,11 +19,12 @@ mod annotations {
 
     use batch_runtime::__private::{ArtifactRegistration, inventory};
 
-    /// The artifacts of a module, as role and name, in the order of the source.
+    /// The artifacts of a module, as role and name, in the order of the source. Those that one macro call declares
+    /// share its line and are ordered by name: the order of inventory is the linker's.
     fn registered(module: &str) -> Vec<(&'static str, &'static str)> {
         let all = inventory::iter::<ArtifactRegistration>();
         let mut found: Vec<_> = all.filter(|one| one.class.starts_with(module)).collect();
-        found.sort_by_key(|one| one.line);
+        found.sort_by_key(|one| (one.line, one.name));
         found
             .iter()
             .map(|one| (one.role().attribute(), one.name))

@@ -1,27 +1,29 @@
 //! `BatchRuntime`: repository, job path, artifacts and the executions that run here, put together.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
 use batch_xml::JobXmlErrors;
-use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use crossbeam::channel::{Receiver, RecvTimeoutError, bounded};
 use thiserror::Error;
 
 use crate::artifact::BatchArtifactLoader;
 use crate::clock::{Clock, SystemClock};
+use crate::dispatch::{PartitionDispatcher, PartitionTicket};
 use crate::engine::Running;
 use crate::error::debug_as_display;
 use crate::ids::JobExecutionId;
 use crate::job_path::JobPath;
 use crate::loader::{Additions, Artifacts};
-use crate::operator::{Callbacks, CheckReport, Definitions, JobOperator};
+use crate::operator::{
+    CheckReport, ClaimPartitionError, Definitions, JobOperator, Limits, PartitionRun, Shared,
+};
 use crate::parameters::JobParameters;
-use crate::partition::PartitionDispatcher;
-use crate::repository::{self, JobRepository, RepositoryError};
+use crate::repository::{self, RepositoryError};
 use crate::system_properties;
 use crate::time_zone::TimeZone;
 
@@ -40,33 +42,7 @@ const STOP_POLL: Duration = Duration::from_millis(500);
 /// ```
 #[derive(Clone)]
 pub struct BatchRuntime {
-    inner: Arc<Inner>,
-}
-
-/// What operator, keeper and runners share.
-pub(crate) struct Inner {
-    pub(crate) repository: Arc<dyn JobRepository>,
-    pub(crate) definitions: Definitions,
-    pub(crate) stop_timeout: Duration,
-    pub(crate) partition_threads: usize,
-    pub(crate) crash_limit: u32,
-    pub(crate) callbacks: Callbacks,
-    pub(crate) dispatcher: Option<Arc<dyn PartitionDispatcher>>,
-    running: Mutex<HashMap<JobExecutionId, Arc<Running>>>,
-    /// The partitions that this process runs for coordinators in others.
-    partitions: Mutex<Vec<Arc<Running>>>,
-    // Dropping it ends the keeper.
-    _keeper: Sender<()>,
-}
-
-impl Inner {
-    pub(crate) fn running(&self) -> MutexGuard<'_, HashMap<JobExecutionId, Arc<Running>>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn partitions(&self) -> MutexGuard<'_, Vec<Arc<Running>>> {
-        self.partitions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    shared: Arc<Shared>,
 }
 
 impl BatchRuntime {
@@ -93,7 +69,22 @@ impl BatchRuntime {
 
     /// Returns the operator of this runtime's jobs. Spec: ENV-04
     pub fn job_operator(&self) -> JobOperator {
-        JobOperator::new(Arc::clone(&self.inner))
+        JobOperator::new(Arc::clone(&self.shared))
+    }
+
+    /// Claims the partition of a ticket for this process: its row becomes STARTED, and this runtime holds and renews a lease of
+    /// it until the [`PartitionRun`] has run or is dropped. A ticket that arrives twice is claimed once. See
+    /// [`partition`](crate::partition).
+    ///
+    /// The worker needs the artifacts, the Job XML, the system properties and the repository of the coordinator. Listeners of
+    /// the job that hear of items are instances of this process.
+    ///
+    /// # Errors
+    /// See [`ClaimPartitionError`]. Nothing was changed.
+    ///
+    /// Spec: PART-32, PART-33
+    pub fn claim_partition(&self, ticket: &PartitionTicket) -> Result<PartitionRun, ClaimPartitionError> {
+        self.job_operator().claim_partition(ticket)
     }
 }
 
@@ -307,19 +298,18 @@ impl BatchRuntimeBuilder {
         definitions.log_problems();
         let repository = repository::open(&self.repository, self.clock, self.lease_time, &self.time_zone)?;
         let (keeper, ended) = bounded(0);
-        let inner = Arc::new(Inner {
+        let shared = Arc::new(Shared::new(
             repository,
             definitions,
-            stop_timeout: self.stop_timeout,
-            partition_threads: self.partition_threads,
-            crash_limit: self.crash_limit,
-            callbacks: Callbacks::default(),
-            dispatcher: self.dispatcher,
-            running: Mutex::default(),
-            partitions: Mutex::default(),
-            _keeper: keeper,
-        });
-        let weak = Arc::downgrade(&inner);
+            Limits {
+                stop_timeout: self.stop_timeout,
+                partition_threads: self.partition_threads,
+                crash_limit: self.crash_limit,
+            },
+            self.dispatcher,
+            keeper,
+        ));
+        let weak = Arc::downgrade(&shared);
         let spawned = thread::Builder::new()
             .name("batch-keeper".into())
             .spawn(move || keep(&weak, &ended));
@@ -327,7 +317,7 @@ impl BatchRuntimeBuilder {
             // Runners renew their leases themselves at commits; only stop requests of other processes go unseen.
             tracing::error!(%error, "the keeper thread cannot be started");
         }
-        Ok(BatchRuntime { inner })
+        Ok(BatchRuntime { shared })
     }
 }
 
@@ -363,11 +353,11 @@ pub enum BuildError {
 debug_as_display!(BuildError);
 
 /// Renews the leases of the executions that run here, and passes on the stop requests of other processes.
-fn keep(runtime: &Weak<Inner>, ended: &Receiver<()>) {
+fn keep(runtime: &Weak<Shared>, ended: &Receiver<()>) {
     while ended.recv_timeout(STOP_POLL) == Err(RecvTimeoutError::Timeout) {
-        let Some(inner) = runtime.upgrade() else { return };
-        let mut running: Vec<Arc<Running>> = inner.running().values().cloned().collect();
-        running.extend(inner.partitions().iter().cloned());
+        let Some(shared) = runtime.upgrade() else { return };
+        let mut running: Vec<Arc<Running>> = shared.running().values().cloned().collect();
+        running.extend(shared.partitions().iter().cloned());
         running.retain(|execution| !execution.has_ended());
         if running.is_empty() {
             continue;
@@ -375,7 +365,7 @@ fn keep(runtime: &Weak<Inner>, ended: &Receiver<()>) {
         for execution in running.iter().filter(|execution| execution.has_overdue()) {
             elsewhere(execution, Running::enforce_deadlines);
         }
-        let repository = inner.repository.as_ref();
+        let repository = shared.repository.as_ref();
         for execution in running.iter().filter(|execution| execution.renewal_due()) {
             let id = execution.lease.execution_id;
             if let Err(error) = execution.renew(repository) {
