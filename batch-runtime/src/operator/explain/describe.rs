@@ -14,17 +14,17 @@ use super::{
     ValueOrigin,
 };
 use crate::artifact::PropertyInfo;
-use crate::loader::{Artifacts, Outside};
+use crate::loader::{Artifacts, ExternalValues};
 use crate::role::Role;
 
 type Attribute = (&'static str, AttributeValue);
 
 /// Explains a whole job.
-pub(super) fn explain(job: &Job, artifacts: &Artifacts, outside: Outside) -> JobExplanation {
+pub(super) fn explain(job: &Job, artifacts: &Artifacts, external: ExternalValues) -> JobExplanation {
     let mut describer = Describer {
         dialect: job.dialect,
         artifacts,
-        outside,
+        external,
         partitions: Vec::new(),
         used: job.symbols.union(&job.property_names).cloned().collect(),
         symbols: job.symbols.clone(),
@@ -36,7 +36,7 @@ pub(super) fn explain(job: &Job, artifacts: &Artifacts, outside: Outside) -> Job
     root.properties = describer.context_properties(&job.properties);
     root.artifacts = describer.listeners(Role::JobListener, &job.listeners);
     root.elements = describer.elements(&job.elements);
-    let given = describer.outside.parameters.keys();
+    let given = describer.external.parameters.keys();
     let unused = given.filter(|name| !describer.used.contains(*name));
     JobExplanation {
         unused_parameters: unused.cloned().collect(),
@@ -48,7 +48,7 @@ pub(super) fn explain(job: &Job, artifacts: &Artifacts, outside: Outside) -> Job
 struct Describer<'a> {
     dialect: Dialect,
     artifacts: &'a Artifacts,
-    outside: Outside,
+    external: ExternalValues,
     /// The partitions that enclose the current element, outermost first.
     partitions: Vec<&'a Partition>,
     /// Names through which a job parameter can have an effect.
@@ -172,7 +172,7 @@ impl<'a> Describer<'a> {
     fn partition_property(&self, property: &batch_xml::model::PartitionProperty) -> PartitionProperty {
         let number = property.number.get();
         let parameter = format!("{}.{number}", property.name.value);
-        let parameter = self.outside.parameters.get(&parameter);
+        let parameter = self.external.parameters.get(&parameter);
         let target = property
             .target
             .map(|target| format!(" ({})", target_name(target)));
@@ -275,11 +275,11 @@ impl<'a> Describer<'a> {
                 Some((ValueOrigin::Partition(span), None))
             }
             ValueSource::JobParameter => {
-                let value = self.outside.parameters.get(field.name)?;
+                let value = self.external.parameters.get(field.name)?;
                 Some((ValueOrigin::JobParameter, Some(value.clone())))
             }
             ValueSource::SystemProperty => {
-                let value = self.outside.system.get(field.name)?;
+                let value = self.external.system.get(field.name)?;
                 Some((ValueOrigin::SystemProperty, Some(value.clone())))
             }
             ValueSource::OutermostProperty => {
@@ -342,9 +342,9 @@ impl<'a> Describer<'a> {
         let span = property.value.span.clone();
         let origin = if property.deferred {
             ValueOrigin::Partition(span)
-        } else if self.outside.parameters.contains_key(&name) {
+        } else if self.external.parameters.contains_key(&name) {
             ValueOrigin::JobParameter
-        } else if self.outside.system.contains_key(&name) {
+        } else if self.external.system.contains_key(&name) {
             ValueOrigin::SystemProperty
         } else {
             ValueOrigin::Xml(span)

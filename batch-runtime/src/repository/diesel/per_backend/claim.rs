@@ -51,7 +51,7 @@ impl Repository {
     pub(super) fn claim_instance(&self, request: &ClaimRequest<'_>) -> Result<Claim, ClaimError> {
         let earlier = AllocatedIds::default();
         self.pool
-            .write_idempotent("begin the job execution", |connection, in_doubt| {
+            .write_idempotent("start the job execution", |connection, in_doubt| {
                 earlier.in_doubt.set(in_doubt);
                 if let Some(claim) = self.claim_in_doubt(connection, &earlier)? {
                     return Ok(Ok(claim));
@@ -140,7 +140,7 @@ impl Repository {
         else {
             return Err(TransactionError::Rejected(ClaimError::Repository(
                 RepositoryError::Fenced {
-                    action: "begin the job execution",
+                    action: "start the job execution",
                 },
             )));
         };

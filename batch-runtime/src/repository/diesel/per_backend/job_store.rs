@@ -117,7 +117,7 @@ impl JobStore for Repository {
     }
 
     fn restart_position(&self, execution: &JobExecution) -> Result<Option<RestartPosition>, RepositoryError> {
-        self.pool.read("read where the job begins", |connection| {
+        self.pool.read("read the restart position", |connection| {
             let before: Option<(i64, Option<String>)> = batch_job_execution::table
                 .filter(batch_job_execution::job_instance_id.eq(execution.instance_id.0))
                 .filter(batch_job_execution::job_execution_id.lt(execution.id.0))
