@@ -66,7 +66,7 @@ fn what_cannot_be_started_is_refused_before_anything_runs() {
      --> jobs/job.xml:1:15
       |
     1 | <job id="job" abstract="true"><step id="one"><batchlet ref="Task"/></step></job>
-      |               ^^^^^^^^ it serves only as a parent of other jobs
+      |               ^^^^^^^^ can only be used as a parent of other jobs
     "#);
     let stage = Stage::new(r#"<job id="job"/>"#);
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"

@@ -114,23 +114,23 @@ fn impossible_steps_are_refused() {
     2 | <step id="a" next="false"><batchlet ref="Task"/></step>
       |                    ^^^^^ no step, flow, split or decision has this id
     job `job` cannot be started: its definition is wrong
-    error[JSL0028]: `next` leads in a circle: `a` -> `b` -> `a`
+    error[JSL0028]: `next` is circular: `a` -> `b` -> `a`
      --> jobs/job.xml:2:71
       |
     2 | <step id="a" next="b"><batchlet ref="Task"/></step><step id="b" next="a"><batchlet ref="Task"/></step>
       |                                                                       ^ this would execute an element a second time
     job `job` cannot be started: its definition is wrong
-    error[JSL0024]: a step holds either a `chunk` or a `batchlet`
+    error[JSL0024]: a step requires a `chunk` or a `batchlet`
      --> jobs/job.xml:2:2
       |
     2 | <step id="a"/>
-      |  ^^^^ neither is here
+      |  ^^^^ contains neither
     job `job` cannot be started: its definition is wrong
-    error[JSL0024]: a step cannot hold both `chunk` and `batchlet`
+    error[JSL0024]: a step cannot contain both `chunk` and `batchlet`
      --> jobs/job.xml:2:37
       |
     2 | <step id="a"><batchlet ref="Task"/><chunk reader="Numbers" processor="Labels" writer="Lines"/></step>
-      |                                     ^^^^^ one of them has to go
+      |                                     ^^^^^ remove one of them
     note: the other one is here
      --> jobs/job.xml:2:15
       |

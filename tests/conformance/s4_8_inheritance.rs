@@ -98,7 +98,7 @@ fn an_unknown_parent_may_be_in_a_broken_file() {
         panic!("{found:?}")
     };
     assert!(place.to_string().ends_with("half.xml:2:3"), "{place}");
-    assert_eq!(what, "this file cannot be read, and may define it");
+    assert_eq!(what, "this file cannot be read and may define it");
 
     // The other parent is named in none of them.
     let worker = found.iter().find(|one| one.span.text() == "worker").unwrap();

@@ -461,11 +461,11 @@ fn the_program_and_batch_xml_have_one_loader_together() {
     let error = builder.build().map(drop).unwrap_err();
     assert_snapshot!(error.to_string(), @r#"
     the artifacts cannot be loaded
-    error[ART0022]: `com.example.Named` would be a second preferred loader
+    error[ART0022]: `com.example.Named` is a second preferred loader
      --> batch.xml:1:37
       |
     1 | <batch-artifacts><loader classname="com.example.Named"/><artifact id="map" classname="conformanc…
-      |                                     ^^^^^^^^^^^^^^^^^ only one is asked
+      |                                     ^^^^^^^^^^^^^^^^^ only one is allowed
       = help: the program sets one by `artifact_loader(..)`; remove it there, or here
     "#);
 }

@@ -173,8 +173,8 @@ fn named_loader(class: &Spanned<String>) -> Result<Arc<dyn BatchArtifactLoader>,
 }
 
 fn second_loader(class: &Spanned<String>) -> Diagnostic {
-    let message = format!("`{}` would be a second preferred loader", class.value);
+    let message = format!("`{}` is a second preferred loader", class.value);
     Diagnostic::error(TWO_LOADERS, message, class.span.clone())
-        .label("only one is asked")
+        .label("only one is allowed")
         .help("the program sets one by `artifact_loader(..)`; remove it there, or here")
 }
