@@ -300,7 +300,7 @@ fn check_gives_programs_every_diagnostic() {
         .as_str()
         .unwrap()
         .to_owned();
-    assert!(message.starts_with("no job is called `godo`"), "{message}");
+    assert!(message.starts_with("unknown job `godo`"), "{message}");
 }
 
 /// An algorithm may plan a property, which is not known before; `explain` reports that.

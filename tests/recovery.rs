@@ -62,7 +62,7 @@ fn one_of_two_processes_runs_the_instance() {
     );
     let (_, refused) = process::run_expecting(2, "flights", folder.path(), &restart);
     assert!(
-        refused.contains("job execution 1 cannot be restarted: execution 2 is running"),
+        refused.contains("cannot restart job execution 1: execution 2 is running"),
         "{refused}"
     );
     assert!(second.wait().unwrap().success());

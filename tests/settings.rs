@@ -61,9 +61,9 @@ fn a_job_maps_its_exit_statuses_to_exit_codes() {
     job("A=1000");
     let (_, err) = operated(2, folder.path(), &["start", "mapped"]);
     assert!(
-        err.contains("error[ART0012]: \"1000\" is not an exit code, which is a number from 0 to 255"),
-        "{err}"
-    );
+    invalid exit code         err.contains("error[ART0012]: \"1000\": expected a number from 0 to 255"),
+            "{err}"
+        );
 }
 
 /// Types, parameters that do not identify, and files of parameters; `params` shows them as they are written.
@@ -214,7 +214,7 @@ fn invalid_settings_are_reported() {
         ),
         (
             "log = \"warn\"\nrepository-time-zone = \"Europe/Berln\"",
-            "batch.toml:2: there is no time zone \"Europe/Berln\": did you mean `Europe/Berlin`?",
+            "batch.toml:2: unknown time zone \"Europe/Berln\": did you mean `Europe/Berlin`?",
         ),
         (
             "system-properties = 1",
@@ -249,7 +249,7 @@ fn invalid_settings_are_reported() {
     );
     assert_eq!(
         err,
-        "error: argument --repository-time-zone: there is no time zone \"2:00\": expected a name such as Europe/Berlin, or an \
+        "error: argument --repository-time-zone: unknown time zone \"2:00\": expected a name such as Europe/Berlin, or an \
          offset such as +02:00\n"
     );
     let offset = ["config", "show", "--json", "--repository-time-zone", "-03:30"];

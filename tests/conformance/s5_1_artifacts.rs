@@ -365,16 +365,16 @@ fn an_artifact_that_cannot_be_made_fails_its_scope() {
     }
     assert_snapshot!(text, @r"
     job job FAILED FAILED
-      | batchlet `Unmakeable` cannot be made: the artifact panicked: no default today
+cannot create       | batchlet `Unmakeable`: the artifact panicked: no default today
       step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | batchlet `Unmakeable` cannot be made: the artifact panicked: no default today
+cannot create         | batchlet `Unmakeable`: the artifact panicked: no default today
 
     job job FAILED FAILED
-      | step listener `Unmakeable` cannot be made: the artifact panicked: no default today
+cannot create       | step listener `Unmakeable`: the artifact panicked: no default today
       step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | step listener `Unmakeable` cannot be made: the artifact panicked: no default today
+cannot create         | step listener `Unmakeable`: the artifact panicked: no default today
 
     job job FAILED FAILED
-      | job listener `Unmakeable` cannot be made: the artifact panicked: no default today
+cannot create       | job listener `Unmakeable`: the artifact panicked: no default today
     ");
 }

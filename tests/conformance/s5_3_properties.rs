@@ -399,21 +399,21 @@ fn a_value_that_does_not_parse_is_refused_at_its_place() {
         text += &format!("{}\n", refused(&stage, "job", parameters));
     }
     assert_snapshot!(text, @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0006]: `Typed` needs the property `count`
+    cannot start job `job`: its definition is wrong
+    error[ART0006]: `Typed` requires the property `count`
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="Typed">
       |                               ^^^^^ field `_count` is of type `u32`
       = help: add `<property name="count" value="..."/>` or give a job parameter
-    job `job` cannot be started: its definition is wrong
+    cannot start job `job`: its definition is wrong
     error[ART0005]: property `count`: "many", given by the job parameter, is no `u32`
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="Typed">
       |                               ^^^^^ invalid digit found in string
       = help: field `_count` of `conformance::conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
-    job `job` cannot be started: its definition is wrong
+    cannot start job `job`: its definition is wrong
     error[ART0005]: property `count`: "-1", given by the job parameter, is no `u32`
      --> jobs/job.xml:2:31
       |
@@ -427,7 +427,7 @@ fn a_value_that_does_not_parse_is_refused_at_its_place() {
     3 |              <properties><property name="fussy" value="${fussiness}"/><property name="fussiness" value="2"/></properties></batchlet></step>
       |                                                        ^^^^^^^^^^^^ invalid digit found in string
       = help: field `_fussy` of `conformance::conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
-    job `job` cannot be started: its definition is wrong
+    cannot start job `job`: its definition is wrong
     error[ART0005]: property `fussy`: "panic", given by the job parameter, is no `conformance::conformance::s5_3_properties::Fussy`
      --> jobs/job.xml:2:31
       |
@@ -446,7 +446,7 @@ fn a_misspelt_parameter_is_refused_and_an_unknown_one_is_not() {
     let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="ShowBatchlet"/></step>"#));
     assert_eq!(
         refused(&stage, "job", [("filName", "x")]),
-        "job `job` cannot be started: it has no property `filName`; did you mean `fileName`?"
+        "cannot start job `job`: it has no property `filName`; did you mean `fileName`?"
     );
     assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
     stage.start("job", [("customer", "42")]);
@@ -498,7 +498,7 @@ fn lists_of_values() {
     [] ["a", "b b", "c"] Some([])
     "#);
     assert_snapshot!(refused(&stage, "job", [("numbers", "1, 2, 300"), ("files", "")]), @r#"
-    job `job` cannot be started: its definition is wrong
+    cannot start job `job`: its definition is wrong
     error[ART0005]: property `numbers`: "1, 2, 300", given by the job parameter, is no `Vec<u8>`
      --> jobs/job.xml:2:31
       |

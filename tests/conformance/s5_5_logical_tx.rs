@@ -187,11 +187,11 @@ fn a_rollback_that_fails_is_owed() {
     job job FAILED FAILED
       | cannot tx rollback
       | thrown by #[logical_tx_rollback] of logical tx `Unit`
-      | the logical transaction of `all` was left open by an earlier execution, and nothing runs before its rollback has succeeded; it also has to succeed when there is nothing left to undo
+      | the logical transaction of `all` was left open by an earlier execution, and nothing runs before its rollback has succeeded, even if there is nothing left to undo
       step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
         | cannot tx rollback
         | thrown by #[logical_tx_rollback] of logical tx `Unit`
-        | the logical transaction of `all` was left open by an earlier execution, and nothing runs before its rollback has succeeded; it also has to succeed when there is nothing left to undo
+        | the logical transaction of `all` was left open by an earlier execution, and nothing runs before its rollback has succeeded, even if there is nothing left to undo
     tx rollback
     tx after 1 calls ROLLBACK
     job job COMPLETED COMPLETED

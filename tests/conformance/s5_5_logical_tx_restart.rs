@@ -143,7 +143,7 @@ fn starts_that_were_rolled_back_count() {
     let third = restart_with(&stage, second, [("fail", "")]);
     assert_snapshot!(stage.tree(third), @r#"
     job job FAILED FAILED
-      | step `one` of job `job` has been started 2 times in this job instance; its start-limit of 1 restarts allows no more; a larger one in the Job XML would
+      | step `one` of job `job` has been started 2 times in this job instance; its start-limit of 1 restarts; increase the start-limit in the Job XML to restart it
     "#);
 }
 
@@ -192,6 +192,6 @@ fn an_open_transaction_needs_its_element() {
     operator.wait(second).unwrap();
     assert_snapshot!(story(&stage, second), @r#"
     job job FAILED FAILED
-      | the logical transaction of `only` is open, and the Job XML has none there any more: restart with the Job XML as it was, so that it is rolled back
+      | the logical transaction of `only` is open, and the Job XML has none there any more: restart with the previous Job XML to roll it back
     "#);
 }

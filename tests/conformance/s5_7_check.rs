@@ -109,7 +109,10 @@ fn check_jobs_panics_with_everything_that_is_wrong() {
     assert!(!text.contains("JSL0041"), "the parameter is given: {text}");
     let panic = catch_unwind(|| check_jobs!("src")).unwrap_err();
     let text = panic.downcast_ref::<String>().unwrap();
-    assert!(text.contains("the job path holds no job: looked in `/"), "{text}");
+    assert!(
+        text.contains("the job path contains no job: searched `/"),
+        "{text}"
+    );
     assert!(text.contains("/tests/src`; `--job-path DIRS`, "), "{text}");
 }
 

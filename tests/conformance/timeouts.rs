@@ -25,7 +25,7 @@ fn a_step_that_takes_too_long_fails() {
     assert_snapshot!(story(&stage, execution), @r#"
     job job COMPLETED COMPLETED
       step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | step `a` took longer than its time-out of 1s
+        | step `a` exceeded its timeout of 1s
       step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
     cancel a
     begin two
@@ -60,7 +60,7 @@ fn a_job_that_takes_too_long_fails() {
     let execution = stage.start("job", JobParameters::new());
     assert_snapshot!(story(&stage, execution), @r#"
     job job FAILED FAILED
-      | job `job` took longer than its time-out of 1s
+      | job `job` exceeded its timeout of 1s
       step a STOPPED a MET read 0 filter 0 write 0 commit 0 rollback 0
     cancel a
     "#);
@@ -75,7 +75,7 @@ fn a_time_out_is_a_number_of_seconds() {
         );
     let stage = Stage::new(&job(&elements));
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
-    job `job` cannot be started: its definition is wrong
+    cannot start job `job`: its definition is wrong
     error[ART0012]: "soon" is not a number of seconds
      --> jobs/job.xml:2:55
       |

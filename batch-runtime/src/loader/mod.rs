@@ -1,5 +1,5 @@
-//! The artifact loader: from a checked Job XML to a job whose every `ref` is a registered artifact. All mistakes of a
-//! job are reported at once, each at its place in the XML, before anything runs.
+//! The loader: binds a checked job, so that every `ref` is a registered artifact. All mistakes of a job are reported
+//! at once, with their places in the XML, before anything runs.
 //!
 //! Spec: LOADER-01 to LOADER-20, ART-09, CHUNK-LOOP-17
 
@@ -18,25 +18,25 @@ use std::sync::Arc;
 use batch_xml::Diagnostic;
 
 pub(crate) use artifacts::Artifacts;
-pub(crate) use assemble::Additions;
+pub(crate) use assemble::ArtifactSources;
 pub(crate) use bind::AT_LEAST_ONCE;
 
 use crate::engine::BoundJob;
 use crate::secret::Secrets;
 
-/// Values from outside the Job XML.
+/// Values from outside of the Job XML.
 #[derive(Clone, Default)]
-pub(crate) struct Outside {
+pub(crate) struct ExternalValues {
     pub(crate) parameters: Arc<BTreeMap<String, String>>,
     pub(crate) system: Arc<BTreeMap<String, String>>,
-    /// What the marks in `parameters` stand for.
+    /// The values of the marks in `parameters`.
     pub(crate) secrets: Secrets,
 }
 
-/// A bound job, with what is worth a warning.
+/// A bound job, with the warnings.
 pub(crate) struct BindOutcome {
     pub(crate) job: BoundJob,
     pub(crate) warnings: Vec<Diagnostic>,
-    /// The names that a job parameter can have an effect by.
+    /// The names of job parameters that can have an effect.
     pub(crate) parameter_names: BTreeSet<String>,
 }

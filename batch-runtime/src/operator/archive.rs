@@ -157,7 +157,7 @@ impl JobOperator {
 #[non_exhaustive]
 pub enum ArchiveError {
     /// The archive cannot be written.
-    #[error("the archive cannot be written: {0}")]
+    #[error("cannot write the archive: {0}")]
     Write(#[source] io::Error),
     /// The line is not the JSON of an instance.
     #[error("not an exported instance: {0}")]

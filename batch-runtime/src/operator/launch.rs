@@ -202,7 +202,7 @@ impl JobOperator {
                 ClaimError::Repository(error) => error.into(),
             })?;
         for dead in &claim.taken_over {
-            tracing::warn!(execution = %dead, by = %claim.execution.id, "taken over from a dead owner");
+            tracing::warn!(execution = %dead, by = %claim.execution.id, "took over an execution whose owner is dead");
         }
         self.run(prepared, claim, asked)
             .map_err(|error| refuse(StartError::Thread(error)))
@@ -260,7 +260,7 @@ impl JobOperator {
                 .repository
                 .end_job(&claim.lease, &mut execution, &ending)
             {
-                tracing::error!(execution = %id, error = %unrecorded, "the failed start is not recorded");
+                tracing::error!(execution = %id, error = %unrecorded, "cannot record the failed start");
             }
             return Err(error);
         }
@@ -282,10 +282,10 @@ fn run_to_end(runner: JobRunner, inner: &Inner) -> std::result::Result<(), Strin
         inner.running().remove(&id);
     }
     result.map(drop).map_err(|error| {
-        tracing::error!(execution = %id, %error, "the end of the execution is not recorded");
+        tracing::error!(execution = %id, %error, "cannot record the end of the execution");
         // So the next launch need not wait until the lease expires.
         if let Err(error) = inner.repository.release_lease(&lease) {
-            tracing::warn!(execution = %id, %error, "the lease could not be given back");
+            tracing::warn!(execution = %id, %error, "cannot release the lease");
         }
         error.to_string()
     })

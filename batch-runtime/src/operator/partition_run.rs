@@ -46,7 +46,7 @@ pub enum ClaimPartitionError {
         here: String,
     },
     /// Another worker has claimed the partition, it has ended, or its job has.
-    #[error("partition {0} cannot be claimed: it is claimed, or has ended")]
+    #[error("cannot claim partition {0}: it is claimed, or has ended")]
     Taken(StepExecutionId),
     /// The repository failed.
     #[error(transparent)]
@@ -166,7 +166,7 @@ impl Drop for PartitionRun {
         let partitions = &mut self.inner.partitions();
         partitions.retain(|other| !Arc::ptr_eq(other, &self.running));
         if let Err(error) = self.inner.repository.release_lease(&self.running.lease) {
-            tracing::warn!(%error, "the lease of a partition could not be released; it expires");
+            tracing::warn!(%error, "cannot release the lease of a partition; it expires");
         }
     }
 }

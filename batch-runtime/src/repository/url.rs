@@ -1,4 +1,4 @@
-//! The URL of a repository: checked, shown without its password, and asked about the tables behind it.
+//! The URL of a repository: parsing, display without the password, and queries of its tables.
 
 use std::fmt;
 use std::str::FromStr;

@@ -14,16 +14,16 @@ use super::{
     ValueOrigin,
 };
 use crate::artifact::PropertyInfo;
-use crate::loader::{Artifacts, Outside};
+use crate::loader::{Artifacts, ExternalValues};
 use crate::role::Role;
 
 type Attribute = (&'static str, AttributeValue);
 
 /// Explains a whole job.
-pub(super) fn explain(job: &Job, artifacts: &Artifacts, outside: Outside) -> JobExplanation {
+pub(super) fn explain(job: &Job, artifacts: &Artifacts, external: ExternalValues) -> JobExplanation {
     let mut describer = Describer {
         artifacts,
-        outside,
+        external,
         partitions: Vec::new(),
         used: job.symbols.union(&job.property_names).cloned().collect(),
         symbols: job.symbols.clone(),
@@ -35,7 +35,7 @@ pub(super) fn explain(job: &Job, artifacts: &Artifacts, outside: Outside) -> Job
     root.properties = describer.context_properties(&job.properties);
     root.artifacts = describer.listeners(Role::JobListener, &job.listeners);
     root.elements = describer.elements(&job.elements);
-    let given = describer.outside.parameters.keys();
+    let given = describer.external.parameters.keys();
     let unused = given.filter(|name| !describer.used.contains(*name));
     JobExplanation {
         unused_parameters: unused.cloned().collect(),
@@ -46,7 +46,7 @@ pub(super) fn explain(job: &Job, artifacts: &Artifacts, outside: Outside) -> Job
 
 struct Describer<'a> {
     artifacts: &'a Artifacts,
-    outside: Outside,
+    external: ExternalValues,
     /// The partitions that enclose the current element, outermost first.
     partitions: Vec<&'a Partition>,
     /// Names through which a job parameter can have an effect.
@@ -170,7 +170,7 @@ impl<'a> Describer<'a> {
     fn partition_property(&self, property: &batch_xml::model::PartitionProperty) -> PartitionProperty {
         let number = property.number.get();
         let parameter = format!("{}.{number}", property.name.value);
-        let parameter = self.outside.parameters.get(&parameter);
+        let parameter = self.external.parameters.get(&parameter);
         let target = property
             .target
             .map(|target| format!(" ({})", target_name(target)));
@@ -269,9 +269,9 @@ impl<'a> Describer<'a> {
         let written = |property: &&Property| property.name.value == field.name;
         let (origin, value) = if let Some(span) = self.partition_value(field.name, target) {
             (ValueOrigin::Partition(span), None)
-        } else if let Some(value) = self.outside.parameters.get(field.name) {
+        } else if let Some(value) = self.external.parameters.get(field.name) {
             (ValueOrigin::JobParameter, Some(value.clone()))
-        } else if let Some(value) = self.outside.system.get(field.name) {
+        } else if let Some(value) = self.external.system.get(field.name) {
             (ValueOrigin::SystemProperty, Some(value.clone()))
         } else if let Some(property) = artifact.properties.iter().find(written) {
             let explained = self.property(property);
@@ -331,9 +331,9 @@ impl<'a> Describer<'a> {
         let span = property.value.span.clone();
         let origin = if property.deferred {
             ValueOrigin::Partition(span)
-        } else if self.outside.parameters.contains_key(&name) {
+        } else if self.external.parameters.contains_key(&name) {
             ValueOrigin::JobParameter
-        } else if self.outside.system.contains_key(&name) {
+        } else if self.external.system.contains_key(&name) {
             ValueOrigin::SystemProperty
         } else {
             ValueOrigin::Xml(span)

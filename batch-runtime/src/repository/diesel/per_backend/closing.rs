@@ -12,7 +12,7 @@ use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
-use crate::status::{BatchStatus, Event};
+use crate::status::{BatchStatus, StatusEvent};
 
 /// Exit status of an execution whose process died.
 pub(super) const CRASHED: &str = "CRASHED";
@@ -110,7 +110,7 @@ impl Closing {
         };
         let status = status_of(status.map(str::to_owned), || "a job execution".into())?;
         match status
-            .after(Event::Crash)
+            .after(StatusEvent::Crash)
             .map_err(|illegal| corrupt(illegal.to_string()))?
         {
             status @ BatchStatus::Stopped => Ok(Self {

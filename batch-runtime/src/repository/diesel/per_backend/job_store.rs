@@ -45,7 +45,7 @@ impl JobStore for Repository {
     fn claim(&self, request: &ClaimRequest<'_>) -> Result<Claim, ClaimError> {
         let earlier = AllocatedIds::default();
         self.pool
-            .write_idempotent("begin the job execution", |connection, in_doubt| {
+            .write_idempotent("start the job execution", |connection, in_doubt| {
                 earlier.in_doubt.set(in_doubt);
                 match self.claim_in_doubt(connection, &earlier)? {
                     Some(claim) => Ok(Ok(claim)),
@@ -144,7 +144,7 @@ impl JobStore for Repository {
     }
 
     fn restart_position(&self, execution: &JobExecution) -> Result<Option<RestartPosition>, RepositoryError> {
-        self.pool.read("read where the job begins", |connection| {
+        self.pool.read("read the restart position", |connection| {
             let before: Option<(i64, Option<String>)> = batch_job_execution::table
                 .filter(batch_job_execution::job_instance_id.eq(execution.instance_id.0))
                 .filter(batch_job_execution::job_execution_id.lt(execution.id.0))
@@ -322,7 +322,7 @@ impl Repository {
         else {
             return Err(TransactionError::Rejected(ClaimError::Repository(
                 RepositoryError::Fenced {
-                    action: "begin the job execution",
+                    action: "start the job execution",
                 },
             )));
         };

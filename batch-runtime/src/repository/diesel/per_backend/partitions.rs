@@ -165,7 +165,8 @@ impl Repository {
         })
     }
 
-    /// Closes the open steps that a dead worker has begun within a partition of a flow. Returns whether it has begun any.
+    /// Closes the open steps that a dead worker has started in a partition of a flow. Returns whether it has started
+    /// any.
     fn close_steps_within(
         &self,
         connection: &mut Connection,

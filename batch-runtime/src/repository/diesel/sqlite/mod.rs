@@ -291,7 +291,7 @@ impl SqliteDatabase {
         Some(name.into())
     }
 
-    /// Returns what the message of SQLite lacks when it cannot open a file.
+    /// Returns a hint to add to SQLite's message if it cannot open a file.
     fn hint(&self) -> &'static str {
         let Some(file) = &self.file else { return "" };
         if file.is_dir() {
@@ -369,7 +369,7 @@ mod urls {
     use super::*;
 
     #[test]
-    fn urls_are_read_or_refused_with_the_reason() {
+    fn urls_are_parsed_or_rejected_with_the_reason() {
         let check = |url: &str, problem: &str| {
             let error = SqliteDatabase::from_url(url).err().unwrap().to_string();
             assert!(error.contains(url) && error.contains(problem), "{error}");
