@@ -33,7 +33,7 @@ fn launch_completes_an_instance_once() {
     run_expecting(0, "hello", folder.path(), &["launch", "hello", "name=Ada"]);
     let (out, err) = run_expecting(2, "hello", folder.path(), &["launch", "hello", "name=Ada"]);
     assert!(
-        out.is_empty() && err.contains("is complete: execution 1 ended COMPLETED"),
+        out.is_empty() && err.contains("is complete (execution 1 ended COMPLETED)"),
         "{out}{err}"
     );
     run_expecting(0, "hello", folder.path(), &["launch", "hello", "name=Grace"]);
@@ -249,7 +249,7 @@ fn wrong_usage_is_exit_code_2_and_help_is_0() {
     );
     let (_, err) = run_expecting(2, "hello", folder.path(), &["--repository", "oracle://x", "list"]);
     assert!(
-        err.contains("`oracle://x` is no repository: expected `sqlite://PATH`"),
+        err.contains("unsupported repository `oracle://x`: expected `sqlite://PATH`"),
         "{err}"
     );
     let elsewhere = ["--repository", "sqlite://no/such/x.db"];
@@ -402,7 +402,10 @@ fn check_notices_what_is_missing_or_misspelt() {
         err.contains("nowhere: ") && err.contains("the job path contains no job: searched `/"),
         "{err}"
     );
-    assert!(err.contains("/nowhere`; `--job-path DIRS`, "), "{err}");
+    assert!(
+        err.contains("/nowhere`; set the job path by `--job-path DIRS`, "),
+        "{err}"
+    );
     assert!(!err.contains("WARN"), "reported problems are not logged: {err}");
     let (_, err) = run_expecting(
         2,
@@ -410,7 +413,10 @@ fn check_notices_what_is_missing_or_misspelt() {
         folder.path(),
         &["explain", "hello", "--job-path", "nowhere"],
     );
-    assert!(err.contains("/nowhere`; `--job-path DIRS`, "), "{err}");
+    assert!(
+        err.contains("/nowhere`; set the job path by `--job-path DIRS`, "),
+        "{err}"
+    );
     fs::write(folder.path().join("root.xml"), "<jobb id='x'/>").unwrap();
     fs::write(folder.path().join("pom.xml"), "<project/>").unwrap();
     let property = "<properties><property name='nmae' value='Ada'/></properties>";
@@ -510,7 +516,7 @@ fn a_database_of_another_program_is_left_alone() {
             "CREATE TABLE customer (id INTEGER); INSERT INTO customer VALUES (1)",
             "there is no repository",
         ),
-        (instances, "made by another program"),
+        (instances, "created by another program"),
         (&format!("{instances}{spring5}"), "Spring Batch 5 or later"),
         ("", "there is no repository"),
     ] {

@@ -69,7 +69,7 @@ fn one_of_two_processes_runs_the_instance() {
 
     let (_, refused) = process::run_expecting(2, "flights", folder.path(), &launch);
     assert!(
-        refused.contains("is complete: execution 2 ended COMPLETED"),
+        refused.contains("is complete (execution 2 ended COMPLETED)"),
         "{refused}"
     );
     flights::verify(&folder.database(), 1, &flights::expected_rows()).unwrap();

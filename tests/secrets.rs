@@ -185,10 +185,10 @@ fn what_cannot_be_had_starts_nothing() {
             "cannot read the file: No such file or directory",
         ),
         ("password(secret)=file:binary", "the file is not UTF-8"),
-        ("password(secret)=hunter2", "expected env:VARIABLE or file:PATH"),
+        ("password(secret)=hunter2", "env:VARIABLE or file:PATH"),
         (
             "password=secret:env:DB_PASSWORD",
-            "a text of this form is the reference to a secret",
+            "a text of this form is reserved for references to secrets",
         ),
         // A value that does not fit its field is not told either.
         ("pin(secret)=file:vault.xml", "the secret is not valid"),

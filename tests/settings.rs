@@ -266,7 +266,7 @@ fn every_command_rejects_invalid_values() {
     fs::write(folder.path().join("batch.toml"), file).unwrap();
     let mistakes = [
         "error: batch.toml:6: unknown setting `repositry`; did you mean `repository`?",
-        "error: batch.toml:2: `5` is no repository: expected `sqlite://PATH`, `sqlite://:memory:`, \
+        "error: batch.toml:2: unsupported repository `5`: expected `sqlite://PATH`, `sqlite://:memory:`, \
          `postgres://USER@HOST/DATABASE` or `mysql://USER@HOST/DATABASE`",
         "error: batch.toml:3: invalid value `0`: expected a whole number of seconds, at least 1",
         "error: batch.toml:5: invalid value `true`: expected off, error, warn, info, debug or trace",
@@ -288,17 +288,17 @@ fn every_command_rejects_invalid_values() {
         (
             "BATCH_REPOSITORY",
             "",
-            "`` is no repository: expected `sqlite://PATH`",
+            "unsupported repository ``: expected `sqlite://PATH`",
         ),
         (
             "BATCH_REPOSITORY",
             "oracle://x",
-            "`oracle://x` is no repository: expected `sqlite://PATH`",
+            "unsupported repository `oracle://x`: expected `sqlite://PATH`",
         ),
         (
             "BATCH_REPOSITORY",
             "sqlite://a.db?synchronous=off",
-            "`sqlite://a.db?synchronous=off` is no repository: unknown option `synchronous=off`",
+            "unsupported repository `sqlite://a.db?synchronous=off`: unknown option `synchronous=off`",
         ),
         ("BATCH_JOB_PATH", "", "invalid value ``: expected directories"),
         (

@@ -66,18 +66,15 @@ mod tests {
     #[test]
     fn mistakes_are_reported() {
         for (text, problem) in [
-            ("", "\"\" is not an exit status, `=` and a code"),
-            ("A", "\"A\" is not an exit status, `=` and a code"),
-            ("=4", "\"=4\" is not an exit status, `=` and a code"),
-            ("A=4,", "\"\" is not an exit status, `=` and a code"),
+            ("", "invalid entry \"\": expected `EXIT STATUS=CODE`"),
+            ("A", "invalid entry \"A\": expected `EXIT STATUS=CODE`"),
+            ("=4", "invalid entry \"=4\": expected `EXIT STATUS=CODE`"),
+            ("A=4,", "invalid entry \"\": expected `EXIT STATUS=CODE`"),
             (
                 "A=256",
-                "\"256\" is not an exit code, which is a number from 0 to 255",
+                "invalid exit code \"256\": expected a number from 0 to 255",
             ),
-            (
-                "A=x",
-                "\"x\" is not an exit code, which is a number from 0 to 255",
-            ),
+            ("A=x", "invalid exit code \"x\": expected a number from 0 to 255"),
         ] {
             assert_eq!(
                 text.parse::<ExitCodes>().map(drop),

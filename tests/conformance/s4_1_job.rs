@@ -61,16 +61,16 @@ fn jobs_are_restartable() {
 fn what_cannot_be_started_is_refused_before_anything_runs() {
     let stage = Stage::new(&format!(r#"<job id="job" abstract="true">{STEP}</job>"#));
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
-    cannot start job `job`: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[JSL0030]: an abstract job cannot be started
      --> jobs/job.xml:1:15
       |
     1 | <job id="job" abstract="true"><step id="one"><batchlet ref="Task"/></step></job>
-      |               ^^^^^^^^ can only be used as a parent of other jobs
+      |               ^^^^^^^^ can only be used as a parent
     "#);
     let stage = Stage::new(r#"<job id="job"/>"#);
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
-    cannot start job `job`: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[JSL0029]: job `job` has nothing to execute
      --> jobs/job.xml:1:2
       |
@@ -80,7 +80,7 @@ fn what_cannot_be_started_is_refused_before_anything_runs() {
     let stage =
         Stage::new(r#"<job id="job"><step id="one" abstract="true"><batchlet ref="Task"/></step></job>"#);
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
-    cannot start job `job`: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[JSL0029]: job `job` has nothing to execute
      --> jobs/job.xml:1:2
       |
@@ -167,8 +167,8 @@ impl ShowsProperties {
 fn a_listener_of_another_scope_is_refused() {
     let stage = Stage::new(&job(&format!(r#"<listener ref="StepWatch"/>{STEP}"#)));
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
-    cannot start job `job`: its definition is wrong
-    error[ART0002]: `StepWatch` is no job listener, it is a step listener
+    cannot start job `job`: its definition is invalid
+    error[ART0002]: `StepWatch` is not a job listener but a step listener
      --> jobs/job.xml:2:16
       |
     2 | <listener ref="StepWatch"/><step id="one"><batchlet ref="Task"/></step>
@@ -179,8 +179,8 @@ fn a_listener_of_another_scope_is_refused() {
         r#"<step id="one"><listener ref="JobWatch"/><batchlet ref="Task"/></step>"#,
     ));
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
-    cannot start job `job`: its definition is wrong
-    error[ART0002]: `JobWatch` is no step listener, it is a job listener
+    cannot start job `job`: its definition is invalid
+    error[ART0002]: `JobWatch` is not a step listener but a job listener
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><listener ref="JobWatch"/><batchlet ref="Task"/></step>

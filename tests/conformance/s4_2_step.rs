@@ -70,7 +70,7 @@ fn abstract_steps_are_never_run() {
         r#"<step id="a" next="b"><batchlet ref="Task"/></step><step id="b" abstract="true"><batchlet ref="Task"/></step>"#,
     ));
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
-    cannot start job `job`: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[JSL0027]: `b` is abstract and never executed
      --> jobs/job.xml:2:20
       |
@@ -101,31 +101,31 @@ fn impossible_steps_are_refused() {
         );
     }
     assert_snapshot!(text, @r#"
-    cannot start job `job`: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[JSL0012]: `next` refers to an unknown element `z`
      --> jobs/job.xml:2:20
       |
     2 | <step id="a" next="z"><batchlet ref="Task"/></step>
       |                    ^ no step, flow, split or decision has this id
-    cannot start job `job`: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[JSL0012]: `next` refers to an unknown element `false`
      --> jobs/job.xml:2:20
       |
     2 | <step id="a" next="false"><batchlet ref="Task"/></step>
       |                    ^^^^^ no step, flow, split or decision has this id
-    cannot start job `job`: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[JSL0028]: `next` is circular: `a` -> `b` -> `a`
      --> jobs/job.xml:2:71
       |
     2 | <step id="a" next="b"><batchlet ref="Task"/></step><step id="b" next="a"><batchlet ref="Task"/></step>
       |                                                                       ^ this would execute an element a second time
-    cannot start job `job`: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[JSL0024]: a step requires a `chunk` or a `batchlet`
      --> jobs/job.xml:2:2
       |
     2 | <step id="a"/>
       |  ^^^^ contains neither
-    cannot start job `job`: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[JSL0024]: a step cannot contain both `chunk` and `batchlet`
      --> jobs/job.xml:2:37
       |

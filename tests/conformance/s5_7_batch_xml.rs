@@ -132,12 +132,12 @@ fn a_class_of_two_types_is_refused_when_it_is_used() {
     let entry = artifact("x", "com.example.Two");
     assert_eq!(ran(&stage("mapping.one", &entry)), "One");
     assert_snapshot!(refused(&stage("x", &entry), "job", JobParameters::new()), @r#"
-    cannot start job `job`: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[ART0003]: batchlet `x` is ambiguous
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="x"/></step>
-      |                               ^ which one?
+      |                               ^ several artifacts match
     note: its class is set here
      --> batch.xml:1:46
       |
@@ -153,7 +153,7 @@ fn a_class_that_is_not_registered_is_refused_when_the_ref_is_used() {
     let wrong = artifact("x", "com.example.Portd") + &artifact("mapping.plain", "somewhere::Plain");
     assert_eq!(ran(&stage("Ported", &wrong)), "Ported");
     assert_snapshot!(refused(&stage("x", &wrong), "job", JobParameters::new()), @r#"
-    cannot start job `job`: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[ART0021]: no artifact has the class `com.example.Portd`, to which batch.xml maps `x`
      --> jobs/job.xml:2:31
       |
@@ -176,8 +176,8 @@ fn a_class_that_is_not_registered_is_refused_when_the_ref_is_used() {
 fn an_entry_of_another_role_is_refused_with_its_place() {
     let entry = artifact("x", "conformance::conformance::artifacts::Numbers");
     assert_snapshot!(refused(&stage("x", &entry), "job", JobParameters::new()), @r#"
-    cannot start job `job`: its definition is wrong
-    error[ART0002]: `x` is no batchlet, it is an item reader
+    cannot start job `job`: its definition is invalid
+    error[ART0002]: `x` is not a batchlet but an item reader
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="x"/></step>
@@ -203,7 +203,7 @@ fn mistakes_in_batch_xml_refuse_the_runtime_all_at_once() {
         .batch_xml("three.xml", "<b>");
     let text = build_error(builder);
     for part in [
-        "the artifacts cannot be loaded",
+        "cannot load the artifacts",
         "two.xml:1:32",
         "the artifact id `A` has two classes",
         "one.xml:1:32",

@@ -59,7 +59,7 @@ fn all_jobs_are_checked_and_nothing_is_opened() {
         "c.xml:1:1",
         "b.xml:2:",
         "`Taks`",
-        "takes `String`, is given `u64`",
+        "expected `String`, found `u64`",
         "ART0002",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -100,7 +100,7 @@ fn check_jobs_panics_with_everything_that_is_wrong() {
     let text = panic.downcast_ref::<String>().unwrap();
     // The artifacts of the examples are not linked here.
     for part in [
-        "no item reader is called `FlightReader`",
+        "unknown item reader `FlightReader`",
         "/../examples/flights/flights.xml:",
         "`WorstDelays`",
     ] {

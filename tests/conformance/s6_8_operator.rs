@@ -192,7 +192,7 @@ fn a_wrong_start_leaves_nothing_behind() {
     let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="${artifact}"/></step>"#));
     let operator = stage.operator();
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
-    cannot start job `job`: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[JSL0041]: the symbol `artifact` has no value
      --> jobs/job.xml:2:31
       |

@@ -99,8 +99,8 @@ fn a_prefix_that_is_no_name_is_refused() {
     for (prefix, problem) in [
         ("", "does not start with a letter"),
         ("1_", "does not start with a letter"),
-        ("a;DROP TABLE x", "holds `;`"),
-        ("schema.BATCH_", "holds `.`"),
+        ("a;DROP TABLE x", "contains `;`"),
+        ("schema.BATCH_", "contains `.`"),
         ("\"", "does not start with a letter"),
         ("ABCDEFGHIJKLMNOPQRSTUVWXYZABCDE", "is too long"),
     ] {

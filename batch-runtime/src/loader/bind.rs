@@ -376,10 +376,10 @@ impl Binder<'_> {
         }
         let wrong = Diagnostic::error(
             RUNTIME_PROPERTY,
-            format!("invalid value {value:?} for `{name}`: expected {what}"),
+            format!("invalid value {value:?} for `{name}`"),
             span.clone(),
         )
-        .label(format!("{what}, at least 1"))
+        .label(format!("expected {what}, at least 1"))
         .help(format!("`{name}` is a property of the runtime"));
         self.diagnostics.push(wrong);
         None

@@ -48,7 +48,7 @@ pub enum JobOperatorError {
     },
     /// The instance has ended COMPLETED, so there is nothing to resume.
     #[error(
-        "this instance of job `{job}` is complete (execution {execution}); use other parameters for another \
+        "this instance of job `{job}` is complete (execution {execution} ended COMPLETED); use other parameters for another \
          instance, or `start`, which always creates a new one"
     )]
     JobInstanceAlreadyComplete {
@@ -71,7 +71,7 @@ pub enum JobOperatorError {
     },
     /// The instance was abandoned, so it cannot be resumed.
     #[error(
-        "this instance of job `{job}` was abandoned (execution {execution}); use other parameters for another \
+        "this instance of job `{job}` was abandoned (execution {execution} is ABANDONED); use other parameters for another \
          instance, or `start`, which always creates a new one"
     )]
     JobInstanceAbandoned {

@@ -5,7 +5,7 @@
 
 #![cfg(test)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
-#![allow(dead_code, reason = "not every part of the types is required here")]
+#![allow(dead_code, reason = "not every part of the types is needed here")]
 
 mod engine;
 mod properties;
