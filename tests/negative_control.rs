@@ -2,6 +2,7 @@
 //!
 //! Only with the feature `sabotage`: cargo test -p batch-examples -p batch-tests --features batch-tests/sabotage
 //! --test negative_control, after the examples have been built with the same features.
+#![cfg(batch_failpoints)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use batch_tests::flights;
@@ -51,7 +52,7 @@ fn the_kill_loop_of_partitions_finds_a_checkpoint_outside_the_chunk_transaction(
 /// What the sweep finds when the data is committed before the checkpoint.
 #[cfg(unix)]
 fn sweep_with_a_split_commit(shape: Shape, fault: Fault, raised: Raised) {
-    let sweep = Sweep::new(env!("CARGO_BIN_EXE_sweeping"), shape).with("BATCH_SABOTAGE", "split-commit");
+    let sweep = Sweep::new(env!("CARGO_BIN_EXE_sweeping"), shape).with("BATCH_FAILPOINTS", "split-commit");
     let found = sweep.strike_everywhere(fault, raised);
     let problem = found.expect_err("a fault between data and checkpoint");
     assert!(problem.contains("the rows: "), "{fault:?} {raised:?}: {problem}");
@@ -76,7 +77,7 @@ fn the_sweep_finds_a_checkpoint_outside_the_chunk_transaction() {
 #[cfg(unix)]
 fn the_zombie_test_finds_a_checkpoint_without_a_fence() {
     for number in ["2", "7"] {
-        let sweep = Sweep::new(env!("CARGO_BIN_EXE_sweeping"), CHUNKS).with("BATCH_SABOTAGE", "no-fence");
+        let sweep = Sweep::new(env!("CARGO_BIN_EXE_sweeping"), CHUNKS).with("BATCH_FAILPOINTS", "no-fence");
         let problem =
             taken_over_at(sweep, number).expect_err("a checkpoint of a process that was taken over");
         assert!(

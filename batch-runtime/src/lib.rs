@@ -151,8 +151,8 @@ pub mod prelude;
 pub mod repository;
 mod role;
 mod runtime;
-#[cfg(feature = "sabotage")]
-mod sabotage;
+#[cfg(batch_failpoints)]
+mod failpoints;
 mod secret;
 mod status;
 mod system_properties;

@@ -156,7 +156,7 @@ impl<'a> Killer<'a> {
             let arguments = [self.target.launch, &[&run]].concat();
             let mut command = process::command(self.target.program, self.folder.path(), &arguments);
             command
-                .env("BATCH_SABOTAGE", self.fault)
+                .env("BATCH_FAILPOINTS", self.fault)
                 .stdout(Stdio::null())
                 .stderr(Stdio::piped());
             let mut child = command.spawn().unwrap();

@@ -28,7 +28,7 @@ pub fn command(name: &str, folder: &Path, arguments: &[&str]) -> Command {
     command
         .args(arguments)
         .current_dir(folder)
-        .env_remove("BATCH_SABOTAGE")
+        .env_remove("BATCH_FAILPOINTS")
         // Who is killed at random may be so several times before it comes on.
         .env("BATCH_CRASH_LIMIT", "0")
         .stdin(Stdio::null());

@@ -302,7 +302,7 @@ impl Sweep {
             .args(["launch", "job"])
             .current_dir(self.path())
             .env(ORDER, order.text())
-            .env_remove("BATCH_SABOTAGE")
+            .env_remove("BATCH_FAILPOINTS")
             // A backtrace of each of so many panics takes long.
             .env("RUST_BACKTRACE", "0")
             .envs(self.environment.iter().copied())

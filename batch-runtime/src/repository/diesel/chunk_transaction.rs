@@ -293,7 +293,7 @@ impl<D: Backend> Chunk<D> {
     }
 }
 
-#[cfg(feature = "sabotage")]
+#[cfg(batch_failpoints)]
 impl<D: Backend> Chunk<D> {
     /// The fault `split-commit`.
     pub(super) fn commit_data_only(&mut self) -> Result<(), RepositoryError> {
