@@ -14,20 +14,26 @@ fn root() -> PathBuf {
         .unwrap()
 }
 
-/// Every Rust file under these folders of the root: its path from the root, and its text.
-fn sources(folders: &[&str]) -> Vec<(String, String)> {
+/// Every file under these folders of the root whose name ends so: its path from the root, and its text.
+fn files(folders: &[&str], extensions: &[&str]) -> Vec<(String, String)> {
     let mut pending: Vec<PathBuf> = folders.iter().map(|folder| root().join(folder)).collect();
     let mut found = Vec::new();
     while let Some(path) = pending.pop() {
         if path.is_dir() {
             pending.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        } else if extensions.iter().any(|one| path.extension().is_some_and(|it| it == *one)) {
             let name = path.strip_prefix(root()).unwrap().display().to_string();
             found.push((name, fs::read_to_string(&path).unwrap()));
         }
     }
     assert!(!found.is_empty(), "{folders:?}");
+    found.sort();
     found
+}
+
+/// Every Rust file under these folders of the root.
+fn sources(folders: &[&str]) -> Vec<(String, String)> {
+    files(folders, &["rs"])
 }
 
 /// The code of a file: without comments, and without its unit tests.
@@ -168,7 +174,7 @@ fn files_are_short_and_say_what_they_own() {
         "examples",
         "fuzz/src",
         "fuzz/fuzz_targets",
-        "tests/src",
+        "tests/support",
     ]) {
         let lines = text.lines().count();
         assert!(
@@ -220,15 +226,11 @@ fn every_code_of_a_diagnostic_is_tested() {
     codes.dedup();
     assert!(codes.len() > 50, "{codes:?}");
     let this = "tests/tidy.rs";
-    let mut tests: Vec<String> = sources(&["batch-xml/tests", "tests"])
+    let tests: Vec<String> = files(&["batch-xml/tests", "tests"], &["rs", "snap"])
         .into_iter()
         .filter(|(name, _)| name != this)
         .map(|(_, text)| text)
         .collect();
-    for folder in ["batch-xml/tests/snapshots", "tests/snapshots"] {
-        let files = fs::read_dir(root().join(folder)).unwrap();
-        tests.extend(files.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()));
-    }
     let untested: Vec<&String> = codes
         .iter()
         .filter(|code| !tests.iter().any(|text| text.contains(code.as_str())))

@@ -140,6 +140,8 @@ mod engine;
 mod error;
 pub mod execution;
 mod exit_codes;
+#[cfg(batch_failpoints)]
+mod failpoints;
 mod ids;
 mod job_path;
 mod loader;
@@ -151,8 +153,6 @@ pub mod prelude;
 pub mod repository;
 mod role;
 mod runtime;
-#[cfg(batch_failpoints)]
-mod failpoints;
 mod secret;
 mod status;
 mod system_properties;

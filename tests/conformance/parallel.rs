@@ -3,7 +3,7 @@
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, said, say};
 
-use crate::conformance::artifacts::{Gate, record};
+use crate::artifacts::{Gate, record};
 
 /// A batchlet step in partitions.
 pub(crate) fn partitioned(id: &str, attributes: &str, batchlet: &str, partition: &str) -> String {

@@ -148,7 +148,7 @@ fn classes_answer_to_all_their_names() {
     test.Grandparent: Old Middle Young
     Grandparent: Old Middle Young
     Old: Old Middle Young
-    conformance::conformance::s4_2_1_exceptions::Old: Old Middle Young
+    conformance::s4_2_1_exceptions::Old: Old Middle Young
     test.Parent: Middle Young
     Middle: Middle Young
     Young: Young

@@ -1,8 +1,8 @@
 //! 5.2.8: retry listeners, and what becomes of what they throw.
 
 use batch_runtime::prelude::*;
+use batch_tests::sqlite;
 use batch_tests::stage::say;
-use batch_tests::watch;
 use diesel::connection::SimpleConnection;
 use insta::assert_snapshot;
 
@@ -273,7 +273,7 @@ struct SeesTransactions {
 
 impl SeesTransactions {
     fn look(&self, call: &str) {
-        let mut connection = watch::open(&std::path::Path::new(&self.folder).join("batch.db"));
+        let mut connection = sqlite::open(&std::path::Path::new(&self.folder).join("batch.db"));
         connection.batch_execute("PRAGMA busy_timeout = 0").unwrap();
         let begun = connection.batch_execute("BEGIN IMMEDIATE; ROLLBACK");
         let state = if begun.is_ok() {

@@ -8,11 +8,9 @@ use batch_runtime::{BatchStatus, JobParameters};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::conformance::artifacts::{Gate, calls, job, refused, restart_with, story};
-use crate::conformance::parallel::{
-    ONE_THREAD, log_of, partition_of, partitioned, properties, sorted, sorted_tree,
-};
-use crate::conformance::sequence::{flow, meeting, split, task};
+use crate::artifacts::{Gate, calls, job, refused, restart_with, story};
+use crate::parallel::{ONE_THREAD, log_of, partition_of, partitioned, properties, sorted, sorted_tree};
+use crate::sequence::{flow, meeting, split, task};
 
 /// A chunk step in partitions `a` and `b`, each with a log of its own.
 fn chunks(numbers: &[(&str, &str)]) -> String {
@@ -640,7 +638,7 @@ fn mistakes_within_partitions_are_told_at_the_start() {
       |
     3 | …"${log}/b"/><property name="items.1" value="3"/><property name="items.2" value="many"/></properties></partition></step>
       |                                                                                  ^^^^ invalid digit found in string
-      = help: field `items` of `conformance::conformance::artifacts::Numbers`, tests/conformance/artifacts.rs
+      = help: field `items` of `conformance::artifacts::Numbers`, tests/conformance/artifacts.rs
 
     warning[ART0009]: writer `Lines` may write the items of one chunk again after a crash
      --> jobs/job.xml:2:68

@@ -4,9 +4,9 @@ use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::conformance::artifacts::{job, restart_with, story};
-use crate::conformance::parallel::{ONE_THREAD, partition_of, properties, sorted, sorted_tree};
-use crate::conformance::sequence::{decision, flow, meeting, task};
+use crate::artifacts::{job, restart_with, story};
+use crate::parallel::{ONE_THREAD, partition_of, properties, sorted, sorted_tree};
+use crate::sequence::{decision, flow, meeting, task};
 
 /// Each partition executes all steps of the flow in sequence, with rows of its own; properties reach all its steps.
 ///

@@ -2,8 +2,8 @@
 
 use insta::assert_snapshot;
 
-use crate::conformance::artifacts::{Gate, job, restart_with, story};
-use crate::conformance::sequence::{decision, flow, meeting, split, task};
+use crate::artifacts::{Gate, job, restart_with, story};
+use crate::sequence::{decision, flow, meeting, split, task};
 use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 

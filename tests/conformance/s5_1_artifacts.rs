@@ -81,14 +81,8 @@ fn artifacts_are_found_by_name_type_and_path() {
     for (name, result) in [
         ("ByItsType", "BY TYPE"),
         ("by its name", "BY NAME"),
-        (
-            "conformance::conformance::s5_1_artifacts::named::ByItsType",
-            "BY TYPE",
-        ),
-        (
-            "conformance::conformance::s5_1_artifacts::named::WithAName",
-            "BY NAME",
-        ),
+        ("conformance::s5_1_artifacts::named::ByItsType", "BY TYPE"),
+        ("conformance::s5_1_artifacts::named::WithAName", "BY NAME"),
     ] {
         let execution = stage.start("job", [("ref", name)]);
         assert_eq!(

@@ -412,28 +412,28 @@ fn a_value_that_does_not_parse_is_refused_at_its_place() {
       |
     2 | <step id="one"><batchlet ref="Typed">
       |                               ^^^^^ invalid digit found in string
-      = help: field `_count` of `conformance::conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
+      = help: field `_count` of `conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
     job `job` cannot be started: its definition is wrong
     error[ART0005]: property `count`: "-1", given by the job parameter, is no `u32`
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="Typed">
       |                               ^^^^^ invalid digit found in string
-      = help: field `_count` of `conformance::conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
+      = help: field `_count` of `conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
 
-    error[ART0005]: property `fussy`: "x" is no `conformance::conformance::s5_3_properties::Fussy`
+    error[ART0005]: property `fussy`: "x" is no `conformance::s5_3_properties::Fussy`
      --> jobs/job.xml:3:56
       |
     3 |              <properties><property name="fussy" value="${fussiness}"/><property name="fussiness" value="2"/></properties></batchlet></step>
       |                                                        ^^^^^^^^^^^^ invalid digit found in string
-      = help: field `_fussy` of `conformance::conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
+      = help: field `_fussy` of `conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
     job `job` cannot be started: its definition is wrong
-    error[ART0005]: property `fussy`: "panic", given by the job parameter, is no `conformance::conformance::s5_3_properties::Fussy`
+    error[ART0005]: property `fussy`: "panic", given by the job parameter, is no `conformance::s5_3_properties::Fussy`
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="Typed">
       |                               ^^^^^ the artifact panicked: no way to parse this
-      = help: field `_fussy` of `conformance::conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
+      = help: field `_fussy` of `conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
     "#);
     assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
 }
@@ -504,6 +504,6 @@ fn lists_of_values() {
       |
     2 | <step id="one"><batchlet ref="Lists"><properties>
       |                               ^^^^^ value 3 of the list, "300": number too large to fit in target type
-      = help: field `numbers` of `conformance::conformance::s5_3_properties::Lists`, tests/conformance/s5_3_properties.rs
+      = help: field `numbers` of `conformance::s5_3_properties::Lists`, tests/conformance/s5_3_properties.rs
     "#);
 }

@@ -4,9 +4,9 @@ use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::conformance::artifacts::{Gate, job, restart_with, story};
-use crate::conformance::parallel::{ONE_THREAD, partition_of, partitioned, properties, sorted_tree};
-use crate::conformance::sequence::{flow, split, task};
+use crate::artifacts::{Gate, job, restart_with, story};
+use crate::parallel::{ONE_THREAD, partition_of, partitioned, properties, sorted_tree};
+use crate::sequence::{flow, split, task};
 
 /// Two partitions with everything around them, one after the other.
 fn everything() -> String {

@@ -4,9 +4,9 @@ use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::conformance::artifacts::{calls, job, restart_with, story};
-use crate::conformance::parallel::{ONE_THREAD, partition_of, partitioned, properties};
-use crate::conformance::sequence::{decision, flow, split, task};
+use crate::artifacts::{calls, job, restart_with, story};
+use crate::parallel::{ONE_THREAD, partition_of, partitioned, properties};
+use crate::sequence::{decision, flow, split, task};
 
 const BOTH: &str = r#"<collector ref="Send"/><analyzer ref="Receive"/>"#;
 

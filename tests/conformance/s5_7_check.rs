@@ -230,7 +230,7 @@ fn an_exception_class_that_nobody_declares_is_a_warning() {
     for known in [
         "com.example.Unreadable",
         "Unreadable",
-        "conformance::conformance::s5_7_check::Unreadable",
+        "conformance::s5_7_check::Unreadable",
         "java.io.IOException",
         "java.lang.Exception",
         "std::io::Error",
@@ -246,7 +246,7 @@ fn an_exception_class_that_nobody_declares_is_a_warning() {
         ("Unreadible", "did you mean `Unreadable`?"),
         (
             "s5_7_check::Unreadable",
-            "did you mean `conformance::conformance::s5_7_check::Unreadable`?",
+            "did you mean `conformance::s5_7_check::Unreadable`?",
         ),
         ("java.sql.SQLSyntaxErrorException", "#[derive(BatchException)]"),
     ] {

@@ -186,7 +186,7 @@ fn the_preferred_loader_comes_first_and_the_built_in_one_last() {
            <step id="three"><chunk reader="Numbers" processor="Labels" writer="Lines"/></step>"#);
     let mapped = format!(
         r#"<b><artifact id="Task" classname="{0}::Courier"/><artifact id="mapped" classname="{0}::Courier"/></b>"#,
-        "conformance::conformance::s5_7_preferred_loader"
+        "conformance::s5_7_preferred_loader"
     );
     let log = "the-preferred-loader-comes-first";
     let stage = Stage::configured(&xml, |builder| {
@@ -265,7 +265,7 @@ fn a_panic_of_the_loader_is_an_error() {
 fn a_type_without_the_role_is_refused() {
     assert_snapshot!(refusal("nobody"), @r#"
     job `job` cannot be started: its definition is wrong
-    error[ART0002]: `nobody` is no batchlet: the artifact loader gives a `conformance::conformance::s5_7_preferred_loader::Nobody`
+    error[ART0002]: `nobody` is no batchlet: the artifact loader gives a `conformance::s5_7_preferred_loader::Nobody`
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="nobody"/></step>
@@ -277,7 +277,7 @@ fn a_type_without_the_role_is_refused() {
     );
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
     job `job` cannot be started: its definition is wrong
-    error[ART0002]: `nobody` is no job listener: the artifact loader gives a `conformance::conformance::s5_7_preferred_loader::Nobody`
+    error[ART0002]: `nobody` is no job listener: the artifact loader gives a `conformance::s5_7_preferred_loader::Nobody`
      --> jobs/job.xml:2:27
       |
     2 | <listeners><listener ref="nobody"/></listeners><step id="one"><chunk reader="van" processor="Labels" writer="Lines"/></step>
@@ -289,7 +289,7 @@ fn a_type_without_the_role_is_refused() {
       |
     2 | <listeners><listener ref="nobody"/></listeners><step id="one"><chunk reader="van" processor="Labels" writer="Lines"/></step>
       |                                                                              ^^^ an item reader is needed here
-      = help: the artifact loader gives a `conformance::conformance::s5_7_preferred_loader::Courier`, which is registered at tests/conformance/s5_7_preferred_loader.rs
+      = help: the artifact loader gives a `conformance::s5_7_preferred_loader::Courier`, which is registered at tests/conformance/s5_7_preferred_loader.rs
     "#);
 }
 
@@ -315,9 +315,9 @@ fn a_loader_that_changes_its_mind_fails_the_step() {
     };
     assert_snapshot!(told("fickle"), @r"
     job job FAILED FAILED
-      | batchlet `fickle` cannot be made: the artifact loader returned a `conformance::conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::conformance::s5_7_preferred_loader::Nobody` now
+      | batchlet `fickle` cannot be made: the artifact loader returned a `conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::s5_7_preferred_loader::Nobody` now
       step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | batchlet `fickle` cannot be made: the artifact loader returned a `conformance::conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::conformance::s5_7_preferred_loader::Nobody` now
+        | batchlet `fickle` cannot be made: the artifact loader returned a `conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::s5_7_preferred_loader::Nobody` now
     ");
     assert_snapshot!(told("gone"), @r"
     job job FAILED FAILED
@@ -381,7 +381,7 @@ mod named {
 fn with_loader(class: &str) -> String {
     format!(
         r#"<batch-artifacts><loader classname="{class}"/><artifact id="map" classname="{}::Courier"/></batch-artifacts>"#,
-        "conformance::conformance::s5_7_preferred_loader"
+        "conformance::s5_7_preferred_loader"
     )
 }
 
@@ -391,7 +391,7 @@ fn batch_xml_names_the_loader_by_path_or_by_declared_class() {
     let xml = job(
         r#"<step id="one" next="two"><batchlet ref="van"/></step><step id="two"><batchlet ref="map"/></step>"#,
     );
-    let path = "conformance::conformance::s5_7_preferred_loader::named::Named";
+    let path = "conformance::s5_7_preferred_loader::named::Named";
     for class in [path, "com.example.Named"] {
         let stage = Stage::configured(&xml, |builder| builder.batch_xml("batch.xml", with_loader(class)));
         stage.start("job", JobParameters::new());
@@ -440,13 +440,13 @@ fn a_loader_that_cannot_be_had_refuses_the_runtime() {
       |                                     ^^^^^^^^^^^^^^^^ which one?
       = help: give one of them another class: tests/conformance/s5_7_preferred_loader.rs and tests/conformance/s5_7_preferred_loader.rs
     "#);
-    assert_snapshot!(build_error("conformance::conformance::s5_7_preferred_loader::named::Broken"), @r#"
+    assert_snapshot!(build_error("conformance::s5_7_preferred_loader::named::Broken"), @r#"
     the artifacts cannot be loaded
-    error[ART0020]: the artifact loader `conformance::conformance::s5_7_preferred_loader::named::Broken` cannot be made
+    error[ART0020]: the artifact loader `conformance::s5_7_preferred_loader::named::Broken` cannot be made
      --> batch.xml:1:37
       |
-    1 | <batch-artifacts><loader classname="conformance::conformance::s5_7_preferred_loader::named::Brok…
-      |                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the artifact loader panicked: no garage
+    1 | <batch-artifacts><loader classname="conformance::s5_7_preferred_loader::named::Broken"/><artifac…
+      |                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the artifact loader panicked: no garage
       = help: its `Default` is called, see tests/conformance/s5_7_preferred_loader.rs
     "#);
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use batch_runtime::{BatchRuntime, BatchStatus, JobOperator, JobOperatorError, JobParameters, StartError};
-use batch_tests::process;
+use batch_tests::own_process;
 use batch_tests::stage::Stage;
 
 use super::artifacts::{plain, refused};
@@ -70,31 +70,19 @@ fn jobs_are_read_from_all_directories_and_told_by_their_ids() {
     assert_eq!(names(&operator(Some(a), Some(list))), ["first"]);
 }
 
-/// The test below, as a process in another directory.
-const IN_ITS_DIRECTORY: &str = "BATCH_TEST_IN_ITS_DIRECTORY";
-
 /// Without a job path it is the current directory.
 ///
 /// Spec: PATH-02
 #[test]
 fn the_default_is_the_current_directory() {
-    if std::env::var_os(IN_ITS_DIRECTORY).is_some() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &[("job.xml", &of("here"))]);
+    let test = "s6_4_job_path::the_default_is_the_current_directory";
+    own_process::run(test, folder.path(), || {
         let operator = operator(None, None);
         assert_eq!(names(&operator), ["here"]);
         assert_eq!(run(&operator, "here"), BatchStatus::Completed);
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), &[("job.xml", &of("here"))]);
-    let test = "conformance::s6_4_job_path::the_default_is_the_current_directory";
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test])
-        .current_dir(folder.path())
-        .env(IN_ITS_DIRECTORY, "1")
-        .output()
-        .unwrap();
-    let text = process::text(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    });
 }
 
 /// A file that is written after the runtime was built is found at the next start; one that is known is not read again.

@@ -2,8 +2,8 @@
 
 use insta::assert_snapshot;
 
-use crate::conformance::artifacts::{job, refused, story};
-use crate::conformance::sequence::{meeting, task};
+use crate::artifacts::{job, refused, story};
+use crate::sequence::{meeting, task};
 use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, BatchStatus};
 use batch_test_servers::{Kind, Server};
-use batch_tests::databases::{Database, Place};
+use batch_tests::database::{Database, Place};
 use batch_tests::stage::said;
 
 use super::jobs::{CHUNK, SUM, execute};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperatorError, JobParameters};
-use batch_tests::databases::{Database, Place};
+use batch_tests::database::{Database, Place};
 use batch_tests::stage::said;
 
 use super::jobs::{CHUNK, SUM};

@@ -2,7 +2,7 @@
 
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchStatus, JobParameters};
-use batch_tests::databases::Database;
+use batch_tests::database::Database;
 use batch_tests::stage::{Stage, say};
 use diesel::connection::SimpleConnection;
 

@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use batch_runtime::BatchRuntime;
-use batch_tests::databases::{Database, Place};
+use batch_tests::database::{Database, Place};
 
 use super::history::shape;
 

@@ -4,7 +4,7 @@ use batch_runtime::operator::Purge;
 use batch_runtime::{
     BatchStatus, ExecutionFilter, JobInstanceId, JobOperatorError, JobParameters, ParameterValue, Timestamp,
 };
-use batch_tests::databases::Database;
+use batch_tests::database::Database;
 use batch_tests::stage::Stage;
 
 use super::jobs::{CHUNK, SUM};

@@ -1,7 +1,7 @@
 //! Instances that go on on the other side.
 
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperatorError, JobParameters};
-use batch_tests::databases::Database;
+use batch_tests::database::Database;
 use serde_json::{Value, json};
 
 use super::shared::{Shared, TablesOf, parameters, shown_parameters};

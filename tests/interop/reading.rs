@@ -1,7 +1,7 @@
 //! What one has written, as the other reads it.
 
 use batch_runtime::BatchStatus;
-use batch_tests::databases::Database;
+use batch_tests::database::Database;
 use batch_tests::process::text;
 use serde_json::json;
 

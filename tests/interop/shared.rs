@@ -9,7 +9,7 @@ use batch_runtime::execution::{JobExecution, StepExecution};
 use batch_runtime::{
     BatchRuntime, ExecutionFilter, JobOperator, JobParameters, ParameterValue, TimeZone, Timestamp,
 };
-use batch_tests::databases::{Database, Place};
+use batch_tests::database::{Database, Place};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -1,7 +1,7 @@
 //! What runs on one side, and is stopped, or refused, on the other.
 
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperatorError};
-use batch_tests::databases::Database;
+use batch_tests::database::Database;
 use batch_tests::process::text;
 use serde_json::json;
 
