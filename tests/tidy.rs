@@ -21,7 +21,10 @@ fn files(folders: &[&str], extensions: &[&str]) -> Vec<(String, String)> {
     while let Some(path) = pending.pop() {
         if path.is_dir() {
             pending.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
-        } else if extensions.iter().any(|one| path.extension().is_some_and(|it| it == *one)) {
+        } else if extensions
+            .iter()
+            .any(|one| path.extension().is_some_and(|it| it == *one))
+        {
             let name = path.strip_prefix(root()).unwrap().display().to_string();
             found.push((name, fs::read_to_string(&path).unwrap()));
         }

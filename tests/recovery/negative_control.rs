@@ -1,8 +1,6 @@
 //! The recovery tests on a runtime with a seeded fault: they have to notice it.
 //!
-//! Only with the feature `sabotage`: cargo test -p batch-examples -p batch-tests --features batch-tests/sabotage
-//! --test negative_control, after the examples have been built with the same features.
-#![cfg(batch_failpoints)]
+//! `cargo test-failpoints` compiles the faults in, which `BATCH_FAILPOINTS` switches on, and runs these tests.
 
 use batch_tests::flights;
 use batch_tests::kill::{FLIGHTS, Folder, Killer, PARTITIONS_WITHOUT_TRANSACTION};

@@ -66,7 +66,9 @@ pub struct Folder {
 impl Folder {
     /// A folder with a new repository that refuses wrong rows.
     pub fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        // On the disk of the build, wherever temporary files are: most kills are to strike while something is written, which
+        // in memory takes no time.
+        let folder = tempfile::tempdir_in(process::build_folder()).unwrap();
         let url = format!("sqlite://{}", folder.path().join("batch.db").display());
         batch_runtime::BatchRuntime::builder()
             .repository(url)

@@ -12,12 +12,17 @@ pub fn example(name: &str) -> PathBuf {
     folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
 
+/// Returns the folder that cargo has built this test in.
+pub fn build_folder() -> PathBuf {
+    let test = std::env::current_exe().expect("the test's own path");
+    let build = test.parent().and_then(Path::parent);
+    build.expect("the test lies in the build folder").to_owned()
+}
+
 /// Builds the examples as the running test was built, and returns their folder. `cargo test` has built them before; with a
 /// package or a test chosen, cargo does not, and those of an earlier build would run.
 fn build_examples() -> PathBuf {
-    let test = std::env::current_exe().expect("the test's own path");
-    let build = test.parent().and_then(Path::parent);
-    let build = build.expect("the test lies in the build folder");
+    let build = build_folder();
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--quiet", "--examples"]);
     cargo.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
@@ -28,6 +33,10 @@ fn build_examples() -> PathBuf {
         if is_on {
             cargo.args(["--features", &format!("batch-tests/{feature}")]);
         }
+    }
+    if cfg!(batch_failpoints) {
+        let wrapper = Path::new(env!("CARGO_MANIFEST_DIR")).join("support/failpoints.sh");
+        cargo.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
     }
     if build.ends_with("release") {
         cargo.arg("--release");
