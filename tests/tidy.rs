@@ -1,11 +1,100 @@
 //! The house's rules: which file may name what, how long a file may be, what no file holds.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+mod tidy {
+    pub(crate) mod functions;
+    pub(crate) mod imports;
+}
+
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tidy::functions::functions;
+use tidy::imports::Crate;
+
 /// Longest source file, in lines.
 const MAX_LINES: usize = 620;
+
+/// Longest function of library code, in lines.
+const MAX_FUNCTION_LINES: usize = 60;
+
+/// The sources of the library crates.
+const LIBRARIES: [&str; 4] = [
+    "batch-macros/src",
+    "batch-xml/src",
+    "batch-runtime/src",
+    "batch-cli/src",
+];
+
+/// Functions that are longer, each with the reason.
+const LONG_FUNCTIONS: [(&str, &str); 9] = [
+    (
+        "batch-runtime/src/engine/job.rs run_observed",
+        "one line over; to be split",
+    ),
+    (
+        "batch-runtime/src/loader/checks.rs check_properties",
+        "to be split by kind of property",
+    ),
+    (
+        "batch-runtime/src/repository/diesel/per_backend/closing.rs close_open_executions",
+        "statements in an order that matters; to be split by table",
+    ),
+    (
+        "batch-runtime/src/repository/diesel/per_backend/job_store.rs begin_execution",
+        "statements in an order that matters; to be split by table",
+    ),
+    (
+        "batch-runtime/src/repository/diesel/per_backend/job_store.rs claim_in",
+        "to be split into the checks and the claim",
+    ),
+    (
+        "batch-runtime/src/repository/diesel/per_backend/partitions.rs reopen_partition_in",
+        "one line over; to be split",
+    ),
+    ("batch-xml/src/graph/dot.rs node", "a table of shapes"),
+    ("batch-xml/src/graph/place.rs inner", "to be split by element"),
+    ("batch-xml/src/graph/svg.rs shape", "a table of shapes"),
+];
+
+/// Cycles of imports, each with the reason.
+const CYCLES: [(&str, &str); 10] = [
+    (
+        "batch-runtime/src: engine/chunk/mod.rs > engine/step.rs",
+        "a chunk takes the step's surroundings; these belong into a file of their own",
+    ),
+    (
+        "batch-runtime/src: engine/chunk/mod.rs > engine/threads/subjobs.rs > engine/walk.rs > engine/step.rs",
+        "as the one before, and the next",
+    ),
+    (
+        "batch-runtime/src: engine/partition/mod.rs > engine/walk.rs",
+        "a partition of a flow walks, and a walk runs partitions",
+    ),
+    (
+        "batch-runtime/src: engine/threads/subjobs.rs > engine/walk.rs",
+        "a subjob's end is the end of a walk, which starts subjobs",
+    ),
+    (
+        "batch-runtime/src: operator/callback.rs > operator/mod.rs > runtime.rs",
+        "the operator holds the runtime, and the runtime hands out the operator",
+    ),
+    ("batch-runtime/src: operator/check.rs > runtime.rs", "the same"),
+    (
+        "batch-runtime/src: operator/definitions.rs > operator/mod.rs > runtime.rs",
+        "the same",
+    ),
+    ("batch-runtime/src: operator/mod.rs > runtime.rs", "the same"),
+    (
+        "batch-xml/src: dialect/mod.rs > pattern.rs",
+        "a dialect compiles patterns by its policy, which patterns name",
+    ),
+    (
+        "batch-xml/src: dialect/mod.rs > schema.rs",
+        "a dialect has an element table, and a schema checks by the dialect",
+    ),
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -94,11 +183,26 @@ fn each_library_is_named_in_one_place() {
     check_absent(cli, &[], &["println!"]);
 }
 
-/// A crate's `__private` is for the code that its macros generate, which `batch-macros` writes, and for its own tests.
+/// A crate's `__private` is for the code that its macros generate, which `batch-macros` writes, for the tests of that code,
+/// and for fuzzing.
 #[test]
-fn no_crate_uses_the_private_door_of_another() {
-    for folder in ["batch-runtime/src", "batch-cli/src", "examples"] {
-        check_absent(folder, &["batch-runtime/src/lib.rs"], &["__private"]);
+fn no_crate_names_the_private_module_of_another() {
+    let allowed = [
+        "batch-runtime/src/lib.rs",
+        "batch-xml/src/lib.rs",
+        "tests/diagnostics/annotations",
+        "tests/tidy.rs",
+        "tests/ui",
+    ];
+    for folder in [
+        "batch-xml",
+        "batch-runtime",
+        "batch-cli",
+        "examples",
+        "benches",
+        "tests",
+    ] {
+        check_absent(folder, &allowed, &["__private"]);
     }
 }
 
@@ -165,6 +269,44 @@ fn the_dependencies_point_one_way() {
     for crates in ["batch-macros/src", "batch-xml/src"] {
         check_absent(crates, &[], &["use batch_runtime", "diesel::", "std::thread"]);
     }
+}
+
+#[test]
+fn functions_are_short() {
+    let mut long = Vec::new();
+    for (name, text) in sources(&LIBRARIES) {
+        let functions = functions(&code(&text)).into_iter();
+        let too_long = functions.filter(|function| function.length > MAX_FUNCTION_LINES);
+        long.extend(too_long.map(|function| (format!("{name} {}", function.name), function.length)));
+    }
+    let allowed = LONG_FUNCTIONS.map(|(function, _)| function);
+    long.retain(|(function, _)| !allowed.contains(&function.as_str()));
+    assert!(
+        long.is_empty(),
+        "{MAX_FUNCTION_LINES} lines are allowed: {long:#?}"
+    );
+}
+
+/// No file names an item of a file in another folder that names, over whatever others, an item of the first.
+#[test]
+fn imports_between_folders_have_no_cycle() {
+    let mut found = BTreeSet::new();
+    for folder in LIBRARIES {
+        let files = sources(&[folder]).into_iter().map(|(name, text)| {
+            let name = name.strip_prefix(folder).unwrap().trim_start_matches('/');
+            (name.to_owned(), code(&text))
+        });
+        let sources = Crate::new(files);
+        let cycles = sources.cycles();
+        found.extend(
+            cycles
+                .iter()
+                .map(|cycle| format!("{folder}: {}", cycle.join(" > "))),
+        );
+    }
+    let allowed = CYCLES.map(|(cycle, _)| cycle);
+    found.retain(|cycle| !allowed.contains(&cycle.as_str()));
+    assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]
