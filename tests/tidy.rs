@@ -162,7 +162,11 @@ fn each_library_is_named_in_one_place() {
         "batch-runtime/src/lib.rs",
     ];
     check_absent(runtime, &registry, &["inventory"]);
-    check_absent(runtime, &["batch-runtime/src/time_zone.rs"], &["jiff"]);
+    check_absent(
+        runtime,
+        &["batch-runtime/src/clock.rs", "batch-runtime/src/time_zone.rs"],
+        &["jiff"],
+    );
     check_absent(
         runtime,
         &["batch-runtime/src/repository"],

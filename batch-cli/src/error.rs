@@ -32,7 +32,7 @@ pub(crate) enum CliError {
     ParameterTwice(String),
     #[error("there is no repository `{0}`")]
     NoRepository(String),
-    #[error("there is no job instance {0}")]
+    #[error("unknown job instance {0}")]
     NoInstance(JobInstanceId),
     #[error("cannot write a report to `{}`: expected a file name that ends with .html or .md", .0.display())]
     ReportFormat(PathBuf),

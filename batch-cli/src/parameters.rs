@@ -211,7 +211,7 @@ mod tests {
             // The value may be the secret itself, so the message does not quote it.
             (
                 "p(secret)=hunter2",
-                "parameter `p`: expected env:VARIABLE or file:PATH, which say where the secret is",
+                "parameter `p`: expected a reference to the secret, env:VARIABLE or file:PATH",
             ),
             ("n(double)=x", "invalid value `x`: expected a number"),
             (

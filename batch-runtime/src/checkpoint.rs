@@ -1,10 +1,10 @@
-//! Checkpoint information and other data that outlives an execution.
+//! Checkpoints and other data that outlives an execution.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Data that the runtime stores and restores: checkpoints, persistent user data, collector payloads.
-/// Implemented by every serde type.
+/// Data that the runtime stores and restores: checkpoints, persistent user data, collector payloads. Implemented for
+/// every serde type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be stored",
     label = "expected a type with serde's `Serialize` and `Deserialize` that borrows nothing and is `Send`",
@@ -36,10 +36,10 @@ impl CheckpointInfo {
             })
     }
 
-    /// Decodes a stored checkpoint into the artifact's type.
+    /// Decodes a stored checkpoint as the artifact's type.
     ///
     /// # Errors
-    /// When the stored text is of another type; the step then ends FAILED, it never starts from the beginning.
+    /// When the stored text is of another type. The step then ends FAILED; it never restarts from the beginning.
     ///
     /// Spec: READ-10
     pub fn decode<C: Externalizable>(&self) -> Result<C, CheckpointError> {
@@ -54,21 +54,21 @@ impl CheckpointInfo {
         Self(text)
     }
 
-    /// The JSON text.
+    /// Returns the JSON text.
     pub fn as_json(&self) -> &str {
         &self.0
     }
 }
 
-/// How a reader's or writer's checkpoints of type `C` are stored and restored. Called by generated code, from the
-/// bodies of two methods; only `new` asks for `C: Externalizable`, so that a wrong type is one error and not two.
+/// Stores and restores the checkpoints of type `C` of a reader or writer. Called by generated code; only `new`
+/// requires `C: Externalizable`, so that a wrong type causes one error instead of two.
 pub struct CheckpointCodec<C> {
     encode: fn(&C) -> Result<CheckpointInfo, CheckpointError>,
     decode: fn(&CheckpointInfo) -> Result<C, CheckpointError>,
 }
 
 impl<C> CheckpointCodec<C> {
-    /// The codec of `C`.
+    /// Creates the codec of `C`.
     #[expect(clippy::new_without_default, reason = "generated code calls it by this name")]
     pub fn new() -> Self
     where
@@ -80,7 +80,7 @@ impl<C> CheckpointCodec<C> {
         }
     }
 
-    /// Encodes what `#[get_checkpoint_info]` returned.
+    /// Encodes the result of `#[get_checkpoint_info]`.
     ///
     /// # Errors
     /// When serde cannot serialise it as JSON.
@@ -88,7 +88,7 @@ impl<C> CheckpointCodec<C> {
         (self.encode)(checkpoint)
     }
 
-    /// Decodes what `#[open]` gets.
+    /// Decodes the argument of `#[open]`.
     ///
     /// # Errors
     /// When the stored text is of another type.

@@ -1,48 +1,47 @@
-//! Time: the clock that the runtime asks, and the point in time that the repository stores.
+//! The clock, and points in time as the repository stores them.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use jiff::SignedDuration;
+pub(crate) use jiff::civil::DateTime;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A point in time, in milliseconds since 1970-01-01T00:00:00Z; what the repository's TIMESTAMP columns hold.
+/// A point in time in milliseconds since 1970-01-01T00:00:00Z, as stored in the repository's TIMESTAMP columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// Milliseconds from `earlier` to this point; 0 if that is later.
+    /// Returns the milliseconds from `earlier` to this point; 0 if `earlier` is later.
     pub fn millis_since(self, earlier: Self) -> u64 {
         u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
     }
 }
 
 impl fmt::Display for Timestamp {
-    /// ISO 8601 in UTC with milliseconds, such as `2026-11-20T13:45:00.123Z`.
+    /// Writes ISO 8601 in UTC with milliseconds, such as `2026-11-20T13:45:00.123Z`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (days, millis) = (self.0.div_euclid(86_400_000), self.0.rem_euclid(86_400_000));
-        let (year, month, day) = civil_date(days);
-        let (hour, minute, second) = (millis / 3_600_000, millis / 60_000 % 60, millis / 1_000 % 60);
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z",
-            millis % 1_000
-        )
+        match date_time(self.0) {
+            Some(time) => write!(f, "{}", time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ")),
+            // Only a corrupt row can contain it.
+            None => write!(f, "{} ms since 1970", self.0),
+        }
     }
 }
 
 impl FromStr for Timestamp {
     type Err = TimestampError;
 
-    /// ISO 8601 in UTC, from the day to the millisecond: `2026-11-20`, `2026-11-20T13:45`, `2026-11-20T13:45:00.123Z`. The
-    /// parts of the day may also be separated by `/`.
+    /// Parses ISO 8601 in UTC, from the day to the millisecond: `2026-11-20`, `2026-11-20T13:45`,
+    /// `2026-11-20T13:45:00.123Z`. The parts of the day may also be separated by `/`.
     fn from_str(text: &str) -> Result<Self, TimestampError> {
         parse(text).ok_or(TimestampError)
     }
 }
 
 impl Serialize for Timestamp {
-    /// As it is shown.
+    /// Serializes the displayed text.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -70,24 +69,34 @@ fn parse(text: &str) -> Option<Timestamp> {
         return None;
     };
     let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
-    let (hour, minute, second) = match numbers(time, ':')?[..] {
-        [hour, minute] => (hour, minute, 0),
-        [hour, minute, second] => (hour, minute, second),
+    let [hour, minute, second] = match numbers(time, ':')?[..] {
+        [hour, minute] => [hour, minute, 0],
+        [hour, minute, second] => [hour, minute, second],
         _ => return None,
     };
     let millis = format!("{fraction:0<3}");
     let [millis] = numbers(millis.get(..3)?, ':')?[..] else {
         return None;
     };
-    let is_whole = fraction.bytes().all(|digit| digit.is_ascii_digit());
-    let in_range = hour < 24 && minute < 60 && second < 60 && year <= 9_999 && is_whole;
-    let days = day_number(year, month, day)?;
-    let seconds = days * 86_400 + hour * 3_600 + minute * 60 + second;
-    in_range.then_some(Timestamp(seconds * 1_000 + millis))
+    if !fraction.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let [month, day, hour, minute, second] = [month, day, hour, minute, second].map(i8::try_from);
+    let nanos = i32::from(millis) * 1_000_000;
+    let time = DateTime::new(
+        year,
+        month.ok()?,
+        day.ok()?,
+        hour.ok()?,
+        minute.ok()?,
+        second.ok()?,
+        nanos,
+    );
+    time.ok().map(|time| Timestamp(millis_of(time)))
 }
 
-/// Decimal numbers without signs, four digits at most.
-fn numbers(text: &str, separator: char) -> Option<Vec<i64>> {
+/// Parses decimal numbers without signs, at most four digits each.
+fn numbers(text: &str, separator: char) -> Option<Vec<i16>> {
     let number = |part: &str| {
         let plain = (1..=4).contains(&part.len()) && part.bytes().all(|digit| digit.is_ascii_digit());
         plain.then(|| part.parse().ok()).flatten()
@@ -95,40 +104,22 @@ fn numbers(text: &str, separator: char) -> Option<Vec<i64>> {
     text.split(separator).map(number).collect()
 }
 
-/// The day counted from 1970-01-01; `None` if there is no such day.
-fn day_number(year: i64, month: i64, day: i64) -> Option<i64> {
-    const TO_1970: i64 = 719_468;
-    // As `civil_date` counts: from 1 March of the year 0.
-    let year_from_march = year - i64::from(month <= 2);
-    let month_from_march = (month + 9) % 12;
-    let of_years = year_from_march * 365 + year_from_march.div_euclid(4) - year_from_march.div_euclid(100)
-        + year_from_march.div_euclid(400);
-    let days = of_years + (153 * month_from_march + 2) / 5 + day - 1 - TO_1970;
-    (civil_date(days) == (year, month, day)).then_some(days)
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+
+/// Returns date and time of milliseconds since 1970; `None` beyond the years -9999 to 9999.
+pub(crate) fn date_time(millis: i64) -> Option<DateTime> {
+    EPOCH.checked_add(SignedDuration::from_millis(millis)).ok()
 }
 
-/// Year, month and day of a day counted from 1970-01-01, in the proleptic Gregorian calendar. Years are counted from
-/// 1 March, so that the leap day is a year's last.
-pub(crate) fn civil_date(days: i64) -> (i64, i64, i64) {
-    const DAYS_OF_400_YEARS: i64 = 146_097;
-    let days = days + 719_468;
-    let era = days.div_euclid(DAYS_OF_400_YEARS);
-    let day_of_era = days.rem_euclid(DAYS_OF_400_YEARS);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+/// Returns the milliseconds from 1970 to a date and time.
+pub(crate) fn millis_of(time: DateTime) -> i64 {
+    let since = time.duration_since(EPOCH);
+    since.as_secs() * 1_000 + i64::from(since.subsec_millis())
 }
 
-/// Where the runtime takes its wall-clock time from.
+/// The source of wall-clock time.
 pub trait Clock: Send + Sync {
-    /// The time now.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 

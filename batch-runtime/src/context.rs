@@ -1,4 +1,4 @@
-//! The batch contexts: cheap handles to what a running job, step, flow or split tells its artifacts, and they it.
+//! The batch contexts: cheap handles through which a running job, step, flow or split and its artifacts share data.
 //!
 //! Spec: CTX-01, CTX-13 to CTX-36
 
@@ -13,10 +13,10 @@ use crate::error::BatchError;
 use crate::execution::{Metric, MetricName, StepCounters};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{Connector, RepositoryConnection, RepositoryError};
-use crate::status::{BatchStatus, Event};
+use crate::status::{BatchStatus, StatusEvent};
 
-/// What the four contexts have in common. A panicking artifact cannot leave it half-written: no call of the user's
-/// happens under the lock, so a poisoned lock is simply taken.
+/// The state shared by the clones of a context. A poisoned lock is ignored: no user code runs under the lock, so a
+/// panicking artifact cannot leave the state inconsistent.
 struct Shared<S> {
     state: Mutex<S>,
 }
@@ -33,7 +33,7 @@ impl<S> Shared<S> {
     }
 }
 
-/// Statuses and transient data of a running element.
+/// Statuses and transient user data of a running element.
 struct ElementState {
     batch_status: BatchStatus,
     exit_status: Option<String>,
@@ -77,7 +77,7 @@ impl ElementState {
     }
 }
 
-/// User data was requested as another type than it was stored as.
+/// User data of another type than the requested one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the user data is {stored}, not the requested `{asked}`")]
 pub struct UserDataError {
@@ -87,23 +87,23 @@ pub struct UserDataError {
 
 macro_rules! element_methods {
     ($element:literal) => {
-        #[doc = concat!("The ", $element, "'s current batch status.")]
+        #[doc = concat!("Returns the ", $element, "'s current batch status.")]
         pub fn batch_status(&self) -> BatchStatus {
             self.0.shared.lock().element().batch_status
         }
 
-        /// The value stored by `set_exit_status`; it does not show the default.
+        /// Returns the value of `set_exit_status`, without the default.
         pub fn exit_status(&self) -> Option<String> {
             self.0.shared.lock().element().exit_status.clone()
         }
 
-        #[doc = concat!("Sets the exit status that the ", $element, " ends with; the last call counts.")]
-        /// `None` goes back to the default, the batch status.
+        #[doc = concat!("Sets the exit status that the ", $element, " ends with; the last call wins.")]
+        /// `None` restores the default, the batch status.
         pub fn set_exit_status(&self, status: Option<&str>) {
             self.0.shared.lock().element_mut().exit_status = status.map(str::to_owned);
         }
 
-        #[doc = concat!("The value stored by `set_transient_user_data`, kept until the ", $element, " ends.")]
+        #[doc = concat!("Returns the value stored by `set_transient_user_data`, kept until the ", $element, " ends.")]
         ///
         /// # Errors
         /// When a value of another type is stored.
@@ -111,7 +111,7 @@ macro_rules! element_methods {
             self.0.shared.lock().element().transient()
         }
 
-        /// Stores a value of the user's for the other artifacts of the same context. Not persisted.
+        /// Stores a user's value for the other artifacts of the same context. Not persisted.
         pub fn set_transient_user_data<T: Send + Sync + 'static>(&self, value: T) {
             self.0.shared.lock().element_mut().set_transient(value);
         }
@@ -122,10 +122,10 @@ trait HasElement {
     fn element(&self) -> &ElementState;
     fn element_mut(&mut self) -> &mut ElementState;
 
-    /// A running element is STOPPING from the request on.
+    /// Sets a running element to STOPPING.
     fn show_stop(&mut self) {
         let status = &mut self.element_mut().batch_status;
-        if let Ok(stopping) = status.after(Event::RequestStop) {
+        if let Ok(stopping) = status.after(StatusEvent::RequestStop) {
             *status = stopping;
         }
     }
@@ -163,7 +163,7 @@ macro_rules! shows_stop {
 
 shows_stop!(JobContext, StepContext, FlowContext, SplitContext);
 
-/// The running job. Spec: CTX-06, CTX-13 to CTX-19
+/// The context of a running job. Spec: CTX-06, CTX-13 to CTX-19
 #[derive(Clone)]
 pub struct JobContext(Arc<JobShared>);
 
@@ -196,32 +196,32 @@ impl JobContext {
         }))
     }
 
-    /// The job's id in its Job XML. Spec: CTX-13
+    /// Returns the job's id in its Job XML. Spec: CTX-13
     pub fn id(&self) -> &str {
         &self.0.id
     }
 
-    /// The run's unique name, `{JobId}:{InstanceId}:{ExecutionId}`. Spec: ID-01
+    /// Returns the unique name of the execution, `{JobId}:{InstanceId}:{ExecutionId}`. Spec: ID-01
     pub fn name(&self) -> String {
         format!("{}:{}:{}", self.0.id, self.0.instance_id, self.0.execution_id)
     }
 
-    /// Id of the job instance.
+    /// Returns the id of the job instance.
     pub fn instance_id(&self) -> JobInstanceId {
         self.0.instance_id
     }
 
-    /// Id of the job execution.
+    /// Returns the id of the job execution.
     pub fn execution_id(&self) -> JobExecutionId {
         self.0.execution_id
     }
 
-    /// The job-level properties with their effective values. Spec: CTX-14
+    /// Returns the job-level properties with their effective values. Spec: CTX-14
     pub fn properties(&self) -> &BTreeMap<String, String> {
         &self.0.properties
     }
 
-    /// Job-level metrics: the elapsed time. Spec: CTX-19
+    /// Returns the job-level metrics: the elapsed time. Spec: CTX-19
     pub fn metrics(&self) -> Vec<Metric> {
         let elapsed = i64::try_from(self.0.began.elapsed().as_millis()).unwrap_or(i64::MAX);
         vec![Metric {
@@ -230,8 +230,8 @@ impl JobContext {
         }]
     }
 
-    /// A new connection to the database of the job repository, for artifacts that keep their data there too. What is
-    /// written through it is *not* part of the chunk transaction; writers take a `ChunkTransaction` for that.
+    /// Opens a new connection to the database of the job repository, for artifacts that keep their data there. It is
+    /// *not* part of the chunk transaction; writers take a `ChunkTransaction` for that.
     ///
     /// # Errors
     /// When the database cannot be opened.
@@ -239,7 +239,7 @@ impl JobContext {
         self.0.connector.connect()
     }
 
-    /// The context of a subjob: what the job is, without what its artifacts have stored. Spec: CTX-06, D-67
+    /// Returns the context of a subjob: that of the job, without the data stored by its artifacts. Spec: CTX-06, D-67
     pub(crate) fn for_subjob(&self) -> Self {
         let job = &self.0;
         let state = ElementState {
@@ -266,7 +266,7 @@ impl fmt::Debug for JobContext {
     }
 }
 
-/// The running step. Spec: CTX-07, CTX-20 to CTX-30
+/// The context of a running step. Spec: CTX-07, CTX-20 to CTX-30
 #[derive(Clone)]
 pub struct StepContext(Arc<StepShared>);
 
@@ -314,25 +314,25 @@ impl StepContext {
         }))
     }
 
-    /// The step's id in its Job XML. Spec: CTX-20
+    /// Returns the step's id in its Job XML. Spec: CTX-20
     pub fn id(&self) -> &str {
         &self.0.id
     }
 
-    /// Id of the step execution.
+    /// Returns the id of the step execution.
     pub fn execution_id(&self) -> StepExecutionId {
         self.0.execution_id
     }
 
-    /// The step-level properties with their effective values. Spec: CTX-21
+    /// Returns the step-level properties with their effective values. Spec: CTX-21
     pub fn properties(&self) -> &BTreeMap<String, String> {
         &self.0.properties
     }
 
-    /// The data stored by `set_persistent_user_data`, in this or an earlier execution of the instance.
+    /// Returns the data stored by `set_persistent_user_data`, in this or an earlier execution of the instance.
     ///
     /// # Errors
-    /// When data of another type is stored.
+    /// When the stored data is of another type.
     ///
     /// Spec: CTX-23, RESTART-14
     pub fn persistent_user_data<P: Externalizable>(&self) -> Result<Option<P>, UserDataError> {
@@ -345,7 +345,8 @@ impl StepContext {
         })
     }
 
-    /// Stores data that survives the execution: saved with each checkpoint, for a batchlet after the step has ended.
+    /// Stores data that survives the execution: saved with each checkpoint, and for a batchlet when the step has
+    /// ended.
     ///
     /// # Errors
     /// When serde cannot serialise it as JSON.
@@ -357,17 +358,17 @@ impl StepContext {
         Ok(())
     }
 
-    /// The last exception thrown from a step-level artifact to the runtime. Spec: CTX-29
+    /// Returns the last exception that a step-level artifact threw. Spec: CTX-29
     pub fn exception(&self) -> Option<Arc<BatchError>> {
         self.0.shared.lock().exception.clone()
     }
 
-    /// The step's counters as of the last commit. Spec: CTX-30
+    /// Returns the step's counters as of the last commit. Spec: CTX-30
     pub fn metrics(&self) -> Vec<Metric> {
         self.0.shared.lock().counters.metrics()
     }
 
-    /// What was stored by the last commit, after a rollback that nobody else takes care of.
+    /// Restores the data of the last commit after a rollback that no artifact handles.
     pub(crate) fn restore_persistent_info(&self, info: Option<CheckpointInfo>) {
         self.0.shared.lock().persistent = info;
     }
@@ -407,7 +408,7 @@ macro_rules! plain_context {
                 }))
             }
 
-            #[doc = concat!("The ", $element, "'s id in its Job XML.")]
+            #[doc = concat!("Returns the ", $element, "'s id in its Job XML.")]
             pub fn id(&self) -> &str {
                 &self.0.id
             }
@@ -429,12 +430,12 @@ struct PlainShared {
 }
 
 plain_context!(
-    /// The running flow. Spec: CTX-08, CTX-31 to CTX-33
+    /// The context of a running flow. Spec: CTX-08, CTX-31 to CTX-33
     FlowContext,
     "flow"
 );
 plain_context!(
-    /// The running split. Spec: CTX-09, CTX-34 to CTX-36
+    /// The context of a running split. Spec: CTX-09, CTX-34 to CTX-36
     SplitContext,
     "split"
 );

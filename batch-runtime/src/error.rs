@@ -1,14 +1,14 @@
-//! `BatchError`: what an artifact throws. Errors of the phases live beside their phase.
+//! `BatchError`, the error of artifacts.
 
 use std::any::Any;
 use std::cell::Cell;
 use std::error::Error;
 use std::fmt;
 
-/// An error that an artifact returned, kept whole: skip and retry rules and reports see the artifact's own type.
+/// An error that an artifact returned. It keeps its type for skip and retry rules and for reports.
 ///
-/// Every `std::error::Error` that is `Send + Sync` converts into it, so artifacts use `?` on whatever they call.
-/// `BatchError` itself does not implement `Error` (that is what makes the conversion possible); see [`BatchError::as_error`].
+/// Every `std::error::Error` that is `Send + Sync` converts into it, so artifacts can use `?`. `BatchError` itself
+/// does not implement `Error`, which makes the conversion possible; see [`BatchError::as_error`].
 ///
 /// Spec: ART-06
 pub struct BatchError(Box<Inner>);
@@ -22,14 +22,14 @@ struct Inner {
 }
 
 impl BatchError {
-    /// An error that is only a message.
+    /// Creates an error from a message.
     pub fn msg(message: impl fmt::Display) -> Self {
         Self::from(Message(message.to_string()))
     }
 
-    /// An error that is already in a box, such as an `anyhow::Error` made into one. (`?` converts every error that is not.)
-    /// Of the type inside nothing is known: exception classes of Job XML match it by what `#[derive(BatchException)]`
-    /// declares.
+    /// Wraps a boxed error, such as one made from an `anyhow::Error`. (`?` converts all other errors.) The type in
+    /// the box is unknown, so exception classes of Job XML match it by the declarations of
+    /// `#[derive(BatchException)]` only.
     pub fn from_boxed(error: Box<dyn Error + Send + Sync>) -> Self {
         Self(Box::new(Inner {
             source: error,
@@ -39,10 +39,10 @@ impl BatchError {
         }))
     }
 
-    /// `error`, thrown for the item at `index` (from 0) of the list given to the writer.
+    /// Creates an error for the item at `index` (from 0) of the list passed to the writer.
     ///
-    /// The items before it count as written: a retry of a no-rollback exception goes on with the item itself. A writer that
-    /// looks at all items before it writes the first one, and has no-rollback exceptions, does not use this.
+    /// The items before it count as written: the retry of a no-rollback exception resumes at this item. A writer that
+    /// checks all items before it writes the first, and has no-rollback exceptions, must not use this.
     ///
     /// Spec: D-10
     pub fn at_item(index: usize, error: impl Into<BatchError>) -> Self {
@@ -51,40 +51,40 @@ impl BatchError {
         error
     }
 
-    /// The index given to [`BatchError::at_item`].
+    /// Returns the index passed to [`BatchError::at_item`].
     pub fn item_index(&self) -> Option<usize> {
         self.0.item
     }
 
-    /// The artifact's error as a trait object.
+    /// Returns the artifact's error as a trait object.
     pub fn as_error(&self) -> &(dyn Error + Send + Sync + 'static) {
         self.0.source.as_ref()
     }
 
-    /// The artifact's error if it is an `E`.
+    /// Returns the artifact's error if it is an `E`.
     pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
         self.0.source.downcast_ref()
     }
 
-    /// Full path of the error's Rust type.
+    /// Returns the full path of the error's Rust type.
     pub fn type_name(&self) -> &'static str {
         self.0.type_name
     }
 
-    /// Whether the artifact panicked instead of returning an error.
+    /// Returns whether the artifact panicked instead of returning an error.
     ///
     /// Spec: CHUNK-EXC-03
     pub fn is_panic(&self) -> bool {
         self.0.panic
     }
 
-    /// The error made of the payload that `catch_unwind` caught.
+    /// Creates an error from the payload caught by `catch_unwind`.
     pub(crate) fn from_panic(payload: Box<dyn Any + Send>) -> Self {
         let text = payload
             .downcast_ref::<&str>()
             .map(ToString::to_string)
             .or_else(|| payload.downcast_ref::<String>().cloned())
-            .unwrap_or_else(|| "a value that is no text".into());
+            .unwrap_or_else(|| "a value that is not a string".into());
         let place = PANICKED_AT.take().map(|place| format!(" at {place}"));
         let mut error = Self::msg(format!(
             "the artifact panicked{}: {text}",
@@ -94,14 +94,14 @@ impl BatchError {
         error
     }
 
-    /// The message and the messages of all its sources, joined by `: `. A source whose text the message already ends
-    /// with is not repeated.
+    /// Returns the message and the messages of all sources, joined by `: `. Skips a source whose text is
+    /// part of the message.
     pub fn chain(&self) -> String {
         error_chain(self.as_error())
     }
 }
 
-/// Implements `Debug` as `Display`, because `Debug` is what `main` prints of an error that it returns.
+/// Implements `Debug` as `Display`, because `main` prints a returned error with `Debug`.
 macro_rules! debug_as_display {
     ($($error:ty),+) => {
         $(impl std::fmt::Debug for $error {
@@ -114,13 +114,13 @@ macro_rules! debug_as_display {
 pub(crate) use debug_as_display;
 
 thread_local! {
-    /// Where the thread panicked last, if that is recorded.
+    /// The place of the thread's last panic, if recorded.
     static PANICKED_AT: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// Records the source line of every panic from now on, so that the messages of failed artifacts show it.
+/// Records the source line of every panic, for the messages of failed artifacts.
 ///
-/// Installs a panic hook for the whole process, which calls the hook that was installed before. For programs, not for libraries.
+/// Installs a process-wide panic hook, which calls the previous hook. For programs, not for libraries.
 pub fn record_panic_locations() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -131,13 +131,20 @@ pub fn record_panic_locations() {
     }));
 }
 
-/// The messages of an error and of its sources, the outermost first.
+/// Joins the lines of a message: database libraries use line breaks and tabs.
+pub(crate) fn one_line(message: &str) -> String {
+    let words: Vec<&str> = message.split_whitespace().collect();
+    words.join(" ")
+}
+
+/// Returns the messages of an error and of its sources, the outermost first, without sources that are part of a message.
 pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(source) = next {
         let message = source.to_string();
-        if !text.ends_with(&message) {
+        let is_part = text.ends_with(&message) || text.contains(&format!(": {}", one_line(&message)));
+        if !is_part {
             text.push_str(": ");
             text.push_str(&message);
         }

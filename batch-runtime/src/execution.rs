@@ -1,4 +1,4 @@
-//! Job instances and executions as the repository holds them: plain data.
+//! Job instances and executions, as recorded in the repository: plain data.
 //!
 //! Spec: OP-33, DOM-18
 
@@ -30,19 +30,19 @@ pub struct JobExecution {
     pub instance_id: JobInstanceId,
     /// The job's id in its Job XML.
     pub job_name: String,
-    /// When it was handed to the runtime.
+    /// When the runtime accepted it.
     pub created: Timestamp,
-    /// When it began; `None` before.
+    /// When it started; `None` before.
     pub started: Option<Timestamp>,
     /// When it ended; `None` before.
     pub ended: Option<Timestamp>,
-    /// When its row was last written.
+    /// When its row was last updated.
     pub last_updated: Timestamp,
     /// Batch status.
     pub status: BatchStatus,
     /// Exit status; `UNKNOWN` until it has ended.
     pub exit_status: String,
-    /// Description of the end: the error with its causes, or empty.
+    /// The error with its causes, or empty.
     pub exit_message: String,
     /// Number of updates of the row. Spec: REPO-14
     pub version: i64,
@@ -51,13 +51,13 @@ pub struct JobExecution {
 }
 
 impl JobExecution {
-    /// The run's unique name, `{JobId}:{InstanceId}:{ExecutionId}`. Spec: ID-01
+    /// Returns the unique name of the execution, `{JobId}:{InstanceId}:{ExecutionId}`. Spec: ID-01
     pub fn name(&self) -> String {
         format!("{}:{}:{}", self.job_name, self.instance_id, self.id)
     }
 }
 
-/// One line. Spec: OP-19
+/// Displays as one line. Spec: OP-19
 impl fmt::Display for JobExecution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -76,7 +76,7 @@ impl fmt::Display for JobExecution {
     }
 }
 
-/// When something began and ended, as far as it has.
+/// Start and end of an execution, as far as known.
 struct Period(Option<Timestamp>, Option<Timestamp>);
 
 impl fmt::Display for Period {
@@ -101,25 +101,25 @@ pub struct StepExecution {
     pub job_execution_id: JobExecutionId,
     /// The step's id in its Job XML.
     pub step_name: String,
-    /// When it began.
+    /// When it started.
     pub started: Timestamp,
     /// When it ended; `None` before.
     pub ended: Option<Timestamp>,
-    /// When its row was last written.
+    /// When its row was last updated.
     pub last_updated: Timestamp,
     /// Batch status.
     pub status: BatchStatus,
     /// Exit status; `EXECUTING` until it has ended.
     pub exit_status: String,
-    /// Description of the end: the error with its causes, or empty.
+    /// The error with its causes, or empty.
     pub exit_message: String,
-    /// What was read, written and so on; true as of the last commit.
+    /// The counters as of the last commit.
     pub counters: StepCounters,
     /// Number of updates of the row. Spec: REPO-14
     pub version: i64,
 }
 
-/// One line. Spec: OP-20
+/// Displays as one line. Spec: OP-20
 impl fmt::Display for StepExecution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let c = self.counters;
@@ -145,7 +145,7 @@ impl fmt::Display for StepExecution {
     }
 }
 
-/// The eight counters of a step execution. Committed work only, but for `rollbacks`.
+/// The eight counters of a step execution. Except for `rollbacks`, they count committed work.
 ///
 /// Spec: REPO-55 to REPO-60, REPO-63
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -189,21 +189,21 @@ pub enum MetricName {
     ProcessSkipCount,
     /// Items skipped while writing.
     WriteSkipCount,
-    /// Milliseconds since the job execution began.
+    /// Milliseconds since the start of the job execution.
     ElapsedMillis,
 }
 
 /// A named number. Spec: CTX-40
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// What is counted.
+    /// The counted quantity.
     pub name: MetricName,
-    /// How much.
+    /// The count.
     pub value: i64,
 }
 
 impl StepCounters {
-    /// The counters as metrics. Spec: CTX-30
+    /// Returns the counters as metrics. Spec: CTX-30
     pub fn metrics(&self) -> Vec<Metric> {
         [
             (MetricName::ReadCount, self.reads),

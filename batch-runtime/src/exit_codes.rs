@@ -1,4 +1,4 @@
-//! The codes that a process exits with: what a job's property `batch.exit.codes` maps its exit statuses to.
+//! Exit codes of processes, as mapped from exit statuses by a job's property `batch.exit.codes`.
 
 use std::str::FromStr;
 
@@ -6,15 +6,15 @@ use batch_xml::{Dialect, Pattern};
 
 use crate::status::BatchStatus;
 
-/// The runtime property of a job. (ext)
+/// The name of that property. (ext)
 pub(crate) const EXIT_CODES: &str = "batch.exit.codes";
 
-/// Exit statuses, as patterns of `on`, each with a code. The first pattern that matches wins.
+/// Exit status patterns with their codes. The first match wins.
 #[derive(Debug, Default)]
 pub(crate) struct ExitCodes(Vec<(Pattern, u8)>);
 
 impl ExitCodes {
-    /// The code of a job that ended with these statuses; that of the batch status if no pattern matches.
+    /// Returns the code for a job that ended with these statuses; by the batch status if no pattern matches.
     pub(crate) fn of(&self, status: BatchStatus, exit_status: &str) -> u8 {
         let mut mapped = self.0.iter().filter(|(pattern, _)| pattern.matches(exit_status));
         mapped
@@ -26,17 +26,17 @@ impl ExitCodes {
 impl FromStr for ExitCodes {
     type Err = String;
 
-    /// `EXIT STATUS=CODE`, separated by commas.
+    /// Parses `EXIT STATUS=CODE` entries, separated by commas.
     fn from_str(text: &str) -> Result<Self, String> {
         let one = |entry: &str| {
             let (pattern, code) = entry
                 .rsplit_once('=')
                 .map(|(pattern, code)| (pattern.trim(), code.trim()))
                 .filter(|(pattern, _)| !pattern.is_empty())
-                .ok_or_else(|| format!("{:?} is not an exit status, `=` and a code", entry.trim()))?;
+                .ok_or_else(|| format!("invalid entry {:?}: expected `EXIT STATUS=CODE`", entry.trim()))?;
             let code = code
                 .parse()
-                .map_err(|_| format!("{code:?} is not an exit code, which is a number from 0 to 255"))?;
+                .map_err(|_| format!("invalid exit code {code:?}: expected a number from 0 to 255"))?;
             Ok((Dialect::Draft.pattern(pattern), code))
         };
         text.split(',').map(one).collect::<Result<_, _>>().map(Self)
@@ -66,18 +66,15 @@ mod tests {
     #[test]
     fn mistakes_are_reported() {
         for (text, problem) in [
-            ("", "\"\" is not an exit status, `=` and a code"),
-            ("A", "\"A\" is not an exit status, `=` and a code"),
-            ("=4", "\"=4\" is not an exit status, `=` and a code"),
-            ("A=4,", "\"\" is not an exit status, `=` and a code"),
+            ("", "invalid entry \"\": expected `EXIT STATUS=CODE`"),
+            ("A", "invalid entry \"A\": expected `EXIT STATUS=CODE`"),
+            ("=4", "invalid entry \"=4\": expected `EXIT STATUS=CODE`"),
+            ("A=4,", "invalid entry \"\": expected `EXIT STATUS=CODE`"),
             (
                 "A=256",
-                "\"256\" is not an exit code, which is a number from 0 to 255",
+                "invalid exit code \"256\": expected a number from 0 to 255",
             ),
-            (
-                "A=x",
-                "\"x\" is not an exit code, which is a number from 0 to 255",
-            ),
+            ("A=x", "invalid exit code \"x\": expected a number from 0 to 255"),
         ] {
             assert_eq!(
                 text.parse::<ExitCodes>().map(drop),

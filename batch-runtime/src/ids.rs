@@ -1,4 +1,4 @@
-//! The ids of the repository, as types of their own.
+//! The ids of the repository.
 //!
 //! Spec: ID-03, ID-04
 

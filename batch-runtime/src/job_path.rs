@@ -1,5 +1,5 @@
-//! The job path: directories of Job XML files, read when the runtime starts and looked through for new files at each
-//! start of a job.
+//! The job path: directories of Job XML files, read when the runtime starts and searched for new files at each start
+//! of a job.
 //!
 //! Spec: PATH-01 to PATH-13, D-63
 
@@ -11,43 +11,43 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use batch_xml::{Diagnostic, Document, JobXmlErrors, Library, Limits, RootKind, Source, Span, sniff_root};
 
-/// A file of the job path that the operating system does not give.
+/// The code of a file of the job path that cannot be read.
 const UNREADABLE: &str = "PATH0001";
 
 /// The root elements of Job XML. Spec: JSL-DOC-03
 pub(crate) const ROOTS: [&str; 4] = ["job", "step", "flow", "split"];
 
-/// What was found on the job path.
+/// The contents of the job path.
 #[derive(Clone, Debug, Default)]
 pub struct JobPathReport {
     /// The ids of the jobs that can be started.
     pub jobs: BTreeSet<String>,
-    /// What is wrong with each file that is no valid Job XML.
+    /// The mistakes of each file that is not valid Job XML.
     pub broken: Vec<JobXmlErrors>,
-    /// XML files with another root element, which are passed over, each with its root. Spec: JSL-DOC-04
-    pub foreign: Vec<(String, String)>,
+    /// XML files with another root element, which are ignored: file and root. Spec: JSL-DOC-04
+    pub other_roots: Vec<(String, String)>,
     /// Directories that could not be read, each with the reason. Spec: PATH-06
     pub unreadable: Vec<String>,
-    /// Where jobs are looked for.
+    /// The searched directories.
     pub directories: Vec<PathBuf>,
 }
 
 impl JobPathReport {
-    /// That there is no job, and where none is.
+    /// Returns a message that there are no jobs, with the searched directories.
     pub(crate) fn no_job(&self) -> String {
         let name = |directory: &PathBuf| {
             let absolute = path::absolute(directory);
             format!("`{}`", absolute.as_ref().unwrap_or(directory).display())
         };
         let names: Vec<String> = self.directories.iter().map(name).collect();
-        format!("the job path holds no job: looked in {}", names.join(", "))
+        format!("the job path contains no job: searched {}", names.join(", "))
     }
 }
 
-/// How to look elsewhere.
-pub(crate) const JOB_PATH_HELP: &str = "`--job-path DIRS`, `job_path(..)` in a program, or the system property `javax.jobpath` says where jobs are";
+/// The ways to set the job path.
+pub(crate) const JOB_PATH_HELP: &str = "set the job path by `--job-path DIRS`, by `job_path(..)` in a program, or by the system property `javax.jobpath`";
 
-/// The directories, and what has been read from them.
+/// The directories and their files.
 pub(crate) struct JobPath {
     directories: Vec<PathBuf>,
     limits: Limits,
@@ -58,7 +58,7 @@ pub(crate) struct JobPath {
 struct Found {
     files: BTreeMap<PathBuf, JobFile>,
     unreadable: BTreeMap<PathBuf, String>,
-    /// Whether what cannot be read is logged.
+    /// Whether unreadable files and directories are logged.
     logs_problems: bool,
 }
 
@@ -67,19 +67,19 @@ struct Found {
 enum JobFile {
     /// A document whose root has an id.
     Document(Arc<Document>),
-    /// A file that cannot be read as Job XML; it takes only its own jobs with it.
+    /// An invalid Job XML file. Jobs of other files are not affected.
     Broken(Arc<JobXmlErrors>),
-    /// An XML file for something else, with its name and its root.
-    Foreign(String, String),
+    /// An XML file with another root element: its name and its root.
+    OtherRoot(String, String),
 }
 
-/// What the job path says of a job id.
+/// The result of looking up a job id.
 pub(crate) enum Lookup {
     /// The job.
     Found(Arc<Document>),
     /// Several files define the id.
     Duplicate(Vec<String>),
-    /// No file does. One of `broken` may be the one that was meant.
+    /// No file defines the id. One of `broken` may be the intended file.
     Unknown {
         known: BTreeSet<String>,
         broken: Vec<Arc<JobXmlErrors>>,
@@ -105,7 +105,7 @@ impl JobPath {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the files that were not there before. Spec: PATH-05, PATH-07
+    /// Reads new and changed files. Spec: PATH-05, PATH-07
     pub(crate) fn look_for_new_files(&self) {
         let mut found = self.found();
         for directory in &self.directories {
@@ -117,7 +117,7 @@ impl JobPath {
                 Err(error) => {
                     let error = error.to_string();
                     let earlier = found.unreadable.insert(directory.clone(), error.clone());
-                    // Said once, not at each start.
+                    // Logged once, not at each start.
                     if found.logs_problems && earlier.is_none() {
                         log_unreadable(directory, &error);
                     }
@@ -126,7 +126,8 @@ impl JobPath {
         }
     }
 
-    /// Logs the files and directories that cannot be read, and from now on each new one. A check reports them instead.
+    /// Logs the files and directories that cannot be read, now and whenever a new one appears. A check reports them
+    /// instead.
     pub(crate) fn log_problems(&self) {
         let mut found = self.found();
         found.logs_problems = true;
@@ -162,20 +163,20 @@ impl JobPath {
         }
     }
 
-    /// The ids of all jobs that can be started. Spec: OP-21
+    /// Returns the ids of all jobs that can be started. Spec: OP-21
     pub(crate) fn jobs(&self) -> BTreeSet<String> {
         self.found().jobs()
     }
 
-    /// What was found.
+    /// Returns a report of the contents.
     pub(crate) fn report(&self) -> JobPathReport {
         let found = self.found();
         let unreadable = found
             .unreadable
             .iter()
             .map(|(path, error)| format!("{}: {error}", path.display()));
-        let foreign = found.files.values().filter_map(|file| match file {
-            JobFile::Foreign(name, root) => Some((name.clone(), root.clone())),
+        let other_roots = found.files.values().filter_map(|file| match file {
+            JobFile::OtherRoot(name, root) => Some((name.clone(), root.clone())),
             _ => None,
         });
         JobPathReport {
@@ -185,7 +186,7 @@ impl JobPath {
                 .iter()
                 .map(|errors| JobXmlErrors::clone(errors))
                 .collect(),
-            foreign: foreign.collect(),
+            other_roots: other_roots.collect(),
             unreadable: unreadable.collect(),
             directories: self.directories.clone(),
         }
@@ -206,7 +207,7 @@ impl Library for JobPath {
         same.map(|document| document.id().value.clone()).collect()
     }
 
-    /// Of a file that is not even text, or not wholly, nobody knows what it defines.
+    /// A file that is not text, or only in part, may define any id.
     fn broken(&self, id: &str) -> Vec<Span> {
         let broken = self.found().broken();
         let places = broken
@@ -219,7 +220,7 @@ impl Library for JobPath {
     }
 }
 
-/// Whether the id stands somewhere in the text, not only as a part of another one.
+/// Returns whether the id occurs in the text, other than as a part of a longer id.
 fn names(text: &str, id: &str) -> bool {
     let is_of_id = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
     text.match_indices(id).any(|(at, _)| {
@@ -230,23 +231,23 @@ fn names(text: &str, id: &str) -> bool {
 
 fn log_unreadable(directory: &Path, error: &str) {
     let directory = directory.display();
-    tracing::warn!(%directory, error, "directory of the job path passed over");
+    tracing::warn!(%directory, error, "cannot read directory of the job path");
 }
 
 fn log_broken(path: &Path, file: &JobFile) {
     if let JobFile::Broken(errors) = file {
         let mistakes = errors.iter().count();
-        tracing::warn!(file = %path.display(), mistakes, "no valid Job XML; `check` shows why");
+        tracing::warn!(file = %path.display(), mistakes, "invalid Job XML; `check` shows the mistakes");
     }
 }
 
 impl Found {
     fn read(&mut self, path: &Path, limits: &Limits) {
-        // One file found by two ways is one file. Spec: PATH-08
+        // A file reached by two paths is read once. Spec: PATH-08
         let Ok(key) = fs::canonicalize(path) else { return };
-        // A FIFO or device would block the reader for ever.
+        // Opening a FIFO or device could block forever.
         let earlier = self.files.get(&key);
-        // One that was broken may have been half-written.
+        // A broken file may have been incomplete, and is read again.
         let known = earlier.is_some_and(|file| !matches!(file, JobFile::Broken(_)));
         if known || !fs::metadata(&key).is_ok_and(|metadata| metadata.is_file()) {
             return;
@@ -283,7 +284,7 @@ impl Found {
     }
 }
 
-/// The files of a directory that end in `.xml`, in the order of their names.
+/// Returns the files of a directory with the extension `.xml`, sorted by name.
 fn xml_files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut paths: Vec<PathBuf> = fs::read_dir(directory)?
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -293,26 +294,26 @@ fn xml_files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The text of an XML file.
+/// Reads the text of an XML file.
 ///
 /// # Errors
-/// When the operating system does not give it, it is too large, or it cannot be decoded.
+/// When the file cannot be read, is too large, or cannot be decoded.
 pub(crate) fn read_source(path: &Path, limits: &Limits) -> Result<Arc<Source>, JobXmlErrors> {
     let name = path.display().to_string();
     let mut bytes = Vec::new();
-    // One byte more than allowed is enough to see that the file is too large.
+    // One byte beyond the limit shows that the file is too large.
     let limit = u64::try_from(limits.file_bytes)
         .unwrap_or(u64::MAX)
         .saturating_add(1);
-    // A FIFO or device would block the reader for ever.
+    // Opening a FIFO or device could block forever.
     let is_file = fs::metadata(path).and_then(|metadata| match metadata.is_file() {
         true => Ok(()),
-        false => Err(io::Error::other("it is no file")),
+        false => Err(io::Error::other("not a regular file")),
     });
     let read = is_file.and_then(|()| File::open(path)?.take(limit).read_to_end(&mut bytes));
     if let Err(error) = read {
         let place = Span::new(&Source::new(name, ""), 0..0);
-        let message = format!("the file cannot be read: {error}");
+        let message = format!("cannot read the file: {error}");
         return Err(Diagnostic::error(UNREADABLE, message, place).into());
     }
     Source::from_bytes(name, &bytes, limits)
@@ -325,8 +326,12 @@ fn read_file(path: &Path, limits: &Limits) -> JobFile {
         Err(errors) => return broken(errors),
     };
     if let Some(root) = sniff_root(&source).filter(|root| !ROOTS.contains(&root.as_str())) {
-        tracing::debug!(file = source.name(), root, "no Job XML: another root element");
-        return JobFile::Foreign(source.name().to_owned(), root);
+        tracing::debug!(
+            file = source.name(),
+            root,
+            "ignored: not a root element of Job XML"
+        );
+        return JobFile::OtherRoot(source.name().to_owned(), root);
     }
     match batch_xml::parse(&source, limits) {
         Ok(document) => JobFile::Document(Arc::new(document)),

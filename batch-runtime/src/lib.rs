@@ -136,6 +136,7 @@ mod artifact;
 mod checkpoint;
 mod clock;
 pub mod context;
+mod dispatch;
 mod engine;
 mod error;
 pub mod execution;

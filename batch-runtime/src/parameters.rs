@@ -1,4 +1,4 @@
-//! Job parameters: what a job is started with, and the key that identifies its instance.
+//! Job parameters, and the key by which they identify the job instance.
 //!
 //! Spec: DOM-10, DOM-11, REPO-26 to REPO-36, D-56
 
@@ -12,15 +12,15 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::secret::SecretReference;
 
-/// Name of the parameter that makes each `start` an instance of its own. Spring Batch's JSR-352 support uses it too.
+/// The parameter that gives each `start` an instance of its own. Spring Batch's JSR-352 support uses it too.
 pub(crate) const RUN_ID: &str = "jsr_batch_run_id";
 
 const MAX_NAME: usize = 100;
 const MAX_STRING: usize = 250;
-/// 1000-01-01T00:00:00.000Z to 9999-12-31T23:59:59.999Z, in milliseconds since 1970: what MySQL's columns hold.
+/// 1000-01-01T00:00:00.000Z to 9999-12-31T23:59:59.999Z in milliseconds since 1970, the range of MySQL's columns.
 const DATES: RangeInclusive<i64> = -30_610_224_000_000..=253_402_300_799_999;
 
-/// A parameter's value, with the four types that the repository knows.
+/// The value of a parameter, of one of the repository's four types.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ParameterValue {
@@ -28,17 +28,17 @@ pub enum ParameterValue {
     String(String),
     /// A whole number.
     Long(i64),
-    /// A floating-point number. Its spelling in the key depends on the JVM for some values: better not identifying.
+    /// A floating-point number. Better not identifying: the text of some values in the key depends on the JVM.
     Double(f64),
     /// A point in time, in the years 1000 to 9999.
     Date(Timestamp),
-    /// Where a secret is. This reference is stored, shown and part of the identity, as the text `secret:env:NAME`; what it leads
-    /// to is read when the job starts, at a restart again, and given to the fields and contexts that take the property only.
+    /// A reference to a secret. It is stored, displayed and part of the identity as the text `secret:env:NAME`. The
+    /// secret is read at each start and restart, and only injected fields and contexts receive it.
     Secret(SecretReference),
 }
 
 impl ParameterValue {
-    /// The value as text; of a secret, where it is.
+    /// Returns the value as text; for a secret, its reference.
     pub fn to_text(&self) -> String {
         match self {
             Self::String(text) => text.clone(),
@@ -49,12 +49,12 @@ impl ParameterValue {
         }
     }
 
-    /// A text of the repository.
+    /// Converts a text of the repository.
     pub(crate) fn of_stored(text: String) -> Self {
         SecretReference::of_stored(&text).map_or(Self::String(text), Self::Secret)
     }
 
-    /// The value as it enters the JOB_KEY: as text, but for dates, which enter as milliseconds.
+    /// Returns the text for the JOB_KEY, in which dates are milliseconds.
     fn key_text(&self) -> String {
         match self {
             Self::Date(time) => time.0.to_string(),
@@ -63,12 +63,12 @@ impl ParameterValue {
     }
 }
 
-/// A parameter: its value, and whether it is part of the instance's identity.
+/// A parameter: a value that may be part of the instance's identity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobParameter {
     /// The value.
     pub value: ParameterValue,
-    /// Whether another value means another job instance.
+    /// Whether the value is part of the instance's identity.
     pub identifying: bool,
 }
 
@@ -83,7 +83,7 @@ pub struct JobParameter {
 pub struct JobParameters(BTreeMap<String, JobParameter>);
 
 impl JobParameters {
-    /// No parameters.
+    /// Creates an empty set of parameters.
     pub fn new() -> Self {
         Self::default()
     }
@@ -94,13 +94,14 @@ impl JobParameters {
         self.with_parameter(name, ParameterValue::String(value.into()), true)
     }
 
-    /// Adds or replaces a text parameter that is no part of the instance's identity.
+    /// Adds or replaces a text parameter that is not part of the instance's identity.
     #[must_use]
     pub fn with_non_identifying(self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.with_parameter(name, ParameterValue::String(value.into()), false)
     }
 
-    /// Adds or replaces an identifying parameter whose value is a secret. What is stored, and identifies, is the reference.
+    /// Adds or replaces an identifying parameter whose value is a secret. Only the reference is stored and
+    /// identifies.
     ///
     /// ```
     /// use batch_runtime::{JobParameters, SecretReference};
@@ -125,23 +126,23 @@ impl JobParameters {
         self
     }
 
-    /// The value of a parameter as text.
+    /// Returns the value of a parameter as text.
     pub fn get(&self, name: &str) -> Option<String> {
         self.0.get(name).map(|parameter| parameter.value.to_text())
     }
 
-    /// All parameters by name.
+    /// Returns all parameters by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &JobParameter)> {
         self.0.iter().map(|(name, parameter)| (name.as_str(), parameter))
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no parameters.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// These parameters, overlaid with `replacements`. A replaced parameter keeps its part in the instance's identity
-    /// record. Spec: D-57
+    /// Returns these parameters with `replacements`. A replaced parameter remains identifying or not, as before.
+    /// Spec: D-57
     #[must_use]
     pub(crate) fn overlaid(mut self, replacements: &JobParameters) -> Self {
         for (name, replacement) in &replacements.0 {
@@ -157,8 +158,8 @@ impl JobParameters {
         self
     }
 
-    /// Whether the identifying parameters are the same: their names and texts, as in the key. A command line knows no
-    /// types, and continues what was begun with a LONG.
+    /// Returns whether names and texts of the identifying parameters are equal, as in the key: a command line knows
+    /// no types, and must find an instance that was started with a LONG.
     pub(crate) fn same_identity(&self, other: &Self) -> bool {
         self.identity().eq(other.identity())
     }
@@ -170,7 +171,7 @@ impl JobParameters {
             .map(|(name, parameter)| (name, parameter.value.key_text()))
     }
 
-    /// The parameters of a `start`: the run id alone identifies the instance. Spec: D-56
+    /// Returns the parameters of a `start`, identified only by the run id. Spec: D-56
     pub(crate) fn for_start(mut self, run_id: i64) -> Self {
         self.0
             .values_mut()
@@ -178,14 +179,14 @@ impl JobParameters {
         self.with_parameter(RUN_ID, ParameterValue::Long(run_id), true)
     }
 
-    /// The parameters as users gave them, without the runtime's own. Spec: OP-06
+    /// Returns the user's parameters, without those of the runtime. Spec: OP-06
     #[must_use]
     pub(crate) fn without_run_id(mut self) -> Self {
         self.0.remove(RUN_ID);
         self
     }
 
-    /// Name and value of each parameter, as properties and `${...}` see them: of secrets, their marks.
+    /// Returns names and values as properties and `${...}` see them; for secrets, their marks.
     pub(crate) fn as_text(&self) -> BTreeMap<String, String> {
         let text = |value: &ParameterValue| match value {
             ParameterValue::Secret(reference) => reference.mark(),
@@ -197,7 +198,7 @@ impl JobParameters {
             .collect()
     }
 
-    /// Those that are secrets.
+    /// Returns the parameters that are secrets.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = (&str, &SecretReference)> {
         self.0
             .iter()
@@ -207,7 +208,7 @@ impl JobParameters {
             })
     }
 
-    /// Digest of the identifying parameters, as Spring Batch 4.3 makes it: 32 hexadecimal digits.
+    /// Returns the digest of the identifying parameters, computed as by Spring Batch 4.3: 32 hexadecimal digits.
     ///
     /// Spec: REPO-26, D-70
     pub fn job_key(&self) -> String {
@@ -216,7 +217,7 @@ impl JobParameters {
             .iter()
             .filter(|(_, parameter)| parameter.identifying)
             .collect();
-        // Java compares strings by UTF-16 code units, Rust by bytes; they differ beyond the basic plane.
+        // Java compares strings by UTF-16 code units, Rust by bytes, which differ beyond the BMP.
         identifying.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
         let mut digest = Md5::new();
         for (name, parameter) in identifying {
@@ -231,7 +232,7 @@ impl JobParameters {
             })
     }
 
-    /// Checks what the repository's columns can hold, before anything is written.
+    /// Checks that the repository's columns can store the parameters.
     ///
     /// # Errors
     /// The first parameter that does not fit.
@@ -247,7 +248,7 @@ impl JobParameters {
                 });
             }
             if name == RUN_ID {
-                let problem = "the runtime gives this parameter itself".into();
+                let problem = "the name is reserved for the runtime".into();
                 return Err(ParameterError {
                     name: name.clone(),
                     problem,
@@ -255,7 +256,7 @@ impl JobParameters {
             }
             match &parameter.value {
                 ParameterValue::String(text) if SecretReference::of_stored(text).is_some() => {
-                    let problem = "a text of this form is the reference to a secret: give it as one, `name(secret)=env:NAME`";
+                    let problem = "a text of this form is reserved for references to secrets: write `name(secret)=env:NAME`";
                     return Err(ParameterError {
                         name: name.clone(),
                         problem: problem.into(),
@@ -266,15 +267,14 @@ impl JobParameters {
                     check_text(name, "value", &reference.to_stored(), MAX_STRING)?;
                 }
                 ParameterValue::Double(number) if !number.is_finite() => {
-                    let problem = format!("{number} is no number that every database stores");
+                    let problem = format!("not every database can store {number}");
                     return Err(ParameterError {
                         name: name.clone(),
                         problem,
                     });
                 }
                 ParameterValue::Date(date) if !DATES.contains(&date.0) => {
-                    let problem =
-                        "the date is not one of the years 1000 to 9999, which every database stores";
+                    let problem = "the date is not in the years 1000 to 9999, which every database can store";
                     return Err(ParameterError {
                         name: name.clone(),
                         problem: problem.into(),
@@ -290,9 +290,9 @@ impl JobParameters {
 fn check_text(name: &str, what: &str, text: &str, max: usize) -> Result<(), ParameterError> {
     let length = text.chars().count();
     let problem = if length > max {
-        format!("the {what} has {length} characters, the repository holds {max}")
+        format!("the {what} has {length} characters, but the repository stores at most {max}")
     } else if text.contains('\0') {
-        format!("the {what} holds a NUL character, which not every database stores")
+        format!("the {what} contains a NUL character, which not every database can store")
     } else {
         return Ok(());
     };
@@ -302,13 +302,13 @@ fn check_text(name: &str, what: &str, text: &str, max: usize) -> Result<(), Para
     })
 }
 
-/// A job parameter that the repository cannot hold.
+/// A job parameter that the repository cannot store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("job parameter `{}`: {problem}", .name.escape_debug())]
 pub struct ParameterError {
     /// The parameter's name.
     pub name: String,
-    /// What is wrong.
+    /// Why it cannot be stored.
     pub problem: String,
 }
 
@@ -333,7 +333,8 @@ impl From<()> for JobParameters {
     }
 }
 
-/// `Double.toString` of Java: plain between 10^-3 and 10^7, always with a fraction digit, else with an exponent.
+/// Formats like Java's `Double.toString`: plain between 10^-3 and 10^7 with at least one fraction digit, else with an
+/// exponent.
 fn java_double(number: f64) -> String {
     if number.is_nan() {
         return "NaN".into();
@@ -410,7 +411,7 @@ mod tests {
 
     /// Spec: REPO-31, REPO-32
     #[test]
-    fn what_the_columns_cannot_hold_is_refused() {
+    fn values_that_columns_cannot_hold_are_rejected() {
         let check = |name: String, value: String| JobParameters::new().with(name, value).validate();
         assert_eq!(check("n".repeat(100), "é".repeat(250)), Ok(()));
         assert!(check("n".repeat(101), String::new()).is_err());

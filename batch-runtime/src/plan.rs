@@ -1,10 +1,10 @@
-//! The partition plan: how many partitions a step or flow has, and what each is told.
+//! The partition plan: the number of partitions of a step or flow, and their properties.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// How a step or flow is partitioned. Spec: PPLAN-01 to PPLAN-05
+/// The partitions of a step or flow. Spec: PPLAN-01 to PPLAN-05
 ///
 /// ```
 /// use batch_runtime::PartitionPlan;
@@ -19,7 +19,7 @@ pub struct PartitionPlan {
 }
 
 impl PartitionPlan {
-    /// A plan of `count` partitions without properties.
+    /// Creates a plan of `count` partitions without properties.
     pub fn new(count: i32) -> Self {
         Self {
             sub_job_count: count,
@@ -27,7 +27,7 @@ impl PartitionPlan {
         }
     }
 
-    /// A plan with one partition for each set of properties.
+    /// Creates a plan with one partition for each set of properties.
     pub fn with_properties<P, N, V>(partitions: impl IntoIterator<Item = P>) -> Self
     where
         P: IntoIterator<Item = (N, V)>,
@@ -41,7 +41,7 @@ impl PartitionPlan {
                 .collect()
         };
         let properties: Vec<_> = partitions.into_iter().map(to_map).collect();
-        // More partitions than an `i32` counts are refused when the plan is used.
+        // Too many partitions for an `i32` are rejected when the plan is used.
         let count = i32::try_from(properties.len()).unwrap_or(-1);
         Self {
             sub_job_count: count,
@@ -49,7 +49,7 @@ impl PartitionPlan {
         }
     }
 
-    /// Number of partitions. Spec: PPLAN-01
+    /// Returns the number of partitions. Spec: PPLAN-01
     pub fn sub_job_count(&self) -> i32 {
         self.sub_job_count
     }
@@ -59,12 +59,12 @@ impl PartitionPlan {
         self.sub_job_count = count;
     }
 
-    /// The properties of each partition; `None` when there are none. Spec: PPLAN-02
+    /// Returns the properties of each partition; `None` if there are none. Spec: PPLAN-02
     pub fn sub_job_properties(&self) -> Option<&[BTreeMap<String, String>]> {
         self.sub_job_properties.as_deref()
     }
 
-    /// Sets the properties of each partition; as many as there are partitions. Spec: PPLAN-02
+    /// Sets the properties of each partition, which have to match the number of partitions. Spec: PPLAN-02
     pub fn set_sub_job_properties(&mut self, properties: Option<Vec<BTreeMap<String, String>>>) {
         self.sub_job_properties = properties;
     }

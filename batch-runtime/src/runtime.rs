@@ -1,36 +1,39 @@
-//! `BatchRuntime`: repository, job path, artifacts and the executions that run here, put together.
+//! `BatchRuntime`: the repository, the job path, the artifacts and the running executions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
 use batch_xml::JobXmlErrors;
-use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use crossbeam::channel::{Receiver, RecvTimeoutError, bounded};
 use thiserror::Error;
 
 use crate::artifact::BatchArtifactLoader;
 use crate::clock::{Clock, SystemClock};
+use crate::dispatch::{PartitionDispatcher, PartitionTicket};
 use crate::engine::Running;
 use crate::error::debug_as_display;
 use crate::ids::JobExecutionId;
 use crate::job_path::JobPath;
-use crate::loader::{Additions, Artifacts};
-use crate::operator::{Callbacks, CheckReport, Definitions, JobOperator};
+use crate::loader::{ArtifactSources, Artifacts};
+use crate::operator::{
+    CheckReport, ClaimPartitionError, Definitions, JobOperator, Limits, PartitionRun, Shared,
+};
 use crate::parameters::JobParameters;
-use crate::partition::PartitionDispatcher;
-use crate::repository::{self, JobRepository, RepositoryError};
+use crate::repository::{self, RepositoryError};
 use crate::system_properties;
 use crate::time_zone::TimeZone;
 
-/// How often the keeper looks for stop requests of other processes.
+/// The interval at which the keeper polls for stop requests of other processes.
 const STOP_POLL: Duration = Duration::from_millis(500);
 
-/// A batch runtime: one repository, one job path, the artifacts of all linked crates.
+/// A batch runtime: one repository, one job path, and the artifacts of all linked crates.
 ///
-/// Cheap to clone. While a clone, its operator or an execution lives, the runtime holds the leases of its executions.
+/// Cheap to clone. The runtime holds the leases of its executions as long as a clone, its operator or an execution
+/// lives.
 ///
 /// ```
 /// use batch_runtime::BatchRuntime;
@@ -40,33 +43,7 @@ const STOP_POLL: Duration = Duration::from_millis(500);
 /// ```
 #[derive(Clone)]
 pub struct BatchRuntime {
-    inner: Arc<Inner>,
-}
-
-/// What operator, keeper and runners share.
-pub(crate) struct Inner {
-    pub(crate) repository: Arc<dyn JobRepository>,
-    pub(crate) definitions: Definitions,
-    pub(crate) stop_timeout: Duration,
-    pub(crate) partition_threads: usize,
-    pub(crate) crash_limit: u32,
-    pub(crate) callbacks: Callbacks,
-    pub(crate) dispatcher: Option<Arc<dyn PartitionDispatcher>>,
-    running: Mutex<HashMap<JobExecutionId, Arc<Running>>>,
-    /// The partitions that this process runs for coordinators in others.
-    partitions: Mutex<Vec<Arc<Running>>>,
-    // Dropping it ends the keeper.
-    _keeper: Sender<()>,
-}
-
-impl Inner {
-    pub(crate) fn running(&self) -> MutexGuard<'_, HashMap<JobExecutionId, Arc<Running>>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn partitions(&self) -> MutexGuard<'_, Vec<Arc<Running>>> {
-        self.partitions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    shared: Arc<Shared>,
 }
 
 impl BatchRuntime {
@@ -93,11 +70,26 @@ impl BatchRuntime {
 
     /// Returns the operator of this runtime's jobs. Spec: ENV-04
     pub fn job_operator(&self) -> JobOperator {
-        JobOperator::new(Arc::clone(&self.inner))
+        JobOperator::new(Arc::clone(&self.shared))
+    }
+
+    /// Claims the partition of a ticket for this process: its row becomes STARTED, and this runtime holds and renews a lease of
+    /// it until the [`PartitionRun`] has run or is dropped. A ticket that arrives twice is claimed once. See
+    /// [`partition`](crate::partition).
+    ///
+    /// The worker needs the artifacts, the Job XML, the system properties and the repository of the coordinator. Listeners of
+    /// the job that hear of items are instances of this process.
+    ///
+    /// # Errors
+    /// See [`ClaimPartitionError`]. Nothing was changed.
+    ///
+    /// Spec: PART-32, PART-33
+    pub fn claim_partition(&self, ticket: &PartitionTicket) -> Result<PartitionRun, ClaimPartitionError> {
+        self.job_operator().claim_partition(ticket)
     }
 }
 
-/// The default number of concurrent partitions for each processor.
+/// The default number of concurrent partitions per processor.
 const THREADS_PER_PROCESSOR: usize = 4;
 
 /// Configuration of a [`BatchRuntime`].
@@ -106,7 +98,7 @@ pub struct BatchRuntimeBuilder {
     repository: String,
     job_path: Option<String>,
     system: BTreeMap<String, String>,
-    additions: Additions,
+    sources: ArtifactSources,
     stop_timeout: Duration,
     partition_threads: usize,
     crash_limit: u32,
@@ -122,7 +114,7 @@ impl Default for BatchRuntimeBuilder {
             repository: "sqlite://batch.db".into(),
             job_path: None,
             system: system_properties::platform(),
-            additions: Additions::default(),
+            sources: ArtifactSources::default(),
             stop_timeout: Duration::from_secs(5),
             partition_threads: thread::available_parallelism().map_or(THREADS_PER_PROCESSOR, |processors| {
                 processors.get() * THREADS_PER_PROCESSOR
@@ -138,10 +130,10 @@ impl Default for BatchRuntimeBuilder {
 
 impl fmt::Debug for BatchRuntimeBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without the repository's URL and the system properties, which may hold passwords.
+        // Omits the repository's URL and the system properties, which may contain passwords.
         f.debug_struct("BatchRuntimeBuilder")
             .field("job_path", &self.job_path)
-            .field("artifacts", &self.additions)
+            .field("artifacts", &self.sources)
             .finish_non_exhaustive()
     }
 }
@@ -156,11 +148,11 @@ impl BatchRuntimeBuilder {
     /// - `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, or `mariadb://...`, with `unix_socket`, `ssl_mode`, `ssl_ca`,
     ///   `ssl_cert` and `ssl_key` after a `?`. Feature `mysql`.
     ///
-    /// The database must be there; the tables are made, or those that Spring Batch (2.1 to 4.3) has made are brought up to
-    /// date. No message ever shows the password; libpq also takes it from `~/.pgpass`. With `?table_prefix=ORDERS_` the
-    /// tables are called `ORDERS_JOB_INSTANCE` and so on, in place of `BATCH_JOB_INSTANCE`: letters, digits and
-    /// underscores, 30 at most. Several repositories in one database have a prefix each, or on PostgreSQL a schema:
-    /// `?options=-csearch_path%3Dbatch`.
+    /// The database must exist; the tables are created, or upgraded if Spring Batch (2.1 to 4.3) created them. No
+    /// message contains the password; libpq also takes it from `~/.pgpass`. With `?table_prefix=ORDERS_` the tables
+    /// are named `ORDERS_JOB_INSTANCE` and so on, instead of `BATCH_JOB_INSTANCE`; the prefix has at most 30 letters,
+    /// digits and underscores. Several repositories can share a database, each with its own prefix or, on PostgreSQL,
+    /// schema: `?options=-csearch_path%3Dbatch`.
     ///
     /// Spec: REPO-04, REPO-06, REPO-84
     #[must_use]
@@ -184,37 +176,38 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Adds a batch.xml that the program holds, for example by `include_str!`. It is merged with those that are found at
-    /// `META-INF/batch.xml` under the directories of the system property `batch.classpath` (default: the current
-    /// directory, then that of the executable). Messages call it `name`.
+    /// Adds an embedded batch.xml, for example from `include_str!`. It is merged with the files `META-INF/batch.xml`
+    /// under the directories of the system property `batch.classpath` (default: the current directory, then that of
+    /// the executable). Messages refer to it by `name`.
     ///
     /// Spec: PKG-02, LOADER-09 to LOADER-15
     #[must_use]
     pub fn batch_xml(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
-        self.additions.embedded.push((name.into(), text.into()));
+        self.sources.embedded.push((name.into(), text.into()));
         self
     }
 
-    /// Sets the preferred artifact loader, which is asked first for every artifact; a second call replaces it. The runtime
-    /// cannot be built if batch.xml names a loader too. Default: none, or that of batch.xml.
+    /// Sets the preferred artifact loader, which is asked first for every artifact; a second call replaces it.
+    /// Building the runtime fails if batch.xml names a loader too. Default: none, or that of batch.xml.
     ///
     /// Spec: LOADER-03
     #[must_use]
     pub fn artifact_loader(mut self, loader: impl BatchArtifactLoader + 'static) -> Self {
-        self.additions.loader = Some(Arc::new(loader));
+        self.sources.loader = Some(Arc::new(loader));
         self
     }
 
-    /// Sets how long `stop` waits until the execution has stopped; 0: not at all. Default: 5 seconds. Spec: D-60
+    /// Sets the maximum time that `stop` waits for the execution to stop; 0 does not wait. Default: 5 seconds. Spec:
+    /// D-60
     #[must_use]
     pub fn stop_timeout(mut self, limit: Duration) -> Self {
         self.stop_timeout = limit;
         self
     }
 
-    /// Sets how often in a row `launch` and `recover` take an instance over from a dead process without a new checkpoint in
-    /// between, so that an item that kills its process does not do so without end. `restart` takes it over anyway, and resets
-    /// the count. 0: no limit. Default: 3. Spec: OP-35
+    /// Sets how many times in a row `launch` and `recover` take over an instance from a dead process without a new
+    /// checkpoint in between, so that an item that kills its process cannot do so forever. `restart` always takes
+    /// over, and resets the count. 0 is unlimited. Default: 3. Spec: OP-35
     #[must_use]
     pub fn crash_limit(mut self, limit: u32) -> Self {
         self.crash_limit = limit;
@@ -222,7 +215,7 @@ impl BatchRuntimeBuilder {
     }
 
     /// Sets the maximum number of concurrent partitions of a step or flow, each on its own thread. The property
-    /// `batch.partition.threads` of a step, or of a job for all its elements, overrides it. Default: four for each
+    /// `batch.partition.threads` of a step, or of a job for all its elements, overrides it. Default: four per
     /// processor; at least 1. Spec: PART-04
     #[must_use]
     pub fn partition_threads(mut self, threads: usize) -> Self {
@@ -238,20 +231,21 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Sets the lease time: how long another host waits before it takes over an execution whose runtime does not respond. The
-    /// lease is renewed after every third of that time. Default: 30 seconds; at least 1 second.
+    /// Sets the lease time, after which another host may take over an execution whose runtime does not respond. The
+    /// lease is renewed every third of that time. Default: 30 seconds; at least 1 second.
     #[must_use]
     pub fn lease_time(mut self, time: Duration) -> Self {
         self.lease_time = time.max(Duration::from_secs(1));
         self
     }
 
-    /// Sets the time zone in which the TIMESTAMP columns of PostgreSQL and MySQL hold wall-clock times. Default: UTC. Spring
-    /// Batch uses that of its JVM (`-Duser.timezone`): for a repository that is shared with it, set the same zone here, or
-    /// times are hours off, and a date parameter identifies another instance. SQLite holds points in time, whatever the zone.
+    /// Sets the time zone of the wall-clock times in the TIMESTAMP columns of PostgreSQL and MySQL. Default: UTC.
+    /// Spring Batch uses the zone of its JVM (`-Duser.timezone`); for a shared repository, set the same zone here, or
+    /// times are off by hours and a date parameter identifies another instance. SQLite stores points in time,
+    /// regardless of the zone.
     ///
-    /// When clocks are set back, an hour occurs twice: a time in the first is read as one in the second, by Spring Batch as
-    /// well. UTC has no such hour.
+    /// The hour that occurs twice when clocks are set back is always read as the second one, as in Spring Batch. UTC
+    /// has no such hour.
     ///
     /// Spec: REPO-33, REPO-43
     #[must_use]
@@ -260,28 +254,28 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Sets the clock of the times in the repository. Default: the operating system's clock.
+    /// Sets the clock for the times in the repository. Default: the operating system's clock.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Checks every job of the job path against the artifacts, as its start does, with these job parameters. Starts
-    /// nothing and opens no repository. [`check_jobs!`](crate::check_jobs) makes a test of it.
+    /// Checks every job of the job path against the artifacts, as at its start, with these job parameters. Starts
+    /// nothing and opens no repository. [`check_jobs!`](crate::check_jobs) turns this into a test.
     ///
     /// Spec: OP-11, LOADER-08, ART-09, CHUNK-LOOP-17
     pub fn check(self, parameters: impl Into<JobParameters>) -> CheckReport {
         self.report(None, &parameters.into())
     }
 
-    /// Checks one job of the job path, as [`check`](Self::check) does all of them.
+    /// Checks one job of the job path, see [`check`](Self::check).
     pub fn check_job(self, job: &str, parameters: impl Into<JobParameters>) -> CheckReport {
         self.report(Some(job), &parameters.into())
     }
 
     fn report(self, job: Option<&str>, parameters: &JobParameters) -> CheckReport {
-        match definitions(self.job_path, self.system, self.additions) {
+        match definitions(self.job_path, self.system, self.sources) {
             Ok(definitions) => CheckReport::of(&definitions, job, parameters),
             Err(errors) => CheckReport::broken(errors),
         }
@@ -290,9 +284,9 @@ impl BatchRuntimeBuilder {
     /// Collects the artifacts and reads the job path. Opens no repository.
     ///
     /// # Errors
-    /// When a batch.xml is not valid.
+    /// When a batch.xml is invalid.
     pub fn definitions(self) -> Result<Definitions, JobXmlErrors> {
-        let definitions = definitions(self.job_path, self.system, self.additions)?;
+        let definitions = definitions(self.job_path, self.system, self.sources)?;
         definitions.log_problems();
         Ok(definitions)
     }
@@ -300,43 +294,42 @@ impl BatchRuntimeBuilder {
     /// Collects the artifacts, reads the job path and opens the repository.
     ///
     /// # Errors
-    /// When a batch.xml is not valid, the repository cannot be opened, or its tables are not those of this version.
+    /// When a batch.xml is invalid, the repository cannot be opened, or its tables are of another version.
     pub fn build(self) -> Result<BatchRuntime, BuildError> {
         let definitions =
-            definitions(self.job_path, self.system, self.additions).map_err(BuildError::BatchXml)?;
+            definitions(self.job_path, self.system, self.sources).map_err(BuildError::BatchXml)?;
         definitions.log_problems();
         let repository = repository::open(&self.repository, self.clock, self.lease_time, &self.time_zone)?;
         let (keeper, ended) = bounded(0);
-        let inner = Arc::new(Inner {
+        let shared = Arc::new(Shared::new(
             repository,
             definitions,
-            stop_timeout: self.stop_timeout,
-            partition_threads: self.partition_threads,
-            crash_limit: self.crash_limit,
-            callbacks: Callbacks::default(),
-            dispatcher: self.dispatcher,
-            running: Mutex::default(),
-            partitions: Mutex::default(),
-            _keeper: keeper,
-        });
-        let weak = Arc::downgrade(&inner);
+            Limits {
+                stop_timeout: self.stop_timeout,
+                partition_threads: self.partition_threads,
+                crash_limit: self.crash_limit,
+            },
+            self.dispatcher,
+            keeper,
+        ));
+        let weak = Arc::downgrade(&shared);
         let spawned = thread::Builder::new()
             .name("batch-keeper".into())
             .spawn(move || keep(&weak, &ended));
         if let Err(error) = spawned {
-            // Runners renew their leases themselves at commits; only stop requests of other processes go unseen.
-            tracing::error!(%error, "the keeper thread cannot be started");
+            // Runners renew their leases at commits; only stop requests of other processes are not seen.
+            tracing::error!(%error, "cannot start the keeper thread");
         }
-        Ok(BatchRuntime { inner })
+        Ok(BatchRuntime { shared })
     }
 }
 
 fn definitions(
     job_path: Option<String>,
     system: BTreeMap<String, String>,
-    additions: Additions,
+    sources: ArtifactSources,
 ) -> Result<Definitions, JobXmlErrors> {
-    let artifacts = Artifacts::assemble(additions, system.get("batch.classpath").map(String::as_str))?;
+    let artifacts = Artifacts::assemble(sources, system.get("batch.classpath").map(String::as_str))?;
     let directories = match job_path.as_ref().or(system.get("javax.jobpath")) {
         Some(list) => std::env::split_paths(list).collect(),
         None => vec![PathBuf::from(".")],
@@ -352,8 +345,8 @@ fn definitions(
 #[derive(Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// A batch.xml is not valid, or names a loader that cannot be used. Spec: LOADER-10, LOADER-12, LOADER-15
-    #[error("the artifacts cannot be loaded\n{0}")]
+    /// A batch.xml is invalid, or names an unusable loader. Spec: LOADER-10, LOADER-12, LOADER-15
+    #[error("cannot load the artifacts\n{0}")]
     BatchXml(JobXmlErrors),
     /// The repository cannot be opened.
     #[error(transparent)]
@@ -363,30 +356,30 @@ pub enum BuildError {
 debug_as_display!(BuildError);
 
 /// Renews the leases of the executions that run here, and passes on the stop requests of other processes.
-fn keep(runtime: &Weak<Inner>, ended: &Receiver<()>) {
+fn keep(runtime: &Weak<Shared>, ended: &Receiver<()>) {
     while ended.recv_timeout(STOP_POLL) == Err(RecvTimeoutError::Timeout) {
-        let Some(inner) = runtime.upgrade() else { return };
-        let mut running: Vec<Arc<Running>> = inner.running().values().cloned().collect();
-        running.extend(inner.partitions().iter().cloned());
+        let Some(shared) = runtime.upgrade() else { return };
+        let mut running: Vec<Arc<Running>> = shared.running().values().cloned().collect();
+        running.extend(shared.partitions().iter().cloned());
         running.retain(|execution| !execution.has_ended());
         if running.is_empty() {
             continue;
         }
         for execution in running.iter().filter(|execution| execution.has_overdue()) {
-            elsewhere(execution, Running::enforce_deadlines);
+            on_own_thread(execution, Running::enforce_deadlines);
         }
-        let repository = inner.repository.as_ref();
+        let repository = shared.repository.as_ref();
         for execution in running.iter().filter(|execution| execution.renewal_due()) {
             let id = execution.lease.execution_id;
             if let Err(error) = execution.renew(repository) {
-                // Taken over, or the database is out of reach for so long that it may be: no new work, and an end.
+                // The lease was taken over, or the database has been unreachable for so long that it may have been.
                 if matches!(error, RepositoryError::Fenced { .. }) || execution.is_untrusted() {
                     if !execution.workers.stop_requested() {
-                        tracing::error!(execution = %id, %error, "the lease is lost; stopping");
+                        tracing::error!(execution = %id, %error, "lost the lease; stopping");
                     }
-                    stop_elsewhere(execution);
+                    request_stop(execution);
                 } else {
-                    tracing::warn!(execution = %id, %error, "the lease could not be renewed; trying again");
+                    tracing::warn!(execution = %id, %error, "cannot renew the lease; trying again");
                 }
             }
         }
@@ -400,28 +393,27 @@ fn keep(runtime: &Weak<Inner>, ended: &Receiver<()>) {
                     let of_execution = running
                         .iter()
                         .filter(|execution| execution.lease.execution_id == signal.execution_id);
-                    of_execution.for_each(stop_elsewhere);
+                    of_execution.for_each(request_stop);
                 }
             }
-            Err(error) => tracing::warn!(%error, "stop requests could not be read; trying again"),
+            Err(error) => tracing::warn!(%error, "cannot read stop requests; trying again"),
         }
     }
 }
 
-/// Requests the stop.
-fn stop_elsewhere(execution: &Arc<Running>) {
+fn request_stop(execution: &Arc<Running>) {
     if !execution.workers.stop_requested() {
-        elsewhere(execution, |running| running.workers.request_stop());
+        on_own_thread(execution, |running| running.workers.request_stop());
     }
 }
 
-/// Does it on a thread of its own: a batchlet's `#[cancel]` may take long, and leases have to be renewed.
-fn elsewhere(execution: &Arc<Running>, work: fn(&Running)) {
+/// Runs on a thread of its own: a batchlet's `#[cancel]` may take long, and leases have to be renewed.
+fn on_own_thread(execution: &Arc<Running>, work: fn(&Running)) {
     let execution = Arc::clone(execution);
     let spawned = thread::Builder::new()
         .name("batch-stop".into())
         .spawn(move || work(&execution));
     if let Err(error) = spawned {
-        tracing::error!(%error, "no thread for a stop request; trying again");
+        tracing::error!(%error, "cannot start a thread for a stop request; trying again");
     }
 }

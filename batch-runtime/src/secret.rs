@@ -1,5 +1,5 @@
-//! Secrets that job parameters refer to: where each one is, and what it is while a job runs. Values never leave this file but
-//! for the fields and contexts that are to have them; all else sees a mark in their place.
+//! References to secrets in job parameters, and the secrets of a running job. Only injected fields and contexts
+//! receive the values; all other code sees a placeholder, so it cannot leak them.
 //!
 //! Spec: D-91
 
@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// What a reference begins with where it stands as text: in the repository, in the JOB_KEY.
+/// The prefix of a reference as text, in the repository and in the JOB_KEY.
 const PREFIX: &str = "secret:";
-/// Shorter values are not looked for in messages: too much else is like them.
+/// Shorter values are not hidden in messages: they would match too much else.
 const SHORTEST_HIDDEN: usize = 4;
 
-/// Where a secret is: an environment variable (`env:DB_PASSWORD`) or a file (`file:/run/secrets/db`), of the process that
-/// runs the job.
+/// A reference to a secret: an environment variable (`env:DB_PASSWORD`) or a file (`file:/run/secrets/db`) of the
+/// process that runs the job.
 ///
 /// ```
 /// use batch_runtime::SecretReference;
@@ -31,14 +31,14 @@ const SHORTEST_HIDDEN: usize = 4;
 pub enum SecretReference {
     /// The environment variable of this name.
     Env(String),
-    /// The file at this path, UTF-8; a line break at its end does not belong to the secret. A relative path is that of the
-    /// current directory of whoever runs the job, which may be another one at a restart.
+    /// The UTF-8 file at this path, without its final line break. A relative path depends on the current directory of
+    /// the process, which may differ at a restart.
     File(String),
 }
 
-/// A text that is not a valid reference to a secret. It is not shown, because it may be the secret itself.
+/// A text that is not a valid reference to a secret. It is not displayed, because it may be the secret itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected env:VARIABLE or file:PATH, which say where the secret is")]
+#[error("expected a reference to the secret, env:VARIABLE or file:PATH")]
 pub struct SecretReferenceError;
 
 impl FromStr for SecretReference {
@@ -79,17 +79,17 @@ impl fmt::Display for SecretReference {
 }
 
 impl SecretReference {
-    /// The reference as a text that tells that it is one.
+    /// Returns the reference as stored text, with a prefix.
     pub(crate) fn to_stored(&self) -> String {
         format!("{PREFIX}{self}")
     }
 
-    /// The reference that a stored text is.
+    /// Parses a stored reference.
     pub(crate) fn of_stored(text: &str) -> Option<Self> {
         text.strip_prefix(PREFIX)?.parse().ok()
     }
 
-    /// What stands for the value in properties and `${...}`.
+    /// Returns the placeholder for the value in properties and `${...}`.
     pub(crate) fn mark(&self) -> String {
         format!("{{{}}}", self.to_stored())
     }
@@ -97,8 +97,8 @@ impl SecretReference {
     fn read(&self) -> Result<String, String> {
         match self {
             Self::Env(name) => std::env::var(name).map_err(|error| match error {
-                std::env::VarError::NotPresent => "there is no such environment variable".to_owned(),
-                // The error itself holds the value.
+                std::env::VarError::NotPresent => "the environment variable is not set".to_owned(),
+                // The error itself contains the value.
                 std::env::VarError::NotUnicode(_) => "the environment variable is not UTF-8".to_owned(),
             }),
             Self::File(path) => {
@@ -113,21 +113,21 @@ impl SecretReference {
 
 /// A secret that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("job parameter `{}` is the secret {reference}: {problem}", .parameter.escape_debug())]
+#[error("cannot read the secret {reference} of job parameter `{}`: {problem}", .parameter.escape_debug())]
 pub struct SecretError {
     /// The job parameter.
     pub parameter: String,
-    /// Where its value should be.
+    /// The reference to its value.
     pub reference: SecretReference,
-    /// What is wrong.
+    /// The reason.
     pub problem: String,
 }
 
-/// The secrets of a job: the mark of each, and its value where it is known.
+/// The secrets of a job: the mark of each, and its value if it has been read.
 #[derive(Clone, Default)]
 pub struct Secrets(Arc<Vec<(String, Option<String>)>>);
 
-/// Without the values.
+/// Omits the values.
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list()
@@ -137,10 +137,10 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Those that `references` lead to, read now.
+    /// Reads the secrets of `references`.
     ///
     /// # Errors
-    /// The first one that cannot be had.
+    /// The first secret that cannot be read.
     pub(crate) fn read<'p>(
         references: impl Iterator<Item = (&'p str, &'p SecretReference)>,
     ) -> Result<Self, SecretError> {
@@ -155,7 +155,7 @@ impl Secrets {
         references.map(read).collect::<Result<_, _>>().map(Self::of)
     }
 
-    /// The same for what only looks: nobody reads them.
+    /// Returns the secrets without reading them, for checks and displays.
     pub(crate) fn unread<'p>(references: impl Iterator<Item = (&'p str, &'p SecretReference)>) -> Self {
         Self::of(
             references
@@ -165,23 +165,23 @@ impl Secrets {
     }
 
     fn of(mut all: Vec<(String, Option<String>)>) -> Self {
-        // A mark may begin with another one.
+        // A mark may be the prefix of another one.
         all.sort_by_key(|(mark, _)| std::cmp::Reverse(mark.len()));
         Self(Arc::new(all))
     }
 
-    /// Whether the text has a secret in it.
+    /// Returns whether the text contains a secret.
     pub(crate) fn are_in(&self, text: &str) -> bool {
         self.0.iter().any(|(mark, _)| text.contains(mark.as_str()))
     }
 
-    /// Whether the text has one in it that nobody has read.
+    /// Returns whether the text contains a secret that has not been read.
     pub(crate) fn are_unread_in(&self, text: &str) -> bool {
         let mut unread = self.0.iter().filter(|(_, value)| value.is_none());
         unread.any(|(mark, _)| text.contains(mark.as_str()))
     }
 
-    /// The text with the values in place of the marks. What a value holds is no mark.
+    /// Replaces the marks in the text by the values. Values are not searched for marks.
     pub(crate) fn revealed<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if !self.are_in(text) {
             return Cow::Borrowed(text);
@@ -206,7 +206,7 @@ impl Secrets {
         Cow::Owned(revealed)
     }
 
-    /// A message of somebody who knew the values, without them; also where a value is shown as Rust's `{:?}` does.
+    /// Removes the values from a message, also in the form of Rust's `{:?}`.
     pub(crate) fn hidden(&self, message: String) -> String {
         let long = |value: &&String| value.chars().count() >= SHORTEST_HIDDEN;
         let mut hidden: Vec<(String, &str)> = Vec::new();
@@ -216,7 +216,7 @@ impl Secrets {
                 hidden.push((value.escape_debug().to_string(), mark));
             }
         }
-        // One value may hold another one.
+        // One value may contain another one.
         hidden.sort_by_key(|(value, _)| std::cmp::Reverse(value.len()));
         if !hidden.iter().any(|(value, _)| message.contains(value)) {
             return message;
@@ -273,7 +273,7 @@ mod tests {
             let error = text.parse::<SecretReference>().unwrap_err();
             assert!(text.is_empty() || !error.to_string().contains("hunter2"));
         }
-        // Such texts are in tables that others have written.
+        // Such texts may be in tables that other programs have written.
         for text in ["env:A", "file:/a", "secret:", "secret:a"] {
             assert_eq!(SecretReference::of_stored(text), None, "{text}");
         }

@@ -1,58 +1,61 @@
-//! Batch status, and the one table of its legal transitions.
+//! Batch statuses, and the table of their transitions.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The status that the runtime gives a job or step execution.
+/// The batch status of a job or step execution.
 ///
 /// Spec: STATUS-06
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum BatchStatus {
-    /// Handed to the runtime, not begun.
+    /// Accepted, but not started.
     Starting,
-    /// Begun.
+    /// Running.
     Started,
     /// A stop was requested.
     Stopping,
-    /// Ended by a stop.
+    /// Stopped.
     Stopped,
-    /// Ended by an unresolved exception, or by a `fail` element.
+    /// Ended by an unhandled exception, or by a `fail` element.
     Failed,
     /// Ended normally.
     Completed,
-    /// Given up by an operator: nothing continues the instance.
+    /// Abandoned by an operator: the instance cannot be restarted.
     Abandoned,
-    /// Written by Spring Batch when it could not save its state; this runtime reads it and never writes it.
+    /// Written by Spring Batch if it could not save its state. This runtime reads it, but never writes it.
     Unknown,
 }
 
-/// What happens to an execution.
+/// An event that changes the batch status of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Event {
-    /// Execution begins.
+pub enum StatusEvent {
+    /// The execution starts.
     Begin,
     /// A stop is requested.
     RequestStop,
-    /// The work ended normally.
+    /// The execution ended normally.
     Complete,
-    /// An exception that nothing resolved.
+    /// An unhandled exception.
     Fail,
-    /// Every thread of the execution has ended after a stop request.
+    /// All threads of the execution ended after a stop request.
     Stop,
     /// The process that ran the execution is dead.
     Crash,
 }
 
-/// An event that is not possible in a status.
+// The name under which the crate root exports it.
+pub use self::StatusEvent as Event;
+
+/// An event that is not allowed in a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{event:?} is not possible in batch status {from}")]
+#[error("{event:?} is not allowed in batch status {from}")]
 pub struct IllegalTransition {
     /// The status.
     pub from: BatchStatus,
     /// The event.
-    pub event: Event,
+    pub event: StatusEvent,
 }
 
 impl BatchStatus {
@@ -68,33 +71,33 @@ impl BatchStatus {
         Self::Unknown,
     ];
 
-    /// The status after `event`. Used by the live path and by recovery alike.
+    /// Returns the status after `event`, for running executions and for recovery.
     ///
     /// # Errors
-    /// When the event is not possible in this status.
+    /// When the event is not allowed in this status.
     ///
     /// Spec: STATUS-23
-    pub fn after(self, event: Event) -> Result<Self, IllegalTransition> {
+    pub fn after(self, event: StatusEvent) -> Result<Self, IllegalTransition> {
         match (self, event) {
-            (Self::Starting, Event::Begin) => Ok(Self::Started),
-            (Self::Starting | Self::Started | Self::Stopping, Event::RequestStop) => Ok(Self::Stopping),
-            (Self::Started, Event::Complete) => Ok(Self::Completed),
-            (Self::Starting | Self::Started | Self::Stopping, Event::Fail) => Ok(Self::Failed),
-            (Self::Stopping, Event::Stop) => Ok(Self::Stopped),
-            (Self::Starting | Self::Started, Event::Crash) => Ok(Self::Failed),
-            // The stop was asked for, and nothing runs any more: that is what the operator wanted.
-            (Self::Stopping, Event::Crash) => Ok(Self::Stopped),
+            (Self::Starting, StatusEvent::Begin) => Ok(Self::Started),
+            (Self::Starting | Self::Started | Self::Stopping, StatusEvent::RequestStop) => Ok(Self::Stopping),
+            (Self::Started, StatusEvent::Complete) => Ok(Self::Completed),
+            (Self::Starting | Self::Started | Self::Stopping, StatusEvent::Fail) => Ok(Self::Failed),
+            (Self::Stopping, StatusEvent::Stop) => Ok(Self::Stopped),
+            (Self::Starting | Self::Started, StatusEvent::Crash) => Ok(Self::Failed),
+            // An execution that died after a stop request is stopped, as the operator intended.
+            (Self::Stopping, StatusEvent::Crash) => Ok(Self::Stopped),
             (from, event) => Err(IllegalTransition { from, event }),
         }
     }
 
-    /// Whether an execution in this status has ended.
+    /// Returns whether an execution in this status has ended.
     pub fn is_final(self) -> bool {
         !matches!(self, Self::Starting | Self::Started | Self::Stopping)
     }
 
-    /// Returns the code that a process exits with when its job ends in this status, unless the job maps its exit statuses
-    /// to other codes: 0 for COMPLETED, 3 for STOPPED, 1 for any other. See
+    /// Returns the exit code of a process whose job ends in this status, unless the job maps its exit statuses to
+    /// other codes: 0 for COMPLETED, 3 for STOPPED, 1 for any other. See
     /// [`JobOperator::exit_code`](crate::JobOperator::exit_code).
     pub fn exit_code(self) -> u8 {
         match self {
@@ -104,7 +107,7 @@ impl BatchStatus {
         }
     }
 
-    /// The status as the repository spells it.
+    /// Returns the status as stored in the repository.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Starting => "STARTING",
@@ -118,7 +121,7 @@ impl BatchStatus {
         }
     }
 
-    /// The status that the repository spells so.
+    /// Parses a status of the repository.
     pub fn from_repository(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == text)
     }
@@ -135,16 +138,16 @@ mod tests {
     use super::*;
     use BatchStatus::*;
 
-    /// Every pair, so that a change of the table is a change of this test. Spec: STATUS-23
+    /// Covers every pair, so that a change of the table changes this test. Spec: STATUS-23
     #[test]
     fn every_status_and_event() {
         let events = [
-            Event::Begin,
-            Event::RequestStop,
-            Event::Complete,
-            Event::Fail,
-            Event::Stop,
-            Event::Crash,
+            StatusEvent::Begin,
+            StatusEvent::RequestStop,
+            StatusEvent::Complete,
+            StatusEvent::Fail,
+            StatusEvent::Stop,
+            StatusEvent::Crash,
         ];
         let table = [
             (

@@ -1,11 +1,11 @@
-//! The system properties pool.
+//! The system properties.
 //!
 //! Spec: OVR-15, D-37
 
 use std::collections::BTreeMap;
 use std::env;
 
-/// The properties that every runtime has; the environment is not imported beyond these.
+/// Returns the properties of every runtime; no others are imported from the environment.
 pub(crate) fn platform() -> BTreeMap<String, String> {
     let path =
         |path: Option<std::path::PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Time zones: the conversion between wall-clock times and points in time. A repository that is shared with a JVM uses it
-//! for its columns, see `repository/diesel/session.rs`.
+//! Time zones: the conversion between wall-clock times and points in time, for the columns of repositories that are
+//! shared with a JVM; see `repository/diesel/session.rs`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use jiff::tz;
 
 use crate::clock::Timestamp;
 
-/// A time zone: UTC, one by its IANA name, or a fixed offset.
+/// A time zone: UTC, an IANA name, or a fixed offset.
 ///
 /// ```
 /// use batch_runtime::TimeZone;
@@ -17,23 +17,23 @@ use crate::clock::Timestamp;
 /// assert_eq!(zone.to_string(), "Europe/Berlin");
 /// assert_eq!("-03:30".parse::<TimeZone>()?.to_string(), "-03:30");
 /// let error = "Europe/Berln".parse::<TimeZone>().unwrap_err();
-/// assert_eq!(error.to_string(), "there is no time zone \"Europe/Berln\": did you mean `Europe/Berlin`?");
+/// assert_eq!(error.to_string(), "unknown time zone \"Europe/Berln\": did you mean `Europe/Berlin`?");
 /// # Ok::<(), batch_runtime::TimeZoneError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeZone(tz::TimeZone);
 
 impl TimeZone {
-    /// Where wall-clock time and point in time are the same.
+    /// Universal time.
     pub const UTC: Self = Self(tz::TimeZone::UTC);
 
-    /// What the clocks show at a point in time, counted as if they were in UTC.
+    /// Returns the wall-clock time of a point in time, as milliseconds since 1970-01-01T00:00:00.
     pub(crate) fn wall(&self, instant: Timestamp) -> Timestamp {
         Timestamp(instant.0.saturating_add(self.offset(instant.0)))
     }
 
-    /// The point in time at which the clocks show this. Of two, where they are set back, the later one; what they never
-    /// show, where they are set forward, is as far behind that. So java.sql.Timestamp, and the JDBC drivers with it.
+    /// Returns the point in time of a wall-clock time, by the rules of java.sql.Timestamp and JDBC drivers: the later
+    /// one where clocks are set back, and shifted by the gap where they are set forward.
     pub(crate) fn instant(&self, wall: Timestamp) -> Timestamp {
         let found = jiff::Timestamp::from_millisecond(wall.0).and_then(|as_if_utc| {
             let shown = tz::TimeZone::UTC.to_datetime(as_if_utc);
@@ -41,12 +41,12 @@ impl TimeZone {
         });
         match found {
             Ok(instant) => Timestamp(instant.as_millisecond()),
-            // The last days of the year 9999, or what a database can hold and no calendar knows.
+            // The last days of the year 9999, or beyond the calendar.
             Err(_) => Timestamp(wall.0.saturating_sub(self.offset(wall.0))),
         }
     }
 
-    /// Milliseconds that the clocks are ahead of UTC.
+    /// Returns the offset from UTC in milliseconds.
     fn offset(&self, instant: i64) -> i64 {
         let [first, last] = [jiff::Timestamp::MIN, jiff::Timestamp::MAX].map(jiff::Timestamp::as_second);
         let known = jiff::Timestamp::from_second(instant.div_euclid(1_000).clamp(first, last));
@@ -62,7 +62,7 @@ impl Default for TimeZone {
 }
 
 impl fmt::Display for TimeZone {
-    /// As it is parsed.
+    /// Writes the text that parses as this zone.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(name) = self.0.iana_name() {
             return f.write_str(name);
@@ -77,7 +77,7 @@ impl fmt::Display for TimeZone {
 impl FromStr for TimeZone {
     type Err = TimeZoneError;
 
-    /// `UTC`, an IANA name such as `Europe/Berlin`, or an offset from UTC such as `+02:00`.
+    /// Parses `UTC`, an IANA name such as `Europe/Berlin`, or an offset from UTC such as `+02:00`.
     fn from_str(text: &str) -> Result<Self, TimeZoneError> {
         if let Some(offset) = offset(text) {
             return Ok(Self(tz::TimeZone::fixed(offset)));
@@ -96,7 +96,7 @@ impl FromStr for TimeZone {
     }
 }
 
-/// `+02:00` or `-02:00`, less than a day.
+/// Parses an offset of less than a day, such as `+02:00` or `-02:00`.
 fn offset(text: &str) -> Option<tz::Offset> {
     let (sign, rest) = match text.split_at_checked(1)? {
         ("+", rest) => (1, rest),
@@ -117,7 +117,7 @@ fn offset(text: &str) -> Option<tz::Offset> {
 
 /// A text that is not a valid [`TimeZone`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no time zone {text:?}: {}", .nearest.as_ref().map_or_else(
+#[error("unknown time zone {text:?}: {}", .nearest.as_ref().map_or_else(
     || "expected a name such as Europe/Berlin, or an offset such as +02:00".to_owned(),
     |name| format!("did you mean `{name}`?")
 ))]
@@ -138,7 +138,7 @@ mod tests {
         text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
     }
 
-    /// What the clocks show, and the point in time; both ways.
+    /// Checks the conversion between wall-clock time and point in time, both ways.
     fn check(name: &str, wall: &str, instant: &str) {
         let (wall, instant) = (time(wall), time(instant));
         assert_eq!(zone(name).instant(wall), instant, "{name} {wall}");
@@ -162,7 +162,7 @@ mod tests {
         check("Europe/Berlin", "9999-12-31T23:59", "9999-12-31T22:59");
     }
 
-    /// Where they are set forward, and back; in Moscow they were once set back without a summer time.
+    /// Clocks set forward and back; in Moscow also set back without a summer time.
     #[test]
     fn clocks_that_are_changed_are_read_as_java_does() {
         let skipped = zone("Europe/Berlin").instant(time("2024-03-31T02:30"));
@@ -186,7 +186,7 @@ mod tests {
         check("Europe/Moscow", "2014-10-26T01:30", "2014-10-25T22:30");
     }
 
-    /// Times that only a broken row can hold are carried through.
+    /// Times that only a corrupt row can contain are preserved.
     #[test]
     fn no_time_is_too_far_away() {
         for millis in [i64::MIN, i64::MAX, 400_000_000_000_000, -400_000_000_000_000] {

@@ -1,4 +1,4 @@
-//! What follows an element of a job: its transition elements, its attribute `next`, or nothing.
+//! The successor of an element of a job: by its transition elements, or by its attribute `next`.
 //!
 //! Spec: SEQ-02 to SEQ-24, TERM-01 to TERM-12, DEC-05 to DEC-10, DEC-15
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::status::BatchStatus;
 
-/// What an element of a job, flow or split leads to. Targets are positions among its siblings.
+/// The transitions of an element of a job, flow or split. Targets are positions among its siblings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Transitions {
     pub(crate) elements: Vec<Transition>,
@@ -19,73 +19,73 @@ pub(crate) struct Transitions {
 #[derive(Clone, Debug)]
 pub(crate) struct Transition {
     pub(crate) on: Pattern,
-    pub(crate) then: Then,
+    pub(crate) then: TransitionAction,
 }
 
-/// What a transition element does.
+/// The action of a transition element.
 #[derive(Clone, Debug)]
-pub(crate) enum Then {
+pub(crate) enum TransitionAction {
     /// `next`
     Next(usize),
     /// `fail`, `end`, `stop`
     Terminate(Termination),
 }
 
-/// The end of the job by a `fail`, `end` or `stop` element.
+/// The end of a job by a `fail`, `end` or `stop` element.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Termination {
-    /// FAILED, COMPLETED, STOPPED.
+    /// FAILED, COMPLETED or STOPPED.
     pub(crate) status: BatchStatus,
-    /// The exit status of the job, if the element gives one. Spec: TERM-05
+    /// The exit status of the job, if the element sets one. Spec: TERM-05
     pub(crate) exit_status: Option<String>,
-    /// Where a restart begins after `stop`, if the element says so. Spec: TERM-09
+    /// The element that a restart starts with after `stop`, if set. Spec: TERM-09
     pub(crate) restart: Option<String>,
 }
 
-/// What comes after an element that has ended.
+/// The continuation after an element has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Follow {
     /// The sibling at this position.
     Element(usize),
-    /// Nothing: the sequence ends as the element did.
+    /// The sequence ends with the status of the element.
     Nothing,
     /// The job ends.
     Terminate(Termination),
-    /// There are `next` elements, and the exit status matches no transition element. Spec: SEQ-21, DEC-15
+    /// The element has `next` elements, and its exit status matches no transition element. Spec: SEQ-21, DEC-15
     Unmatched,
 }
 
 impl Transitions {
-    /// What follows a step, flow or split.
+    /// Returns the continuation after a step, flow or split.
     ///
     /// Spec: SEQ-17 to SEQ-24
     pub(crate) fn after(&self, dialect: Dialect, status: BatchStatus, exit_status: &str) -> Follow {
-        // After a stop request nothing is evaluated. Spec: SEQ-24
+        // Transitions are not evaluated after a stop request. Spec: SEQ-24
         if status == BatchStatus::Stopped {
             return Follow::Nothing;
         }
         if let Some(transition) = self.select(dialect, exit_status) {
             return transition.then.follow();
         }
-        // Only a transition element leads on from a failure. Spec: SEQ-23
+        // Only a transition element can continue after a failure. Spec: SEQ-23
         if status == BatchStatus::Failed {
             return Follow::Nothing;
         }
-        let leads_on = |transition: &Transition| matches!(transition.then, Then::Next(_));
+        let leads_on = |transition: &Transition| matches!(transition.then, TransitionAction::Next(_));
         if self.elements.iter().any(leads_on) && dialect.unmatched_step_fails() {
             return Follow::Unmatched;
         }
         self.next.map_or(Follow::Nothing, Follow::Element)
     }
 
-    /// The siblings that may follow.
+    /// Returns the siblings that may follow.
     pub(crate) fn targets(&self) -> impl Iterator<Item = usize> {
         let next = self
             .elements
             .iter()
             .filter_map(|transition| match transition.then {
-                Then::Next(position) => Some(position),
-                Then::Terminate(_) => None,
+                TransitionAction::Next(position) => Some(position),
+                TransitionAction::Terminate(_) => None,
             });
         next.chain(self.next)
     }
@@ -94,14 +94,14 @@ impl Transitions {
         dialect.select(&self.elements, |transition| &transition.on, exit_status)
     }
 
-    /// What follows a decision. Spec: DEC-05, DEC-15
+    /// Returns the continuation after a decision. Spec: DEC-05, DEC-15
     pub(crate) fn after_decision(&self, dialect: Dialect, decided: &str) -> Follow {
         self.select(dialect, decided)
             .map_or(Follow::Unmatched, |transition| transition.then.follow())
     }
 }
 
-impl Then {
+impl TransitionAction {
     fn follow(&self) -> Follow {
         match self {
             Self::Next(position) => Follow::Element(*position),
@@ -114,15 +114,15 @@ impl Then {
 mod tests {
     use super::*;
 
-    fn terminate(status: BatchStatus) -> Then {
-        Then::Terminate(Termination {
+    fn terminate(status: BatchStatus) -> TransitionAction {
+        TransitionAction::Terminate(Termination {
             status,
             exit_status: None,
             restart: None,
         })
     }
 
-    fn transitions(elements: &[(&str, Then)], next: Option<usize>) -> Transitions {
+    fn transitions(elements: &[(&str, TransitionAction)], next: Option<usize>) -> Transitions {
         let elements = elements.iter().map(|(on, then)| Transition {
             on: Dialect::Draft.pattern(*on),
             then: then.clone(),
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn the_most_specific_transition_acts_whatever_its_place() {
         let mut elements = vec![
-            ("*", Then::Next(1)),
+            ("*", TransitionAction::Next(1)),
             ("FAIL*", terminate(BatchStatus::Failed)),
             ("FAILED", terminate(BatchStatus::Completed)),
         ];
@@ -153,10 +153,16 @@ mod tests {
         }
     }
 
-    /// Of two equally specific ones the first of the document. Spec: SEQ-18
+    /// Among equally specific transitions, the first in the document is taken. Spec: SEQ-18
     #[test]
     fn document_order_decides_between_equals() {
-        let transitions = transitions(&[("A*", Then::Next(1)), ("*A", Then::Next(2))], None);
+        let transitions = transitions(
+            &[
+                ("A*", TransitionAction::Next(1)),
+                ("*A", TransitionAction::Next(2)),
+            ],
+            None,
+        );
         assert_eq!(
             transitions.after(Dialect::Draft, BatchStatus::Completed, "AAA"),
             Follow::Element(1)
@@ -167,7 +173,10 @@ mod tests {
     #[test]
     fn what_follows_when_nothing_matches() {
         use BatchStatus::{Completed, Failed, Stopped};
-        let leading = transitions(&[("X", Then::Next(1)), ("Y", terminate(Failed))], None);
+        let leading = transitions(
+            &[("X", TransitionAction::Next(1)), ("Y", terminate(Failed))],
+            None,
+        );
         let ending = transitions(&[("X", terminate(Failed))], Some(2));
         let last = transitions(&[("X", terminate(Failed))], None);
         for (transitions, status, expected) in [
@@ -197,7 +206,10 @@ mod tests {
     #[test]
     fn a_decision_has_to_account_for_every_value() {
         let transitions = transitions(
-            &[("LOAD", Then::Next(3)), ("L*", terminate(BatchStatus::Stopped))],
+            &[
+                ("LOAD", TransitionAction::Next(3)),
+                ("L*", terminate(BatchStatus::Stopped)),
+            ],
             None,
         );
         assert_eq!(

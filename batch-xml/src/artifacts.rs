@@ -1,4 +1,4 @@
-//! batch.xml: which class an artifact id stands for, and which loader is asked first. Several files are one.
+//! batch.xml: the mapping of artifact ids to classes, and the preferred loader. Several files are merged.
 //!
 //! Spec: LOADER-09 to LOADER-15, D-64
 
@@ -14,7 +14,7 @@ use crate::span::{Source, Spanned};
 use crate::tree::Element;
 use crate::values;
 
-/// What the batch.xml files of a program say, all together.
+/// The merged content of a program's batch.xml files.
 ///
 /// ```
 /// use batch_xml::{BatchXml, Limits, Source};
@@ -34,40 +34,39 @@ pub struct BatchXml {
     pub loader: Option<Spanned<String>>,
     /// The artifacts in the order of the texts; each id once. Spec: LOADER-11
     pub artifacts: Vec<ArtifactEntry>,
-    /// What is strange, though not wrong: a file with no entry. Spec: ENV-06
+    /// Warnings, such as a file without entries. Spec: ENV-06
     pub warnings: Vec<Diagnostic>,
 }
 
 /// An `artifact` element.
 #[derive(Clone, Debug)]
 pub struct ArtifactEntry {
-    /// What a `ref` says.
+    /// The id, as written in `ref`.
     pub id: Spanned<String>,
-    /// The class that it means: `classname`.
+    /// The class that it maps to: `classname`.
     pub class: Spanned<String>,
 }
 
 impl BatchXml {
-    /// Reads all files of a program and merges them. The root element may have any name; `batch-artifacts` is usual. An
-    /// id that is mapped to the same class again is no conflict, nor is the same loader in another file. Nothing is
-    /// substituted.
+    /// Reads and merges all batch.xml files of a program. The root element may have any name; `batch-artifacts` is
+    /// usual. Repeating a mapping, or the loader in another file, is no conflict. Nothing is substituted.
     ///
     /// # Errors
     ///
-    /// All that is wrong in all files: text that is not well-formed or passes a limit, unknown elements and attributes,
+    /// All mistakes of all files: text that is not well-formed or exceeds a limit, unknown elements and attributes,
     /// missing attributes, an id with two classes, two loaders.
     ///
     /// Spec: LOADER-10 to LOADER-15, ENV-06
     pub fn read(sources: &[Arc<Source>], limits: &Limits) -> Result<BatchXml, JobXmlErrors> {
         let mut merged = BatchXml::default();
-        // What one text says stays together: of several texts a sink knows no order.
+        // Each file is sorted by its own sink: a sink orders the spans of one text only.
         let mut found = Vec::new();
         let mut failed = false;
         let mut ids: HashMap<String, Spanned<String>> = HashMap::new();
         for source in sources {
             let mut sink = Sink::default();
             if let Some(root) = reader::read(source, limits, &mut sink) {
-                // Where a tag is not well-formed, what seems to be missing may be there and only not readable.
+                // In a malformed tag, an attribute that seems to be missing may merely be unreadable.
                 let readable = !sink.failed();
                 schema::check_batch_xml(&root, &mut sink);
                 if readable {
@@ -89,16 +88,16 @@ impl BatchXml {
             sink.warning(codes::NO_ENTRIES, &root.name.span, |d| {
                 d.message("the file has no entry")
                     .label("neither `loader` nor `artifact`")
-                    .help("artifacts are found by the names of their annotations; the file may be deleted")
+                    .help("artifacts are found by the names of their annotations, so the file can be deleted")
             });
         }
-        // A second one in the same file is reported as such.
+        // A second loader in the same file is reported by the schema check.
         if let Some(class) = root.child("loader").and_then(|e| required(e, "classname", sink)) {
             match &self.loader {
                 Some(first) if first.value != class.value => {
                     sink.error(codes::TWO_LOADERS, &class.span, |d| {
-                        d.message(format!("{} would be a second preferred loader", quoted(&class)))
-                            .label("only one is asked")
+                        d.message(format!("{} is a second preferred loader", quoted(&class)))
+                            .label("only one is allowed")
                             .related(first.span.clone(), "the first one is here")
                     });
                 }
@@ -118,7 +117,7 @@ impl BatchXml {
                 Some(first) if first.value != class.value => {
                     sink.error(codes::TWO_CLASSES, &class.span, |d| {
                         d.message(format!("the artifact id {} has two classes", quoted(&id)))
-                            .label("another class than before")
+                            .label("mapped to another class before")
                             .related(first.span.clone(), "the first one is here")
                     });
                 }
@@ -132,11 +131,11 @@ impl BatchXml {
     }
 }
 
-/// The value of an attribute that names something.
+/// Returns the value of a required attribute, and reports a missing or empty one.
 fn required(element: &Element, name: &str, sink: &mut Sink) -> Option<Spanned<String>> {
     match element.attribute(name) {
         None => {
-            // A mistyped name was reported as such.
+            // A mistyped name has been reported already.
             if !schema::is_mistyped_in_batch_xml(element, name) {
                 values::missing_attribute(element, name, sink);
             }

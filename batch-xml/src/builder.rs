@@ -1,4 +1,4 @@
-//! Jobs written in Rust: the same elements and attributes as in XML, and the same checks.
+//! Builds jobs in Rust, with the elements, attributes and checks of the XML.
 
 use crate::diagnostics::JobXmlErrors;
 use crate::document::{Document, parse};
@@ -7,8 +7,8 @@ use crate::model::Target;
 use crate::span::Source;
 use crate::write::{self, Node};
 
-/// Makes a [`Document`] without a file: Rust code says what the XML would, attribute by attribute. Nothing is
-/// checked before [`document`](JobBuilder::document); values may hold symbols `${..}`.
+/// Builds a [`Document`] in Rust instead of XML. Values may hold symbols `${..}`; everything is checked by
+/// [`document`](JobBuilder::document).
 ///
 /// ```
 /// use batch_xml::builder::{ArtifactBuilder, JobBuilder, StepBuilder};
@@ -146,17 +146,17 @@ macro_rules! transitions {
             self
         }
 
-        /// Adds an end of the job as FAILED.
+        /// Adds a transition that ends the job as FAILED.
         pub fn fail(self, on: &str, exit_status: Option<&str>) -> Self {
             self.terminating("fail", on, exit_status, None)
         }
 
-        /// Adds an end of the job as COMPLETED.
+        /// Adds a transition that ends the job as COMPLETED.
         pub fn end(self, on: &str, exit_status: Option<&str>) -> Self {
             self.terminating("end", on, exit_status, None)
         }
 
-        /// Adds an end of the job as STOPPED, with the element that a restart begins with.
+        /// Adds a transition that ends the job as STOPPED, and names the element that a restart starts with.
         pub fn stop(self, on: &str, exit_status: Option<&str>, restart: Option<&str>) -> Self {
             self.terminating("stop", on, exit_status, restart)
         }
@@ -194,34 +194,33 @@ macro_rules! built {
 built!(StepBuilder FlowBuilder SplitBuilder DecisionBuilder);
 
 impl JobBuilder {
-    /// A job without elements.
+    /// Creates a job without elements.
     pub fn new(id: &str) -> JobBuilder {
         JobBuilder(Node::new("job").with("id", id))
     }
 
     properties!();
     listeners!();
-    elements!("a step, flow, split or decision; the first that is no decision is executed first");
+    elements!("a step, flow, split or decision; execution starts with the first that is not a decision");
     attributes! {
         /// Whether executions of the job may be restarted.
         restartable: bool => "restartable";
         /// The job it inherits from.
         parent: &str => "parent";
-        /// Whether it serves as a parent only.
+        /// Whether it can only be used as a parent.
         is_abstract: bool => "abstract";
     }
 
-    /// The job as XML.
+    /// Returns the job as XML.
     pub fn to_xml(&self) -> String {
         self.0.to_xml()
     }
 
-    /// The job as a document: what [`parse`] makes of its XML. Diagnostics show that XML, under the name
-    /// ``job `id` ``.
+    /// Parses the XML of the job. Diagnostics show that XML, under the name ``job `id` ``.
     ///
     /// # Errors
     ///
-    /// What cannot be a document: a character that XML cannot hold, an id that is none, a passed limit.
+    /// A character that XML cannot hold, an invalid id, or an exceeded limit.
     pub fn document(&self, limits: &Limits) -> Result<Document, JobXmlErrors> {
         let id = self.0.attribute("id").unwrap_or_default();
         parse(&Source::new(format!("job `{id}`"), self.to_xml()), limits)
@@ -229,19 +228,19 @@ impl JobBuilder {
 }
 
 impl StepBuilder {
-    /// A step with neither chunk nor batchlet, to inherit one.
+    /// Creates a step without chunk and batchlet, to inherit one.
     pub fn new(id: &str) -> StepBuilder {
         StepBuilder(Node::new("step").with("id", id))
     }
 
-    /// A step that calls a batchlet.
+    /// Creates a step that runs a batchlet.
     pub fn batchlet(id: &str, batchlet: ArtifactBuilder) -> StepBuilder {
         let mut step = StepBuilder::new(id);
         step.0.push(batchlet.named("batchlet"));
         step
     }
 
-    /// A step that processes items.
+    /// Creates a step that processes items.
     pub fn chunk(id: &str, chunk: ChunkBuilder) -> StepBuilder {
         let mut step = StepBuilder::new(id);
         step.0.push(chunk.0);
@@ -254,13 +253,13 @@ impl StepBuilder {
     attributes! {
         /// The element that follows.
         next: &str => "next";
-        /// How often the step may be restarted; 0 means without limit.
+        /// Maximum number of restarts of the step; 0 means unlimited.
         start_limit: u32 => "start-limit";
-        /// Whether it runs again on restart although it completed.
+        /// Whether a restart runs the step again although it completed.
         allow_start_if_complete: bool => "allow-start-if-complete";
         /// The step it inherits from.
         parent: &str => "parent";
-        /// Whether it serves as a parent only.
+        /// Whether it can only be used as a parent.
         is_abstract: bool => "abstract";
     }
 
@@ -272,7 +271,7 @@ impl StepBuilder {
 }
 
 impl ChunkBuilder {
-    /// A chunk with these artifacts.
+    /// Creates a chunk with these artifacts.
     pub fn new(reader: &str, processor: &str, writer: &str) -> ChunkBuilder {
         let node = Node::new("chunk").with("reader", reader);
         ChunkBuilder(node.with("processor", processor).with("writer", writer))
@@ -288,9 +287,9 @@ impl ChunkBuilder {
         chunk_size: u32 => "chunk-size";
         /// Whether items are kept to be written again after a rollback.
         buffer_reads: bool => "buffer-reads";
-        /// Exceptions the step may skip.
+        /// Maximum number of skipped exceptions.
         skip_limit: u32 => "skip-limit";
-        /// Retries the step may make.
+        /// Maximum number of retries.
         retry_limit: u32 => "retry-limit";
         /// Seconds until a checkpoint interval times out; 0 means never.
         checkpoint_timeout: u32 => "checkpoint-timeout";
@@ -300,17 +299,17 @@ impl ChunkBuilder {
         checkpoint_algorithm => "checkpoint-algorithm";
     }
 
-    /// Exceptions that are skipped, but for the excluded ones.
+    /// Skips these exceptions, except the excluded ones.
     pub fn skippable(self, include: &[&str], exclude: &[&str]) -> ChunkBuilder {
         self.classes("skippable-exception-classes", include, exclude)
     }
 
-    /// Exceptions after which the write is tried again, but for the excluded ones.
+    /// Retries after these exceptions, except the excluded ones.
     pub fn retryable(self, include: &[&str], exclude: &[&str]) -> ChunkBuilder {
         self.classes("retryable-exception-classes", include, exclude)
     }
 
-    /// Exceptions that are retried without a rollback, but for the excluded ones.
+    /// Retries after these exceptions without a rollback, except the excluded ones.
     pub fn no_rollback(self, include: &[&str], exclude: &[&str]) -> ChunkBuilder {
         self.classes("no-rollback-exception-classes", include, exclude)
     }
@@ -328,18 +327,18 @@ impl ChunkBuilder {
 }
 
 impl FlowBuilder {
-    /// A flow without elements.
+    /// Creates a flow without elements.
     pub fn new(id: &str) -> FlowBuilder {
         FlowBuilder(Node::new("flow").with("id", id))
     }
 
-    elements!("a step or decision; the first step is executed first");
+    elements!("a step or decision; execution starts with the first step");
     attributes! {
         /// The element that follows the whole flow.
         next: &str => "next";
         /// The flow it inherits from.
         parent: &str => "parent";
-        /// Whether it serves as a parent only.
+        /// Whether it can only be used as a parent.
         is_abstract: bool => "abstract";
     }
 
@@ -351,7 +350,7 @@ impl FlowBuilder {
 }
 
 impl SplitBuilder {
-    /// A split without elements.
+    /// Creates a split without elements.
     pub fn new(id: &str) -> SplitBuilder {
         SplitBuilder(Node::new("split").with("id", id))
     }
@@ -362,11 +361,11 @@ impl SplitBuilder {
         next: &str => "next";
         /// The split it inherits from.
         parent: &str => "parent";
-        /// Whether it serves as a parent only.
+        /// Whether it can only be used as a parent.
         is_abstract: bool => "abstract";
     }
 
-    /// Told of the logical transaction around all flows.
+    /// Sets the observer of the logical transaction around all flows.
     pub fn logical_tx(self, artifact: ArtifactBuilder) -> SplitBuilder {
         self.companion(artifact.named("logicalTX"))
     }
@@ -376,7 +375,7 @@ impl SplitBuilder {
         self.companion(artifact.named("collector"))
     }
 
-    /// Analyzes what the collectors give.
+    /// Analyzes the data of the collectors.
     pub fn analyzer(self, artifact: ArtifactBuilder) -> SplitBuilder {
         self.companion(artifact.named("analyzer"))
     }
@@ -388,7 +387,7 @@ impl SplitBuilder {
 }
 
 impl DecisionBuilder {
-    /// A decision without transitions.
+    /// Creates a decision without transitions.
     pub fn new(id: &str, decider: &str) -> DecisionBuilder {
         DecisionBuilder(Node::new("decision").with("id", id).with("decider", decider))
     }
@@ -398,7 +397,7 @@ impl DecisionBuilder {
 }
 
 impl ArtifactBuilder {
-    /// The artifact the loader knows by this name.
+    /// Creates a reference to the artifact with this name.
     pub fn new(name: &str) -> ArtifactBuilder {
         ArtifactBuilder(Node::new("artifact").with("ref", name))
     }
@@ -412,12 +411,12 @@ impl ArtifactBuilder {
 }
 
 impl PartitionBuilder {
-    /// So many partitions.
+    /// Creates a fixed number of partitions.
     pub fn new(instances: u32) -> PartitionBuilder {
         PartitionBuilder(Node::new("partition").with("instances", instances))
     }
 
-    /// Partitions that an artifact computes.
+    /// Creates partitions that an artifact computes.
     pub fn algorithm(algorithm: ArtifactBuilder) -> PartitionBuilder {
         let mut node = Node::new("partition");
         node.push(algorithm.named("algorithm"));
@@ -425,15 +424,15 @@ impl PartitionBuilder {
     }
 
     artifacts! {
-        /// Told of the logical transaction around all partitions.
+        /// Sets the observer of the logical transaction around all partitions.
         logical_tx => "logicalTX";
         /// Collects data on the thread of each partition.
         collector => "collector";
-        /// Analyzes what the collectors give.
+        /// Analyzes the data of the collectors.
         analyzer => "analyzer";
     }
 
-    /// Adds a property for one partition, counted from 1, and there for one artifact of the chunk or for all.
+    /// Adds a property of one partition, counted from 1, optionally for one artifact of the chunk.
     pub fn property(
         mut self,
         number: u32,

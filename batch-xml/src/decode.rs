@@ -1,4 +1,4 @@
-//! Bytes of a file to text: which encoding it is in, and whether it says so itself.
+//! Decodes the bytes of a file, and compares the encoding with the one that the file declares.
 
 use std::sync::Arc;
 
@@ -40,16 +40,16 @@ pub(crate) fn source_from_bytes(
             );
             let message = format!("the file is not valid {}", encoding.name());
             let error =
-                Diagnostic::error(codes::ENCODING, message, span).label("these bytes are no character");
+                Diagnostic::error(codes::ENCODING, message, span).label("these bytes are not a character");
             Err(error.help("save the file as UTF-8").into())
         }
     }
 }
 
-/// The error for a text beyond the limit, at its start.
+/// Creates the error for a text that exceeds the limit.
 pub(crate) fn too_large(source: &Arc<Source>, bytes: usize, limits: &Limits) -> Diagnostic {
     let message = format!(
-        "the file is too large: {bytes} bytes, at most {} are read",
+        "the file has {bytes} bytes, but the limit is {}",
         limits.file_bytes
     );
     Diagnostic::error(codes::TOO_LARGE, message, Span::new(source, 0..0))
@@ -63,7 +63,7 @@ impl Encoding {
         }
     }
 
-    /// Whether the encoding named in an XML declaration is this one.
+    /// Returns whether the XML declaration names this encoding.
     fn is_called(self, declared: &str) -> bool {
         let names: &[&str] = match self {
             Encoding::Utf8 => &["UTF-8", "UTF8", "US-ASCII", "ASCII"],
@@ -74,7 +74,7 @@ impl Encoding {
     }
 }
 
-/// The encoding and the length of the byte order mark. Without a mark, `<` as the first character tells
+/// Detects the encoding and the length of the byte order mark; without a mark by the first character, which is `<`
 /// (appendix F of the XML recommendation).
 fn detect(bytes: &[u8]) -> (Encoding, usize) {
     match bytes {
@@ -87,7 +87,7 @@ fn detect(bytes: &[u8]) -> (Encoding, usize) {
     }
 }
 
-/// Text that could not be decoded: with replacement characters, and where the first of them stands.
+/// Text that could not be decoded: with replacement characters, and the place of the first of them.
 struct Broken {
     lossy: String,
     at: usize,
@@ -133,7 +133,7 @@ fn declared_as_is(source: Arc<Source>, encoding: Encoding) -> Result<Arc<Source>
         return Ok(source);
     }
     let message = format!(
-        "the encoding {} is not the one of the file",
+        "the file is not encoded in {}",
         crate::diagnostics::quoted(span.text())
     );
     let error = Diagnostic::error(codes::ENCODING, message, span.clone())
@@ -142,7 +142,7 @@ fn declared_as_is(source: Arc<Source>, encoding: Encoding) -> Result<Arc<Source>
     Err(error.into())
 }
 
-/// The range of the value of `encoding` in the XML declaration.
+/// Returns the range of the value of `encoding` in the XML declaration.
 fn declared_encoding(text: &str) -> Option<std::ops::Range<usize>> {
     let declaration = &text[..text.starts_with("<?xml").then(|| text.find("?>"))??];
     let after_name = declaration.find("encoding")? + "encoding".len();

@@ -1,4 +1,4 @@
-//! What is wrong with a document: diagnostics, their collection, the error type made of them.
+//! Diagnostics, their collection, and the error type made of them.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,41 +8,40 @@ use crate::origins::Origins;
 use crate::render;
 use crate::span::Span;
 
-/// Diagnostics kept of one report. The rest is counted: a document of 10,000 wrong elements needs no 10,000
-/// messages.
+/// Maximum number of diagnostics kept in one report; the rest is counted.
 pub(crate) const MAX_DIAGNOSTICS: usize = 100;
 
-/// How much a [`Diagnostic`] weighs.
+/// The severity of a [`Diagnostic`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Severity {
     /// The job cannot be started.
     Error,
-    /// The job runs, though perhaps not as meant.
+    /// The job runs, but perhaps not as intended.
     Warning,
 }
 
-/// One finding: what is wrong, where, and what would help.
+/// A mistake or warning: what is wrong, where, and how to fix it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// Stable code such as `JSL0012`; [`explain`](crate::explain) tells what it stands for.
+    /// Stable code such as `JSL0012`; see [`explain`](crate::explain).
     pub code: &'static str,
     /// Error or warning.
     pub severity: Severity,
-    /// One sentence without a final period; user text stands in backticks.
+    /// One sentence without a final period; user text is in backticks.
     pub message: String,
-    /// Written beside the underlined text; may be empty.
+    /// Printed beside the underlined text; may be empty.
     pub label: String,
     /// The smallest piece of text that has to change.
     pub span: Span,
-    /// Other places that take part, each with what it is.
+    /// Related places, each with an explanation.
     pub related: Vec<(Span, String)>,
-    /// How to put it right.
+    /// The remedy.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
-    /// An error without label, help and related places.
+    /// Creates an error without label, help and related places.
     pub fn error(code: &'static str, message: impl Into<String>, span: Span) -> Diagnostic {
         Diagnostic {
             code,
@@ -55,7 +54,7 @@ impl Diagnostic {
         }
     }
 
-    /// A warning without label, help and related places.
+    /// Creates a warning without label, help and related places.
     pub fn warning(code: &'static str, message: impl Into<String>, span: Span) -> Diagnostic {
         Diagnostic {
             severity: Severity::Warning,
@@ -63,7 +62,7 @@ impl Diagnostic {
         }
     }
 
-    /// The same with this message.
+    /// Replaces the message.
     pub(crate) fn message(self, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             message: message.into(),
@@ -71,7 +70,7 @@ impl Diagnostic {
         }
     }
 
-    /// The same with text beside the underlined place.
+    /// Sets the text beside the underlined place.
     pub fn label(self, label: impl Into<String>) -> Diagnostic {
         Diagnostic {
             label: label.into(),
@@ -79,7 +78,7 @@ impl Diagnostic {
         }
     }
 
-    /// The same with a remedy.
+    /// Sets the remedy.
     pub fn help(self, help: impl Into<String>) -> Diagnostic {
         Diagnostic {
             help: Some(help.into()),
@@ -87,13 +86,13 @@ impl Diagnostic {
         }
     }
 
-    /// The same with one more place that takes part.
+    /// Adds a related place.
     pub fn related(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
         self.related.push((span, message.into()));
         self
     }
 
-    /// The same with `did you mean ..?` as help, if there is something to propose.
+    /// Adds `did you mean ..?` as help, if there is a candidate.
     pub(crate) fn suggestion(self, name: Option<&str>) -> Diagnostic {
         match name {
             Some(name) => self.help(format!("did you mean {}?", quoted(name))),
@@ -101,21 +100,21 @@ impl Diagnostic {
         }
     }
 
-    /// The diagnostic as text for people, with the source line underlined, in ANSI colours if wished. Ends
-    /// with a line break. Control characters of the document are escaped.
+    /// Renders the diagnostic with the source line underlined, optionally in ANSI colors. Ends with a line break.
+    /// Control characters of the document are escaped.
     pub fn render(&self, color: bool) -> String {
         render::render(self, color)
     }
 }
 
 impl fmt::Display for Diagnostic {
-    /// The plain rendering, without the final line break.
+    /// Writes the plain rendering, without the final line break.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.render(false).trim_end())
     }
 }
 
-/// User text for a message: in backticks, cut to a readable length.
+/// Quotes user text for a message: in backticks, cut to a readable length.
 pub(crate) fn quoted(text: &str) -> String {
     const MAX_CHARS: usize = 60;
     match text.char_indices().nth(MAX_CHARS) {
@@ -124,11 +123,9 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
-/// Everything that is wrong with a document, in the order of the text. Displays as the plain rendering of
-/// all.
+/// The mistakes and warnings of a document, in the order of the text. Displays as the plain rendering of all.
 ///
-/// May hold warnings beside the errors. At most 100 diagnostics are kept; a closing line tells how many there
-/// were more.
+/// At most 100 diagnostics are kept; a closing line reports the number of the others.
 #[derive(Clone, Debug)]
 pub struct JobXmlErrors {
     diagnostics: Vec<Diagnostic>,
@@ -136,22 +133,22 @@ pub struct JobXmlErrors {
 }
 
 impl JobXmlErrors {
-    /// The diagnostics, in the order of the text.
+    /// Returns the diagnostics, in the order of the text.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.diagnostics.iter()
     }
 
-    /// The diagnostics by value.
+    /// Returns the diagnostics by value.
     pub fn into_inner(self) -> Vec<Diagnostic> {
         self.diagnostics
     }
 
-    /// How many further diagnostics were found but not kept.
+    /// Returns the number of diagnostics that were found but not kept.
     pub fn omitted(&self) -> usize {
         self.omitted
     }
 
-    /// All diagnostics as text for people, in ANSI colours if wished.
+    /// Renders all diagnostics, optionally in ANSI colors.
     pub fn render(&self, color: bool) -> String {
         let rendered: Vec<String> = self
             .diagnostics
@@ -174,7 +171,7 @@ impl From<Vec<Diagnostic>> for JobXmlErrors {
     }
 }
 
-/// What is added comes last.
+/// Appends, without sorting.
 impl Extend<Diagnostic> for JobXmlErrors {
     fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, more: I) {
         for diagnostic in more {
@@ -222,12 +219,11 @@ impl fmt::Display for JobXmlErrors {
 
 impl std::error::Error for JobXmlErrors {}
 
-/// Collects the diagnostics of one run: each mistake once, and no more than a person will read.
+/// Collects diagnostics: each mistake once, and a limited number of them.
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
     diagnostics: Vec<Diagnostic>,
-    // A property of the job is substituted for every artifact it reaches; its mistake is reported for the
-    // first.
+    // A property of the job is substituted for every artifact that it reaches; its mistake is reported once.
     seen: HashSet<(&'static str, usize, usize, usize, String)>,
     omitted: usize,
     failed: bool,
@@ -235,7 +231,7 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// From here on every diagnostic tells through which `parent` its place belongs to the job.
+    /// Makes every further diagnostic explain the `parent` through which its place belongs to the job.
     pub(crate) fn set_origins(&mut self, origins: Origins) {
         for diagnostic in &mut self.diagnostics {
             explain_origin(diagnostic, &origins);
@@ -243,8 +239,7 @@ impl Sink {
         self.origins = origins;
     }
 
-    /// Adds an error; `build` is called only if it will be kept, so suggestions cost nothing beyond the
-    /// report.
+    /// Adds an error. `build` is called only if the error is kept, so suggestions cost nothing beyond that.
     pub(crate) fn error(
         &mut self,
         code: &'static str,
@@ -265,13 +260,13 @@ impl Sink {
         self.add(code, span, || build(Diagnostic::warning(code, "", span.clone())));
     }
 
-    /// Takes over an earlier report.
+    /// Adds the diagnostics of an earlier report.
     pub(crate) fn adopt(&mut self, errors: &JobXmlErrors) {
         self.extend(&errors.diagnostics);
         self.omitted += errors.omitted;
     }
 
-    /// Takes over what was found before.
+    /// Adds earlier diagnostics.
     pub(crate) fn extend(&mut self, diagnostics: &[Diagnostic]) {
         for diagnostic in diagnostics {
             self.failed |= diagnostic.severity == Severity::Error;
@@ -295,12 +290,12 @@ impl Sink {
         }
     }
 
-    /// Whether an error was reported, kept or not.
+    /// Returns whether an error was reported, kept or not.
     pub(crate) fn failed(&self) -> bool {
         self.failed
     }
 
-    /// All that was found, in the order of the text; of several texts the job's own is the first.
+    /// Returns all diagnostics, in the order of the text; those of the job's own text first.
     pub(crate) fn into_errors(mut self) -> JobXmlErrors {
         let origins = &self.origins;
         self.diagnostics.sort_by_key(|diagnostic| {
@@ -316,10 +311,10 @@ impl Sink {
     }
 }
 
-/// What is said about a `parent` that takes part.
+/// The note at a `parent` through which a place was inherited.
 pub(crate) const INHERITED: &str = "inherited through this `parent`";
 
-/// Adds through which `parent` attributes the place came into the job, unless that is told already.
+/// Adds the `parent` attributes through which the place was inherited, unless they are there already.
 fn explain_origin(diagnostic: &mut Diagnostic, origins: &Origins) {
     if diagnostic.related.iter().any(|(_, what)| what == INHERITED) {
         return;

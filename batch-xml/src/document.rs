@@ -1,4 +1,4 @@
-//! One parsed document and how it is made: `parse`.
+//! A parsed document.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::symbols;
 use crate::tree::Element;
 use crate::values;
 
-/// What the root element of a job file is. Only jobs are started; the others serve inheritance.
+/// The root element of a job file. Only jobs are started; the others serve as parents.
 ///
 /// Spec: JSL-DOC-03
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,7 +30,7 @@ pub enum RootKind {
 }
 
 impl RootKind {
-    /// The name of the element.
+    /// Returns the name of the element.
     pub fn as_str(self) -> &'static str {
         match self {
             RootKind::Job => "job",
@@ -47,10 +47,9 @@ impl RootKind {
     }
 }
 
-/// A well-formed job file, as written: nothing is substituted yet.
+/// A well-formed job file, before substitution.
 ///
-/// It may hold mistakes against the schema: [`resolve`](crate::resolve) reports them together with all
-/// others.
+/// It may contain mistakes against the schema: [`resolve`](crate::resolve) reports them together with all others.
 #[derive(Clone, Debug)]
 pub struct Document {
     dialect: Dialect,
@@ -63,17 +62,17 @@ pub struct Document {
 }
 
 impl Document {
-    /// The dialect that the document is written in.
+    /// Returns the dialect of the document.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// What the document defines.
+    /// Returns the kind of the root element.
     pub fn root_kind(&self) -> RootKind {
         self.kind
     }
 
-    /// The id of the root element, under which the document is found. At most 100 of the characters `A-Z`,
+    /// Returns the id of the root element, by which the document is found. At most 100 of the characters `A-Z`,
     /// `a-z`, `0-9`, `.`, `_` and `-`.
     ///
     /// Spec: JSL-JOB-02, SUBST-19
@@ -81,12 +80,12 @@ impl Document {
         &self.id
     }
 
-    /// The text it was read from.
+    /// Returns the text of the document.
     pub fn source(&self) -> &Arc<Source> {
         &self.source
     }
 
-    /// Whether the root element says `abstract="true"` (or `1`) literally.
+    /// Returns whether the root element literally has `abstract="true"` (or `1`).
     pub fn is_abstract(&self) -> bool {
         self.root
             .attribute("abstract")
@@ -94,13 +93,13 @@ impl Document {
             .unwrap_or(false)
     }
 
-    /// Mistakes against the schema, if any: unknown elements and attributes, repeated elements, text. A
-    /// document that has some cannot be resolved.
+    /// Returns the mistakes against the schema: unknown elements and attributes, repeated elements, text. A document
+    /// with such mistakes cannot be resolved.
     pub fn errors(&self) -> &JobXmlErrors {
         &self.errors
     }
 
-    /// What was strange, though not wrong, while reading.
+    /// Returns the warnings found while reading.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
     }
@@ -110,15 +109,15 @@ impl Document {
     }
 }
 
-/// Reads a document and checks that it is well-formed XML and can be found under an id. Mistakes against the
-/// schema are kept in the document, for [`resolve`](crate::resolve) to report with everything else.
+/// Reads a document and checks that it is well-formed XML and has an id. The document keeps mistakes against the
+/// schema, for [`resolve`](crate::resolve) to report with all others.
 ///
 /// Spec: JSL-DOC-01, JSL-DOC-02, JSL-DOC-03, JSL-DOC-18, SUBST-19
 ///
 /// # Errors
 ///
-/// All that was found, if the text is not well-formed, passes a limit, has another root than job, step, flow
-/// or split (code `JSL0007`, and nothing else), or its root has no usable id.
+/// All mistakes, if the text is not well-formed or exceeds a limit, if its root is not job, step, flow or split (only
+/// code `JSL0007` then), or if the root has no valid id.
 pub fn parse(source: &Arc<Source>, limits: &Limits) -> Result<Document, JobXmlErrors> {
     let mut sink = Sink::default();
     let Some(root) = reader::read(source, limits, &mut sink) else {
@@ -160,19 +159,16 @@ fn other_root(root: &Element, sink: &mut Sink) {
     let name = root.name.value.as_str();
     sink.error(codes::OTHER_ROOT, &root.name.span, |d| {
         let kinds = ["job", "step", "flow", "split"];
-        d.message(format!(
-            "the root element {} is not one of a job file",
-            quoted(name)
-        ))
-        .label("expected `job`, `step`, `flow` or `split`")
-        .suggestion(suggest::nearest(name, kinds))
+        d.message(format!("{} is not a root element of job files", quoted(name)))
+            .label("expected `job`, `step`, `flow` or `split`")
+            .suggestion(suggest::nearest(name, kinds))
     });
 }
 
 /// Documents are looked up by id before anything is substituted, so their ids are literal.
 fn document_id(dialect: Dialect, root: &Element, sink: &mut Sink) -> Option<Spanned<String>> {
     let Some(id) = root.attribute("id") else {
-        // Where the tag is not well-formed, the id may be there and only not readable.
+        // In a malformed tag, the id may merely be unreadable.
         if !sink.failed() {
             values::missing_attribute(root, "id", sink);
         }
@@ -184,19 +180,19 @@ fn document_id(dialect: Dialect, root: &Element, sink: &mut Sink) -> Option<Span
         values::empty_value(root, "id", &id.span, sink);
     } else if symbols::has_symbols(dialect, id) {
         sink.error(codes::LITERAL_ONLY, &id.span, |d| {
-            d.message("the id of a document may not hold `${..}`")
-                .label("read before anything is substituted")
+            d.message("the id of a document cannot contain `${..}`")
+                .label("read before substitution")
         });
     } else if id.chars().count() > values::MAX_ID_CHARS {
         values::long_id(&id.span, sink);
     } else if let Some(c) = id.chars().find(|c| !allowed(*c)) {
         sink.error(codes::BAD_ID, &id.span, |d| {
             d.message(format!(
-                "the id {} holds a character that ids of documents may not hold",
+                "the id {} contains a character that is not allowed in ids of documents",
                 quoted(id)
             ))
             .label(format!("{c:?} is not allowed"))
-            .help("use letters without accents, digits, `.`, `_` and `-`")
+            .help("use ASCII letters, digits, `.`, `_` and `-`")
         });
     } else {
         return Some(id.clone());

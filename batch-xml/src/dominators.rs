@@ -1,16 +1,16 @@
-//! Which nodes of a graph every path to another one leads through. Knows no job.
+//! The dominators of a graph: the nodes that every path to a node passes. Knows no jobs.
 //!
 //! The algorithm of Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm".
 
-/// The dominators of a graph that is entered at some of its nodes.
+/// The dominators of a graph with several entry nodes.
 pub(crate) struct Dominators {
-    /// The nearest node, of those that every path to a node leads through, by node. The last one is the outside, from
-    /// which the entries are reached.
+    /// The nearest node that every path to a node passes, by node. The last one is a virtual root, from which the
+    /// entries are reached.
     nearest: Vec<Option<usize>>,
 }
 
 impl Dominators {
-    /// `successors` are the nodes that each node leads to.
+    /// Computes the dominators. `successors` lists the nodes that each node leads to.
     pub(crate) fn of(successors: &[Vec<usize>], entries: &[usize]) -> Dominators {
         let outside = successors.len();
         let order = post_order(successors, entries);
@@ -45,7 +45,7 @@ impl Dominators {
         Dominators { nearest }
     }
 
-    /// Whether every path to `node` leads through `before`, and there is one. A node dominates itself.
+    /// Returns whether `node` is reachable and every path to it passes `before`. A node dominates itself.
     pub(crate) fn dominates(&self, before: usize, node: usize) -> bool {
         let outside = self.nearest.len() - 1;
         let mut at = self.nearest[node].map(|_| node);
@@ -59,19 +59,19 @@ impl Dominators {
     }
 }
 
-/// The nearest node that dominates both.
+/// Returns the nearest node that dominates both.
 fn meet(nearest: &[Option<usize>], number: &[usize], mut one: usize, mut other: usize) -> usize {
     while one != other {
         if number[one] > number[other] {
             std::mem::swap(&mut one, &mut other);
         }
-        // What is dominated comes first, so the outside is the last that is left.
+        // Dominated nodes come first in the order, so the virtual root is the last one left.
         one = nearest[one].unwrap_or(other);
     }
     one
 }
 
-/// Every node that is reached after all that it leads to, but for loops; the outside is the last.
+/// Returns the reachable nodes in post-order; the virtual root is the last.
 fn post_order(successors: &[Vec<usize>], entries: &[usize]) -> Vec<usize> {
     let outside = successors.len();
     let next = |node: usize| successors.get(node).map_or(entries, Vec::as_slice);
@@ -99,7 +99,7 @@ fn post_order(successors: &[Vec<usize>], entries: &[usize]) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    /// Compared with the definition: without `before` there is no path.
+    /// Compares with the definition: without `before` there is no path.
     fn check(successors: &[Vec<usize>], entries: &[usize]) {
         let dominators = Dominators::of(successors, entries);
         let reached = |without: Option<usize>| {
@@ -135,7 +135,7 @@ mod tests {
         check(&[vec![], vec![0], vec![1]], &[0]);
     }
 
-    /// All graphs of four nodes would be 65,536; these are a part that numbers choose.
+    /// A pseudo-random sample: all graphs of four nodes would be 65,536.
     #[test]
     fn many_graphs() {
         for seed in 0..20_000_u32 {

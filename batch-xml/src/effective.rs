@@ -1,4 +1,4 @@
-//! The effective Job XML: a document with everything it inherits, before anything is substituted.
+//! The effective Job XML: a document with everything it inherits, before substitution.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::substitute::{Scope, Values};
 use crate::tree::Element;
 use crate::write;
 
-/// A document with everything it inherits, before anything is substituted.
+/// A document with everything it inherits, before substitution.
 ///
 /// Spec: JSL-DOC-13, JSL-DOC-19
 #[derive(Clone)]
@@ -29,11 +29,11 @@ pub struct Effective {
 }
 
 impl Effective {
-    /// Gives a document, of whatever kind, what it inherits.
+    /// Resolves the inheritance of a document of any kind.
     ///
     /// # Errors
     ///
-    /// All mistakes of the document and of its parents that can be seen without values.
+    /// All mistakes of the document and of its parents that can be found without values.
     pub fn new(
         document: &Document,
         library: &dyn Library,
@@ -50,7 +50,7 @@ impl Effective {
         })
     }
 
-    /// The same, as far as it goes; whatever is wrong is in `sink`.
+    /// Resolves as far as possible, and reports mistakes to `sink`.
     pub(crate) fn collect(
         document: &Document,
         library: &dyn Library,
@@ -70,28 +70,26 @@ impl Effective {
         }
     }
 
-    /// What is strange, though not wrong.
+    /// Returns the warnings.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
     }
 
-    /// The effective document as XML, on lines of its own: without `parent` and `merge`, every list entry in
-    /// its list, symbols as written.
+    /// Returns the effective document as XML: without `parent` and `merge`, every list entry in its list, symbols as
+    /// written, one element per line.
     ///
     /// Spec: JSL-DOC-19, D-52, D-84
     pub fn to_xml(&self) -> String {
         write::effective(&self.root)
     }
 
-    /// What a partitioned step or flow is in one of its partitions, every symbol resolved. `path` leads to
-    /// the partition: of a partitioned step within a partitioned flow the flow first. Of the [`Partition`]
-    /// itself only the collector is there, as everything else of it runs outside of the partitions.
+    /// Resolves a partitioned step or flow for one of its partitions, with every symbol. `path` leads to the
+    /// partition: for a partitioned step in a partitioned flow, the flow comes first. Of the [`Partition`] itself
+    /// only the collector is present: everything else runs outside of the partitions.
     ///
     /// Spec: PART-12, PART-13, PART-14, PART-16, SUBST-09, FPART-03, FPART-07, D-34
     ///
-    /// # Errors
-    ///
-    /// What has no value, or a wrong one, in that partition; a path that leads to no element.
+    /// A missing or invalid value in that partition; a path that leads to no element.
     ///
     /// [`Partition`]: crate::model::Partition
     pub fn resolve_partition(
@@ -112,7 +110,7 @@ impl Effective {
             let ids: Vec<&str> = path.iter().map(|view| view.element).collect();
             sink.error(codes::UNKNOWN_TARGET, &self.root.tag, |d| {
                 d.message(format!(
-                    "there is no partitioned element {}",
+                    "no partitioned element has the id {}",
                     quoted(&ids.join("/"))
                 ))
             });

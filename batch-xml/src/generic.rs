@@ -1,5 +1,4 @@
-//! What was read of any XML, Job XML or not, in a form that can be compared with what other parsers read. For
-//! tests and fuzz targets only.
+//! The tree of any XML, in a form that tests and fuzz targets compare with other parsers.
 
 use std::sync::Arc;
 
@@ -9,20 +8,20 @@ use crate::reader;
 use crate::span::Source;
 use crate::tree::Element;
 
-/// An element as any parser sees it.
+/// An element in a form that every parser can give.
 #[derive(Debug, PartialEq)]
 pub struct Seen {
     /// The local name.
     pub name: String,
     /// The attributes without a prefix, in the order of the text.
     pub attributes: Vec<(String, String)>,
-    /// Whether there is text that is more than blanks.
+    /// Whether the element contains text other than blanks.
     pub has_text: bool,
-    /// The elements in it.
+    /// The child elements.
     pub children: Vec<Seen>,
 }
 
-/// The tree of a text; `None` if it is not well-formed, or refused.
+/// Reads the tree of a text; `None` if it is not well-formed or exceeds a limit.
 pub fn read(source: &Arc<Source>, limits: &Limits) -> Option<Seen> {
     let mut sink = Sink::default();
     let root = reader::read(source, limits, &mut sink);

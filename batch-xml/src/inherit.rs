@@ -1,5 +1,5 @@
-//! Inheritance (4.8 of the draft): one effective tree out of a document and the parents of its elements.
-//! Works on the generic tree, before anything is substituted; the tables below hold all it knows of Job XML.
+//! Inheritance (4.8 of the draft): builds the effective tree from a document and the parents of its elements. Works
+//! on the generic tree before substitution; the tables below hold all knowledge of Job XML.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
@@ -19,10 +19,10 @@ use crate::symbols;
 use crate::tree::{Attribute, Element};
 use crate::values;
 
-/// Broken files that are named with one unknown parent.
+/// Maximum number of unreadable files that are listed with an unknown parent.
 const MAX_BROKEN: usize = 3;
 
-/// A library of the given documents.
+/// A library of these documents.
 impl Library for Vec<Arc<Document>> {
     fn find(&self, id: &str) -> Vec<Arc<Document>> {
         let same = self.iter().filter(|document| document.id().value == id);
@@ -35,9 +35,8 @@ impl Library for Vec<Arc<Document>> {
     }
 }
 
-/// What makes an entry of a list itself: elements of one group whose attributes are equal are the same entry,
-/// and the child's replaces the parent's. All other elements are the same if their names are, and are
-/// combined.
+/// The identity of list entries: elements of one group whose key attributes are equal are the same entry, and the
+/// child's replaces the parent's. All other elements are the same if their names are, and are combined.
 ///
 /// Spec: INH-10, INH-19, INH-20
 const ENTRIES: &[(&str, &str, &[&str])] = &[
@@ -55,17 +54,17 @@ const ENTRIES: &[(&str, &str, &[&str])] = &[
     ("stop", "transition", &["on"]),
 ];
 
-/// Of these a child has one, and drops the other of its parent. Spec: INH-21
+/// A child with one of these drops the other of its parent. Spec: INH-21
 const EXCLUSIVE: [&str; 2] = ["chunk", "batchlet"];
 
-/// Which elements with a `parent` stand in which. Spec: INH-01, DEC-20
+/// The elements that may have a `parent`, with their containers. Spec: INH-01
 const INHERITING: &[(&str, &[&str])] = &[
     ("job", &["step", "flow", "split"]),
     ("split", &["flow"]),
     ("flow", &["step"]),
 ];
 
-/// Entries that may stand without the list they belong to: the owner, the entry, the list. Spec: D-52, D-84
+/// Entries that are allowed without their list: the owner, the entry, the list. Spec: D-52, D-84
 const BARE: &[(&str, &str, &str)] = &[
     ("job", "listener", "listeners"),
     ("step", "listener", "listeners"),
@@ -93,8 +92,8 @@ fn is_entry(element: &Element) -> bool {
     ENTRIES.iter().any(|(name, ..)| element.name.value == *name)
 }
 
-/// The effective tree of a document. Whatever is wrong is in `sink`; an element whose parent could not be
-/// used keeps its attribute `parent`.
+/// Returns the effective tree of a document and reports mistakes to `sink`. An element keeps its attribute `parent`
+/// if that parent could not be used.
 ///
 /// Spec: INH-01, INH-03, INH-06, INH-14, JSL-JOB-07, JSL-JOB-08, JSL-STEP-15, FLOW-05, SPLIT-05
 pub(crate) fn inherit(
@@ -130,7 +129,7 @@ pub(crate) fn inherit(
     inheritance.build(root, &mut Vec::new()).element
 }
 
-/// A document with its elements by kind and id; of a duplicate the first.
+/// A document with its elements by kind and id; of duplicates the first.
 struct File<'a> {
     document: &'a Document,
     nested: HashMap<(&'a str, &'a str), &'a Element>,
@@ -151,7 +150,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// An element and the number of its document.
+/// An element and the index of its document.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     file: usize,
@@ -167,7 +166,7 @@ impl Place<'_> {
 /// An effective element.
 struct Inherited {
     element: Element,
-    /// How many generations stand above it.
+    /// The number of generations above it.
     depth: usize,
 }
 
@@ -179,20 +178,20 @@ struct Inheritance<'a, 's> {
     limits: &'s Limits,
     origins: &'s mut Origins,
     sink: &'s mut Sink,
-    /// What was used as a parent, by its address.
+    /// The elements used as parents, by address.
     known: HashMap<usize, Rc<Inherited>>,
-    /// The documents whose own mistakes are reported.
+    /// The documents whose own mistakes have been reported.
     adopted: HashSet<usize>,
-    /// Elements taken over from parents.
+    /// Number of elements inherited.
     copied: usize,
-    /// Bytes of attribute values taken over from parents.
+    /// Bytes of attribute values inherited.
     copied_bytes: usize,
-    /// A limit on them was passed: nothing more is inherited.
+    /// Whether one of these limits is exceeded: nothing more is inherited.
     full: bool,
 }
 
 impl<'a> Inheritance<'a, '_> {
-    /// An element with what it inherits. `chain` holds those that wait for it as their parent.
+    /// Returns an element with everything it inherits. `chain` holds the elements whose parent is being built.
     fn build(&mut self, place: Place<'a>, chain: &mut Vec<Place<'a>>) -> Inherited {
         let mut element = self.own(place);
         let Some(parent) = place.element.attribute("parent") else {
@@ -213,7 +212,7 @@ impl<'a> Inheritance<'a, '_> {
         }
     }
 
-    /// The element as written, with what its own sub-elements inherit, and bare entries in their lists.
+    /// Returns the element as written, with what its children inherit, and bare entries moved into their lists.
     fn own(&mut self, place: Place<'a>) -> Element {
         let written = place.element;
         let inheriting = INHERITING.iter().find(|(name, _)| written.name.value == *name);
@@ -239,7 +238,7 @@ impl<'a> Inheritance<'a, '_> {
         })
     }
 
-    /// The effective parent that an attribute names; `None` if there is none to use, which was reported.
+    /// Returns the effective parent that an attribute names; `None`, after a report, if it cannot be used.
     fn parent(
         &mut self,
         place: Place<'a>,
@@ -270,7 +269,7 @@ impl<'a> Inheritance<'a, '_> {
                 built
             }
         };
-        // Whose own parent is missing serves nobody; that was reported there.
+        // A parent whose own parent is missing is unusable; that has been reported.
         if found.element.attribute("parent").is_some() {
             return None;
         }
@@ -291,8 +290,8 @@ impl<'a> Inheritance<'a, '_> {
         let kind = place.element.name.value.as_str();
         if symbols::has_symbols(self.dialect, id) {
             self.sink.error(codes::LITERAL_ONLY, &parent.value.span, |d| {
-                d.message("`parent` may not hold `${..}`")
-                    .label("read before anything is substituted")
+                d.message("`parent` cannot contain `${..}`")
+                    .label("read before substitution")
             });
             return None;
         }
@@ -330,9 +329,9 @@ impl<'a> Inheritance<'a, '_> {
                 self.sink.error(codes::AMBIGUOUS_PARENT, &parent.value.span, |d| {
                     let d = d
                         .message(format!("several documents have the id {}", quoted(id)))
-                        .label("which one is the parent?");
+                        .label("ambiguous parent");
                     several.iter().fold(d, |d, (_, document)| {
-                        d.related(document.id().span.clone(), "one is here")
+                        d.related(document.id().span.clone(), "defined here")
                     })
                 });
                 return None;
@@ -342,7 +341,7 @@ impl<'a> Inheritance<'a, '_> {
         None
     }
 
-    /// The document and, if it is a job, the jobs it inherits from: their elements are elements of it too.
+    /// Returns the document and, for a job, the jobs it inherits from: their elements belong to it too.
     fn jobs_above(&self, file: usize) -> Vec<usize> {
         let mut jobs = vec![file];
         let mut at = file;
@@ -363,7 +362,7 @@ impl<'a> Inheritance<'a, '_> {
         if let Some(other) = other_kind {
             self.sink.error(codes::PARENT_KIND, &parent.value.span, |d| {
                 d.message(format!(
-                    "{} is a {}, and a {kind} inherits from a {kind} only",
+                    "{} is a {}, but a {kind} can inherit only from a {kind}",
                     quoted(id),
                     other.name.value
                 ))
@@ -396,11 +395,11 @@ impl<'a> Inheritance<'a, '_> {
                 .map(|place| quoted(place.source().name()))
                 .collect();
             let help = format!(
-                "a file that may define it cannot be read: {}; put it right first",
+                "a file that may define it cannot be read: {}; fix that file first",
                 names.join(", ")
             );
             let d = broken.into_iter().take(MAX_BROKEN).fold(d, |d, place| {
-                d.related(place, "this file cannot be read, and may define it")
+                d.related(place, "this file cannot be read and may define it")
             });
             d.help(help)
         });
@@ -416,7 +415,7 @@ impl<'a> Inheritance<'a, '_> {
         self.sink
             .error(codes::INHERITANCE_CYCLE, &closing.value.span, |d| {
                 let d = d
-                    .message(format!("`parent` leads in a circle: {}", path.join(" -> ")))
+                    .message(format!("`parent` is circular: {}", path.join(" -> ")))
                     .label("an element cannot inherit from itself");
                 let before = cycle.iter().rev().skip(1).rev();
                 let others = before.filter_map(|place| place.element.attribute("parent"));
@@ -427,12 +426,12 @@ impl<'a> Inheritance<'a, '_> {
     fn report_depth(&mut self, span: &Span) {
         let limit = self.limits.max_parents();
         self.sink.error(codes::INHERITANCE_LIMIT, span, |d| {
-            d.message(format!("parents have parents over more than {limit} generations"))
-                .label("the limit is passed here")
+            d.message(format!("inheritance spans more than {limit} generations"))
+                .label("the limit is exceeded here")
         });
     }
 
-    /// What is wrong with another document and concerns this one now that it is used.
+    /// Reports mistakes of another document that matter once it is used as a parent.
     ///
     /// Spec: INH-17
     fn check_document(&mut self, place: Place<'a>, effective: &Element) {
@@ -444,15 +443,15 @@ impl<'a> Inheritance<'a, '_> {
         let complete = !self.is_root(place)
             || document.root_kind() == RootKind::Job
             || effective.attribute("parent").is_some();
-        // Where it depends on a symbol whether it is abstract, it may be.
+        // If `abstract` depends on a symbol, the parent may be abstract.
         let is_abstract = |attribute: &Attribute| values::boolean(&attribute.value) != Some(false);
         if !complete && !effective.attribute("abstract").is_some_and(is_abstract) {
             schema::check_complete(self.dialect, effective, self.sink);
         }
     }
 
-    /// Sub-elements of both, the parent's first; attributes of the child, and at the sub-elements also those
-    /// only the parent has.
+    /// Combines the children of both, the parent's first, and the attributes; for child elements, attributes that
+    /// only the parent has are inherited too.
     ///
     /// Spec: INH-03, INH-04, INH-05, INH-09, INH-12, INH-22
     fn combine(&mut self, parent: &Element, child: Element, link: &Span) -> Element {
@@ -478,8 +477,8 @@ impl<'a> Inheritance<'a, '_> {
         if let Some(merge) = child.attribute("merge") {
             if symbols::has_symbols(self.dialect, &merge.value) {
                 self.sink.error(codes::LITERAL_ONLY, &merge.value.span, |d| {
-                    d.message("`merge` of a list that inherits may not hold `${..}`")
-                        .label("read before anything is substituted")
+                    d.message("`merge` of a list that inherits cannot contain `${..}`")
+                        .label("read before substitution")
                 });
             }
             if values::boolean(&merge.value) == Some(false) {
@@ -495,7 +494,7 @@ impl<'a> Inheritance<'a, '_> {
         self.combine(parent, child, link)
     }
 
-    /// An element of the parent; `None` once there are too many.
+    /// Copies an element of the parent; `None` once the limit is exceeded.
     fn copy(&mut self, element: &Element, link: &Span) -> Option<Element> {
         let (mut count, mut bytes) = (0, 0);
         element.walk(&mut |element| {
@@ -505,7 +504,8 @@ impl<'a> Inheritance<'a, '_> {
         self.spend(count, bytes, link).then(|| element.clone())
     }
 
-    /// Accounts for what is taken over; `false` once it is too much. A long value may be inherited by every element.
+    /// Accounts for inherited elements and bytes; returns `false` once a limit is exceeded. A long value may be
+    /// inherited by every element.
     fn spend(&mut self, elements: usize, bytes: usize, link: &Span) -> bool {
         self.copied += elements;
         self.copied_bytes += bytes;
@@ -523,8 +523,8 @@ impl<'a> Inheritance<'a, '_> {
         if !self.full {
             self.full = true;
             self.sink.error(codes::INHERITANCE_LIMIT, link, |d| {
-                d.message(format!("no more than {limit} {what} are inherited by one job"))
-                    .label("the limit is passed here")
+                d.message(format!("the job inherits more than {limit} {what}"))
+                    .label("the limit is exceeded here")
             });
         }
         false
@@ -535,8 +535,8 @@ fn bytes_of(attribute: &Attribute) -> usize {
     attribute.value.value.len()
 }
 
-/// For each element of a parent the index of the child's element that stands for the same. The second of two
-/// equal entries stands for the second.
+/// Returns, for each element of a parent, the index of the child's element that is the same entry. The second of two
+/// equal entries corresponds to the second.
 fn partners(parent: &[Element], child: &[Element]) -> Vec<Option<usize>> {
     let mut waiting: HashMap<Key<'_>, VecDeque<usize>> = HashMap::new();
     for (index, element) in child.iter().enumerate() {
@@ -546,7 +546,7 @@ fn partners(parent: &[Element], child: &[Element]) -> Vec<Option<usize>> {
     parent.iter().map(&mut partner).collect()
 }
 
-/// The element with bare entries put into the list they belong to, in the order of the text.
+/// Moves bare entries into the list that they belong to, in the order of the text.
 ///
 /// Spec: D-52, D-84
 fn with_lists(mut element: Element) -> Element {

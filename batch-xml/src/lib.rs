@@ -1,25 +1,22 @@
-//! Job XML: text to a checked model.
+//! Reads Job XML into a checked model.
 //!
-//! This crate reads the Job XML of the JSR 352 draft and says everything about it that can be said without
-//! running it. It knows no thread, artifact or database. The way of a job through it:
+//! This crate reads the Job XML of the JSR 352 draft and performs every check that needs no artifact, thread or
+//! database:
 //!
 //! 1. [`Source`] holds the text; every later value remembers its place in it as a [`Span`].
-//! 2. [`parse`] makes a [`Document`]: well-formed XML whose root is a job, step, flow or split with an id.
-//! 3. [`resolve`] makes a [`model::Job`] of it: the document is given what it inherits from the documents of
-//!    a [`Library`], which makes it an [`Effective`] one; `${..}` is substituted; everything is checked
-//!    against everything.
-//! 4. Of a partitioned step or flow some values are known only within a partition:
-//!    [`Effective::resolve_partition`] tells what it is there.
+//! 2. [`parse`] returns a [`Document`]: well-formed XML whose root is a job, step, flow or split with an id.
+//! 3. [`resolve`] returns a [`model::Job`]: it combines the document with what it inherits from a [`Library`] (the
+//!    [`Effective`] document), substitutes `${..}`, and checks the result.
+//! 4. Some values of a partitioned step or flow are known only in a partition: [`Effective::resolve_partition`]
+//!    resolves it for one.
 //!
-//! Everything on which dialects differ is asked of the job's [`Dialect`], such as which of several transitions acts on
-//! an exit status ([`Dialect::select`]). A job can be written as XML again,
-//! before substitution ([`Effective::to_xml`]) and after it ([`model::Job::to_xml`]), it can be built in Rust
-//! instead of XML ([`builder::JobBuilder`]), and drawn ([`graph::JobGraph`]).
+//! The job's [`Dialect`] answers every question on which dialects differ, such as which of several transitions is
+//! taken ([`Dialect::select`]). A job can be written as XML again, before substitution ([`Effective::to_xml`]) or
+//! after it ([`model::Job::to_xml`]), built in Rust ([`builder::JobBuilder`]), and drawn ([`graph::JobGraph`]).
 //!
-//! Beside jobs there is batch.xml, which says what class an artifact id stands for: [`BatchXml`].
+//! [`BatchXml`] reads batch.xml, which maps artifact ids to classes.
 //!
-//! Mistakes are collected, not thrown one by one: an error is a [`JobXmlErrors`], a list of [`Diagnostic`]s
-//! that render like those of a compiler.
+//! Mistakes are collected: [`JobXmlErrors`] is a list of [`Diagnostic`]s that render like those of a compiler.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -94,7 +91,7 @@ mod xml;
 pub use artifacts::{ArtifactEntry, BatchXml};
 pub use codes::{CODES, explain};
 pub use diagnostics::{Diagnostic, JobXmlErrors, Severity};
-pub use dialect::Dialect;
+pub use dialect::{Dialect, ValueSource};
 pub use document::{Document, RootKind, parse};
 pub use effective::Effective;
 pub use library::Library;
@@ -106,7 +103,7 @@ pub use resolve::{Resolved, Unresolved, resolve, resolve_or_part};
 pub use span::{Source, Span, Spanned};
 pub use substitute::Values;
 
-/// What tests compare with other parsers. Not for users; may change with every release.
+/// Used by tests to compare with other parsers. Not a public API.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::generic::{Seen, read};

@@ -1,4 +1,4 @@
-//! The documents that others inherit from, and which of them take part in one job.
+//! The documents that others inherit from.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -6,25 +6,24 @@ use std::sync::Arc;
 use crate::document::{Document, RootKind};
 use crate::span::Span;
 
-/// Where the parents are found that are not in the job itself: the documents of the job path.
+/// The documents of the job path, from which a job can inherit.
 ///
 /// Spec: INH-15, INH-27, PATH-10
 pub trait Library {
-    /// Every document whose root has the id: none, one, or several if the id was given twice.
+    /// Returns every document whose root has the id; several if the id is duplicated.
     fn find(&self, id: &str) -> Vec<Arc<Document>>;
 
-    /// The ids of all documents of a kind, for suggestions.
+    /// Returns the ids of all documents of a kind, for suggestions.
     fn ids(&self, kind: RootKind) -> Vec<String>;
 
-    /// A place in each file that cannot be read and may be the one that defines the id, for hints. None, unless the
-    /// library knows of such files.
+    /// Returns a place in each unreadable file that may define the id, for hints.
     fn broken(&self, id: &str) -> Vec<Span> {
         let _ = id;
         Vec::new()
     }
 }
 
-/// The documents that parents may be in, over all generations, and the numbers of those with an id; 0 is the
+/// Returns the documents that the document may inherit from, over all generations, and their numbers by id; 0 is the
 /// document itself.
 pub(crate) fn gather(
     document: &Document,
@@ -51,7 +50,7 @@ pub(crate) fn gather(
             });
             numbers.push(number);
         }
-        // A document that names itself is found even where the library does not hold it.
+        // A document that names itself is found even if the library does not contain it.
         if numbers.is_empty() && document.id().value == id {
             numbers.push(0);
         }

@@ -1,13 +1,12 @@
-//! How much of anything a job file may hold.
+//! Limits on the size of job files.
 
-/// Bounds on the size of a document and of what substitution makes of it. A job file is input: these numbers
-/// are what keeps a hostile or broken one from taking the process down. The defaults are far above any real
-/// job.
+/// Limits on the size of a document and on the result of substitution. They protect the process against hostile and
+/// broken input; the defaults are far above any real job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of one file, and of its text in UTF-8. Default 4 MiB.
     pub file_bytes: usize,
-    /// Levels of nested elements, the root being level 1. Default 32; more than 256 counts as 256.
+    /// Levels of nested elements; the root is level 1. Default 32, at most 256.
     pub depth: usize,
     /// Attributes of one element. Default 64.
     pub attributes: usize,
@@ -17,7 +16,7 @@ pub struct Limits {
     pub value_bytes: usize,
     /// Elements of one document. Default 100,000.
     pub elements: usize,
-    /// Generations of parents above an element. Default 16; more than 256 counts as 256.
+    /// Generations of parents above an element. Default 16, at most 256.
     pub parents: usize,
     /// Elements of one job that come from parents. Default 100,000.
     pub inherited_elements: usize,
@@ -25,17 +24,15 @@ pub struct Limits {
     pub inherited_bytes: usize,
     /// Bytes of all attribute values of one job after substitution. Default 4 MiB.
     pub job_value_bytes: usize,
-    /// Bytes of memory for the property lists handed to artifacts: a property of the job is handed to each of
-    /// them. Default 32 MiB.
+    /// Bytes of memory for the property lists of artifacts; a property of the job is in each of them. Default 32 MiB.
     pub property_list_bytes: usize,
-    /// Symbols `${..}` looked up for one job, those in values of other symbols included. Default 1,000,000.
+    /// Symbols `${..}` resolved for one job, including those in values of other symbols. Default 1,000,000.
     pub symbols: usize,
-    /// Properties that may wait for each other: `a` needs `b`, `b` needs `c`, and so on. Default 64; more
-    /// than 256 counts as 256.
+    /// Depth of properties that refer to each other: `a` to `b`, `b` to `c`, and so on. Default 64, at most 256.
     pub symbol_depth: usize,
 }
 
-/// The most that `depth`, `parents` and `symbol_depth` may ask for: all three are walked recursively.
+/// Upper bound of `depth`, `parents` and `symbol_depth`, which are walked recursively.
 const MAX_RECURSION: usize = 256;
 
 impl Limits {

@@ -1,4 +1,4 @@
-//! The checked model of a job: plain data, every value with the place it comes from.
+//! The checked model of a job: plain data, every value with its place in the text.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -17,32 +17,32 @@ pub struct Job {
     pub dialect: Dialect,
     /// The name of the job, at most 100 characters.
     pub id: Spanned<String>,
-    /// Whether an execution of the job may be restarted. Default true. Spec: JSL-JOB-03
+    /// Whether executions of the job may be restarted. Default true. Spec: JSL-JOB-03
     pub restartable: bool,
-    /// The properties of the job with their effective values, as JobContext shows them. Spec: JSL-JOBPROP-03
+    /// The properties of the job with their effective values, as exposed by JobContext. Spec: JSL-JOBPROP-03
     pub properties: Vec<Property>,
     /// The listeners of the job, in the order of the text. Spec: JSL-JOBLIS-08
     pub listeners: Vec<ArtifactRef>,
-    /// The execution elements in the order of the text; the first that is no decision is executed first.
-    /// Abstract ones serve inheritance and are left out. Spec: SEQ-01, D-44
+    /// The execution elements in the order of the text, without abstract ones; execution starts with the first that
+    /// is not a decision. Spec: SEQ-01, D-44
     pub elements: Vec<ExecutionElement>,
     /// Every name used in a `${..}` anywhere in the document.
     pub symbols: BTreeSet<String>,
-    /// The names of all properties of the job and of everything in it that runs.
+    /// The names of all properties of the job and of its elements.
     pub property_names: BTreeSet<String>,
     /// The text the job was read from.
     pub source: Arc<Source>,
 }
 
 impl Job {
-    /// The element that is executed first. Spec: SEQ-01
+    /// Returns the element that is executed first. Spec: SEQ-01
     pub fn first(&self) -> Option<&ExecutionElement> {
         first_of(&self.elements)
     }
 }
 
 impl Flow {
-    /// The step that is executed first. Spec: FLOW-11
+    /// Returns the step that is executed first. Spec: FLOW-11
     pub fn first(&self) -> Option<&ExecutionElement> {
         first_of(&self.elements)
     }
@@ -54,7 +54,7 @@ fn first_of(elements: &[ExecutionElement]) -> Option<&ExecutionElement> {
         .find(|element| !matches!(element, ExecutionElement::Decision(_)))
 }
 
-/// What a job, a flow and a split consist of.
+/// An element that jobs, flows and splits consist of.
 #[derive(Clone, Debug)]
 pub enum ExecutionElement {
     /// A step, of a job or a flow.
@@ -68,7 +68,7 @@ pub enum ExecutionElement {
 }
 
 impl ExecutionElement {
-    /// The id, unique within the job. Spec: JSL-DOC-14
+    /// Returns the id, unique within the job. Spec: JSL-DOC-14
     pub fn id(&self) -> &Spanned<String> {
         match self {
             ExecutionElement::Step(step) => &step.id,
@@ -78,8 +78,7 @@ impl ExecutionElement {
         }
     }
 
-    /// The attribute `next`: the sibling that follows unless a transition says otherwise. Spec: SEQ-02,
-    /// DEC-20
+    /// Returns the attribute `next`: the sibling that follows unless a transition is taken. Spec: SEQ-02, DEC-20
     pub fn next(&self) -> Option<&Spanned<String>> {
         match self {
             ExecutionElement::Step(step) => step.next.as_ref(),
@@ -89,7 +88,7 @@ impl ExecutionElement {
         }
     }
 
-    /// The transition elements, in the order of the text; [`select`](crate::select) tells which one acts.
+    /// Returns the transition elements, in the order of the text. See [`Dialect::select`] for the one that is taken.
     pub fn transitions(&self) -> &[Transition] {
         match self {
             ExecutionElement::Step(step) => &step.transitions,
@@ -98,7 +97,7 @@ impl ExecutionElement {
         }
     }
 
-    /// What is within a flow or split, in the order of the text.
+    /// Returns the elements of a flow or split, in the order of the text.
     pub fn elements(&self) -> &[ExecutionElement] {
         match self {
             ExecutionElement::Flow(flow) => &flow.elements,
@@ -107,7 +106,7 @@ impl ExecutionElement {
         }
     }
 
-    /// The partition of a step or flow.
+    /// Returns the partition of a step or flow.
     pub fn partition(&self) -> Option<&Partition> {
         match self {
             ExecutionElement::Step(step) => step.partition.as_ref(),
@@ -117,7 +116,7 @@ impl ExecutionElement {
     }
 }
 
-/// A flow: steps and decisions that lead to each other only.
+/// A flow: steps and decisions that lead only to each other.
 ///
 /// Spec: FLOW-01, FLOW-07, FLOW-08, FLOW-17
 #[derive(Clone, Debug)]
@@ -126,16 +125,16 @@ pub struct Flow {
     pub id: Spanned<String>,
     /// The id of the sibling that follows the whole flow. It exists. Spec: FLOW-03, FLOW-06
     pub next: Option<Spanned<String>>,
-    /// Steps and decisions in the order of the text, without abstract ones. The first step is executed first.
+    /// Steps and decisions in the order of the text, without abstract ones. Execution starts with the first step.
     /// Spec: FLOW-11, FLOW-16
     pub elements: Vec<ExecutionElement>,
-    /// Into how many threads the flow goes, and with what. Spec: FPART-01
+    /// How the flow is partitioned. Spec: FPART-01
     pub partition: Option<Partition>,
     /// The start tag.
     pub span: Span,
 }
 
-/// A split: flows that run at the same time, with decisions between flows that follow each other.
+/// A split: flows that run in parallel, with decisions between flows that follow each other.
 ///
 /// Spec: SPLIT-01, SPLIT-09, SPLIT-12, SPLIT-24
 #[derive(Clone, Debug)]
@@ -144,52 +143,50 @@ pub struct Split {
     pub id: Spanned<String>,
     /// The id of the job-level element that follows the whole split. It exists. Spec: SPLIT-03, SPLIT-08
     pub next: Option<Spanned<String>>,
-    /// Flows and decisions in the order of the text, without abstract ones. Every flow that no other element
-    /// leads to starts at once; to each other flow exactly one element leads. Spec: SPLIT-06, SPLIT-10,
-    /// SPLIT-11, D-29
+    /// Flows and decisions in the order of the text, without abstract ones. Every flow that no other element leads to
+    /// starts at once; exactly one element leads to each other flow. Spec: SPLIT-06, SPLIT-10, SPLIT-11, D-29
     pub elements: Vec<ExecutionElement>,
-    /// What accompanies the flows. Spec: SPLIT-15
+    /// The artifacts that accompany the flows. Spec: SPLIT-15
     pub concurrency: Concurrency,
     /// The start tag.
     pub span: Span,
 }
 
-/// What accompanies the flows of a split.
+/// The artifacts that accompany the flows of a split.
 ///
 /// Spec: SPLIT-15, LTX-04, SUBJOB-26
 #[derive(Clone, Debug, Default)]
 pub struct Concurrency {
-    /// Told of the beginning and the end of the logical transaction around all flows.
+    /// Observes the logical transaction around all flows.
     pub logical_tx: Option<ArtifactRef>,
     /// Collects data on the thread of each flow.
     pub collector: Option<ArtifactRef>,
-    /// Analyzes what the collectors give, on the thread of the split.
+    /// Analyzes the data of the collectors, on the thread of the split.
     pub analyzer: Option<ArtifactRef>,
 }
 
 /// How a step or flow is partitioned.
 ///
-/// A partition has values of its own. What the step or flow is for one of them gives
-/// [`Effective::resolve_partition`](crate::Effective::resolve_partition); in the job they are what they are
-/// outside of every partition, where some values may be [deferred](Partition::deferred).
+/// Each partition has values of its own: [`Effective::resolve_partition`](crate::Effective::resolve_partition)
+/// resolves the step or flow for one of them. The job contains the values outside of all partitions, of which some
+/// may be [deferred](Partition::deferred).
 ///
 /// Spec: PART-01, PART-05, FPART-01, SUBST-09
 #[derive(Clone, Debug)]
 pub struct Partition {
-    /// How many partitions there are, unless there is an algorithm. Default 1. Spec: PART-03, PART-18
+    /// The number of partitions, unless there is an algorithm. Default 1. Spec: PART-03, PART-18
     pub instances: NonZeroU32,
-    /// What the XML gives to single partitions; without meaning if there is an algorithm. Spec: PART-08,
-    /// PART-18
+    /// The properties of single partitions; ignored if there is an algorithm. Spec: PART-08, PART-18
     pub properties: Vec<PartitionProperty>,
     /// Computes the partitions, on the parent thread. Spec: PART-17, FPART-05
     pub algorithm: Option<ArtifactRef>,
-    /// Told of the beginning and the end of the logical transaction around all partitions. Spec: LTX-04
+    /// Observes the logical transaction around all partitions. Spec: LTX-04
     pub logical_tx: Option<ArtifactRef>,
     /// Collects data on the thread of each partition. Spec: SUBJOB-01
     pub collector: Option<ArtifactRef>,
-    /// Analyzes what the collectors give, on the parent thread. Spec: SUBJOB-07
+    /// Analyzes the data of the collectors, on the parent thread. Spec: SUBJOB-07
     pub analyzer: Option<ArtifactRef>,
-    /// The symbols within the step or flow that only a partition has a value for. Spec: SUBST-09
+    /// The symbols in the step or flow that have a value only in a partition. Spec: SUBST-09
     pub deferred: BTreeSet<String>,
     /// The start tag.
     pub span: Span,
@@ -204,9 +201,9 @@ pub struct PartitionProperty {
     pub number: NonZeroU32,
     /// The name without the number.
     pub name: Spanned<String>,
-    /// The one artifact it is for.
+    /// The artifact that it is for, if only one.
     pub target: Option<Target>,
-    /// The value as written: its symbols mean what they mean within the partition.
+    /// The value as written: its symbols are resolved in the partition.
     pub value: Spanned<String>,
 }
 
@@ -223,7 +220,7 @@ pub enum Target {
     Writer,
 }
 
-/// A decision: an artifact says where to go on.
+/// A decision: an artifact selects the transition.
 ///
 /// Spec: DEC-01, DEC-05
 #[derive(Clone, Debug)]
@@ -232,8 +229,7 @@ pub struct Decision {
     pub id: Spanned<String>,
     /// The artifact whose result selects the transition. Spec: DEC-03, DEC-11
     pub decider: ArtifactRef,
-    /// The transition elements in the order of the text, which is not the order they are tried in. Spec:
-    /// DEC-10
+    /// The transition elements in the order of the text, which is not the order of precedence. Spec: DEC-10
     pub transitions: Vec<Transition>,
     /// The start tag.
     pub span: Span,
@@ -246,31 +242,29 @@ pub struct Decision {
 pub struct Step {
     /// At most 100 characters, unique within the job.
     pub id: Spanned<String>,
-    /// How often the step may be restarted within one job instance; 0, the default, means without limit.
-    /// Spec: JSL-STEP-03
+    /// Maximum number of restarts of the step within one job instance; 0, the default, means unlimited. Spec:
+    /// JSL-STEP-03
     pub start_limit: u32,
-    /// Whether the step runs again on restart although it completed. Default false. Spec: JSL-STEP-08
+    /// Whether a restart runs the step again although it completed. Default false. Spec: JSL-STEP-08
     pub allow_start_if_complete: bool,
-    /// The id of the element that follows unless a transition says otherwise; `None`: nothing follows. It
-    /// exists.
-    /// Spec: JSL-STEP-11, JSL-STEP-12
+    /// The id of the sibling that follows unless a transition is taken. It exists. Spec: JSL-STEP-11, JSL-STEP-12
     pub next: Option<Spanned<String>>,
-    /// The properties of the step with their effective values, as StepContext shows them. Those with a target
-    /// are not among them. Spec: JSL-STEPPROP-03
+    /// The properties of the step with their effective values, as exposed by StepContext, without those that have a
+    /// target. Spec: JSL-STEPPROP-03
     pub properties: Vec<Property>,
     /// The listeners of the step, in the order of the text. Spec: JSL-STEPLIS-05
     pub listeners: Vec<ArtifactRef>,
-    /// What the step does. Spec: JSL-STEP-16
+    /// The chunk or batchlet. Spec: JSL-STEP-16
     pub body: StepBody,
-    /// The transition elements in the order of the text, which is not the order they are tried in: SEQ-18.
+    /// The transition elements in the order of the text, which is not the order of precedence: SEQ-18.
     pub transitions: Vec<Transition>,
-    /// Into how many threads the step goes, and with what. Spec: PART-01
+    /// How the step is partitioned. Spec: PART-01
     pub partition: Option<Partition>,
     /// The start tag.
     pub span: Span,
 }
 
-/// What a step does.
+/// The work of a step.
 #[derive(Clone, Debug)]
 pub enum StepBody {
     /// Reads, processes and writes items. Spec: JSL-CHUNK-01
@@ -294,25 +288,24 @@ pub struct Chunk {
     pub writer: ArtifactRef,
     /// When checkpoints are taken. Default `item`.
     pub checkpoint_policy: Spanned<CheckpointPolicy>,
-    /// Items (policy `item`) or seconds (policy `time`) between checkpoints. Default 10; without meaning for
-    /// `custom`.
+    /// Items (policy `item`) or seconds (policy `time`) between checkpoints. Default 10; ignored by `custom`.
     pub commit_interval: NonZeroU32,
     /// Items per call of the writer. Default: the commit interval for policy `item`, else 10; always 1 if
     /// reads are not buffered. Spec: JSL-CHUNK-18, JSL-CHUNK-19, JSL-CHUNK-20, JSL-CHUNK-21, D-04
     pub chunk_size: NonZeroU32,
-    /// Whether items are kept to be written again after a rollback. Default true.
+    /// Whether items are kept to write them again after a rollback. Default true.
     pub buffer_reads: bool,
-    /// Exceptions the step may skip; `None`: without limit; 0: none. Spec: JSL-CHUNK-22, D-07
+    /// Maximum number of skipped exceptions; `None` is unlimited. Spec: JSL-CHUNK-22, D-07
     pub skip_limit: Option<u32>,
-    /// Retries the step may make; `None`: without limit; 0: none. Spec: JSL-CHUNK-23, D-07
+    /// Maximum number of retries; `None` is unlimited. Spec: JSL-CHUNK-23, D-07
     pub retry_limit: Option<u32>,
-    /// Seconds until a checkpoint interval times out; 0, the default, means never. Spec: JSL-CHUNK-24
+    /// Seconds until a checkpoint interval times out; 0, the default, is never. Spec: JSL-CHUNK-24
     pub checkpoint_timeout: u32,
-    /// The checkpoint algorithm; present exactly if the policy is `custom`. Spec: JSL-CHUNK-10, JSL-CHUNK-11
+    /// The checkpoint algorithm; present only for the policy `custom`. Spec: JSL-CHUNK-10, JSL-CHUNK-11
     pub checkpoint_algorithm: Option<ArtifactRef>,
     /// Exceptions that are skipped. Spec: CHUNK-SKIP-01
     pub skippable: ExceptionClasses,
-    /// Exceptions after which the write is tried again. Spec: CHUNK-RETRY-01
+    /// Exceptions after which the write is retried. Spec: CHUNK-RETRY-01
     pub retryable: ExceptionClasses,
     /// Exceptions that are retried without a rollback. Spec: CHUNK-NORB-01
     pub no_rollback: ExceptionClasses,
@@ -327,7 +320,7 @@ pub enum CheckpointPolicy {
     Item,
     /// After a number of seconds.
     Time,
-    /// When a checkpoint algorithm says so.
+    /// When a checkpoint algorithm decides to.
     Custom,
 }
 
@@ -338,7 +331,7 @@ pub enum CheckpointPolicy {
 pub struct ExceptionClasses {
     /// Classes that belong to the set.
     pub include: Vec<Spanned<String>>,
-    /// Classes that do not, although a more general one is included.
+    /// Classes that are excluded although a more general one is included.
     pub exclude: Vec<Spanned<String>>,
     /// The start tag of the element; `None` if there is none.
     pub span: Option<Span>,
@@ -347,19 +340,18 @@ pub struct ExceptionClasses {
 /// An artifact named in the XML.
 #[derive(Clone, Debug)]
 pub struct ArtifactRef {
-    /// The name the artifact loader knows it by. Deferred: as written.
+    /// The name by which the loader finds it. Deferred: as written.
     pub name: Spanned<String>,
-    /// Every property that reaches the artifact from the XML, outermost first, each name once: of several
-    /// properties of one name the outermost reaches it; before all others those of the partition. Their
-    /// values have taken job parameters and system properties into account, so within a partition they go
-    /// before both. Spec: OVR-05, OVR-13, PART-12, D-34, D-36
+    /// The properties that reach the artifact from the XML, outermost first, each name once: those of the partition
+    /// come first, then the outermost wins. Job parameters and system properties are included in the values, so
+    /// within a partition these take precedence over both. Spec: OVR-05, OVR-13, PART-12, D-34, D-36
     pub properties: Vec<Property>,
-    /// Whether the name is known only within a partition. Spec: SUBST-09
+    /// Whether the name is known only in a partition. Spec: SUBST-09
     pub deferred: bool,
 }
 
 impl ArtifactRef {
-    /// The effective value of a property, if the XML gives one.
+    /// Returns the effective value of a property, if the XML has it.
     pub fn property(&self, name: &str) -> Option<&Spanned<String>> {
         self.properties
             .iter()
@@ -375,10 +367,10 @@ impl ArtifactRef {
 pub struct Property {
     /// The name, never empty.
     pub name: Spanned<String>,
-    /// The value of the job parameter of that name, else of the system property, else the one written in the
-    /// XML. The span is always that of the XML. Deferred: as written.
+    /// The value of the job parameter of that name, else of the system property, else from the XML. The span is
+    /// always in the XML. Deferred: as written.
     pub value: Spanned<String>,
-    /// Whether the value is known only within a partition. Spec: SUBST-09
+    /// Whether the value is known only in a partition. Spec: SUBST-09
     pub deferred: bool,
 }
 
@@ -387,7 +379,7 @@ pub struct Property {
 /// Spec: SEQ-04, TERM-01, TERM-02, TERM-03, DEC-06, DEC-07, DEC-08, DEC-09
 #[derive(Clone, Debug)]
 pub struct Transition {
-    /// What happens.
+    /// The action of the transition.
     pub kind: TransitionKind,
     /// The pattern that the exit status of the step, or the result of the decider, has to match. Never empty.
     pub on: Spanned<Pattern>,
@@ -395,7 +387,7 @@ pub struct Transition {
     pub span: Span,
 }
 
-/// What a transition element does.
+/// The action of a transition element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransitionKind {
     /// Another element follows.
@@ -417,8 +409,8 @@ pub enum TransitionKind {
     Stop {
         /// The exit status of the job, if given.
         exit_status: Option<Spanned<String>>,
-        /// The id of the job-level element a restart begins with; `None`: this step or decision. It
-        /// exists. Spec: TERM-09
+        /// The id of the job-level element that a restart starts with, which exists; `None` is this step or decision.
+        /// Spec: TERM-09
         restart: Option<Spanned<String>>,
     },
 }

@@ -1,4 +1,4 @@
-//! Which texts a job was made of, and through which `parent` each came in. Diagnostics are ordered and
+//! The texts that a job was made from, and the `parent` through which each was inherited. Diagnostics are sorted and
 //! explained by it.
 
 use std::collections::HashSet;
@@ -8,10 +8,10 @@ use std::sync::Arc;
 use crate::span::{Source, Span};
 use crate::tree::Element;
 
-/// Generations of parents shown with a diagnostic.
+/// Maximum number of generations shown with a diagnostic.
 const MAX_TRAIL: usize = 4;
 
-/// The texts of one job and the inherited pieces of them.
+/// The texts of one job, and the inherited pieces of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Origins {
     // Invariant: each source once; the job's own is the first.
@@ -26,7 +26,7 @@ pub(crate) struct Origins {
 struct Piece {
     source: Arc<Source>,
     range: Range<usize>,
-    /// The value of the first `parent` that named it.
+    /// The value of the first `parent` that refers to it.
     by: Span,
 }
 
@@ -38,8 +38,8 @@ impl Origins {
         }
     }
 
-    /// Remembers that an element serves as a parent. One that runs itself needs no explanation: its mistakes
-    /// are its own.
+    /// Records that an element is used as a parent. An element that runs itself is skipped: its mistakes need no
+    /// explanation.
     pub(crate) fn inherited(&mut self, element: &Element, is_document: bool, by: &Span) {
         let source = element.tag.source();
         if !self.sources.iter().any(|known| Arc::ptr_eq(known, source)) {
@@ -61,13 +61,13 @@ impl Origins {
         }
     }
 
-    /// The position of a source in reports.
+    /// Returns the position of a source in reports.
     pub(crate) fn rank(&self, source: &Arc<Source>) -> usize {
         let position = self.sources.iter().position(|known| Arc::ptr_eq(known, source));
         position.unwrap_or(self.sources.len())
     }
 
-    /// Through which `parent` attributes a place belongs to the job, the nearest first.
+    /// Returns the `parent` attributes through which a place was inherited, the nearest first.
     pub(crate) fn trail(&self, span: &Span) -> Vec<Span> {
         let mut trail: Vec<Span> = Vec::new();
         let mut at = span;
@@ -89,7 +89,7 @@ impl Piece {
     }
 }
 
-/// From the start of an element to the end of its last start tag.
+/// Returns the range from the start of an element to the end of its last start tag.
 fn extent(element: &Element) -> Range<usize> {
     let mut end = element.tag.range().end;
     element.walk(&mut |inner| end = end.max(inner.tag.range().end));

@@ -1,4 +1,4 @@
-//! The execution elements of a job as a graph: who is named what, and who leads where.
+//! The execution elements of a job as a graph of ids.
 
 use crate::span::Spanned;
 
@@ -30,19 +30,19 @@ pub(crate) const JOB: usize = 0;
 pub(crate) struct Node {
     pub(crate) id: Spanned<String>,
     pub(crate) kind: Kind,
-    /// Where it stands: [`JOB`], or the number of its flow or split. Only siblings lead to each other.
+    /// [`JOB`], or the number of its flow or split. Only siblings lead to each other.
     pub(crate) container: usize,
     pub(crate) is_abstract: bool,
     pub(crate) is_partitioned: bool,
     /// The `next` attribute.
     pub(crate) next: Option<Spanned<String>>,
-    /// What its transition elements name.
+    /// The ids in its transition elements.
     pub(crate) targets: Vec<Reference>,
-    /// Whether it has a `stop` element that does not say where a restart begins: it does so here.
+    /// Whether it has a `stop` element without `restart`, so that a restart starts here.
     pub(crate) restarts_here: bool,
 }
 
-/// An id named by an attribute of a transition element.
+/// An id in an attribute of a transition element.
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
     /// `to` or `restart`.
@@ -54,22 +54,20 @@ pub(crate) struct Reference {
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
     pub(crate) nodes: Vec<Node>,
-    /// The flows and splits that hold something that runs: the kind of container 1, of container 2, and so
-    /// on.
+    /// The kinds of the flows and splits that contain something that runs, from container 1 on.
     containers: Vec<Kind>,
-    /// Whether there is a step, flow or split that is not abstract at job level, even one too wrong to
-    /// be a node.
+    /// Whether the job level has a step, flow or split that is not abstract, even if it is too wrong to be a node.
     pub(crate) has_concrete_element: bool,
 }
 
 impl Outline {
-    /// A new place for siblings.
+    /// Adds a container of siblings.
     pub(crate) fn add_container(&mut self, kind: Kind) -> usize {
         self.containers.push(kind);
         self.containers.len()
     }
 
-    /// All places, each with its kind; `None` is the job.
+    /// Returns all containers with their kinds; `None` is the job.
     pub(crate) fn containers(&self) -> impl Iterator<Item = (usize, Option<Kind>)> {
         let within = self.containers.iter().enumerate();
         std::iter::once((JOB, None)).chain(within.map(|(index, kind)| (index + 1, Some(*kind))))

@@ -1,4 +1,4 @@
-//! Patterns of exit statuses: what they match, which of several is more specific, which can never act.
+//! Patterns of exit statuses: matching, specificity, and patterns that are never used.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -24,7 +24,7 @@ pub struct Pattern {
     star_min_chars: usize,
 }
 
-/// How special a pattern is: what is less comes first.
+/// The precedence of a pattern: the smallest is tried first.
 ///
 /// Spec: SEQ-18, D-19
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,7 +54,7 @@ impl Pattern {
         covers(&self.tokens(), &other.tokens())
     }
 
-    /// Returns the sort key of the pattern. Of equal ones the first in the document acts.
+    /// Returns the sort key of the pattern. Among equal patterns the first in the document is taken.
     pub fn specificity(&self) -> Specificity {
         let count = |wanted: char| self.text.chars().filter(|c| *c == wanted).count();
         let (stars, questions) = (count('*'), count('?'));
@@ -68,7 +68,7 @@ impl Pattern {
 
     fn tokens(&self) -> Vec<Token> {
         let mut tokens = Vec::new();
-        // Of neighbouring wildcards only their number counts, and whether there is a `*` among them.
+        // Of adjacent wildcards only their number matters, and whether one of them is `*`.
         let mut open = false;
         for c in self.text.chars() {
             match c {
@@ -117,12 +117,12 @@ enum Token {
     Literal(char),
     /// One character.
     Any,
-    /// Any number of characters, none included. Stands after the `Any`s of its run.
+    /// Any number of characters, or none. Follows the `Any`s of its run.
     Rest,
 }
 
 impl Token {
-    /// Whether this, which is no `Rest`, stands for all that `other` stands for.
+    /// Returns whether this token, which is not `Rest`, matches everything that `other` matches.
     fn includes(self, other: Token) -> bool {
         match (self, other) {
             (Token::Literal(a), Token::Literal(b)) => a == b,
@@ -132,8 +132,8 @@ impl Token {
     }
 }
 
-/// Whether all texts of `texts` are texts of `pattern`; a literal text is a pattern too. Takes time by the
-/// product of the lengths at most: only the last `Rest` met is ever tried again.
+/// Returns whether `pattern` matches all texts that `texts` matches; a literal text is a pattern too. The time is at
+/// most the product of the lengths: only the last `Rest` is tried again.
 fn covers(pattern: &[Token], texts: &[Token]) -> bool {
     let (mut at, mut in_text) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
@@ -157,11 +157,11 @@ fn covers(pattern: &[Token], texts: &[Token]) -> bool {
     pattern[at..].iter().all(|token| *token == Token::Rest)
 }
 
-/// The most patterns that are compared with each other in the search for those that never act.
+/// Maximum number of patterns that are compared with each other.
 const MAX_COMPARED: usize = 64;
 
-/// Returns, for each pattern that never acts, its index and that of a pattern that is tried before it and
-/// matches everything it matches.
+/// Returns, for each pattern that is never used, its index and that of a pattern which is tried before it and matches
+/// everything it matches.
 pub(crate) fn shadowed(dialect: Dialect, patterns: &[&Pattern]) -> Vec<(usize, usize)> {
     let mut order: Vec<usize> = (0..patterns.len()).collect();
     if dialect.rules().most_specific_transition_first {
@@ -227,7 +227,7 @@ mod tests {
         check("ä?ö", &["äüö"], &["äö"]);
     }
 
-    /// The shortest way to be slow would be many stars against a long status that almost matches.
+    /// The worst case: many stars against a long status that almost matches.
     #[test]
     fn matching_takes_no_exponential_time() {
         let pattern = pattern("a*".repeat(500) + "b");

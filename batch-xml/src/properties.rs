@@ -1,4 +1,4 @@
-//! Property lists: how they become levels of a scope, and which properties reach an artifact.
+//! Property lists: the levels of a scope, and the properties that reach an artifact.
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ impl Target {
 }
 
 impl<'a> Scope<'a> {
-    /// Goes into an element: from here on its properties are visible.
+    /// Enters an element, whose properties are visible from here on.
     ///
     /// Spec: SUBST-11, JSL-CHPROP-08
     pub(crate) fn enter(&mut self, element: &'a Element, sink: &mut Sink) {
@@ -33,8 +33,8 @@ impl<'a> Scope<'a> {
             .child("properties")
             .into_iter()
             .flat_map(|list| list.children("property"));
-        // Names and targets may hold symbols. These can only mean properties whose own hold none, in any
-        // order.
+        // Names and targets may contain symbols, which can only refer to properties with a literal name and target,
+        // in any order.
         let (symbolic, literal): (Vec<_>, Vec<_>) =
             listed.partition(|property| has_symbolic_key(self.dialect, property));
         for property in literal.into_iter().chain(symbolic) {
@@ -50,12 +50,12 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Leaves the element entered last.
+    /// Leaves the innermost element.
     pub(crate) fn leave(&mut self) {
         self.levels.pop();
     }
 
-    /// The value of a boolean attribute; `None` if it is none, which was reported.
+    /// Returns the value of a boolean attribute; `None`, after a report, if it is invalid.
     pub(crate) fn boolean(&mut self, attribute: &Attribute, sink: &mut Sink) -> Option<bool> {
         let value = self.attribute(attribute, sink)?.known()?;
         let boolean = values::boolean(&value);
@@ -65,7 +65,7 @@ impl<'a> Scope<'a> {
         boolean
     }
 
-    /// Everything that reaches an artifact at this place, outermost first, each name once.
+    /// Returns the properties that reach an artifact at this place, outermost first, each name once.
     ///
     /// Spec: OVR-05, OVR-13, JSL-CHPROP-04, JSL-CHPROP-05, D-35, D-36
     pub(crate) fn reaching(&mut self, target: Option<Target>, sink: &mut Sink) -> Vec<Property> {
@@ -88,7 +88,7 @@ impl<'a> Scope<'a> {
         self.effective_all(names, target, sink)
     }
 
-    /// The properties of the element entered last that are not for one artifact, with their effective values.
+    /// Returns the properties of the innermost element without a target, with their effective values.
     ///
     /// Spec: JSL-JOBPROP-03, JSL-STEPPROP-03, OVR-07
     pub(crate) fn own(&mut self, sink: &mut Sink) -> Vec<Property> {
@@ -162,7 +162,7 @@ impl<'a> Scope<'a> {
         Some(name)
     }
 
-    /// `None` if there is a target but a wrong one.
+    /// Returns `None` if there is a target but an invalid one.
     ///
     /// Spec: JSL-CHPROP-03, JSL-STEPPROP-04, D-35
     fn property_target(
@@ -176,8 +176,11 @@ impl<'a> Scope<'a> {
         };
         if !matches!(owner.name.value.as_str(), "chunk" | "step" | "partition") {
             sink.error(codes::MISPLACED_TARGET, &attribute.name.span, |d| {
-                d.message(format!("a property of {} has no target", quoted(&owner.name)))
-                    .label("allowed on properties of a chunk, step or partition")
+                d.message(format!(
+                    "a property of {} cannot have a target",
+                    quoted(&owner.name)
+                ))
+                .label("allowed on properties of a chunk, step or partition")
             });
             return None;
         }
@@ -202,12 +205,9 @@ impl<'a> Scope<'a> {
                 } else {
                     ""
                 };
-                d.message(format!(
-                    "property {} stands twice in one list",
-                    quoted(&definition.name)
-                ))
-                .label(format!("a property of this name{also} is already there"))
-                .related(first.name.span.clone(), "the first one is here")
+                d.message(format!("duplicate property {}", quoted(&definition.name)))
+                    .label(format!("the list already has a property of this name{also}"))
+                    .related(first.name.span.clone(), "the first one is here")
             });
             return;
         }

@@ -1,7 +1,7 @@
-//! Source text to element tree. The only file that names quick-xml.
+//! Reads source text into an element tree. The only file that names quick-xml.
 //!
-//! quick-xml cuts the text into tags and the rest. What makes a document well-formed beyond that is checked
-//! here and in [`xml`](crate::xml): one root, every element closed, legal characters, references, attributes.
+//! quick-xml splits the text into tags and text. The other rules of well-formedness are checked here and in
+//! [`xml`](crate::xml): one root, every element closed, legal characters, references, attributes.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,11 +19,9 @@ use crate::span::{Source, Span, Spanned};
 use crate::tree::{Attribute, Element};
 use crate::xml::{self, Flaw, FlawKind};
 
-/// The local name of the root element, found without looking at the rest of the text; `None` if there is no
-/// telling.
+/// Returns the local name of the root element, without reading the rest of the text; `None` if it cannot be found.
 ///
-/// For a quick look at the files of a directory: whether one is a job file at all, says
-/// [`parse`](crate::parse).
+/// A quick filter for the files of a directory; [`parse`](crate::parse) decides whether a file is a job file.
 pub fn sniff_root(source: &Source) -> Option<String> {
     let mut reader = Reader::from_str(source.text());
     loop {
@@ -38,8 +36,8 @@ pub fn sniff_root(source: &Source) -> Option<String> {
     }
 }
 
-/// Reads the tree. `None` if there is none, or if the rest of the text could not be read; the reason is in
-/// `sink`, as is every flaw that was read over.
+/// Reads the tree and reports every mistake to `sink`. `None` if there is no root, or if the rest of the text could
+/// not be read.
 ///
 /// Spec: JSL-DOC-01, JSL-DOC-02, JSL-DOC-05, JSL-DOC-18
 pub(crate) fn read(source: &Arc<Source>, limits: &Limits, sink: &mut Sink) -> Option<Element> {
@@ -54,7 +52,7 @@ pub(crate) fn read(source: &Arc<Source>, limits: &Limits, sink: &mut Sink) -> Op
     builder.document().ok().and(builder.root)
 }
 
-/// The rest of the text cannot be read; the reason was reported.
+/// The rest of the text cannot be read; the reason has been reported.
 struct Unreadable;
 
 struct Builder<'a> {
@@ -77,7 +75,8 @@ impl Builder<'_> {
     fn document(&mut self) -> Result<(), Unreadable> {
         self.check_text()?;
         let mut reader = Reader::from_str(self.source.text());
-        // End tags are matched here, so that a wrong one can be read over and related to its start tag.
+        // End tags are matched here, so that reading can continue after a wrong one, and the report can show the
+        // start tag.
         reader.config_mut().check_end_names = false;
         reader.config_mut().allow_unmatched_ends = true;
         reader.config_mut().check_comments = true;
@@ -91,7 +90,7 @@ impl Builder<'_> {
                 Err(error) => {
                     let at = usize::try_from(reader.error_position()).unwrap_or(start);
                     self.not_well_formed(at..at + 1, &reason(&error), |d| d);
-                    // Only an error within a complete piece of markup can be read over.
+                    // Reading can only continue after an error within a complete tag.
                     if !matches!(error, quick_xml::Error::IllFormed(_)) || range.is_empty() {
                         return Err(Unreadable);
                     }
@@ -102,7 +101,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// What must hold for the whole text before it is cut into events.
+    /// Checks the whole text before it is split into events.
     fn check_text(&mut self) -> Result<(), Unreadable> {
         let text = self.source.text();
         if text.len() > self.limits.file_bytes {
@@ -110,8 +109,7 @@ impl Builder<'_> {
                 .extend(&[decode::too_large(self.source, text.len(), self.limits)]);
             return Err(Unreadable);
         }
-        // The source dropped the byte order mark; the event reader would drop a second one without counting
-        // it.
+        // The source dropped the byte order mark; quick-xml would drop a second one without counting it.
         if text.starts_with('\u{feff}') {
             self.not_well_formed(0..3, "text outside the root element", |d| d);
             return Err(Unreadable);
@@ -131,7 +129,7 @@ impl Builder<'_> {
             Event::End(tag) => self.end_tag(tag.name().as_ref(), range),
             Event::Text(_) => self.text(range),
             Event::CData(text) => {
-                // Outside the root even blanks may stand only as they are.
+                // Outside of the root, blanks written as references are not allowed either.
                 let blank = !self.open.is_empty() && text.chars().all(xml::is_blank);
                 self.content(blank, range);
             }
@@ -148,22 +146,25 @@ impl Builder<'_> {
     fn doctype(&mut self, range: Range<usize>) -> Unreadable {
         let span = self.span(range);
         self.sink.error(codes::DOCTYPE, &span, |d| {
-            d.message("a document type declaration is not allowed")
-                .help("remove it; Job XML needs no entities but the predefined ones")
+            d.message("document type declarations are not supported")
+                .help("remove it; Job XML needs only the predefined entities")
         });
-        // Without the entities it may define nothing that follows can be judged.
+        // The declaration may define entities, so nothing after it can be checked.
         Unreadable
     }
 
-    /// A processing instruction: without meaning, but with a name.
+    /// Checks the name of a processing instruction, which is otherwise ignored.
     fn instruction(&mut self, range: Range<usize>) {
         let span = self.span(range);
         let inner = &span.text()["<?".len()..span.text().len() - "?>".len()];
         let target = inner.split(xml::is_blank).next().unwrap_or_default();
         if !xml::is_name(target) || target.eq_ignore_ascii_case("xml") {
             let message = match target {
-                "" => "a processing instruction has a name".to_owned(),
-                other => format!("{} is no name of a processing instruction", quoted(other)),
+                "" => "the processing instruction has no name".to_owned(),
+                other => format!(
+                    "{} is not a valid name of a processing instruction",
+                    quoted(other)
+                ),
             };
             self.not_well_formed(span.range(), &message, |d| d);
         }
@@ -193,13 +194,13 @@ impl Builder<'_> {
             Some((name, version)) if name.text() == "version" => match version.text() {
                 "1.0" => {}
                 "1.1" => self.sink.warning(codes::XML_VERSION, &version, |d| {
-                    d.message("XML 1.1 is read by the rules of XML 1.0")
+                    d.message("XML 1.1 is read as XML 1.0")
                 }),
-                _ => self.not_well_formed(version.range(), "the version of XML is not 1.0", |d| d),
+                _ => self.not_well_formed(version.range(), "unsupported version of XML; use 1.0", |d| d),
             },
             _ => self.not_well_formed(
                 span.range(),
-                "the XML declaration does not begin with the version",
+                "the XML declaration does not start with the version",
                 |d| d,
             ),
         }
@@ -208,7 +209,7 @@ impl Builder<'_> {
             let Some(at) = allowed.iter().position(|allowed| name.text() == *allowed) else {
                 self.not_well_formed(
                     name.range(),
-                    "the XML declaration holds `version`, then `encoding`, then `standalone`",
+                    "the XML declaration has the attributes `version`, `encoding` and `standalone`, in this order",
                     |d| d,
                 );
                 return;
@@ -218,7 +219,11 @@ impl Builder<'_> {
                 _ => ["yes", "no"].contains(&value.text()),
             };
             if !is_right {
-                let message = format!("{} is no value of `{}`", quoted(value.text()), allowed[at]);
+                let message = format!(
+                    "{} is not a valid value of `{}`",
+                    quoted(value.text()),
+                    allowed[at]
+                );
                 self.not_well_formed(value.range(), &message, |d| d);
             }
             allowed = &allowed[at + 1..];
@@ -251,12 +256,12 @@ impl Builder<'_> {
         if !xml::is_name(&name) {
             self.not_well_formed(
                 name_span.range(),
-                &format!("{} is no element name", quoted(&name)),
+                &format!("{} is not a valid element name", quoted(&name)),
                 |d| d,
             );
         }
         if self.open.is_empty() && self.root.is_some() {
-            self.not_well_formed(span.range(), "a document has one root element", |d| {
+            self.not_well_formed(span.range(), "a document has only one root element", |d| {
                 d.label("this is the second")
             });
         }
@@ -276,7 +281,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The attributes in `raw`, which stands `offset` bytes after the start of `tag`.
+    /// Reads the attributes in `raw`, which starts `offset` bytes after the start of `tag`.
     fn attributes(&mut self, tag: &Span, offset: usize, raw: &str) -> Result<Vec<Attribute>, Unreadable> {
         let mut attributes = Vec::new();
         let mut names: HashMap<&str, Span> = HashMap::new();
@@ -300,13 +305,13 @@ impl Builder<'_> {
             if let Some(first) = names.insert(name, span.clone()) {
                 self.not_well_formed(
                     span.range(),
-                    &format!("attribute {} stands twice", quoted(name)),
+                    &format!("duplicate attribute {}", quoted(name)),
                     |d| d.related(first, "the first one is here"),
                 );
                 continue;
             }
             let value = self.value(tag, offset, &raw[scanned.value.clone()], scanned.value)?;
-            // Prefixed names, `xml:` and other, belong to somebody else; so do namespace declarations.
+            // Prefixed names and namespace declarations are not part of Job XML.
             if name != "xmlns" && !name.contains(':') {
                 attributes.push(Attribute {
                     name: Spanned::new(name.to_owned(), span),
@@ -351,7 +356,7 @@ impl Builder<'_> {
         if matching + 1 < self.open.len() {
             let end = self.span(range);
             self.unclosed(matching + 1, |d| {
-                d.related(end, "this end tag belongs further out")
+                d.related(end, "this end tag closes an outer element")
             });
         }
         while self.open.len() > matching {
@@ -359,14 +364,14 @@ impl Builder<'_> {
         }
     }
 
-    /// Reports the elements open at this level and deeper, as one mistake at the innermost.
+    /// Reports the elements open at this level and deeper as one mistake, at the innermost.
     fn unclosed(&mut self, level: usize, more: impl FnOnce(Diagnostic) -> Diagnostic) {
         let names: Vec<String> = self.open[level..].iter().map(|open| quoted(&open.name)).collect();
         if let Some(innermost) = self.open.last() {
             let range = innermost.element.tag.range();
             let verb = if names.len() == 1 { "is" } else { "are" };
             let message = format!("{} {verb} not closed", names.join(", "));
-            self.not_well_formed(range, &message, |d| more(d.label("no end tag follows")));
+            self.not_well_formed(range, &message, |d| more(d.label("the end tag is missing")));
         }
     }
 
@@ -388,7 +393,7 @@ impl Builder<'_> {
     fn text(&mut self, range: Range<usize>) {
         let text = &self.source.text()[range.clone()];
         if text.contains("]]>") {
-            self.not_well_formed(range.clone(), "`]]>` may not stand in text", |d| d);
+            self.not_well_formed(range.clone(), "`]]>` is not allowed in text", |d| d);
         }
         let trimmed = text.trim_matches(xml::is_blank);
         let start = range.start + text.find(trimmed).unwrap_or(0);
@@ -410,8 +415,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Text between tags. Whether it may stand in the element is the schema's business; outside the root it
-    /// may not.
+    /// Records text between tags, which the schema check judges; outside of the root it is a mistake.
     fn content(&mut self, blank: bool, range: Range<usize>) {
         if blank {
             return;
@@ -446,8 +450,8 @@ impl Builder<'_> {
             return Ok(());
         }
         self.sink.error(codes::LIMIT, span, |d| {
-            d.message(format!("too many {what}: at most {limit} are allowed"))
-                .label("the limit is passed here")
+            d.message(format!("too many {what}: the limit is {limit}"))
+                .label("the limit is exceeded here")
         });
         Err(Unreadable)
     }
@@ -470,7 +474,7 @@ impl Builder<'_> {
             FlawKind::Syntax(reason) => self.not_well_formed(span.range(), reason, |d| d),
             FlawKind::UndefinedEntity => self.sink.error(codes::UNDEFINED_ENTITY, &span, |d| {
                 d.message(format!("the entity {} is not defined", quoted(span.text())))
-                    .help("a literal `&` is written `&amp;`")
+                    .help("write `&amp;` for a literal `&`")
             }),
         }
     }
@@ -481,7 +485,7 @@ fn position(reader: &Reader<&[u8]>) -> usize {
     usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX)
 }
 
-/// The reason without the prefix that says no more than the diagnostic's code.
+/// Returns the reason without the prefix that repeats the diagnostic's code.
 fn reason(error: &quick_xml::Error) -> String {
     match error {
         quick_xml::Error::IllFormed(IllFormedError::UnclosedReference) => xml::AMPERSAND.to_owned(),

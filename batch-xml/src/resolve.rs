@@ -1,4 +1,4 @@
-//! From a document to a job that can be started: `resolve`.
+//! Resolves a document into a job that can be started.
 
 use crate::codes;
 use crate::diagnostics::{Diagnostic, JobXmlErrors, Sink};
@@ -17,32 +17,32 @@ use crate::validate;
 pub struct Resolved {
     /// The job.
     pub job: Job,
-    /// What is strange, though not wrong, in the order of the text.
+    /// The warnings, in the order of the text.
     pub warnings: Vec<Diagnostic>,
-    /// What the job was made from.
+    /// The effective document that the job was made from.
     pub effective: Effective,
 }
 
-/// Why a document is no job that can be started, and what there is of the job nevertheless.
+/// A document that cannot be started as a job.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Unresolved {
-    /// All mistakes, and the warnings among them, in the order of the text.
+    /// All mistakes and warnings, in the order of the text.
     pub errors: JobXmlErrors,
-    /// The job without what is wrong: elements, properties and listeners may be missing, transitions may lead nowhere.
-    /// For further checks only.
+    /// The job without the wrong parts: elements, properties and listeners may be missing, and transitions may lead
+    /// nowhere. Only for further checks.
     pub part: Option<Box<Job>>,
 }
 
-/// Gives a document what it inherits, substitutes, lowers and validates it: everything that is checked before
-/// a job runs and needs no artifact. To be done for every execution, with its parameters.
+/// Resolves inheritance, substitutes, and checks everything that needs no artifact. Has to be repeated for every
+/// execution, with its parameters.
 ///
 /// Spec: JSL-DOC-12, JSL-DOC-13, JSL-JOB-06, OVR-08, SUBST-05, SUBST-06, SUBST-13
 ///
 /// # Errors
 ///
-/// All mistakes of the document and of the parents it uses in one report, those against the schema included,
-/// with the warnings among them. A document that is no job, or an abstract one, is a mistake of its own.
+/// All mistakes and warnings of the document and of the parents that it uses, those against the schema included. A
+/// document that is not a job, or an abstract one, is a mistake too.
 pub fn resolve(
     document: &Document,
     library: &dyn Library,
@@ -52,11 +52,11 @@ pub fn resolve(
     resolve_or_part(document, library, values, limits).map_err(|unresolved| unresolved.errors)
 }
 
-/// [`resolve`], which gives what there is of the job also where something is wrong.
+/// Resolves a document like [`resolve`], and returns the remaining parts of the job if it is wrong.
 ///
 /// # Errors
 ///
-/// As [`resolve`].
+/// See [`resolve`].
 pub fn resolve_or_part(
     document: &Document,
     library: &dyn Library,
@@ -96,7 +96,7 @@ pub fn resolve_or_part(
 fn not_a_job(document: &Document, sink: &mut Sink) {
     let kind = document.root_kind().as_str();
     sink.error(codes::NOT_A_JOB, &document.root().name.span, |d| {
-        d.message(format!("a document that defines a `{kind}` cannot be started"))
-            .label("it serves only as a parent")
+        d.message(format!("a document with the root `{kind}` cannot be started"))
+            .label("can only be used as a parent")
     });
 }

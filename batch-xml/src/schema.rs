@@ -20,7 +20,7 @@ pub(crate) struct Rule {
     pub(crate) many: &'static [&'static str],
 }
 
-/// What an element needs to be complete: its attributes, and one of its children.
+/// What a complete element requires: its attributes, and one of its children.
 #[derive(Debug)]
 pub(crate) struct Required {
     pub(crate) element: &'static str,
@@ -47,14 +47,14 @@ pub(crate) const fn artifact(name: &'static str) -> Rule {
     rule(name, &["ref"], &["properties"], &[])
 }
 
-/// batch.xml, whose root may have any name and any attributes. Spec: LOADER-10, LOADER-11, D-64
+/// The elements of batch.xml, whose root may have any name and attributes. Spec: LOADER-10, LOADER-11, D-64
 const BATCH_XML: &[Rule] = &[
     rule(BATCH_ROOT, &[], &["loader"], &["artifact"]),
     rule("loader", &["classname"], &[], &[]),
     rule("artifact", &["id", "classname"], &[], &[]),
 ];
 
-/// The name of the root in its table. No name of an XML element holds a blank.
+/// The name of the root in its table; the blank prevents a clash with an XML element.
 const BATCH_ROOT: &str = "the root element";
 
 impl Rule {
@@ -71,7 +71,7 @@ fn find_in(rules: &'static [Rule], name: &str) -> Option<&'static Rule> {
     rules.iter().find(|rule| rule.name == name)
 }
 
-/// Checks `element` and everything below it, as far as the dialect defines it.
+/// Checks `element` and everything in it, as far as the dialect defines it.
 ///
 /// Spec: JSL-DOC-06, JSL-DOC-07, JSL-DOC-16, JSL-DOC-17, D-78
 pub(crate) fn check(dialect: Dialect, element: &Element, sink: &mut Sink) {
@@ -82,7 +82,7 @@ pub(crate) fn check(dialect: Dialect, element: &Element, sink: &mut Sink) {
     }
 }
 
-/// Checks the root of a batch.xml and everything below it.
+/// Checks the root of a batch.xml and everything in it.
 ///
 /// Spec: LOADER-15
 pub(crate) fn check_batch_xml(root: &Element, sink: &mut Sink) {
@@ -95,7 +95,7 @@ fn check_content(rules: &'static [Rule], rule: &Rule, element: &Element, sink: &
     if let Some(text) = &element.text {
         sink.error(codes::TEXT, text, |d| {
             d.message(format!("text is not allowed in {}", quoted(&element.name)))
-                .help("values stand in attributes; what should not be read goes into a comment")
+                .help("write values as attributes, and remarks as XML comments")
         });
     }
     for (index, child) in element.children.iter().enumerate() {
@@ -113,7 +113,7 @@ fn check_content(rules: &'static [Rule], rule: &Rule, element: &Element, sink: &
     }
 }
 
-/// Reports what a parent lacks, unless it is abstract.
+/// Reports required parts that a parent lacks, unless it is abstract.
 ///
 /// Spec: INH-17
 pub(crate) fn check_complete(dialect: Dialect, parent: &Element, sink: &mut Sink) {
@@ -154,7 +154,7 @@ fn check_first(element: &Element, index: usize, sink: &mut Sink) {
     {
         sink.error(codes::REPEATED_ELEMENT, &child.name.span, |d| {
             d.message(format!(
-                "{} stands more than once in {}",
+                "{} is repeated in {}",
                 quoted(&child.name),
                 quoted(&element.name)
             ))
@@ -192,7 +192,7 @@ fn unknown_element(rules: &'static [Rule], rule: &Rule, parent: &Element, child:
         .collect();
     sink.error(codes::UNKNOWN_ELEMENT, &child.name.span, |d| {
         let d = d.message(format!(
-            "{} may not stand in {}",
+            "{} is not allowed in {}",
             quoted(name),
             quoted(&parent.name)
         ));
@@ -217,7 +217,7 @@ fn unknown_element(rules: &'static [Rule], rule: &Rule, parent: &Element, child:
     });
 }
 
-/// What may stand in a place, as help.
+/// Lists the names allowed in a place, as help.
 fn one_of(what: &str, names: Vec<&str>) -> String {
     match names.as_slice() {
         [] => format!("no {what} is allowed here"),
@@ -225,7 +225,7 @@ fn one_of(what: &str, names: Vec<&str>) -> String {
     }
 }
 
-/// Returns whether an unknown attribute of the element is probably `name`, mistyped.
+/// Returns whether an unknown attribute of the element is probably a typo of `name`.
 pub(crate) fn is_mistyped(dialect: Dialect, element: &Element, name: &str) -> bool {
     find(dialect, element).is_some_and(|rule| is_mistyped_in(rule, element, name))
 }

@@ -1,4 +1,4 @@
-//! Where a piece of text stands: sources, byte spans and values that remember their span.
+//! Sources, byte spans, and values with a span.
 
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -8,10 +8,10 @@ use crate::decode;
 use crate::diagnostics::JobXmlErrors;
 use crate::limits::Limits;
 
-/// One XML text together with the name it is displayed under.
+/// An XML text together with the name that diagnostics display.
 ///
-/// Shared as `Arc<Source>`: every [`Span`] holds on to its source, so a diagnostic can be rendered long after
-/// the document it came from is gone.
+/// Shared as `Arc<Source>`: every [`Span`] keeps its source, so a diagnostic can be rendered after the document is
+/// dropped.
 pub struct Source {
     name: String,
     text: String,
@@ -20,7 +20,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// A source from text that is already decoded. A leading byte order mark is dropped.
+    /// Creates a source from decoded text. A leading byte order mark is dropped.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
         let mut text = text.into();
         if text.starts_with('\u{feff}') {
@@ -36,15 +36,15 @@ impl Source {
         })
     }
 
-    /// A source from the bytes of a file: UTF-8 or UTF-16, told apart by the byte order mark or the first
-    /// characters, and compared with the encoding named in the XML declaration.
+    /// Decodes a source from UTF-8 or UTF-16, detected by the byte order mark or the first characters, and checks
+    /// that the XML declaration names the same encoding.
     ///
     /// Spec: JSL-DOC-01
     ///
     /// # Errors
     ///
-    /// One diagnostic if there are more than [`Limits::file_bytes`] bytes, if they cannot be decoded, or if
-    /// the declaration names another encoding.
+    /// A diagnostic if there are more than [`Limits::file_bytes`] bytes, if they cannot be decoded, or if the
+    /// declaration names another encoding.
     pub fn from_bytes(
         name: impl Into<String>,
         bytes: &[u8],
@@ -53,18 +53,18 @@ impl Source {
         decode::source_from_bytes(name.into(), bytes, limits)
     }
 
-    /// The name as displayed in diagnostics, usually a path.
+    /// Returns the name displayed in diagnostics, usually a path.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Line and column of a byte offset, both counted from 1, the column in characters. An offset beyond the
-    /// end counts as the end, one within a character as the start of that character.
+    /// Returns line and column of a byte offset, both counted from 1, the column in characters. An offset beyond the
+    /// end counts as the end, one within a character as its start.
     pub fn line_column(&self, byte: usize) -> (usize, usize) {
         let byte = self.text.floor_char_boundary(byte);
         let line = self.line_index(byte);
@@ -72,7 +72,7 @@ impl Source {
         (line + 1, column)
     }
 
-    /// The bytes of the line that holds `byte`, without its line break.
+    /// Returns the range of the line that contains `byte`, without its line break.
     pub(crate) fn line_range(&self, byte: usize) -> Range<usize> {
         let line = self.line_index(byte);
         let start = self.line_starts[line];
@@ -110,7 +110,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The given bytes of `source`, moved to the nearest character boundaries within the text.
+    /// Creates a span of `source`, moved to the nearest character boundaries within the text.
     pub fn new(source: &Arc<Source>, range: Range<usize>) -> Span {
         let start = source.text.floor_char_boundary(range.start);
         let end = source.text.floor_char_boundary(range.end.max(start));
@@ -120,27 +120,27 @@ impl Span {
         }
     }
 
-    /// The source this span points into.
+    /// Returns the source that the span refers to.
     pub fn source(&self) -> &Arc<Source> {
         &self.source
     }
 
-    /// The bytes, always on character boundaries of the text.
+    /// Returns the byte range, always on character boundaries.
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
     }
 
-    /// The text under the span, as written: references are not resolved.
+    /// Returns the text of the span as written: references are not resolved.
     pub fn text(&self) -> &str {
         &self.source.text[self.range()]
     }
 
-    /// Whether this is the same place.
+    /// Returns whether both spans are the same place.
     pub fn is(&self, other: &Span) -> bool {
         Arc::ptr_eq(&self.source, &other.source) && self.range == other.range
     }
 
-    /// The part of this span given by a range relative to its start.
+    /// Returns a part of this span, by a range relative to its start.
     pub(crate) fn part(&self, range: Range<usize>) -> Span {
         Span::new(
             &self.source,
@@ -162,17 +162,17 @@ impl fmt::Debug for Span {
     }
 }
 
-/// A value together with the place in the XML it comes from. Two of them are equal if their values are.
+/// A value with its place in the XML. Equality ignores the place.
 #[derive(Clone)]
 pub struct Spanned<T> {
-    /// The value, for attributes the one after substitution.
+    /// The value; of attributes, after substitution.
     pub value: T,
-    /// The place as written, for attributes the text between the quotes.
+    /// The place; of attributes, the text between the quotes.
     pub span: Span,
 }
 
 impl<T> Spanned<T> {
-    /// Joins a value with its place.
+    /// Creates a value with its place.
     pub fn new(value: T, span: Span) -> Spanned<T> {
         Spanned { value, span }
     }

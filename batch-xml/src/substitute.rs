@@ -1,9 +1,8 @@
-//! Override and substitution: what `${name}` stands for at a place of the document (4.7 of the draft).
+//! Override and substitution: the value of `${name}` at a place of the document (4.7 of the draft).
 //!
-//! A name means the same wherever it is used: the job parameter, else the system property, else the property
-//! of the outermost enclosing element that has one. The values of parameters and system properties are plain
-//! text; the values of properties may hold symbols, which see what encloses the property, not what encloses
-//! its use.
+//! A name has one meaning in the whole document: the job parameter, else the system property, else the property of
+//! the outermost enclosing element that has one. Parameters and system properties are plain text; the values of
+//! properties may contain symbols, which see the elements that enclose the property, not those that enclose its use.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
@@ -18,13 +17,25 @@ use crate::suggest;
 use crate::symbols::{self, Piece};
 use crate::tree::Attribute;
 
-/// What is known outside the document when a job starts.
+/// The values from outside of the document.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a> {
     /// The job parameters. They override everything. Spec: OVR-02
     pub parameters: &'a BTreeMap<String, String>,
     /// The system properties. They override the properties in the XML. Spec: OVR-04
     pub system: &'a BTreeMap<String, String>,
+}
+
+impl<'a> Values<'a> {
+    /// Returns the value that a source outside the document gives to a name.
+    fn get(&self, source: ValueSource, name: &str) -> Option<&'a str> {
+        let values = match source {
+            ValueSource::JobParameter => self.parameters,
+            ValueSource::SystemProperty => self.system,
+            ValueSource::Partition | ValueSource::OutermostProperty => return None,
+        };
+        values.get(name).map(String::as_str)
+    }
 }
 
 /// A property as written in the list of an enclosing element.
@@ -35,12 +46,12 @@ pub(crate) struct Definition<'a> {
     pub(crate) name: Spanned<String>,
     pub(crate) target: Option<Target>,
     pub(crate) value: &'a Attribute,
-    /// The value from outside that a property of a partition has by its raw name. Spec: PART-13
+    /// The value from outside that a property of a partition has under its raw name. Spec: PART-13
     pub(crate) given: Option<&'a str>,
 }
 
 impl<'a> Definition<'a> {
-    /// The symbols in its value see the `levels` that enclose it.
+    /// Returns the definition as a meaning; symbols in its value see the enclosing `levels`.
     fn seen_from(&self, levels: usize, view: View) -> Meaning<'a> {
         Meaning::Property {
             number: self.number,
@@ -57,7 +68,7 @@ impl<'a> Definition<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Level<'a> {
     pub(crate) definitions: Vec<Definition<'a>>,
-    // Invariant: of one name, those with a target come first, so that the list's order does not matter.
+    // Invariant: of one name, definitions with a target come first, so the list's order does not matter.
     by_name: HashMap<String, Vec<usize>>,
 }
 
@@ -73,7 +84,7 @@ impl<'a> Level<'a> {
         self.definitions.push(definition);
     }
 
-    /// The definitions of a name that concern an artifact, the more special one first.
+    /// Returns the definitions of a name that apply to an artifact, the more specific one first.
     pub(crate) fn matching(
         &self,
         name: &str,
@@ -85,40 +96,39 @@ impl<'a> Level<'a> {
     }
 }
 
-/// The parameters of a subjob: what one partition has in addition to the job.
+/// The values that one partition has in addition to the job.
 ///
 /// Spec: PART-12, OVR-09, D-34
 #[derive(Debug)]
 pub(crate) struct Subjob<'a> {
-    /// How many levels enclose its properties.
+    /// The number of levels that enclose its properties.
     pub(crate) levels: usize,
     /// The properties in the XML, by their names without the number.
     pub(crate) properties: Level<'a>,
-    /// What the algorithm gave instead of them.
+    /// The plan of the algorithm, which replaces the properties.
     pub(crate) plan: Option<&'a BTreeMap<String, String>>,
     pub(crate) span: Span,
 }
 
-/// The inside of a partitioned element, seen from outside of all partitions: what only they have values for
-/// is deferred.
+/// A partitioned element, seen from outside of its partitions: values that only they have are deferred.
 ///
 /// Spec: SUBST-09, D-39
 #[derive(Debug, Default)]
 pub(crate) struct Deferral {
-    /// What the partitions have; `None`: an algorithm will tell, so it may be anything.
+    /// The names that the partitions define; `None`: an algorithm decides, so any name is possible.
     pub(crate) names: Option<HashSet<String>>,
-    /// The symbols deferred.
+    /// The deferred symbols.
     pub(crate) used: BTreeSet<String>,
 }
 
 impl<'a> Subjob<'a> {
-    /// The names of an algorithm's properties, which stand nowhere in the XML.
+    /// Returns the names of an algorithm's properties, which are not in the XML.
     pub(crate) fn planned(&self) -> impl Iterator<Item = Spanned<String>> {
         let names = self.plan.into_iter().flat_map(BTreeMap::keys);
         names.map(|name| Spanned::new(name.clone(), self.span.clone()))
     }
 
-    /// The names it has values for.
+    /// Returns the names that the partitions define.
     fn names(&self) -> impl Iterator<Item = &str> {
         let planned = self.plan.into_iter().flat_map(BTreeMap::keys);
         let written = self.properties.definitions.iter();
@@ -134,11 +144,11 @@ impl Deferral {
     }
 }
 
-/// What substitution made of a text.
+/// The result of substitution in a text.
 #[derive(Clone, Debug)]
 enum Text {
     Known(String),
-    /// It will be known within a partition.
+    /// Known only in a partition.
     Deferred,
 }
 
@@ -151,13 +161,13 @@ pub(crate) struct Value {
 }
 
 impl Value {
-    /// The value, unless it is deferred.
+    /// Returns the value, unless it is deferred.
     pub(crate) fn known(self) -> Option<Spanned<String>> {
         (!self.deferred).then_some(self.text)
     }
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 enum Meaning<'a> {
     /// This text, without symbols.
     Given(&'a str),
@@ -168,22 +178,22 @@ enum Meaning<'a> {
     },
 }
 
-/// From where a value is looked at.
+/// The point of view from which a value is resolved.
 #[derive(Clone, Copy)]
 struct View {
-    /// How many levels enclose it.
+    /// The number of levels that enclose it.
     levels: usize,
     /// The artifact the value is for.
     target: Option<Target>,
 }
 
-/// A property whose value is being put together.
+/// A property that is being expanded.
 struct Pending {
     number: usize,
     name: String,
 }
 
-/// An amount that is used up over one resolution.
+/// A limit on an amount, used up over one resolution.
 #[derive(Debug)]
 struct Budget {
     what: &'static str,
@@ -201,7 +211,7 @@ impl Budget {
     }
 }
 
-/// The names visible at a place of the document, with everything needed to give them values.
+/// The names visible at a place of the document, and their values.
 #[derive(Debug)]
 pub(crate) struct Scope<'a> {
     pub(crate) dialect: Dialect,
@@ -210,28 +220,27 @@ pub(crate) struct Scope<'a> {
     pub(crate) levels: Vec<Level<'a>>,
     /// The partitions that enclose the place, outermost first.
     pub(crate) subjobs: Vec<Subjob<'a>>,
-    /// The partitioned elements that enclose the place, outermost first, if it is looked at from outside of
-    /// them.
+    /// The partitioned elements that enclose the place, outermost first, if it is resolved from outside of them.
     pub(crate) deferrals: Vec<Deferral>,
-    /// The names of all properties met.
+    /// The names of all properties seen.
     pub(crate) names: BTreeSet<String>,
     pub(crate) definitions: usize,
-    /// The values of properties looked at from their own place, by number, target and depth of partitions: an
-    /// inner partition may give another value to a symbol.
+    /// The expanded values of properties, by number, target and depth of partitions: a symbol may have another value
+    /// in an inner partition.
     known: HashMap<(usize, Option<Target>, usize), Option<Text>>,
-    /// The numbers of properties that have no value; the reason was reported.
+    /// The numbers of properties without a value; the reason has been reported.
     failed: HashSet<usize>,
     symbols: Budget,
     value_bytes: Budget,
     work_bytes: Budget,
     list_bytes: Budget,
-    /// A limit was passed: nothing more is substituted.
+    /// Whether a limit is exceeded: nothing more is substituted.
     pub(crate) stopped: bool,
 }
 
 impl<'a> Scope<'a> {
     pub(crate) fn new(dialect: Dialect, values: Values<'a>, limits: &'a Limits) -> Scope<'a> {
-        // What is put together on the way to a value, and thrown away because of a mistake, is bounded too.
+        // Text that is expanded and then dropped because of a mistake is limited too.
         let work = limits.job_value_bytes.saturating_mul(16);
         Scope {
             dialect,
@@ -244,18 +253,15 @@ impl<'a> Scope<'a> {
             definitions: 0,
             known: HashMap::new(),
             failed: HashSet::new(),
-            symbols: Budget::new("symbols are looked up for one job", limits.symbols),
-            value_bytes: Budget::new("bytes of values are made for one job", limits.job_value_bytes),
-            work_bytes: Budget::new("bytes are put together for the values of one job", work),
-            list_bytes: Budget::new(
-                "bytes of properties are handed to the artifacts of one job",
-                limits.property_list_bytes,
-            ),
+            symbols: Budget::new("symbols", limits.symbols),
+            value_bytes: Budget::new("bytes of values", limits.job_value_bytes),
+            work_bytes: Budget::new("bytes of intermediate values", work),
+            list_bytes: Budget::new("bytes of properties for artifacts", limits.property_list_bytes),
             stopped: false,
         }
     }
 
-    /// The value of an attribute; `None` if it has none, which was reported.
+    /// Returns the value of an attribute; `None`, after a report, if it has none.
     ///
     /// Spec: SUBST-01, SUBST-02, JSL-DOC-12
     pub(crate) fn attribute(&mut self, attribute: &Attribute, sink: &mut Sink) -> Option<Value> {
@@ -272,15 +278,12 @@ impl<'a> Scope<'a> {
         ))
     }
 
-    /// Returns the job parameter or else the system property of a name.
+    /// Returns the value from outside the document that a name has.
     pub(crate) fn given(&self, name: &str) -> Option<&'a str> {
-        let parameter = self.values.parameters.get(name);
-        parameter
-            .or_else(|| self.values.system.get(name))
-            .map(String::as_str)
+        self.dialect.first_value(|source| self.values.get(source, name))
     }
 
-    /// The value of the property that decides about `name` here; its place is that of `name` in the XML.
+    /// Returns the effective value of `name` here, with the place of `name` in the XML.
     ///
     /// Spec: OVR-02, OVR-04, OVR-05, OVR-07, PART-12
     pub(crate) fn effective(
@@ -315,7 +318,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Where the XML gives `name` a value for an artifact.
+    /// Returns the place where the XML defines `name` for an artifact.
     fn place(&self, name: &str, target: Option<Target>) -> Option<Span> {
         let of_partitions = self.subjobs.iter().rev().map(|subjob| &subjob.properties);
         let mut lists = of_partitions.chain(&self.levels);
@@ -323,8 +326,8 @@ impl<'a> Scope<'a> {
         found.map(|definition| definition.value.value.span.clone())
     }
 
-    /// Returns what a name stands for at a place, by the precedence of the dialect. Properties that are being
-    /// put together are passed over; `Err` holds the first of them if nothing else is left.
+    /// Returns the meaning of a name at a place, by the precedence of the dialect. Skips properties that are being
+    /// expanded; `Err` contains the first of them if nothing else is left.
     ///
     /// Spec: OVR-02, OVR-04, OVR-05, PART-12, SUBST-07, D-34, D-39
     fn meaning(&self, name: &str, view: View, pending: &[Pending]) -> Result<Meaning<'a>, Option<usize>> {
@@ -334,18 +337,12 @@ impl<'a> Scope<'a> {
             passed_over = passed_over.or(position);
             position.is_some()
         };
-        for source in self.dialect.rules().precedence {
-            let found = match source {
-                ValueSource::Partition => self.partition_value(name, view, &mut is_pending),
-                ValueSource::JobParameter => given(self.values.parameters, name),
-                ValueSource::SystemProperty => given(self.values.system, name),
-                ValueSource::OutermostProperty => self.outermost_property(name, view, &mut is_pending),
-            };
-            if let Some(found) = found {
-                return Ok(found);
-            }
-        }
-        Err(passed_over)
+        let found = self.dialect.first_value(|source| match source {
+            ValueSource::Partition => self.partition_value(name, view, &mut is_pending),
+            ValueSource::OutermostProperty => self.outermost_property(name, view, &mut is_pending),
+            external => self.values.get(external, name).map(Meaning::Given),
+        });
+        found.ok_or(passed_over)
     }
 
     /// Returns the value that the innermost enclosing partition gives to a name.
@@ -388,12 +385,12 @@ impl<'a> Scope<'a> {
         None
     }
 
-    /// Accounts for a property handed to an artifact.
+    /// Accounts for a property that an artifact receives.
     pub(crate) fn handed(&mut self, bytes: usize, span: &Span, sink: &mut Sink) -> Option<()> {
         self.spend(|scope| &mut scope.list_bytes, bytes, span, sink)
     }
 
-    /// The value of a property with its symbols replaced. Its view is the element it belongs to.
+    /// Returns the expanded value of a property, seen from its own element.
     fn property(
         &mut self,
         number: usize,
@@ -418,7 +415,7 @@ impl<'a> Scope<'a> {
         expanded
     }
 
-    /// Replaces the symbols of a value. Goes on after a mistake, to find the others.
+    /// Replaces the symbols of a value. Continues after a mistake, to find the others.
     fn expand(
         &mut self,
         attribute: &Attribute,
@@ -495,7 +492,7 @@ impl<'a> Scope<'a> {
                 sink,
                 &place,
                 format!(
-                    "symbols need each other over more than {} levels",
+                    "symbols refer to each other over more than {} levels",
                     self.limits.max_symbol_depth()
                 ),
             );
@@ -538,7 +535,7 @@ impl<'a> Scope<'a> {
         });
     }
 
-    /// A finished text.
+    /// Accounts for an expanded text.
     fn made(&mut self, text: Text, span: &Span, sink: &mut Sink) -> Option<Text> {
         if let Text::Known(text) = &text {
             self.check_length(text.len(), span, sink)?;
@@ -577,7 +574,7 @@ impl<'a> Scope<'a> {
                 Some(())
             }
             None => {
-                let message = format!("no more than {} {}", budget.limit, budget.what);
+                let message = format!("the job has more than {} {}", budget.limit, budget.what);
                 self.stop(sink, span, message);
                 None
             }
@@ -588,14 +585,10 @@ impl<'a> Scope<'a> {
         self.stopped = true;
         sink.error(codes::SUBSTITUTION_LIMIT, span, |d| {
             d.message(message)
-                .label("the limit is passed here")
-                .help("nothing after this was substituted")
+                .label("the limit is exceeded here")
+                .help("the rest of the document was not substituted")
         });
     }
-}
-
-fn given<'a>(values: &'a BTreeMap<String, String>, name: &str) -> Option<Meaning<'a>> {
-    values.get(name).map(|value| Meaning::Given(value))
 }
 
 fn value(text: &Text, written: &str, span: &Span) -> Value {

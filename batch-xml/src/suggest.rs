@@ -1,14 +1,14 @@
-//! "Did you mean ...?": the nearest of some known names.
+//! Suggestions: the nearest of some known names.
 
 use strsim::osa_distance;
 
 /// Longer names are not compared: the comparison takes quadratic time, and a long name is rarely mistyped.
 const MAX_CHARS: usize = 40;
 
-/// The number of candidates that are compared, so that a hostile document cannot make a report expensive.
+/// Maximum number of candidates compared, so that a hostile document cannot make a report expensive.
 const MAX_CANDIDATES: usize = 2_000;
 
-/// Returns the candidate nearest to `name`, if one is near enough to be what was meant.
+/// Returns the candidate nearest to `name`, if it is similar enough to be a typo of it.
 ///
 /// A candidate that differs only in case wins; otherwise the one with the fewest insertions, deletions, replacements and swaps
 /// of neighbours, at most one for every three characters. On a tie the first wins.

@@ -9,17 +9,17 @@ use crate::dialect::Dialect;
 use crate::span::Span;
 use crate::tree::{Attribute, Element};
 
-/// A piece of an attribute value.
+/// A part of an attribute value.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
     Literal(&'a str),
     /// A symbol, with the range of the whole operator in the value.
     Symbol(&'a str, Range<usize>),
-    /// `${` that does not begin a symbol, with its range and what is wrong.
+    /// `${` that does not start a symbol, with its range and the mistake.
     Malformed(Range<usize>, &'static str),
 }
 
-/// Splits a value into its pieces. Whatever is not the start of a symbol is literal; there is no escape.
+/// Splits a value into pieces. Everything that is not a symbol is literal; there is no escape.
 ///
 /// Spec: SUBST-04, SUBST-12
 pub(crate) fn pieces(dialect: Dialect, value: &str) -> impl Iterator<Item = Piece<'_>> {
@@ -55,7 +55,7 @@ pub(crate) fn has_symbols(dialect: Dialect, value: &str) -> bool {
     value.contains(dialect.rules().symbol_start)
 }
 
-/// Returns the place of a range of an attribute's value; the whole value if entity references hide it.
+/// Returns the place of a range of an attribute's value, or of the whole value if it contains entity references.
 pub(crate) fn place(attribute: &Attribute, range: Range<usize>) -> Span {
     let span = &attribute.value.span;
     if span.text() == attribute.value.value {
@@ -85,7 +85,7 @@ pub(crate) fn collect(dialect: Dialect, root: &Element, sink: &mut Sink) -> BTre
                     Piece::Malformed(range, reason) => {
                         sink.error(codes::MALFORMED_SYMBOL, &place(attribute, range), |d| {
                             d.message(reason)
-                                .help("a symbol is written `${name}`; a `$` alone needs no escape")
+                                .help("write symbols as `${name}`; a single `$` needs no escape")
                         });
                     }
                 }

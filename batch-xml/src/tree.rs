@@ -1,9 +1,8 @@
-//! The generic tree of one document: elements and attributes by local name, each with its spans. Knows no Job
-//! XML.
+//! The generic tree of a document: elements and attributes by local name, with their spans. Knows no Job XML.
 
 use crate::span::{Span, Spanned};
 
-/// One attribute with its value after resolution of references and normalisation of blanks.
+/// An attribute. References in its value are resolved, and blanks normalized.
 #[derive(Clone, Debug)]
 pub(crate) struct Attribute {
     pub(crate) name: Spanned<String>,
@@ -11,22 +10,22 @@ pub(crate) struct Attribute {
     pub(crate) value: Spanned<String>,
 }
 
-/// One element with everything between its tags.
+/// An element with everything between its tags.
 #[derive(Clone, Debug)]
 pub(crate) struct Element {
-    /// The local name: a prefix and its namespace mean nothing in Job XML.
+    /// The local name: Job XML ignores prefixes and namespaces.
     pub(crate) name: Spanned<String>,
     /// The whole start tag.
     pub(crate) tag: Span,
     /// Without `xmlns*` and prefixed attributes.
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) children: Vec<Element>,
-    /// The first text between the tags that is more than blanks.
+    /// The first text other than blanks between the tags.
     pub(crate) text: Option<Span>,
 }
 
 impl Element {
-    /// An element without attributes and children that nobody wrote, at the place of another one.
+    /// Creates an element that is not in the text, at the place of another one.
     pub(crate) fn at(name: &str, place: &Element) -> Element {
         Element {
             name: Spanned::new(name.to_owned(), place.name.span.clone()),
@@ -47,7 +46,7 @@ impl Element {
         self.children.iter().filter(move |child| child.name.value == name)
     }
 
-    /// The first child of that name.
+    /// Returns the first child of that name.
     pub(crate) fn child<'a>(&'a self, name: &'a str) -> Option<&'a Element> {
         self.children(name).next()
     }

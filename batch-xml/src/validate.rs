@@ -1,5 +1,5 @@
-//! What must hold between the execution elements of a job: unique ids, existing targets, no loops, nothing
-//! out of reach.
+//! Checks the relations between the execution elements of a job: unique ids, existing targets, no loops, no
+//! unreachable elements.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use crate::outline::{JOB, Kind, Node, Outline};
 use crate::span::Spanned;
 use crate::suggest;
 
-/// Siblings and what they lead to, up to which it is computed what has run before what: the time grows with the square.
+/// Maximum number of siblings and transitions for which it is computed what has run before; the time is quadratic.
 const MAX_COMPARED: usize = 4_000;
 
 /// Checks the whole outline.
@@ -34,7 +34,7 @@ pub(crate) fn validate(outline: &Outline, sink: &mut Sink) {
             check_predecessors(group, sink);
         }
     }
-    // With a wrong transition somewhere, what it was meant to lead to only seems out of reach.
+    // A wrong transition would make its intended target seem unreachable.
     if !sink.failed() {
         for group in &siblings {
             check_reach(outline, group, sink);
@@ -43,9 +43,9 @@ pub(crate) fn validate(outline: &Outline, sink: &mut Sink) {
     }
 }
 
-/// The elements that may lead to each other, by id; of a duplicate id the first.
+/// The elements that may lead to each other, by id; of duplicates the first.
 struct Siblings<'a> {
-    /// What they stand in; `None` is the job.
+    /// The kind of their container; `None` is the job.
     kind: Option<Kind>,
     nodes: Vec<&'a Node>,
     index: HashMap<&'a str, usize>,
@@ -73,7 +73,7 @@ impl<'a> Siblings<'a> {
         self.index.get(id).map(|index| self.nodes[*index])
     }
 
-    /// Every id that is named, with the attribute that does and the element it belongs to.
+    /// Returns every id in an attribute, with the attribute and the element it belongs to.
     fn references(&self) -> impl Iterator<Item = (&'static str, &'a Spanned<String>, &'a Node)> {
         self.nodes.iter().flat_map(|node| {
             let next = node.next.iter().map(|id| ("next", id, *node));
@@ -85,10 +85,10 @@ impl<'a> Siblings<'a> {
         })
     }
 
-    /// The elements that a restart of the job may begin with.
+    /// Returns the elements that a restart of the job may start with.
     fn restarts<'o>(&'o self, outline: &'o Outline) -> impl Iterator<Item = &'a Node> + 'o {
         let nested = |node: &&Node| node.container != JOB;
-        // A stop within a flow or split stops the whole of it.
+        // A stop within a flow or split stops all of it.
         let stops_within = outline.nodes.iter().filter(nested).any(|node| node.restarts_here);
         let here = self.nodes.iter().copied().filter(move |node| {
             node.restarts_here || stops_within && matches!(node.kind, Kind::Flow | Kind::Split)
@@ -99,7 +99,7 @@ impl<'a> Siblings<'a> {
             .filter(|_| self.kind.is_none())
     }
 
-    /// The first element to be executed.
+    /// Returns the element that is executed first.
     ///
     /// Spec: SEQ-01, FLOW-11
     fn first(&self) -> Option<&'a Node> {
@@ -108,7 +108,7 @@ impl<'a> Siblings<'a> {
     }
 }
 
-/// The siblings an element leads to.
+/// Returns the siblings that an element leads to.
 fn successors(node: &Node) -> impl Iterator<Item = &Spanned<String>> {
     let targets = node.targets.iter().filter(|target| target.attribute == "to");
     node.next.iter().chain(targets.map(|target| &target.id))
@@ -124,10 +124,10 @@ fn check_unique(outline: &Outline, sink: &mut Sink) {
         };
         sink.error(codes::DUPLICATE_ID, &node.id.span, |d| {
             let d = d
-                .message(format!("the id {} is already taken", quoted(&node.id)))
-                .label("ids are unique within a job, over all levels");
+                .message(format!("duplicate id {}", quoted(&node.id)))
+                .label("ids are unique within a job, across all levels");
             if node.id.span.is(&first.id.span) {
-                return d.help("several elements inherit this one; give each of them its own");
+                return d.help("several elements inherit this one; give each of them its own id");
             }
             d.related(first.id.span.clone(), "the first element of this id is here")
         });
@@ -151,11 +151,11 @@ fn check_partition_ids(outline: &Outline, sink: &mut Sink) {
         if !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()) {
             sink.error(codes::PARTITION_ID, &node.id.span, |d| {
                 d.message(format!(
-                    "the id {} is that of a partition of {}",
+                    "the id {} is the name of a partition of {}",
                     quoted(&node.id),
                     quoted(&of.id)
                 ))
-                .label("the job repository would not tell them apart")
+                .label("the job repository cannot distinguish them")
                 .related(of.id.span.clone(), "the partitioned element is here")
             });
         }
@@ -183,9 +183,11 @@ fn check_target(
                 (false, None) => "no step, flow, split or decision has this id",
                 (false, Some(Kind::Split)) => "no flow or decision of this split has this id",
                 (false, Some(_)) => "no step or decision of this flow has this id",
-                (true, None) => "the element of this id is within a flow or split, out of reach from here",
-                (true, Some(Kind::Split)) => "within a split only its own flows and decisions are in reach",
-                (true, Some(_)) => "within a flow only its own steps and decisions are in reach",
+                (true, None) => {
+                    "the element with this id is in a flow or split, and cannot be reached from here"
+                }
+                (true, Some(Kind::Split)) => "a split can only lead to its own flows and decisions",
+                (true, Some(_)) => "a flow can only lead to its own steps and decisions",
             })
             .suggestion(suggest::nearest(id, possible.map(|node| node.id.as_str())))
         });
@@ -193,9 +195,9 @@ fn check_target(
     };
     let reason = match (target.kind, attribute) {
         _ if target.is_abstract => "is abstract and never executed",
-        (Kind::Decision, "restart") => "is a decision: a job restarts at a step, flow or split",
+        (Kind::Decision, "restart") => "is a decision, but a job restarts at a step, flow or split",
         (Kind::Decision, _) if from.kind == Kind::Decision => {
-            "is a decision: a decision leads to what is executed"
+            "is a decision, but a decision leads to a step, flow or split"
         }
         _ => return,
     };
@@ -206,14 +208,13 @@ fn check_target(
     });
 }
 
-/// Finds the loops of `next` attributes; within a split, where nothing may come twice, those of all
-/// transitions.
+/// Finds loops of `next` attributes; in a split, where elements run at most once, loops of all transitions.
 ///
 /// Spec: SEQ-25, SPLIT-11, D-29, D-76
 fn check_cycles(siblings: &Siblings<'_>, sink: &mut Sink) {
     let mut done: HashSet<&str> = HashSet::new();
     for start in &siblings.nodes {
-        // The path walked, each element with those it leads to and that are left to look at.
+        // The current path: each element with its successors that are not visited yet.
         let mut path: Vec<(&Node, Vec<&Spanned<String>>)> = Vec::new();
         let mut on_path: HashMap<&str, usize> = HashMap::new();
         let mut at = (!done.contains(start.id.as_str())).then_some(*start);
@@ -240,7 +241,7 @@ fn check_cycles(siblings: &Siblings<'_>, sink: &mut Sink) {
                 let ids = path[*entry..].iter().map(|(node, _)| &node.id).chain([next]);
                 let ids: Vec<String> = ids.map(|id| quoted(id)).collect();
                 sink.error(codes::TRANSITION_CYCLE, &next.span, |d| {
-                    d.message(format!("`next` leads in a circle: {}", cut(&ids).join(" -> ")))
+                    d.message(format!("`next` is circular: {}", cut(&ids).join(" -> ")))
                         .label("this would execute an element a second time")
                 });
             } else if !done.contains(next.as_str()) {
@@ -259,15 +260,15 @@ fn check_predecessors(split: &Siblings<'_>, sink: &mut Sink) {
         .flat_map(|node| successors(node).map(|id| (*node, id)));
     for (node, id) in steps {
         match first_of.get(id.as_str()) {
-            // One decision takes one of its ways only.
+            // A decision takes only one of its transitions.
             Some((first, _)) if first.id == node.id => {}
             Some((_, first)) => sink.error(codes::SPLIT_TARGET, &id.span, |d| {
                 d.message(format!(
                     "{} follows more than one element of the split",
                     quoted(id)
                 ))
-                .label("flows run at the same time, so it would run more than once")
-                .related(first.span.clone(), "it follows already here")
+                .label("flows run in parallel, so it would run more than once")
+                .related(first.span.clone(), "already follows here")
             }),
             None => {
                 first_of.insert(id, (node, id));
@@ -276,7 +277,7 @@ fn check_predecessors(split: &Siblings<'_>, sink: &mut Sink) {
     }
 }
 
-/// A long path with its middle left out.
+/// Shortens a long path in the middle.
 fn cut(ids: &[String]) -> Vec<&str> {
     const ENDS: usize = 5;
     let all = ids.iter().map(String::as_str);
@@ -294,7 +295,7 @@ fn cut(ids: &[String]) -> Vec<&str> {
 fn check_reach(outline: &Outline, siblings: &Siblings<'_>, sink: &mut Sink) {
     let mut waiting: Vec<&Node> = Vec::new();
     if siblings.kind.is_none() {
-        // A stop within a flow lets the job restart at one of its own elements.
+        // A stop in a flow lets the job restart at one of its own elements.
         let nested = outline.nodes.iter().filter(|node| node.container != JOB);
         let targets = nested.flat_map(|node| &node.targets);
         let restarts = targets.filter(|target| target.attribute == "restart");
@@ -333,17 +334,17 @@ fn check_reach(outline: &Outline, siblings: &Siblings<'_>, sink: &mut Sink) {
                 return d.label("no flow of the split leads here");
             }
             d.label("no path of transitions leads here from the first element")
-                .help("only the first element starts by itself; name this one in a `next`")
+                .help("only the first element starts by itself; refer to this one in a `next`")
         });
     }
 }
 
-/// Warns of what leads back to an element that has run on every path. Loops that some path does not close are left to the
-/// execution: an exit status may always be such that they are not.
+/// Warns about transitions back to an element that has run on every path. Other loops depend on exit statuses and are
+/// left to the execution.
 ///
 /// Spec: SEQ-25, D-76
 fn check_repeats(outline: &Outline, siblings: &Siblings<'_>, sink: &mut Sink) {
-    // There it is an error.
+    // In a split it is an error.
     if siblings.kind == Some(Kind::Split) {
         return;
     }
@@ -370,15 +371,15 @@ fn check_repeats(outline: &Outline, siblings: &Siblings<'_>, sink: &mut Sink) {
                 sink.warning(codes::REPEATED, &to.span, |d| {
                     let d = d
                         .message(format!(
-                            "this can never be followed: {} has run by then",
+                            "this transition always fails: {} has run before",
                             quoted(to)
                         ))
-                        .label("an element is executed once in a job execution, so the job fails here");
+                        .label("a job execution runs each element once, so the job fails here");
                     if siblings.kind.is_some() || siblings.nodes[target].kind == Kind::Decision {
                         return d;
                     }
                     d.help(format!(
-                        "to do it again, stop the job and restart it: `<stop on=\"..\" restart=\"{}\"/>`",
+                        "to run it again, stop the job and restart it: `<stop on=\"..\" restart=\"{}\"/>`",
                         to.value
                     ))
                 });

@@ -1,4 +1,4 @@
-//! The written form of single values, and what is said about a wrong one.
+//! Parses single values, and reports invalid ones.
 
 use crate::codes;
 use crate::diagnostics::{Sink, quoted};
@@ -6,10 +6,10 @@ use crate::span::{Span, Spanned};
 use crate::suggest;
 use crate::tree::Element;
 
-/// Ids become JOB_NAME and STEP_NAME, which hold 100 characters.
+/// Maximum length of ids, which become JOB_NAME and STEP_NAME.
 pub(crate) const MAX_ID_CHARS: usize = 100;
 
-/// An XML Schema boolean.
+/// Parses an XML Schema boolean.
 ///
 /// Spec: JSL-DOC-10
 pub(crate) fn boolean(text: &str) -> Option<bool> {
@@ -20,7 +20,7 @@ pub(crate) fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// An XML Schema integer from `least` to 2^31-1: blanks around it, a sign, digits.
+/// Parses an XML Schema integer from `least` to 2^31-1: optional blanks, an optional sign, digits.
 ///
 /// Spec: JSL-DOC-11, D-07
 pub(crate) fn integer(text: &str, least: u32) -> Option<u32> {
@@ -31,7 +31,7 @@ pub(crate) fn integer(text: &str, least: u32) -> Option<u32> {
     }
     let value: u32 = match digits.trim_start_matches('0') {
         "" => 0,
-        // A negative number that is not zero is out of every range.
+        // A negative number other than zero is out of range.
         _ if trimmed.starts_with('-') => return None,
         significant => significant.parse().ok()?,
     };
@@ -57,7 +57,7 @@ pub(crate) fn empty_value(element: &Element, name: &str, span: &Span, sink: &mut
 pub(crate) fn long_id(span: &Span, sink: &mut Sink) {
     sink.error(codes::BAD_ID, span, |d| {
         d.message(format!("the id is longer than {MAX_ID_CHARS} characters"))
-            .label("the job repository cannot hold it")
+            .label("the job repository cannot store it")
     });
 }
 

@@ -1,4 +1,4 @@
-//! Trees and models as XML text.
+//! Writes trees and models as XML text.
 
 use crate::model::{
     ArtifactRef, CheckpointPolicy, Chunk, Concurrency, Decision, ExceptionClasses, ExecutionElement, Flow,
@@ -8,10 +8,10 @@ use crate::span::Spanned;
 use crate::tree::Element;
 use crate::xml;
 
-/// The lists that are written before all else of an element.
+/// The lists that are written before the other children of an element.
 const LEADING: [&str; 2] = ["properties", "listeners"];
 
-/// What says how a document is to be inherited, and means nothing once it was.
+/// Attributes that only control inheritance.
 const CONSUMED: [&str; 2] = ["parent", "merge"];
 
 /// An element to be written.
@@ -66,7 +66,7 @@ impl Node {
         self
     }
 
-    /// The child of that name, made if there is none.
+    /// Returns the child of that name, and adds it if there is none.
     pub(crate) fn child(&mut self, name: &str) -> &mut Node {
         let found = self.children.iter().position(|child| child.name == name);
         let index = found.unwrap_or_else(|| {
@@ -76,7 +76,7 @@ impl Node {
         &mut self.children[index]
     }
 
-    /// As a document. Characters that XML cannot hold are written as they are.
+    /// Returns the document as XML. Characters that XML cannot hold are written as they are.
     pub(crate) fn to_xml(&self) -> String {
         let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
         self.write(&mut out, 0);
@@ -100,7 +100,7 @@ impl Node {
             return;
         }
         out.push_str(">\n");
-        // Lists first; what is executed and what stands in lists keeps its order.
+        // Lists come first; execution elements and list entries keep their order.
         let rank = |child: &&Node| LEADING.iter().position(|name| child.name == *name);
         let mut children: Vec<&Node> = self.children.iter().collect();
         children.sort_by_key(|child| rank(child).unwrap_or(LEADING.len()));
@@ -114,7 +114,7 @@ impl Node {
     }
 }
 
-/// An effective tree as a document.
+/// Returns an effective tree as XML.
 ///
 /// Spec: JSL-DOC-19, INH-06
 pub(crate) fn effective(root: &Element) -> String {
@@ -133,7 +133,7 @@ fn node(element: &Element) -> Node {
     }
 }
 
-/// The text with a replacement character for each character that XML cannot hold.
+/// Replaces characters that XML cannot hold.
 fn well_formed(text: String) -> String {
     if text.chars().all(xml::is_char) {
         return text;
@@ -149,10 +149,9 @@ fn well_formed(text: String) -> String {
 }
 
 impl Job {
-    /// The job as XML that stands for itself: every value is written out where it takes effect, defaults and
-    /// what never runs are left out. Read with no parameters and no system properties it is the same job,
-    /// with two exceptions, for which XML has no form: `${` in a value, and what is
-    /// [deferred](Partition::deferred) to partitions.
+    /// Returns the job as self-contained XML: every value is written where it takes effect, without defaults and
+    /// abstract elements. Read without parameters and system properties it is the same job, with two exceptions that
+    /// XML cannot express: `${` in a value, and values [deferred](Partition::deferred) to partitions.
     ///
     /// Spec: JSL-DOC-19
     pub fn to_xml(&self) -> String {
@@ -358,7 +357,7 @@ fn artifact(name: &str, artifact: &ArtifactRef, outer: &[&str]) -> Node {
         .and(list(&artifact.properties, outer, None))
 }
 
-/// The properties that do not stand further out already.
+/// Returns the properties that no outer element has.
 fn list(properties: &[Property], outer: &[&str], target: Option<Target>) -> Option<Node> {
     let own = properties
         .iter()

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Whether XML allows the character at all, written or as a reference.
+/// Returns whether XML allows the character, literally or as a reference.
 pub(crate) fn is_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..='\u{10ffff}')
 }
@@ -13,19 +13,19 @@ pub(crate) fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
 }
 
-/// Whether `name` is an XML name with at most one colon, which is not at an end.
+/// Returns whether `name` is an XML name with at most one colon, which is neither first nor last.
 pub(crate) fn is_name(name: &str) -> bool {
     let mut parts = name.split(':');
     let is_part = |part: &str| part.starts_with(is_name_start) && part.chars().all(is_name_char);
     parts.next().is_some_and(is_part) && parts.next().is_none_or(is_part) && parts.next().is_none()
 }
 
-/// The part of a name after its prefix.
+/// Returns the name without its prefix.
 pub(crate) fn local_name(name: &str) -> &str {
     name.split_once(':').map_or(name, |(_, local)| local)
 }
 
-/// Whether an XML declaration may name an encoding so.
+/// Returns whether an XML declaration may contain this encoding name.
 pub(crate) fn is_encoding_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name
@@ -46,10 +46,10 @@ fn is_name_char(c: char) -> bool {
         || matches!(c, '-' | '.' | '0'..='9' | '\u{b7}' | '\u{300}'..='\u{36f}' | '\u{203f}'..='\u{2040}')
 }
 
-/// What is said about a `&` that begins no reference.
-pub(crate) const AMPERSAND: &str = "`&` begins a reference and is itself written `&amp;`";
+/// The message for a `&` that does not start a reference.
+pub(crate) const AMPERSAND: &str = "`&` starts a reference; write `&amp;` for a literal `&`";
 
-/// A violation of the rules: what it is, and the bytes at fault.
+/// A violation of the rules, with the bytes at fault.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Flaw {
     pub(crate) range: Range<usize>,
@@ -58,7 +58,7 @@ pub(crate) struct Flaw {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FlawKind {
-    /// With what is wrong.
+    /// A syntax error with its message.
     Syntax(&'static str),
     /// A reference to an entity that is not one of the five.
     UndefinedEntity,
@@ -73,14 +73,14 @@ impl Flaw {
     }
 }
 
-/// Name and value of an attribute as ranges of the scanned text; the value without its quotes.
+/// The ranges of name and value of an attribute in the scanned text; the value without its quotes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RawAttribute {
     pub(crate) name: Range<usize>,
     pub(crate) value: Range<usize>,
 }
 
-/// The attributes in `text`, which is a start tag after the element's name. Ends after the first flaw.
+/// Returns the attributes in `text`, which is a start tag after the element's name. Ends after the first flaw.
 pub(crate) fn attributes(text: &str) -> Attributes<'_> {
     Attributes { text, at: 0 }
 }
@@ -101,7 +101,10 @@ impl Iterator for Attributes<'_> {
         }
         let scanned = if self.at == blank_from {
             let end = self.at + self.rest().chars().next().map_or(0, char::len_utf8);
-            Err(Flaw::syntax(self.at..end, "a blank is missing before this"))
+            Err(Flaw::syntax(
+                self.at..end,
+                "a blank is missing before this attribute",
+            ))
         } else {
             self.attribute()
         };
@@ -131,7 +134,7 @@ impl Attributes<'_> {
         if !is_name(&self.text[name.clone()]) {
             return Err(Flaw::syntax(
                 start..start + length.max(1),
-                "this is no attribute name",
+                "not a valid attribute name",
             ));
         }
         self.at = name.end;
@@ -160,8 +163,8 @@ impl Attributes<'_> {
     }
 }
 
-/// An attribute value with references resolved and line ends and tabs made blanks. Every flaw is returned;
-/// what has one stays as written.
+/// Resolves references in an attribute value and replaces line breaks and tabs by blanks. Every flaw is returned;
+/// text with a flaw is left as written.
 ///
 /// Spec: JSL-DOC-01, JSL-DOC-02
 pub(crate) fn attribute_value(raw: &str) -> (Cow<'_, str>, Vec<Flaw>) {
@@ -185,7 +188,7 @@ pub(crate) fn attribute_value(raw: &str) -> (Cow<'_, str>, Vec<Flaw>) {
                     }),
                 }
             }
-            '<' => flaws.push(Flaw::syntax(at..at + 1, "`<` in a value is written `&lt;`")),
+            '<' => flaws.push(Flaw::syntax(at..at + 1, "write `&lt;` for `<` in a value")),
             '\r' if rest[1..].starts_with('\n') => {}
             '\t' | '\n' | '\r' => value.push(' '),
             other => value.push(other),
@@ -195,7 +198,8 @@ pub(crate) fn attribute_value(raw: &str) -> (Cow<'_, str>, Vec<Flaw>) {
     (Cow::Owned(value), flaws)
 }
 
-/// Bytes of the reference that `text` starts with, up to `;` or to where it cannot go on.
+/// Returns the length of the reference that `text` starts with, up to `;` or to the first character that cannot be
+/// part of it.
 fn reference_length(text: &str) -> usize {
     let end = text[1..]
         .find(|c| is_blank(c) || matches!(c, ';' | '&' | '<' | '"' | '\''))
@@ -207,7 +211,7 @@ fn reference_length(text: &str) -> usize {
     }
 }
 
-/// The character a reference stands for, given without its `&` but with its `;`.
+/// Returns the character that a reference stands for; `text` lacks `&` but ends with `;`.
 pub(crate) fn reference(text: &str) -> Result<char, FlawKind> {
     let Some(name) = text.strip_suffix(';') else {
         return Err(FlawKind::Syntax(AMPERSAND));
@@ -220,7 +224,7 @@ pub(crate) fn reference(text: &str) -> Result<char, FlawKind> {
         "quot" => Ok('"'),
         _ => match name.strip_prefix('#') {
             Some(number) => {
-                character(number).ok_or(FlawKind::Syntax("this reference names no XML character"))
+                character(number).ok_or(FlawKind::Syntax("this reference is not a valid XML character"))
             }
             None if is_name(name) => Err(FlawKind::UndefinedEntity),
             None => Err(FlawKind::Syntax(AMPERSAND)),
@@ -240,7 +244,7 @@ fn character(number: &str) -> Option<char> {
         .filter(|c| is_char(*c))
 }
 
-/// Appends a value so that it is read back as it is. What XML cannot hold at all is left as it is.
+/// Appends an escaped value, which is read back unchanged. Characters that XML cannot hold are left as they are.
 pub(crate) fn push_escaped(out: &mut String, value: &str) {
     for c in value.chars() {
         match c {
@@ -248,7 +252,7 @@ pub(crate) fn push_escaped(out: &mut String, value: &str) {
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
             '"' => out.push_str("&quot;"),
-            // Written as they are they would be read as blanks.
+            // Literal ones would be read as blanks.
             '\t' => out.push_str("&#9;"),
             '\n' => out.push_str("&#10;"),
             '\r' => out.push_str("&#13;"),
@@ -288,8 +292,14 @@ mod tests {
     /// Spec: JSL-DOC-02
     #[test]
     fn ill_formed_attributes_are_flaws() {
-        assert_eq!(flaw(" a='1'b='2'"), ("b", "a blank is missing before this"));
-        assert_eq!(flaw(" a='1'ä='2'"), ("ä", "a blank is missing before this"));
+        assert_eq!(
+            flaw(" a='1'b='2'"),
+            ("b", "a blank is missing before this attribute")
+        );
+        assert_eq!(
+            flaw(" a='1'ä='2'"),
+            ("ä", "a blank is missing before this attribute")
+        );
         assert_eq!(
             flaw(" a=1"),
             ("a", "the value of this attribute is not in quotes")
@@ -300,10 +310,10 @@ mod tests {
             ("a", "the value of this attribute has no closing quote")
         );
         assert_eq!(flaw(" a b='x'"), ("a", "this attribute has no value"));
-        assert_eq!(flaw(" 1a='x'"), ("1a", "this is no attribute name"));
-        assert_eq!(flaw(" a:b:c='x'"), ("a:b:c", "this is no attribute name"));
-        assert_eq!(flaw(" ='x'"), ("=", "this is no attribute name"));
-        assert_eq!(flaw(" <a b='x'"), ("<a", "this is no attribute name"));
+        assert_eq!(flaw(" 1a='x'"), ("1a", "not a valid attribute name"));
+        assert_eq!(flaw(" a:b:c='x'"), ("a:b:c", "not a valid attribute name"));
+        assert_eq!(flaw(" ='x'"), ("=", "not a valid attribute name"));
+        assert_eq!(flaw(" <a b='x'"), ("<a", "not a valid attribute name"));
     }
 
     #[track_caller]

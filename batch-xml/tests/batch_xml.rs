@@ -69,7 +69,7 @@ fn a_file_without_entries_is_a_warning() {
       |
     1 | <batch-artifacts/>
       |  ^^^^^^^^^^^^^^^ neither `loader` nor `artifact`
-      = help: artifacts are found by the names of their annotations; the file may be deleted
+      = help: artifacts are found by the names of their annotations, so the file can be deleted
     ");
     let filled = read(&[r#"<b><artifact id="A" classname="x::A"/></b>"#]).unwrap();
     assert!(filled.warnings.is_empty());
@@ -97,7 +97,7 @@ fn one_id_has_one_class() {
      --> a/META-INF/batch.xml:1:67
       |
     1 | <b><artifact id="A" classname="x::A"/><artifact id="A" classname="y::A"/></b>
-      |                                                                   ^^^^ another class than before
+      |                                                                   ^^^^ mapped to another class before
     note: the first one is here
      --> a/META-INF/batch.xml:1:32
       |
@@ -108,7 +108,7 @@ fn one_id_has_one_class() {
      --> b/META-INF/batch.xml:1:32
       |
     1 | <b><artifact id="A" classname="z::A"/></b>
-      |                                ^^^^ another class than before
+      |                                ^^^^ mapped to another class before
     note: the first one is here
      --> a/META-INF/batch.xml:1:32
       |
@@ -122,7 +122,7 @@ fn one_id_has_one_class() {
 fn there_is_at_most_one_loader() {
     let twice = r#"<b><loader classname="L"/><loader classname="L"/></b>"#;
     assert_snapshot!(refused(&[twice, r#"<b><loader classname="M"/></b>"#]), @r#"
-    error[JSL0014]: `loader` stands more than once in `b`
+    error[JSL0014]: `loader` is repeated in `b`
      --> a/META-INF/batch.xml:1:28
       |
     1 | <b><loader classname="L"/><loader classname="L"/></b>
@@ -133,11 +133,11 @@ fn there_is_at_most_one_loader() {
     1 | <b><loader classname="L"/><loader classname="L"/></b>
       |     ------
 
-    error[JSL0061]: `M` would be a second preferred loader
+    error[JSL0061]: `M` is a second preferred loader
      --> b/META-INF/batch.xml:1:23
       |
     1 | <b><loader classname="M"/></b>
-      |                       ^ only one is asked
+      |                       ^ only one is allowed
     note: the first one is here
      --> a/META-INF/batch.xml:1:23
       |
@@ -160,7 +160,7 @@ fn all_mistakes_of_all_files_are_reported_at_once() {
       |
     1 | <batch-artifacts>text
       |                  ^^^^
-      = help: values stand in attributes; what should not be read goes into a comment
+      = help: write values as attributes, and remarks as XML comments
 
     error[JSL0015]: `artifact` has no attribute `classname`
      --> a/META-INF/batch.xml:2:4
@@ -186,7 +186,7 @@ fn all_mistakes_of_all_files_are_reported_at_once() {
     2 |   <artifact id="A"/><artifact classname="x::A"/><artifact id="" classname=""/>
       |                                                                            ^ a value is required
 
-    error[JSL0010]: `artefact` may not stand in `batch-artifacts`
+    error[JSL0010]: `artefact` is not allowed in `batch-artifacts`
      --> a/META-INF/batch.xml:3:4
       |
     3 |   <artefact id="A" classname="x::A"/><artifact id="A" clasname="x::A"/><loader/>
@@ -213,7 +213,7 @@ fn all_mistakes_of_all_files_are_reported_at_once() {
       |                                     ^^^^^ unknown attribute
       = help: allowed here: `id`, `classname`
 
-    error[JSL0010]: `artifact` may not stand in `artifact`
+    error[JSL0010]: `artifact` is not allowed in `artifact`
      --> a/META-INF/batch.xml:4:50
       |
     4 |   <artifact id="B" classname="x::B" scope="job"><artifact id="C" classname="x::C"/></artifact>
@@ -224,8 +224,8 @@ fn all_mistakes_of_all_files_are_reported_at_once() {
      --> b/META-INF/batch.xml:1:18
       |
     1 | <batch-artifacts><artifact></batch-artifacts>
-      |                  ^^^^^^^^^^ no end tag follows
-    note: this end tag belongs further out
+      |                  ^^^^^^^^^^ the end tag is missing
+    note: this end tag closes an outer element
      --> b/META-INF/batch.xml:1:28
       |
     1 | <batch-artifacts><artifact></batch-artifacts>

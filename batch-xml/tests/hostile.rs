@@ -64,8 +64,7 @@ fn size_of_a_file() {
     let padded = |size: usize| job("") + &" ".repeat(size - job("").len());
     check_limit(&Limits::default(), 4 << 20, "JSL0001", padded);
     let errors = run(&padded((4 << 20) + 1), &Limits::default()).unwrap_err();
-    let text =
-        "error[JSL0001]: the file is too large: 4194305 bytes, at most 4194304 are read\n --> t.xml:1:1";
+    let text = "error[JSL0001]: the file has 4194305 bytes, but the limit is 4194304\n --> t.xml:1:1";
     assert!(errors.to_string().starts_with(text), "{errors}");
 }
 

@@ -139,7 +139,7 @@ fn a_step_of_another_program_is_not_begun_again() {
                 .unwrap()
                 .exit_message;
             let refusal =
-                "was begun by another program, such as Spring Batch, which has committed some of it";
+                "another program, such as Spring Batch, has started step `copy` and committed part of it";
             assert_eq!(message.contains(refusal), !runs, "{message}");
             assert_eq!(stage.log().is_empty(), !runs, "{context}");
         }
@@ -174,7 +174,9 @@ fn what_another_program_has_committed_after_us_is_seen() {
         stage.log();
         let again = restart_with(&stage, first, [("fail", "read 6")]);
         let ended = stage.operator().job_execution(again).unwrap().unwrap();
-        let is_refused = ended.exit_message.contains("was begun by another program");
+        let is_refused = ended
+            .exit_message
+            .contains("another program, such as Spring Batch, has started step");
         assert_eq!(is_refused, !runs, "{commits:?}: {}", ended.exit_message);
         let opened = calls(&stage, &["open reader"]);
         assert_eq!(opened, if runs { "open reader at 4" } else { "" }, "{commits:?}");
@@ -467,7 +469,7 @@ fn a_restart_checks_the_definition_again() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("cannot be restarted") && error.contains("commit-interval"),
+        error.contains("cannot restart job execution") && error.contains("commit-interval"),
         "{error}"
     );
 }

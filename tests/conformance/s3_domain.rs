@@ -126,7 +126,7 @@ fn a_complete_instance_is_not_run_again() {
     assert_eq!(
         refused.to_string(),
         format!(
-            "this instance of job `job` is complete: execution {execution} ended COMPLETED. Use other parameters for \
+            "this instance of job `job` is complete (execution {execution} ended COMPLETED); use other parameters for \
              another instance, or `start`, which always creates a new one"
         )
     );

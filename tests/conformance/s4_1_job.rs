@@ -29,7 +29,7 @@ fn a_job_that_is_not_restartable_is_never_continued() {
         ),
         "{error}"
     );
-    assert_snapshot!(error, @"job execution 1 cannot be restarted: it is not restartable, and its instance already has execution 1");
+    assert_snapshot!(error, @"cannot restart job execution 1: it is not restartable, and its instance already has execution 1");
     assert_eq!(
         operator.job_execution(execution).unwrap(),
         before,
@@ -61,16 +61,16 @@ fn jobs_are_restartable() {
 fn what_cannot_be_started_is_refused_before_anything_runs() {
     let stage = Stage::new(&format!(r#"<job id="job" abstract="true">{STEP}</job>"#));
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
-    job `job` cannot be started: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[JSL0030]: an abstract job cannot be started
      --> jobs/job.xml:1:15
       |
     1 | <job id="job" abstract="true"><step id="one"><batchlet ref="Task"/></step></job>
-      |               ^^^^^^^^ it serves only as a parent of other jobs
+      |               ^^^^^^^^ can only be used as a parent
     "#);
     let stage = Stage::new(r#"<job id="job"/>"#);
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
-    job `job` cannot be started: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[JSL0029]: job `job` has nothing to execute
      --> jobs/job.xml:1:2
       |
@@ -80,7 +80,7 @@ fn what_cannot_be_started_is_refused_before_anything_runs() {
     let stage =
         Stage::new(r#"<job id="job"><step id="one" abstract="true"><batchlet ref="Task"/></step></job>"#);
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
-    job `job` cannot be started: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[JSL0029]: job `job` has nothing to execute
      --> jobs/job.xml:1:2
       |
@@ -167,24 +167,24 @@ impl ShowsProperties {
 fn a_listener_of_another_scope_is_refused() {
     let stage = Stage::new(&job(&format!(r#"<listener ref="StepWatch"/>{STEP}"#)));
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0002]: `StepWatch` is no job listener, it is a step listener
+    cannot start job `job`: its definition is invalid
+    error[ART0002]: `StepWatch` is not a job listener but a step listener
      --> jobs/job.xml:2:16
       |
     2 | <listener ref="StepWatch"/><step id="one"><batchlet ref="Task"/></step>
-      |                ^^^^^^^^^ a job listener is needed here
+      |                ^^^^^^^^^ a job listener is required here
       = help: `StepWatch` is registered at tests/conformance/artifacts.rs
     "#);
     let stage = Stage::new(&job(
         r#"<step id="one"><listener ref="JobWatch"/><batchlet ref="Task"/></step>"#,
     ));
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0002]: `JobWatch` is no step listener, it is a job listener
+    cannot start job `job`: its definition is invalid
+    error[ART0002]: `JobWatch` is not a step listener but a job listener
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><listener ref="JobWatch"/><batchlet ref="Task"/></step>
-      |                               ^^^^^^^^ a step listener is needed here
+      |                               ^^^^^^^^ a step listener is required here
       = help: `JobWatch` is registered at tests/conformance/artifacts.rs
     "#);
 }

@@ -343,11 +343,11 @@ fn a_reader_that_is_stuck_fails_the_step() {
     job job FAILED FAILED
       | Skip
       | thrown by #[read_item] of item reader `Stuck`
-      | 2000 reads in a row were skipped, and the reader's position has not changed during the last 1000: it has to pass over what it cannot read
+      | 2000 reads in a row were skipped, and the reader's position has not changed during the last 1000; the reader has to advance past input that it cannot read
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
         | Skip
         | thrown by #[read_item] of item reader `Stuck`
-        | 2000 reads in a row were skipped, and the reader's position has not changed during the last 1000: it has to pass over what it cannot read
+        | 2000 reads in a row were skipped, and the reader's position has not changed during the last 1000; the reader has to advance past input that it cannot read
     close writer
     close reader at 2 after 2000 failures
     ");

@@ -242,7 +242,7 @@ fn an_element_runs_once_in_an_execution() {
         );
     assert_snapshot!(run(&elements), @r#"
     job job FAILED FAILED
-      | a transition leads to `one` a second time; an element is executed once in a job execution
+      | a transition leads to `one` a second time, but a job execution runs each element once
       step one COMPLETED AGAIN read 0 filter 0 write 0 commit 0 rollback 0
       step two COMPLETED AGAIN read 0 filter 0 write 0 commit 0 rollback 0
     begin one
@@ -333,6 +333,6 @@ fn a_restart_position_that_is_gone_is_an_error_that_says_so() {
     operator.wait(again).unwrap();
     assert_snapshot!(stage.tree(again), @r#"
     job job FAILED FAILED
-      | a restart has to begin at `two`, which is no longer an element of job `job`
+      | the restart has to start at `two`, which is no longer an element of job `job`
     "#);
 }

@@ -593,7 +593,7 @@ fn threads_can_be_limited() {
         JobParameters::new(),
     );
     assert!(
-        refusal.contains("\"many\" is not a number of threads"),
+        refusal.contains("invalid value \"many\" for `batch.partition.threads`"),
         "{refusal}"
     );
     let refusal = refused(
@@ -632,69 +632,69 @@ fn mistakes_within_partitions_are_told_at_the_start() {
         text += &format!("{}\n", refused(&stage, "job", JobParameters::new()));
     }
     assert_snapshot!(text, @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0005]: property `items`: "many" is no `u64`
+    cannot start job `job`: its definition is invalid
+    error[ART0005]: invalid value "many" for property `items`: expected `u64`
      --> jobs/job.xml:3:190
       |
     3 | …"${log}/b"/><property name="items.1" value="3"/><property name="items.2" value="many"/></properties></partition></step>
       |                                                                                  ^^^^ invalid digit found in string
       = help: field `items` of `conformance::artifacts::Numbers`, tests/conformance/artifacts.rs
 
-    warning[ART0009]: writer `Lines` may write the items of one chunk again after a crash
+    warning[ART0009]: writer `Lines` may write the items of a chunk again after a crash
      --> jobs/job.xml:2:68
       |
     2 | <step id="load"><chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="2"/>
       |                                                                    ^^^^^ at least once
       = help: to write each item exactly once, take `tx: &mut ChunkTransaction` in `#[write_items]` and write through it
-    job `job` cannot be started: its definition is wrong
-    error[ART0001]: no item reader is called `Number`
+    cannot start job `job`: its definition is invalid
+    error[ART0001]: unknown item reader `Number`
      --> jobs/job.xml:2:32
       |
     2 | <step id="load"><chunk reader="Number" processor="Labels" writer="Lines" commit-interval="2"/>
       |                                ^^^^^^ unknown artifact
       = help: did you mean `Numbers`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
-    job `job` cannot be started: its definition is wrong
-    error[ART0002]: `Part` is no sub job analyzer, it is a batchlet
+    cannot start job `job`: its definition is invalid
+    error[ART0002]: `Part` is not a sub job analyzer but a batchlet
      --> jobs/job.xml:4:66
       |
     4 |   <partition instances="2"><collector ref="Sent"/><analyzer ref="Part"/></partition>
-      |                                                                  ^^^^ a sub job analyzer is needed here
+      |                                                                  ^^^^ a sub job analyzer is required here
       = help: `Part` is registered at tests/conformance/parallel.rs
 
-    error[ART0001]: no sub job collector is called `Sent`
+    error[ART0001]: unknown sub job collector `Sent`
      --> jobs/job.xml:4:44
       |
     4 |   <partition instances="2"><collector ref="Sent"/><analyzer ref="Part"/></partition>
       |                                            ^^^^ unknown artifact
       = help: did you mean `Send`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
-    job `job` cannot be started: its definition is wrong
-    error[ART0001]: no partition algorithm is called `Plan`
+    cannot start job `job`: its definition is invalid
+    error[ART0001]: unknown partition algorithm `Plan`
      --> jobs/job.xml:4:31
       |
     4 |   <partition ><algorithm ref="Plan"/><logicalTX ref="Unite"/></partition>
       |                               ^^^^ unknown artifact
       = help: known: `Planner`. If yours is missing: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
 
-    error[ART0001]: no logical tx is called `Unite`
+    error[ART0001]: unknown logical tx `Unite`
      --> jobs/job.xml:4:54
       |
     4 |   <partition ><algorithm ref="Plan"/><logicalTX ref="Unite"/></partition>
       |                                                      ^^^^^ unknown artifact
       = help: did you mean `Unit`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
 
-    error[ART0001]: no batchlet is called `Parts`
+    error[ART0001]: unknown batchlet `Parts`
      --> jobs/job.xml:3:18
       |
     3 |   <batchlet ref="Parts"/>
       |                  ^^^^^ unknown artifact
       = help: did you mean `Part`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
-    job `job` cannot be started: its definition is wrong
-    error[ART0004]: sub job analyzer `Count` does not take the data that sub job collector `Send` gives
+    cannot start job `job`: its definition is invalid
+    error[ART0004]: sub job analyzer `Count` does not accept the data of sub job collector `Send`
      --> jobs/job.xml:4:44
       |
     4 |   <partition instances="2"><collector ref="Send"/><analyzer ref="Count"/></partition>
-      |                                            ^^^^ takes `u64`, is given `String`
-      = help: the two are at tests/conformance/parallel.rs and tests/conformance/parallel.rs
+      |                                            ^^^^ expected `u64`, found `String`
+      = help: they are defined at tests/conformance/parallel.rs and tests/conformance/parallel.rs
     "#);
 }
 

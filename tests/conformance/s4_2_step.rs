@@ -70,7 +70,7 @@ fn abstract_steps_are_never_run() {
         r#"<step id="a" next="b"><batchlet ref="Task"/></step><step id="b" abstract="true"><batchlet ref="Task"/></step>"#,
     ));
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
-    job `job` cannot be started: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[JSL0027]: `b` is abstract and never executed
      --> jobs/job.xml:2:20
       |
@@ -101,43 +101,43 @@ fn impossible_steps_are_refused() {
         );
     }
     assert_snapshot!(text, @r#"
-    job `job` cannot be started: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[JSL0012]: `next` refers to an unknown element `z`
      --> jobs/job.xml:2:20
       |
     2 | <step id="a" next="z"><batchlet ref="Task"/></step>
       |                    ^ no step, flow, split or decision has this id
-    job `job` cannot be started: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[JSL0012]: `next` refers to an unknown element `false`
      --> jobs/job.xml:2:20
       |
     2 | <step id="a" next="false"><batchlet ref="Task"/></step>
       |                    ^^^^^ no step, flow, split or decision has this id
-    job `job` cannot be started: its definition is wrong
-    error[JSL0028]: `next` leads in a circle: `a` -> `b` -> `a`
+    cannot start job `job`: its definition is invalid
+    error[JSL0028]: `next` is circular: `a` -> `b` -> `a`
      --> jobs/job.xml:2:71
       |
     2 | <step id="a" next="b"><batchlet ref="Task"/></step><step id="b" next="a"><batchlet ref="Task"/></step>
       |                                                                       ^ this would execute an element a second time
-    job `job` cannot be started: its definition is wrong
-    error[JSL0024]: a step holds either a `chunk` or a `batchlet`
+    cannot start job `job`: its definition is invalid
+    error[JSL0024]: a step requires a `chunk` or a `batchlet`
      --> jobs/job.xml:2:2
       |
     2 | <step id="a"/>
-      |  ^^^^ neither is here
-    job `job` cannot be started: its definition is wrong
-    error[JSL0024]: a step cannot hold both `chunk` and `batchlet`
+      |  ^^^^ contains neither
+    cannot start job `job`: its definition is invalid
+    error[JSL0024]: a step cannot contain both `chunk` and `batchlet`
      --> jobs/job.xml:2:37
       |
     2 | <step id="a"><batchlet ref="Task"/><chunk reader="Numbers" processor="Labels" writer="Lines"/></step>
-      |                                     ^^^^^ one of them has to go
+      |                                     ^^^^^ remove one of them
     note: the other one is here
      --> jobs/job.xml:2:15
       |
     2 | <step id="a"><batchlet ref="Task"/><chunk reader="Numbers" processor="Labels" writer="Lines"/></step>
       |               --------
 
-    warning[ART0009]: writer `Lines` may write the items of one chunk again after a crash
+    warning[ART0009]: writer `Lines` may write the items of a chunk again after a crash
      --> jobs/job.xml:2:87
       |
     2 | <step id="a"><batchlet ref="Task"/><chunk reader="Numbers" processor="Labels" writer="Lines"/></step>
@@ -171,8 +171,8 @@ fn the_start_limit_counts_restarts() {
         assert_eq!(
             message,
             format!(
-                "step `one` of job `job` has been started {starts} times in this job instance; its start-limit of \
-                 {limit} restarts allows no more; a larger one in the Job XML would"
+                "step `one` of job `job` was started {starts} times in this job instance, and its start-limit allows \
+                 {limit} restarts; increase the start-limit in the Job XML to restart it"
             )
         );
         assert_eq!(

@@ -276,16 +276,16 @@ fn an_exit_status_that_cannot_be_stored_fails_its_element() {
     }
     assert_snapshot!(text, @r"
     job job FAILED FAILED
-      | step `one` set an exit status of 2501 characters; the repository holds 2500
+      | step `one` set an exit status of 2501 characters; the repository stores at most 2500
       step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | step `one` set an exit status of 2501 characters; the repository holds 2500
+        | step `one` set an exit status of 2501 characters; the repository stores at most 2500
     job job FAILED FAILED
-      | job `job` set an exit status of 2501 characters; the repository holds 2500
+      | job `job` set an exit status of 2501 characters; the repository stores at most 2500
       step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
     job job FAILED FAILED
-      | step `one` set an exit status with a NUL character, which not every database stores
+      | step `one` set an exit status with a NUL character, which not every database can store
       step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | step `one` set an exit status with a NUL character, which not every database stores
+        | step `one` set an exit status with a NUL character, which not every database can store
     ");
 }
 
@@ -350,11 +350,11 @@ fn the_first_failure_is_the_message() {
     job job FAILED FAILED
       | no disk
       | thrown by #[process] of batchlet `Verbose`
-      | job `job` set an exit status of 2501 characters; the repository holds 2500
+      | job `job` set an exit status of 2501 characters; the repository stores at most 2500
       step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
         | no disk
         | thrown by #[process] of batchlet `Verbose`
-        | step `one` set an exit status of 2501 characters; the repository holds 2500
+        | step `one` set an exit status of 2501 characters; the repository stores at most 2500
     ");
 }
 

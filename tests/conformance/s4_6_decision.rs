@@ -77,7 +77,7 @@ fn an_answer_that_leads_nowhere_fails_the_job() {
     }
     assert_snapshot!(text, @r#"
     job job FAILED OTHER
-      | `OTHER`, which decision `choose` decided, matches none of its transition elements
+      | the result `OTHER` of decision `choose` matches none of its transition elements
       step one COMPLETED LOADED read 0 filter 0 write 0 commit 0 rollback 0
 
     job job FAILED FAILED

@@ -95,7 +95,7 @@ fn artifacts_are_found_by_name_type_and_path() {
         .start("job", [("ref", "WithAName")])
         .unwrap_err()
         .to_string();
-    assert!(error.contains("no batchlet is called `WithAName`"), "{error}");
+    assert!(error.contains("unknown batchlet `WithAName`"), "{error}");
 }
 
 // Readers that differ in the type of their checkpoint.
@@ -359,16 +359,16 @@ fn an_artifact_that_cannot_be_made_fails_its_scope() {
     }
     assert_snapshot!(text, @r"
     job job FAILED FAILED
-      | batchlet `Unmakeable` cannot be made: the artifact panicked: no default today
+      | cannot create batchlet `Unmakeable`: the artifact panicked: no default today
       step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | batchlet `Unmakeable` cannot be made: the artifact panicked: no default today
+        | cannot create batchlet `Unmakeable`: the artifact panicked: no default today
 
     job job FAILED FAILED
-      | step listener `Unmakeable` cannot be made: the artifact panicked: no default today
+      | cannot create step listener `Unmakeable`: the artifact panicked: no default today
       step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | step listener `Unmakeable` cannot be made: the artifact panicked: no default today
+        | cannot create step listener `Unmakeable`: the artifact panicked: no default today
 
     job job FAILED FAILED
-      | job listener `Unmakeable` cannot be made: the artifact panicked: no default today
+      | cannot create job listener `Unmakeable`: the artifact panicked: no default today
     ");
 }

@@ -252,9 +252,9 @@ fn no_after_checkpoint_without_a_commit() {
     ));
     assert_snapshot!(run(&stage, "", "1", &["L", "write", "close"]), @r"
     job job FAILED FAILED
-      | the chunk transaction was ended before its time: by the database, after an error that the writer did not return, or by the writer itself
+      | the chunk transaction has ended early: by the database, after an error that the writer did not return, or by the writer itself
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-        | the chunk transaction was ended before its time: by the database, after an error that the writer did not return, or by the writer itself
+        | the chunk transaction has ended early: by the database, after an error that the writer did not return, or by the writer itself
     write n1
     L before checkpoint
     close writer
@@ -266,11 +266,11 @@ fn no_after_checkpoint_without_a_commit() {
     job job FAILED FAILED
       | Skip
       | thrown by #[write_items] of item writer `Spoils`
-      | the chunk transaction was ended before its time: by the database, after an error that the writer did not return, or by the writer itself
+      | the chunk transaction has ended early: by the database, after an error that the writer did not return, or by the writer itself
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
         | Skip
         | thrown by #[write_items] of item writer `Spoils`
-        | the chunk transaction was ended before its time: by the database, after an error that the writer did not return, or by the writer itself
+        | the chunk transaction has ended early: by the database, after an error that the writer did not return, or by the writer itself
     write n1 !Skip
     close writer
     close reader

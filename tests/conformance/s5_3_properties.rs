@@ -399,36 +399,36 @@ fn a_value_that_does_not_parse_is_refused_at_its_place() {
         text += &format!("{}\n", refused(&stage, "job", parameters));
     }
     assert_snapshot!(text, @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0006]: `Typed` needs the property `count`
+    cannot start job `job`: its definition is invalid
+    error[ART0006]: `Typed` requires the property `count`
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="Typed">
       |                               ^^^^^ field `_count` is of type `u32`
       = help: add `<property name="count" value="..."/>` or give a job parameter
-    job `job` cannot be started: its definition is wrong
-    error[ART0005]: property `count`: "many", given by the job parameter, is no `u32`
+    cannot start job `job`: its definition is invalid
+    error[ART0005]: invalid value "many" for property `count` (from the job parameter): expected `u32`
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="Typed">
       |                               ^^^^^ invalid digit found in string
       = help: field `_count` of `conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
-    job `job` cannot be started: its definition is wrong
-    error[ART0005]: property `count`: "-1", given by the job parameter, is no `u32`
+    cannot start job `job`: its definition is invalid
+    error[ART0005]: invalid value "-1" for property `count` (from the job parameter): expected `u32`
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="Typed">
       |                               ^^^^^ invalid digit found in string
       = help: field `_count` of `conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
 
-    error[ART0005]: property `fussy`: "x" is no `conformance::s5_3_properties::Fussy`
+    error[ART0005]: invalid value "x" for property `fussy`: expected `conformance::s5_3_properties::Fussy`
      --> jobs/job.xml:3:56
       |
     3 |              <properties><property name="fussy" value="${fussiness}"/><property name="fussiness" value="2"/></properties></batchlet></step>
       |                                                        ^^^^^^^^^^^^ invalid digit found in string
       = help: field `_fussy` of `conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
-    job `job` cannot be started: its definition is wrong
-    error[ART0005]: property `fussy`: "panic", given by the job parameter, is no `conformance::s5_3_properties::Fussy`
+    cannot start job `job`: its definition is invalid
+    error[ART0005]: invalid value "panic" for property `fussy` (from the job parameter): expected `conformance::s5_3_properties::Fussy`
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="Typed">
@@ -446,7 +446,7 @@ fn a_misspelt_parameter_is_refused_and_an_unknown_one_is_not() {
     let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="ShowBatchlet"/></step>"#));
     assert_eq!(
         refused(&stage, "job", [("filName", "x")]),
-        "job `job` cannot be started: it has no property `filName`; did you mean `fileName`?"
+        "cannot start job `job`: it has no property `filName`; did you mean `fileName`?"
     );
     assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
     stage.start("job", [("customer", "42")]);
@@ -498,8 +498,8 @@ fn lists_of_values() {
     [] ["a", "b b", "c"] Some([])
     "#);
     assert_snapshot!(refused(&stage, "job", [("numbers", "1, 2, 300"), ("files", "")]), @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0005]: property `numbers`: "1, 2, 300", given by the job parameter, is no `Vec<u8>`
+    cannot start job `job`: its definition is invalid
+    error[ART0005]: invalid value "1, 2, 300" for property `numbers` (from the job parameter): expected `Vec<u8>`
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="Lists"><properties>

@@ -442,19 +442,19 @@ fn a_context_that_is_never_in_scope_is_refused() {
         r#"<listener ref="NeedsStep"/><step id="one"><batchlet ref="NeedsFlow"/></step>"#,
     ));
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0007]: no `StepContext` is in scope when `NeedsStep` is made
+    cannot start job `job`: its definition is invalid
+    error[ART0007]: no `StepContext` is in scope when `NeedsStep` is created
      --> jobs/job.xml:2:16
       |
     2 | <listener ref="NeedsStep"/><step id="one"><batchlet ref="NeedsFlow"/></step>
-      |                ^^^^^^^^^ field `step` needs one
+      |                ^^^^^^^^^ field `step` requires one
       = help: make the field an `Option<StepContext>` (tests/conformance/s5_4_contexts.rs)
 
-    error[ART0007]: no `FlowContext` is in scope when `NeedsFlow` is made
+    error[ART0007]: no `FlowContext` is in scope when `NeedsFlow` is created
      --> jobs/job.xml:2:58
       |
     2 | <listener ref="NeedsStep"/><step id="one"><batchlet ref="NeedsFlow"/></step>
-      |                                                          ^^^^^^^^^ field `flow` needs one
+      |                                                          ^^^^^^^^^ field `flow` requires one
       = help: make the field an `Option<FlowContext>` (tests/conformance/s5_4_contexts.rs)
     "#);
 }

@@ -160,19 +160,19 @@ fn a_rollback_that_fails_is_owed() {
     text += &format!("\n{}", story(&stage, second));
     let third = restart_with(&stage, second, with(""));
     text += &format!("\n{}", story(&stage, third));
-    assert_snapshot!(text, @r#"
+    assert_snapshot!(text, @r"
     job job FAILED FAILED
       | cannot process a
       | thrown by #[process] of batchlet `Part`
       | in partition 1 of `all`
-      | the rollback of the logical transaction of `all` failed, so what was done within it is not undone: the next launch or restart calls it again, before anything else, until it succeeds
+      | the rollback of the logical transaction of `all` failed, so its work is not undone; the next launch or restart calls it again, before anything else, until it succeeds
       | cannot tx rollback
       | thrown by #[logical_tx_rollback] of logical tx `Unit`
       step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
         | cannot process a
         | thrown by #[process] of batchlet `Part`
         | in partition 1 of `all`
-        | the rollback of the logical transaction of `all` failed, so what was done within it is not undone: the next launch or restart calls it again, before anything else, until it succeeds
+        | the rollback of the logical transaction of `all` failed, so its work is not undone; the next launch or restart calls it again, before anything else, until it succeeds
         | cannot tx rollback
         | thrown by #[logical_tx_rollback] of logical tx `Unit`
       step all:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
@@ -187,11 +187,11 @@ fn a_rollback_that_fails_is_owed() {
     job job FAILED FAILED
       | cannot tx rollback
       | thrown by #[logical_tx_rollback] of logical tx `Unit`
-      | the logical transaction of `all` was left open by an earlier execution, and nothing runs before its rollback has succeeded; it also has to succeed when there is nothing left to undo
+      | an earlier execution left the logical transaction of `all` open, and nothing runs before its rollback has succeeded, even if there is nothing left to undo
       step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
         | cannot tx rollback
         | thrown by #[logical_tx_rollback] of logical tx `Unit`
-        | the logical transaction of `all` was left open by an earlier execution, and nothing runs before its rollback has succeeded; it also has to succeed when there is nothing left to undo
+        | an earlier execution left the logical transaction of `all` open, and nothing runs before its rollback has succeeded, even if there is nothing left to undo
     tx rollback
     tx after 1 calls ROLLBACK
     job job COMPLETED COMPLETED
@@ -206,7 +206,7 @@ fn a_rollback_that_fails_is_owed() {
     status a DONE
     tx before completion
     tx after 4 calls COMMIT
-    "#);
+    ");
 }
 
 /// What fails after the commit fails the step, and undoes nothing: the restart does not do the work again.

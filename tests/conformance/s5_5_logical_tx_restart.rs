@@ -141,10 +141,10 @@ fn starts_that_were_rolled_back_count() {
     let first = stage.start("job", [("fail", "process one")]);
     let second = restart_with(&stage, first, [("fail", "process one")]);
     let third = restart_with(&stage, second, [("fail", "")]);
-    assert_snapshot!(stage.tree(third), @r#"
+    assert_snapshot!(stage.tree(third), @r"
     job job FAILED FAILED
-      | step `one` of job `job` has been started 2 times in this job instance; its start-limit of 1 restarts allows no more; a larger one in the Job XML would
-    "#);
+      | step `one` of job `job` was started 2 times in this job instance, and its start-limit allows 1 restarts; increase the start-limit in the Job XML to restart it
+    ");
 }
 
 /// An `end` element within one flow stops the other; the work of both is rolled back, so the job is not complete.
@@ -156,12 +156,12 @@ fn what_was_rolled_back_is_not_complete() {
     let waits = flow("right", "", &meeting("b", "", "a", "wait", ""));
     let stage = Stage::new(&job(&split("both", "", &(ends + &waits + UNIT))));
     let first = stage.start("job", JobParameters::new());
-    assert_snapshot!(sorted_tree(&stage, first), @r#"
+    assert_snapshot!(sorted_tree(&stage, first), @r"
     job job FAILED FAILED
-      | an `end` element within `both` ended the job before all was complete there, so its logical transaction was rolled back
+      | an `end` element within `both` ended the job before everything in it was complete, so its logical transaction was rolled back
       step a COMPLETED a MET read 0 filter 0 write 0 commit 0 rollback 0
       step b STOPPED b MET read 0 filter 0 write 0 commit 0 rollback 0
-    "#);
+    ");
     assert_snapshot!(stage.log().join("\n"), @r#"
     tx begin
     cancel b
@@ -190,8 +190,8 @@ fn an_open_transaction_needs_its_element() {
     let operator = stage.another_runtime().job_operator();
     let second = operator.restart(first, [("fail", "")]).unwrap();
     operator.wait(second).unwrap();
-    assert_snapshot!(story(&stage, second), @r#"
+    assert_snapshot!(story(&stage, second), @r"
     job job FAILED FAILED
-      | the logical transaction of `only` is open, and the Job XML has none there any more: restart with the Job XML as it was, so that it is rolled back
-    "#);
+      | the logical transaction of `only` is open, but the Job XML no longer has one there; restart with the previous Job XML to roll it back
+    ");
 }

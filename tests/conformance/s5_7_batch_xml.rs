@@ -132,18 +132,18 @@ fn a_class_of_two_types_is_refused_when_it_is_used() {
     let entry = artifact("x", "com.example.Two");
     assert_eq!(ran(&stage("mapping.one", &entry)), "One");
     assert_snapshot!(refused(&stage("x", &entry), "job", JobParameters::new()), @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0003]: several artifacts are batchlet `x`
+    cannot start job `job`: its definition is invalid
+    error[ART0003]: batchlet `x` is ambiguous
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="x"/></step>
-      |                               ^ which one?
-    note: batch.xml names its class here
+      |                               ^ several artifacts match
+    note: its class is set here
      --> batch.xml:1:46
       |
     1 | <batch-artifacts><artifact id="x" classname="com.example.Two"/></batch-artifacts>
       |                                              ---------------
-      = help: they are `conformance::s5_7_batch_xml::One` (tests/conformance/s5_7_batch_xml.rs) and `conformance::s5_7_batch_xml::Two` (tests/conformance/s5_7_batch_xml.rs); give one of them another class, or name one by the path of its type
+      = help: they are `conformance::s5_7_batch_xml::One` (tests/conformance/s5_7_batch_xml.rs) and `conformance::s5_7_batch_xml::Two` (tests/conformance/s5_7_batch_xml.rs); give one of them another class, or use the path of its type as the class
     "#);
 }
 
@@ -153,8 +153,8 @@ fn a_class_that_is_not_registered_is_refused_when_the_ref_is_used() {
     let wrong = artifact("x", "com.example.Portd") + &artifact("mapping.plain", "somewhere::Plain");
     assert_eq!(ran(&stage("Ported", &wrong)), "Ported");
     assert_snapshot!(refused(&stage("x", &wrong), "job", JobParameters::new()), @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0021]: no artifact has the class `com.example.Portd`, which batch.xml gives for `x`
+    cannot start job `job`: its definition is invalid
+    error[ART0021]: no artifact has the class `com.example.Portd`, to which batch.xml maps `x`
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="x"/></step>
@@ -176,13 +176,13 @@ fn a_class_that_is_not_registered_is_refused_when_the_ref_is_used() {
 fn an_entry_of_another_role_is_refused_with_its_place() {
     let entry = artifact("x", "conformance::artifacts::Numbers");
     assert_snapshot!(refused(&stage("x", &entry), "job", JobParameters::new()), @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0002]: `x` is no batchlet, it is an item reader
+    cannot start job `job`: its definition is invalid
+    error[ART0002]: `x` is not a batchlet but an item reader
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="x"/></step>
-      |                               ^ a batchlet is needed here
-    note: batch.xml names its class here
+      |                               ^ a batchlet is required here
+    note: its class is set here
      --> batch.xml:1:46
       |
     1 | <batch-artifacts><artifact id="x" classname="conformance::artifacts::Numbers"/></batch-artifacts>
@@ -203,7 +203,7 @@ fn mistakes_in_batch_xml_refuse_the_runtime_all_at_once() {
         .batch_xml("three.xml", "<b>");
     let text = build_error(builder);
     for part in [
-        "the artifacts cannot be loaded",
+        "cannot load the artifacts",
         "two.xml:1:32",
         "the artifact id `A` has two classes",
         "one.xml:1:32",
@@ -280,7 +280,7 @@ fn a_batch_xml_that_cannot_be_read_refuses_the_runtime() {
     write(&text, "<b>");
     let message = build_error(classpath(BatchRuntime::builder(), &[&directory, &text, &text]));
     assert!(
-        message.contains("a/META-INF/batch.xml") && message.contains("it is no file"),
+        message.contains("a/META-INF/batch.xml") && message.contains("not a regular file"),
         "{message}"
     );
     assert_eq!(

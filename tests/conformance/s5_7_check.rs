@@ -59,7 +59,7 @@ fn all_jobs_are_checked_and_nothing_is_opened() {
         "c.xml:1:1",
         "b.xml:2:",
         "`Taks`",
-        "takes `String`, is given `u64`",
+        "expected `String`, found `u64`",
         "ART0002",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -100,17 +100,20 @@ fn check_jobs_panics_with_everything_that_is_wrong() {
     let text = panic.downcast_ref::<String>().unwrap();
     // The artifacts of the examples are not linked here.
     for part in [
-        "no item reader is called `FlightReader`",
+        "unknown item reader `FlightReader`",
         "/../examples/flights/flights.xml:",
         "`WorstDelays`",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains("JSL0041"), "the parameter is given: {text}");
-    let panic = catch_unwind(|| check_jobs!("src")).unwrap_err();
+    let panic = catch_unwind(|| check_jobs!("support")).unwrap_err();
     let text = panic.downcast_ref::<String>().unwrap();
-    assert!(text.contains("the job path holds no job: looked in `/"), "{text}");
-    assert!(text.contains("/tests/src`; `--job-path DIRS`, "), "{text}");
+    assert!(
+        text.contains("the job path contains no job: searched `/"),
+        "{text}"
+    );
+    assert!(text.contains("/tests/support`; `--job-path DIRS`, "), "{text}");
 }
 
 /// What is missing of a wrong job is not held against its wiring, and warnings are not kept back.

@@ -22,8 +22,8 @@ fn refusal(elements: &str) -> String {
 #[test]
 fn an_unknown_ref_is_refused_with_the_nearest_name() {
     assert_snapshot!(refusal(r#"<step id="one"><batchlet ref="Taks"/></step>"#), @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0001]: no batchlet is called `Taks`
+    cannot start job `job`: its definition is invalid
+    error[ART0001]: unknown batchlet `Taks`
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="Taks"/></step>
@@ -32,28 +32,28 @@ fn an_unknown_ref_is_refused_with_the_nearest_name() {
     "#);
     assert_snapshot!(
         refusal(r#"<step id="one"><chunk reader="Nummbers" processor="Label" writer="Linse"/></step>"#), @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0001]: no item reader is called `Nummbers`
-     --> jobs/job.xml:2:31
-      |
-    2 | <step id="one"><chunk reader="Nummbers" processor="Label" writer="Linse"/></step>
-      |                               ^^^^^^^^ unknown artifact
-      = help: did you mean `Numbers`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
+        cannot start job `job`: its definition is invalid
+        error[ART0001]: unknown item reader `Nummbers`
+         --> jobs/job.xml:2:31
+          |
+        2 | <step id="one"><chunk reader="Nummbers" processor="Label" writer="Linse"/></step>
+          |                               ^^^^^^^^ unknown artifact
+          = help: did you mean `Numbers`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
 
-    error[ART0001]: no item processor is called `Label`
-     --> jobs/job.xml:2:52
-      |
-    2 | <step id="one"><chunk reader="Nummbers" processor="Label" writer="Linse"/></step>
-      |                                                    ^^^^^ unknown artifact
-      = help: did you mean `Labels`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
+        error[ART0001]: unknown item processor `Label`
+         --> jobs/job.xml:2:52
+          |
+        2 | <step id="one"><chunk reader="Nummbers" processor="Label" writer="Linse"/></step>
+          |                                                    ^^^^^ unknown artifact
+          = help: did you mean `Labels`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
 
-    error[ART0001]: no item writer is called `Linse`
-     --> jobs/job.xml:2:67
-      |
-    2 | <step id="one"><chunk reader="Nummbers" processor="Label" writer="Linse"/></step>
-      |                                                                   ^^^^^ unknown artifact
-      = help: did you mean `Lines`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
-    "#
+        error[ART0001]: unknown item writer `Linse`
+         --> jobs/job.xml:2:67
+          |
+        2 | <step id="one"><chunk reader="Nummbers" processor="Label" writer="Linse"/></step>
+          |                                                                   ^^^^^ unknown artifact
+          = help: did you mean `Lines`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
+        "#
     );
     // Nothing is near: all batchlets are named.
     let text = refusal(r#"<step id="one"><batchlet ref="http://example.org"/></step>"#);
@@ -69,21 +69,21 @@ fn an_unknown_ref_is_refused_with_the_nearest_name() {
 #[test]
 fn an_artifact_of_another_role_is_refused() {
     assert_snapshot!(refusal(r#"<step id="one"><batchlet ref="Numbers"/></step>"#), @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0002]: `Numbers` is no batchlet, it is an item reader
+    cannot start job `job`: its definition is invalid
+    error[ART0002]: `Numbers` is not a batchlet but an item reader
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="Numbers"/></step>
-      |                               ^^^^^^^ a batchlet is needed here
+      |                               ^^^^^^^ a batchlet is required here
       = help: `Numbers` is registered at tests/conformance/artifacts.rs
     "#);
     assert_snapshot!(refusal(r#"<step id="one"><chunk reader="Labels" processor="Labels" writer="Lines"/></step>"#), @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0002]: `Labels` is no item reader, it is an item processor
+    cannot start job `job`: its definition is invalid
+    error[ART0002]: `Labels` is not an item reader but an item processor
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><chunk reader="Labels" processor="Labels" writer="Lines"/></step>
-      |                               ^^^^^^ an item reader is needed here
+      |                               ^^^^^^ an item reader is required here
       = help: `Labels` is registered at tests/conformance/artifacts.rs
     "#);
 }
@@ -104,22 +104,22 @@ impl Lengths {
 #[test]
 fn items_of_another_type_are_refused_with_both_types() {
     assert_snapshot!(refusal(r#"<step id="one"><chunk reader="Numbers" processor="Lengths" writer="Lines"/></step>"#), @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0004]: item processor `Lengths` does not take the items that item reader `Numbers` gives
+    cannot start job `job`: its definition is invalid
+    error[ART0004]: item processor `Lengths` does not accept the items of item reader `Numbers`
      --> jobs/job.xml:2:51
       |
     2 | <step id="one"><chunk reader="Numbers" processor="Lengths" writer="Lines"/></step>
-      |                                                   ^^^^^^^ takes `String`, is given `u64`
-      = help: the two are at tests/conformance/s5_7_loader.rs and tests/conformance/artifacts.rs
+      |                                                   ^^^^^^^ expected `String`, found `u64`
+      = help: they are defined at tests/conformance/s5_7_loader.rs and tests/conformance/artifacts.rs
 
-    error[ART0004]: item writer `Lines` does not take the items that item processor `Lengths` gives
+    error[ART0004]: item writer `Lines` does not accept the items of item processor `Lengths`
      --> jobs/job.xml:2:68
       |
     2 | <step id="one"><chunk reader="Numbers" processor="Lengths" writer="Lines"/></step>
-      |                                                                    ^^^^^ takes `String`, is given `usize`
-      = help: the two are at tests/conformance/artifacts.rs and tests/conformance/s5_7_loader.rs
+      |                                                                    ^^^^^ expected `String`, found `usize`
+      = help: they are defined at tests/conformance/artifacts.rs and tests/conformance/s5_7_loader.rs
 
-    warning[ART0009]: writer `Lines` may write the items of one chunk again after a crash
+    warning[ART0009]: writer `Lines` may write the items of a chunk again after a crash
      --> jobs/job.xml:2:68
       |
     2 | <step id="one"><chunk reader="Numbers" processor="Lengths" writer="Lines"/></step>
@@ -226,24 +226,24 @@ fn listeners_of_other_items_are_refused() {
     assert_eq!(item_types("", "Listens"), "");
     assert_eq!(item_types("ListensToAll", "ListensToAll"), "");
     assert_snapshot!(item_types("", "MistakesThem"), @r"
-    error[ART0004]: item process listener `MistakesThem` does not take the items that item reader `Numbers` gives
-      |                                          ^^^^^^^^^^^^ takes `String`, is given `u64`
-    error[ART0004]: item process listener `MistakesThem` does not take the items that item processor `Labels` gives
-      |                                          ^^^^^^^^^^^^ takes `u64`, is given `String`
-    error[ART0004]: skip listener `MistakesThem` does not take the items that item reader `Numbers` gives
-      |                                          ^^^^^^^^^^^^ takes `String`, is given `u64`
-    error[ART0004]: skip listener `MistakesThem` does not take the items that item processor `Labels` gives
-      |                                          ^^^^^^^^^^^^ takes `u64`, is given `String`
-    error[ART0004]: retry listener `MistakesThem` does not take the items that item processor `Labels` gives
-      |                                          ^^^^^^^^^^^^ takes `u64`, is given `String`
+    error[ART0004]: item process listener `MistakesThem` does not accept the items of item reader `Numbers`
+      |                                          ^^^^^^^^^^^^ expected `String`, found `u64`
+    error[ART0004]: item process listener `MistakesThem` does not accept the items of item processor `Labels`
+      |                                          ^^^^^^^^^^^^ expected `u64`, found `String`
+    error[ART0004]: skip listener `MistakesThem` does not accept the items of item reader `Numbers`
+      |                                          ^^^^^^^^^^^^ expected `String`, found `u64`
+    error[ART0004]: skip listener `MistakesThem` does not accept the items of item processor `Labels`
+      |                                          ^^^^^^^^^^^^ expected `u64`, found `String`
+    error[ART0004]: retry listener `MistakesThem` does not accept the items of item processor `Labels`
+      |                                          ^^^^^^^^^^^^ expected `u64`, found `String`
     ");
     assert_snapshot!(item_types("MistakesThem", ""), @r"
-    error[ART0004]: skip listener `MistakesThem` does not take the items that item reader `Numbers` gives
-      |                           ^^^^^^^^^^^^ takes `String`, is given `u64`
-    error[ART0004]: skip listener `MistakesThem` does not take the items that item processor `Labels` gives
-      |                           ^^^^^^^^^^^^ takes `u64`, is given `String`
-    error[ART0004]: retry listener `MistakesThem` does not take the items that item processor `Labels` gives
-      |                           ^^^^^^^^^^^^ takes `u64`, is given `String`
+    error[ART0004]: skip listener `MistakesThem` does not accept the items of item reader `Numbers`
+      |                           ^^^^^^^^^^^^ expected `String`, found `u64`
+    error[ART0004]: skip listener `MistakesThem` does not accept the items of item processor `Labels`
+      |                           ^^^^^^^^^^^^ expected `u64`, found `String`
+    error[ART0004]: retry listener `MistakesThem` does not accept the items of item processor `Labels`
+      |                           ^^^^^^^^^^^^ expected `u64`, found `String`
     ");
 }
 
@@ -276,12 +276,12 @@ mod twice {
 #[test]
 fn an_ambiguous_name_is_refused_when_it_is_used() {
     assert_snapshot!(refusal(r#"<step id="one"><batchlet ref="Twin"/></step>"#), @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0003]: several artifacts are batchlet `Twin`
+    cannot start job `job`: its definition is invalid
+    error[ART0003]: batchlet `Twin` is ambiguous
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="Twin"/></step>
-      |                               ^^^^ which one?
+      |                               ^^^^ several artifacts match
       = help: they are `conformance::s5_7_loader::twice::Castor` (tests/conformance/s5_7_loader.rs) and `conformance::s5_7_loader::twice::Pollux` (tests/conformance/s5_7_loader.rs); give one of them another name, or map this one in batch.xml: `<artifact id="Twin" classname="conformance::s5_7_loader::twice::Castor"/>`
     "#);
     let castor = "conformance::s5_7_loader::twice::Castor";
@@ -372,10 +372,10 @@ fn all_mistakes_are_reported_at_once() {
     );
     let places: Vec<_> = text.lines().filter(|line| line.contains("error[")).collect();
     assert_snapshot!(places.join("\n"), @r"
-    error[ART0002]: `Numbers` is no job listener, it is an item reader
-    error[ART0001]: no step listener is called `Nobody.At.All`
-    error[ART0002]: `Lines` is no batchlet, it is an item writer
-    error[ART0004]: item processor `Lengths` does not take the items that item reader `Numbers` gives
-    error[ART0004]: item writer `Lines` does not take the items that item processor `Lengths` gives
+    error[ART0002]: `Numbers` is not a job listener but an item reader
+    error[ART0001]: unknown step listener `Nobody.At.All`
+    error[ART0002]: `Lines` is not a batchlet but an item writer
+    error[ART0004]: item processor `Lengths` does not accept the items of item reader `Numbers`
+    error[ART0004]: item writer `Lines` does not accept the items of item processor `Lengths`
     ");
 }

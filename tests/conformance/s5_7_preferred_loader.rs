@@ -236,13 +236,13 @@ fn the_preferred_loader_comes_first_and_the_built_in_one_last() {
 #[test]
 fn an_error_of_the_loader_is_final() {
     assert_snapshot!(refusal("stolen"), @r#"
-    job `job` cannot be started: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[ART0020]: the artifact loader cannot load `stolen`
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="stolen"/></step>
       |                               ^^^^^^ the garage is empty
-      = help: a loader that does not know a name returns `None`: the built-in one is then asked
+      = help: a loader returns `None` for a name that it does not know, so that the built-in loader resolves it
     "#);
 }
 
@@ -250,13 +250,13 @@ fn an_error_of_the_loader_is_final() {
 #[test]
 fn a_panic_of_the_loader_is_an_error() {
     assert_snapshot!(refusal("crash"), @r#"
-    job `job` cannot be started: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[ART0020]: the artifact loader cannot load `crash`
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="crash"/></step>
       |                               ^^^^^ the artifact loader panicked: the brakes failed
-      = help: a loader that does not know a name returns `None`: the built-in one is then asked
+      = help: a loader returns `None` for a name that it does not know, so that the built-in loader resolves it
     "#);
 }
 
@@ -264,32 +264,32 @@ fn a_panic_of_the_loader_is_an_error() {
 #[test]
 fn a_type_without_the_role_is_refused() {
     assert_snapshot!(refusal("nobody"), @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0002]: `nobody` is no batchlet: the artifact loader gives a `conformance::s5_7_preferred_loader::Nobody`
+    cannot start job `job`: its definition is invalid
+    error[ART0002]: `nobody` is not a batchlet: the artifact loader returns a `conformance::s5_7_preferred_loader::Nobody`
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="nobody"/></step>
-      |                               ^^^^^^ a batchlet is needed here
+      |                               ^^^^^^ a batchlet is required here
       = help: write `#[batchlet]` on an impl block of that type; if it is generic, also on a type alias of it
     "#);
     let stage = fleet(
         r#"<listeners><listener ref="nobody"/></listeners><step id="one"><chunk reader="van" processor="Labels" writer="Lines"/></step>"#,
     );
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0002]: `nobody` is no job listener: the artifact loader gives a `conformance::s5_7_preferred_loader::Nobody`
+    cannot start job `job`: its definition is invalid
+    error[ART0002]: `nobody` is not a job listener: the artifact loader returns a `conformance::s5_7_preferred_loader::Nobody`
      --> jobs/job.xml:2:27
       |
     2 | <listeners><listener ref="nobody"/></listeners><step id="one"><chunk reader="van" processor="Labels" writer="Lines"/></step>
-      |                           ^^^^^^ a job listener is needed here
+      |                           ^^^^^^ a job listener is required here
       = help: write `#[job_listener]` on an impl block of that type; if it is generic, also on a type alias of it
 
-    error[ART0002]: `van` is no item reader, it is a batchlet
+    error[ART0002]: `van` is not an item reader but a batchlet
      --> jobs/job.xml:2:78
       |
     2 | <listeners><listener ref="nobody"/></listeners><step id="one"><chunk reader="van" processor="Labels" writer="Lines"/></step>
-      |                                                                              ^^^ an item reader is needed here
-      = help: the artifact loader gives a `conformance::s5_7_preferred_loader::Courier`, which is registered at tests/conformance/s5_7_preferred_loader.rs
+      |                                                                              ^^^ an item reader is required here
+      = help: the artifact loader returns a `conformance::s5_7_preferred_loader::Courier`, which is registered at tests/conformance/s5_7_preferred_loader.rs
     "#);
 }
 
@@ -298,7 +298,7 @@ fn a_type_without_the_role_is_refused() {
 fn a_ref_that_no_loader_knows_is_refused() {
     let text = refusal("Curier");
     assert!(
-        text.contains("no batchlet is called `Curier`") && text.contains("did you mean `Courier`?"),
+        text.contains("unknown batchlet `Curier`") && text.contains("did you mean `Courier`?"),
         "{text}"
     );
 }
@@ -315,21 +315,21 @@ fn a_loader_that_changes_its_mind_fails_the_step() {
     };
     assert_snapshot!(told("fickle"), @r"
     job job FAILED FAILED
-      | batchlet `fickle` cannot be made: the artifact loader returned a `conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::s5_7_preferred_loader::Nobody` now
+      | cannot create batchlet `fickle`: the artifact loader returned a `conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::s5_7_preferred_loader::Nobody` now
       step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | batchlet `fickle` cannot be made: the artifact loader returned a `conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::s5_7_preferred_loader::Nobody` now
+        | cannot create batchlet `fickle`: the artifact loader returned a `conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::s5_7_preferred_loader::Nobody` now
     ");
     assert_snapshot!(told("gone"), @r"
     job job FAILED FAILED
-      | batchlet `gone` cannot be made: the artifact loader gave one when the job was bound, and gives none now
+      | cannot create batchlet `gone`: the artifact loader returned it when the job was bound, but does not return it now
       step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | batchlet `gone` cannot be made: the artifact loader gave one when the job was bound, and gives none now
+        | cannot create batchlet `gone`: the artifact loader returned it when the job was bound, but does not return it now
     ");
     assert_snapshot!(told("late"), @r"
     job job FAILED FAILED
-      | batchlet `late` cannot be made: the artifact loader failed: the garage is closed by now
+      | cannot create batchlet `late`: the artifact loader failed: the garage is closed by now
       step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | batchlet `late` cannot be made: the artifact loader failed: the garage is closed by now
+        | cannot create batchlet `late`: the artifact loader failed: the garage is closed by now
     ");
 }
 
@@ -418,22 +418,22 @@ fn build_error(class: &str) -> String {
 #[test]
 fn a_loader_that_cannot_be_had_refuses_the_runtime() {
     assert_snapshot!(build_error("com.example.Namd"), @r#"
-    the artifacts cannot be loaded
+    cannot load the artifacts
     error[ART0021]: no artifact loader has the class `com.example.Namd`
      --> batch.xml:1:37
       |
     1 | <batch-artifacts><loader classname="com.example.Namd"/><artifact id="map" classname="conformance…
       |                                     ^^^^^^^^^^^^^^^^ unknown loader
-      = help: did you mean `com.example.Named`? A loader is registered by `#[artifact_loader]` on `impl BatchArtifactLoader for ..`, if the program names its crate
+      = help: did you mean `com.example.Named`? `#[artifact_loader]` on `impl BatchArtifactLoader for ..` registers a loader, if the program names its crate
     "#);
     let unlike = build_error("unlike.AllOthers");
     assert!(
-        unlike.contains("what its annotation gives as `class`. A loader is registered by"),
+        unlike.contains("what its annotation gives as `class`. `#[artifact_loader]` on"),
         "{unlike}"
     );
     assert_snapshot!(build_error("com.example.Twin"), @r#"
     the artifacts cannot be loaded
-    error[ART0003]: several artifact loaders have the class `com.example.Twin`
+    error[ART0003]: artifact loader class `com.example.Twin` is ambiguous
      --> batch.xml:1:37
       |
     1 | <batch-artifacts><loader classname="com.example.Twin"/><artifact id="map" classname="conformance…
@@ -442,11 +442,11 @@ fn a_loader_that_cannot_be_had_refuses_the_runtime() {
     "#);
     assert_snapshot!(build_error("conformance::s5_7_preferred_loader::named::Broken"), @r#"
     the artifacts cannot be loaded
-    error[ART0020]: the artifact loader `conformance::s5_7_preferred_loader::named::Broken` cannot be made
+    error[ART0020]: cannot create the artifact loader `conformance::s5_7_preferred_loader::named::Broken`
      --> batch.xml:1:37
       |
     1 | <batch-artifacts><loader classname="conformance::s5_7_preferred_loader::named::Broken"/><artifac…
-      |                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the artifact loader panicked: no garage
+      |                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the artifact loader panicked: no garage
       = help: its `Default` is called, see tests/conformance/s5_7_preferred_loader.rs
     "#);
 }
@@ -460,13 +460,13 @@ fn the_program_and_batch_xml_have_one_loader_together() {
         .batch_xml("batch.xml", with_loader("com.example.Named"));
     let error = builder.build().map(drop).unwrap_err();
     assert_snapshot!(error.to_string(), @r#"
-    the artifacts cannot be loaded
-    error[ART0022]: `com.example.Named` would be a second preferred loader
+    cannot load the artifacts
+    error[ART0022]: `com.example.Named` is a second preferred loader
      --> batch.xml:1:37
       |
     1 | <batch-artifacts><loader classname="com.example.Named"/><artifact id="map" classname="conformanc…
-      |                                     ^^^^^^^^^^^^^^^^^ only one is asked
-      = help: the program sets one by `artifact_loader(..)`; remove it there, or here
+      |                                     ^^^^^^^^^^^^^^^^^ only one is allowed
+      = help: the program sets one by `artifact_loader(..)`; remove one of them
     "#);
 }
 

@@ -117,7 +117,7 @@ fn a_broken_file_disables_its_own_jobs_only() {
     );
     let text = refused(&stage, "broken", JobParameters::new());
     for part in [
-        "no job is called `broken`",
+        "unknown job `broken`",
         "`step` is not closed",
         "jobs/broken.xml:2:3",
         "jobs/empty.xml:1:1",
@@ -175,7 +175,7 @@ fn a_duplicate_id_is_unusable_and_names_both_files() {
     );
     assert_eq!(
         plain(&stage, &error),
-        "job `twice` cannot be started: several files define it: jobs/job.xml, jobs/other.xml"
+        "cannot start job `twice`: several files define it: jobs/job.xml, jobs/other.xml"
     );
     stage.start("once", JobParameters::new());
 }
@@ -240,7 +240,7 @@ fn a_broken_file_that_is_mended_is_found_at_the_next_start() {
             .unwrap_err()
             .to_string();
         assert!(
-            refused.contains("no job is called `job`") && refused.contains("job.xml:1:"),
+            refused.contains("unknown job `job`") && refused.contains("job.xml:1:"),
             "{refused}"
         );
     }

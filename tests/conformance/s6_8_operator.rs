@@ -41,17 +41,17 @@ fn queries_for_what_does_not_exist() {
     ];
     let text: Vec<String> = errors.iter().map(ToString::to_string).collect();
     assert_snapshot!(text.join("\n"), @r"
-    there is no job instance 77
-    there is no job execution 77
-    there is no job execution 77
-    there is no job execution 77
-    there is no job execution 77
-    there is no job execution 77
-    no job is called `nobody`
-    no job is called `nobody`
-    no job is called `nobody`
-    no job is called `nobody`; the job path holds `job`
-    no job is called `jobb`; did you mean `job`?
+    unknown job instance 77
+    unknown job execution 77
+    unknown job execution 77
+    unknown job execution 77
+    unknown job execution 77
+    unknown job execution 77
+    unknown job `nobody`
+    unknown job `nobody`
+    unknown job `nobody`
+    unknown job `nobody`; the job path contains `job`
+    unknown job `jobb`; did you mean `job`?
     ");
     // A known job that was never started.
     assert_eq!(operator.job_instance_count("job").unwrap(), 0);
@@ -192,7 +192,7 @@ fn a_wrong_start_leaves_nothing_behind() {
     let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="${artifact}"/></step>"#));
     let operator = stage.operator();
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
-    job `job` cannot be started: its definition is wrong
+    cannot start job `job`: its definition is invalid
     error[JSL0041]: the symbol `artifact` has no value
      --> jobs/job.xml:2:31
       |

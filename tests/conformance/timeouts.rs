@@ -22,7 +22,7 @@ fn a_step_that_takes_too_long_fails() {
     );
     let stage = Stage::new(&job(&(waiting + &task("two", "", "DONE", ""))));
     let execution = stage.start("job", JobParameters::new());
-    assert_snapshot!(story(&stage, execution), @r#"
+    assert_snapshot!(story(&stage, execution), @r"
     job job COMPLETED COMPLETED
       step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
         | step `a` took longer than its time-out of 1s
@@ -31,7 +31,7 @@ fn a_step_that_takes_too_long_fails() {
     begin two
     process two
     end two
-    "#);
+    ");
 }
 
 /// A step within its time is not touched.
@@ -60,7 +60,7 @@ fn a_job_that_takes_too_long_fails() {
     let execution = stage.start("job", JobParameters::new());
     assert_snapshot!(story(&stage, execution), @r#"
     job job FAILED FAILED
-      | job `job` took longer than its time-out of 1s
+      | job `job` exceeded its timeout of 1s
       step a STOPPED a MET read 0 filter 0 write 0 commit 0 rollback 0
     cancel a
     "#);
@@ -75,15 +75,15 @@ fn a_time_out_is_a_number_of_seconds() {
         );
     let stage = Stage::new(&job(&elements));
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
-    job `job` cannot be started: its definition is wrong
-    error[ART0012]: "soon" is not a number of seconds
+    cannot start job `job`: its definition is invalid
+    error[ART0012]: invalid value "soon" for `batch.job.timeout`: expected a number of seconds
      --> jobs/job.xml:2:55
       |
     2 | <properties><property name="batch.job.timeout" value="soon"/></properties><step id="one" ><properties><property na…
       |                                                       ^^^^ a number of seconds, at least 1
       = help: `batch.job.timeout` is a property of the runtime
 
-    error[ART0012]: "0" is not a number of seconds
+    error[ART0012]: invalid value "0" for `batch.step.timeout`: expected a number of seconds
      --> jobs/job.xml:2:146
       |
     2 | …operties><step id="one" ><properties><property name="batch.step.timeout" value="0"/></properties><batchlet ref="Task"><properties><property …

@@ -25,7 +25,7 @@ fn a_writer_outside_of_the_transaction_is_at_least_once() {
     assert_eq!((one.code, one.span.text()), ("ART0009", "Lines"));
     assert_eq!(
         one.message,
-        "writer `Lines` may write the items of one chunk again after a crash"
+        "writer `Lines` may write the items of a chunk again after a crash"
     );
     assert!(
         one.help
@@ -47,7 +47,7 @@ fn a_property_that_nobody_takes_is_likely_misspelt() {
     assert_eq!(unused.span.text(), "itmes");
     assert_eq!(
         unused.message,
-        "no artifact that property `itmes` reaches takes it"
+        "no artifact in scope declares the property `itmes`"
     );
     assert_eq!(unused.help.as_deref(), Some("did you mean `items`?"));
 }
@@ -79,7 +79,7 @@ fn list(name: &str, more: &str) -> String {
 fn a_property_out_of_reach_is_told_at_each_place() {
     let out_of_reach = |taker: &str| {
         Some(format!(
-            "`{taker}` takes it, but is out of its reach: look at its place and its `target`"
+            "`{taker}` declares it, but is not in scope: check the place of the property and its `target`"
         ))
     };
     let one = |elements: &str| {
@@ -151,6 +151,6 @@ fn a_file_that_cannot_be_read_takes_only_itself_with_it() {
     };
     let found = errors.iter().next().unwrap();
     assert_eq!(found.code, "PATH0001");
-    assert!(found.message.starts_with("the file cannot be read: "), "{found}");
+    assert!(found.message.starts_with("cannot read the file: "), "{found}");
     assert!(found.span.to_string().ends_with("memory.xml:1:1"), "{found}");
 }

@@ -254,7 +254,7 @@ fn a_transaction_that_ended_before_its_time_fails_the_step() {
             let step = &stage.operator().step_executions(execution).unwrap()[0];
             assert_eq!(step.status, BatchStatus::Failed, "{database:?} {statement}");
             assert!(
-                step.exit_message.contains("was ended before its time"),
+                step.exit_message.contains("has ended early"),
                 "{database:?} {statement}: {}",
                 step.exit_message
             );

@@ -180,7 +180,7 @@ fn a_dropped_table_is_reported_when_the_repository_opens() {
             .unwrap();
         let error = build(place.url()).err().unwrap();
         assert!(
-            error.contains("its table BATCH_JOB_INSTANCE_LEASE is gone"),
+            error.contains("its table BATCH_JOB_INSTANCE_LEASE is missing"),
             "{error}"
         );
     }

@@ -97,11 +97,11 @@ fn repositories_with_different_prefixes_share_a_database() {
 #[test]
 fn a_prefix_that_is_no_name_is_refused() {
     for (prefix, problem) in [
-        ("", "does not begin with a letter"),
-        ("1_", "does not begin with a letter"),
-        ("a;DROP TABLE x", "holds `;`"),
-        ("schema.BATCH_", "holds `.`"),
-        ("\"", "does not begin with a letter"),
+        ("", "does not start with a letter"),
+        ("1_", "does not start with a letter"),
+        ("a;DROP TABLE x", "contains `;`"),
+        ("schema.BATCH_", "contains `.`"),
+        ("\"", "does not start with a letter"),
         ("ABCDEFGHIJKLMNOPQRSTUVWXYZABCDE", "is too long"),
     ] {
         let url = format!("sqlite://:memory:?table_prefix={prefix}");

@@ -32,7 +32,7 @@ fn launch_completes_an_instance_once() {
     run_expecting(0, "hello", folder.path(), &["launch", "hello", "name=Ada"]);
     let (out, err) = run_expecting(2, "hello", folder.path(), &["launch", "hello", "name=Ada"]);
     assert!(
-        out.is_empty() && err.contains("is complete: execution 1 ended COMPLETED"),
+        out.is_empty() && err.contains("is complete (execution 1 ended COMPLETED)"),
         "{out}{err}"
     );
     run_expecting(0, "hello", folder.path(), &["launch", "hello", "name=Grace"]);
@@ -160,7 +160,7 @@ fn list_and_show_print_text_and_json() {
         assert!(out.contains(line), "{line:?} is missing in\n{out}");
     }
     let (_, err) = run_expecting(2, "hello", folder.path(), &["show", "7"]);
-    assert_eq!(err, "error: there is no job execution 7\n");
+    assert_eq!(err, "error: unknown job execution 7\n");
 }
 
 /// Spec: LOADER-08, JSL-DOC-02, PATH-11, PATH-12, OP-11
@@ -208,7 +208,7 @@ fn check_and_start_point_at_mistakes_and_start_nothing() {
 
     let (_, err) = run_expecting(2, "hello", folder.path(), &with(&["start", "god"]));
     assert!(
-        err.contains("no job is called `god`; did you mean `good`?") && err.contains("broken.xml:3:1"),
+        err.contains("unknown job `god`; did you mean `good`?") && err.contains("broken.xml:3:1"),
         "{err}"
     );
     let (_, err) = run_expecting(
@@ -248,7 +248,7 @@ fn wrong_usage_is_exit_code_2_and_help_is_0() {
     );
     let (_, err) = run_expecting(2, "hello", folder.path(), &["--repository", "oracle://x", "list"]);
     assert!(
-        err.contains("`oracle://x` is no repository: expected `sqlite://PATH`"),
+        err.contains("unsupported repository `oracle://x`: expected `sqlite://PATH`"),
         "{err}"
     );
     let elsewhere = ["--repository", "sqlite://no/such/x.db"];
@@ -398,10 +398,13 @@ fn check_notices_what_is_missing_or_misspelt() {
     let folder = tempfile::tempdir().unwrap();
     let (_, err) = run_expecting(2, "hello", folder.path(), &["check", "--job-path", "nowhere"]);
     assert!(
-        err.contains("nowhere: ") && err.contains("the job path holds no job: looked in `/"),
+        err.contains("nowhere: ") && err.contains("the job path contains no job: searched `/"),
         "{err}"
     );
-    assert!(err.contains("/nowhere`; `--job-path DIRS`, "), "{err}");
+    assert!(
+        err.contains("/nowhere`; set the job path by `--job-path DIRS`, "),
+        "{err}"
+    );
     assert!(!err.contains("WARN"), "reported problems are not logged: {err}");
     let (_, err) = run_expecting(
         2,
@@ -409,7 +412,10 @@ fn check_notices_what_is_missing_or_misspelt() {
         folder.path(),
         &["explain", "hello", "--job-path", "nowhere"],
     );
-    assert!(err.contains("/nowhere`; `--job-path DIRS`, "), "{err}");
+    assert!(
+        err.contains("/nowhere`; set the job path by `--job-path DIRS`, "),
+        "{err}"
+    );
     fs::write(folder.path().join("root.xml"), "<jobb id='x'/>").unwrap();
     fs::write(folder.path().join("pom.xml"), "<project/>").unwrap();
     let property = "<properties><property name='nmae' value='Ada'/></properties>";
@@ -418,7 +424,7 @@ fn check_notices_what_is_missing_or_misspelt() {
     fs::write(folder.path().join("x.xml"), job).unwrap();
     let (out, err) = run_expecting(2, "hello", folder.path(), &["check", "--job-path", "."]);
     assert!(
-        err.contains("root.xml is passed over: its root element is `jobb`; did you mean `job`?"),
+        err.contains("root.xml: its root element is `jobb`; did you mean `job`?"),
         "{err}"
     );
     assert!(!err.contains("pom.xml"), "{err}");
@@ -509,7 +515,7 @@ fn a_database_of_another_program_is_left_alone() {
             "CREATE TABLE customer (id INTEGER); INSERT INTO customer VALUES (1)",
             "there is no repository",
         ),
-        (instances, "made by another program"),
+        (instances, "created by another program"),
         (&format!("{instances}{spring5}"), "Spring Batch 5 or later"),
         ("", "there is no repository"),
     ] {

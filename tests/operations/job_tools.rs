@@ -71,7 +71,7 @@ fn explain_prints_the_origin_of_every_value() {
         r#"seen = "in/x" ./tour.xml:4:46, written "${dir}/x""#,
         "batchlet Greeter hello::Greeter at examples/hello/main.rs:18",
         r#"name = "Ada" ./tour.xml:6:36, written "${who}""#,
-        "decider Chooser NOT FOUND: no decider is called `Chooser` (./tour.xml:9:34)",
+        "decider Chooser NOT FOUND: unknown decider `Chooser` (./tour.xml:9:34)",
         r#"on "FLOW": next work ./tour.xml:10:5"#,
         r#"on "DONE": end exit-status "ENOUGH" ./tour.xml:10:32"#,
         r#"on "WAIT": stop restart "first" ./tour.xml:11:5"#,
@@ -166,10 +166,7 @@ fn explain_gives_programs_json() {
         (&"name".into(), &"alloc::string::String".into())
     );
     let decision = &job["elements"][1];
-    assert_eq!(
-        decision["artifacts"][0]["problem"],
-        "no decider is called `Chooser`"
-    );
+    assert_eq!(decision["artifacts"][0]["problem"], "unknown decider `Chooser`");
     assert_eq!(decision["transitions"][2]["restart"], "first");
     let parts = &job["elements"][2]["elements"][0];
     assert_eq!(parts["partition"]["attributes"]["instances"], 2);
@@ -299,7 +296,7 @@ fn check_gives_programs_every_diagnostic() {
         .as_str()
         .unwrap()
         .to_owned();
-    assert!(message.starts_with("no job is called `godo`"), "{message}");
+    assert!(message.starts_with("unknown job `godo`"), "{message}");
 }
 
 /// An algorithm may plan a property, which is not known before; `explain` reports that.

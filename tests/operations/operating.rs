@@ -99,7 +99,7 @@ fn a_process_that_dies_again_and_again_is_not_started_for_ever() {
         assert_eq!(run(folder.path(), &launch).status.signal(), Some(6), "it aborts");
     }
     let refusal = "its process died 4 times in a row without a new checkpoint, most recently in step `load` after 0 items and \
-                   0 commits, which probably kills it. Fix the cause, then run `restart 4` to resume";
+                   0 commits, which probably kills it; fix the cause, then run `restart 4` to resume";
     for _ in 0..2 {
         let (_, err) = ends(2, folder.path(), &launch);
         assert!(err.contains(refusal), "{err}");
@@ -174,7 +174,7 @@ fn the_dead_are_recovered() {
     // The resumed execution waits again until it is stopped.
     let mut recover = Operated::run(PROGRAM, folder.path(), &["recover"]);
     recover.until_all(&[
-        "error: execution 3 of `once` is not resumed: job execution 3 cannot be restarted: it is not restartable",
+        "error: execution 3 of `once` is not resumed: cannot restart job execution 3: it is not restartable",
         "waiting",
     ]);
     recover.signal("TERM");
@@ -269,14 +269,14 @@ fn what_is_abandoned_is_not_continued() {
     for again in [["launch", "fails"], ["restart", "1"]] {
         let (_, err) = ends(2, folder.path(), &again);
         assert!(
-            err.contains("this instance of job `fails` was abandoned: execution 1 is ABANDONED"),
+            err.contains("this instance of job `fails` was abandoned (execution 1 is ABANDONED)"),
             "{err}"
         );
     }
     let (_, err) = ends(2, folder.path(), &["abandon", "2"]);
     assert!(err.contains("is complete"), "{err}");
     let (_, err) = ends(2, folder.path(), &["abandon", "77"]);
-    assert_eq!(err, "error: there is no job execution 77\n");
+    assert_eq!(err, "error: unknown job execution 77\n");
     let mut runs = Operated::run(PROGRAM, folder.path(), &["launch", "waits"]);
     runs.until("waiting");
     let (_, err) = ends(2, folder.path(), &["abandon", "3"]);
@@ -440,7 +440,7 @@ fn a_run_is_reported() {
         ),
         (
             ["show", "7", "--report", "run.md"],
-            "error: there is no job execution 7\n",
+            "error: unknown job execution 7\n",
         ),
     ] {
         assert_eq!(ends(2, folder.path(), &arguments).1, problem);
@@ -514,7 +514,7 @@ fn old_instances_are_purged() {
     let (out, _) = ends(0, folder.path(), &["purge", "--before", "2100-01-01", "--force"]);
     assert_eq!(out, "4 instances deleted\n");
     let (_, err) = ends(2, folder.path(), &["export", "4"]);
-    assert_eq!(err, "error: there is no job instance 4\n");
+    assert_eq!(err, "error: unknown job instance 4\n");
 }
 
 /// The message of a panic has its source line, also in `show`.

@@ -81,7 +81,7 @@ fn a_secret_reaches_the_job_and_nothing_else() {
     let refused = operated(2, folder, None, &["restart", "1", "fail=false"]);
     assert!(
         refused.contains(
-            "job parameter `password` is the secret env:DB_PASSWORD: there is no such environment variable"
+            "cannot read the secret env:DB_PASSWORD of job parameter `password`: the environment variable is not set"
         ),
         "{refused}"
     );
@@ -177,20 +177,20 @@ fn what_cannot_be_had_starts_nothing() {
     for (argument, problem) in [
         (
             "password(secret)=env:DB_PASSWORD",
-            "there is no such environment variable",
+            "the environment variable is not set",
         ),
         (
             "password(secret)=file:absent",
             "cannot read the file: No such file or directory",
         ),
         ("password(secret)=file:binary", "the file is not UTF-8"),
-        ("password(secret)=hunter2", "expected env:VARIABLE or file:PATH"),
+        ("password(secret)=hunter2", "env:VARIABLE or file:PATH"),
         (
             "password=secret:env:DB_PASSWORD",
-            "a text of this form is the reference to a secret",
+            "a text of this form is reserved for references to secrets",
         ),
         // A value that does not fit its field is not told either.
-        ("pin(secret)=file:vault.xml", "the secret does not parse"),
+        ("pin(secret)=file:vault.xml", "the secret is not valid"),
     ] {
         let printed = operated(2, folder, None, &["launch", "vault", argument]);
         assert!(

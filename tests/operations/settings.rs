@@ -60,7 +60,7 @@ fn a_job_maps_its_exit_statuses_to_exit_codes() {
     job("A=1000");
     let (_, err) = operated(2, folder.path(), &["start", "mapped"]);
     assert!(
-        err.contains("error[ART0012]: \"1000\" is not an exit code, which is a number from 0 to 255"),
+        err.contains("error[ART0012]: invalid exit code \"1000\": expected a number from 0 to 255"),
         "{err}"
     );
 }
@@ -213,7 +213,7 @@ fn invalid_settings_are_reported() {
         ),
         (
             "log = \"warn\"\nrepository-time-zone = \"Europe/Berln\"",
-            "batch.toml:2: there is no time zone \"Europe/Berln\": did you mean `Europe/Berlin`?",
+            "batch.toml:2: unknown time zone \"Europe/Berln\": did you mean `Europe/Berlin`?",
         ),
         (
             "system-properties = 1",
@@ -248,7 +248,7 @@ fn invalid_settings_are_reported() {
     );
     assert_eq!(
         err,
-        "error: argument --repository-time-zone: there is no time zone \"2:00\": expected a name such as Europe/Berlin, or an \
+        "error: argument --repository-time-zone: unknown time zone \"2:00\": expected a name such as Europe/Berlin, or an \
          offset such as +02:00\n"
     );
     let offset = ["config", "show", "--json", "--repository-time-zone", "-03:30"];
@@ -265,7 +265,7 @@ fn every_command_rejects_invalid_values() {
     fs::write(folder.path().join("batch.toml"), file).unwrap();
     let mistakes = [
         "error: batch.toml:6: unknown setting `repositry`; did you mean `repository`?",
-        "error: batch.toml:2: `5` is no repository: expected `sqlite://PATH`, `sqlite://:memory:`, \
+        "error: batch.toml:2: unsupported repository `5`: expected `sqlite://PATH`, `sqlite://:memory:`, \
          `postgres://USER@HOST/DATABASE` or `mysql://USER@HOST/DATABASE`",
         "error: batch.toml:3: invalid value `0`: expected a whole number of seconds, at least 1",
         "error: batch.toml:5: invalid value `true`: expected off, error, warn, info, debug or trace",
@@ -287,17 +287,17 @@ fn every_command_rejects_invalid_values() {
         (
             "BATCH_REPOSITORY",
             "",
-            "`` is no repository: expected `sqlite://PATH`",
+            "unsupported repository ``: expected `sqlite://PATH`",
         ),
         (
             "BATCH_REPOSITORY",
             "oracle://x",
-            "`oracle://x` is no repository: expected `sqlite://PATH`",
+            "unsupported repository `oracle://x`: expected `sqlite://PATH`",
         ),
         (
             "BATCH_REPOSITORY",
             "sqlite://a.db?synchronous=off",
-            "`sqlite://a.db?synchronous=off` is no repository: unknown option `synchronous=off`",
+            "unsupported repository `sqlite://a.db?synchronous=off`: unknown option `synchronous=off`",
         ),
         ("BATCH_JOB_PATH", "", "invalid value ``: expected directories"),
         (

@@ -72,7 +72,7 @@ fn a_second_signal_ends_the_process() {
     let ended = job.ends();
     assert_eq!((ended.code(), ended.signal()), (Some(128 + 2), None));
     let mut again = run(folder.path(), &["launch", "stubborn"]);
-    again.until("taken over from a dead owner");
+    again.until("took over an execution whose owner is dead");
     again.until("waiting");
 }
 
@@ -86,5 +86,5 @@ fn a_job_that_does_not_stop_in_time_is_left() {
     job.until("execution 1 did not stop in time and is left running, like after a crash");
     assert_eq!(job.ends().code(), Some(1));
     let mut again = run(folder.path(), &["launch", "stubborn"]);
-    again.until("taken over from a dead owner");
+    again.until("took over an execution whose owner is dead");
 }

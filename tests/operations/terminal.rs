@@ -323,7 +323,9 @@ fn the_second_ctrl_c_ends_the_process() {
     assert!(terminal.is_left_as_it_was(), "{lines:#?}");
     let mut again = Terminal::run(folder.path(), (24, 80), &["launch", "stubborn"]);
     again.until("it resumes", |lines| {
-        lines.concat().contains("taken over from a dead owner")
+        lines
+            .concat()
+            .contains("took over an execution whose owner is dead")
     });
     again.until_line("load", "0:0");
 }

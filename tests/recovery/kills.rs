@@ -61,14 +61,14 @@ fn one_of_two_processes_runs_the_instance() {
     );
     let (_, refused) = process::run_expecting(2, "flights", folder.path(), &restart);
     assert!(
-        refused.contains("job execution 1 cannot be restarted: execution 2 is running"),
+        refused.contains("cannot restart job execution 1: execution 2 is running"),
         "{refused}"
     );
     assert!(second.wait().unwrap().success());
 
     let (_, refused) = process::run_expecting(2, "flights", folder.path(), &launch);
     assert!(
-        refused.contains("is complete: execution 2 ended COMPLETED"),
+        refused.contains("is complete (execution 2 ended COMPLETED)"),
         "{refused}"
     );
     flights::verify(&folder.database(), 1, &flights::expected_rows()).unwrap();

@@ -39,6 +39,8 @@ pub mod guide {
     pub struct SkipRetry;
     #[doc = include_str!("../../docs/guide/parallel.md")]
     pub struct Parallel;
+    #[doc = include_str!("../../docs/guide/dispatchers.md")]
+    pub struct Dispatchers;
     #[doc = include_str!("../../docs/guide/restart.md")]
     pub struct Restart;
     #[doc = include_str!("../../docs/guide/operating.md")]

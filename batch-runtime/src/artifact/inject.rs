@@ -9,6 +9,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::loader::LoadedArtifact;
+
+use batch_xml::{Dialect, ValueSource};
+
 use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
 use crate::secret::Secrets;
 
@@ -238,6 +241,8 @@ impl fmt::Display for PropertySource {
 /// Spec: D-36, OVR-02 to OVR-05
 #[derive(Clone, Debug, Default)]
 pub struct Properties {
+    /// The dialect of the job, which decides the precedence.
+    pub dialect: Dialect,
     /// Job parameters.
     pub parameters: Arc<BTreeMap<String, String>>,
     /// System properties.
@@ -258,18 +263,23 @@ impl Properties {
             let (_, value, place) = self.xml.iter().find(|(key, ..)| key == name)?;
             Some((value.as_str(), PropertySource::Xml(place.clone())))
         };
-        if self.of_partition
-            && let Some(found) = of_xml()
-        {
-            return Some(found);
-        }
-        if let Some(value) = self.parameters.get(name) {
-            return Some((value, PropertySource::Parameter));
-        }
-        if let Some(value) = self.system.get(name) {
-            return Some((value, PropertySource::System));
-        }
-        of_xml()
+        let parameter = || {
+            self.parameters
+                .get(name)
+                .map(|value| (value.as_str(), PropertySource::Parameter))
+        };
+        let system = || {
+            self.system
+                .get(name)
+                .map(|value| (value.as_str(), PropertySource::System))
+        };
+        self.dialect.first_value(|source| match source {
+            ValueSource::Partition => of_xml().filter(|_| self.of_partition),
+            ValueSource::JobParameter => parameter(),
+            ValueSource::SystemProperty => system(),
+            ValueSource::OutermostProperty => of_xml(),
+            _ => None,
+        })
     }
 }
 

@@ -34,13 +34,13 @@ impl<'a> BatchletRunner<'a> {
         })
     }
 
-    /// `#[begin_step]`, `#[process]`, `#[end_step]`. Spec: BLET-02, BLET-03, BLET-10
+    /// Calls `#[begin_step]`, `#[process]` and `#[end_step]`. Spec: BLET-02, BLET-03, BLET-10
     pub(crate) fn run(&self) -> Result<BodyEnd, Failure> {
         let thrown = |method: &'static str| move |error| Failure::thrown(self.bound, method, error);
         call(|| self.batchlet.begin_step()).map_err(thrown("begin_step"))?;
         let result = self.process();
         if let Err(failure) = call(|| self.batchlet.end_step()).map_err(thrown("end_step")) {
-            // The first failure is the one that counts. Spec: D-80
+            // The first failure is recorded. Spec: D-80
             if result.is_ok() {
                 return Err(failure);
             }
@@ -61,7 +61,7 @@ impl<'a> BatchletRunner<'a> {
             return Err(Failure::new(message));
         }
         let exit_status = Some(exit_status);
-        // What it returned after a stop stays the exit status. Spec: BLET-07
+        // After a stop, the returned value remains the exit status. Spec: BLET-07
         if self.worker.stop_requested() {
             return Ok(BodyEnd::Stopped { exit_status });
         }

@@ -1,4 +1,4 @@
-//! A job as the engine runs it: every `ref` resolved to a registered artifact.
+//! A job as the engine runs it: every `ref` is resolved to a registered artifact.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use crate::artifact::{
 use crate::error::BatchError;
 use crate::role::{self, Factory, ListenerObject};
 
-/// A `ref` with its artifact and the properties that reach it.
+/// A `ref` with its artifact and properties.
 #[derive(Clone)]
 pub(crate) struct Bound {
     pub(crate) name: String,
     pub(crate) registration: &'static ArtifactRegistration,
-    /// The preferred loader, if the instances come from it.
+    /// The preferred loader, if it creates the instances.
     pub(crate) loader: Option<Arc<dyn BatchArtifactLoader>>,
     pub(crate) properties: Properties,
 }
@@ -26,7 +26,7 @@ impl Bound {
     }
 }
 
-/// No instance of an artifact could be made.
+/// The reason why an artifact cannot be created.
 #[derive(Debug)]
 pub(crate) enum MakeError {
     Inject(InjectError),
@@ -34,9 +34,9 @@ pub(crate) enum MakeError {
     Panic(BatchError),
     /// The preferred loader failed or panicked. Spec: LOADER-07
     Loader(BatchError),
-    /// The preferred loader returned an artifact when the job was bound, and returns none now.
+    /// The preferred loader returned an artifact when the job was bound, but none now.
     NotLoaded,
-    /// The loader has checked the role: another one here is a fault of the runtime.
+    /// The artifact has another role: a bug of the runtime, because the loader checks roles.
     Role,
 }
 
@@ -61,7 +61,7 @@ macro_rules! makers {
     ) => {
         impl Bound {
             $(
-                /// Makes an instance with its properties and contexts. Spec: ART-08, ART-10, LOADER-18
+                /// Creates an instance with its properties and contexts. Spec: ART-08, ART-10, LOADER-18
                 pub(crate) fn $attribute(&self, contexts: &ContextScope) -> Result<Box<dyn role::$artifact>, MakeError> {
                     match self.registration.factory {
                         Factory::$artifact(make, ..) => {
@@ -80,12 +80,12 @@ macro_rules! makers {
 
 batch_macros::__for_each_role!(makers);
 
-/// A `listener` element: one type, in all its listener roles that its place accepts.
+/// A `listener` element: one type, in all its listener roles that are accepted there.
 pub(crate) struct BoundListener {
     pub(crate) roles: Vec<Bound>,
 }
 
-/// The one instance of a `listener` element, for the life of its scope. Spec: JSL-STEPLIS-07, ART-08
+/// The one instance of a `listener` element in its scope. Spec: JSL-STEPLIS-07, ART-08
 pub(crate) struct Listener {
     bound: Arc<BoundListener>,
     object: Box<dyn Any + Send>,
@@ -115,7 +115,7 @@ impl Listener {
 }
 
 impl Listener {
-    /// Returns the instance in the role of the trait, if it has it.
+    /// Returns the instance as the role's trait, if it has the role.
     pub(crate) fn cast<R: ListenerObject + ?Sized>(&mut self) -> Option<(&Bound, &mut R)> {
         let of_role = |bound| Some((bound, R::of(Bound::factory(bound))?));
         let (bound, role) = self.bound.roles.iter().find_map(of_role)?;

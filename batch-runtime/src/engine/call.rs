@@ -1,4 +1,4 @@
-//! Calls of artifacts. A panic ends the call as an error, never the runtime.
+//! Calls of artifacts. A panic becomes an error of the call.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use super::bound::{Bound, MakeError};
 use crate::error::BatchError;
 use crate::repository::RepositoryError;
 
-/// Why a step or job failed.
+/// The failure of a step or job.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
-    /// Goes to EXIT_MESSAGE: the cause first, then where. Spec: STATUS-27
+    /// The text of EXIT_MESSAGE: the cause first, then its place. Spec: STATUS-27
     pub(crate) message: String,
-    /// What the artifact threw, if one did.
+    /// The exception, if an artifact threw one.
     pub(crate) exception: Option<Arc<BatchError>>,
 }
 
@@ -24,7 +24,7 @@ impl Failure {
         }
     }
 
-    /// `artifact` threw `error` in `method`.
+    /// Creates the failure for an `error` that `artifact` threw in `method`.
     pub(crate) fn thrown(artifact: &Bound, method: &str, error: impl Into<Arc<BatchError>>) -> Self {
         let error = error.into();
         let registration = artifact.registration;
@@ -42,13 +42,14 @@ impl Failure {
         }
     }
 
-    /// The same failure, with a remark.
+    /// Adds a remark.
     pub(crate) fn because(mut self, remark: impl std::fmt::Display) -> Self {
         self.message = format!("{}\n{remark}", self.message);
         self
     }
 
-    /// The loop of reader and processor panicked; which of the two, only the backtrace says.
+    /// Creates the failure for a panic in the loop of reader and processor; only the backtrace shows which of them
+    /// panicked.
     pub(crate) fn panicked(reader: &Bound, processor: &Bound, panic: BatchError) -> Self {
         let message = format!(
             "{}\nin item reader `{}` or item processor `{}`",
@@ -62,19 +63,19 @@ impl Failure {
         }
     }
 
-    /// No instance of `artifact` could be made.
+    /// Creates the failure for an artifact that cannot be created.
     pub(crate) fn not_made(artifact: &Bound, error: &MakeError) -> Self {
         let problem = match error {
             MakeError::Inject(error) => error.to_string(),
             MakeError::Panic(panic) => panic.chain(),
             MakeError::Loader(error) => format!("the artifact loader failed: {}", error.chain()),
             MakeError::NotLoaded => {
-                "the artifact loader gave one when the job was bound, and gives none now".into()
+                "the artifact loader returned it when the job was bound, but does not return it now".into()
             }
             MakeError::Role => "it is registered for another role".into(),
         };
         Self::new(format!(
-            "{} `{}` cannot be made: {}",
+            "cannot create {} `{}`: {}",
             artifact.registration.role(),
             artifact.name,
             artifact.properties.secrets.hidden(problem)
@@ -82,7 +83,7 @@ impl Failure {
     }
 }
 
-/// Calls an artifact. A panic becomes an error. Spec: CHUNK-EXC-03
+/// Calls an artifact, and turns a panic into an error. Spec: CHUNK-EXC-03
 pub(crate) fn call<T>(artifact: impl FnOnce() -> Result<T, BatchError>) -> Result<T, BatchError> {
     catch_unwind(AssertUnwindSafe(artifact)).unwrap_or_else(|payload| Err(BatchError::from_panic(payload)))
 }
@@ -92,17 +93,17 @@ pub(crate) fn discard<T>(artifact: T) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(artifact))) {
         tracing::error!(
             error = BatchError::from_panic(panic).chain(),
-            "an artifact could not be dropped"
+            "the destructor of an artifact panicked"
         );
     }
 }
 
-/// Why the run of a step's body ended early.
+/// The reason why the body of a step ended early.
 #[derive(Debug)]
 pub(crate) enum Interrupt {
-    /// The step fails, and says so in the repository.
+    /// The step fails; the failure is recorded.
     Failed(Failure),
-    /// Another runtime has taken over: nothing more may be written.
+    /// Another runtime has taken over, so nothing may be recorded.
     Fenced(RepositoryError),
 }
 

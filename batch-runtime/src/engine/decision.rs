@@ -10,7 +10,7 @@ use crate::artifact::ContextScope;
 use crate::transition::Follow;
 
 impl Walk<'_> {
-    /// Asks the decider. What it says becomes the exit status of the job. Spec: DEC-14, DEC-17, D-27
+    /// Calls the decider, whose result becomes the exit status of the job. Spec: DEC-14, DEC-17, D-27
     pub(super) fn decide(&self, element: &Element, decider: &Bound, last: Option<&Last>) -> ElementEnd {
         match self.decided(decider, last) {
             Ok(decided) => {
@@ -22,7 +22,7 @@ impl Walk<'_> {
                     .after_decision(self.shared.job.dialect, &decided);
                 let outcome = match &follow {
                     Follow::Unmatched => Outcome::Failed(Failure::new(format!(
-                        "`{decided}`, which decision `{}` decided, matches none of its transition elements",
+                        "the result `{decided}` of decision `{}` matches none of its transition elements",
                         element.id
                     ))),
                     _ => Outcome::Completed,
@@ -45,7 +45,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Only the job's context and that of the element executed last are in scope. Spec: DEC-12, CTX-10
+    /// Calls the decider with the contexts of the job and of the last element in scope. Spec: DEC-12, CTX-10
     fn decided(&self, bound: &Bound, last: Option<&Last>) -> Result<String, Failure> {
         let mut contexts = ContextScope {
             job: self.contexts.job.clone(),

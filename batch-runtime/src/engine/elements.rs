@@ -1,4 +1,4 @@
-//! A job ready to run: its elements, and what leads from one to the other.
+//! A bound job: its elements and their transitions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use super::chunk::FaultRules;
 use crate::Dialect;
 use crate::transition::Transitions;
 
-/// A job ready to run.
+/// A job that is ready to run.
 pub(crate) struct BoundJob {
     pub(crate) id: String,
     pub(crate) restartable: bool,
     pub(crate) dialect: Dialect,
-    /// How long an execution may take. (ext)
+    /// The timeout of an execution. (ext)
     pub(crate) timeout: Option<Duration>,
     pub(crate) properties: BTreeMap<String, String>,
     pub(crate) listeners: Vec<Arc<BoundListener>>,
@@ -28,26 +28,26 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
-    /// Whether something in here runs again although it was complete. Complete partitions of a flow do not.
+    /// Returns whether some element runs again although it completed. Completed partitions of a flow do not.
     pub(crate) fn run_again(&self) -> bool {
         self.all.iter().any(|element| match &element.body {
             ElementBody::Step(step) => step.allow_start_if_complete,
             ElementBody::Flow(flow) => flow.elements.run_again(),
             ElementBody::Split(split) => split.elements.run_again(),
-            // It may answer otherwise, and lead to what has never run.
+            // Its result may change, and lead to an element that has never run.
             ElementBody::Decision(_) => true,
         })
     }
 }
 
-/// A step, flow, split or decision, and what it leads to.
+/// A step, flow, split or decision with its transitions.
 pub(crate) struct Element {
     pub(crate) id: String,
     pub(crate) transitions: Transitions,
     pub(crate) body: ElementBody,
 }
 
-/// What an element is.
+/// The body of an element.
 pub(crate) enum ElementBody {
     Step(Box<BoundStep>),
     Flow(Box<BoundFlow>),
@@ -55,44 +55,44 @@ pub(crate) enum ElementBody {
     Decision(Bound),
 }
 
-/// A flow ready to run.
+/// A flow that is ready to run.
 pub(crate) struct BoundFlow {
     pub(crate) elements: Elements,
     pub(crate) partition: Option<BoundPartition>,
 }
 
-/// A split ready to run.
+/// A split that is ready to run.
 pub(crate) struct BoundSplit {
     pub(crate) elements: Elements,
     pub(crate) subjobs: BoundSubjobs,
 }
 
-/// What accompanies the subjobs of an element.
+/// The artifacts that accompany the subjobs of an element.
 #[derive(Clone, Default)]
 pub(crate) struct BoundSubjobs {
     pub(crate) logical_tx: Option<Bound>,
-    /// Of a split; of a partition it is bound with the partition, whose properties reach it.
+    /// The collector of a split. That of a partition is bound with the partition, whose properties reach it.
     pub(crate) collector: Option<Bound>,
     pub(crate) analyzer: Option<Bound>,
 }
 
-/// How a step or flow is partitioned.
+/// The partition of a step or flow.
 pub(crate) struct BoundPartition {
-    /// How many partitions there are, unless an algorithm says it.
+    /// The number of partitions, unless there is an algorithm.
     pub(crate) instances: u32,
     pub(crate) algorithm: Option<Bound>,
     pub(crate) subjobs: BoundSubjobs,
-    /// Most partitions that run at the same time.
+    /// The maximum number of concurrent partitions.
     pub(crate) threads: Option<usize>,
     pub(crate) binder: Arc<dyn BindPartition>,
 }
 
-/// Binds what runs in one partition, when it begins: its properties are known then. Spec: SUBST-09
+/// Binds the body of a partition when it starts, because its properties are known then. Spec: SUBST-09
 pub(crate) trait BindPartition: Send + Sync {
-    /// `path` leads to the partition: of a partitioned step in a partitioned flow the flow's first.
+    /// `path` leads to the partition: for a partitioned step in a partitioned flow, the flow comes first.
     ///
     /// # Errors
-    /// What is wrong with it, as text.
+    /// The mistakes, as text.
     fn bind(&self, path: &[PartitionKey]) -> Result<PartitionBody, String>;
 }
 
@@ -101,33 +101,33 @@ pub(crate) trait BindPartition: Send + Sync {
 pub(crate) struct PartitionKey {
     /// Id of the partitioned step or flow.
     pub(crate) element: String,
-    /// From 1. Spec: PART-09
+    /// The number, from 1. Spec: PART-09
     pub(crate) number: u32,
-    /// What the plan gives to it. Spec: PART-21
+    /// The properties from the plan. Spec: PART-21
     pub(crate) properties: Option<Arc<BTreeMap<String, String>>>,
 }
 
-/// What runs in a partition.
+/// The body of a partition.
 pub(crate) struct PartitionBody {
-    /// The step or flow, not partitioned.
+    /// The step or flow, without partitions of its own.
     pub(crate) element: Element,
     pub(crate) collector: Option<Bound>,
 }
 
 impl Elements {
-    /// The element that is executed first: decisions are passed over. Spec: SEQ-01, FLOW-11
+    /// Returns the element that is executed first, which is not a decision. Spec: SEQ-01, FLOW-11
     pub(crate) fn first(&self) -> Option<usize> {
         self.all
             .iter()
             .position(|element| !matches!(element.body, ElementBody::Decision(_)))
     }
 
-    /// The element with this id.
+    /// Returns the position of the element with this id.
     pub(crate) fn position(&self, id: &str) -> Option<usize> {
         self.all.iter().position(|element| element.id == id)
     }
 
-    /// The flows of a split that no other element leads to. Spec: SPLIT-06, D-29
+    /// Returns the flows of a split that no other element leads to. Spec: SPLIT-06, D-29
     pub(crate) fn beginnings(&self) -> Vec<usize> {
         let targets: Vec<usize> = self
             .all
@@ -141,26 +141,26 @@ impl Elements {
     }
 }
 
-/// A step ready to run.
+/// A step that is ready to run.
 pub(crate) struct BoundStep {
-    /// Most starts within one instance; `None`: no limit.
+    /// The maximum number of starts within one instance; `None` is unlimited.
     pub(crate) max_starts: Option<u32>,
     pub(crate) allow_start_if_complete: bool,
-    /// How long it may take. (ext)
+    /// The timeout. (ext)
     pub(crate) timeout: Option<Duration>,
     pub(crate) properties: BTreeMap<String, String>,
     pub(crate) listeners: Vec<Arc<BoundListener>>,
     pub(crate) body: BoundBody,
 }
 
-/// What a step does.
+/// The body of a step.
 pub(crate) enum BoundBody {
     Chunk(Box<BoundChunk>),
     Batchlet(Bound),
     Partitioned(Box<BoundPartition>),
 }
 
-/// A chunk ready to run.
+/// A chunk that is ready to run.
 pub(crate) struct BoundChunk {
     pub(crate) reader: Bound,
     pub(crate) processor: Bound,
@@ -168,9 +168,9 @@ pub(crate) struct BoundChunk {
     pub(crate) interval: CheckpointInterval,
     /// Items per call of the writer. Spec: D-04
     pub(crate) write_batch: usize,
-    /// Whether the writer writes through the chunk transaction.
+    /// Whether the writer uses the chunk transaction.
     pub(crate) transactional: bool,
-    /// Whether processed items are kept to be written again after a rollback. Spec: D-12
+    /// Whether processed items are kept to write them again after a rollback. Spec: D-12
     pub(crate) buffer_reads: bool,
     pub(crate) faults: FaultRules,
 }
@@ -178,10 +178,10 @@ pub(crate) struct BoundChunk {
 /// When a checkpoint is due.
 #[derive(Clone)]
 pub(crate) enum CheckpointInterval {
-    /// After so many items read. Spec: JSL-CHUNK-07, D-05
+    /// After this number of items read. Spec: JSL-CHUNK-07, D-05
     Items(usize),
-    /// After so much time, looked at after each item. Spec: JSL-CHUNK-08
+    /// After this time, checked after each item. Spec: JSL-CHUNK-08
     Time(Duration),
-    /// When the algorithm says so, asked after each item. Spec: JSL-CHUNK-09
+    /// When the algorithm decides, asked after each item. Spec: JSL-CHUNK-09
     Custom(Bound),
 }

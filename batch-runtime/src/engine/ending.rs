@@ -1,4 +1,4 @@
-//! How a step or job execution ends: the exit status that is recorded, and the message.
+//! The end of a step or job execution: its exit status and message.
 //!
 //! Spec: STATUS-03, STATUS-18, STATUS-20, STATUS-27
 
@@ -6,11 +6,11 @@ use super::call::Failure;
 use crate::repository::Ending;
 use crate::status::BatchStatus;
 
-/// Longest exit status that the repository holds. Spec: D-69
+/// Maximum length of an exit status in the repository. Spec: D-69
 const MAX_EXIT_STATUS: usize = 2_500;
 
-/// The ending of `element`, such as ``step `load` ``, and the failure that it ends with. An exit status that cannot be
-/// recorded is a failure too, after the one that came first.
+/// Returns the ending of `element`, such as ``step `load` ``, and its failure. An exit status that cannot be stored
+/// is a failure too, unless there is an earlier one.
 pub(crate) fn settle(
     element: &str,
     chosen: Option<String>,
@@ -65,7 +65,7 @@ pub(crate) fn stopped() -> Ending {
     }
 }
 
-/// The ending of what failed before it could do anything.
+/// Returns the ending of an execution that failed before it could start.
 pub(crate) fn failed(message: String) -> Ending {
     Ending {
         status: BatchStatus::Failed,
@@ -75,10 +75,10 @@ pub(crate) fn failed(message: String) -> Ending {
     }
 }
 
-/// The chosen exit status, else the batch status.
+/// Returns the exit status that was set, else the batch status.
 ///
 /// # Errors
-/// What is wrong with the chosen one.
+/// The reason why the exit status is invalid.
 fn exit_status(chosen: Option<String>, status: BatchStatus) -> Result<String, String> {
     let Some(chosen) = chosen else {
         return Ok(status.to_string());
@@ -89,11 +89,11 @@ fn exit_status(chosen: Option<String>, status: BatchStatus) -> Result<String, St
     }
     if length > MAX_EXIT_STATUS {
         return Err(format!(
-            "an exit status of {length} characters; the repository holds {MAX_EXIT_STATUS}"
+            "an exit status of {length} characters; the repository stores at most {MAX_EXIT_STATUS}"
         ));
     }
     if chosen.contains('\0') {
-        return Err("an exit status with a NUL character, which not every database stores".into());
+        return Err("an exit status with a NUL character, which not every database can store".into());
     }
     Ok(chosen)
 }

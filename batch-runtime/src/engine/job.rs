@@ -30,11 +30,11 @@ pub(crate) struct JobRunner {
     pub(crate) running: Arc<Running>,
     /// The most partitions of an element that run at the same time, unless the job or step sets it.
     pub(crate) partition_threads: usize,
-    /// How partitions reach other processes.
+    /// Sends partitions to other processes.
     pub(crate) dispatch: Option<Dispatch>,
 }
 
-/// How the elements of a job ended, and where a restart begins.
+/// The end of a job's elements, and the start position of a restart.
 struct JobEnd {
     outcome: Outcome,
     /// The element at which a `fail`, `end` or `stop` element ended the job.
@@ -53,8 +53,8 @@ impl From<Outcome> for JobEnd {
 }
 
 impl JobRunner {
-    /// Runs the execution to its end. Returns it as it was recorded; an error means that its end could not be recorded,
-    /// and that the next start finds its owner dead or its lease expired.
+    /// Runs the execution to its end, and returns it as recorded. After an error the end could not be recorded, and
+    /// the next start finds the owner dead or its lease expired.
     pub(crate) fn run(self) -> Result<JobExecution, RepositoryError> {
         let _span = ObservedJob::span(&self.execution).entered();
         let observed = ObservedJob::begin(&self.job.id);
@@ -76,7 +76,7 @@ impl JobRunner {
             self.repository.connector(),
         );
         if !began {
-            // Stopped before it began. Spec: STATUS-10
+            // Stopped before it started. Spec: STATUS-10
             self.running.workers.request_stop();
             return self.end(Outcome::Stopped.into(), &context, &JobListeners::default());
         }
@@ -119,7 +119,7 @@ impl JobRunner {
                 };
                 self.walk(&walk)?
             }
-            // No step is executed, `after_job` is still called. Spec: STATUS-24
+            // No step is executed, but `after_job` is called. Spec: STATUS-24
             Err(failure) => Outcome::Failed(failure).into(),
         };
         let ended = self.end(end, &context, &listeners);
@@ -127,7 +127,7 @@ impl JobRunner {
         ended
     }
 
-    /// Walks from the first element, or from where the execution before was stopped. Spec: SEQ-01, RESTART-04
+    /// Walks from the first element, or from where the previous execution was stopped. Spec: SEQ-01, RESTART-04
     fn walk(&self, walk: &Walk<'_>) -> Result<JobEnd, RepositoryError> {
         let elements = &walk.shared.job.elements;
         let (begin, last) = match self.repository.restart_position(&self.execution)? {
@@ -136,7 +136,7 @@ impl JobRunner {
                 Some(begin) => (begin, position.after.as_ref().map(last_before)),
                 None => {
                     let failure = Failure::new(format!(
-                        "a restart has to begin at `{}`, which is no longer an element of job `{}`",
+                        "the restart has to start at `{}`, which is no longer an element of job `{}`",
                         position.element, self.job.id
                     ));
                     return Ok(Outcome::Failed(failure).into());
@@ -148,14 +148,14 @@ impl JobRunner {
         let terminated_at = matches!(ended.outcome, Outcome::Terminated(_))
             .then(|| elements.all.get(ended.at).map(|element| element.id.clone()))
             .flatten();
-        // A stop that came with the last item still is a stop. Spec: D-86
+        // A stop during the last item still stops the job. Spec: D-86
         let outcome = match ended.outcome {
             Outcome::Completed if self.running.workers.stop_requested() => Outcome::Stopped,
             other => other,
         };
         let outcome = match (outcome, self.job.timeout) {
             (Outcome::Stopped, Some(limit)) if self.running.is_overdue() => Outcome::Failed(Failure::new(
-                format!("job `{}` took longer than its time-out of {limit:?}", self.job.id),
+                format!("job `{}` exceeded its timeout of {limit:?}", self.job.id),
             )),
             (outcome, _) => outcome,
         };
@@ -177,7 +177,7 @@ impl JobRunner {
             None if self.job.dialect.restart_resumes_at_stopped_element() => stopped_at,
             None => return None,
         };
-        // What was executed last came before the decision that stopped; before another element it was not.
+        // Only the decision that stopped needs the element executed before it.
         let after = (element == stopped_at).then_some(ended.last.as_ref()).flatten();
         Some(RestartPosition {
             element: element.to_owned(),
@@ -216,7 +216,7 @@ impl JobRunner {
             {
                 return Ok(self.execution);
             }
-            // A stop was accepted just now: the job no longer ends COMPLETED. Spec: STATUS-26
+            // A stop was just accepted, so the job no longer ends COMPLETED. Spec: STATUS-26
             self.running.workers.request_stop();
             if outcome.status() == BatchStatus::Completed {
                 outcome = Outcome::Stopped;
@@ -243,7 +243,7 @@ impl JobRunner {
     }
 }
 
-/// The element as it is recorded. Spec: DEC-16, DEC-19
+/// Converts the element for the repository. Spec: DEC-16, DEC-19
 fn before(last: &Last) -> ElementBefore {
     let (id, kind, status) = match last {
         Last::Step(context) => (context.id(), ElementKind::Step, context.batch_status()),
@@ -258,7 +258,7 @@ fn before(last: &Last) -> ElementBefore {
     }
 }
 
-/// The recorded element as a decider sees it.
+/// Restores the recorded element for a decider.
 fn last_before(before: &ElementBefore) -> Last {
     let status = BatchStatus::from_repository(&before.batch_status).unwrap_or(BatchStatus::Unknown);
     let exit_status = Some(before.exit_status.as_str());

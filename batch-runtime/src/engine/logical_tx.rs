@@ -1,5 +1,5 @@
-//! The logical transaction around the subjobs of an element: durable steps, each recorded before the call that it
-//! announces, so that a process that dies owes a rollback and never a commit.
+//! The logical transaction around the subjobs of an element. Each step is recorded before the call that it announces,
+//! so a dead process leaves a pending rollback, but never a pending commit.
 //!
 //! Spec: LTX-07 to LTX-22, D-46, D-48
 
@@ -12,11 +12,11 @@ use crate::repository::{RepositoryError, TxState};
 use crate::role::{Factory, LogicalTX};
 use crate::status::BatchStatus;
 
-/// What `#[logical_tx_after_completion]` is told. Spec: LTX-18
+/// The arguments of `#[logical_tx_after_completion]`. Spec: LTX-18
 const COMMIT: &str = "COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
 
-/// The artifact, while its element runs. One instance, on the thread of the element. Spec: LTX-20
+/// The artifact of a running element. One instance, on the thread of the element. Spec: LTX-20
 struct Transaction<'w, 'a> {
     walk: &'w Walk<'a>,
     key: &'w str,
@@ -26,8 +26,8 @@ struct Transaction<'w, 'a> {
 }
 
 impl Walk<'_> {
-    /// Runs `work` within the logical transaction of the element, if it has one. `work` returns how the subjobs ended, and
-    /// the worst of them. Once committed, with subjobs of which nothing `runs_again`, there is nothing to be done within it.
+    /// Runs `work` within the logical transaction of the element, if it has one. `work` returns the end of the
+    /// subjobs, and the worst of their statuses. A committed transaction is skipped if nothing `runs_again`.
     pub(super) fn in_logical_tx(
         &self,
         key: &str,
@@ -40,8 +40,8 @@ impl Walk<'_> {
             return Ok(match self.state_of(key).tx {
                 None => work()?.0,
                 Some(_) => Outcome::Failed(Failure::new(format!(
-                    "the logical transaction of `{key}` is open, and the Job XML has none there any more: restart with the \
-                     Job XML as it was, so that it is rolled back"
+                    "the logical transaction of `{key}` is open, but the Job XML no longer has one there; restart with the \
+                     previous Job XML to roll it back"
                 ))),
             });
         };
@@ -70,17 +70,17 @@ impl Transaction<'_, '_> {
     ) -> Result<Outcome, RepositoryError> {
         match self.walk.state_of(self.key).tx {
             Some(TxState::Begun | TxState::RollingBack) => {
-                // What was undone is undone before this execution began: its own work counts.
+                // Work before this execution was undone; its own work counts.
                 let from = self.walk.shared.running.lease.execution_id.0;
                 if let Err(failure) = self.roll_back(from)? {
                     return Ok(Outcome::Failed(failure.because(format!(
-                        "the logical transaction of `{}` was left open by an earlier execution, and nothing runs before its \
-                         rollback has succeeded; it also has to succeed when there is nothing left to undo",
+                        "an earlier execution left the logical transaction of `{}` open, and nothing runs before its \
+                         rollback has succeeded, even if there is nothing left to undo",
                         self.key
                     ))));
                 }
             }
-            // The process died when only this was left to be done.
+            // The process died when only this call was left.
             Some(TxState::Committed) => {
                 if let failed @ Outcome::Failed(_) = self.finish(Outcome::Completed)? {
                     return Ok(failed);
@@ -92,7 +92,7 @@ impl Transaction<'_, '_> {
             return Ok(work()?.0);
         }
         self.record(Some(TxState::Begun))?;
-        if let Err(failure) = self.told("logical_tx_begin", LogicalTX::logical_tx_begin) {
+        if let Err(failure) = self.notify("logical_tx_begin", LogicalTX::logical_tx_begin) {
             return self.undo(Outcome::Failed(failure));
         }
         let (outcome, worst) = work()?;
@@ -103,7 +103,7 @@ impl Transaction<'_, '_> {
             return self.undo(outcome);
         }
         let before = LogicalTX::logical_tx_before_completion;
-        if let Err(failure) = self.told("logical_tx_before_completion", before) {
+        if let Err(failure) = self.notify("logical_tx_before_completion", before) {
             return self.undo(Outcome::Failed(failure));
         }
         let this = self.walk.shared.running.lease.execution_id.0;
@@ -114,27 +114,27 @@ impl Transaction<'_, '_> {
         self.finish(outcome)
     }
 
-    /// Whether an earlier execution committed it, and nothing was undone since. Spec: LTX-17
+    /// Returns whether an earlier execution committed it, and its work was not undone since. Spec: LTX-17
     fn is_committed(&self) -> bool {
         let committed = self.walk.state_of(self.key).committed;
         committed.is_some_and(|committed| self.walk.since.is_none_or(|since| committed >= since))
     }
 
-    /// An error here undoes nothing: everything is complete. Spec: LTX-17, LTX-22
+    /// Completes the transaction. An error here undoes nothing: everything is complete. Spec: LTX-17, LTX-22
     fn finish(&mut self, outcome: Outcome) -> Result<Outcome, RepositoryError> {
         let completed = self.complete(COMMIT);
         self.record(None)?;
         Ok(completed.map_or_else(Outcome::Failed, |()| outcome))
     }
 
-    /// The subjobs have ended, and not all of them well.
+    /// Rolls back after subjobs that did not complete.
     fn undo(&mut self, outcome: Outcome) -> Result<Outcome, RepositoryError> {
-        // Also the work of this execution is undone.
+        // The work of this execution is undone too.
         let from = self.walk.shared.running.lease.execution_id.0.saturating_add(1);
         if let Err(failure) = self.roll_back(from)? {
-            // Whatever else has happened: what was done is not undone, and somebody has to know it.
+            // Reported regardless of other failures: the work is not undone.
             let owed = format!(
-                "the rollback of the logical transaction of `{}` failed, so what was done within it is not undone: the next \
+                "the rollback of the logical transaction of `{}` failed, so its work is not undone; the next \
                  launch or restart calls it again, before anything else, until it succeeds",
                 self.key
             );
@@ -144,10 +144,10 @@ impl Transaction<'_, '_> {
             }));
         }
         Ok(match outcome {
-            // A job whose work was undone has not been done.
+            // A job whose work was undone is not complete.
             Outcome::Terminated(termination) if termination.status == BatchStatus::Completed => {
                 Outcome::Failed(Failure::new(format!(
-                    "an `end` element within `{}` ended the job before all was complete there, so its logical transaction \
+                    "an `end` element within `{}` ended the job before everything in it was complete, so its logical transaction \
                      was rolled back",
                     self.key
                 )))
@@ -156,13 +156,16 @@ impl Transaction<'_, '_> {
         })
     }
 
-    /// Calls the rollback, which stays owed until it returns. After one that compensates, step executions before `from` no
-    /// longer count, and the plan is made anew. Spec: LTX-09, LTX-10, LTX-22, D-48
+    /// Calls the rollback, which stays pending until it returns. Afterwards, step executions before `from` no longer
+    /// count, and a new plan is made. Spec: LTX-09, LTX-10, LTX-22, D-48
     fn roll_back(&mut self, from: i64) -> Result<Result<(), Failure>, RepositoryError> {
         self.record(Some(TxState::RollingBack))?;
-        let rolled_back = self.told("logical_tx_rollback", LogicalTX::logical_tx_rollback);
+        let rolled_back = self.notify("logical_tx_rollback", LogicalTX::logical_tx_rollback);
         if let Err(failure) = self.complete(ROLLBACK) {
-            tracing::error!(message = failure.message, "after a rollback");
+            tracing::error!(
+                message = failure.message,
+                "#[logical_tx_after_completion] failed after a rollback"
+            );
         }
         if rolled_back.is_ok() {
             let compensates = matches!(self.bound.registration.factory, Factory::LogicalTX(_, compensates) if compensates());
@@ -180,12 +183,12 @@ impl Transaction<'_, '_> {
 
     /// Spec: LTX-17, LTX-18
     fn complete(&mut self, status: &str) -> Result<(), Failure> {
-        self.told("logical_tx_after_completion", |artifact| {
+        self.notify("logical_tx_after_completion", |artifact| {
             artifact.logical_tx_after_completion(status)
         })
     }
 
-    fn told(
+    fn notify(
         &mut self,
         method: &str,
         tell: impl FnOnce(&mut (dyn LogicalTX + 'static)) -> Result<(), BatchError>,

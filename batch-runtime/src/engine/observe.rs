@@ -1,7 +1,7 @@
-//! What is seen from outside while jobs run: spans and events of the log, and metrics under the names of Spring Batch.
+//! Observability of running jobs: spans and events of the log, and metrics with the names of Spring Batch.
 //!
-//! Metrics go to the recorder that the program has installed, and cost next to nothing without one. Nothing is told per
-//! item.
+//! Metrics go to the recorder that the program has installed; without one they cost next to nothing. Nothing is
+//! recorded per item.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use tracing::Span;
 use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::status::BatchStatus;
 
-/// A job while it runs.
+/// A running job.
 pub(super) struct ObservedJob {
     job: String,
     began: Instant,
@@ -23,7 +23,7 @@ impl ObservedJob {
         counter!("spring.batch.job.launch.count", "job" => job.to_owned()).increment(1);
         let active = gauge!("spring.batch.job.active", "job" => job.to_owned());
         active.increment(1);
-        tracing::info!("job begins");
+        tracing::info!("job started");
         Self {
             job: job.to_owned(),
             began: Instant::now(),
@@ -31,7 +31,7 @@ impl ObservedJob {
         }
     }
 
-    /// What is said in the threads of the job. On at every level, so that a warning says where it comes from.
+    /// Returns the span for the threads of the job. Enabled at every level, so that warnings show their origin.
     pub(super) fn span(execution: &JobExecution) -> Span {
         tracing::error_span!(
             "job",
@@ -55,7 +55,7 @@ impl Drop for ObservedJob {
     }
 }
 
-/// A step, or a partition of one, while it runs.
+/// A running step, or a partition of one.
 pub(super) struct ObservedStep {
     job: String,
     step: String,
@@ -64,12 +64,12 @@ pub(super) struct ObservedStep {
 }
 
 impl ObservedStep {
-    /// `step` is its id, which all its partitions share.
+    /// `step` is the id that all partitions share.
     pub(super) fn begin(job: &str, step: &str) -> Self {
         let labels = [("job", job.to_owned()), ("step", step.to_owned())];
         let active = gauge!("spring.batch.step.active", &labels);
         active.increment(1);
-        tracing::info!("step begins");
+        tracing::info!("step started");
         Self {
             job: job.to_owned(),
             step: step.to_owned(),
@@ -78,7 +78,7 @@ impl ObservedStep {
         }
     }
 
-    /// What is said while the step runs, under the name of its row in the repository.
+    /// Returns the span of the step, with the name of its row in the repository.
     pub(super) fn span(execution: &StepExecution) -> Span {
         tracing::error_span!(
             "step",
@@ -113,7 +113,7 @@ impl Drop for ObservedStep {
     }
 }
 
-/// The items of a chunk step, told at each commit.
+/// The items of a chunk step, recorded at each commit.
 pub(super) struct ObservedItems {
     read: Counter,
     read_skipped: Counter,
@@ -164,7 +164,7 @@ impl ObservedItems {
             .increment(more(|counters| counters.write_skips));
     }
 
-    /// A chunk was written and committed, or was not.
+    /// Records the write of a chunk and its result.
     pub(super) fn chunk(&self, time: Duration, success: bool) {
         let chunks = if success {
             &self.chunk_written

@@ -66,7 +66,7 @@ impl Walk<'_> {
                 let threads = SubjobThreads::new(scope, self.shared.running, &self.worker);
                 self.run_flows(threads, element, split, contexts, &mut analysis, ends);
             });
-            // The threads catch what panics in them.
+            // The threads catch panics.
             if joined.is_err() {
                 return Err(RepositoryError::Fault);
             }
@@ -91,7 +91,7 @@ impl Walk<'_> {
     ) {
         let all = &split.elements.all;
         let since = self.state_of(&element.id).since.max(self.since);
-        // All flows that nothing leads to begin at once. Spec: SPLIT-06
+        // All flows that no element leads to start at once. Spec: SPLIT-06
         let mut beginning = split.elements.beginnings();
         loop {
             for position in beginning.drain(..) {
@@ -105,8 +105,9 @@ impl Walk<'_> {
                 });
                 if let Err(error) = begun {
                     let (flow, split) = (&flow.id, &element.id);
-                    let failure =
-                        Failure::new(format!("no thread for flow `{flow}` of split `{split}`: {error}"));
+                    let failure = Failure::new(format!(
+                        "cannot start a thread for flow `{flow}` of split `{split}`: {error}"
+                    ));
                     ends.push(Outcome::Failed(failure), None);
                 }
             }
@@ -132,7 +133,7 @@ impl Walk<'_> {
         }
     }
 
-    /// On the flow's thread. Spec: SPLIT-06, SUBJOB-22, CTX-06, CTX-09, D-67
+    /// Runs a flow, on its thread. Spec: SPLIT-06, SUBJOB-22, CTX-06, CTX-09, D-67
     fn run_flow(
         &self,
         worker: &Arc<Worker>,
@@ -154,12 +155,12 @@ impl Walk<'_> {
         };
         match &flow.body {
             ElementBody::Flow(body) => walk.flow(flow, body),
-            // Only flows are begun.
+            // Only flows are started.
             _ => Err(RepositoryError::Fault),
         }
     }
 
-    /// What a flow that has ended leads to: a flow, by way of a decision perhaps. Spec: SPLIT-10, SPLIT-12, SPLIT-18, D-30
+    /// Returns the flow that follows a flow, directly or by a decision. Spec: SPLIT-10, SPLIT-12, SPLIT-18, D-30
     fn after_flow(
         &self,
         flow: &Element,
@@ -171,7 +172,7 @@ impl Walk<'_> {
         let (mut outcome, mut follow, last) = (ended.outcome, ended.follow, ended.last);
         let next = loop {
             match follow {
-                // A stop of the whole job lets nothing begin.
+                // No flow starts after a stop of the job.
                 Follow::Element(_) if self.worker.stop_requested() => {
                     outcome = Outcome::Stopped;
                     break None;
@@ -195,7 +196,7 @@ impl Walk<'_> {
         };
         tracing::debug!(flow = flow.id, status = %outcome.status(), "ended");
         ends.push(outcome, exit_status);
-        // A sibling that failed meanwhile lets nothing begin either.
+        // No flow starts after the failure of a sibling.
         next.filter(|_| !ends.are_ending())
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use super::threads::lock;
 use crate::repository::{ElementState, RepositoryError};
 
-/// By the path of the element.
+/// The states by the paths of the elements.
 #[derive(Default)]
 pub(crate) struct States(Mutex<BTreeMap<String, ElementState>>);
 

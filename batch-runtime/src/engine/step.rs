@@ -16,16 +16,16 @@ use super::walk::{ElementEnd, Last, Outcome, Walk};
 use crate::artifact::ContextScope;
 use crate::context::StepContext;
 use crate::execution::StepExecution;
-use crate::repository::{Ending, Foreign, RepositoryError, StepHistory, StepState};
+use crate::repository::{Ending, OtherEntries, RepositoryError, StepHistory, StepState};
 use crate::status::BatchStatus;
 use crate::transition::{Follow, Transitions};
 
-/// How the body of a step ended, if nothing failed.
+/// The end of a step's body without a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BodyEnd {
-    /// Normally; a batchlet gives an exit status.
+    /// Ended normally; a batchlet returns an exit status.
     Completed { exit_status: Option<String> },
-    /// After a stop request.
+    /// Ended after a stop request.
     Stopped { exit_status: Option<String> },
 }
 
@@ -35,7 +35,7 @@ impl BodyEnd {
     }
 }
 
-/// The runner of what the step does.
+/// The runner of a step's body.
 enum Body<'a> {
     Chunk(Box<ChunkRunner<'a>>),
     Batchlet(BatchletRunner<'a>),
@@ -67,7 +67,7 @@ impl<'c> StepResult<'c> {
         }
     }
 
-    /// Makes the step FAILED. The first failure is the one that is recorded.
+    /// Makes the step FAILED. The first failure is recorded.
     fn fail(&mut self, thrown: Failure) {
         note_exception(self.context, Some(&thrown));
         if self.failure.is_some() {
@@ -85,20 +85,20 @@ pub(super) struct StepRunner<'w> {
     pub(super) step: &'w BoundStep,
     pub(super) transitions: &'w Transitions,
     pub(super) walk: &'w Walk<'w>,
-    /// Whether it is a partition: without step listeners and transitions of its own. Spec: PART-31, PART-32
+    /// Whether it runs a partition, without step listeners and transitions. Spec: PART-31, PART-32
     pub(super) is_partition: bool,
 }
 
 impl StepRunner<'_> {
-    /// The name of the step in the repository. Spec: D-75
+    /// Returns the name of the step in the repository. Spec: D-75
     fn row(&self) -> String {
         format!("{}{}", self.walk.prefix, self.id)
     }
 
-    /// Runs the step, or passes it over when it completed in an earlier execution.
+    /// Runs the step, or skips it if it completed in an earlier execution.
     ///
     /// # Errors
-    /// When the repository does not take what has to be written; nothing can then be said of the step.
+    /// When the repository cannot record the step.
     pub(super) fn run(&self) -> Result<ElementEnd, RepositoryError> {
         let shared = self.walk.shared;
         let history =
@@ -110,7 +110,7 @@ impl StepRunner<'_> {
             .as_ref()
             .filter(|last| last.status == BatchStatus::Completed);
         if let Some(last) = completed.filter(|_| !self.step.allow_start_if_complete) {
-            return Ok(self.pass_over(last, &history.state));
+            return Ok(self.skip_completed(last, &history.state));
         }
         if let Some(refusal) = self.start_limit_reached(&history) {
             return Ok(ElementEnd {
@@ -130,17 +130,17 @@ impl StepRunner<'_> {
             });
         }
         // A completed step that may run again runs from the beginning. Spec: JSL-STEP-10, JSL-CHUNK-28
-        let anew = completed.is_some();
-        if anew && self.is_partitioned() {
+        let from_start = completed.is_some();
+        if from_start && self.is_partitioned() {
             self.walk.reset(self.id)?;
         }
-        let (mut state, earlier_items) = match anew {
+        let (mut state, earlier_items) = match from_start {
             true => (StepState::default(), 0),
             false => (history.state, history.items),
         };
         if !matches!(self.step.body, BoundBody::Batchlet(_)) {
-            // What another program has kept of items does not hold any more once items are done here.
-            state.foreign.clear();
+            // Entries of another program about its items are outdated once items are processed here.
+            state.other_entries.clear();
         }
         let execution = shared
             .repository
@@ -151,7 +151,7 @@ impl StepRunner<'_> {
     /// Runs a partition that this thread has claimed, after `earlier_items` of its input.
     ///
     /// # Errors
-    /// As `run`.
+    /// See `run`.
     pub(super) fn run_claimed(
         &self,
         execution: StepExecution,
@@ -161,9 +161,9 @@ impl StepRunner<'_> {
         self.execute(execution, state, earlier_items)
     }
 
-    /// The step leads on by its recorded exit status, and by the transitions of today's Job XML.
+    /// Skips the step: continues by its recorded exit status, and the transitions of the current Job XML.
     /// Spec: RESTART-05, RESTART-06, JSL-STEP-09
-    fn pass_over(&self, last: &StepExecution, state: &StepState) -> ElementEnd {
+    fn skip_completed(&self, last: &StepExecution, state: &StepState) -> ElementEnd {
         let properties = self.step.properties.clone();
         let context = StepContext::new(self.id, last.id, properties, state.user_data.clone());
         context.set_batch_status(last.status);
@@ -183,8 +183,8 @@ impl StepRunner<'_> {
         (history.starts >= most).then(|| {
             let (step, job, starts) = (self.id, &self.walk.shared.job.id, history.starts);
             Failure::new(format!(
-                "step `{step}` of job `{job}` has been started {starts} times in this job instance; its start-limit of \
-                 {} restarts allows no more; a larger one in the Job XML would",
+                "step `{step}` of job `{job}` was started {starts} times in this job instance, and its start-limit allows \
+                 {} restarts; increase the start-limit in the Job XML to restart it",
                 most - 1
             ))
         })
@@ -194,8 +194,8 @@ impl StepRunner<'_> {
         matches!(self.step.body, BoundBody::Partitioned(_))
     }
 
-    /// What a step has committed whose Job XML had a partition then and has none now, or the other way round, stands under
-    /// other names: it would be done again.
+    /// Rejects a step whose partition was added to or removed from the Job XML since it ran: its progress is stored
+    /// under other names, so committed work would be repeated.
     fn partitioned_differently(&self, history: &StepHistory) -> Option<Failure> {
         let kept = self.walk.state_of(&self.row());
         let was_partitioned =
@@ -207,39 +207,39 @@ impl StepRunner<'_> {
             _ => return None,
         };
         Some(Failure::new(format!(
-            "step `{}` {then} when it ran before in this job instance, and has {now} now; what it has committed would be done \
-             again: start a new instance, or restart with the Job XML as it was",
+            "step `{}` {then} when it ran before in this job instance, but has {now} now, so its committed work would be \
+             repeated; start a new instance, or restart with the previous Job XML",
             self.id
         )))
     }
 
-    /// What Spring Batch has committed of a chunk step, its readers' checkpoints tell only to those readers: from the
-    /// beginning, it would be written again. A context without entries is one that somebody has deleted for that.
-    /// Spec: RESTART-17
+    /// Rejects a chunk step that Spring Batch has partly committed: only its own readers understand their
+    /// checkpoints, so committed work would be repeated. A context without entries means that an operator has deleted
+    /// them to allow it. Spec: RESTART-17
     fn started_by_other_program(&self, history: &StepHistory) -> Option<Failure> {
-        // Of a partitioned step, only the rows of its partitions tell what they have committed.
+        // The committed work of a partitioned step is in the rows of its partitions.
         let may_have_committed = match self.step.body {
             BoundBody::Chunk(_) => history.committed_by_other_program,
-            BoundBody::Partitioned(_) => history.state.is_of_another,
+            BoundBody::Partitioned(_) => history.state.of_other_program,
             BoundBody::Batchlet(_) => false,
         };
         let last = history.last.as_ref()?;
         if !may_have_committed || last.status == BatchStatus::Completed {
             return None;
         }
-        // A checkpoint of ours is older than what the other has committed.
-        let of_ours = history.state.reader.is_some().then_some("batch.stepType");
+        // A checkpoint of this runtime is older than the other program's commits.
+        let own_checkpoint = history.state.reader.is_some().then_some("batch.stepType");
         let key = history
             .state
-            .foreign
+            .other_entries
             .keys()
             .next()
             .map(String::as_str)
-            .or(of_ours)?;
+            .or(own_checkpoint)?;
         Some(Failure::new(format!(
-            "step `{}` was begun by another program, such as Spring Batch, which has committed some of it; where it was \
-             stands in the context under keys of its own (`{key}`), so all of it would be written again: let that program \
-             end it, or start a new instance for what is left",
+            "another program, such as Spring Batch, has started step `{}` and committed part of it; its position \
+             is in the context under its own keys (`{key}`), so this runtime would write everything again; complete the step \
+             with that program, or start a new instance for the rest",
             self.id
         )))
     }
@@ -265,7 +265,7 @@ impl StepRunner<'_> {
             step: Some(context.clone()),
             ..self.walk.contexts.clone()
         };
-        let foreign = state.foreign.clone();
+        let other_entries = state.other_entries.clone();
         let (mut listeners, body) = self.prepare(&mut execution, &contexts, &context, place)?;
         let body = body.and_then(|body| self.before(&mut listeners, &contexts, body));
         let ran = body
@@ -276,7 +276,7 @@ impl StepRunner<'_> {
         let mut result = StepResult::of(ran, &context);
         self.after(listeners, &contexts, &mut result);
         let (ending, follow, failure) = self.settle(result, &context);
-        self.record(&mut execution, &ending, &context, foreign)?;
+        self.record(&mut execution, &ending, &context, other_entries)?;
         shared.running.publish_end(place, execution.counters);
         observed.end(ending.status, &ending.exit_status, execution.counters);
         context.set_batch_status(ending.status);
@@ -294,7 +294,7 @@ impl StepRunner<'_> {
         })
     }
 
-    /// Makes the artifacts, before the step counts as started, and starts it.
+    /// Creates the artifacts before the step counts as started, and starts it.
     fn prepare<'b>(
         &'b self,
         execution: &mut StepExecution,
@@ -329,7 +329,7 @@ impl StepRunner<'_> {
         })
     }
 
-    /// Calls the listeners before the step. A failure of one ends the step without running its body.
+    /// Calls the listeners before the step. The failure of one ends the step without running its body.
     fn before<'b>(
         &self,
         listeners: &mut StepListeners,
@@ -380,14 +380,14 @@ impl StepRunner<'_> {
                 match outcome? {
                     Outcome::Completed => Ok(BodyEnd::Completed { exit_status: None }),
                     Outcome::Failed(failure) => Err(Interrupt::Failed(failure)),
-                    // A step has no terminating elements inside.
+                    // A step contains no terminating elements.
                     Outcome::Stopped | Outcome::Terminated(_) => Ok(BodyEnd::stopped()),
                 }
             }
         }
     }
 
-    /// Makes a stop because of the time-out a failure. A step that has ended by itself has ended.
+    /// Turns a stop because of the timeout into a failure, unless the step has ended by itself.
     ///
     /// # Errors
     /// If the step is fenced.
@@ -414,7 +414,7 @@ impl StepRunner<'_> {
             shared.listeners.after_step(contexts, shared.outside, &mut failed);
         }
         discard(listeners);
-        // Not after an unresolved exception. Spec: SUBJOB-16
+        // Not called after an unhandled exception. Spec: SUBJOB-16
         if result.failure.is_none()
             && let Err(thrown) = self.walk.collect(contexts)
         {
@@ -422,7 +422,7 @@ impl StepRunner<'_> {
         }
     }
 
-    /// Decides the exit status, what follows, and the batch status that goes with it. Spec: SEQ-26, LISTEN-STEP-04
+    /// Determines exit status, successor and batch status. Spec: SEQ-26, LISTEN-STEP-04
     fn settle(&self, result: StepResult<'_>, context: &StepContext) -> (Ending, Follow, Option<Failure>) {
         let chosen = context.exit_status().or(result.exit_status);
         let element = format!("step `{}`", self.id);
@@ -452,20 +452,20 @@ impl StepRunner<'_> {
         })
     }
 
-    /// Writes the end of the step.
+    /// Records the end of the step.
     fn record(
         &self,
         execution: &mut StepExecution,
         ending: &Ending,
         context: &StepContext,
-        foreign: Foreign,
+        other_entries: OtherEntries,
     ) -> Result<(), RepositoryError> {
-        // A chunk's data was saved with its last checkpoint; what came after was rolled back. Spec: CTX-25, BLET-12
+        // The data of a chunk was stored with its last checkpoint; later data was rolled back. Spec: CTX-25, BLET-12
         let state = match self.step.body {
             BoundBody::Chunk(_) => None,
             BoundBody::Batchlet(_) | BoundBody::Partitioned(_) => Some(StepState {
                 user_data: context.persistent_info(),
-                foreign,
+                other_entries,
                 ..StepState::default()
             }),
         };
@@ -475,8 +475,8 @@ impl StepRunner<'_> {
             .repository
             .end_step(execution, ending, counters, state.as_ref());
         recorded.inspect_err(|_| {
-            // What is not in the repository is at least in the log: this is the true cause.
-            tracing::error!(step = self.id, status = %ending.status, message = ending.message, "not recorded");
+            // Logs the true cause, which could not be recorded.
+            tracing::error!(step = self.id, status = %ending.status, message = ending.message, "cannot record the end of the step");
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The walk from element to element: of a job, and of a flow.
+//! The walk from element to element of a job or flow.
 //!
 //! Spec: SEQ-01 to SEQ-26, FLOW-06 to FLOW-15, D-76
 
@@ -18,33 +18,33 @@ use crate::repository::{JobRepository, RepositoryError};
 use crate::status::BatchStatus;
 use crate::transition::{Follow, Termination};
 
-/// What all threads of an execution have in common.
+/// The data shared by all threads of an execution.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<'a> {
     pub(crate) job: &'a BoundJob,
     pub(crate) repository: &'a dyn JobRepository,
     pub(crate) running: &'a Running,
     pub(crate) listeners: &'a JobListeners,
-    /// The contexts of the job outside of every element.
+    /// The contexts of the job outside of all elements.
     pub(crate) outside: &'a ContextScope,
-    /// What is kept of parallel elements.
+    /// The stored states of parallel elements.
     pub(crate) states: &'a States,
     /// The most partitions of an element that run at the same time, unless the job or step sets it.
     pub(crate) partition_threads: usize,
-    /// How partitions reach other processes; `None` runs them on threads of this one.
+    /// Sends partitions to other processes; `None` runs them on threads of this one.
     pub(crate) dispatch: Option<&'a Dispatch>,
 }
 
-/// One thread's way through the elements of a job, flow or split.
+/// The walk of one thread through the elements of a job, flow or split.
 #[derive(Clone)]
 pub(crate) struct Walk<'a> {
     pub(crate) shared: Shared<'a>,
     pub(crate) worker: Arc<Worker>,
-    /// The contexts of the elements around.
+    /// The contexts of the enclosing elements.
     pub(crate) contexts: ContextScope,
-    /// What stands before the names of the steps in the repository: the partitions of flows around. Spec: D-75
+    /// The prefix of step names in the repository: the enclosing partitions of flows. Spec: D-75
     pub(crate) prefix: String,
-    /// The partitions around, the outermost first.
+    /// The enclosing partitions, outermost first.
     pub(crate) path: Vec<PartitionKey>,
     /// Step executions of job executions before this one do not count: their work was undone. Spec: D-48
     pub(crate) since: Option<i64>,
@@ -52,7 +52,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) collecting: Option<Arc<Collecting>>,
 }
 
-/// How a sequence of elements ended.
+/// The end of a sequence of elements.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
     Completed,
@@ -73,7 +73,7 @@ impl Outcome {
     }
 }
 
-/// The element that was executed last, as a decider sees it: its context holds its final statuses. Spec: DEC-12, DEC-13
+/// The element executed last, for a decider: its context has its final statuses. Spec: DEC-12, DEC-13
 #[derive(Clone, Debug)]
 pub(crate) enum Last {
     Step(StepContext),
@@ -91,7 +91,7 @@ impl Last {
     }
 }
 
-/// How a walk ended, and after which element.
+/// The end of a walk, and its last element.
 pub(crate) struct WalkEnd {
     pub(crate) outcome: Outcome,
     pub(crate) last: Option<Last>,
@@ -99,17 +99,18 @@ pub(crate) struct WalkEnd {
     pub(crate) at: usize,
 }
 
-/// How one element ended.
+/// The end of one element.
 pub(super) struct ElementEnd {
-    /// What makes the walk end here, if nothing follows.
+    /// The outcome of the walk, if no element follows.
     pub(super) outcome: Outcome,
     pub(super) follow: Follow,
-    /// None for a decision.
+    /// `None` for a decision.
     pub(super) last: Option<Last>,
 }
 
 impl Walk<'_> {
-    /// Tells the collector of the subjob, if one runs here. Spec: SUBJOB-03, SUBJOB-04, SUBJOB-19, SUBJOB-20, SUBJOB-23
+    /// Calls the collector of the subjob, if one runs here. Spec: SUBJOB-03, SUBJOB-04, SUBJOB-19, SUBJOB-20,
+    /// SUBJOB-23
     pub(super) fn collect(&self, contexts: &ContextScope) -> Result<(), Failure> {
         match &self.collecting {
             Some(collecting) => collecting.collect(contexts),
@@ -134,7 +135,7 @@ impl Walk<'_> {
                 })
             };
             let Some(element) = elements.all.get(position) else {
-                let failure = Failure::new("a transition leads to no element: a fault of the runtime");
+                let failure = Failure::new("a transition leads to no element; this is a bug of the runtime");
                 return end(Outcome::Failed(failure), last);
             };
             if self.worker.stop_requested() {
@@ -151,7 +152,7 @@ impl Walk<'_> {
                         tracing::warn!(
                             element = element.id,
                             message = failure.message,
-                            "failed; a transition leads on"
+                            "failed; continuing by a transition"
                         );
                     }
                     position = next;
@@ -181,7 +182,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Runs a flow as a unit, or its partitions. Spec: FLOW-12 to FLOW-15, FLOW-18, FLOW-19, FPART-09, D-31
+    /// Runs a flow, or its partitions. Spec: FLOW-12 to FLOW-15, FLOW-18, FLOW-19, FPART-09, D-31
     pub(super) fn flow(&self, element: &Element, flow: &BoundFlow) -> Result<ElementEnd, RepositoryError> {
         let Some(partition) = &flow.partition else {
             return self.flow_once(element, &flow.elements);
@@ -192,13 +193,13 @@ impl Walk<'_> {
         self.worker.leave();
         let outcome = match outcome? {
             failed @ Outcome::Failed(_) => failed,
-            // Once, at the end of the entire flow. Spec: SUBJOB-24
+            // Called once, at the end of the whole flow. Spec: SUBJOB-24
             other => self.collect(&contexts).map_or_else(Outcome::Failed, |()| other),
         };
         Ok(self.leave_flow(element, &context, outcome, None))
     }
 
-    /// Runs the elements of a flow in this thread.
+    /// Runs the elements of a flow on this thread.
     pub(super) fn flow_once(
         &self,
         element: &Element,
@@ -209,7 +210,7 @@ impl Walk<'_> {
             contexts: self.enter_flow(&context),
             ..self.clone()
         };
-        // A flow without a step is refused before the job starts.
+        // A flow without a step is rejected before the job starts.
         let ended = inside.run(elements, elements.first().unwrap_or_default(), None);
         self.worker.leave();
         let ended = ended?;
@@ -247,10 +248,10 @@ impl Walk<'_> {
         }
     }
 
-    /// What follows a flow or split. Spec: FLOW-06, FLOW-13, SPLIT-08, SPLIT-17
+    /// Returns the continuation after a flow or split. Spec: FLOW-06, FLOW-13, SPLIT-08, SPLIT-17
     pub(super) fn after(&self, element: &Element, outcome: &Outcome, exit_status: &str) -> Follow {
         match outcome {
-            // Nothing follows: the job ends.
+            // The job ends, so nothing follows.
             Outcome::Terminated(_) => Follow::Nothing,
             other => element
                 .transitions
@@ -262,7 +263,7 @@ impl Walk<'_> {
 /// Spec: SEQ-25, D-76
 fn second_time(element: &Element) -> Failure {
     Failure::new(format!(
-        "a transition leads to `{}` a second time; an element is executed once in a job execution",
+        "a transition leads to `{}` a second time, but a job execution runs each element once",
         element.id
     ))
 }
@@ -275,7 +276,7 @@ fn unmatched(element: &Element, last: Option<&Last>) -> Failure {
             element.id
         )),
         _ => Failure::new(format!(
-            "what decision `{}` decided matches none of its transition elements",
+            "the result of decision `{}` matches none of its transition elements",
             element.id
         )),
     }

@@ -1,5 +1,5 @@
-//! From a `ref` to its artifact: the preferred loader first, then batch.xml, then the artifacts of all linked crates by
-//! name and by class, the built-in ones last.
+//! Resolves a `ref` to its artifact: by the preferred loader, then batch.xml, then the name or class of the artifacts
+//! of all linked crates, the built-in ones last.
 //!
 //! Spec: LOADER-02 to LOADER-08, LOADER-16, LOADER-17, LOADER-20, D-64, D-65
 
@@ -28,67 +28,71 @@ pub(super) const UNKNOWN_CLASS: &str = "ART0021";
 
 /// The artifacts that the jobs of a runtime can use.
 pub(crate) struct Artifacts {
-    /// Of all linked crates.
+    /// The artifacts of all linked crates.
     pub(super) all: Vec<&'static ArtifactRegistration>,
     pub(super) preferred: Option<Arc<dyn BatchArtifactLoader>>,
-    /// What batch.xml says of each id.
+    /// The entries of batch.xml by id.
     pub(super) mapped: BTreeMap<String, ArtifactEntry>,
-    /// What is strange in batch.xml.
+    /// The warnings about batch.xml.
     pub(crate) warnings: Vec<Diagnostic>,
 }
 
-/// An artifact that a `ref` leads to, in one of its roles.
+/// An artifact that a `ref` resolves to, in one of its roles.
 pub(super) struct Found {
     pub(super) registration: &'static ArtifactRegistration,
     /// The preferred loader, if the artifact comes from it.
     pub(super) loader: Option<Arc<dyn BatchArtifactLoader>>,
 }
 
-/// What a `ref` leads to before its role is asked for.
-enum Lead<'a> {
-    /// A type that the preferred loader gives.
+/// The resolution of a `ref`, regardless of the role.
+enum Resolution<'a> {
+    /// A type that the preferred loader creates.
     Loaded(TypeId, &'static str),
-    /// The class that batch.xml names.
+    /// A class that batch.xml names.
     Mapped(&'a ArtifactEntry),
-    /// What is registered under the name.
+    /// An artifact registered under the name.
     Registered,
 }
 
 impl Artifacts {
     pub(super) fn find(&self, role: Role, name: &Spanned<String>) -> Result<Found, Box<Diagnostic>> {
-        let lead = self.follow(name)?;
-        match self.in_role(&lead, role, name).as_slice() {
-            [one] => Ok(self.found(&lead, one)),
-            [] => Err(Box::new(self.not_found(&lead, role, name))),
-            several => Err(Box::new(ambiguous(&lead, &role.to_string(), name, several))),
+        let resolution = self.resolve(name)?;
+        match self.in_role(&resolution, role, name).as_slice() {
+            [one] => Ok(self.found(&resolution, one)),
+            [] => Err(Box::new(self.not_found(&resolution, role, name))),
+            several => Err(Box::new(ambiguous(&resolution, &role.to_string(), name, several))),
         }
     }
 
-    /// Every role of `roles` that the listener called `name` has. Spec: JSL-STEPLIS-07, JSL-JOBLIS-05, JSL-STEPLIS-03
+    /// Returns every role of `roles` that the listener `name` has. Spec: JSL-STEPLIS-07, JSL-JOBLIS-05,
+    /// JSL-STEPLIS-03
     pub(super) fn find_listener(
         &self,
         roles: &[Role],
         name: &Spanned<String>,
     ) -> Result<Vec<Found>, Box<Diagnostic>> {
-        let lead = self.follow(name)?;
+        let resolution = self.resolve(name)?;
         let found: Vec<_> = roles
             .iter()
-            .flat_map(|role| self.in_role(&lead, *role, name))
+            .flat_map(|role| self.in_role(&resolution, *role, name))
             .collect();
         match found.first() {
-            None => Err(Box::new(self.not_found(&lead, roles[0], name))),
+            None => Err(Box::new(self.not_found(&resolution, roles[0], name))),
             Some(first) if found.iter().any(|other| other.type_id != first.type_id) => {
-                Err(Box::new(ambiguous(&lead, "listener", name, &found)))
+                Err(Box::new(ambiguous(&resolution, "listener", name, &found)))
             }
-            Some(_) => Ok(found.into_iter().map(|one| self.found(&lead, one)).collect()),
+            Some(_) => Ok(found
+                .into_iter()
+                .map(|one| self.found(&resolution, one))
+                .collect()),
         }
     }
 
-    /// Returns the registrations that a name resolves to where an artifact of `role` is expected: one, or for a listener
-    /// one for each of its listener roles, `role` first.
+    /// Returns the registrations that a name resolves to where an artifact of `role` is expected: one, or for a
+    /// listener one for each of its listener roles, `role` first.
     ///
     /// # Errors
-    /// The diagnostic that binding would report.
+    /// The diagnostic that binding reports.
     pub(crate) fn named(
         &self,
         role: Role,
@@ -104,50 +108,52 @@ impl Artifacts {
         Ok(found.into_iter().map(|found| found.registration).collect())
     }
 
-    fn found(&self, lead: &Lead<'_>, registration: &'static ArtifactRegistration) -> Found {
+    fn found(&self, resolution: &Resolution<'_>, registration: &'static ArtifactRegistration) -> Found {
         let loader = self
             .preferred
             .clone()
-            .filter(|_| matches!(lead, Lead::Loaded(..)));
+            .filter(|_| matches!(resolution, Resolution::Loaded(..)));
         Found { registration, loader }
     }
 
-    /// Asks the loaders in their order. Spec: LOADER-03, LOADER-04, LOADER-07, D-64
-    fn follow(&self, name: &Spanned<String>) -> Result<Lead<'_>, Box<Diagnostic>> {
+    /// Resolves a name by the loaders in their order. Spec: LOADER-03, LOADER-04, LOADER-07, D-64
+    fn resolve(&self, name: &Spanned<String>) -> Result<Resolution<'_>, Box<Diagnostic>> {
         if let Some(loader) = &self.preferred {
             match call(|| loader.load(&name.value)) {
                 Ok(None) => {}
                 Ok(Some(loaded)) => {
-                    let lead = Lead::Loaded(loaded.type_id(), loaded.type_name());
-                    // This one only told its type: each place gets an instance of its own. Spec: LOADER-18
+                    let resolution = Resolution::Loaded(loaded.type_id(), loaded.type_name());
+                    // The instance only shows its type: each place gets an instance of its own. Spec: LOADER-18
                     discard(loaded);
-                    return Ok(lead);
+                    return Ok(resolution);
                 }
                 Err(error) => {
                     let message = format!("the artifact loader cannot load `{}`", name.value);
                     return Err(Box::new(
                         Diagnostic::error(LOADER_FAILED, message, name.span.clone())
                             .label(loader_error(&error))
-                            .help("a loader that does not know a name returns `None`: the built-in one is then asked"),
+                            .help("a loader returns `None` for a name that it does not know, so that the built-in loader resolves it"),
                     ));
                 }
             }
         }
         match self.mapped.get(&name.value) {
-            None => Ok(Lead::Registered),
-            Some(entry) if self.of_class(&entry.class.value).next().is_some() => Ok(Lead::Mapped(entry)),
+            None => Ok(Resolution::Registered),
+            Some(entry) if self.of_class(&entry.class.value).next().is_some() => {
+                Ok(Resolution::Mapped(entry))
+            }
             Some(entry) => Err(Box::new(self.unknown_class(entry, name))),
         }
     }
 
-    /// The types that the lead names and that have the role. A type that several aliases register is one type.
+    /// Returns the types that match and have the role. A type that several aliases register counts once.
     fn in_role(
         &self,
-        lead: &Lead<'_>,
+        resolution: &Resolution<'_>,
         role: Role,
         name: &Spanned<String>,
     ) -> Vec<&'static ArtifactRegistration> {
-        let mut found = self.registered_in_role(lead, role, name);
+        let mut found = self.registered_in_role(resolution, role, name);
         let mut seen = BTreeSet::new();
         found.retain(|one| seen.insert(one.type_id));
         found
@@ -155,15 +161,15 @@ impl Artifacts {
 
     fn registered_in_role(
         &self,
-        lead: &Lead<'_>,
+        resolution: &Resolution<'_>,
         role: Role,
         name: &Spanned<String>,
     ) -> Vec<&'static ArtifactRegistration> {
         let of_role = |one: &&'static ArtifactRegistration| one.role() == role;
-        match lead {
-            Lead::Loaded(type_id, _) => self.of_type(*type_id).filter(of_role).collect(),
-            Lead::Mapped(entry) => self.of_class(&entry.class.value).filter(of_role).collect(),
-            Lead::Registered => {
+        match resolution {
+            Resolution::Loaded(type_id, _) => self.of_type(*type_id).filter(of_role).collect(),
+            Resolution::Mapped(entry) => self.of_class(&entry.class.value).filter(of_role).collect(),
+            Resolution::Registered => {
                 let by_name = self.all.iter().copied().filter(|one| one.name == name.value);
                 let by_name: Vec<_> = by_name.filter(of_role).collect();
                 if !by_name.is_empty() {
@@ -197,7 +203,7 @@ impl Artifacts {
         Diagnostic::error(
             UNKNOWN_CLASS,
             format!(
-                "no artifact has the class `{class}`, which batch.xml gives for `{}`",
+                "no artifact has the class `{class}`, to which batch.xml maps `{}`",
                 name.value
             ),
             name.span.clone(),
@@ -207,11 +213,11 @@ impl Artifacts {
         .help(class_help(class, classes))
     }
 
-    fn not_found(&self, lead: &Lead<'_>, role: Role, name: &Spanned<String>) -> Diagnostic {
-        let other = match lead {
-            Lead::Loaded(type_id, _) => self.of_type(*type_id).next(),
-            Lead::Mapped(entry) => self.of_class(&entry.class.value).next(),
-            Lead::Registered => {
+    fn not_found(&self, resolution: &Resolution<'_>, role: Role, name: &Spanned<String>) -> Diagnostic {
+        let other = match resolution {
+            Resolution::Loaded(type_id, _) => self.of_type(*type_id).next(),
+            Resolution::Mapped(entry) => self.of_class(&entry.class.value).next(),
+            Resolution::Registered => {
                 let named = self.all.iter().copied().find(|one| one.name == name.value);
                 named.or_else(|| self.of_class(&name.value).next())
             }
@@ -220,32 +226,34 @@ impl Artifacts {
             let diagnostic = Diagnostic::error(
                 WRONG_ROLE,
                 format!(
-                    "`{}` is no {role}, it is {}",
+                    "`{}` is not {} but {}",
                     name.value,
+                    role.with_article(),
                     other.role().with_article()
                 ),
                 name.span.clone(),
             )
-            .label(format!("{} is needed here", role.with_article()));
-            return match lead {
-                Lead::Loaded(_, type_name) => diagnostic.help(format!(
-                    "the artifact loader gives a `{type_name}`, which is registered at {}",
+            .label(format!("{} is required here", role.with_article()));
+            return match resolution {
+                Resolution::Loaded(_, type_name) => diagnostic.help(format!(
+                    "the artifact loader returns a `{type_name}`, which is registered at {}",
                     place(other)
                 )),
-                _ => with_entry(lead, diagnostic).help(format!(
+                _ => with_entry(resolution, diagnostic).help(format!(
                     "`{}` is registered at {}",
                     name.value,
                     place(other)
                 )),
             };
         }
-        if let Lead::Loaded(_, type_name) = lead {
+        if let Resolution::Loaded(_, type_name) = resolution {
             let message = format!(
-                "`{}` is no {role}: the artifact loader gives a `{type_name}`",
-                name.value
+                "`{}` is not {}: the artifact loader returns a `{type_name}`",
+                name.value,
+                role.with_article()
             );
             return Diagnostic::error(WRONG_ROLE, message, name.span.clone())
-                .label(format!("{} is needed here", role.with_article()))
+                .label(format!("{} is required here", role.with_article()))
                 .help(format!(
                     "write `#[{}]` on an impl block of that type; if it is generic, also on a type alias of it",
                     role.attribute()
@@ -264,7 +272,7 @@ impl Artifacts {
         names.dedup();
         let diagnostic = Diagnostic::error(
             UNKNOWN,
-            format!("no {role} is called `{}`", name.value),
+            format!("unknown {role} `{}`", name.value),
             name.span.clone(),
         );
         let linked = "an artifact crate is linked only if the program names it: `use my_artifacts as _;`";
@@ -274,7 +282,7 @@ impl Artifacts {
                 .help(format!("did you mean `{near}`? If not: {linked}")),
             None if names.is_empty() => diagnostic
                 .label("unknown artifact")
-                .help(format!("the program has no {role} at all; {linked}")),
+                .help(format!("the program has no {role}; {linked}")),
             None => {
                 let known = names.join("`, `");
                 diagnostic
@@ -286,7 +294,7 @@ impl Artifacts {
 }
 
 fn ambiguous(
-    lead: &Lead<'_>,
+    resolution: &Resolution<'_>,
     what: &str,
     name: &Spanned<String>,
     found: &[&ArtifactRegistration],
@@ -302,29 +310,32 @@ fn ambiguous(
         .iter()
         .map(|one| format!("`{}` ({})", one.class, place(one)))
         .collect();
-    let message = format!("several artifacts are {what} `{}`", name.value);
-    let remedy = match lead {
-        Lead::Registered => format!(
+    let message = format!("{what} `{}` is ambiguous", name.value);
+    let remedy = match resolution {
+        Resolution::Registered => format!(
             "give one of them another name, or map this one in batch.xml: `<artifact id=\"{}\" classname=\"{}\"/>`",
             name.value,
             found.first().map_or("..", |one| one.class)
         ),
-        _ => "give one of them another class, or name one by the path of its type".to_owned(),
+        _ => "give one of them another class, or use the path of its type as the class".to_owned(),
     };
-    with_entry(lead, Diagnostic::error(AMBIGUOUS, message, name.span.clone()))
-        .label("which one?")
-        .help(format!("they are {}; {remedy}", places.join(" and ")))
+    with_entry(
+        resolution,
+        Diagnostic::error(AMBIGUOUS, message, name.span.clone()),
+    )
+    .label("several artifacts match")
+    .help(format!("they are {}; {remedy}", places.join(" and ")))
 }
 
-/// With the entry of batch.xml, if one led here. Spec: LOADER-15
-fn with_entry(lead: &Lead<'_>, diagnostic: Diagnostic) -> Diagnostic {
-    match lead {
-        Lead::Mapped(entry) => diagnostic.related(entry.class.span.clone(), "batch.xml names its class here"),
+/// Adds the entry of batch.xml, if the resolution used one. Spec: LOADER-15
+fn with_entry(resolution: &Resolution<'_>, diagnostic: Diagnostic) -> Diagnostic {
+    match resolution {
+        Resolution::Mapped(entry) => diagnostic.related(entry.class.span.clone(), "its class is set here"),
         _ => diagnostic,
     }
 }
 
-/// What may help where a class is unknown: the same type elsewhere, a name that is near, or all there are.
+/// Suggests a class for an unknown one: the same type at another path, a similar name, or all classes.
 pub(super) fn class_help(
     wanted: &str,
     known: impl Iterator<Item = (&'static str, Option<&'static str>)>,
@@ -353,7 +364,7 @@ pub(super) fn class_help(
     }
 }
 
-/// What the preferred loader answered instead of an artifact.
+/// Returns the message of an error of the preferred loader.
 pub(super) fn loader_error(error: &BatchError) -> String {
     let text = error.chain();
     match text.strip_prefix("the artifact panicked") {
@@ -362,7 +373,7 @@ pub(super) fn loader_error(error: &BatchError) -> String {
     }
 }
 
-/// Where the attribute stands.
+/// Returns the place of the artifact's attribute.
 pub(super) fn place(registration: &ArtifactRegistration) -> String {
     format!("{}:{}", registration.file, registration.line)
 }
@@ -375,9 +386,9 @@ mod tests {
     use crate::role::CheckpointAlgorithm;
 
     #[derive(batch_macros::BatchArtifact)]
-    struct Own {}
+    struct RuntimeProperties {}
 
-    impl CheckpointAlgorithm for Own {
+    impl CheckpointAlgorithm for RuntimeProperties {
         fn get_checkpoint_timeout(&mut self, timeout: i32) -> Result<i32, BatchError> {
             Ok(timeout)
         }
@@ -392,10 +403,15 @@ mod tests {
         }
     }
 
-    static OWN: ArtifactRegistration =
-        ArtifactRegistration::checkpoint_algorithm::<Own>("item-time", "here::Own", None, file!(), line!());
+    static OWN: ArtifactRegistration = ArtifactRegistration::checkpoint_algorithm::<RuntimeProperties>(
+        "item-time",
+        "here::RuntimeProperties",
+        None,
+        file!(),
+        line!(),
+    );
 
-    /// The class of the checkpoint algorithm of that name, or what is said.
+    /// Returns the class of the checkpoint algorithm of that name, or the error.
     fn found(all: Vec<&'static ArtifactRegistration>, name: &str) -> String {
         let artifacts = Artifacts {
             all,
@@ -417,7 +433,7 @@ mod tests {
             found(Vec::new(), "item-time"),
             "batch_runtime::artifact::item_time::ItemTime"
         );
-        assert_eq!(found(vec![&OWN], "item-time"), "here::Own");
+        assert_eq!(found(vec![&OWN], "item-time"), "here::RuntimeProperties");
         let misspelt = found(Vec::new(), "item-tiem");
         assert!(misspelt.contains("did you mean `item-time`?"), "{misspelt}");
     }

@@ -1,5 +1,4 @@
-//! The batch.xml files of a program: where they are, what they make of the registered artifacts, and the preferred
-//! loader.
+//! Combines the registered artifacts, the batch.xml files of a program, and the preferred loader.
 //!
 //! Spec: LOADER-03, LOADER-06, LOADER-09 to LOADER-15, PKG-02, D-64
 
@@ -19,19 +18,19 @@ use crate::job_path::read_source;
 /// There are two preferred loaders.
 const TWO_LOADERS: &str = "ART0022";
 
-/// What is added to the registered artifacts.
+/// The sources of artifacts in addition to the registered ones.
 #[derive(Clone, Default)]
-pub(crate) struct Additions {
-    /// batch.xml files that the program holds: name and text.
+pub(crate) struct ArtifactSources {
+    /// Embedded batch.xml files: name and text.
     pub(crate) embedded: Vec<(String, String)>,
-    /// The preferred loader that the program sets.
+    /// The preferred loader set by the program.
     pub(crate) loader: Option<Arc<dyn BatchArtifactLoader>>,
 }
 
-impl fmt::Debug for Additions {
+impl fmt::Debug for ArtifactSources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.embedded.iter().map(|(name, _)| name.as_str()).collect();
-        f.debug_struct("Additions")
+        f.debug_struct("ArtifactSources")
             .field("batch_xml", &names)
             .field("loader", &self.loader.is_some())
             .finish()
@@ -39,22 +38,21 @@ impl fmt::Debug for Additions {
 }
 
 impl Artifacts {
-    /// The registered artifacts with what batch.xml and the program add. `classpath` holds the directories of batch.xml.
+    /// Combines the registered artifacts and `sources`. `classpath` lists the directories of batch.xml.
     ///
     /// # Errors
-    /// All mistakes of the batch.xml files; a loader that the program does not have, a second one, one that cannot be
-    /// made.
+    /// All mistakes of the batch.xml files; an unknown or second loader, or one that cannot be created.
     ///
     /// Spec: LOADER-02, LOADER-09, PKG-02
-    pub(crate) fn assemble(additions: Additions, classpath: Option<&str>) -> Result<Self, JobXmlErrors> {
-        let batch_xml = read(&additions.embedded, &directories(classpath))?;
-        let preferred = match (additions.loader, batch_xml.loader) {
+    pub(crate) fn assemble(sources: ArtifactSources, classpath: Option<&str>) -> Result<Self, JobXmlErrors> {
+        let batch_xml = read(&sources.embedded, &directories(classpath))?;
+        let preferred = match (sources.loader, batch_xml.loader) {
             (Some(loader), None) => Some(loader),
             (None, Some(class)) => Some(named_loader(&class)?),
             (Some(_), Some(class)) => return Err(second_loader(&class).into()),
             (None, None) => None,
         };
-        // The linker's order is none that messages can be in.
+        // The order of the linker is arbitrary.
         let mut all: Vec<_> = registry::linked().collect();
         all.sort_by_key(|one| (one.file, one.line, one.class));
         let entries = batch_xml.artifacts.into_iter();
@@ -67,7 +65,7 @@ impl Artifacts {
     }
 }
 
-/// The directories that may hold `META-INF/batch.xml`. Spec: PKG-02, D-64
+/// Returns the directories that may contain `META-INF/batch.xml`. Spec: PKG-02, D-64
 fn directories(classpath: Option<&str>) -> Vec<PathBuf> {
     match classpath {
         Some(list) => {
@@ -76,7 +74,7 @@ fn directories(classpath: Option<&str>) -> Vec<PathBuf> {
                 .iter()
                 .filter(|path| !path.as_os_str().is_empty() && !path.is_dir())
             {
-                tracing::warn!(directory = %missing.display(), "`batch.classpath` names no directory there");
+                tracing::warn!(directory = %missing.display(), "`batch.classpath` lists a directory that does not exist");
             }
             directories
         }
@@ -88,7 +86,7 @@ fn directories(classpath: Option<&str>) -> Vec<PathBuf> {
     }
 }
 
-/// All files are read, also after one that cannot be.
+/// Reads all files, even if one of them fails.
 fn read(embedded: &[(String, String)], directories: &[PathBuf]) -> Result<BatchXml, JobXmlErrors> {
     let limits = Limits::default();
     let mut sources: Vec<_> = embedded
@@ -99,12 +97,12 @@ fn read(embedded: &[(String, String)], directories: &[PathBuf]) -> Result<BatchX
     let mut seen = BTreeSet::new();
     for directory in directories {
         let path = directory.join("META-INF").join("batch.xml");
-        // It is optional. Spec: LOADER-09
+        // The file is optional. Spec: LOADER-09
         let absent = [ErrorKind::NotFound, ErrorKind::NotADirectory];
         if fs::metadata(&path).is_err_and(|error| absent.contains(&error.kind())) {
             continue;
         }
-        // One file found by two ways is one file.
+        // A file reached by two paths is read once.
         if fs::canonicalize(&path).is_ok_and(|path| !seen.insert(path)) {
             continue;
         }
@@ -122,7 +120,7 @@ fn read(embedded: &[(String, String)], directories: &[PathBuf]) -> Result<BatchX
     }
 }
 
-/// The `#[artifact_loader]` of that class. Spec: LOADER-06, LOADER-10, LOADER-15
+/// Creates the `#[artifact_loader]` of that class. Spec: LOADER-06, LOADER-10, LOADER-15
 fn named_loader(class: &Spanned<String>) -> Result<Arc<dyn BatchArtifactLoader>, JobXmlErrors> {
     let name = class.value.as_str();
     let of_class: Vec<_> = registry::linked_loaders()
@@ -134,11 +132,11 @@ fn named_loader(class: &Spanned<String>) -> Result<Arc<dyn BatchArtifactLoader>,
             Ok(loader) => return Ok(loader),
             Err(panic) => wrong(
                 LOADER_FAILED,
-                format!("the artifact loader `{name}` cannot be made"),
+                format!("cannot create the artifact loader `{name}`"),
             )
             .label(loader_error(&panic))
             .help(format!(
-                "its `Default` is called, see {}:{}",
+                "its `Default` failed, see {}:{}",
                 loader.file, loader.line
             )),
         },
@@ -149,7 +147,7 @@ fn named_loader(class: &Spanned<String>) -> Result<Arc<dyn BatchArtifactLoader>,
             wrong(UNKNOWN_CLASS, format!("no artifact loader has the class `{name}`"))
                 .label("unknown loader")
                 .help(format!(
-                    "{help}{stop} A loader is registered by `#[artifact_loader]` on `impl BatchArtifactLoader for ..`, if \
+                    "{help}{stop} `#[artifact_loader]` on `impl BatchArtifactLoader for ..` registers a loader, if \
                      the program names its crate"
                 ))
         }
@@ -158,23 +156,20 @@ fn named_loader(class: &Spanned<String>) -> Result<Arc<dyn BatchArtifactLoader>,
                 .iter()
                 .map(|one| format!("{}:{}", one.file, one.line))
                 .collect();
-            wrong(
-                AMBIGUOUS,
-                format!("several artifact loaders have the class `{name}`"),
-            )
-            .label("which one?")
-            .help(format!(
-                "give one of them another class: {}",
-                places.join(" and ")
-            ))
+            wrong(AMBIGUOUS, format!("artifact loader class `{name}` is ambiguous"))
+                .label("several artifact loaders match")
+                .help(format!(
+                    "give one of them another class: {}",
+                    places.join(" and ")
+                ))
         }
     };
     Err(diagnostic.into())
 }
 
 fn second_loader(class: &Spanned<String>) -> Diagnostic {
-    let message = format!("`{}` would be a second preferred loader", class.value);
+    let message = format!("`{}` is a second preferred loader", class.value);
     Diagnostic::error(TWO_LOADERS, message, class.span.clone())
-        .label("only one is asked")
-        .help("the program sets one by `artifact_loader(..)`; remove it there, or here")
+        .label("only one is allowed")
+        .help("the program sets one by `artifact_loader(..)`; remove one of them")
 }

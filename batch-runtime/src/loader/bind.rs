@@ -1,4 +1,4 @@
-//! Binding: each `ref` of a job to its artifact, and what fits to what.
+//! Binds each `ref` of a job to its artifact, and checks that they fit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,25 +22,25 @@ use crate::engine::{
 use crate::exit_codes::{EXIT_CODES, ExitCodes};
 use crate::role::{Factory, Place, Role};
 use crate::status::BatchStatus;
-use crate::transition::{Termination, Then, Transition, Transitions};
+use crate::transition::{Termination, Transition, TransitionAction, Transitions};
 
-/// The writer does not write through the chunk transaction.
+/// The writer does not use the chunk transaction.
 pub(crate) const AT_LEAST_ONCE: &str = "ART0009";
 
-/// A runtime property that is no number.
+/// A runtime property has an invalid value.
 const RUNTIME_PROPERTY: &str = "ART0012";
 
-/// The runtime properties of a job and of a step: seconds. (ext)
+/// The runtime properties of a job and of a step, in seconds. (ext)
 pub(super) const JOB_TIMEOUT: &str = "batch.job.timeout";
 pub(super) const STEP_TIMEOUT: &str = "batch.step.timeout";
-/// The runtime property of a step, and for all of a job: threads. (ext)
+/// The runtime property of a step, or of a job for all its elements: a number of threads. (ext)
 pub(super) const PARTITION_THREADS: &str = "batch.partition.threads";
 
 impl Source {
-    /// Binds `job`, which was made from this text.
+    /// Binds `job`, which was resolved from this source.
     ///
     /// # Errors
-    /// Everything that is wrong, at once, and then what is worth a warning.
+    /// All mistakes at once, and the warnings.
     pub(super) fn bind(self: &Arc<Self>, job: &Job) -> Result<BindOutcome, JobXmlErrors> {
         let mut binder = Binder {
             parameter_names: [JOB_TIMEOUT, STEP_TIMEOUT, PARTITION_THREADS, EXIT_CODES]
@@ -60,12 +60,11 @@ impl Source {
                 warnings: binder.warnings,
                 parameter_names: binder.parameter_names,
             }),
-            _ => Err(binder.said().into()),
+            _ => Err(binder.into_diagnostics().into()),
         }
     }
 
-    /// What is wrong with the wiring of a job of which only a part could be made, as far as the missing part does not
-    /// matter to it.
+    /// Checks the wiring of an incomplete job, and returns the mistakes that do not depend on the missing parts.
     pub(super) fn check_part(self: &Arc<Self>, job: &Job) -> Vec<Diagnostic> {
         let mut binder = Binder {
             checks_partitions: true,
@@ -73,7 +72,7 @@ impl Source {
             ..Binder::new(self)
         };
         binder.job(job);
-        binder.said()
+        binder.into_diagnostics()
     }
 }
 
@@ -83,18 +82,18 @@ pub(super) struct Binder<'a> {
     pub(super) warnings: Vec<Diagnostic>,
     pub(super) parameter_names: BTreeSet<String>,
     pub(super) uses: PropertyUses,
-    /// Whether the partitions that the XML tells are looked at one by one: before the job starts.
+    /// Whether the partitions in the XML are checked one by one, as before the start of a job.
     pub(super) checks_partitions: bool,
-    /// The partitions around, the outermost first.
+    /// The enclosing partitions, outermost first.
     pub(super) path: Vec<PartitionKey>,
-    /// Whether not everything is there that will be: a partitioned element is looked at from outside of its partitions,
-    /// since nothing says how many there are; or the job lacks what could not be made of its XML.
+    /// Whether properties may be unknown: a partitioned element is checked from outside because the number of its
+    /// partitions is unknown, or the job lacks parts that are wrong.
     pub(super) is_incomplete: bool,
-    /// Partitions looked at so far.
+    /// The number of partitions checked so far.
     pub(super) checked_partitions: u32,
-    /// Most threads of the partitions of an element, if the job says it.
+    /// The maximum number of threads for the partitions of an element, if the job sets it.
     pub(super) job_threads: Option<usize>,
-    /// The listeners of the job that could be bound, and where they stand: some hear of the items of each chunk.
+    /// The listeners of the job that could be bound, with their places: some listen to the items of each chunk.
     job_listeners: Vec<ListenerAt>,
 }
 
@@ -120,14 +119,13 @@ impl<'a> Binder<'a> {
 }
 
 impl Binder<'_> {
-    /// Errors first: of too many diagnostics the last are left out.
-    fn said(self) -> Vec<Diagnostic> {
+    /// Returns the errors first, because the last of too many diagnostics are dropped.
+    fn into_diagnostics(self) -> Vec<Diagnostic> {
         self.diagnostics.into_iter().chain(self.warnings).collect()
     }
 
     fn job(&mut self, job: &Job) -> Option<BoundJob> {
-        let (listeners, complete) =
-            self.listeners(Place::Job, Wanted::All, &job.listeners, Around::default());
+        let (listeners, complete) = self.listeners(Place::Job, Wanted::All, &job.listeners, Scope::default());
         self.job_threads = self.number(
             PARTITION_THREADS,
             "a number of threads",
@@ -142,7 +140,7 @@ impl Binder<'_> {
         );
         self.exit_codes(job);
         self.job_listeners.clone_from(&listeners);
-        let elements = self.elements(&job.elements, Around::default());
+        let elements = self.elements(&job.elements, Scope::default());
         Some(BoundJob {
             id: job.id.value.clone(),
             restartable: job.restartable,
@@ -154,8 +152,8 @@ impl Binder<'_> {
         })
     }
 
-    /// The elements of a job, flow or split, and how they lead to each other.
-    pub(super) fn elements(&mut self, elements: &[ExecutionElement], around: Around) -> Option<Elements> {
+    /// Binds the elements of a job, flow or split, and their transitions.
+    pub(super) fn elements(&mut self, elements: &[ExecutionElement], scope: Scope) -> Option<Elements> {
         let positions: BTreeMap<&str, usize> = elements
             .iter()
             .enumerate()
@@ -166,14 +164,14 @@ impl Binder<'_> {
             .map(|element| {
                 let body = match element {
                     ExecutionElement::Step(step) => {
-                        self.step(step, around).map(Box::new).map(ElementBody::Step)
+                        self.step(step, scope).map(Box::new).map(ElementBody::Step)
                     }
                     ExecutionElement::Flow(flow) => {
-                        self.flow(flow, around).map(Box::new).map(ElementBody::Flow)
+                        self.flow(flow, scope).map(Box::new).map(ElementBody::Flow)
                     }
                     ExecutionElement::Split(split) => self.split(split).map(Box::new).map(ElementBody::Split),
                     ExecutionElement::Decision(decision) => self
-                        .artifact(Role::Decider, &decision.decider, Around::everything())
+                        .artifact(Role::Decider, &decision.decider, Scope::all())
                         .map(ElementBody::Decision),
                 };
                 Some(Element {
@@ -187,38 +185,38 @@ impl Binder<'_> {
         Some(Elements { all })
     }
 
-    fn flow(&mut self, flow: &Flow, around: Around) -> Option<BoundFlow> {
-        let around = Around { flow: true, ..around };
+    fn flow(&mut self, flow: &Flow, scope: Scope) -> Option<BoundFlow> {
+        let scope = Scope { flow: true, ..scope };
         match &flow.partition {
-            Some(partition) => self.partitioned_flow(flow, partition, around),
+            Some(partition) => self.partitioned_flow(flow, partition, scope),
             None => Some(BoundFlow {
-                elements: self.elements(&flow.elements, around)?,
+                elements: self.elements(&flow.elements, scope)?,
                 partition: None,
             }),
         }
     }
 
     fn split(&mut self, split: &Split) -> Option<BoundSplit> {
-        let around = Around {
+        let scope = Scope {
             split: true,
-            ..Around::default()
+            ..Scope::default()
         };
         let concurrency = &split.concurrency;
         let subjobs = self.subjobs(
             concurrency.logical_tx.as_ref(),
             concurrency.analyzer.as_ref(),
-            around,
+            scope,
         );
-        // Of a partitioned flow it is told at the flow's end. Spec: SUBJOB-24
+        // The collector of a partitioned flow is called at the flow's end. Spec: SUBJOB-24
         let has_partitioned = split.elements.iter().any(|element| element.partition().is_some());
-        let within = Around {
+        let within = Scope {
             flow: true,
             step: !has_partitioned,
-            ..around
+            ..scope
         };
         let analyzer = subjobs.as_ref().and_then(|subjobs| subjobs.analyzer.as_ref());
         let collector = self.collector(concurrency.collector.as_ref(), analyzer, within);
-        let elements = self.elements(&split.elements, around);
+        let elements = self.elements(&split.elements, scope);
         Some(BoundSplit {
             elements: elements?,
             subjobs: BoundSubjobs {
@@ -228,23 +226,23 @@ impl Binder<'_> {
         })
     }
 
-    fn step(&mut self, step: &Step, around: Around) -> Option<BoundStep> {
-        let around = Around { step: true, ..around };
+    fn step(&mut self, step: &Step, scope: Scope) -> Option<BoundStep> {
+        let scope = Scope { step: true, ..scope };
         match &step.partition {
-            Some(partition) => self.partitioned_step(step, partition, around),
-            None => self.whole_step(step, Wanted::All, around),
+            Some(partition) => self.partitioned_step(step, partition, scope),
+            None => self.whole_step(step, Wanted::All, scope),
         }
     }
 
-    /// A step as one thread runs it, or a partition of it.
-    pub(super) fn whole_step(&mut self, step: &Step, wanted: Wanted, around: Around) -> Option<BoundStep> {
-        let (listeners, complete) = self.listeners(listener_place(step), wanted, &step.listeners, around);
+    /// Binds a step for one thread, or a partition of it.
+    pub(super) fn whole_step(&mut self, step: &Step, wanted: Wanted, scope: Scope) -> Option<BoundStep> {
+        let (listeners, complete) = self.listeners(listener_place(step), wanted, &step.listeners, scope);
         let body = match &step.body {
             StepBody::Chunk(chunk) => self
-                .chunk(chunk, around)
+                .chunk(chunk, scope)
                 .map(|chunk| BoundBody::Chunk(Box::new(chunk))),
             StepBody::Batchlet(batchlet) => self
-                .artifact(Role::Batchlet, batchlet, around)
+                .artifact(Role::Batchlet, batchlet, scope)
                 .map(BoundBody::Batchlet),
         };
         if let Some(BoundBody::Chunk(chunk)) = &body {
@@ -252,11 +250,11 @@ impl Binder<'_> {
             let of_job = self.job_listeners.clone();
             self.check_listener_items(chunk, &of_job);
         }
-        Some(self.around_body(step, complete.then(|| without_place(listeners))?, body?))
+        Some(self.bind_step(step, complete.then(|| without_place(listeners))?, body?))
     }
 
-    /// What a step has besides what it does.
-    pub(super) fn around_body(
+    /// Binds the parts of a step other than its chunk or batchlet.
+    pub(super) fn bind_step(
         &mut self,
         step: &Step,
         listeners: Vec<Arc<BoundListener>>,
@@ -278,16 +276,16 @@ impl Binder<'_> {
         }
     }
 
-    /// Most threads of the partitions of an element with these properties.
+    /// Returns the maximum number of threads for the partitions of an element with these properties.
     pub(super) fn threads(&mut self, properties: &[Property]) -> Option<usize> {
         self.number(PARTITION_THREADS, "a number of threads", properties, None)
             .or(self.job_threads)
     }
 
-    fn chunk(&mut self, chunk: &Chunk, around: Around) -> Option<BoundChunk> {
-        let reader = self.artifact(Role::ItemReader, &chunk.reader, around);
-        let processor = self.artifact(Role::ItemProcessor, &chunk.processor, around);
-        let writer = self.artifact(Role::ItemWriter, &chunk.writer, around);
+    fn chunk(&mut self, chunk: &Chunk, scope: Scope) -> Option<BoundChunk> {
+        let reader = self.artifact(Role::ItemReader, &chunk.reader, scope);
+        let processor = self.artifact(Role::ItemProcessor, &chunk.processor, scope);
+        let writer = self.artifact(Role::ItemWriter, &chunk.writer, scope);
         self.check_chunk_items(reader.as_ref(), processor.as_ref(), writer.as_ref(), chunk);
         let mut filter = |classes: &ExceptionClasses| {
             self.check_exception_classes(classes);
@@ -306,10 +304,10 @@ impl Binder<'_> {
             CheckpointPolicy::Time => {
                 CheckpointInterval::Time(Duration::from_secs(chunk.commit_interval.get().into()))
             }
-            // The XML is refused without an algorithm.
+            // The XML checks require an algorithm.
             CheckpointPolicy::Custom => {
                 let algorithm = chunk.checkpoint_algorithm.as_ref()?;
-                CheckpointInterval::Custom(self.artifact(Role::CheckpointAlgorithm, algorithm, around)?)
+                CheckpointInterval::Custom(self.artifact(Role::CheckpointAlgorithm, algorithm, scope)?)
             }
         };
         let (reader, processor, writer) = (reader?, processor?, writer?);
@@ -321,7 +319,7 @@ impl Binder<'_> {
             self.warnings.push(
                 Diagnostic::warning(
                     AT_LEAST_ONCE,
-                    format!("writer `{}` may write the items of one chunk again after a crash", writer.name),
+                    format!("writer `{}` may write the items of a chunk again after a crash", writer.name),
                     chunk.writer.name.span.clone(),
                 )
                 .label("at least once")
@@ -346,8 +344,8 @@ impl Binder<'_> {
         })
     }
 
-    /// A runtime property of a job or step: what its properties say, whose values are the effective ones, else a job
-    /// parameter or system property, as for the properties of artifacts.
+    /// Returns a runtime property of a job or step: from its properties, whose values are the effective ones, else
+    /// from a job parameter or system property.
     fn runtime_property<'p>(
         &'p self,
         name: &str,
@@ -357,18 +355,12 @@ impl Binder<'_> {
         match properties.iter().find(|property| property.name.value == name) {
             Some(property) if property.deferred => None,
             Some(property) => Some((&property.value.value, &property.value.span)),
-            None => {
-                let outside = &self.source.outside;
-                let value = outside
-                    .parameters
-                    .get(name)
-                    .or_else(|| outside.system.get(name))?;
-                Some((value, of?))
-            }
+            None => Some((self.source.external.get(self.source.dialect, name)?, of?)),
         }
     }
 
-    /// One that is a number, at least 1. `of` is where the job or step begins, if it may come from outside.
+    /// Parses a numeric property, at least 1. `of` is the place of the job or step, if the value may come from
+    /// outside.
     fn number(
         &mut self,
         name: &str,
@@ -382,14 +374,18 @@ impl Binder<'_> {
         {
             return Some(number);
         }
-        let wrong = Diagnostic::error(RUNTIME_PROPERTY, format!("{value:?} is not {what}"), span.clone())
-            .label(format!("{what}, at least 1"))
-            .help(format!("`{name}` is a property of the runtime"));
+        let wrong = Diagnostic::error(
+            RUNTIME_PROPERTY,
+            format!("invalid value {value:?} for `{name}`"),
+            span.clone(),
+        )
+        .label(format!("expected {what}, at least 1"))
+        .help(format!("`{name}` is a property of the runtime"));
         self.diagnostics.push(wrong);
         None
     }
 
-    /// The runtime property of a job that `JobOperator::exit_code` reads: looked at here for its mistakes.
+    /// Checks the runtime property that `JobOperator::exit_code` reads.
     fn exit_codes(&mut self, job: &Job) {
         let Some((text, span)) = self.runtime_property(EXIT_CODES, &job.properties, Some(&job.id.span))
         else {
@@ -397,32 +393,31 @@ impl Binder<'_> {
         };
         if let Err(problem) = text.parse::<ExitCodes>() {
             let wrong = Diagnostic::error(RUNTIME_PROPERTY, problem, span.clone())
-                .label("exit statuses with their codes, separated by commas: `NOTHING TO DO=5, *SKIPS=4`")
+                .label("expected exit statuses with codes, separated by commas: `NOTHING TO DO=5, *SKIPS=4`")
                 .help(format!("`{EXIT_CODES}` is a property of the runtime"));
             self.diagnostics.push(wrong);
         }
     }
 
-    /// Those of the listeners that are wanted here, and whether all of them could be bound.
+    /// Binds the listeners that are wanted here, and returns whether all of them could be bound.
     pub(super) fn listeners(
         &mut self,
         place: Place,
         wanted: Wanted,
         refs: &[ArtifactRef],
-        around: Around,
+        scope: Scope,
     ) -> (Vec<ListenerAt>, bool) {
         let roles = place.roles();
         let mut listeners = Vec::new();
         let mut complete = true;
-        // Each is looked at, also after one that fails.
-        // What only partitions know is bound there. Spec: SUBST-09
+        // Continues after a failure, to find all mistakes. Deferred names are bound in the partition. Spec: SUBST-09
         for listener in refs.iter().filter(|listener| !listener.deferred) {
             match self.source.artifacts.find_listener(&roles, &listener.name) {
                 Ok(mut found) => {
                     found.retain(|one| wanted.contains(one.registration.role()));
                     let roles: Vec<Bound> = found
                         .into_iter()
-                        .map(|found| self.bound(found, listener, around))
+                        .map(|found| self.bound(found, listener, scope))
                         .collect();
                     if !roles.is_empty() {
                         let bound = Arc::new(BoundListener { roles });
@@ -439,13 +434,13 @@ impl Binder<'_> {
         (listeners, complete)
     }
 
-    pub(super) fn artifact(&mut self, role: Role, artifact: &ArtifactRef, around: Around) -> Option<Bound> {
+    pub(super) fn artifact(&mut self, role: Role, artifact: &ArtifactRef, scope: Scope) -> Option<Bound> {
         if artifact.deferred {
             self.uses.reach_unknown(&artifact.properties);
             return None;
         }
         match self.source.artifacts.find(role, &artifact.name) {
-            Ok(found) => Some(self.bound(found, artifact, around)),
+            Ok(found) => Some(self.bound(found, artifact, scope)),
             Err(diagnostic) => {
                 self.diagnostics.push(*diagnostic);
                 self.uses.reach_unknown(&artifact.properties);
@@ -454,19 +449,19 @@ impl Binder<'_> {
         }
     }
 
-    /// The properties of a context, secrets among them.
+    /// Returns the properties of a context, including secrets.
     fn as_map(&self, properties: &[Property]) -> BTreeMap<String, String> {
-        let secrets = &self.source.outside.secrets;
+        let secrets = &self.source.external.secrets;
         let of_context = |property: &Property| {
             let value = secrets.revealed(&property.value.value).into_owned();
             (property.name.value.clone(), value)
         };
-        // The outermost of several properties of one name is the first.
+        // Among properties of one name, the outermost comes first and wins.
         properties.iter().rev().map(of_context).collect()
     }
 
-    /// An artifact with its properties, checked for its place.
-    fn bound(&mut self, found: Found, artifact: &ArtifactRef, around: Around) -> Bound {
+    /// Binds an artifact with its properties, checked for its place.
+    fn bound(&mut self, found: Found, artifact: &ArtifactRef, scope: Scope) -> Bound {
         let Found { registration, loader } = found;
         let of_xml = |property: &Property| {
             (
@@ -475,18 +470,19 @@ impl Binder<'_> {
                 property.value.span.to_string(),
             )
         };
-        let outside = &self.source.outside;
-        // What only partitions know does not exist outside of them.
+        let external = &self.source.external;
+        // Deferred properties do not exist outside of partitions.
         let known = artifact.properties.iter().filter(|property| !property.deferred);
         let properties = Properties {
-            parameters: Arc::clone(&outside.parameters),
-            system: Arc::clone(&outside.system),
+            dialect: self.source.dialect,
+            parameters: Arc::clone(&external.parameters),
+            system: Arc::clone(&external.system),
             xml: known.map(of_xml).collect(),
             of_partition: !self.path.is_empty(),
-            secrets: outside.secrets.clone(),
+            secrets: external.secrets.clone(),
         };
         self.check_properties(registration, &properties, artifact);
-        self.check_contexts(registration, artifact, around);
+        self.check_contexts(registration, artifact, scope);
         Bound {
             name: artifact.name.value.clone(),
             registration,
@@ -496,27 +492,27 @@ impl Binder<'_> {
     }
 }
 
-/// Which roles of listeners are bound at a place. Spec: PART-31
+/// The roles of listeners that are bound at a place. Spec: PART-31
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wanted {
     All,
     /// Those of a partitioned step, on its own thread.
-    OfTheStep,
+    Step,
     /// Those of its partitions.
-    OfPartitions,
+    Partitions,
 }
 
 impl Wanted {
     fn contains(self, role: Role) -> bool {
         match self {
             Self::All => true,
-            Self::OfTheStep => role == Role::StepListener,
-            Self::OfPartitions => role != Role::StepListener,
+            Self::Step => role == Role::StepListener,
+            Self::Partitions => role != Role::StepListener,
         }
     }
 }
 
-/// The place of the step's listeners.
+/// Returns the place of the step's listeners.
 pub(super) fn listener_place(step: &Step) -> Place {
     match &step.body {
         StepBody::Chunk(_) => Place::Chunk,
@@ -528,7 +524,7 @@ pub(super) fn without_place(listeners: Vec<ListenerAt>) -> Vec<Arc<BoundListener
     listeners.into_iter().map(|(listener, _)| listener).collect()
 }
 
-/// `None` if something is there that could not be bound.
+/// Returns `None` if some part could not be bound.
 pub(super) fn all<T>(bound: Option<Option<T>>) -> Option<Option<T>> {
     match bound {
         Some(None) => None,
@@ -537,17 +533,17 @@ pub(super) fn all<T>(bound: Option<Option<T>>) -> Option<Option<T>> {
     }
 }
 
-/// The elements around an artifact, whose contexts are in scope. Spec: CTX-10 to CTX-12
+/// The enclosing elements of an artifact, whose contexts are in scope. Spec: CTX-10 to CTX-12
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Around {
+pub(super) struct Scope {
     pub(super) step: bool,
     pub(super) flow: bool,
     pub(super) split: bool,
 }
 
-impl Around {
-    /// Of a decider: which it is shows when it is asked.
-    fn everything() -> Self {
+impl Scope {
+    /// Returns the scope of a decider, which depends on the decision's predecessor.
+    fn all() -> Self {
         Self {
             step: true,
             flow: true,
@@ -556,20 +552,20 @@ impl Around {
     }
 }
 
-/// What an element leads to, by the positions of its siblings. Targets were checked with the XML.
+/// Returns the transitions of an element, by positions of its siblings. The XML checks ensure that targets exist.
 fn transitions(element: &ExecutionElement, positions: &BTreeMap<&str, usize>) -> Transitions {
     let position = |id: &Spanned<String>| positions.get(id.value.as_str()).copied();
     let text = |text: &Option<Spanned<String>>| text.as_ref().map(|text| text.value.clone());
     let elements = element.transitions().iter().filter_map(|transition| {
         let end = |status, exit_status: &Option<Spanned<String>>, restart| {
-            Then::Terminate(Termination {
+            TransitionAction::Terminate(Termination {
                 status,
                 exit_status: text(exit_status),
                 restart,
             })
         };
         let then = match &transition.kind {
-            TransitionKind::Next { to } => Then::Next(position(to)?),
+            TransitionKind::Next { to } => TransitionAction::Next(position(to)?),
             TransitionKind::Fail { exit_status } => end(BatchStatus::Failed, exit_status, None),
             TransitionKind::End { exit_status } => end(BatchStatus::Completed, exit_status, None),
             TransitionKind::Stop { exit_status, restart } => {

@@ -1,4 +1,4 @@
-//! What is checked of an artifact at its place: its properties and its contexts.
+//! Checks the properties and contexts of an artifact at its place.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -7,16 +7,16 @@ use batch_xml::model::ArtifactRef;
 use batch_xml::suggest::nearest;
 
 use super::artifacts::place;
-use super::bind::{Around, Binder};
+use super::bind::{Binder, Scope};
 use crate::artifact::{ArtifactRegistration, ContextKind, Properties, PropertySource, short_type_name};
 use crate::engine::PartitionKey;
 use crate::error::BatchError;
 
 /// A property's value does not parse as its field's type.
 const PROPERTY_VALUE: &str = "ART0005";
-/// A property that a field needs has no value.
+/// A property that a field requires has no value.
 const PROPERTY_MISSING: &str = "ART0006";
-/// A context field that can never be in scope.
+/// A context field that is never in scope.
 const CONTEXT_SCOPE: &str = "ART0007";
 
 impl Binder<'_> {
@@ -37,7 +37,7 @@ impl Binder<'_> {
             let (text, source) = match properties.get(info.name).or(default) {
                 Some(found) => found,
                 None if info.optional => continue,
-                // A partition may have it; or what would give it is what is wrong with the XML.
+                // A partition may set it, or the mistake is in the XML.
                 None if self.is_incomplete => continue,
                 None => {
                     let given = artifact
@@ -54,12 +54,12 @@ impl Binder<'_> {
                                 near.unwrap_or_default()
                             ),
                         ),
-                        // A value for all of them would have each do the work of the others.
+                        // One value for all partitions would make each do the work of the others.
                         Some(PartitionKey { element, number, .. }) => (
                             format!(" in partition {number} of `{element}`"),
                             format!(
-                                "if each partition needs one of its own, add `<property name=\"{}.{number}\" \
-                                 value=\"...\"/>` to the properties of the partition, or let the algorithm plan it{}",
+                                "if each partition has its own value, add `<property name=\"{}.{number}\" \
+                                 value=\"...\"/>` to the properties of the partition, or set it in the plan of the algorithm{}",
                                 info.name,
                                 near.unwrap_or_default()
                             ),
@@ -69,7 +69,7 @@ impl Binder<'_> {
                         Diagnostic::error(
                             PROPERTY_MISSING,
                             format!(
-                                "`{}` needs the property `{}`{place}",
+                                "`{}` requires the property `{}`{place}",
                                 artifact.name.value, info.name
                             ),
                             artifact.name.span.clone(),
@@ -84,18 +84,18 @@ impl Binder<'_> {
                     continue;
                 }
             };
-            // A mark is no value.
+            // A mark is not the value.
             if properties.secrets.are_unread_in(text) {
                 continue;
             }
-            // A parser that panics must not take the caller of `start` with it. Spec: CHUNK-EXC-03
+            // A panicking parser must not affect the caller of `start`. Spec: CHUNK-EXC-03
             let checked = catch_unwind(AssertUnwindSafe(|| {
                 (info.check)(&properties.secrets.revealed(text))
             }))
             .unwrap_or_else(|payload| Err(BatchError::from_panic(payload).chain()))
-            // The parser's message may hold the value.
+            // The parser's message may contain the value.
             .map_err(|reason| match properties.secrets.are_in(text) {
-                true => "the secret does not parse".to_owned(),
+                true => "the secret is not valid".to_owned(),
                 false => reason,
             });
             if let Err(reason) = checked {
@@ -109,13 +109,13 @@ impl Binder<'_> {
                 };
                 let given = match source {
                     PropertySource::Xml(_) => String::new(),
-                    other => format!(", given by {other},"),
+                    other => format!(" (from {other})"),
                 };
                 self.diagnostics.push(
                     Diagnostic::error(
                         PROPERTY_VALUE,
                         format!(
-                            "property `{}`: {text:?}{given} is no `{}`",
+                            "invalid value {text:?} for property `{}`{given}: expected `{}`",
                             info.name,
                             short_type_name(info.type_name)
                         ),
@@ -138,13 +138,13 @@ impl Binder<'_> {
         &mut self,
         registration: &ArtifactRegistration,
         artifact: &ArtifactRef,
-        around: Around,
+        scope: Scope,
     ) {
         let never = |kind: ContextKind| match kind {
             ContextKind::Job => false,
-            ContextKind::Step => !around.step,
-            ContextKind::Flow => !around.flow,
-            ContextKind::Split => !around.split,
+            ContextKind::Step => !scope.step,
+            ContextKind::Flow => !scope.flow,
+            ContextKind::Split => !scope.split,
         };
         for info in (registration.contexts)()
             .into_iter()
@@ -155,12 +155,12 @@ impl Binder<'_> {
                 Diagnostic::error(
                     CONTEXT_SCOPE,
                     format!(
-                        "no `{context}` is in scope when `{}` is made",
+                        "no `{context}` is in scope when `{}` is created",
                         artifact.name.value
                     ),
                     artifact.name.span.clone(),
                 )
-                .label(format!("field `{}` needs one", info.field))
+                .label(format!("field `{}` requires one", info.field))
                 .help(format!(
                     "make the field an `Option<{context}>` ({})",
                     place(registration)

@@ -1,4 +1,4 @@
-//! Item types: what processor, writer and listeners of a chunk take, against what its reader and processor give.
+//! Checks the item types of processor, writer and listeners against those of reader and processor.
 //!
 //! Spec: CHUNK-LOOP-17, D-81
 
@@ -11,12 +11,12 @@ use crate::artifact::{ArtifactRegistration, ItemType, short_type_name};
 use crate::engine::{Bound, BoundChunk};
 use crate::role::{Factory, Role};
 
-/// Item types do not fit together.
+/// Item types do not match.
 const ITEM_TYPES: &str = "ART0004";
 
 impl Binder<'_> {
-    /// The processor takes what the reader gives, the writer what the processor gives; as far as the three are known.
-    /// Spec: CHUNK-LOOP-17, D-81
+    /// Checks that the processor accepts the reader's items, and the writer the processor's, as far as the types are
+    /// known. Spec: CHUNK-LOOP-17, D-81
     pub(super) fn check_chunk_items(
         &mut self,
         reader: Option<&Bound>,
@@ -38,11 +38,11 @@ impl Binder<'_> {
         }
     }
 
-    /// Each listener that names an item type names that of the chunk.
+    /// Checks that each typed listener accepts the items of the chunk.
     pub(super) fn check_listener_items(&mut self, chunk: &BoundChunk, listeners: &[ListenerAt]) {
         let (input, output) = (
-            gives(chunk.reader.registration),
-            gives(chunk.processor.registration),
+            item_type(chunk.reader.registration),
+            item_type(chunk.processor.registration),
         );
         for (listener, at) in listeners {
             for role in &listener.roles {
@@ -62,7 +62,7 @@ impl Binder<'_> {
         at: &Span,
     ) {
         if let (Some(takes), Some(gives)) = (takes, gives) {
-            let remedy = "; a listener that takes `&dyn Any`, or `Items<'_>` for a list, takes every type";
+            let remedy = "; a listener with `&dyn Any`, or `Items<'_>` for a list, accepts every type";
             self.same_items((from, gives), (listener, takes), at, remedy);
         }
     }
@@ -94,18 +94,18 @@ impl Binder<'_> {
             "items"
         };
         let message = format!(
-            "{to_role} `{}` does not take the {what} that {from_role} `{}` gives",
+            "{to_role} `{}` does not accept the {what} of {from_role} `{}`",
             to.name, from.name
         );
         self.diagnostics.push(
             Diagnostic::error(ITEM_TYPES, message, at.clone())
                 .label(format!(
-                    "takes `{}`, is given `{}`",
+                    "expected `{}`, found `{}`",
                     short_type_name(takes.name()),
                     short_type_name(gives.name())
                 ))
                 .help(format!(
-                    "the two are at {} and {}{remedy}",
+                    "they are defined at {} and {}{remedy}",
                     place(to.registration),
                     place(from.registration)
                 )),
@@ -117,8 +117,8 @@ fn with_factory(bound: Option<&Bound>) -> Option<(&Bound, Factory)> {
     bound.map(|bound| (bound, bound.registration.factory))
 }
 
-/// The type of what a reader or processor gives.
-fn gives(registration: &ArtifactRegistration) -> Option<ItemType> {
+/// Returns the type of a reader's or processor's items.
+fn item_type(registration: &ArtifactRegistration) -> Option<ItemType> {
     match registration.factory {
         Factory::ItemReader(_, item) => Some(item()),
         Factory::ItemProcessor(_, items) => Some(items().output),

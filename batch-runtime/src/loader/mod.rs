@@ -1,5 +1,5 @@
-//! The artifact loader: from a checked Job XML to a job whose every `ref` is a registered artifact. All mistakes of a
-//! job are reported at once, each at its place in the XML, before anything runs.
+//! The loader: binds a checked job, so that every `ref` is a registered artifact. All mistakes of a job are reported
+//! at once, with their places in the XML, before anything runs.
 //!
 //! Spec: LOADER-01 to LOADER-20, ART-09, CHUNK-LOOP-17
 
@@ -15,28 +15,40 @@ mod unused;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use batch_xml::Diagnostic;
+use batch_xml::{Diagnostic, Dialect, ValueSource};
 
 pub(crate) use artifacts::Artifacts;
-pub(crate) use assemble::Additions;
+pub(crate) use assemble::ArtifactSources;
 pub(crate) use bind::AT_LEAST_ONCE;
 
 use crate::engine::BoundJob;
 use crate::secret::Secrets;
 
-/// Values from outside the Job XML.
+/// Values from outside of the Job XML.
 #[derive(Clone, Default)]
-pub(crate) struct Outside {
+pub(crate) struct ExternalValues {
     pub(crate) parameters: Arc<BTreeMap<String, String>>,
     pub(crate) system: Arc<BTreeMap<String, String>>,
-    /// What the marks in `parameters` stand for.
+    /// The values of the marks in `parameters`.
     pub(crate) secrets: Secrets,
 }
 
-/// A bound job, with what is worth a warning.
+impl ExternalValues {
+    /// Returns the value of a name that the Job XML does not set.
+    pub(crate) fn get(&self, dialect: Dialect, name: &str) -> Option<&str> {
+        let value = dialect.first_value(|source| match source {
+            ValueSource::JobParameter => self.parameters.get(name),
+            ValueSource::SystemProperty => self.system.get(name),
+            _ => None,
+        });
+        value.map(String::as_str)
+    }
+}
+
+/// A bound job, with the warnings.
 pub(crate) struct BindOutcome {
     pub(crate) job: BoundJob,
     pub(crate) warnings: Vec<Diagnostic>,
-    /// The names that a job parameter can have an effect by.
+    /// The names of job parameters that can have an effect.
     pub(crate) parameter_names: BTreeSet<String>,
 }

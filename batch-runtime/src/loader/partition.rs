@@ -1,5 +1,5 @@
-//! Partitioned steps and flows: what runs on the thread of the parent is bound with the job, what runs in a partition
-//! when the partition begins, as its properties are known then. What the XML tells of partitions is looked at before.
+//! Partitioned steps and flows. Artifacts on the parent thread are bound with the job; those of a partition when it
+//! starts, because its properties are known then. The XML of partitions is checked before.
 //!
 //! Spec: PART-12 to PART-18, PART-31, FPART-03 to FPART-07, SUBST-09, D-34, D-39
 
@@ -9,8 +9,8 @@ use batch_xml::model::{ArtifactRef, ExecutionElement, Flow, Job, Partition, Step
 use batch_xml::{Diagnostic, Dialect, Effective, JobXmlErrors, Limits, PartitionView, Resolved, Values};
 
 use super::artifacts::Artifacts;
-use super::bind::{Around, Binder, Wanted, all, listener_place, without_place};
-use super::{BindOutcome, Outside};
+use super::bind::{Binder, Scope, Wanted, all, listener_place, without_place};
+use super::{BindOutcome, ExternalValues};
 use crate::engine::{
     BindPartition, Bound, BoundBody, BoundFlow, BoundPartition, BoundStep, BoundSubjobs, Element,
     ElementBody, Elements, PartitionBody, PartitionKey,
@@ -18,15 +18,15 @@ use crate::engine::{
 use crate::role::Role;
 use crate::transition::Transitions;
 
-/// So many partitions of a job are looked at before it starts.
+/// Maximum number of partitions of a job that are checked before it starts.
 const CHECKED_PARTITIONS: u32 = 1_000;
 
-/// What the elements of a job are bound from.
+/// The source of the elements of a job.
 pub(super) struct Source {
     pub(super) dialect: Dialect,
     pub(super) artifacts: Arc<Artifacts>,
-    pub(super) outside: Outside,
-    /// None when the job could not be made of it.
+    pub(super) external: ExternalValues,
+    /// `None` if the job is incomplete.
     text: Option<(Effective, Limits)>,
 }
 
@@ -34,28 +34,28 @@ impl Artifacts {
     /// Binds the job of `resolved`.
     ///
     /// # Errors
-    /// Everything that is wrong, at once, and then what is worth a warning.
+    /// All mistakes at once, and the warnings.
     pub(crate) fn bind(
         self: &Arc<Self>,
         Resolved { job, effective, .. }: &Resolved,
-        outside: Outside,
+        external: ExternalValues,
         limits: &Limits,
     ) -> Result<BindOutcome, JobXmlErrors> {
         let source = Source {
             dialect: job.dialect,
             artifacts: Arc::clone(self),
-            outside,
+            external,
             text: Some((effective.clone(), limits.clone())),
         };
         Arc::new(source).bind(job)
     }
 
-    /// What is wrong with the wiring of a job of which only a part could be made.
-    pub(crate) fn check_part(self: &Arc<Self>, job: &Job, outside: Outside) -> Vec<Diagnostic> {
+    /// Checks the wiring of an incomplete job.
+    pub(crate) fn check_part(self: &Arc<Self>, job: &Job, external: ExternalValues) -> Vec<Diagnostic> {
         let source = Source {
             dialect: job.dialect,
             artifacts: Arc::clone(self),
-            outside,
+            external,
             text: None,
         };
         Arc::new(source).check_part(job)
@@ -63,7 +63,7 @@ impl Artifacts {
 }
 
 impl Source {
-    /// What a partitioned step or flow is in the partition that `path` leads to. The inner `None`: there is no text.
+    /// Resolves a partitioned step or flow for the partition at `path`. The inner `None`: there is no text.
     fn resolve(&self, path: &[PartitionKey]) -> Result<Option<ExecutionElement>, JobXmlErrors> {
         let Some((effective, limits)) = &self.text else {
             return Ok(None);
@@ -77,8 +77,8 @@ impl Source {
             })
             .collect();
         let values = Values {
-            parameters: &self.outside.parameters,
-            system: &self.outside.system,
+            parameters: &self.external.parameters,
+            system: &self.external.system,
         };
         effective.resolve_partition(&views, &values, limits).map(Some)
     }
@@ -87,7 +87,7 @@ impl Source {
 /// Binds the partitions of an element.
 struct OfElement {
     source: Arc<Source>,
-    around: Around,
+    scope: Scope,
     job_threads: Option<usize>,
 }
 
@@ -96,7 +96,7 @@ impl BindPartition for OfElement {
         let mut binder = Binder::new(&self.source);
         binder.path = path.to_vec();
         binder.job_threads = self.job_threads;
-        match binder.body(self.around, None) {
+        match binder.body(self.scope, None) {
             Some(body) if binder.diagnostics.is_empty() => Ok(body),
             _ => Err(JobXmlErrors::from(binder.diagnostics).to_string()),
         }
@@ -109,27 +109,27 @@ impl Binder<'_> {
         &mut self,
         step: &Step,
         partition: &Partition,
-        around: Around,
+        scope: Scope,
     ) -> Option<BoundStep> {
         let (listeners, complete) =
-            self.listeners(listener_place(step), Wanted::OfTheStep, &step.listeners, around);
+            self.listeners(listener_place(step), Wanted::Step, &step.listeners, scope);
         let threads = self.threads(&step.properties);
-        let bound = self.partition(&step.id.value, partition, threads, around, |binder| {
-            binder.whole_step(step, Wanted::OfPartitions, around);
+        let bound = self.partition(&step.id.value, partition, threads, scope, |binder| {
+            binder.whole_step(step, Wanted::Partitions, scope);
         });
         let body = BoundBody::Partitioned(Box::new(bound?));
-        Some(self.around_body(step, complete.then(|| without_place(listeners))?, body))
+        Some(self.bind_step(step, complete.then(|| without_place(listeners))?, body))
     }
 
     pub(super) fn partitioned_flow(
         &mut self,
         flow: &Flow,
         partition: &Partition,
-        around: Around,
+        scope: Scope,
     ) -> Option<BoundFlow> {
         let threads = self.threads(&[]);
-        let bound = self.partition(&flow.id.value, partition, threads, around, |binder| {
-            binder.elements(&flow.elements, around);
+        let bound = self.partition(&flow.id.value, partition, threads, scope, |binder| {
+            binder.elements(&flow.elements, scope);
         });
         Some(BoundFlow {
             elements: Elements::default(),
@@ -137,29 +137,29 @@ impl Binder<'_> {
         })
     }
 
-    /// `look` looks at what is partitioned from outside of its partitions.
+    /// Binds a partition; `look` checks the partitioned content from outside.
     fn partition(
         &mut self,
         id: &str,
         partition: &Partition,
         threads: Option<usize>,
-        around: Around,
+        scope: Scope,
         look: impl FnOnce(&mut Self),
     ) -> Option<BoundPartition> {
         let algorithm = partition
             .algorithm
             .as_ref()
-            .map(|algorithm| self.artifact(Role::PartitionAlgorithm, algorithm, around));
-        let subjobs = self.subjobs(partition.logical_tx.as_ref(), partition.analyzer.as_ref(), around);
+            .map(|algorithm| self.artifact(Role::PartitionAlgorithm, algorithm, scope));
+        let subjobs = self.subjobs(partition.logical_tx.as_ref(), partition.analyzer.as_ref(), scope);
         let analyzer = subjobs.as_ref().and_then(|subjobs| subjobs.analyzer.as_ref());
         if self.checks_partitions {
             if partition.algorithm.is_some() || self.is_incomplete {
                 let was_outside = std::mem::replace(&mut self.is_incomplete, true);
                 look(self);
-                self.collector(partition.collector.as_ref(), analyzer, inside(around));
+                self.collector(partition.collector.as_ref(), analyzer, inside(scope));
                 self.is_incomplete = was_outside;
             } else {
-                self.check_partitions(id, partition, analyzer, around);
+                self.check_partitions(id, partition, analyzer, scope);
             }
         }
         Some(BoundPartition {
@@ -169,20 +169,14 @@ impl Binder<'_> {
             threads,
             binder: Arc::new(OfElement {
                 source: Arc::clone(self.source),
-                around,
+                scope,
                 job_threads: self.job_threads,
             }),
         })
     }
 
-    /// Looks at the partitions that the XML tells, one by one: each has values of its own.
-    fn check_partitions(
-        &mut self,
-        id: &str,
-        partition: &Partition,
-        analyzer: Option<&Bound>,
-        around: Around,
-    ) {
+    /// Checks the partitions in the XML one by one: each has its own values.
+    fn check_partitions(&mut self, id: &str, partition: &Partition, analyzer: Option<&Bound>, scope: Scope) {
         for number in 1..=partition.instances.get() {
             if self.checked_partitions == CHECKED_PARTITIONS {
                 return;
@@ -194,16 +188,16 @@ impl Binder<'_> {
                 properties: None,
             });
             let (errors, warnings) = (self.diagnostics.len(), self.warnings.len());
-            self.body(around, analyzer);
+            self.body(scope, analyzer);
             self.path.pop();
-            // What is wrong in one is most often wrong in all.
+            // A mistake in one partition is usually in all of them.
             forget_repeated(&mut self.diagnostics, errors);
             forget_repeated(&mut self.warnings, warnings);
         }
     }
 
-    /// What runs in the partition that the path leads to, whose collector sends to `analyzer`. Spec: PART-06, PART-16
-    fn body(&mut self, around: Around, analyzer: Option<&Bound>) -> Option<PartitionBody> {
+    /// Binds the body of the partition at the path, whose collector sends to `analyzer`. Spec: PART-06, PART-16
+    fn body(&mut self, scope: Scope, analyzer: Option<&Bound>) -> Option<PartitionBody> {
         let element = match self.source.resolve(&self.path) {
             Ok(element) => element?,
             Err(errors) => {
@@ -213,15 +207,15 @@ impl Binder<'_> {
         };
         let body = match &element {
             ExecutionElement::Step(step) => self
-                .whole_step(step, Wanted::OfPartitions, around)
-                // The time of the step is that of its partitions.
+                .whole_step(step, Wanted::Partitions, scope)
+                // The timeout of the step applies to all partitions together.
                 .map(|step| {
                     ElementBody::Step(Box::new(BoundStep {
                         timeout: None,
                         ..step
                     }))
                 }),
-            ExecutionElement::Flow(flow) => self.elements(&flow.elements, around).map(|elements| {
+            ExecutionElement::Flow(flow) => self.elements(&flow.elements, scope).map(|elements| {
                 let partition = None;
                 ElementBody::Flow(Box::new(BoundFlow { elements, partition }))
             }),
@@ -230,7 +224,7 @@ impl Binder<'_> {
         let collector = element
             .partition()
             .and_then(|partition| partition.collector.as_ref());
-        let collector = self.collector(collector, analyzer, inside(around));
+        let collector = self.collector(collector, analyzer, inside(scope));
         Some(PartitionBody {
             element: Element {
                 id: element.id().value.clone(),
@@ -241,32 +235,33 @@ impl Binder<'_> {
         })
     }
 
-    /// The inner `None`: there is none. What it sends is what the analyzer takes. Spec: PALG-11, SUBJOB-05
+    /// Binds the collector, whose payload must match the analyzer; the inner `None`: there is none. Spec: PALG-11,
+    /// SUBJOB-05
     pub(super) fn collector(
         &mut self,
         collector: Option<&ArtifactRef>,
         analyzer: Option<&Bound>,
-        around: Around,
+        scope: Scope,
     ) -> Option<Option<Bound>> {
         let Some(artifact) = collector else {
             return Some(None);
         };
-        let bound = self.artifact(Role::SubJobCollector, artifact, around)?;
+        let bound = self.artifact(Role::SubJobCollector, artifact, scope)?;
         if let Some(analyzer) = analyzer {
             self.check_payload(&bound, analyzer, &artifact.name.span);
         }
         Some(Some(bound))
     }
 
-    /// What accompanies subjobs on the thread that waits for them. Spec: LTX-20, SUBJOB-08
+    /// Binds the artifacts that accompany subjobs on the parent thread. Spec: LTX-20, SUBJOB-08
     pub(super) fn subjobs(
         &mut self,
         logical_tx: Option<&ArtifactRef>,
         analyzer: Option<&ArtifactRef>,
-        around: Around,
+        scope: Scope,
     ) -> Option<BoundSubjobs> {
-        let logical_tx = logical_tx.map(|artifact| self.artifact(Role::LogicalTX, artifact, around));
-        let analyzer = analyzer.map(|artifact| self.artifact(Role::SubJobAnalyzer, artifact, around));
+        let logical_tx = logical_tx.map(|artifact| self.artifact(Role::LogicalTX, artifact, scope));
+        let analyzer = analyzer.map(|artifact| self.artifact(Role::SubJobAnalyzer, artifact, scope));
         Some(BoundSubjobs {
             logical_tx: all(logical_tx)?,
             collector: None,
@@ -275,12 +270,12 @@ impl Binder<'_> {
     }
 }
 
-/// What is around a collector: it is told within a step. Spec: SUBJOB-03, SUBJOB-18
-fn inside(around: Around) -> Around {
-    Around { step: true, ..around }
+/// Returns the scope of a collector, which is called within a step. Spec: SUBJOB-03, SUBJOB-18
+fn inside(scope: Scope) -> Scope {
+    Scope { step: true, ..scope }
 }
 
-/// Takes those from `from` on away that were there before.
+/// Removes diagnostics from index `from` on that repeat earlier ones.
 fn forget_repeated(diagnostics: &mut Vec<Diagnostic>, from: usize) {
     for new in diagnostics.split_off(from) {
         let same =

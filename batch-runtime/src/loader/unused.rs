@@ -1,4 +1,4 @@
-//! The properties of a job that reach artifacts, and those of them that none takes.
+//! Finds properties of a job that reach artifacts, but match no field.
 //!
 //! Spec: BPROP-11, JSL-CHPROP-07
 
@@ -12,30 +12,30 @@ use batch_xml::{Diagnostic, Span, Spanned};
 use super::bind::{JOB_TIMEOUT, PARTITION_THREADS, STEP_TIMEOUT};
 use crate::exit_codes::EXIT_CODES;
 
-/// A property of the Job XML that no artifact takes.
+/// A property of the Job XML that no artifact uses.
 const PROPERTY_UNUSED: &str = "ART0010";
 
-/// The runtime's own properties: of a job, and of a step.
+/// The runtime properties: of a job, and of a step.
 const OF_JOB: &[&str] = &[JOB_TIMEOUT, PARTITION_THREADS, EXIT_CODES];
 const OF_STEP: &[&str] = &[STEP_TIMEOUT, PARTITION_THREADS];
 
-/// What becomes of each `<property>` that reaches an artifact.
+/// The uses of each `<property>` that reaches an artifact.
 #[derive(Default)]
 pub(super) struct PropertyUses {
     uses: Vec<PropertyUse>,
     index: HashMap<Place, usize>,
-    /// All names that are taken, each with the first artifact that takes it.
+    /// All names that artifacts declare, each with the first artifact.
     takers: BTreeMap<&'static str, String>,
 }
 
 struct PropertyUse {
     name: Spanned<String>,
     is_taken: bool,
-    /// What the artifacts that it reaches would take.
+    /// The properties that the reached artifacts declare.
     wanted: HashSet<&'static str>,
 }
 
-/// Where a `<property>` names itself: its source, and the offset in it. An inherited one is the same in every heir.
+/// The identity of a `<property>`: its source, and the offset in it. Heirs share an inherited one.
 type Place = (usize, usize);
 
 fn place(span: &Span) -> Place {
@@ -43,7 +43,7 @@ fn place(span: &Span) -> Place {
 }
 
 impl PropertyUses {
-    /// The properties reach `artifact`, which takes those of the names.
+    /// Records that the properties reach `artifact`, which declares these names.
     pub(super) fn reach(&mut self, properties: &[Property], artifact: &str, names: &[&'static str]) {
         for name in names {
             self.takers.entry(name).or_insert_with(|| artifact.to_owned());
@@ -58,7 +58,7 @@ impl PropertyUses {
         }
     }
 
-    /// The properties reach something of which is not known what it takes.
+    /// Records that the properties reach an artifact with unknown properties.
     pub(super) fn reach_unknown(&mut self, properties: &[Property]) {
         for property in properties {
             self.entry(property).is_taken = true;
@@ -78,8 +78,8 @@ impl PropertyUses {
         &mut self.uses[position]
     }
 
-    /// A property that nobody takes is most often misspelt, or at the wrong place. One of the job or a step may be there
-    /// for the contexts, so its name has to be one that is taken elsewhere, or be much like one.
+    /// Warns about properties that no artifact uses. A property of a job or step may be meant for the contexts, so it
+    /// is reported only if its name matches, or nearly matches, a declared property.
     pub(super) fn unused(&self, job: &Job) -> Vec<Diagnostic> {
         let mut shown = HashMap::new();
         show(&job.properties, OF_JOB, &mut shown);
@@ -93,18 +93,18 @@ impl PropertyUses {
             .collect()
     }
 
-    /// `shown` are the runtime's own properties there, if a context shows the property.
-    fn warning(&self, one: &PropertyUse, shown: Option<Own>) -> Option<Diagnostic> {
+    /// Creates the warning. `shown` lists the runtime properties of the place, if a context exposes the property.
+    fn warning(&self, one: &PropertyUse, shown: Option<RuntimeProperties>) -> Option<Diagnostic> {
         let name = one.name.value.as_str();
         if shown.is_some_and(|own| own.contains(&name)) {
             return None;
         }
-        let message = format!("no artifact that property `{name}` reaches takes it");
+        let message = format!("no artifact in scope declares the property `{name}`");
         let warning =
             Diagnostic::warning(PROPERTY_UNUSED, message, one.name.span.clone()).label("has no effect");
         if let Some(taker) = self.takers.get(name) {
             return Some(warning.help(format!(
-                "`{taker}` takes it, but is out of its reach: look at its place and its `target`"
+                "`{taker}` declares it, but is not in scope: check the place of the property and its `target`"
             )));
         }
         let mut wanted: Vec<&str> = one
@@ -122,11 +122,11 @@ impl PropertyUses {
     }
 }
 
-/// The runtime's own properties at a place.
-type Own = &'static [&'static str];
+/// The runtime properties of a place.
+type RuntimeProperties = &'static [&'static str];
 
-/// Notes what contexts show, each with the runtime's own properties of the place.
-fn show(properties: &[Property], own: Own, shown: &mut HashMap<Place, Own>) {
+/// Records the properties that contexts expose, with the runtime properties of the place.
+fn show(properties: &[Property], own: RuntimeProperties, shown: &mut HashMap<Place, RuntimeProperties>) {
     shown.extend(
         properties
             .iter()
@@ -134,7 +134,7 @@ fn show(properties: &[Property], own: Own, shown: &mut HashMap<Place, Own>) {
     );
 }
 
-fn show_steps(elements: &[ExecutionElement], shown: &mut HashMap<Place, Own>) {
+fn show_steps(elements: &[ExecutionElement], shown: &mut HashMap<Place, RuntimeProperties>) {
     for element in elements {
         if let ExecutionElement::Step(step) = element {
             show(&step.properties, OF_STEP, shown);

@@ -57,7 +57,7 @@ impl JobOperator {
     }
 
     fn purgeable_states(&self, what: &Purge) -> Result<Vec<InstanceState>> {
-        let repository = &self.inner.repository;
+        let repository = &self.shared.repository;
         let jobs = match &what.job {
             Some(job) => [job.clone()].into(),
             None => repository.job_names()?,
@@ -113,7 +113,7 @@ impl JobOperator {
                 }
                 archive.flush().map_err(ArchiveError::Write)?;
             }
-            deleted += self.inner.repository.delete_instances(states)?;
+            deleted += self.shared.repository.delete_instances(states)?;
         }
         Ok(deleted)
     }
@@ -123,7 +123,7 @@ impl JobOperator {
     /// # Errors
     /// When the repository fails.
     pub fn export(&self, instance: JobInstanceId) -> Result<Option<String>> {
-        let archived = self.inner.repository.export_instance(instance)?;
+        let archived = self.shared.repository.export_instance(instance)?;
         let line = archived.map(|archived| serde_json::to_string(&archived));
         Ok(line.transpose().map_err(ArchiveError::Json)?)
     }
@@ -146,7 +146,7 @@ impl JobOperator {
         if !archived.is_over() && archived.executions.iter().any(ArchivedExecution::keeps_elements) {
             return Err(ArchiveError::Parallel.into());
         }
-        let imported = self.inner.repository.import_instance(&archived)?;
+        let imported = self.shared.repository.import_instance(&archived)?;
         let ArchivedInstance { job, job_key, .. } = archived;
         Ok(imported.ok_or(ArchiveError::Exists { job, job_key })?)
     }
@@ -157,7 +157,7 @@ impl JobOperator {
 #[non_exhaustive]
 pub enum ArchiveError {
     /// The archive cannot be written.
-    #[error("the archive cannot be written: {0}")]
+    #[error("cannot write the archive: {0}")]
     Write(#[source] io::Error),
     /// The line is not the JSON of an instance.
     #[error("not an exported instance: {0}")]

@@ -64,7 +64,7 @@ impl JobOperator {
     /// Spec: OP-27
     pub fn register_job_end_callback(&self, callback: impl JobEndCallback + 'static) -> Result<CallbackId> {
         let mut registered = self
-            .inner
+            .shared
             .callbacks
             .registered
             .lock()
@@ -86,7 +86,7 @@ impl JobOperator {
     /// Spec: OP-29
     pub fn deregister_job_end_callback(&self, id: CallbackId) -> Result<()> {
         let mut registered = self
-            .inner
+            .shared
             .callbacks
             .registered
             .lock()

@@ -11,7 +11,8 @@ use crate::job_path::{JOB_PATH_HELP, ROOTS};
 use crate::loader::AT_LEAST_ONCE;
 use crate::parameters::JobParameters;
 
-/// The result of [`BatchRuntimeBuilder::check`](crate::BatchRuntimeBuilder::check). Displays as all problems, job by job.
+/// The result of [`BatchRuntimeBuilder::check`](crate::BatchRuntimeBuilder::check). Displays all problems, job by
+/// job.
 #[derive(Clone, Debug, Default)]
 pub struct CheckReport {
     /// The checks of batch.xml and of the job path first, then one for each job.
@@ -137,8 +138,8 @@ impl CheckReport {
                 let unreadable = found.unreadable.into_iter();
                 checks.extend(unreadable.map(|directory| JobCheck::failed(Problem::plain(directory))));
                 checks.extend(found.broken.into_iter().map(JobCheck::of_errors));
-                let foreign = found.foreign.iter();
-                let misspelt = foreign.filter_map(|(file, root)| misspelt_root(file, root));
+                let other_roots = found.other_roots.iter();
+                let misspelt = other_roots.filter_map(|(file, root)| misspelt_root(file, root));
                 checks.extend(misspelt.map(JobCheck::failed));
                 // A check without jobs must not pass.
                 checks.extend(no_job.map(|message| {
@@ -220,7 +221,7 @@ fn check_job(definitions: &Definitions, job: String, parameters: &JobParameters)
 fn misspelt_root(file: &str, root: &str) -> Option<Problem> {
     let meant = nearest(root, ROOTS)?;
     Some(Problem::Plain {
-        message: format!("{file} is passed over: its root element is `{root}`"),
+        message: format!("ignored {file}: its root element is `{root}`"),
         file: Some(file.to_owned()),
         help: Some(format!("did you mean `{meant}`?")),
     })

@@ -10,7 +10,7 @@ use batch_xml::{Diagnostic, Document, JobXmlErrors, Resolved, Unresolved, Values
 use super::{JobOperatorError, Result, StartError};
 use crate::exit_codes::{EXIT_CODES, ExitCodes};
 use crate::job_path::{JOB_PATH_HELP, JobPath, JobPathReport, Lookup};
-use crate::loader::{Artifacts, BindOutcome, Outside};
+use crate::loader::{Artifacts, BindOutcome, ExternalValues};
 use crate::parameters::JobParameters;
 use crate::secret::Secrets;
 
@@ -89,7 +89,7 @@ impl Definitions {
     ) -> Result<Checked> {
         let document = self.find(job, refuse)?;
         let (bound, warnings) = self
-            .bind_document(&document, self.outside(effective, secrets))
+            .bind_document(&document, self.external_values(effective, secrets))
             .map_err(|errors| refuse(StartError::Definition(errors)))?;
         check_names(given, &bound.parameter_names).map_err(refuse)?;
         Ok(Checked {
@@ -108,15 +108,19 @@ impl Definitions {
     }
 
     /// As `effective_job`, with the values from outside the Job XML.
-    pub(super) fn resolve(&self, job: &str, parameters: &JobParameters) -> Result<(Resolved, Outside)> {
+    pub(super) fn resolve(
+        &self,
+        job: &str,
+        parameters: &JobParameters,
+    ) -> Result<(Resolved, ExternalValues)> {
         let refuse = refusing(job);
         parameters
             .validate()
             .map_err(|error| refuse(StartError::Parameter(error)))?;
         let document = self.find(job, &refuse)?;
-        let outside = self.outside(parameters, Secrets::unread(parameters.secrets()));
-        match self.resolved(&document, &outside) {
-            Ok(resolved) => Ok((resolved, outside)),
+        let external = self.external_values(parameters, Secrets::unread(parameters.secrets()));
+        match self.resolved(&document, &external) {
+            Ok(resolved) => Ok((resolved, external)),
             Err(unresolved) => Err(refuse(StartError::Definition(unresolved.errors))),
         }
     }
@@ -125,17 +129,15 @@ impl Definitions {
     /// exists or is no longer valid.
     pub(super) fn exit_codes(&self, job: &str, parameters: &JobParameters) -> ExitCodes {
         let resolved = self.resolve(job, parameters).ok();
-        let mapping = resolved.and_then(|(resolved, outside)| {
+        let mapping = resolved.and_then(|(resolved, external)| {
             let properties = resolved.job.properties.iter();
             let mut mappings = properties.filter(|property| property.name.value == EXIT_CODES);
             let of_job = mappings.next().map(|property| &property.value.value);
-            let of_outside = || {
-                outside
-                    .parameters
-                    .get(EXIT_CODES)
-                    .or_else(|| outside.system.get(EXIT_CODES))
+            let mapping = match of_job {
+                Some(of_job) => of_job.as_str(),
+                None => external.get(resolved.job.dialect, EXIT_CODES)?,
             };
-            of_job.or_else(of_outside)?.parse().ok()
+            mapping.parse().ok()
         });
         mapping.unwrap_or_default()
     }
@@ -164,10 +166,10 @@ impl Definitions {
         let mut help = match nearest(job, known.iter().map(String::as_str)) {
             Some(near) => format!("; did you mean `{near}`?"),
             None if known.is_empty() => format!("; {}; {JOB_PATH_HELP}", self.job_path.report().no_job()),
-            None => format!("; the job path holds {}", quoted(known)),
+            None => format!("; the job path contains {}", quoted(known)),
         };
         for errors in broken {
-            help.push_str(&format!("\nA file of the job path cannot be read:\n{errors}"));
+            help.push_str(&format!("\ncannot read a file of the job path:\n{errors}"));
         }
         help
     }
@@ -175,10 +177,10 @@ impl Definitions {
     fn bind_document(
         &self,
         document: &Document,
-        outside: Outside,
+        external: ExternalValues,
     ) -> std::result::Result<(BindOutcome, Vec<Diagnostic>), JobXmlErrors> {
-        match self.resolved(document, &outside) {
-            Ok(resolved) => match self.artifacts.bind(&resolved, outside, self.job_path.limits()) {
+        match self.resolved(document, &external) {
+            Ok(resolved) => match self.artifacts.bind(&resolved, external, self.job_path.limits()) {
                 Ok(bound) => Ok((bound, resolved.warnings)),
                 Err(mut errors) => {
                     errors.extend(resolved.warnings);
@@ -187,30 +189,34 @@ impl Definitions {
             },
             Err(Unresolved { mut errors, part, .. }) => {
                 let part = part.as_deref();
-                errors.extend(part.map_or(Vec::new(), |job| self.artifacts.check_part(job, outside)));
+                errors.extend(part.map_or(Vec::new(), |job| self.artifacts.check_part(job, external)));
                 Err(errors)
             }
         }
     }
 
-    fn outside(&self, parameters: &JobParameters, secrets: Secrets) -> Outside {
-        Outside {
+    fn external_values(&self, parameters: &JobParameters, secrets: Secrets) -> ExternalValues {
+        ExternalValues {
             parameters: Arc::new(parameters.clone().without_run_id().as_text()),
             system: Arc::clone(&self.system),
             secrets,
         }
     }
 
-    fn resolved(&self, document: &Document, outside: &Outside) -> std::result::Result<Resolved, Unresolved> {
+    fn resolved(
+        &self,
+        document: &Document,
+        external: &ExternalValues,
+    ) -> std::result::Result<Resolved, Unresolved> {
         let values = Values {
-            parameters: &outside.parameters,
-            system: &outside.system,
+            parameters: &external.parameters,
+            system: &external.system,
         };
         batch_xml::resolve_or_part(document, &self.job_path, &values, self.job_path.limits())
     }
 }
 
-/// Makes the error of a job that cannot be started.
+/// Returns a constructor of errors for a job that cannot be started.
 pub(super) fn refusing(job: &str) -> impl Fn(StartError) -> JobOperatorError {
     move |cause| JobOperatorError::JobStart {
         job: job.to_owned(),
@@ -218,7 +224,7 @@ pub(super) fn refusing(job: &str) -> impl Fn(StartError) -> JobOperatorError {
     }
 }
 
-/// Shorter names are near too many others: `date` is not a misspelt `data`.
+/// Minimum length for suggestions: shorter names are near too many others, such as `date` and `data`.
 const SHORTEST_TYPING_MISTAKE: usize = 5;
 
 /// Accepts an unknown parameter, which may only identify the instance, unless its name nearly matches a known one. A short
@@ -235,7 +241,7 @@ fn check_names(given: &JobParameters, known: &BTreeSet<String>) -> std::result::
             });
         }
         tracing::warn!(
-            "the job has no property `{name}`, so this parameter only identifies; did you mean `{nearest}`?"
+            "the job has no property `{name}`, so this parameter only identifies the instance; did you mean `{nearest}`?"
         );
     }
     Ok(())

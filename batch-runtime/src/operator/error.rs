@@ -17,7 +17,7 @@ use crate::secret::SecretError;
 #[non_exhaustive]
 pub enum JobOperatorError {
     /// No job of that id is on the job path, nor in the repository.
-    #[error("no job is called `{}`{help}", .job.escape_debug())]
+    #[error("unknown job `{}`{help}", .job.escape_debug())]
     NoSuchJob {
         /// The id that was given.
         job: String,
@@ -25,13 +25,13 @@ pub enum JobOperatorError {
         help: String,
     },
     /// No such job instance.
-    #[error("there is no job instance {0}")]
+    #[error("unknown job instance {0}")]
     NoSuchJobInstance(JobInstanceId),
     /// No such job execution.
-    #[error("there is no job execution {0}")]
+    #[error("unknown job execution {0}")]
     NoSuchJobExecution(JobExecutionId),
     /// The job cannot be started.
-    #[error("job `{}` cannot be started: {cause}", .job.escape_debug())]
+    #[error("cannot start job `{}`: {cause}", .job.escape_debug())]
     JobStart {
         /// The job.
         job: String,
@@ -39,7 +39,7 @@ pub enum JobOperatorError {
         cause: StartError,
     },
     /// The execution cannot be restarted.
-    #[error("job execution {execution} cannot be restarted: {cause}")]
+    #[error("cannot restart job execution {execution}: {cause}")]
     JobRestart {
         /// The execution.
         execution: JobExecutionId,
@@ -48,7 +48,7 @@ pub enum JobOperatorError {
     },
     /// The instance has ended COMPLETED, so there is nothing to resume.
     #[error(
-        "this instance of job `{job}` is complete: execution {execution} ended COMPLETED. Use other parameters for another \
+        "this instance of job `{job}` is complete (execution {execution} ended COMPLETED); use other parameters for another \
          instance, or `start`, which always creates a new one"
     )]
     JobInstanceAlreadyComplete {
@@ -71,7 +71,7 @@ pub enum JobOperatorError {
     },
     /// The instance was abandoned, so it cannot be resumed.
     #[error(
-        "this instance of job `{job}` was abandoned: execution {execution} is ABANDONED. Use other parameters for another \
+        "this instance of job `{job}` was abandoned (execution {execution} is ABANDONED); use other parameters for another \
          instance, or `start`, which always creates a new one"
     )]
     JobInstanceAbandoned {
@@ -93,7 +93,7 @@ pub enum JobOperatorError {
     JobExecutionNotRunning(JobExecutionId),
     /// No process runs the execution any more, and its end is not recorded. The next launch or restart takes it over.
     #[error(
-        "the end of job execution {execution} is not recorded: {reason}. The next launch or restart of its instance resumes \
+        "the end of job execution {execution} is not recorded: {reason}; the next launch or restart of its instance resumes \
          from the last checkpoint"
     )]
     JobExecutionLost {
@@ -103,10 +103,10 @@ pub enum JobOperatorError {
         reason: String,
     },
     /// A callback cannot be registered.
-    #[error("the callback cannot be registered: {0}")]
+    #[error("cannot register the callback: {0}")]
     CallbackRegistration(String),
     /// No such callback.
-    #[error("there is no callback {0}")]
+    #[error("unknown callback {0}")]
     CallbackDeregistration(u64),
     /// An instance cannot be archived, exported or imported.
     #[error(transparent)]
@@ -121,7 +121,7 @@ pub enum JobOperatorError {
 #[non_exhaustive]
 pub enum StartError {
     /// The Job XML is not valid, or does not fit the artifacts.
-    #[error("its definition is wrong\n{0}")]
+    #[error("its definition is invalid\n{0}")]
     Definition(JobXmlErrors),
     /// Several files of the job path define the id.
     #[error("several files define it: {}", .0.join(", "))]
@@ -166,8 +166,8 @@ pub enum StartError {
     /// The process died several times without a new checkpoint, so starting it automatically would repeat that without end.
     /// [`JobOperator::restart`](crate::JobOperator::restart) starts it anyway.
     #[error(
-        "its process died {crashes} times in a row without a new checkpoint, most recently {place}, which probably kills it. \
-         Fix the cause, then run `restart {execution}` to resume from the last checkpoint"
+        "its process died {crashes} times in a row without a new checkpoint, most recently {place}, which probably kills it; \
+         fix the cause, then run `restart {execution}` to resume from the last checkpoint"
     )]
     CrashLoop {
         /// The last execution.

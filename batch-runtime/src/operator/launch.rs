@@ -8,12 +8,11 @@ use std::time::Instant;
 use batch_xml::Diagnostic;
 
 use super::definitions::refusing;
-use super::{JobOperator, JobOperatorError, Result, StartError};
+use super::{JobOperator, JobOperatorError, Result, Shared, StartError};
 use crate::engine::{BoundJob, Dispatch, JobRunner, Running};
 use crate::ids::JobExecutionId;
 use crate::parameters::JobParameters;
 use crate::repository::{Claim, ClaimError, ClaimRequest, Ending, RepositoryError, Target};
-use crate::runtime::Inner;
 use crate::secret::Secrets;
 use crate::status::BatchStatus;
 
@@ -56,9 +55,9 @@ impl JobOperator {
             .validate()
             .map_err(|error| refuse(StartError::Parameter(error)))?;
         let key = parameters.job_key();
-        let effective = match self.inner.repository.find_instance(job, &key)? {
+        let effective = match self.shared.repository.find_instance(job, &key)? {
             Some(instance) => {
-                let original = self.inner.repository.original_parameters(instance.id)?;
+                let original = self.shared.repository.original_parameters(instance.id)?;
                 // If the recorded parameters do not give the key, some of them were deleted.
                 if original.job_key() != instance.job_key {
                     parameters.clone()
@@ -74,7 +73,7 @@ impl JobOperator {
             None => parameters.clone(),
         };
         let prepared = self.prepare(job, &parameters, &effective, &refuse)?;
-        let (target, crash_limit) = (Target::Identified(key), Some(self.inner.crash_limit));
+        let (target, crash_limit) = (Target::Identified(key), Some(self.shared.limits.crash_limit));
         self.claim_and_run(prepared, target, effective, crash_limit, &refuse)
     }
 
@@ -100,7 +99,7 @@ impl JobOperator {
         parameters: JobParameters,
         crash_limit: Option<u32>,
     ) -> Result<JobExecutionId> {
-        let repository = &self.inner.repository;
+        let repository = &self.shared.repository;
         let earlier = repository
             .job_execution(execution)?
             .ok_or(JobOperatorError::NoSuchJobExecution(execution))?;
@@ -121,7 +120,7 @@ impl JobOperator {
     /// # Errors
     /// As [`JobOperator::start`].
     pub fn check(&self, job: &str, parameters: impl Into<JobParameters>) -> Result<Vec<Diagnostic>> {
-        self.inner.definitions.check(job, &parameters.into())
+        self.shared.definitions.check(job, &parameters.into())
     }
 
     /// Finds, substitutes, validates and binds a job. Spec: JSL-DOC-13, RESTART-03
@@ -134,14 +133,14 @@ impl JobOperator {
     ) -> Result<Prepared> {
         let secrets =
             Secrets::read(effective.secrets()).map_err(|error| refuse(StartError::Secret(error)))?;
-        let definitions = &self.inner.definitions;
+        let definitions = &self.shared.definitions;
         let checked = definitions.bind(job, given, effective, secrets, refuse)?;
-        let dispatch = match &self.inner.dispatcher {
+        let dispatch = match &self.shared.dispatcher {
             None => None,
             Some(dispatcher) => Some(Dispatch {
                 dispatcher: Arc::clone(dispatcher),
                 fingerprint: self.fingerprint(job, effective)?,
-                crash_limit: self.inner.crash_limit,
+                crash_limit: self.shared.limits.crash_limit,
             }),
         };
         Ok(Prepared {
@@ -171,7 +170,7 @@ impl JobOperator {
             crash_limit,
         };
         let claim = self
-            .inner
+            .shared
             .repository
             .claim(&request)
             .map_err(|error| match error {
@@ -202,7 +201,7 @@ impl JobOperator {
                 ClaimError::Repository(error) => error.into(),
             })?;
         for dead in &claim.taken_over {
-            tracing::warn!(execution = %dead, by = %claim.execution.id, "taken over from a dead owner");
+            tracing::warn!(execution = %dead, by = %claim.execution.id, "took over an execution whose owner is dead");
         }
         self.run(prepared, claim, asked)
             .map_err(|error| refuse(StartError::Thread(error)))
@@ -210,7 +209,7 @@ impl JobOperator {
 
     /// Describes where an execution was when its process died.
     fn place_of(&self, execution: JobExecutionId) -> String {
-        match self.inner.repository.step_executions(execution) {
+        match self.shared.repository.step_executions(execution) {
             Ok(steps) => steps.last().map_or_else(
                 || "before its first step".to_owned(),
                 |step| {
@@ -226,28 +225,28 @@ impl JobOperator {
     }
 
     fn run(&self, prepared: Prepared, claim: Claim, asked: Instant) -> std::io::Result<JobExecutionId> {
-        let repository = Arc::clone(&self.inner.repository);
+        let repository = Arc::clone(&self.shared.repository);
         let running = Arc::new(Running::new(claim.lease, repository.lease_time(), asked));
         let id = claim.execution.id;
-        self.inner.running().insert(id, Arc::clone(&running));
+        self.shared.running().insert(id, Arc::clone(&running));
         let runner = JobRunner {
             job: prepared.job,
             dispatch: prepared.dispatch,
             execution: claim.execution.clone(),
             repository,
             running: Arc::clone(&running),
-            partition_threads: self.inner.partition_threads,
+            partition_threads: self.shared.limits.partition_threads,
         };
-        let inner = Arc::clone(&self.inner);
+        let shared = Arc::clone(&self.shared);
         let thread = thread::Builder::new().name(format!("batch-job-{id}"));
         let body = move || {
-            let result = run_to_end(runner, &inner);
+            let result = run_to_end(runner, &shared);
             // A waiting thread may exit the process, so the runtime is dropped before it is notified.
-            drop(inner);
+            drop(shared);
             running.set_ended(result);
         };
         if let Err(error) = thread.spawn(body) {
-            self.inner.running().remove(&id);
+            self.shared.running().remove(&id);
             let ending = Ending {
                 status: BatchStatus::Failed,
                 exit_status: BatchStatus::Failed.to_string(),
@@ -256,11 +255,11 @@ impl JobOperator {
             };
             let mut execution = claim.execution;
             if let Err(unrecorded) = self
-                .inner
+                .shared
                 .repository
                 .end_job(&claim.lease, &mut execution, &ending)
             {
-                tracing::error!(execution = %id, error = %unrecorded, "the failed start is not recorded");
+                tracing::error!(execution = %id, error = %unrecorded, "cannot record the failed start");
             }
             return Err(error);
         }
@@ -269,23 +268,23 @@ impl JobOperator {
 }
 
 /// The body of a job's thread. Fails if the end could not be recorded.
-fn run_to_end(runner: JobRunner, inner: &Inner) -> std::result::Result<(), String> {
+fn run_to_end(runner: JobRunner, shared: &Shared) -> std::result::Result<(), String> {
     let lease = runner.running.lease;
     let id = lease.execution_id;
     // A panic of the runtime itself must not leave waiting threads blocked.
     let result = catch_unwind(AssertUnwindSafe(|| runner.run())).unwrap_or(Err(RepositoryError::Fault));
     if let Ok(execution) = &result {
-        inner.callbacks.job_ended(execution);
+        shared.callbacks.job_ended(execution);
     }
     // An execution whose end could not be recorded stays, so that `wait` returns the reason.
     if result.is_ok() {
-        inner.running().remove(&id);
+        shared.running().remove(&id);
     }
     result.map(drop).map_err(|error| {
-        tracing::error!(execution = %id, %error, "the end of the execution is not recorded");
+        tracing::error!(execution = %id, %error, "cannot record the end of the execution");
         // So the next launch need not wait until the lease expires.
-        if let Err(error) = inner.repository.release_lease(&lease) {
-            tracing::warn!(execution = %id, %error, "the lease could not be given back");
+        if let Err(error) = shared.repository.release_lease(&lease) {
+            tracing::warn!(execution = %id, %error, "cannot release the lease");
         }
         error.to_string()
     })

@@ -15,6 +15,7 @@ mod launch;
 mod partition_run;
 mod query;
 mod recover;
+mod shared;
 mod stop;
 
 use std::sync::Arc;
@@ -32,22 +33,22 @@ pub use explain::{
 };
 pub use partition_run::{ClaimPartitionError, PartitionRun, PartitionStop};
 pub use recover::{Recovered, Recovery};
+pub(crate) use shared::{Limits, Shared};
 
 pub use crate::error::record_panic_locations;
-use crate::runtime::Inner;
 
 /// Operates the jobs of one runtime. Cheap to clone, usable from several threads at once.
 ///
 /// Spec: OP-01, DOM-20
 #[derive(Clone)]
 pub struct JobOperator {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 type Result<T> = std::result::Result<T, JobOperatorError>;
 
 impl JobOperator {
-    pub(crate) fn new(inner: Arc<Inner>) -> Self {
-        Self { inner }
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
     }
 }

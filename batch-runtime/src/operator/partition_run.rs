@@ -10,13 +10,12 @@ use md5::{Digest, Md5};
 use thiserror::Error;
 
 use super::definitions::refusing;
-use super::{Definitions, JobOperator, JobOperatorError};
+use super::{Definitions, JobOperator, JobOperatorError, Shared};
+use crate::dispatch::{CollectedPayload, PartitionTicket};
 use crate::engine::{CollectorSink, RemotePartition, Running};
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::parameters::JobParameters;
-use crate::partition::{CollectedPayload, PartitionTicket};
 use crate::repository::RepositoryError;
-use crate::runtime::{BatchRuntime, Inner};
 use crate::secret::Secrets;
 use crate::status::BatchStatus;
 
@@ -46,37 +45,31 @@ pub enum ClaimPartitionError {
         here: String,
     },
     /// Another worker has claimed the partition, it has ended, or its job has.
-    #[error("partition {0} cannot be claimed: it is claimed, or has ended")]
+    #[error("cannot claim partition {0}: it is claimed, or has ended")]
     Taken(StepExecutionId),
     /// The repository failed.
     #[error(transparent)]
     Repository(#[from] RepositoryError),
 }
 
-impl BatchRuntime {
-    /// Claims the partition of a ticket: its row becomes STARTED, and this runtime holds and renews a lease of it until the
-    /// [`PartitionRun`] has run or is dropped. A ticket that arrives twice is claimed once.
-    ///
-    /// The worker needs the artifacts, the Job XML, the system properties and the repository of the coordinator. Listeners of
-    /// the job that hear of items are instances of this process.
-    ///
-    /// # Errors
-    /// See [`ClaimPartitionError`]. Nothing was changed.
-    ///
-    /// Spec: PART-32, PART-33
-    pub fn claim_partition(&self, ticket: &PartitionTicket) -> Result<PartitionRun, ClaimPartitionError> {
-        let inner = self.job_operator().inner;
+impl JobOperator {
+    /// See [`BatchRuntime::claim_partition`](crate::BatchRuntime::claim_partition).
+    pub(crate) fn claim_partition(
+        &self,
+        ticket: &PartitionTicket,
+    ) -> Result<PartitionRun, ClaimPartitionError> {
+        let shared = Arc::clone(&self.shared);
         let execution = ticket.job_execution;
         let cannot = |source| ClaimPartitionError::Job {
             execution,
             source: Box::new(source),
         };
-        let found = inner.repository.job_execution(execution)?;
+        let found = shared.repository.job_execution(execution)?;
         let job = found
             .ok_or_else(|| cannot(JobOperatorError::NoSuchJobExecution(execution)))?
             .job_name;
-        let parameters = inner.repository.parameters(execution)?.without_run_id();
-        let here = fingerprint(&inner.definitions, &job, &parameters).map_err(cannot)?;
+        let parameters = shared.repository.parameters(execution)?.without_run_id();
+        let here = fingerprint(&shared.definitions, &job, &parameters).map_err(cannot)?;
         if here != ticket.fingerprint {
             return Err(ClaimPartitionError::OtherVersion {
                 job,
@@ -87,27 +80,27 @@ impl BatchRuntime {
         let refuse = refusing(&job);
         let secrets = Secrets::read(parameters.secrets())
             .map_err(|error| cannot(refuse(super::StartError::Secret(error))))?;
-        let bound = inner
+        let bound = shared
             .definitions
             .bind(&job, &parameters, &parameters, secrets, &refuse)
             .map_err(cannot)?
             .bound;
         let asked = Instant::now();
-        let claimed = inner.repository.claim_partition(ticket.step_execution)?;
+        let claimed = shared.repository.claim_partition(ticket.step_execution)?;
         let claimed = claimed.ok_or(ClaimPartitionError::Taken(ticket.step_execution))?;
-        let running = Arc::new(Running::new(claimed.lease, inner.repository.lease_time(), asked));
-        inner.partitions().push(Arc::clone(&running));
+        let running = Arc::new(Running::new(claimed.lease, shared.repository.lease_time(), asked));
+        shared.partitions().push(Arc::clone(&running));
         Ok(PartitionRun {
             remote: Some(RemotePartition {
                 job: bound.job,
-                repository: Arc::clone(&inner.repository),
+                repository: Arc::clone(&shared.repository),
                 running: Arc::clone(&running),
                 claimed,
-                partition_threads: inner.partition_threads,
+                partition_threads: shared.limits.partition_threads,
             }),
             ticket: ticket.clone(),
             running,
-            inner,
+            shared,
         })
     }
 }
@@ -118,7 +111,7 @@ pub struct PartitionRun {
     remote: Option<RemotePartition>,
     ticket: PartitionTicket,
     running: Arc<Running>,
-    inner: Arc<Inner>,
+    shared: Arc<Shared>,
 }
 
 impl PartitionRun {
@@ -156,17 +149,17 @@ impl PartitionRun {
         });
         // A panic of the runtime itself must not keep the lease.
         catch_unwind(AssertUnwindSafe(|| remote.run(&sink))).unwrap_or(Err(RepositoryError::Fault))?;
-        let ended = self.inner.repository.step(step_execution)?;
+        let ended = self.shared.repository.step(step_execution)?;
         ended.map(|(row, _)| row.status).ok_or(RepositoryError::Fault)
     }
 }
 
 impl Drop for PartitionRun {
     fn drop(&mut self) {
-        let partitions = &mut self.inner.partitions();
+        let partitions = &mut self.shared.partitions();
         partitions.retain(|other| !Arc::ptr_eq(other, &self.running));
-        if let Err(error) = self.inner.repository.release_lease(&self.running.lease) {
-            tracing::warn!(%error, "the lease of a partition could not be released; it expires");
+        if let Err(error) = self.shared.repository.release_lease(&self.running.lease) {
+            tracing::warn!(%error, "cannot release the lease of a partition; it expires");
         }
     }
 }
@@ -201,7 +194,7 @@ impl JobOperator {
         job: &str,
         parameters: &JobParameters,
     ) -> Result<String, JobOperatorError> {
-        fingerprint(&self.inner.definitions, job, parameters)
+        fingerprint(&self.shared.definitions, job, parameters)
     }
 }
 

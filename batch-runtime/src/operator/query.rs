@@ -15,15 +15,15 @@ impl JobOperator {
     /// # Errors
     /// When the repository fails.
     pub fn job_names(&self) -> Result<BTreeSet<String>> {
-        self.inner.definitions.job_path.look_for_new_files();
-        let mut names = self.inner.definitions.job_path.jobs();
-        names.extend(self.inner.repository.job_names()?);
+        self.shared.definitions.job_path.look_for_new_files();
+        let mut names = self.shared.definitions.job_path.jobs();
+        names.extend(self.shared.repository.job_names()?);
         Ok(names)
     }
 
     /// Reads the job path again and returns what is there.
     pub fn job_path(&self) -> JobPathReport {
-        self.inner.definitions.job_path()
+        self.shared.definitions.job_path()
     }
 
     /// Returns the number of instances of a job; 0 if it was never started. Spec: OP-03
@@ -32,7 +32,7 @@ impl JobOperator {
     /// `NoSuchJob`.
     pub fn job_instance_count(&self, job: &str) -> Result<i64> {
         self.require_known(job)?;
-        Ok(self.inner.repository.instance_count(job)?)
+        Ok(self.shared.repository.instance_count(job)?)
     }
 
     /// Returns instances of a job, newest first: at most `count` from position `start`, which counts from 0. Past the end
@@ -42,7 +42,10 @@ impl JobOperator {
     /// `NoSuchJob`.
     pub fn job_instances(&self, job: &str, start: u32, count: u32) -> Result<Vec<JobInstance>> {
         self.require_known(job)?;
-        Ok(self.inner.repository.instances(job, start.into(), count.into())?)
+        Ok(self
+            .shared
+            .repository
+            .instances(job, start.into(), count.into())?)
     }
 
     /// Returns an instance; `None` if there is no such instance. Spec: OP-22
@@ -50,7 +53,7 @@ impl JobOperator {
     /// # Errors
     /// When the repository fails.
     pub fn job_instance(&self, instance: JobInstanceId) -> Result<Option<JobInstance>> {
-        Ok(self.inner.repository.instance(instance)?)
+        Ok(self.shared.repository.instance(instance)?)
     }
 
     /// Returns the ids of an instance's executions, newest first. Spec: OP-02
@@ -58,11 +61,11 @@ impl JobOperator {
     /// # Errors
     /// `NoSuchJobInstance`.
     pub fn executions(&self, instance: JobInstanceId) -> Result<Vec<JobExecutionId>> {
-        if self.inner.repository.instance(instance)?.is_none() {
+        if self.shared.repository.instance(instance)?.is_none() {
             return Err(JobOperatorError::NoSuchJobInstance(instance));
         }
         Ok(self
-            .inner
+            .shared
             .repository
             .job_executions(instance)?
             .into_iter()
@@ -75,7 +78,7 @@ impl JobOperator {
     /// # Errors
     /// When the repository fails.
     pub fn job_executions(&self, instance: JobInstanceId) -> Result<Vec<JobExecution>> {
-        Ok(self.inner.repository.job_executions(instance)?)
+        Ok(self.shared.repository.job_executions(instance)?)
     }
 
     /// Returns an execution; `None` if there is no such execution. Spec: OP-24
@@ -83,7 +86,7 @@ impl JobOperator {
     /// # Errors
     /// When the repository fails.
     pub fn job_execution(&self, execution: JobExecutionId) -> Result<Option<JobExecution>> {
-        Ok(self.inner.repository.job_execution(execution)?)
+        Ok(self.shared.repository.job_execution(execution)?)
     }
 
     /// Returns the executions of all jobs that match `filter`, newest first.
@@ -91,7 +94,7 @@ impl JobOperator {
     /// # Errors
     /// When the repository fails.
     pub fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>> {
-        Ok(self.inner.repository.find_executions(filter)?)
+        Ok(self.shared.repository.find_executions(filter)?)
     }
 
     /// Summarizes an execution in one line: name, statuses, times. Spec: OP-19
@@ -99,7 +102,7 @@ impl JobOperator {
     /// # Errors
     /// `NoSuchJobExecution`.
     pub fn summary(&self, execution: JobExecutionId) -> Result<String> {
-        let found = self.inner.repository.job_execution(execution)?;
+        let found = self.shared.repository.job_execution(execution)?;
         found
             .map(|found| found.to_string())
             .ok_or(JobOperatorError::NoSuchJobExecution(execution))
@@ -130,7 +133,7 @@ impl JobOperator {
         step: StepExecutionId,
     ) -> Result<Option<StepExecution>> {
         Ok(self
-            .inner
+            .shared
             .repository
             .step_executions(job)?
             .into_iter()
@@ -142,11 +145,11 @@ impl JobOperator {
     /// # Errors
     /// When the repository fails.
     pub fn running_job_instances(&self, job: &str) -> Result<Vec<JobInstance>> {
-        let running = self.inner.repository.running_executions(job)?;
+        let running = self.shared.repository.running_executions(job)?;
         let ids: BTreeSet<JobInstanceId> = running.iter().map(|execution| execution.instance_id).collect();
         let instances = ids
             .into_iter()
-            .filter_map(|id| self.inner.repository.instance(id).transpose());
+            .filter_map(|id| self.shared.repository.instance(id).transpose());
         Ok(instances.collect::<std::result::Result<_, _>>()?)
     }
 
@@ -157,7 +160,7 @@ impl JobOperator {
     pub fn running_executions(&self, job: &str) -> Result<Vec<JobExecutionId>> {
         self.require_known(job)?;
         Ok(self
-            .inner
+            .shared
             .repository
             .running_executions(job)?
             .into_iter()
@@ -171,7 +174,7 @@ impl JobOperator {
     /// `NoSuchJobExecution`.
     pub fn parameters(&self, execution: JobExecutionId) -> Result<JobParameters> {
         self.require_execution(execution)?;
-        Ok(self.inner.repository.parameters(execution)?.without_run_id())
+        Ok(self.shared.repository.parameters(execution)?.without_run_id())
     }
 
     /// Returns the code that a process exits with when its job ended like this: the one that the job's property
@@ -182,7 +185,7 @@ impl JobOperator {
     /// When the repository fails.
     pub fn exit_code(&self, ended: &JobExecution) -> Result<u8> {
         let parameters = self.parameters(ended.id)?;
-        let codes = self.inner.definitions.exit_codes(&ended.job_name, &parameters);
+        let codes = self.shared.definitions.exit_codes(&ended.job_name, &parameters);
         Ok(codes.of(ended.status, &ended.exit_status))
     }
 
@@ -192,7 +195,7 @@ impl JobOperator {
     /// `NoSuchJobExecution`.
     pub fn step_executions(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>> {
         self.require_execution(execution)?;
-        Ok(self.inner.repository.step_executions(execution)?)
+        Ok(self.shared.repository.step_executions(execution)?)
     }
 
     /// Reports whether an execution has not ended and its process is alive. If it has not ended and its process is dead, the
@@ -201,11 +204,11 @@ impl JobOperator {
     /// # Errors
     /// When the repository fails.
     pub fn is_alive(&self, execution: JobExecutionId) -> Result<bool> {
-        Ok(self.inner.repository.is_running(execution)?)
+        Ok(self.shared.repository.is_running(execution)?)
     }
 
     fn require_execution(&self, execution: JobExecutionId) -> Result<()> {
-        match self.inner.repository.job_execution(execution)? {
+        match self.shared.repository.job_execution(execution)? {
             Some(_) => Ok(()),
             None => Err(JobOperatorError::NoSuchJobExecution(execution)),
         }
@@ -213,9 +216,9 @@ impl JobOperator {
 
     /// Spec: OP-32
     fn require_known(&self, job: &str) -> Result<()> {
-        self.inner.definitions.job_path.look_for_new_files();
-        if self.inner.definitions.job_path.jobs().contains(job)
-            || self.inner.repository.instance_count(job)? > 0
+        self.shared.definitions.job_path.look_for_new_files();
+        if self.shared.definitions.job_path.jobs().contains(job)
+            || self.shared.repository.instance_count(job)? > 0
         {
             return Ok(());
         }
@@ -227,6 +230,6 @@ impl JobOperator {
 
     /// Returns the jobs and artifacts of this runtime, to check, explain and draw jobs.
     pub fn definitions(&self) -> &Definitions {
-        &self.inner.definitions
+        &self.shared.definitions
     }
 }

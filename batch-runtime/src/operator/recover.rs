@@ -60,11 +60,11 @@ impl JobOperator {
             statuses: vec![BatchStatus::Starting, BatchStatus::Started, BatchStatus::Stopping],
             ..ExecutionFilter::default()
         };
-        self.inner.definitions.job_path.look_for_new_files();
-        let known = self.inner.definitions.job_path.jobs();
+        self.shared.definitions.job_path.look_for_new_files();
+        let known = self.shared.definitions.job_path.jobs();
         let mut dead = Vec::new();
-        for execution in self.inner.repository.find_executions(&open)? {
-            if known.contains(&execution.job_name) && !self.inner.repository.is_running(execution.id)? {
+        for execution in self.shared.repository.find_executions(&open)? {
+            if known.contains(&execution.job_name) && !self.shared.repository.is_running(execution.id)? {
                 dead.push(execution);
             }
         }
@@ -78,7 +78,7 @@ impl JobOperator {
                 Err(error) => Recovery::Failed(error),
             };
         }
-        let limit = Some(self.inner.crash_limit);
+        let limit = Some(self.shared.limits.crash_limit);
         // With the parameters of the dead execution, which may differ from those of the instance.
         let parameters = match self.parameters(execution.id) {
             Ok(parameters) => parameters,
@@ -104,7 +104,7 @@ impl JobOperator {
     ///
     /// Spec: OP-35
     pub fn declare_dead(&self, execution: JobExecutionId) -> Result<()> {
-        match self.inner.repository.declare_dead(execution)? {
+        match self.shared.repository.declare_dead(execution)? {
             Some(DeathOutcome::Closed) => Ok(()),
             Some(DeathOutcome::Running { owner }) => {
                 Err(JobOperatorError::JobExecutionIsRunning { execution, owner })
@@ -120,13 +120,13 @@ impl JobOperator {
     /// # Errors
     /// `NoSuchJobExecution`, `JobExecutionIsRunning`, `JobInstanceAlreadyComplete`.
     pub fn abandon(&self, execution: JobExecutionId) -> Result<()> {
-        match self.inner.repository.abandon(execution)? {
+        match self.shared.repository.abandon(execution)? {
             Some(AbandonOutcome::Abandoned) => Ok(()),
             Some(AbandonOutcome::Running { owner }) => {
                 Err(JobOperatorError::JobExecutionIsRunning { execution, owner })
             }
             Some(AbandonOutcome::Complete) => {
-                let found = self.inner.repository.job_execution(execution)?;
+                let found = self.shared.repository.job_execution(execution)?;
                 let job = found.map_or_else(String::new, |found| found.job_name);
                 Err(JobOperatorError::JobInstanceAlreadyComplete { job, execution })
             }

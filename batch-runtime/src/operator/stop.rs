@@ -28,11 +28,11 @@ impl JobOperator {
     ///
     /// Spec: OP-17, OP-18, D-60
     pub fn stop(&self, execution: JobExecutionId) -> Result<bool> {
-        let running = self.inner.running().get(&execution).cloned();
+        let running = self.shared.running().get(&execution).cloned();
         let running = running.filter(|running| !running.has_ended());
         let outcome = match &running {
             Some(running) => self.request_stop_here(execution, running),
-            None => self.inner.repository.request_stop(execution),
+            None => self.shared.repository.request_stop(execution),
         };
         match outcome? {
             None => return Err(JobOperatorError::NoSuchJobExecution(execution)),
@@ -44,12 +44,12 @@ impl JobOperator {
         }
         match running {
             Some(running) => {
-                if running.is_this_thread() || running.wait(Some(self.inner.stop_timeout)).is_none() {
+                if running.is_this_thread() || running.wait(Some(self.shared.limits.stop_timeout)).is_none() {
                     return Ok(false);
                 }
             }
             None => {
-                self.poll_until(execution, Some(self.inner.stop_timeout))?;
+                self.poll_until(execution, Some(self.shared.limits.stop_timeout))?;
             }
         }
         self.is_stopped(execution)
@@ -70,7 +70,7 @@ impl JobOperator {
                     running.workers.request_stop();
                 }
             });
-            let outcome = self.inner.repository.request_stop(execution);
+            let outcome = self.shared.repository.request_stop(execution);
             drop(recorded);
             outcome
         });
@@ -79,7 +79,7 @@ impl JobOperator {
     }
 
     fn is_stopped(&self, execution: JobExecutionId) -> Result<bool> {
-        let execution = self.inner.repository.job_execution(execution)?;
+        let execution = self.shared.repository.job_execution(execution)?;
         Ok(execution.is_some_and(|execution| execution.status == BatchStatus::Stopped))
     }
 
@@ -89,9 +89,9 @@ impl JobOperator {
     /// # Errors
     /// `NoSuchJobExecution`; `JobExecutionLost` when its process is dead and its end is not recorded.
     pub fn wait(&self, execution: JobExecutionId) -> Result<JobExecution> {
-        let running = self.inner.running().get(&execution).cloned();
+        let running = self.shared.running().get(&execution).cloned();
         if running.as_ref().is_some_and(|running| running.is_this_thread()) {
-            let current = self.inner.repository.job_execution(execution)?;
+            let current = self.shared.repository.job_execution(execution)?;
             return current.ok_or(JobOperatorError::NoSuchJobExecution(execution));
         }
         if let Some(Err(reason)) = running.and_then(|running| running.wait(None)) {
@@ -105,7 +105,7 @@ impl JobOperator {
 
     /// Returns the progress of an execution that runs in this runtime; `None` if it does not run here.
     pub fn progress(&self, execution: JobExecutionId) -> Option<Progress> {
-        let running = self.inner.running().get(&execution).cloned();
+        let running = self.shared.running().get(&execution).cloned();
         running.map(|running| running.progress())
     }
 
@@ -113,7 +113,7 @@ impl JobOperator {
     fn poll_until(&self, execution: JobExecutionId, limit: Option<Duration>) -> Result<Option<JobExecution>> {
         let begin = std::time::Instant::now();
         loop {
-            let Some(current) = self.inner.repository.job_execution(execution)? else {
+            let Some(current) = self.shared.repository.job_execution(execution)? else {
                 return Ok(None);
             };
             if current.status.is_final() {
@@ -123,8 +123,8 @@ impl JobOperator {
                 return Ok(None);
             }
             // The execution may have ended between the two queries; then the next round finds it ended.
-            let alive = self.inner.repository.is_running(execution)?;
-            let ended = || self.inner.repository.job_execution(execution);
+            let alive = self.shared.repository.is_running(execution)?;
+            let ended = || self.shared.repository.job_execution(execution);
             if !alive && !ended()?.is_some_and(|current| current.status.is_final()) {
                 let reason = "its process is dead".to_owned();
                 return Err(JobOperatorError::JobExecutionLost { execution, reason });

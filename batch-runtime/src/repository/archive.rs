@@ -1,4 +1,4 @@
-//! A job instance with everything that belongs to it, outside of the repository: one line of JSON.
+//! A job instance with everything that belongs to it, as one line of JSON.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::ids::JobExecutionId;
 use crate::parameters::{JobParameters, ParameterValue};
 use crate::status::BatchStatus;
 
-/// What this version writes and reads.
+/// The format that this version writes and reads.
 pub(crate) const FORMAT: &str = "batch-instance/1";
 
 /// A job instance.
@@ -18,11 +18,11 @@ pub(crate) const FORMAT: &str = "batch-instance/1";
 pub(crate) struct ArchivedInstance {
     /// [`FORMAT`].
     pub(crate) format: String,
-    /// Its id then.
+    /// Its id at the time of the export.
     pub(crate) instance: i64,
     pub(crate) job: String,
     pub(crate) job_key: String,
-    /// In the order in which they were begun.
+    /// In the order of their start.
     pub(crate) executions: Vec<ArchivedExecution>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct ArchivedExecution {
     pub(crate) definition: Option<String>,
     pub(crate) parameters: Vec<ArchivedParameter>,
     pub(crate) context: Option<ArchivedContext>,
-    /// In the order in which they were begun.
+    /// In the order of their start.
     pub(crate) steps: Vec<ArchivedStep>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct ArchivedStep {
     pub(crate) context: Option<ArchivedContext>,
 }
 
-/// The text of a context, as its columns hold it.
+/// The columns of a context.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ArchivedContext {
@@ -92,7 +92,7 @@ impl ArchivedParameter {
 }
 
 impl ArchivedInstance {
-    /// Whether nothing continues it.
+    /// Returns whether the instance cannot be resumed.
     pub(crate) fn is_over(&self) -> bool {
         let mut statuses = self.executions.iter().map(|one| one.status);
         statuses.any(|status| matches!(status, BatchStatus::Completed | BatchStatus::Abandoned))
@@ -100,7 +100,7 @@ impl ArchivedInstance {
 }
 
 impl ArchivedExecution {
-    /// Whether its context holds states of parallel elements, or what cannot be read.
+    /// Returns whether its context contains states of parallel elements, or cannot be read.
     pub(crate) fn keeps_elements(&self) -> bool {
         self.context.as_ref().is_some_and(|context| {
             let text = context.serialized.as_ref().unwrap_or(&context.short);
@@ -117,7 +117,7 @@ impl ArchivedExecution {
     }
 }
 
-/// How an instance stands.
+/// The state of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InstanceState {
     pub(crate) instance: JobInstance,

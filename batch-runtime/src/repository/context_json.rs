@@ -1,7 +1,7 @@
-//! The execution context in its stored form: the JSON that Spring Batch 4.3 reads.
+//! The stored form of the execution context: JSON that Spring Batch 4.3 reads.
 //!
-//! Values are strings; a checkpoint is the JSON text of the artifact's own type inside such a string. So nothing of a
-//! Rust type needs Java's type tags, and a checkpoint comes back exactly as it was given.
+//! Values are strings; a checkpoint is the JSON text of the artifact's own type in such a string. So Rust types need
+//! no type tags of Java, and a checkpoint is restored exactly.
 //!
 //! Spec: REPO-66, REPO-69, D-69
 
@@ -17,12 +17,12 @@ use crate::plan::PartitionPlan;
 
 const CLASS_KEY: &str = "@class";
 const CLASS: &str = "java.util.HashMap";
-/// What each step that Spring Batch has executed has in its context, and no other.
-const OF_SPRING: [&str; 2] = ["batch.taskletType", "batch.stepType"];
-/// The widest SHORT_CONTEXT; what is longer goes to SERIALIZED_CONTEXT.
+/// The entries in the context of every step that Spring Batch has executed.
+const SPRING_BATCH_ENTRIES: [&str; 2] = ["batch.taskletType", "batch.stepType"];
+/// The width of SHORT_CONTEXT; longer texts go to SERIALIZED_CONTEXT.
 const SHORT_CONTEXT: usize = 2_500;
 
-// The keys do not hold the artifact's name: a reader that was renamed between two executions must not lose its place.
+// The keys do not contain the artifact's name, so that a renamed reader keeps its position.
 const READER: &str = "batch.reader.checkpoint";
 const WRITER: &str = "batch.writer.checkpoint";
 const USER_DATA: &str = "batch.persistent.user.data";
@@ -30,7 +30,7 @@ const TERMINATION: &str = "batch.termination";
 const RESTART: &str = "batch.restart.position";
 const ELEMENTS: &str = "batch.parallel.elements";
 
-/// What a step keeps from one execution to the next. Spec: REPO-68
+/// The state that a step passes from one execution to the next. Spec: REPO-68
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StepState {
     /// The reader's checkpoint.
@@ -39,17 +39,17 @@ pub(crate) struct StepState {
     pub(crate) writer: Option<CheckpointInfo>,
     /// Persistent user data.
     pub(crate) user_data: Option<CheckpointInfo>,
-    /// How a `fail`, `end` or `stop` element within a partition of a flow ended the job.
+    /// The end of the job by a `fail`, `end` or `stop` element in a partition of a flow.
     pub(crate) termination: Option<CheckpointInfo>,
-    /// What other programs, such as Spring Batch, have put there.
-    pub(crate) foreign: Foreign,
-    /// Whether another program has executed the step last; not stored. It copies what it finds: checkpoints of ours may be
-    /// there, older than what it has done.
-    pub(crate) is_of_another: bool,
+    /// The entries of other programs, such as Spring Batch.
+    pub(crate) other_entries: OtherEntries,
+    /// Whether another program executed the step last; not stored. That program copies entries, so checkpoints of
+    /// this runtime may be present but outdated.
+    pub(crate) of_other_program: bool,
 }
 
-/// Entries of other programs by their keys, each as JSON: kept for those who made them.
-pub(crate) type Foreign = BTreeMap<String, String>;
+/// Entries of other programs by their keys, each as JSON, which are preserved.
+pub(crate) type OtherEntries = BTreeMap<String, String>;
 
 impl StepState {
     fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
@@ -63,15 +63,15 @@ impl StepState {
         .filter_map(|(key, value)| value.as_ref().map(|value| (key, value.as_json())))
     }
 
-    /// The stored form.
+    /// Encodes the context.
     pub(crate) fn encode(&self) -> StoredContext {
-        StoredContext::new(self.entries(), &self.foreign)
+        StoredContext::new(self.entries(), &self.other_entries)
     }
 
-    /// From the stored form.
+    /// Decodes a context.
     ///
     /// # Errors
-    /// When the text is no such JSON.
+    /// When the text is not such JSON.
     pub(crate) fn decode(text: &str) -> Result<Self, String> {
         let mut entries = decode_entries(text)?;
         let mut take = |key| take_text(&mut entries, key).map(CheckpointInfo::from_json);
@@ -80,20 +80,20 @@ impl StepState {
             writer: take(WRITER),
             user_data: take(USER_DATA),
             termination: take(TERMINATION),
-            is_of_another: OF_SPRING.iter().any(|key| entries.contains_key(*key)),
-            foreign: foreign(entries),
+            of_other_program: SPRING_BATCH_ENTRIES.iter().any(|key| entries.contains_key(*key)),
+            other_entries: other_entries(entries),
         })
     }
 }
 
-/// Where a restart begins after a `stop` element. Kept in the context of the job execution that it ended.
+/// The start position of a restart after a `stop` element. Stored in the context of the job execution that it ended.
 ///
 /// Spec: RESTART-04, D-24
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RestartPosition {
     /// Id of the job-level element.
     pub(crate) element: String,
-    /// What was executed before it, which a decision asks for.
+    /// The element executed before it, which a decision requires.
     pub(crate) after: Option<ElementBefore>,
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct ElementBefore {
     pub(crate) exit_status: String,
 }
 
-/// What kind of element has a context.
+/// The kind of an element with a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ElementKind {
@@ -115,7 +115,7 @@ pub(crate) enum ElementKind {
     Split,
 }
 
-/// What is kept of a partitioned step or flow, or of a split, while it is not complete.
+/// The state of a partitioned step or flow, or of a split, until it is complete.
 ///
 /// Spec: PART-30, LTX-16, D-48, D-50
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,21 +128,21 @@ pub(crate) struct ElementState {
     pub(crate) plan: Option<PartitionPlan>,
     /// The job execution that made the plan.
     pub(crate) planned: i64,
-    /// The algorithm that it was asked of, if it was not the XML that told.
+    /// The algorithm that made the plan, if it is not from the XML.
     pub(crate) algorithm: Option<String>,
-    /// Step executions of job executions before this one do not count: their work has been undone.
+    /// Step executions of earlier job executions do not count: their work was undone.
     pub(crate) since: Option<i64>,
 }
 
-/// How far a logical transaction is. Each is recorded before the call that it announces.
+/// The state of a logical transaction, recorded before the call that it announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TxState {
     /// `#[logical_tx_begin]` may have been called.
     Begun,
-    /// All subjobs are complete; only `#[logical_tx_after_completion]` is owed.
+    /// All subjobs are complete; only `#[logical_tx_after_completion]` is left to call.
     Committed,
-    /// `#[logical_tx_rollback]` is owed until it returns.
+    /// `#[logical_tx_rollback]` has to be called until it returns.
     RollingBack,
 }
 
@@ -150,14 +150,14 @@ pub(crate) enum TxState {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JobState {
     pub(crate) restart: Option<RestartPosition>,
-    /// By the path of the element.
+    /// The states of elements by their paths.
     pub(crate) elements: BTreeMap<String, ElementState>,
-    /// What other programs, such as Spring Batch, have put there.
-    pub(crate) foreign: Foreign,
+    /// The entries of other programs, such as Spring Batch.
+    pub(crate) other_entries: OtherEntries,
 }
 
 impl JobState {
-    /// The stored form.
+    /// Encodes the context.
     pub(crate) fn encode(&self) -> Result<StoredContext, serde_json::Error> {
         let restart = self.restart.as_ref().map(serde_json::to_string).transpose()?;
         let elements = (!self.elements.is_empty())
@@ -168,28 +168,28 @@ impl JobState {
             entries
                 .into_iter()
                 .filter_map(|(key, text)| Some((key, text.as_deref()?))),
-            &self.foreign,
+            &self.other_entries,
         ))
     }
 
-    /// The stored form of what the next execution of the instance begins with.
+    /// Encodes the initial context of the next execution of the instance.
     pub(crate) fn for_next(&self) -> StoredContext {
-        StoredContext::new(std::iter::empty(), &self.foreign)
+        StoredContext::new(std::iter::empty(), &self.other_entries)
     }
 
-    /// From the stored form.
+    /// Decodes a context.
     ///
     /// # Errors
-    /// When the text is no such JSON.
+    /// When the text is not such JSON.
     pub(crate) fn decode(text: &str) -> Result<Self, String> {
         let mut entries = decode_entries(text)?;
         let restart = take_text(&mut entries, RESTART).map(|text| serde_json::from_str(&text));
         let elements = take_text(&mut entries, ELEMENTS).map(|text| serde_json::from_str(&text));
-        let broken = |error| format!("holds no state of a job ({error})");
+        let broken = |error| format!("does not contain the state of a job ({error})");
         Ok(Self {
             restart: restart.transpose().map_err(broken)?,
             elements: elements.transpose().map_err(broken)?.unwrap_or_default(),
-            foreign: foreign(entries),
+            other_entries: other_entries(entries),
         })
     }
 }
@@ -197,15 +197,15 @@ impl JobState {
 /// The two columns of a context row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredContext {
-    /// SHORT_CONTEXT: the whole context, or its beginning.
+    /// SHORT_CONTEXT: the whole context, or its start.
     pub(crate) short: String,
     /// SERIALIZED_CONTEXT: the whole context if it does not fit into SHORT_CONTEXT.
     pub(crate) serialized: Option<String>,
 }
 
 impl StoredContext {
-    /// `entries` are texts.
-    fn new<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>, foreign: &Foreign) -> Self {
+    /// Encodes `entries` as texts.
+    fn new<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>, other_entries: &OtherEntries) -> Self {
         let mut text = String::with_capacity(256);
         let _ = write!(text, "{{\"{CLASS_KEY}\":\"{CLASS}\"");
         for (key, value) in entries {
@@ -214,7 +214,7 @@ impl StoredContext {
             text.push(':');
             push_json_string(&mut text, value);
         }
-        for (key, json) in foreign {
+        for (key, json) in other_entries {
             text.push(',');
             push_json_string(&mut text, key);
             text.push(':');
@@ -257,7 +257,7 @@ fn push_escaped(text: &mut String, character: char) {
     }
 }
 
-/// Appends JSON in ASCII characters only: others can stand in its strings alone.
+/// Appends JSON in ASCII; other characters can only occur in its strings.
 fn push_ascii(text: &mut String, json: &str) {
     for character in json.chars() {
         if character.is_ascii() {
@@ -275,18 +275,19 @@ fn take_text(entries: &mut Entries, key: &str) -> Option<String> {
     serde_json::from_str(value.get()).ok()
 }
 
-/// What is left when our own have been taken out.
-fn foreign(entries: Entries) -> Foreign {
-    let is_kept = |key: &str| key != CLASS_KEY && !OF_SPRING.contains(&key);
+/// Returns the entries that are not the runtime's own.
+fn other_entries(entries: Entries) -> OtherEntries {
+    let is_kept = |key: &str| key != CLASS_KEY && !SPRING_BATCH_ENTRIES.contains(&key);
     let kept = entries.into_iter().filter(|(key, _)| is_kept(key));
     kept.map(|(key, value)| (key, value.get().to_owned())).collect()
 }
 
 fn decode_entries(text: &str) -> Result<Entries, String> {
-    serde_json::from_str(&unfolded(text)).map_err(|error| format!("holds no JSON object ({error})"))
+    serde_json::from_str(&unfolded(text)).map_err(|error| format!("does not contain a JSON object ({error})"))
 }
 
-/// Spring Batch takes the bytes of UTF-8 for characters of ISO-8859-1. Other programs may write the characters themselves.
+/// Decodes UTF-8 that Spring Batch wrote as characters of ISO-8859-1. Other programs may write the characters
+/// themselves.
 fn unfolded(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
@@ -363,7 +364,7 @@ mod tests {
                     since: Some(7),
                 },
             )]),
-            foreign: BTreeMap::from([("d".into(), r#"["java.lang.Long",2]"#.into())]),
+            other_entries: BTreeMap::from([("d".into(), r#"["java.lang.Long",2]"#.into())]),
         };
         let stored = state.encode().unwrap();
         assert_eq!(JobState::decode(&stored.short), Ok(state));
@@ -373,7 +374,7 @@ mod tests {
         assert!(JobState::decode(r#"{"batch.restart.position":"step1"}"#).is_err());
     }
 
-    /// What Spring Batch has stored, as it stores it: to the digit, and with the bytes of UTF-8 as characters.
+    /// Entries as Spring Batch stores them: to the digit, and with the bytes of UTF-8 as characters.
     ///
     /// Spec: REPO-66, REPO-69, REPO-75
     #[test]
@@ -382,7 +383,7 @@ mod tests {
             "batch.reader.checkpoint":"\"é\""}"#;
         let java: String = json.bytes().map(char::from).collect();
         let state = StepState::decode(&java).unwrap();
-        assert!(state.is_of_another);
+        assert!(state.of_other_program);
         assert_eq!(state.reader, Some(CheckpointInfo::from_json("\"é\"".into())));
         let kept = state.encode().short;
         assert_eq!(
@@ -390,13 +391,16 @@ mod tests {
             r#"{"@class":"java.util.HashMap","batch.reader.checkpoint":"\"\u00e9\"","d":["java.math.BigDecimal",1.10],"gr\u00f6\u00dfe":"\u6f22","r.read.count":11}"#
         );
         let again = StepState::decode(&kept).unwrap();
-        assert!(!again.is_of_another);
+        assert!(!again.of_other_program);
         assert_eq!(again.encode(), state.encode());
         let next = JobState::decode(&kept).unwrap().for_next().short;
         assert_eq!(StepState::decode(&next), Ok(again));
-        // Written by somebody who does as one would think.
+        // Written by a program that uses plain UTF-8.
         let plain = StepState::decode(r#"{"größe":"漢"}"#).unwrap();
-        assert_eq!(plain.foreign, BTreeMap::from([("größe".into(), "\"漢\"".into())]));
+        assert_eq!(
+            plain.other_entries,
+            BTreeMap::from([("größe".into(), "\"漢\"".into())])
+        );
         assert!(StepState::decode("rO0AB").is_err());
     }
 }

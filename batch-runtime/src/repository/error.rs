@@ -1,114 +1,88 @@
-//! What can go wrong in the repository.
+//! The errors of the repository.
 
 use std::error::Error;
-use std::fmt;
 
+use crate::error::one_line;
 use crate::ids::JobExecutionId;
 
 type Source = Box<dyn Error + Send + Sync>;
 
 /// An error of the job repository.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RepositoryError {
-    /// The URL names no database that this build can open.
+    /// The URL is not that of a supported database.
+    #[error("unsupported repository `{url}`: {problem}")]
     Url {
         /// The URL.
         url: String,
-        /// What is wrong with it.
+        /// The reason.
         problem: String,
     },
     /// The database cannot be opened.
+    #[error("cannot open the repository `{url}`: {}{hint}", one_line(&source.to_string()))]
     Connect {
         /// The URL.
         url: String,
         /// The driver's error.
         source: Source,
-        /// What the driver does not say, or empty.
+        /// A hint that the driver's message lacks, or empty.
         hint: &'static str,
     },
-    /// The database's tables are not those of this version.
+    /// The database's tables are not of this version.
+    #[error("cannot use the repository `{url}`: {problem}")]
     Schema {
         /// The URL.
         url: String,
-        /// What was found, and what to do.
+        /// The reason, and how to fix it.
         problem: String,
     },
     /// A statement failed.
+    #[error("failed to {action}: {}", one_line(&source.to_string()))]
     Database {
-        /// What was being done, to complete "failed to".
+        /// The action, to complete "failed to".
         action: &'static str,
         /// The driver's error.
         source: Source,
     },
-    /// Another runtime took the execution over: this one must stop and write nothing more.
+    /// Another runtime took the execution over, so this one stops and writes nothing more.
     ///
     /// Spec: REPO-15
+    #[error(
+        "failed to {action}: another runtime has taken this execution over, so this one stops without writing"
+    )]
     Fenced {
-        /// What was being done, to complete "failed to".
+        /// The action, to complete "failed to".
         action: &'static str,
     },
-    /// The runtime itself failed; a panic message on standard error says where.
+    /// A bug of the runtime; the panic message on standard error has details.
+    #[error("the runtime itself failed; please report the panic message above")]
     Fault,
-    /// The chunk transaction is not the one any more that was begun: the database rolled it back after an error that the
-    /// writer did not return, or the writer committed or rolled back itself.
+    /// The chunk transaction has ended early: the database rolled it back after an error that the writer did not
+    /// return, or the writer committed or rolled back itself.
+    #[error(
+        "the chunk transaction has ended early: by the database, after an error that the writer did not return, or by the \
+         writer itself"
+    )]
     TransactionEnded,
-    /// A row holds what no version of this runtime or of Spring Batch writes.
+    /// A row contains data that no version of this runtime or of Spring Batch writes.
+    #[error("{row} of the repository {problem}")]
     Corrupt {
         /// The row.
         row: String,
-        /// What is wrong.
+        /// The reason.
         problem: String,
     },
 }
 
-impl fmt::Display for RepositoryError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Url { url, problem } => write!(f, "`{url}` is no repository: {problem}"),
-            Self::Connect { url, source, hint } => {
-                write!(f, "cannot open the repository `{url}`: {}{hint}", one_line(source))
-            }
-            Self::Schema { url, problem } => write!(f, "the repository `{url}` cannot be used: {problem}"),
-            Self::Database { action, source } => write!(f, "failed to {action}: {}", one_line(source)),
-            Self::Fenced { action } => write!(
-                f,
-                "failed to {action}: another runtime has taken this execution over, so this one stops without writing"
-            ),
-            Self::TransactionEnded => f.write_str(
-                "the chunk transaction was ended before its time: by the database, after an error that the writer did not \
-                 return, or by the writer itself",
-            ),
-            Self::Fault => f.write_str("the runtime itself failed; please report the panic message above"),
-            Self::Corrupt { row, problem } => write!(f, "{row} of the repository {problem}"),
-        }
-    }
-}
-
-/// The libraries of databases say some things in several lines, with tabs.
-fn one_line(error: &Source) -> String {
-    let text = error.to_string();
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ")
-}
-
-impl Error for RepositoryError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Connect { source, .. } | Self::Database { source, .. } => source.source(),
-            _ => None,
-        }
-    }
-}
-
-/// Why the repository refused to begin an execution.
+/// The reason why the repository rejects the start of an execution.
 #[derive(Debug)]
 pub(crate) enum ClaimError {
     /// The instance has an execution that is running.
     Running {
         /// That execution.
         execution: JobExecutionId,
-        /// Who runs it.
+        /// The lease holder.
         owner: String,
     },
     /// An execution of the instance ended COMPLETED.
@@ -126,14 +100,14 @@ pub(crate) enum ClaimError {
         /// That execution.
         execution: JobExecutionId,
     },
-    /// Its process has died again and again without a new checkpoint.
+    /// The process of the instance died repeatedly without a new checkpoint.
     CrashLoop {
         /// The last execution.
         execution: JobExecutionId,
-        /// How often in a row.
+        /// The number of crashes in a row.
         crashes: i64,
     },
-    /// The execution that was to be recovered is not the last one, or no longer dead.
+    /// The execution to recover is not the last one, or not dead any more.
     Overtaken,
     /// No such execution.
     NoSuchExecution(JobExecutionId),

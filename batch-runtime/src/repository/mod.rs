@@ -1,7 +1,7 @@
-//! The job repository: job instances, their executions, and the leases that say who runs them.
+//! The job repository: job instances, their executions, and the leases of their owners.
 //!
-//! [`store`] declares the operations, by caller, with what a crash before and after each of them means. `diesel/`
-//! implements them and is the only directory that names diesel.
+//! [`store`] declares the operations, by caller, with the effect of a crash before and after each of them. `diesel/`
+//! implements them, and is the only directory that names diesel.
 //!
 //! Spec: REPO-03, DOM-31
 
@@ -19,8 +19,8 @@ pub(crate) use archive::{
     InstanceState,
 };
 pub(crate) use context_json::{
-    ElementBefore, ElementKind, ElementState, Foreign, JobState, RestartPosition, StepState, StoredContext,
-    TxState,
+    ElementBefore, ElementKind, ElementState, JobState, OtherEntries, RestartPosition, StepState,
+    StoredContext, TxState,
 };
 pub use diesel::{ChunkTransaction, RepositoryConnection};
 pub(crate) use diesel::{Connector, open};

@@ -1,15 +1,14 @@
-//! Who runs a job: one owner per runtime, and whether an owner's process still lives.
+//! The owners of executions, one per runtime, and the liveness of their processes.
 //!
-//! An owner holds an operating-system lock on a file of its own beside the database for as long as it lives. The kernel
-//! frees the lock at the process's death, however it dies, so another runtime on the same host sees at once that the
-//! owner is dead. Everyone else waits for the lease to expire.
+//! An owner holds an operating-system lock on its own file beside the database. The kernel releases the lock when the
+//! process dies, so other runtimes on the same host detect the death at once. On other hosts the lease has to expire.
 
 use std::fs::{self, File, TryLockError};
 use std::hash::{BuildHasher, RandomState};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Marks an owner that holds a lock file.
+/// Marks the name of an owner that holds a lock file.
 const LOCKED: &str = "locked";
 
 /// This runtime as an owner of executions.
@@ -22,8 +21,8 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// A new owner. `directory` is where the lock files of the repository's owners lie; `None` for a repository that no
-    /// other process sees. Where no lock file can be made, the owner does without, and its death is noticed later.
+    /// Creates an owner. `directory` contains the lock files of the repository's owners; it is `None` for a
+    /// repository that no other process sees. Without a lock file, the owner's death is detected later.
     pub(crate) fn new(directory: Option<PathBuf>) -> Self {
         let host = gethostname::gethostname()
             .to_string_lossy()
@@ -47,12 +46,12 @@ impl Owner {
         }
     }
 
-    /// The name that stands in the lease: `host/process/nonce/mark`.
+    /// Returns the name in the lease: `host/process/nonce/mark`.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether the process of the owner called `name` is certainly dead. `false` means alive or unknown.
+    /// Returns whether the process of the owner `name` is certainly dead; `false` means alive or unknown.
     pub(crate) fn is_dead(&self, name: &str) -> bool {
         let mut parts = name.split('/');
         let (Some(host), Some(_), Some(nonce), Some(LOCKED)) =
@@ -78,8 +77,8 @@ impl Drop for Owner {
     }
 }
 
-/// Makes and locks the owner's file. It gets its name only when it is locked: a file with that name which nobody has
-/// locked is one whose owner is dead, at every moment.
+/// Creates and locks the owner's file. The file gets its name only once it is locked, so an unlocked file with that
+/// name always belongs to a dead owner.
 fn take_lock(directory: &Path, nonce: &str) -> Option<(PathBuf, File)> {
     let path = lock_path(directory, nonce);
     let made = path.with_extension("new");
@@ -93,13 +92,13 @@ fn take_lock(directory: &Path, nonce: &str) -> Option<(PathBuf, File)> {
         Ok(file) => Some((path, file)),
         Err(error) => {
             let path = path.display();
-            tracing::warn!(%path, %error, "no owner lock: a crash of this process is noticed only when its lease expires");
+            tracing::warn!(%path, %error, "no owner lock: a crash of this process is detected only when its lease expires");
             None
         }
     }
 }
 
-/// Removes the lock files that dead owners left. One that is gone means a dead owner, as one that is not locked does.
+/// Removes the lock files of dead owners. A missing file has the same meaning as an unlocked one.
 fn sweep(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else {
         return;
@@ -111,7 +110,7 @@ fn sweep(directory: &Path) {
     }
 }
 
-/// Removes a lock file that nobody has locked. Returns whether the file's owner is dead.
+/// Removes an unlocked file. Returns whether its owner is dead.
 fn remove_if_free(path: &Path) -> bool {
     match File::open(path) {
         Ok(file) => match file.try_lock() {
@@ -121,7 +120,7 @@ fn remove_if_free(path: &Path) -> bool {
             }
             Err(TryLockError::WouldBlock | TryLockError::Error(_)) => false,
         },
-        // The owner removed its file when it ended, or another runtime found it dead.
+        // The owner removed its file at its end, or another runtime found it dead.
         Err(error) => error.kind() == ErrorKind::NotFound,
     }
 }
@@ -135,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_owner_is_dead_when_its_lock_is_free_or_gone() {
+    fn an_owner_is_dead_when_its_lock_is_free_or_missing() {
         let directory = tempfile::tempdir().unwrap();
         let owners = directory.path().join("owners");
         let (one, other) = (Owner::new(Some(owners.clone())), Owner::new(Some(owners.clone())));
@@ -143,7 +142,7 @@ mod tests {
         assert!(!other.is_dead(&name), "its lock is held");
         assert!(!one.is_dead(&name), "nobody is dead to itself");
 
-        // What the kernel does when the process dies: the lock is free, the file stays.
+        // The death of the process releases the lock, but leaves the file.
         let mut dead = one;
         let (path, file) = dead.lock.take().unwrap();
         drop(file);
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_owner_removes_what_dead_ones_left_and_nothing_else() {
+    fn a_new_owner_removes_only_the_files_of_dead_ones() {
         let directory = tempfile::tempdir().unwrap();
         let owners = directory.path().join("owners");
         let alive = Owner::new(Some(owners.clone()));
@@ -173,7 +172,7 @@ mod tests {
         assert!(!other.is_dead(alive.name()));
     }
 
-    /// Owners that come, sweep and go, on many threads: none is taken for dead while it lives.
+    /// Owners that start, sweep and end on many threads: none is considered dead while it is alive.
     ///
     /// Spec: OP-34, OP-35
     #[test]

@@ -1,4 +1,4 @@
-//! What the stores take and return beside the executions themselves: requests, claims, leases, endings, outcomes.
+//! The parameters and results of the stores, except the executions: requests, claims, leases, endings, outcomes.
 
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, StepExecution};
@@ -79,8 +79,8 @@ pub struct ExecutionFilter {
     pub limit: Option<u32>,
 }
 
-/// The right to run an instance. Once another runtime has claimed the instance, the repository rejects every write under
-/// this lease.
+/// The right to run an instance. The repository rejects every write under this lease once another runtime has claimed
+/// the instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lease {
     /// The instance.
@@ -89,7 +89,7 @@ pub(crate) struct Lease {
     pub(crate) execution_id: JobExecutionId,
     /// The number of claims of the instance so far.
     pub(crate) fence: i64,
-    /// The partition that a worker process holds a lease of its own for; `None` for the runner of the whole execution.
+    /// The partition for which a worker process holds its own lease; `None` for the runner of the whole execution.
     pub(crate) partition: Option<StepExecutionId>,
 }
 
@@ -113,7 +113,7 @@ pub(crate) enum PartitionState {
     Held,
     /// Its worker was dead; the step execution is STARTING again, for another worker.
     Reopened {
-        /// How often it has been claimed.
+        /// The number of claims so far.
         claims: i64,
     },
 }
@@ -149,7 +149,7 @@ pub(crate) struct StepHistory {
     pub(crate) last: Option<StepExecution>,
     /// The state that this execution has stored.
     pub(crate) state: StepState,
-    /// Whether the latest executions were run by another program, such as Spring Batch, and one of them has commits.
+    /// Whether the latest executions ran in another program, such as Spring Batch, and one of them has commits.
     pub(crate) committed_by_other_program: bool,
     /// How often the step was started.
     pub(crate) starts: u32,

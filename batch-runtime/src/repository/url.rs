@@ -1,4 +1,4 @@
-//! The URL of a repository: checked, shown without its password, and asked about the tables behind it.
+//! The URL of a repository: parsing, display without the password, and queries of its tables.
 
 use std::fmt;
 use std::str::FromStr;
@@ -75,9 +75,9 @@ impl RepositoryUrl {
     /// Returns the statements that create the tables on `database`, with the table prefix of this URL.
     pub fn schema(&self, database: DatabaseKind) -> String {
         let statements = match database {
-            DatabaseKind::Sqlite => include_str!("../../../migrations/schema-sqlite.sql"),
-            DatabaseKind::Postgresql => include_str!("../../../migrations/schema-postgresql.sql"),
-            DatabaseKind::Mysql => include_str!("../../../migrations/schema-mysql.sql"),
+            DatabaseKind::Sqlite => batch_migrations::SQLITE.schema,
+            DatabaseKind::Postgresql => batch_migrations::POSTGRESQL.schema,
+            DatabaseKind::Mysql => batch_migrations::MYSQL.schema,
         };
         // The prefix was checked when the URL was parsed.
         named_as_in(&self.0, statements).unwrap_or_else(|_| statements.to_owned())

@@ -1,4 +1,4 @@
-//! The draft of 5 July 2012: its elements, and its answer to each rule on which dialects differ.
+//! The draft of 5 July 2012: its elements, and its rules where dialects differ.
 
 use super::{Rules, ValueSource};
 use crate::schema::{Required, Rule, artifact, rule};
@@ -143,7 +143,7 @@ const fn required(
     }
 }
 
-/// List entries are not combined with those of a parent, so that what they lack cannot be inherited.
+/// List entries are not combined with those of a parent, so missing parts of them cannot be inherited.
 ///
 /// Spec: INH-17
 const REQUIRED: &[Required] = &[

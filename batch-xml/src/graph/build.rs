@@ -1,4 +1,4 @@
-//! From the model to what is drawn.
+//! Builds the graph from the model.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use super::{Edge, Exit, ExitKind, Group, Node, NodeKind};
 use crate::model::{Chunk, ExecutionElement, Partition, StepBody, Transition, TransitionKind};
 use crate::span::Spanned;
 
-/// The elements of a job (`None`), flow or split.
+/// Builds the graph of the elements of a job (`None`), flow or split.
 pub(super) fn group(elements: &[ExecutionElement], within: Option<NodeKind>) -> Group {
     let index: HashMap<&str, usize> = elements
         .iter()
@@ -36,7 +36,7 @@ pub(super) fn group(elements: &[ExecutionElement], within: Option<NodeKind>) -> 
         if let Some(to) = element.next().and_then(|next| index.get(next.value.as_str())) {
             edges.add(from, *to, None);
         } else if !has_next && !matches!(element, ExecutionElement::Decision(_)) {
-            // Where there are `next` elements, one of them has to match. Spec: SEQ-20
+            // With `next` elements, one of them has to match. Spec: SEQ-20
             ends.push(from);
         }
         nodes.push(node(element, exits));
@@ -60,7 +60,7 @@ pub(super) fn group(elements: &[ExecutionElement], within: Option<NodeKind>) -> 
     }
 }
 
-/// Edges with those of one way joined.
+/// Edges, with parallel ones merged.
 #[derive(Default)]
 struct Edges {
     all: Vec<Edge>,

@@ -1,11 +1,11 @@
-//! The drawing as text for Graphviz.
+//! Writes the graph for Graphviz.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::{ExitKind, Group, Node, NodeKind};
 
-/// The whole file.
+/// Returns the whole file.
 pub(super) fn write(title: &str, root: &Group) -> String {
     let mut dot = Dot::default();
     dot.line(0, format_args!("digraph {} {{", Quoted(title)));
@@ -27,7 +27,7 @@ pub(super) fn write(title: &str, root: &Group) -> String {
     dot.text
 }
 
-/// An end of an edge: a node, and the cluster that the edge ends at.
+/// The end points of a node's edges, and the cluster at which they end.
 #[derive(Clone)]
 struct Ports {
     enter: String,
@@ -40,7 +40,7 @@ struct Dot {
     text: String,
     count: usize,
     by_id: HashMap<String, Ports>,
-    /// From an exit to the id a restart begins with.
+    /// The edges from an exit to the id that a restart starts with.
     restarts: Vec<(String, String)>,
 }
 
@@ -55,7 +55,7 @@ impl Dot {
         format!("n{}", self.count)
     }
 
-    /// Gives back where it begins and ends.
+    /// Writes a group, and returns its begin and end nodes.
     fn group(&mut self, depth: usize, group: &Group) -> (String, String) {
         let (begin, end) = (self.name(), self.name());
         let shape = if group.is_split {
@@ -171,7 +171,7 @@ impl Dot {
         ports
     }
 
-    /// Where restarts begin, after everything has its name.
+    /// Writes the edges of restarts, once all nodes have names.
     fn restarts(&mut self) {
         for (from, id) in std::mem::take(&mut self.restarts) {
             if let Some(to) = self.by_id.get(&id).cloned() {
@@ -192,7 +192,7 @@ impl Ports {
     }
 }
 
-/// A text in quotes, in which Graphviz sees no escape sequences but our own line breaks.
+/// A quoted text, in which Graphviz sees no escape sequences except our line breaks.
 struct Quoted<'a>(&'a str);
 
 impl std::fmt::Display for Quoted<'_> {
@@ -203,7 +203,7 @@ impl std::fmt::Display for Quoted<'_> {
                 '"' => f.write_str("\\\"")?,
                 '\\' => f.write_str("\\\\")?,
                 '\n' => f.write_str("\\n")?,
-                // Labels are read as HTML texts: `&amp;` would be `&`.
+                // Labels are parsed as HTML text, where `&amp;` would become `&`.
                 '&' => f.write_str("&amp;")?,
                 c if c.is_control() => f.write_char(char::REPLACEMENT_CHARACTER)?,
                 c => f.write_char(c)?,

@@ -1,40 +1,39 @@
-//! Where boxes and lines go: a layered drawing, from top to bottom. Knows nothing of jobs.
+//! Layered layout of boxes and lines, from top to bottom. Knows no jobs.
 //!
-//! The steps are those of Sugiyama: turn lines around until there is no circle, give each box a layer, cut long
-//! lines into pieces of one layer, order the layers so that few lines cross, and move everything as near to
-//! what it is joined with as its neighbours allow. Boxes have the even layers, labels the odd ones, so no label
-//! meets a box.
+//! Follows Sugiyama: reverse lines until there is no cycle, assign layers, split long lines into pieces of one layer,
+//! order the layers to reduce crossings, and move boxes towards their neighbors. Boxes have the even layers and
+//! labels the odd ones, so labels never overlap boxes.
 
 use super::rank::{ends, layers, turned};
 
-/// A box. Lines are fastened to it along its middle.
+/// A box. Lines attach along its middle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item {
-    /// How far it goes to the left and right of its middle.
+    /// Extent to the left and right of its middle.
     pub(super) left: f64,
     pub(super) right: f64,
     pub(super) height: f64,
-    /// How far from its upper and lower edge lines are fastened.
+    /// Distance from the upper and lower edges at which lines attach.
     pub(super) inset: f64,
-    /// How far from the middle lines may be fastened; without end, if it grows with them.
+    /// Maximum distance from the middle at which lines attach; infinite, if the box grows with its lines.
     pub(super) port: f64,
 }
 
-/// A line from a box to another.
+/// A line between two boxes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// Width of its label; `None`: it has none.
+    /// Width of its label, if it has one.
     pub(super) label: Option<f64>,
-    /// How much it strives to be straight.
+    /// Weight with which it is straightened.
     pub(super) weight: f64,
 }
 
-/// Everything in its place.
+/// The finished layout.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
-    /// Of each box its middle and its upper edge.
+    /// The middle and the upper edge of each box.
     pub(super) at: Vec<(f64, f64)>,
     pub(super) routes: Vec<Route>,
     pub(super) left: f64,
@@ -42,16 +41,16 @@ pub(super) struct Layout {
     pub(super) height: f64,
 }
 
-/// The way of a line: upright pieces, to be joined by curves.
+/// The route of a line: vertical legs, to be joined by curves.
 #[derive(Debug, Default)]
 pub(super) struct Route {
-    /// Each with its place from the left, its beginning and its end.
+    /// The position from the left, the start and the end of each leg.
     pub(super) legs: Vec<(f64, f64, f64)>,
     /// The middle of the label.
     pub(super) label: Option<(f64, f64)>,
 }
 
-/// Between neighbours.
+/// Between neighboring boxes.
 const GAP: f64 = 28.0;
 /// Beside a line.
 const LINE_GAP: f64 = 14.0;
@@ -60,13 +59,13 @@ const LAYER_GAP: f64 = 17.0;
 const LABEL_HEIGHT: f64 = 20.0;
 /// Between two lines of one box.
 const PORT_GAP: f64 = 22.0;
-/// Pieces of long lines in one drawing. A line that would need more goes straight, across whatever is there.
+/// Maximum number of pieces of long lines. Further lines are drawn straight, across boxes.
 const MAX_PIECES: usize = 50_000;
-/// How far a box stands below the upper edge of its layer.
+/// Maximum distance of a box from the upper edge of its layer.
 const MAX_DROP: f64 = 40.0;
 const SWEEPS: usize = 8;
 const ACROSS_SWEEPS: usize = 32;
-/// A line that is so little off is made straight.
+/// Lines with a smaller offset are straightened.
 const ALMOST: f64 = 70.0;
 
 /// A box, or the piece of a long line in one layer.
@@ -74,7 +73,7 @@ struct Vertex {
     item: Item,
     layer: usize,
     is_piece: bool,
-    /// What it is joined with, and how much each strives to be straight.
+    /// The neighbors, with the weights of their lines.
     above: Vec<(usize, f64)>,
     below: Vec<(usize, f64)>,
 }
@@ -83,11 +82,11 @@ struct Drawing {
     vertices: Vec<Vertex>,
     /// The vertices of each layer, from left to right.
     layers: Vec<Vec<usize>>,
-    /// Of each link the vertices from the upper box to the lower one; whether it was turned around; its label.
+    /// The vertices of each link from the upper box to the lower one; whether it was reversed; its label.
     chains: Vec<(Vec<usize>, bool, Option<usize>)>,
 }
 
-/// Lays out boxes and lines. A line never begins and ends at one box.
+/// Lays out boxes and lines. A line must not start and end at the same box.
 pub(super) fn lay_out(items: &[Item], links: &[Link]) -> Layout {
     let turned = turned(items.len(), links);
     let layers = layers(items.len(), links, &turned);
@@ -119,7 +118,7 @@ impl Drawing {
             let mut label = None;
             if pieces.len() <= left {
                 left -= pieces.len();
-                // The label stands where the line begins.
+                // The label is placed where the line starts.
                 let at = if *turned { pieces.end - 1 } else { pieces.start };
                 for layer in pieces {
                     let width = link.label.filter(|_| layer == at);
@@ -130,7 +129,7 @@ impl Drawing {
             }
             chain.push(lower);
             if chain.len() > 2 {
-                // A way back goes around.
+                // A reversed line may take a detour.
                 let weight = if *turned { link.weight / 4.0 } else { link.weight };
                 for pair in chain.windows(2) {
                     drawing.vertices[pair[0]].below.push((pair[1], weight));
@@ -145,7 +144,7 @@ impl Drawing {
         drawing
     }
 
-    /// Orders every layer by what its vertices are joined with, down and up again, and keeps the best.
+    /// Orders every layer by its neighbors, down and up in turn, and keeps the best order.
     fn order(&mut self) {
         self.sort(true);
         let mut best = (self.crossings(), self.layers.clone());
@@ -192,7 +191,7 @@ impl Drawing {
         if above { &vertex.above } else { &vertex.below }
     }
 
-    /// How many lines cross between neighbouring layers.
+    /// Counts the crossings between adjacent layers.
     fn crossings(&self) -> usize {
         let mut position = vec![0; self.vertices.len()];
         for layer in &self.layers {
@@ -202,7 +201,7 @@ impl Drawing {
         }
         let mut crossings = 0;
         for pair in self.layers.windows(2) {
-            // Lines from left to right by their upper end; those that then go back at the lower end cross.
+            // Lines are sorted by their upper end; those that are inverted at the lower end cross.
             let mut seen = vec![0_usize; pair[1].len() + 1];
             let mut count = 0;
             for vertex in &pair[0] {
@@ -222,7 +221,7 @@ impl Drawing {
         crossings
     }
 
-    /// The middle of each vertex, from the left.
+    /// Returns the middle of each vertex, from the left.
     fn across(&self) -> Vec<f64> {
         let mut x = vec![0.0; self.vertices.len()];
         for layer in &self.layers {
@@ -235,7 +234,7 @@ impl Drawing {
         }
         for sweep in 0..ACROSS_SWEEPS {
             let down = sweep % 2 == 0;
-            // In the end both sides count.
+            // The last sweeps take both sides into account.
             let both = sweep + SWEEPS >= ACROSS_SWEEPS;
             for step in 0..self.layers.len() {
                 let layer = if down { step } else { self.layers.len() - 1 - step };
@@ -246,8 +245,8 @@ impl Drawing {
         x
     }
 
-    /// Moves the vertices of a layer to the middle of what they are joined with, as near as the order and the
-    /// distances allow: the least sum of squares, by joining neighbours that would come too near.
+    /// Moves the vertices of a layer towards the middle of their neighbors, keeping order and distances: minimizes
+    /// the sum of squares by merging vertices that would come too close.
     fn settle(&self, layer: &[usize], above: bool, below: bool, x: &mut [f64]) {
         struct Run {
             sum: f64,
@@ -267,14 +266,14 @@ impl Drawing {
             let joined = joined.flat_map(|(_, side)| self.joined(*vertex, side));
             let (mut sum, mut weights) = (0.0, 0.0);
             for (other, weight) in joined {
-                // What grows with its lines does not pull them.
+                // A box that grows with its lines does not pull them.
                 let grows = self.vertices[*other].item.port.is_infinite();
                 let weight = if grows { weight / 1_000.0 } else { *weight };
                 sum += weight * x[*other];
                 weights += weight;
             }
             let wish = if weights > 0.0 { sum / weights } else { x[*vertex] };
-            // A long line that is straight is easier to follow.
+            // Long lines are easier to follow if they are straight.
             let weight = if self.vertices[*vertex].is_piece { 3.0 } else { 1.0 };
             let mut run = Run {
                 sum: (wish - offset) * weight,
@@ -296,7 +295,7 @@ impl Drawing {
         }
     }
 
-    /// Lines that are almost straight become so, where there is room.
+    /// Straightens lines that are almost straight, if there is room.
     fn straighten(&self, x: &mut [f64]) {
         for down in [true, false] {
             for step in 0..self.layers.len() {
@@ -324,7 +323,7 @@ impl Drawing {
         }
     }
 
-    /// What a vertex is joined with more than with anything else on that side.
+    /// Returns the neighbor on one side with the greatest weight.
     fn main(&self, vertex: usize, above: bool) -> Option<usize> {
         let joined = self.joined(vertex, above);
         let most = joined.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
@@ -332,11 +331,11 @@ impl Drawing {
         let (main, None) = (main.next()?.0, main.next()) else {
             return None;
         };
-        // What grows with its lines is everywhere.
+        // A box that grows with its lines has no fixed place.
         self.vertices[main].item.port.is_finite().then_some(main)
     }
 
-    /// From the middle of a vertex to that of its right neighbour, at least.
+    /// Returns the minimum distance between the middles of neighbors.
     fn distance(&self, left: usize, right: usize) -> f64 {
         let (left, right) = (&self.vertices[left], &self.vertices[right]);
         let gap = if left.is_piece || right.is_piece {
@@ -363,7 +362,7 @@ impl Drawing {
                     0.0
                 };
         }
-        // Boxes that differ little have their middles on one line, others their upper edges almost.
+        // Boxes of similar height are aligned by their middles, others by their upper edges.
         let top = |vertex: usize| {
             let (from, to) = tops[self.vertices[vertex].layer];
             from + ((to - from - self.vertices[vertex].item.height) / 2.0).min(MAX_DROP)
@@ -404,10 +403,10 @@ impl Drawing {
         layout
     }
 
-    /// Where each link leaves its upper box and arrives at its lower one, from the left.
+    /// Returns where each link leaves its upper box and enters its lower one, from the left.
     fn ports(&self, x: &[f64]) -> Vec<(f64, f64)> {
         let mut ports = vec![(0.0, 0.0); self.chains.len()];
-        // The links of each box, on its lower and on its upper side, with where they go.
+        // The links on the lower and upper side of each box, with their other ends.
         let mut sides: Vec<[Vec<(f64, usize)>; 2]> =
             self.vertices.iter().map(|_| Default::default()).collect();
         for (index, (chain, ..)) in self.chains.iter().enumerate() {
@@ -456,7 +455,7 @@ fn piece(layer: usize, label: Option<f64>) -> Vertex {
     }
 }
 
-/// Counts in a Fenwick tree: how many were added up to a place, itself included.
+/// Returns the sum of a Fenwick tree up to and including a place.
 fn sum_to(tree: &[usize], place: usize) -> usize {
     let mut sum = 0;
     let mut at = place + 1;
@@ -475,7 +474,7 @@ fn add(tree: &mut [usize], place: usize) {
     }
 }
 
-/// Numbers of boxes are far below the 2^53 that an `f64` holds exactly.
+/// Counts of boxes are far below the 2^53 that an `f64` represents exactly.
 #[expect(clippy::cast_precision_loss, reason = "counts of boxes are small")]
 fn as_f64(number: usize) -> f64 {
     number as f64
@@ -590,7 +589,7 @@ mod tests {
         assert!(lay_out(&[], &[]).at.is_empty());
     }
 
-    /// Lines over all layers from every box: as many pieces as would take gigabytes.
+    /// Long lines from every box, whose pieces would take gigabytes.
     #[test]
     fn many_long_lines_are_bounded() {
         let count = 5_000;

@@ -1,4 +1,4 @@
-//! The drawing as text for Mermaid.
+//! Writes the graph for Mermaid.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ classDef mark fill:#7a838d,stroke:#7a838d,color:#7a838d
 classDef flow fill:#f4f5f7,stroke:#8b949e,color:#1f2328
 classDef split fill:#e6e9ee,stroke:#6e7781,color:#1f2328,stroke-dasharray:7 4";
 
-/// The whole text.
+/// Returns the whole text.
 pub(super) fn write(root: &Group) -> String {
     let mut mermaid = Mermaid::default();
     mermaid.line(0, format_args!("flowchart TD"));
@@ -32,7 +32,7 @@ struct Mermaid {
     text: String,
     count: usize,
     names: HashMap<String, String>,
-    /// From an exit to the id a restart begins with.
+    /// The edges from an exit to the id that a restart starts with.
     restarts: Vec<(String, String)>,
 }
 
@@ -47,7 +47,7 @@ impl Mermaid {
         format!("n{}", self.count)
     }
 
-    /// `marked`: its beginning and its end are drawn.
+    /// Writes a group; `marked` draws its begin and end.
     fn group(&mut self, depth: usize, group: &Group, marked: bool) {
         let names: Vec<String> = group.nodes.iter().map(|node| self.node(depth, node)).collect();
         if marked {
@@ -91,7 +91,7 @@ impl Mermaid {
         let label = Quoted(&label);
         match (node.kind, &node.partitions) {
             (NodeKind::Decision, _) => self.line(depth, format_args!("{name}{{{label}}}:::decision")),
-            // Two lines at its sides: there are several of it.
+            // Double sides show that it is partitioned.
             (_, Some(_)) => self.line(depth, format_args!("{name}[[{label}]]:::step")),
             _ => self.line(depth, format_args!("{name}[{label}]:::step")),
         }
@@ -115,7 +115,7 @@ impl Mermaid {
         name
     }
 
-    /// Where restarts begin, after everything has its name.
+    /// Writes the edges of restarts, once all nodes have names.
     fn restarts(&mut self) {
         for (from, id) in std::mem::take(&mut self.restarts) {
             if let Some(to) = self.names.get(&id).cloned() {
@@ -125,8 +125,7 @@ impl Mermaid {
     }
 }
 
-/// A text in quotes, in which everything that Mermaid or HTML could take for something else is a character
-/// number.
+/// A quoted text, in which everything with a meaning in Mermaid or HTML is a character number.
 struct Quoted<'a>(&'a str);
 
 impl std::fmt::Display for Quoted<'_> {

@@ -1,7 +1,7 @@
-//! A job as a drawing: what leads where, as SVG, for Graphviz, or for Mermaid.
+//! Draws a job as SVG, for Graphviz, or for Mermaid.
 //!
-//! The drawing is made of the resolved job, so it shows what would run: inherited elements are there, abstract
-//! ones are not. The same job gives the same text, byte for byte.
+//! The drawing shows the resolved job: with inherited elements, without abstract ones. The same job gives the same
+//! text, byte for byte.
 //!
 //! Spec: SEQ-01, SEQ-02, FLOW-03, FLOW-11, SPLIT-03, SPLIT-06, DEC-06
 
@@ -43,7 +43,7 @@ pub struct JobGraph {
 }
 
 impl JobGraph {
-    /// What there is to draw of a job.
+    /// Builds the drawing of a job.
     pub fn new(job: &Job) -> JobGraph {
         JobGraph {
             title: job.id.value.clone(),
@@ -51,31 +51,30 @@ impl JobGraph {
         }
     }
 
-    /// The drawing as a picture. It has no background and needs none: it can be read on a light page and on a
-    /// dark one.
+    /// Returns the drawing as a picture without background, readable on light and dark pages.
     pub fn to_svg(&self) -> String {
         svg::write(&self.title, &place::place(&self.root))
     }
 
-    /// The drawing as text for Graphviz.
+    /// Returns the drawing as text for Graphviz.
     pub fn to_dot(&self) -> String {
         dot::write(&self.title, &self.root)
     }
 
-    /// The drawing as text for Mermaid, for example in Markdown.
+    /// Returns the drawing as text for Mermaid, for example in Markdown.
     pub fn to_mermaid(&self) -> String {
         mermaid::write(&self.root)
     }
 }
 
-/// The elements of a job, flow or split, which lead to each other only.
+/// The elements of a job, flow or split, which lead only to each other.
 #[derive(Clone, Debug)]
 struct Group {
     nodes: Vec<Node>,
     edges: Vec<Edge>,
-    /// Where it begins: one element, but in a split every flow that no other leads to.
+    /// The first element; in a split, every flow that no other element leads to.
     starts: Vec<usize>,
-    /// After which elements it ends because nothing follows.
+    /// The elements without successor.
     ends: Vec<usize>,
     is_split: bool,
 }
@@ -84,13 +83,13 @@ struct Group {
 struct Node {
     kind: NodeKind,
     id: String,
-    /// What it does, in a few words.
+    /// A short description of its work.
     detail: String,
-    /// How often it runs at the same time, if it is partitioned: a number, or `n`.
+    /// The number of its partitions: a number, or `n`.
     partitions: Option<String>,
-    /// Transitions that lead out of everything, and back to the element itself.
+    /// Transitions that end the job, or lead back to the element itself.
     exits: Vec<Exit>,
-    /// What is in a flow or split.
+    /// The contents of a flow or split.
     group: Option<Group>,
     /// `file:line:column`
     place: String,
@@ -115,12 +114,12 @@ impl NodeKind {
     }
 }
 
-/// From an element to a sibling of it.
+/// An edge between siblings.
 #[derive(Clone, Debug)]
 struct Edge {
     from: usize,
     to: usize,
-    /// The patterns that lead there; none: it is the attribute `next`.
+    /// The patterns of the transitions; none for the attribute `next`.
     on: Vec<String>,
 }
 
@@ -135,9 +134,9 @@ impl Edge {
 struct Exit {
     kind: ExitKind,
     on: String,
-    /// What is known beyond the kind: exit status, where a restart begins.
+    /// Further details: exit status, start of a restart.
     detail: String,
-    /// The id a restart begins with.
+    /// The id that a restart starts with.
     restart: Option<String>,
 }
 
@@ -146,7 +145,7 @@ enum ExitKind {
     End,
     Fail,
     Stop,
-    /// The element once more.
+    /// Leads back to the same element.
     Again,
 }
 

@@ -1,32 +1,32 @@
-//! What is drawn where, and how large it is: elements to shapes.
+//! Computes the positions and sizes of shapes from the elements.
 
 use super::layers::{Item, Layout, Link, Route, lay_out};
 use super::{Edge, Exit, ExitKind, Group, Node, NodeKind};
 
-/// A part of the picture. Its places count from the middle of the upper edge of what it belongs to.
+/// A part of the picture. Coordinates count from the middle of the upper edge of its parent.
 #[derive(Debug)]
 pub(super) enum Shape {
-    /// Other shapes, moved.
+    /// Translated shapes.
     Moved(f64, f64, Vec<Shape>),
-    /// An element, with what a pointer on it is told.
+    /// An element, with its tooltip.
     Element(NodeKind, String, Vec<Shape>),
     /// A rectangle: left, top, width, height.
     Rectangle(Look, f64, f64, f64, f64),
     /// A diamond around the middle: half its width, its height.
     Diamond(Look, f64, f64),
-    /// Where a transition out of the job ends: left, top, width, height.
+    /// The end of a transition out of the job: left, top, width, height.
     Exit(ExitKind, f64, f64, f64, f64),
-    /// A text: its beginning or its middle, and its base line.
+    /// A text: its start or middle, and its baseline.
     Text(Writing, f64, f64, String),
-    /// The pattern of a transition around its middle, with its width.
+    /// The pattern of a transition: its middle and width.
     Label(Line, f64, f64, f64, String),
     /// A line with an arrow at its end.
     Arrow(Line, Route),
-    /// Where a job or flow begins: the middle.
+    /// The start of a job or flow: the middle.
     Begin(f64, f64),
-    /// Where it ends.
+    /// The end of a job or flow: the middle.
     End(f64, f64),
-    /// Where the flows of a split part or meet: left, top, width.
+    /// The bar where the flows of a split part or meet: left, top, width.
     Bar(f64, f64, f64),
 }
 
@@ -40,20 +40,20 @@ pub(super) enum Look {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Writing {
-    /// The id of an element in the middle of it.
+    /// The id of an element, centered.
     Name,
-    /// What it does.
+    /// Its description.
     Detail,
-    /// At the upper left of a container.
+    /// The title at the upper left of a container.
     Title,
-    /// In an exit.
+    /// The text of an exit.
     Exit,
 }
 
-/// Lines by what makes them be taken.
+/// Lines by their condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// The attribute `next`, and what needs no attribute.
+    /// The attribute `next`, or an implicit edge.
     Always,
     /// The element `next`.
     Next,
@@ -65,11 +65,11 @@ pub(super) enum Line {
 pub(super) struct Scene {
     pub(super) width: f64,
     pub(super) height: f64,
-    /// Places count from the upper left.
+    /// The shapes; coordinates count from the upper left.
     pub(super) shapes: Vec<Shape>,
 }
 
-/// Something with its size.
+/// Shapes with their size.
 struct Block {
     item: Item,
     shapes: Vec<Shape>,
@@ -83,10 +83,10 @@ const DIAMOND_HEIGHT: f64 = 68.0;
 const EXIT_HEIGHT: f64 = 22.0;
 const EXIT_ROW: f64 = 28.0;
 const LABEL_PADDING: f64 = 14.0;
-/// Characters of a text that are shown.
+/// Maximum length of a text.
 const MAX_CHARS: usize = 48;
 
-/// Puts everything in its place.
+/// Lays out the whole picture.
 pub(super) fn place(root: &Group) -> Scene {
     let inner = inner(root, true);
     let width = inner.item.left + inner.item.right + 2.0 * MARGIN;
@@ -97,7 +97,7 @@ pub(super) fn place(root: &Group) -> Scene {
     }
 }
 
-/// What is in the job, a flow or a split. `marked`: its beginning and its end are drawn.
+/// Lays out the contents of the job, a flow or a split; `marked` draws its begin and end.
 fn inner(group: &Group, marked: bool) -> Block {
     let mut blocks: Vec<Block> = group.nodes.iter().map(node).collect();
     let count = blocks.len();
@@ -110,7 +110,7 @@ fn inner(group: &Group, marked: bool) -> Block {
             from,
             to,
             label: label.as_deref().map(label_width),
-            // The way without conditions is the main one.
+            // The unconditional path is the main one.
             weight: if line == Line::Always { 2.0 } else { 1.0 },
         });
         lines.push((line, label));
@@ -141,7 +141,7 @@ fn inner(group: &Group, marked: bool) -> Block {
     }
     let items: Vec<Item> = blocks.iter().map(|block| block.item).collect();
     let layout = lay_out(&items, &links);
-    // What is led to from above is led to at the place where the first element is.
+    // Lines from above enter where the first element is.
     let middle = match group.starts.as_slice() {
         [first] => layout.at[*first].0,
         _ => (layout.left + layout.right) / 2.0,
@@ -176,7 +176,7 @@ fn inner(group: &Group, marked: bool) -> Block {
     }
 }
 
-/// The drawings of beginning and end.
+/// Draws begin and end.
 fn marks(group: &Group, layout: &Layout, links: &[Link], begin: usize) -> Vec<Shape> {
     let mut marks = Vec::new();
     for mark in begin..layout.at.len() {
@@ -189,7 +189,7 @@ fn marks(group: &Group, layout: &Layout, links: &[Link], begin: usize) -> Vec<Sh
             });
             continue;
         }
-        // The bar is as long as the lines at it need.
+        // The bar is as long as its lines require.
         let at_mark = links.iter().zip(&layout.routes).filter_map(|(link, route)| {
             let leg = match mark {
                 _ if link.from == mark => route.legs.first(),
@@ -262,7 +262,7 @@ fn step(node: &Node, name: String) -> Block {
     let mut right = half;
     let mut height = STEP_HEIGHT;
     if node.partitions.is_some() {
-        // Several of it, one behind the other.
+        // Copies behind the step show that it is partitioned.
         for behind in [8.0, 4.0] {
             shapes.push(Shape::Rectangle(
                 Look::Step,
@@ -293,7 +293,7 @@ fn step(node: &Node, name: String) -> Block {
 fn decision(node: &Node, name: String) -> Block {
     let detail = cut(&node.detail);
     let text = text_width(&name, 14.0).max(text_width(&detail, 12.0));
-    // The lines of text have to fit where the diamond is not at its widest.
+    // The text has to fit where the diamond is narrower than at its widest.
     let half = (text / 2.0 + 10.0) * 1.45;
     Block {
         item: Item {
@@ -335,7 +335,7 @@ fn container(group: &Group, kind: NodeKind, title: &str) -> Block {
     }
 }
 
-/// Whether the way through is plain without marks: one element after the other.
+/// Returns whether the elements form a chain, which needs no marks.
 fn is_chain(group: &Group) -> bool {
     let follows = |pair: &Edge| pair.to == pair.from + 1 && pair.on.is_empty();
     group.edges.len() + 1 == group.nodes.len()
@@ -344,7 +344,7 @@ fn is_chain(group: &Group) -> bool {
         && group.nodes.iter().all(|node| node.kind == NodeKind::Step)
 }
 
-/// Draws the transitions that lead out to the right of an element.
+/// Draws the exits to the right of an element.
 fn exits(node: &Node, item: &mut Item, shapes: &mut Vec<Shape>) {
     let from = item.right;
     let count = node.exits.len();
@@ -368,14 +368,14 @@ fn exits(node: &Node, item: &mut Item, shapes: &mut Vec<Shape>) {
     let mut right = exit_left;
     for (exit, label) in node.exits.iter().zip(labels) {
         let line = Line::Exit(exit.kind);
-        // Of a diamond only the corner is there to begin at, of a box the whole side.
+        // Lines start at the corner of a diamond, or anywhere at the side of a box.
         let start = match node.kind {
             NodeKind::Decision => middle,
             _ => y.clamp(down + 8.0, down + STEP_HEIGHT - 8.0),
         };
         let edge = match node.kind {
             NodeKind::Decision => from,
-            // The boxes behind a partitioned step are not where its side is.
+            // The side of a partitioned step excludes the copies behind it.
             _ => item.left,
         };
         shapes.push(Shape::Arrow(line, sideways((edge, start), (bend, y), exit_left)));
@@ -390,7 +390,7 @@ fn exits(node: &Node, item: &mut Item, shapes: &mut Vec<Shape>) {
     item.inset = down;
 }
 
-/// A line to the right; its legs lie on their sides.
+/// Returns a line to the right; its legs are horizontal.
 fn sideways(from: (f64, f64), bend: (f64, f64), to: f64) -> Route {
     Route {
         legs: vec![(from.1, from.0, from.0), (bend.1, bend.0, to)],
@@ -398,7 +398,7 @@ fn sideways(from: (f64, f64), bend: (f64, f64), to: f64) -> Route {
     }
 }
 
-/// Draws where an exit leads; gives back how wide it is.
+/// Draws the end of an exit, and returns its width.
 fn end(exit: &Exit, left: f64, y: f64, shapes: &mut Vec<Shape>) -> f64 {
     let text = cut(&exit.text());
     let width = text_width(&text, 12.0) + 26.0;
@@ -413,7 +413,7 @@ fn end(exit: &Exit, left: f64, y: f64, shapes: &mut Vec<Shape>) -> f64 {
     width
 }
 
-/// The beginning of a long text.
+/// Shortens a long text.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -425,7 +425,7 @@ fn label_width(text: &str) -> f64 {
     text_width(text, 12.0) + LABEL_PADDING
 }
 
-/// About the width of a text in a font without serifs; rather more than less.
+/// Estimates the width of a text in a sans-serif font, rather too wide than too narrow.
 fn text_width(text: &str, size: f64) -> f64 {
     let of = |c: char| match c {
         'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' | '(' | ')' => 0.34,

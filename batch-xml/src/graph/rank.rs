@@ -1,10 +1,10 @@
-//! How far down each box stands: the first two steps of the layered drawing.
+//! Ranks of boxes: the first two steps of the layered layout.
 
 use std::collections::HashSet;
 
 use super::layers::Link;
 
-/// Which links have to be turned around so that there is no circle: those that lead back on the way.
+/// Returns the links to reverse to break all cycles: those that lead back on the current path.
 pub(super) fn turned(count: usize, links: &[Link]) -> Vec<bool> {
     let mut leaving: Vec<Vec<usize>> = vec![Vec::new(); count];
     for (index, link) in links.iter().enumerate() {
@@ -45,7 +45,7 @@ pub(super) fn turned(count: usize, links: &[Link]) -> Vec<bool> {
     turned
 }
 
-/// The layer of each box: as many above it as the longest way to it needs.
+/// Returns the layer of each box: the length of the longest path to it.
 pub(super) fn layers(count: usize, links: &[Link], turned: &[bool]) -> Vec<usize> {
     let mut below: Vec<Vec<usize>> = vec![Vec::new(); count];
     let mut open = vec![0_usize; count];
@@ -65,7 +65,7 @@ pub(super) fn layers(count: usize, links: &[Link], turned: &[bool]) -> Vec<usize
             }
         }
     }
-    // What nothing leads to stands right above what it leads to.
+    // Boxes without predecessors are placed right above their successors.
     let led_to: HashSet<usize> = below.iter().flatten().copied().collect();
     for item in (0..count).filter(|item| !led_to.contains(item)) {
         if let Some(next) = below[item].iter().map(|lower| layers[*lower]).min() {
@@ -75,7 +75,7 @@ pub(super) fn layers(count: usize, links: &[Link], turned: &[bool]) -> Vec<usize
     layers
 }
 
-/// The upper and the lower end of a link.
+/// Returns the upper and the lower end of a link.
 pub(super) fn ends(link: &Link, turned: bool) -> (usize, usize) {
     if turned {
         (link.to, link.from)

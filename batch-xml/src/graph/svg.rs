@@ -1,4 +1,4 @@
-//! The picture as SVG.
+//! Writes the picture as SVG.
 
 use std::fmt::Write as _;
 
@@ -6,9 +6,8 @@ use super::layers::Route;
 use super::place::{Line, Look, Scene, Shape, Writing};
 use super::{ExitKind, NodeKind};
 
-/// Colours that can be told apart on a light and on a dark page; every text stands on a filled shape. Classes
-/// of shapes are `step`, `decision`, `flow` and `split`, of lines `always`, `next`, `end`, `fail`, `stop` and
-/// `again`.
+/// Colors that are distinguishable on light and dark pages; every text is on a filled shape. Classes of shapes are
+/// `step`, `decision`, `flow` and `split`, of lines `always`, `next`, `end`, `fail`, `stop` and `again`.
 const STYLE: &str = "
 text { font-family: system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif; font-size: 12px; fill: #1f2328; text-anchor: middle; }
 .name { font-size: 14px; font-weight: 600; }
@@ -43,7 +42,7 @@ const LINES: [Line; 6] = [
     Line::Exit(ExitKind::Again),
 ];
 
-/// The whole file.
+/// Returns the whole file.
 pub(super) fn write(title: &str, scene: &Scene) -> String {
     let (width, height) = (Number(scene.width.ceil()), Number(scene.height.ceil()));
     let mut svg = Svg(String::new());
@@ -169,7 +168,7 @@ impl Svg {
         }
     }
 
-    /// Each kind has a form of its own, so that nobody needs to see the colours.
+    /// Each kind has a shape of its own, so that colors are not required.
     fn exit(&mut self, kind: ExitKind, x: f64, y: f64, width: f64, height: f64) {
         let class = kind.word();
         match kind {
@@ -221,18 +220,18 @@ fn class_of(line: Line) -> &'static str {
     }
 }
 
-/// A number with at most one decimal place, so that no platform writes another file.
+/// A number with at most one decimal place, so that all platforms write the same file.
 struct Number(f64);
 
 impl std::fmt::Display for Number {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // No `-0`.
+        // Avoids `-0`.
         let rounded = (self.0 * 10.0).round() / 10.0 + 0.0;
         write!(f, "{rounded}")
     }
 }
 
-/// The place and size of a rectangle.
+/// Position and size of a rectangle.
 struct Area(f64, f64, f64, f64);
 
 impl std::fmt::Display for Area {
@@ -242,7 +241,7 @@ impl std::fmt::Display for Area {
     }
 }
 
-/// The legs of a route with curves between them; `true`: they lie on their sides.
+/// The legs of a route, joined by curves; `true` for horizontal legs.
 struct Way<'a>(&'a Route, bool);
 
 impl std::fmt::Display for Way<'_> {
@@ -280,7 +279,7 @@ impl std::fmt::Display for Way<'_> {
     }
 }
 
-/// Text for XML: without what is markup, and without what XML cannot hold.
+/// Escaped text for XML, without characters that XML cannot hold.
 struct Escaped<'a>(&'a str);
 
 impl std::fmt::Display for Escaped<'_> {

@@ -1,4 +1,4 @@
-//! Attributes by type. A missing attribute is `None` or its default; a wrong one too, and is reported.
+//! Typed attributes. A missing attribute is `None` or its default; so is an invalid one, after a report.
 
 use super::Lowering;
 use crate::schema;
@@ -8,38 +8,38 @@ use crate::tree::Element;
 use crate::values;
 
 impl Lowering<'_> {
-    /// The value of an attribute, which may be deferred.
+    /// Returns the value of an attribute, which may be deferred.
     pub(super) fn value(&mut self, element: &Element, name: &str) -> Option<Value> {
         self.scope.attribute(element.attribute(name)?, self.sink)
     }
 
-    /// Any text, the empty one included; `None` also if it is deferred.
+    /// Returns any text, including the empty one; `None` if it is deferred.
     pub(super) fn text(&mut self, element: &Element, name: &str) -> Option<Spanned<String>> {
         self.value(element, name)?.known()
     }
 
-    /// Any text; as written, if it is deferred.
+    /// Returns any text; as written, if it is deferred.
     pub(super) fn text_or_written(&mut self, element: &Element, name: &str) -> Option<Spanned<String>> {
         Some(self.value(element, name)?.text)
     }
 
-    /// Text that names something.
+    /// Returns text that names something.
     ///
     /// Spec: JSL-DOC-09
     pub(super) fn named(&mut self, element: &Element, name: &str) -> Option<Spanned<String>> {
         self.named_value(element, name)?.known()
     }
 
-    /// Text that names something and must be there.
+    /// Returns required text that names something.
     ///
     /// Spec: JSL-DOC-08
     pub(super) fn required(&mut self, element: &Element, name: &str) -> Option<Spanned<String>> {
         self.required_value(element, name)?.known()
     }
 
-    /// The same, which may be deferred.
+    /// Returns required text that names something, which may be deferred.
     pub(super) fn required_value(&mut self, element: &Element, name: &str) -> Option<Value> {
-        // A mistyped name was reported as such.
+        // A mistyped name has been reported already.
         if element.attribute(name).is_none() && !schema::is_mistyped(self.scope.dialect, element, name) {
             values::missing_attribute(element, name, self.sink);
         }
@@ -62,7 +62,7 @@ impl Lowering<'_> {
             .unwrap_or(default)
     }
 
-    /// An integer of at least `least`.
+    /// Returns an integer of at least `least`.
     pub(super) fn integer(&mut self, element: &Element, name: &str, least: u32) -> Option<u32> {
         let value = self.text(element, name)?;
         let integer = values::integer(&value, least);

@@ -9,7 +9,7 @@ use crate::span::Spanned;
 use crate::tree::Element;
 use crate::values;
 
-/// Default of commit-interval, and of chunk-size where the interval does not count items.
+/// Default of commit-interval, and of chunk-size if the interval does not count items.
 const DEFAULT_ITEMS: NonZeroU32 = NonZeroU32::new(10).expect("ten is not zero");
 
 impl<'a> Lowering<'a> {
@@ -72,7 +72,7 @@ impl<'a> Lowering<'a> {
         }
         let value = self.value(element, name)?;
         if value.deferred {
-            // Whatever it will be, it has to fit.
+            // A deferred policy must match the presence of an algorithm.
             let policy = match element.child("checkpoint-algorithm") {
                 Some(_) => CheckpointPolicy::Custom,
                 None => CheckpointPolicy::Item,
@@ -86,7 +86,7 @@ impl<'a> Lowering<'a> {
             "custom" => CheckpointPolicy::Custom,
             "record" => {
                 self.sink.warning(codes::RECORD_POLICY, &value.span, |d| {
-                    d.message("the checkpoint policy `record` is an old name of `item`")
+                    d.message("the checkpoint policy `record` is an obsolete name of `item`")
                         .help("write `item`")
                 });
                 CheckpointPolicy::Item
@@ -104,14 +104,14 @@ impl<'a> Lowering<'a> {
         match (policy.value, algorithm) {
             (CheckpointPolicy::Custom, None) => {
                 self.sink.error(codes::CHECKPOINT_ALGORITHM, &policy.span, |d| {
-                    d.message("the checkpoint policy `custom` needs a `checkpoint-algorithm` element")
+                    d.message("the checkpoint policy `custom` requires a `checkpoint-algorithm` element")
                         .label("the chunk has none")
                 });
             }
             (CheckpointPolicy::Item | CheckpointPolicy::Time, Some(algorithm)) => {
                 self.sink
                     .error(codes::CHECKPOINT_ALGORITHM, &algorithm.name.span, |d| {
-                        d.message("a `checkpoint-algorithm` needs the checkpoint policy `custom`")
+                        d.message("a `checkpoint-algorithm` requires the checkpoint policy `custom`")
                             .label("the chunk has another policy")
                             .help("add `checkpoint-policy=\"custom\"` to the chunk")
                     });

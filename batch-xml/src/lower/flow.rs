@@ -9,7 +9,7 @@ use crate::tree::Element;
 use crate::values;
 
 impl<'a> Lowering<'a> {
-    /// `None` also for an abstract flow: of it only the id matters.
+    /// Returns `None` for an abstract flow too: only its id matters.
     ///
     /// Spec: FLOW-01, FLOW-02, FLOW-03, FLOW-04, FLOW-08, FLOW-17, FPART-01, FPART-02, FPART-05, FPART-06
     pub(super) fn flow(&mut self, element: &'a Element) -> Option<Flow> {
@@ -32,7 +32,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// `None` also for an abstract split.
+    /// Returns `None` for an abstract split too.
     ///
     /// Spec: SPLIT-01, SPLIT-02, SPLIT-03, SPLIT-04, SPLIT-12, SPLIT-24
     pub(super) fn split(&mut self, element: &'a Element) -> Option<Split> {
@@ -59,8 +59,8 @@ impl<'a> Lowering<'a> {
             (None, Some(_)) => "ref",
             (Some(decider), Some(other)) => {
                 self.sink.error(codes::DECIDER_TWICE, &other.name.span, |d| {
-                    d.message("a decision names its decider either by `decider` or by `ref`")
-                        .label("not both")
+                    d.message("a decision cannot have both `decider` and `ref`")
+                        .label("remove one of them")
                         .related(decider.name.span.clone(), "the decider is named here")
                 });
                 "decider"
@@ -79,7 +79,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// The element as one of its siblings, and the number of the place within it. `None` if it is abstract.
+    /// Returns the element as one of its siblings, and the number of its own container. `None` if it is abstract.
     fn container(&mut self, element: &'a Element, kind: Kind) -> Option<(Option<Node>, usize)> {
         let is_abstract = self.fixed(|lowering| lowering.boolean(element, "abstract", false));
         let node = self.node(element, kind, is_abstract);
@@ -123,7 +123,7 @@ impl<'a> Lowering<'a> {
         });
     }
 
-    /// How many characters the names of steps in the repository have in front of their id within this flow.
+    /// Returns the length of the prefix that the repository puts before the names of steps in this flow.
     ///
     /// Spec: JSL-STEP-02, D-75
     fn prefix_of_partition(&self, flow: &Element, id: Option<&str>) -> usize {
@@ -135,7 +135,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Digits of the highest number of a partition, as far as the XML tells.
+/// Returns the number of digits of the highest partition number, as far as the XML determines it.
 pub(super) fn digits(partition: &Element) -> usize {
     let instances = partition.attribute("instances");
     let count = instances.and_then(|instances| values::integer(&instances.value, 1));

@@ -1,4 +1,4 @@
-//! The job element, and what job and step have in common.
+//! The job element, and the common parts of job and step.
 
 use super::Lowering;
 use super::flow::digits;
@@ -61,7 +61,7 @@ impl<'a> Lowering<'a> {
             .map_or(&root.name.span, |attribute| &attribute.name.span);
         self.sink.error(codes::ABSTRACT_JOB, span, |d| {
             d.message("an abstract job cannot be started")
-                .label("it serves only as a parent of other jobs")
+                .label("can only be used as a parent")
         });
         None
     }
@@ -78,8 +78,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// What an execution element is to its siblings. What the order of execution hangs on is the same for all
-    /// partitions.
+    /// Returns the element as one of its siblings. Attributes that determine the order of execution are the same in
+    /// all partitions.
     ///
     /// Spec: SEQ-02, D-44
     pub(super) fn node(&mut self, element: &Element, kind: Kind, is_abstract: bool) -> Option<Node> {
@@ -89,7 +89,7 @@ impl<'a> Lowering<'a> {
         if let Some(id) = &id {
             self.check_id(id, element);
         }
-        // An abstract element is never executed, so nothing follows it.
+        // An abstract element is never executed, so no element follows it.
         let next = if is_abstract {
             None
         } else {
@@ -117,27 +117,27 @@ impl<'a> Lowering<'a> {
         } else if element.name.value == "step" && numbers + length > values::MAX_ID_CHARS {
             self.sink.error(codes::BAD_ID, &id.span, |d| {
                 d.message(format!(
-                    "with the numbers of its partitions the id is longer than {} characters",
+                    "the id with a partition number is longer than {} characters",
                     values::MAX_ID_CHARS
                 ))
-                .label("the job repository cannot hold it")
+                .label("the job repository cannot store it")
             });
         }
         if let Some(c) = id.chars().find(|c| c.is_control()) {
             self.sink.error(codes::BAD_ID, &id.span, |d| {
-                d.message("the id holds a control character")
+                d.message("the id contains a control character")
                     .label(format!("{c:?} is not allowed"))
             });
         }
     }
 
-    /// Whether the element has a parent that could not be used. What it would inherit is unknown, so nothing
-    /// is said to be missing then.
+    /// Returns whether the element has an unusable parent. Its inherited parts are unknown then, so none of them is
+    /// reported as missing.
     pub(super) fn lacks_parent(&self, element: &Element) -> bool {
         element.attribute("parent").is_some()
     }
 
-    /// The listeners of a job or step: those in the list and those without one, in the order of the text.
+    /// Returns the listeners of a job or step, in a list or without one, in the order of the text.
     ///
     /// Spec: JSL-JOBLIS-02, JSL-JOBLIS-03, JSL-JOBLIS-08, JSL-STEPLIS-01, JSL-STEPLIS-05, D-52
     pub(super) fn listeners(&mut self, element: &'a Element) -> Vec<ArtifactRef> {
@@ -159,7 +159,7 @@ impl<'a> Lowering<'a> {
         listeners
     }
 
-    /// An element that names an artifact by `ref` and may have properties for it.
+    /// Returns the artifact of an element with a `ref` and optional properties.
     ///
     /// Spec: JSL-JOBLIS-04, JSL-JOBLIS-09, JSL-STEPLIS-04, JSL-STEPLIS-06, CHUNK-CKPT-02, CHUNK-CKPT-05
     pub(super) fn artifact(&mut self, element: &'a Element) -> Option<ArtifactRef> {
@@ -169,7 +169,7 @@ impl<'a> Lowering<'a> {
         artifact
     }
 
-    /// An artifact named by an attribute, with what reaches it here.
+    /// Returns the artifact named by an attribute, with the properties that reach it here.
     pub(super) fn artifact_named(
         &mut self,
         element: &Element,

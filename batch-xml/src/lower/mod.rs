@@ -1,4 +1,4 @@
-//! Tree to model: the values of attributes after substitution, their types, and what must stand together.
+//! Lowers the tree to the model: substitutes and types attributes, and checks each element.
 //!
 //! Spec: JSL-DOC-12, JSL-DOC-13
 
@@ -23,11 +23,11 @@ pub(crate) struct Lowering<'a> {
     scope: Scope<'a>,
     sink: &'a mut Sink,
     outline: Outline,
-    /// The place in the outline where elements are being lowered.
+    /// The container whose elements are being lowered.
     at: usize,
-    /// Characters in front of the names of steps at that place.
+    /// The length of the prefix that the repository puts before the names of steps there.
     prefix: usize,
-    /// The partitions asked for, outermost first.
+    /// The requested partitions, outermost first.
     views: &'a [PartitionView<'a>],
 }
 
@@ -43,7 +43,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Does something as it is done outside of partitioned elements: nothing is deferred.
+    /// Runs `action` as if outside of partitioned elements: nothing is deferred.
     fn fixed<T>(&mut self, action: impl FnOnce(&mut Self) -> T) -> T {
         let deferrals = std::mem::take(&mut self.scope.deferrals);
         let result = action(self);
@@ -52,15 +52,15 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Lowers a job. Whatever is wrong is in `sink`; what is left of the job then is `None` or incomplete.
+/// Lowers a job. Mistakes are reported to `sink`; the job is then `None` or incomplete.
 pub(crate) fn lower<'a>(root: &'a Element, scope: Scope<'a>, sink: &'a mut Sink) -> Option<(Job, Outline)> {
     let mut lowering = Lowering::new(scope, &[], sink);
     let job = lowering.job(root)?;
     Some((job, lowering.outline))
 }
 
-/// Lowers the innermost element of `views`, as it is in the partition they lead to. `None` if there is no
-/// such element, or if something is wrong, which is in `sink` then.
+/// Lowers the innermost element of `views`, as it is in the requested partition. `None`, after a report, if there is
+/// no such element or if it is wrong.
 ///
 /// Spec: PART-14, SUBST-09
 pub(crate) fn lower_partition<'a>(
@@ -81,7 +81,7 @@ pub(crate) fn lower_partition<'a>(
 }
 
 impl<'a> Lowering<'a> {
-    /// The element of an id, not within an abstract one.
+    /// Finds the element with an id, but not in an abstract element.
     fn find(&mut self, within: &'a Element, id: &str) -> Option<&'a Element> {
         for child in &within.children {
             if self.boolean(child, "abstract", false) {

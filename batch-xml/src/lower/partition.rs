@@ -18,20 +18,20 @@ pub struct PartitionView<'a> {
     pub element: &'a str,
     /// The number of the partition, from 1. Spec: PART-09
     pub number: u32,
-    /// What the algorithm, or a plan kept from an earlier execution, gives to the partition; `None`: what the
-    /// XML gives. Spec: PART-18, PART-21, PART-30
+    /// The properties from the algorithm, or from the plan of an earlier execution; `None`: those in the XML. Spec:
+    /// PART-18, PART-21, PART-30
     pub plan: Option<&'a BTreeMap<String, String>>,
 }
 
-/// A property of a partition, its number taken off the name.
+/// A property of a partition, with the number split off its name.
 struct Numbered<'a> {
     number: NonZeroU32,
     definition: Definition<'a>,
 }
 
 impl<'a> Lowering<'a> {
-    /// Lowers what is inside of a step or flow that may be partitioned: in the view of the partition asked
-    /// for, or outside of all of them, where what only they know is deferred.
+    /// Lowers the contents of a step or flow that may be partitioned: for the requested partition, or for the
+    /// outside, where values of partitions are deferred.
     ///
     /// Spec: PART-05, PART-14, PART-16, SUBST-09, SUBST-18, FPART-03, FPART-04, FPART-07, D-34, D-39
     pub(super) fn partitioned<T>(
@@ -135,8 +135,8 @@ impl<'a> Lowering<'a> {
             let key = (name.to_owned(), number, definition.target);
             if let Some(first) = seen.get(&key) {
                 self.sink.error(codes::DUPLICATE_PROPERTY, &raw.span, |d| {
-                    d.message(format!("property {} stands twice in one list", quoted(&raw)))
-                        .label("a property of this name and partition is already there")
+                    d.message(format!("duplicate property {}", quoted(&raw)))
+                        .label("the list already has a property of this name and partition")
                         .related(Span::clone(first), "the first one is here")
                 });
                 continue;
@@ -165,7 +165,10 @@ impl<'a> Lowering<'a> {
         self.sink.error(codes::PARTITION_NUMBER, &raw.span, |d| {
             let d = match found {
                 Some(_) => d.message(format!("{} is for a partition that does not exist", quoted(raw))),
-                None => d.message(format!("{} names no partition", quoted(raw))),
+                None => d.message(format!(
+                    "{} does not end with the number of a partition",
+                    quoted(raw)
+                )),
             };
             let range = match most {
                 1 => "`name.1`: there is one partition".to_owned(),
@@ -176,7 +179,7 @@ impl<'a> Lowering<'a> {
         None
     }
 
-    /// A property as it stands in the model. Its symbols have to be known now, or by some partition.
+    /// Returns a property for the model. Its symbols must have a value outside or in a partition.
     fn written(&mut self, property: Numbered<'a>) -> PartitionProperty {
         let Numbered { number, definition } = property;
         if definition.given.is_none() {
@@ -190,7 +193,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// An artifact that runs on the thread of the parent. What only partitions know does not exist there.
+    /// Returns an artifact that runs on the parent thread, where values of partitions do not exist.
     ///
     /// Spec: PART-16, PART-19, PART-20, LTX-05, LTX-20, SUBJOB-08, SUBJOB-13
     fn parent_side(&mut self, partition: &'a Element, name: &str) -> Option<ArtifactRef> {
@@ -210,7 +213,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// Reports the symbols of a property that stands at the artifact itself.
+    /// Reports unresolved symbols of a property of the artifact's own list.
     fn own_value_must_be_known(&mut self, element: &'a Element, property: &Property) {
         let listed = element
             .child("properties")
@@ -240,7 +243,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// A partition with nothing in it.
+/// Returns an empty partition.
 fn outside(instances: NonZeroU32, element: &Element) -> Partition {
     Partition {
         instances,

@@ -12,7 +12,7 @@ use crate::symbols;
 use crate::tree::Element;
 
 impl<'a> Lowering<'a> {
-    /// `None` also for an abstract step, which is never executed: of it only the id matters.
+    /// Returns `None` for an abstract step too: it is never executed, and only its id matters.
     ///
     /// Spec: JSL-STEP-01, JSL-STEP-14
     pub(super) fn step(&mut self, element: &'a Element) -> Option<Step> {
@@ -61,8 +61,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// The transition elements of a step or decision, which is entered into the outline with what they lead
-    /// to. Its id is given back.
+    /// Adds the element and its successors to the outline, and returns its transition elements and its id.
     pub(super) fn transitions(
         &mut self,
         element: &Element,
@@ -86,7 +85,7 @@ impl<'a> Lowering<'a> {
         Some((id, transitions))
     }
 
-    /// Warns about transitions that can never act, because one that is tried before them always does.
+    /// Warns about transitions that are never taken, because another one always precedes them.
     ///
     /// Spec: SEQ-08, SEQ-17, SEQ-18, D-18, D-19
     fn warn_about_shadowed(&mut self, transitions: &[Transition], element: &Element) {
@@ -99,13 +98,13 @@ impl<'a> Lowering<'a> {
         for (index, before) in pattern::shadowed(dialect, &patterns) {
             self.sink.warning(codes::SHADOWED, &literal[index].on.span, |d| {
                 d.message(format!(
-                    "the transition on {} never acts",
+                    "the transition on {} is never taken",
                     quoted(patterns[index])
                 ))
-                .label("whatever matches this is taken before")
+                .label("another transition matches everything that this one matches")
                 .related(
                     literal[before].on.span.clone(),
-                    "by this more specific or earlier one",
+                    "this transition is more specific or earlier",
                 )
             });
         }
@@ -118,7 +117,7 @@ impl<'a> Lowering<'a> {
             .find(|transition| transition.on.covers(&everything));
         if let (Some(all), Some(next)) = (all, element.attribute("next")) {
             self.sink.warning(codes::SHADOWED, &next.value.span, |d| {
-                d.message("the attribute `next` is never followed")
+                d.message("the attribute `next` has no effect")
                     .label("transition elements are tried first")
                     .related(all.on.span.clone(), "this one always matches")
             });
@@ -137,8 +136,8 @@ impl<'a> Lowering<'a> {
                 (batchlet, chunk)
             };
             self.sink.error(codes::STEP_BODY, &second.name.span, |d| {
-                d.message("a step cannot hold both `chunk` and `batchlet`")
-                    .label("one of them has to go")
+                d.message("a step cannot contain both `chunk` and `batchlet`")
+                    .label("remove one of them")
                     .related(first.name.span.clone(), "the other one is here")
             });
         }
@@ -146,11 +145,11 @@ impl<'a> Lowering<'a> {
             (Some(chunk), _) => self.chunk(chunk).map(|chunk| StepBody::Chunk(Box::new(chunk))),
             (None, Some(batchlet)) => self.artifact(batchlet).map(StepBody::Batchlet),
             (None, None) => {
-                // An unknown element may be a mistyped one, and was reported as such.
+                // An unknown element may be a typo, and has been reported.
                 if !lacks_parent && !schema::has_unknown_child(self.scope.dialect, element) {
                     self.sink.error(codes::STEP_BODY, &element.name.span, |d| {
-                        d.message("a step holds either a `chunk` or a `batchlet`")
-                            .label("neither is here")
+                        d.message("a step requires a `chunk` or a `batchlet`")
+                            .label("contains neither")
                     });
                 }
                 None
@@ -162,15 +161,15 @@ impl<'a> Lowering<'a> {
     fn check_next_once(&mut self, element: &Element) {
         if let (Some(attribute), Some(child)) = (element.attribute("next"), element.child("next")) {
             self.sink.error(codes::NEXT_TWICE, &child.name.span, |d| {
-                d.message("a step has either a `next` attribute or `next` elements")
-                    .label("not with the attribute")
+                d.message("a step cannot have both a `next` attribute and `next` elements")
+                    .label("not allowed with the attribute")
                     .related(attribute.name.span.clone(), "the attribute is here")
-                    .help("write the attribute as `<next on=\"*\" to=\"..\"/>`")
+                    .help("replace the attribute by `<next on=\"*\" to=\"..\"/>`")
             });
         }
     }
 
-    /// Warns of properties that can reach nothing.
+    /// Warns about properties that reach no artifact.
     ///
     /// Spec: JSL-STEPPROP-04, JSL-CHPROP-07, D-35
     fn check_targets_exist(&mut self, step: &Element) {
@@ -188,9 +187,9 @@ impl<'a> Lowering<'a> {
             self.sink
                 .warning(codes::TARGET_WITHOUT_CHUNK, &target.name.span, |d| {
                     d.message("a property with a target reaches no artifact of this step")
-                        .label("there is no chunk here, so it has no effect")
-                        .related(batchlet.name.span.clone(), "the step holds a batchlet")
-                        .help("leave `target` out: the property reaches the batchlet then")
+                        .label("has no effect without a chunk")
+                        .related(batchlet.name.span.clone(), "the step contains a batchlet")
+                        .help("remove `target`, so that the property reaches the batchlet")
                 });
         }
     }
@@ -226,7 +225,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// The ids that transitions name.
+/// Returns the ids in transitions.
 fn references(transitions: &[Transition]) -> Vec<Reference> {
     let reference = |attribute, id: &Spanned<String>| Reference {
         attribute,

@@ -2,7 +2,6 @@
 
 use std::fs::OpenOptions;
 use std::path::PathBuf;
-use std::process::Command;
 
 use batch_runtime::prelude::*;
 use diesel::connection::SimpleConnection;
@@ -69,6 +68,8 @@ impl Range {
 /// Passes numbers on, and makes trouble at one of them.
 #[derive(BatchArtifact)]
 struct Trouble {
+    #[batch_context]
+    job: JobContext,
     /// The number at which there is trouble.
     #[batch_property(name = "trouble.at")]
     at: Option<u32>,
@@ -81,6 +82,14 @@ struct Trouble {
 }
 
 impl Trouble {
+    /// Stops the process as SIGSTOP does. Waits for SQLite's write lock first: a thread that holds it, such as one that renews
+    /// the lease, must not be frozen with it.
+    fn freeze(&self) -> Result<(), BatchError> {
+        let mut connection = self.job.connect()?;
+        connection.sqlite()?.batch_execute("BEGIN IMMEDIATE; COMMIT")?;
+        Ok(signal_hook::low_level::raise(signal_hook::consts::SIGSTOP)?)
+    }
+
     fn is_first(&self) -> bool {
         match &self.once {
             Some(file) => OpenOptions::new().write(true).create_new(true).open(file).is_ok(),
@@ -96,10 +105,7 @@ impl Trouble {
         if self.at == Some(*number) && self.is_first() {
             match self.what.as_str() {
                 "die" => std::process::abort(),
-                "freeze" => {
-                    let pid = std::process::id().to_string();
-                    Command::new("kill").args(["-STOP", &pid]).status()?;
-                }
+                "freeze" => self.freeze()?,
                 _ => return Err(BatchError::msg(format!("there is trouble at {number}"))),
             }
         }

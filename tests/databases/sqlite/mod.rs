@@ -459,7 +459,7 @@ fn what_is_no_repository_of_ours_is_refused_with_the_reason() {
     sqlite::open(&folder.path().join("foreign.db"))
         .batch_execute(foreign)
         .unwrap();
-    check("foreign.db", "made by another program");
+    check("foreign.db", "created by another program");
     BatchRuntime::builder()
         .repository(url("newer.db"))
         .build()

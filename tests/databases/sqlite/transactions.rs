@@ -86,7 +86,7 @@ const CHUNK: &str = r#"<job id="job"><step id="one">
     <chunk reader="Counter" processor="Passed" writer="Careless" commit-interval="10"/>
 </step></job>"#;
 
-const ENDED: &str = "the chunk transaction was ended before its time";
+const ENDED: &str = "the chunk transaction has ended early";
 
 /// A writer that does not mind an error after which SQLite rolled the transaction back, or that ends it itself: the step
 /// fails, says why, and its checkpoint stays where it was.

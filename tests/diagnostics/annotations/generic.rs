@@ -261,11 +261,11 @@ fn concrete_item_types_are_compared_before_the_start() {
     };
     let error = mismatch("JsonNumbers", "SayMinutes");
     assert!(
-        error.contains("is given `u64`") && error.contains("generic::Flight`"),
+        error.contains("found `u64`") && error.contains("generic::Flight`"),
         "{error}"
     );
     let error = mismatch("Flights", "SayTexts");
-    assert!(error.contains("takes `String`, is given `u64`"), "{error}");
+    assert!(error.contains("expected `String`, found `u64`"), "{error}");
 }
 
 /// What a preferred loader makes is known by its concrete type, though two aliases register it.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Reference model for the expected results in this folder: resolves inheritance, overrides, substitution and transitions
-exactly as decided in docs/conformance.md and compares with cases.json.  Not product code.  Run: python3 check.py"""
+exactly as decided in docs/internals/conformance.md and compares with cases.json.  Not product code.  Run: python3 check.py"""
 import copy, json, re, sys, xml.etree.ElementTree as ET
 LISTS = {"properties", "listeners", "skippable-exception-classes", "retryable-exception-classes", "no-rollback-exception-classes"}
 EXEC = {"step", "flow", "split", "decision"}

@@ -1,50 +1,50 @@
-//! Which exceptions a chunk step skips and retries, and how often.
+//! The skip and retry rules of a chunk step, and their limits.
 //!
 //! Spec: CHUNK-SKIP-01 to CHUNK-SKIP-08, CHUNK-RETRY-01 to CHUNK-RETRY-06, CHUNK-NORB-01 to CHUNK-NORB-05, D-07, D-08
 
 use crate::artifact::ExceptionFilter;
 use crate::error::BatchError;
 
-/// The rules of a chunk, as its Job XML gives them.
+/// The rules of a chunk, from its Job XML.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FaultRules {
     pub(crate) skippable: ExceptionFilter,
-    /// Most skips of a step execution; `None`: no limit.
+    /// Maximum number of skips of a step execution; `None` is unlimited.
     pub(crate) skip_limit: Option<u32>,
     pub(crate) retryable: ExceptionFilter,
-    /// Most retries of a step execution; `None`: no limit.
+    /// Maximum number of retries of a step execution; `None` is unlimited.
     pub(crate) retry_limit: Option<u32>,
     pub(crate) no_rollback: ExceptionFilter,
 }
 
 impl FaultRules {
-    /// Whether a failed write may be handled at all: then the items of an interval are kept until its commit.
+    /// Returns whether a failed write may be handled, so that the items of an interval are kept until its commit.
     pub(crate) fn handle_writes(&self) -> bool {
         !self.skippable.is_empty() || !self.retryable.is_empty()
     }
 
-    /// Whether a retryable exception keeps the transaction. Spec: CHUNK-NORB-02, CHUNK-NORB-03
+    /// Returns whether a retryable exception keeps the transaction. Spec: CHUNK-NORB-02, CHUNK-NORB-03
     pub(super) fn keeps_transaction(&self, error: &BatchError) -> bool {
         self.no_rollback.includes(error)
     }
 
-    /// Whether some exception may keep the transaction.
+    /// Returns whether any exception may keep the transaction.
     pub(super) fn may_keep_transaction(&self) -> bool {
         !self.no_rollback.is_empty()
     }
 }
 
-/// Whether an exception may be skipped.
+/// The decision of the skip rules on an exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Skip {
     Yes,
     /// It is not skippable.
     No,
-    /// It is, and the limit is used up. Spec: CHUNK-SKIP-07
+    /// It is skippable, but the limit is used up. Spec: CHUNK-SKIP-07
     LimitReached(u32),
 }
 
-/// What a step execution has used of its limits. Not reset by a rollback.
+/// The used part of the limits of a step execution. Not reset by a rollback.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Budget {
     pub(super) retries: u32,
@@ -54,19 +54,19 @@ pub(super) struct Budget {
     pub(super) losses: u32,
 }
 
-/// A chunk that costs the connection each time, as one that is too large for the database, is not tried for ever.
-const MOST_LOSSES: u32 = 3;
+/// Limits the retries of a chunk that loses the connection each time, for example because it is too large.
+const MAX_LOSSES: u32 = 3;
 
 impl Budget {
-    /// Whether the step goes on after it has lost its connection to the database; if so it counts.
+    /// Counts a lost connection, and returns whether the step resumes.
     pub(super) fn resume(&mut self) -> bool {
         self.losses += 1;
-        self.losses <= MOST_LOSSES
+        self.losses <= MAX_LOSSES
     }
 }
 
 impl FaultRules {
-    /// `skips` are those of the step execution so far.
+    /// Decides on a skip; `skips` is the number of skips of the step execution so far.
     pub(super) fn skip(&self, error: &BatchError, skips: u64) -> Skip {
         if !self.skippable.includes(error) {
             return Skip::No;
@@ -77,7 +77,8 @@ impl FaultRules {
         }
     }
 
-    /// Whether the exception is retried; if so it counts. Spec: CHUNK-RETRY-04, CHUNK-RETRY-05, CHUNK-RETRY-06
+    /// Counts a retry, and returns whether the exception is retried. Spec: CHUNK-RETRY-04, CHUNK-RETRY-05,
+    /// CHUNK-RETRY-06
     pub(super) fn retry(&self, error: &BatchError, budget: &mut Budget) -> bool {
         let allowed = self.retry_limit.is_none_or(|limit| budget.retries < limit);
         let retried = allowed && self.retryable.includes(error);
@@ -85,7 +86,7 @@ impl FaultRules {
         retried
     }
 
-    /// The limit, if only that keeps the exception from being retried. Spec: CHUNK-RETRY-05
+    /// Returns the limit, if it alone prevents a retry of the exception. Spec: CHUNK-RETRY-05
     pub(super) fn used_up(&self, error: &BatchError, budget: &Budget) -> Option<u32> {
         let limit = self.retry_limit.filter(|limit| budget.retries >= *limit)?;
         self.retryable.includes(error).then_some(limit)

@@ -15,35 +15,35 @@ use crate::execution::{StepCounters, StepExecution};
 use crate::repository::{ChunkTransaction, RepositoryError, StepState};
 use crate::role::CheckpointAlgorithm;
 
-/// An interval in its making.
+/// A checkpoint interval in progress.
 pub(super) struct Interval {
     pub(super) tx: ChunkTransaction,
     pub(super) reads: usize,
     pub(super) read_skips: usize,
     pub(super) process_skips: usize,
     pub(super) write_skips: usize,
-    /// Results that were written and are no longer in the buffer.
-    pub(super) gone: usize,
-    /// Results in the buffer that are written.
+    /// The number of written results that are no longer in the buffer.
+    pub(super) flushed: usize,
+    /// The number of written results in the buffer.
     pub(super) next: usize,
     pub(super) mode: Mode,
 }
 
-/// How the results that are not written yet go to the writer. Positions are those in the interval.
+/// The way in which the remaining results are written. Positions count from the start of the interval.
 pub(super) enum Mode {
-    /// In lists of the chunk's size.
+    /// In lists of the chunk size.
     Plain,
-    /// The item, or the list, at these positions by itself, after the retry listeners were told. Spec: CHUNK-RETRY-08
+    /// Only the item, or the list, at these positions, after calling the retry listeners. Spec: CHUNK-RETRY-08
     Retry {
         items: Range<usize>,
         error: Arc<BatchError>,
     },
-    /// In search of the item that a list failed at: those from `from` to `until` alone, or in ever smaller lists where a
-    /// failed write can be undone; the item stands before `bad`. Spec: D-10
+    /// Searches for the bad item of a failed list: writes the results from `from` to `until` one by one, or in ever
+    /// smaller lists if a failed write can be undone. The item is before `bad`. Spec: D-10
     Scan { from: usize, until: usize, bad: usize },
 }
 
-/// Why an interval ended.
+/// The reason for the end of an interval.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum IntervalEnd {
     CheckpointDue,
@@ -51,23 +51,23 @@ pub(super) enum IntervalEnd {
     Stop,
 }
 
-/// Why an interval is rolled back.
-pub(super) enum Broken {
-    /// The step ends FAILED, or may write nothing more.
+/// The reason for the rollback of an interval.
+pub(super) enum RolledBack {
+    /// The step ends FAILED, or may not write any more.
     Failed(Interrupt),
-    /// A stop was requested when a write was to be tried again; whether something is left to be rolled back.
+    /// A stop was requested before a retry; `open` if something is left to roll back.
     Stopped { open: bool },
-    /// Its items are not kept: they are read again. Spec: D-12
+    /// The items were not kept, so they are read again. Spec: D-12
     ReadAgain(Mode),
 }
 
-impl From<Failure> for Broken {
+impl From<Failure> for RolledBack {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure.into())
     }
 }
 
-impl From<RepositoryError> for Broken {
+impl From<RepositoryError> for RolledBack {
     fn from(error: RepositoryError) -> Self {
         Self::Failed(error.into())
     }
@@ -81,22 +81,22 @@ impl Interval {
             read_skips: 0,
             process_skips: 0,
             write_skips: 0,
-            gone: 0,
+            flushed: 0,
             next: 0,
             mode,
         }
     }
 
-    /// The skips of the step execution, those of this interval included. Spec: CHUNK-SKIP-06
+    /// Returns the skips of the step execution, including those of this interval. Spec: CHUNK-SKIP-06
     pub(super) fn skips(&self, step: &StepExecution) -> u64 {
         let before = step.counters.read_skips + step.counters.process_skips + step.counters.write_skips;
         let here = self.read_skips + self.process_skips + self.write_skips;
         u64::try_from(before).unwrap_or(0) + here as u64
     }
 
-    /// The counters once this interval is committed.
+    /// Returns the counters after the commit of this interval.
     fn counters(&self, before: StepCounters) -> StepCounters {
-        let written = self.gone + self.next;
+        let written = self.flushed + self.next;
         let filtered = self.reads - self.process_skips - written - self.write_skips;
         StepCounters {
             reads: before.reads + as_count(self.reads),
@@ -112,16 +112,16 @@ impl Interval {
 }
 
 impl ChunkRunner<'_> {
-    /// Every interval ends with a checkpoint, an empty one too. Spec: CHUNK-LOOP-09
+    /// Runs an interval. Each ends with a checkpoint, even an empty one. Spec: CHUNK-LOOP-09
     pub(super) fn interval(
         &mut self,
         interval: &mut Interval,
         step: &mut StepExecution,
         state: &mut StepState,
         listeners: &mut ChunkListeners<'_>,
-    ) -> Result<IntervalEnd, Broken> {
+    ) -> Result<IntervalEnd, RolledBack> {
         self.ask_algorithm("begin_checkpoint", CheckpointAlgorithm::begin_checkpoint)?;
-        // The clock is asked by who needs it only.
+        // Only the policy `time` needs the clock.
         let due_at = match &self.chunk.interval {
             CheckpointInterval::Time(time) => Instant::now().checked_add(*time),
             CheckpointInterval::Items(_) | CheckpointInterval::Custom(_) => None,
@@ -136,7 +136,7 @@ impl ChunkRunner<'_> {
             let due = match &self.chunk.interval {
                 CheckpointInterval::Items(items) => interval.reads >= *items,
                 CheckpointInterval::Time(_) => due_at.is_some_and(|due_at| due_at <= Instant::now()),
-                // After each call of the processor, and only then. Spec: CHUNK-CKPT-03
+                // Asked only after calls of the processor. Spec: CHUNK-CKPT-03
                 CheckpointInterval::Custom(_) if interval.reads == before => false,
                 CheckpointInterval::Custom(_) => self
                     .ask_algorithm(
@@ -170,8 +170,8 @@ impl ChunkRunner<'_> {
         step: &mut StepExecution,
         state: &mut StepState,
         listeners: &mut ChunkListeners<'_>,
-    ) -> Result<(), Broken> {
-        let (chunk, around) = (self.chunk, self.around);
+    ) -> Result<(), RolledBack> {
+        let (chunk, env) = (self.chunk, self.env);
         let counters = interval.counters(step.counters);
         listeners.before_checkpoint()?;
         state.reader = Some(
@@ -182,24 +182,23 @@ impl ChunkRunner<'_> {
             call(|| self.writer.checkpoint_info())
                 .map_err(|error| Failure::thrown(&chunk.writer, "get_checkpoint_info", error))?,
         );
-        state.user_data = around.context.persistent_info();
+        state.user_data = env.context.persistent_info();
         self.ask_algorithm("end_checkpoint", CheckpointAlgorithm::end_checkpoint)?;
         let before = step.counters;
-        let renewal = around
+        let renewal = env
             .running
             .renewal_due()
-            .then(|| (Instant::now(), &around.running.lease));
+            .then(|| (Instant::now(), &env.running.lease));
         let lease = renewal.map(|(_, lease)| lease);
-        around
-            .repository
+        env.repository
             .commit_chunk(&mut interval.tx, step, counters, state, lease)?;
         if let Some((asked, _)) = renewal {
-            around.running.renewed(asked);
+            env.running.renewed(asked);
         }
         self.observed.committed(before, counters);
         self.budget.committed();
-        around.context.set_counters(counters);
-        around.running.publish_counters(around.place, counters);
+        env.context.set_counters(counters);
+        env.running.publish_counters(env.place, counters);
         Ok(())
     }
 

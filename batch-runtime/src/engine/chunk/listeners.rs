@@ -49,7 +49,7 @@ impl ActiveListeners {
 pub(crate) struct ChunkListeners<'r> {
     step: &'r mut StepListeners,
     job: &'r JobListeners,
-    /// While the step runs, and afterwards.
+    /// The contexts while the step runs, and afterwards.
     contexts: (&'r ContextScope, &'r ContextScope),
     pub(super) active: ActiveListeners,
 }
@@ -101,7 +101,7 @@ notify! {
 }
 
 impl<'r> ChunkListeners<'r> {
-    /// `contexts` are those of the step, `after` those once it is over.
+    /// Creates the listeners. `contexts` are those of the step, `after` those after its end.
     pub(crate) fn new(
         (step, of_step): (&'r mut StepListeners, &[Arc<BoundListener>]),
         (job, of_job): (&'r JobListeners, &[Arc<BoundListener>]),

@@ -24,7 +24,7 @@ pub(crate) use self::faults::FaultRules;
 pub(crate) use self::listeners::ChunkListeners;
 
 use self::faults::Budget;
-use self::interval::{Broken, Interval, IntervalEnd, Mode};
+use self::interval::{Interval, IntervalEnd, Mode, RolledBack};
 
 /// The environment of a step execution.
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ pub(crate) struct StepEnv<'a> {
     pub(crate) running: &'a Running,
     pub(crate) worker: &'a Worker,
     pub(crate) context: &'a StepContext,
-    /// Where its progress is published.
+    /// Publishes its progress.
     pub(crate) place: StepPlace,
     /// The collector of the subjob, and the contexts of the step.
     pub(crate) collecting: Option<(&'a Collecting, &'a ContextScope)>,
@@ -42,26 +42,26 @@ pub(crate) struct StepEnv<'a> {
 /// Runs one chunk.
 pub(crate) struct ChunkRunner<'a> {
     chunk: &'a BoundChunk,
-    around: StepEnv<'a>,
+    env: StepEnv<'a>,
     reader: Box<dyn ItemReader>,
-    /// Whether it is to be closed: once for each time that it was opened. Spec: D-80
+    /// Whether the reader has to be closed, once for each time it was opened. Spec: D-80
     reader_is_open: bool,
     sink: ItemSink,
     writer: Box<dyn ItemWriter>,
     writer_is_open: bool,
-    /// With checkpoint policy `custom`.
+    /// Only for the checkpoint policy `custom`.
     algorithm: Option<Box<dyn CheckpointAlgorithm>>,
     budget: Budget,
-    stuck: Stuck,
+    read_progress: ProgressCheck,
     observed: ObservedItems,
 }
 
-/// A reader that fails again and again without coming on.
+/// Detects a reader that fails repeatedly without progress.
 #[derive(Default)]
-struct Stuck {
-    /// Reads skipped one after the other.
+struct ProgressCheck {
+    /// The number of consecutive skipped reads.
     skips: u32,
-    /// Where the reader was at one of them.
+    /// The position of the reader at one of them.
     position: Option<CheckpointInfo>,
 }
 
@@ -69,7 +69,7 @@ impl<'a> ChunkRunner<'a> {
     pub(crate) fn make(
         chunk: &'a BoundChunk,
         contexts: &ContextScope,
-        around: StepEnv<'a>,
+        env: StepEnv<'a>,
     ) -> Result<Self, Failure> {
         let reader = chunk
             .reader
@@ -93,7 +93,7 @@ impl<'a> ChunkRunner<'a> {
         };
         Ok(Self {
             chunk,
-            around,
+            env,
             reader,
             reader_is_open: false,
             sink: processor.into_sink(),
@@ -101,16 +101,13 @@ impl<'a> ChunkRunner<'a> {
             writer_is_open: false,
             algorithm,
             budget: Budget::default(),
-            stuck: Stuck::default(),
-            observed: ObservedItems::of(
-                contexts.job.as_ref().map_or("", JobContext::id),
-                around.context.id(),
-            ),
+            read_progress: ProgressCheck::default(),
+            observed: ObservedItems::of(contexts.job.as_ref().map_or("", JobContext::id), env.context.id()),
         })
     }
 
-    /// Opens, runs interval after interval, closes. `state` holds the checkpoints of the last committed interval, of
-    /// this execution or an earlier one. Spec: CHUNK-LOOP-01, CHUNK-LOOP-02
+    /// Opens the artifacts, runs the intervals, and closes the artifacts. `state` contains the checkpoints of the
+    /// last committed interval, of this execution or an earlier one. Spec: CHUNK-LOOP-01, CHUNK-LOOP-02
     pub(crate) fn run(
         &mut self,
         step: &mut StepExecution,
@@ -134,7 +131,8 @@ impl<'a> ChunkRunner<'a> {
         Ok(())
     }
 
-    /// Also after a failure; an error here does not hide the first one. Spec: CHUNK-LOOP-14, D-80
+    /// Closes reader and writer, also after a failure; errors here do not hide the first one. Spec: CHUNK-LOOP-14,
+    /// D-80
     fn close(&mut self) {
         if std::mem::take(&mut self.writer_is_open)
             && let Err(error) = call(|| self.writer.close())
@@ -155,11 +153,11 @@ impl<'a> ChunkRunner<'a> {
         Ok(())
     }
 
-    /// A number that only people see fails no step.
+    /// Publishes the item count. It is informational, so an error does not fail the step.
     fn publish_item_count(&mut self) {
         match call(|| self.reader.get_item_count()) {
             Ok(None) => {}
-            Ok(Some(count)) => self.around.running.publish_item_count(self.around.place, count),
+            Ok(Some(count)) => self.env.running.publish_item_count(self.env.place, count),
             Err(error) => tracing::warn!(
                 reader = self.chunk.reader.name,
                 error = self.chunk.reader.properties.secrets.hidden(error.chain()),
@@ -180,11 +178,10 @@ impl<'a> ChunkRunner<'a> {
         }
     }
 
-    /// The connection to the database was lost, and with it an interval: goes on from what is committed. `false` when that
-    /// has happened again and again without a commit; an error when the database does not come back.
+    /// Resumes from the last checkpoint after the connection to the database was lost. Returns `false` after repeated
+    /// losses without a commit, and an error if the database stays unreachable.
     ///
-    /// What could not be read from the database any more is what the artifacts have in memory; so they are opened as on a
-    /// restart.
+    /// Artifacts are opened as on a restart, because the state in their memory may be ahead of the database.
     fn resume(
         &mut self,
         interrupt: &Interrupt,
@@ -197,27 +194,25 @@ impl<'a> ChunkRunner<'a> {
         if !self.budget.resume() {
             return Ok(false);
         }
-        let repository = self.around.repository;
+        let repository = self.env.repository;
         let kept = match repository.step(step.id) {
             Ok(Some((row, kept))) if row.version == step.version => kept,
             Ok(_) => return Ok(false),
             Err(error) => {
-                tracing::error!(%error, "the database does not come back");
-                // What failed first says nothing of it: a write, say.
+                tracing::error!(%error, "the database stays unreachable");
+                // The first failure does not mention it.
                 let remark = format!(
-                    "the connection to the database was lost, and the database does not come back: {error}"
+                    "the connection to the database was lost, and the database stays unreachable: {error}"
                 );
                 return Err(failure.clone().because(remark).into());
             }
         };
-        self.around.running.ensure_owned(repository)?;
+        self.env.running.ensure_owned(repository)?;
         tracing::warn!(
             error = failure.message,
-            "the connection to the database was lost; going on from the last checkpoint"
+            "the connection to the database was lost; resuming from the last checkpoint"
         );
-        self.around
-            .context
-            .restore_persistent_info(kept.user_data.clone());
+        self.env.context.restore_persistent_info(kept.user_data.clone());
         *state = kept;
         self.close();
         self.open(state)?;
@@ -230,22 +225,22 @@ impl<'a> ChunkRunner<'a> {
         state: &mut StepState,
         listeners: &mut ChunkListeners<'_>,
     ) -> Result<BodyEnd, Interrupt> {
-        // What an interval that is read again has to know of the one before. Spec: D-12
+        // The mode passes from a rolled back interval to the next. Spec: D-12
         let mut mode = Mode::Plain;
         loop {
             let _span = tracing::debug_span!("chunk", commit = step.counters.commits + 1).entered();
-            self.around.running.ensure_owned(self.around.repository)?;
-            let tx = self.around.repository.begin_chunk();
+            self.env.running.ensure_owned(self.env.repository)?;
+            let tx = self.env.repository.begin_chunk();
             let mut interval = Interval::new(tx, std::mem::replace(&mut mode, Mode::Plain));
             match self.interval(&mut interval, step, state, listeners) {
                 Ok(end) => {
                     listeners.after_checkpoint()?;
-                    if let Some((collecting, contexts)) = self.around.collecting {
+                    if let Some((collecting, contexts)) = self.env.collecting {
                         collecting.collect(contexts)?;
                     }
                     match end {
                         IntervalEnd::CheckpointDue => {}
-                        IntervalEnd::EndOfInput if self.around.worker.stop_requested() => {
+                        IntervalEnd::EndOfInput if self.env.worker.stop_requested() => {
                             return Ok(BodyEnd::stopped());
                         }
                         IntervalEnd::EndOfInput => return Ok(BodyEnd::Completed { exit_status: None }),
@@ -253,28 +248,31 @@ impl<'a> ChunkRunner<'a> {
                     }
                 }
                 // Dropping the transaction rolls it back. Spec: CHUNK-LOOP-13, REPO-60
-                Err(broken) => {
+                Err(rolled_back) => {
                     let is_lost = interval.tx.is_lost();
                     drop(interval);
-                    step.counters.rollbacks += i64::from(!matches!(broken, Broken::Stopped { open: false }));
+                    step.counters.rollbacks +=
+                        i64::from(!matches!(rolled_back, RolledBack::Stopped { open: false }));
                     self.sink.clear();
-                    match broken {
-                        Broken::Failed(interrupt) => {
+                    match rolled_back {
+                        RolledBack::Failed(interrupt) => {
                             if !is_lost || !self.resume(&interrupt, step, state)? {
                                 return Err(interrupt);
                             }
-                            // Nothing has failed but the connection; what was not written comes again on restart.
-                            if self.around.worker.stop_requested() {
+                            // Only the connection failed; a restart writes the remaining items.
+                            if self.env.worker.stop_requested() {
                                 return Ok(BodyEnd::stopped());
                             }
                         }
-                        // Between two retries; what was not written comes again on restart. Spec: CHUNK-RETRY-16
-                        Broken::Stopped { .. } => return Ok(BodyEnd::stopped()),
-                        Broken::ReadAgain(_) if !self.pause_before_retry() => return Ok(BodyEnd::stopped()),
-                        Broken::ReadAgain(with) => {
+                        // Stopped between two retries; a restart writes the remaining items. Spec: CHUNK-RETRY-16
+                        RolledBack::Stopped { .. } => return Ok(BodyEnd::stopped()),
+                        RolledBack::ReadAgain(_) if !self.pause_before_retry() => {
+                            return Ok(BodyEnd::stopped());
+                        }
+                        RolledBack::ReadAgain(with) => {
                             mode = with;
-                            // Nobody else tells the reader of the rollback: without this it would go on after items that
-                            // were not written. Spec: JSL-CHUNK-17
+                            // The reader has to be reopened: otherwise it would continue after items that were not
+                            // written. Spec: JSL-CHUNK-17
                             self.close_reader();
                             self.open_reader(state)?;
                         }

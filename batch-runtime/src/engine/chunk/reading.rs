@@ -1,4 +1,4 @@
-//! Reading and processing, and skips of both.
+//! Reading and processing, with their skips.
 //!
 //! Spec: CHUNK-LOOP-03, CHUNK-SKIP-09, CHUNK-SKIP-10
 
@@ -8,25 +8,25 @@ use std::sync::Arc;
 use super::super::bound::Bound;
 use super::super::call::{Failure, call};
 use super::faults::{FaultRules, Skip};
-use super::interval::{Broken, Interval};
-use super::{ChunkListeners, ChunkRunner, Stuck};
+use super::interval::{Interval, RolledBack};
+use super::{ChunkListeners, ChunkRunner, ProgressCheck};
 use crate::artifact::{Fill, FillEnd, FillError, Halt, ItemObserver};
 use crate::context::StepContext;
 use crate::error::BatchError;
 use crate::execution::StepExecution;
 
-/// After this many skipped reads in a row, the reader has to show that its position changes.
+/// The number of consecutive skipped reads after which the reader's position has to change.
 const SUSPICIOUS_SKIPS: u32 = 1_000;
 
 impl ChunkRunner<'_> {
-    /// Reads and processes at most `limit` items, until as many results wait as the writer takes in one call.
+    /// Reads and processes at most `limit` items, until the results fill one call of the writer.
     pub(super) fn fill(
         &mut self,
         interval: &mut Interval,
         limit: usize,
         step: &StepExecution,
         listeners: &mut ChunkListeners<'_>,
-    ) -> Result<FillEnd, Broken> {
+    ) -> Result<FillEnd, RolledBack> {
         let chunk = self.chunk;
         let most = interval.reads + limit;
         loop {
@@ -34,7 +34,7 @@ impl ChunkRunner<'_> {
             let mut observer = ChunkObserver {
                 chunk_processor: &chunk.processor,
                 rules: &chunk.faults,
-                context: self.around.context,
+                context: self.env.context,
                 skips: interval.skips(step),
                 process_skips: &mut interval.process_skips,
                 listeners: &mut *listeners,
@@ -43,7 +43,7 @@ impl ChunkRunner<'_> {
             let observed = observer.listeners.active.single_items();
             let fill = Fill::new(
                 &mut self.sink,
-                self.around.worker.stop_flag(),
+                self.env.worker.stop_flag(),
                 most - interval.reads,
                 full_at,
             );
@@ -52,13 +52,13 @@ impl ChunkRunner<'_> {
             } else {
                 fill
             };
-            // One guard for all items of the call: none per item.
+            // One panic guard per call, not per item.
             let result = call(|| Ok(self.reader.fill(&mut fill)));
             let reads = fill.reads();
             let halted = observer.failure.take();
             interval.reads += reads;
             if reads > 0 {
-                self.stuck = Stuck::default();
+                self.read_progress = ProgressCheck::default();
             }
             match result {
                 Ok(Ok(end)) => return Ok(end),
@@ -76,7 +76,7 @@ impl ChunkRunner<'_> {
         }
     }
 
-    /// Skips a failed read, or fails. Spec: CHUNK-SKIP-09, LISTEN-READ-04, LISTEN-SKIP-02
+    /// Skips a failed read, or returns the failure. Spec: CHUNK-SKIP-09, LISTEN-READ-04, LISTEN-SKIP-02
     fn read_failed(
         &mut self,
         interval: &mut Interval,
@@ -86,7 +86,7 @@ impl ChunkRunner<'_> {
     ) -> Result<(), Failure> {
         let chunk = self.chunk;
         let error = Arc::new(error);
-        self.around.context.set_exception(Arc::clone(&error));
+        self.env.context.set_exception(Arc::clone(&error));
         listeners.on_read_error(&error)?;
         let skip = chunk.faults.skip(&error, interval.skips(step));
         may_skip(skip, || {
@@ -99,28 +99,28 @@ impl ChunkRunner<'_> {
         self.ensure_progress(&error)
     }
 
-    /// Fails if the reader makes no progress: without a skip limit, it would be called for ever.
+    /// Fails if the reader makes no progress: without a skip limit it would be called forever.
     fn ensure_progress(&mut self, error: &Arc<BatchError>) -> Result<(), Failure> {
-        self.stuck.skips += 1;
-        if !self.stuck.skips.is_multiple_of(SUSPICIOUS_SKIPS) {
+        self.read_progress.skips += 1;
+        if !self.read_progress.skips.is_multiple_of(SUSPICIOUS_SKIPS) {
             return Ok(());
         }
         let reader = &self.chunk.reader;
         let position = call(|| self.reader.checkpoint_info())
             .map_err(|error| Failure::thrown(reader, "get_checkpoint_info", error))?;
-        let before = self.stuck.position.replace(position);
-        if before.is_some() && before == self.stuck.position {
+        let before = self.read_progress.position.replace(position);
+        if before.is_some() && before == self.read_progress.position {
             let failure = Failure::thrown(reader, "read_item", Arc::clone(error));
             return Err(failure.because(format_args!(
                 "{} reads in a row were skipped, and the reader's position has not changed during the last \
-                 {SUSPICIOUS_SKIPS}: it has to pass over what it cannot read",
-                self.stuck.skips
+                 {SUSPICIOUS_SKIPS}; the reader has to advance past input that it cannot read",
+                self.read_progress.skips
             )));
         }
         Ok(())
     }
 
-    /// Skips an item for which no listener is called, or fails. Spec: CHUNK-SKIP-10
+    /// Skips an item for which no listener is called, or returns the failure. Spec: CHUNK-SKIP-10
     fn process_failed(
         &self,
         interval: &mut Interval,
@@ -128,7 +128,7 @@ impl ChunkRunner<'_> {
         step: &StepExecution,
     ) -> Result<(), Failure> {
         let error = Arc::new(error);
-        self.around.context.set_exception(Arc::clone(&error));
+        self.env.context.set_exception(Arc::clone(&error));
         let skip = self.chunk.faults.skip(&error, interval.skips(step));
         may_skip(skip, || {
             Failure::thrown(&self.chunk.processor, "process_item", error)
@@ -154,7 +154,7 @@ struct ChunkObserver<'w, 'r> {
     chunk_processor: &'w Bound,
     rules: &'w FaultRules,
     context: &'w StepContext,
-    /// The skips of the step execution when the fill began.
+    /// The skips of the step execution at the start of the fill.
     skips: u64,
     process_skips: &'w mut usize,
     listeners: &'w mut ChunkListeners<'r>,

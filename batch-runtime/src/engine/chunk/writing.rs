@@ -1,4 +1,4 @@
-//! Writing, and what becomes of an item that the writer fails at: retried, skipped, or the end of the step.
+//! Writing, and the handling of items that the writer fails at: retry, skip, or failure of the step.
 //!
 //! Spec: CHUNK-SKIP-11, CHUNK-SKIP-12, CHUNK-RETRY-07 to CHUNK-RETRY-16, CHUNK-NORB-02, D-10 to D-15
 
@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use super::super::call::{Failure, call};
 use super::faults::{Budget, Skip};
-use super::interval::{Broken, Interval, Mode};
+use super::interval::{Interval, Mode, RolledBack};
 use super::reading::may_skip;
 use super::{ChunkListeners, ChunkRunner};
 use crate::error::BatchError;
 use crate::execution::StepExecution;
 
-/// Retries without a pause between two commits; then each waits longer, up to the longest pause.
+/// The number of retries without a pause between two commits; later pauses grow up to the longest.
 const QUICK_RETRIES: u32 = 3;
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -22,20 +22,20 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 struct FailedWrite {
     error: Arc<BatchError>,
     range: Range<usize>,
-    /// The item that it failed at, if that is known.
+    /// The failed item, if known.
     item: Option<usize>,
-    /// Whether what it wrote has been undone.
+    /// Whether the failed write was undone.
     undone: bool,
 }
 
 impl ChunkRunner<'_> {
-    /// Hands the results that are not written yet to the writer. Spec: CHUNK-LOOP-04, CHUNK-LOOP-05
+    /// Passes the remaining results to the writer. Spec: CHUNK-LOOP-04, CHUNK-LOOP-05
     pub(super) fn write(
         &mut self,
         interval: &mut Interval,
         step: &mut StepExecution,
         listeners: &mut ChunkListeners<'_>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), RolledBack> {
         while interval.next < self.sink.len() {
             let Some(range) = self.next_list(interval, step, listeners)? else {
                 continue;
@@ -47,21 +47,21 @@ impl ChunkRunner<'_> {
         Ok(())
     }
 
-    /// The list of the next call. `None`: there is none, and what comes next has changed.
+    /// Returns the range of the next call; `None` if there is none, and the mode has changed.
     fn next_list(
         &mut self,
         interval: &mut Interval,
         step: &mut StepExecution,
         listeners: &mut ChunkListeners<'_>,
-    ) -> Result<Option<Range<usize>>, Broken> {
+    ) -> Result<Option<Range<usize>>, RolledBack> {
         let (next, end) = (interval.next, self.sink.len());
         let list = |to: usize| Some(next..end.min(to).min(next + self.chunk.write_batch));
         match &interval.mode {
             Mode::Plain => Ok(list(end)),
-            Mode::Retry { items, .. } if interval.gone + next < items.start => {
-                Ok(list(items.start - interval.gone))
+            Mode::Retry { items, .. } if interval.flushed + next < items.start => {
+                Ok(list(items.start - interval.flushed))
             }
-            Mode::Retry { items, error } if interval.gone + next == items.start => {
+            Mode::Retry { items, error } if interval.flushed + next == items.start => {
                 let (count, error) = (items.len(), Arc::clone(error));
                 let left = self.before_retry(interval, count, &error, step, listeners)?;
                 Ok((left > 0).then_some(next..next + left))
@@ -70,7 +70,7 @@ impl ChunkRunner<'_> {
                 interval.mode = Mode::Plain;
                 Ok(None)
             }
-            // Each half in turn, where a failed write can be undone. Spec: D-10
+            // Writes each half in turn, if a failed write can be undone. Spec: D-10
             Mode::Scan { from, .. } if next < *from => Ok(list(*from)),
             Mode::Scan { until, bad, .. } if self.chunk.transactional => Ok(Some(if next < *bad {
                 next..next + (bad - next).div_ceil(2).min(bad - next - 1).max(1)
@@ -85,8 +85,8 @@ impl ChunkRunner<'_> {
         }
     }
 
-    /// Tells the retry listeners of each item that comes again. What one of them throws at is skipped instead; how many
-    /// are left is returned. Spec: LISTEN-RETRY-06, LISTEN-RETRY-09, LISTEN-RETRY-10
+    /// Calls the retry listeners for each item that is written again. An item whose listener throws is skipped;
+    /// returns the number of the others. Spec: LISTEN-RETRY-06, LISTEN-RETRY-09, LISTEN-RETRY-10
     fn before_retry(
         &mut self,
         interval: &mut Interval,
@@ -94,7 +94,7 @@ impl ChunkRunner<'_> {
         error: &BatchError,
         step: &StepExecution,
         listeners: &mut ChunkListeners<'_>,
-    ) -> Result<usize, Broken> {
+    ) -> Result<usize, RolledBack> {
         let mut index = interval.next;
         for _ in 0..count {
             let Some(item) = self.sink.item(index) else { break };
@@ -105,7 +105,7 @@ impl ChunkRunner<'_> {
                 index += 1;
                 continue;
             };
-            self.around.context.set_exception(Arc::clone(&thrown.error));
+            self.env.context.set_exception(Arc::clone(&thrown.error));
             let skip = self.chunk.faults.skip(&thrown.error, interval.skips(step));
             may_skip(skip, || thrown.failure)?;
             self.drop_item(interval, index, &thrown.error, listeners)?;
@@ -113,13 +113,14 @@ impl ChunkRunner<'_> {
         Ok(index - interval.next)
     }
 
-    /// One call of the writer, with its listeners. The inner error is the writer's. Spec: LISTEN-WRITE-02 to LISTEN-WRITE-05
+    /// Calls the writer once, with its listeners. The inner error is the writer's. Spec: LISTEN-WRITE-02 to
+    /// LISTEN-WRITE-05
     fn write_list(
         &mut self,
         interval: &mut Interval,
         range: Range<usize>,
         listeners: &mut ChunkListeners<'_>,
-    ) -> Result<Result<(), FailedWrite>, Broken> {
+    ) -> Result<Result<(), FailedWrite>, RolledBack> {
         let items = self.sink.items(range.clone());
         listeners.before_write(&items)?;
         let guarded = self.is_undoable(interval, &range);
@@ -128,9 +129,9 @@ impl ChunkRunner<'_> {
         }
         if let Err(error) = call(|| self.writer.write(&items, &mut interval.tx)) {
             let error = Arc::new(error);
-            self.around.context.set_exception(Arc::clone(&error));
+            self.env.context.set_exception(Arc::clone(&error));
             listeners.on_write_error(&error, &items)?;
-            // No fault of an item. Without a savepoint to go back to, the transaction is over in any case.
+            // A lost connection is not the fault of an item. Without a savepoint the transaction is over anyway.
             if self.chunk.transactional && !guarded && interval.tx.is_lost() {
                 return Err(Failure::thrown(&self.chunk.writer, "write_items", error).into());
             }
@@ -141,7 +142,7 @@ impl ChunkRunner<'_> {
                     .map(|index| range.start + index)
                     .filter(|index| range.contains(index)),
             };
-            // Items before one that the writer names are written, and stay so if no rollback follows.
+            // Items before the one that the writer reports are written, and remain so without a rollback.
             let named = item.is_some() && range.len() > 1 && !matches!(interval.mode, Mode::Scan { .. });
             let undone = guarded && !named;
             let kept = match (guarded, undone) {
@@ -149,7 +150,7 @@ impl ChunkRunner<'_> {
                 (true, true) => interval.tx.undo_to_savepoint(),
                 (true, false) => interval.tx.release_savepoint(),
             };
-            // The writer's error is the cause of that, too.
+            // The writer's error is the cause of the lost savepoint, too.
             let writer = &self.chunk.writer;
             kept.map_err(|ended| Failure::thrown(writer, "write_items", Arc::clone(&error)).because(ended))?;
             return Ok(Err(FailedWrite {
@@ -165,41 +166,40 @@ impl ChunkRunner<'_> {
         listeners.after_write(&items)?;
         interval.next = range.end;
         if !(self.chunk.faults.handle_writes() && self.chunk.buffer_reads) {
-            interval.gone += interval.next;
+            interval.flushed += interval.next;
             interval.next = 0;
             self.sink.clear();
         }
         Ok(Ok(()))
     }
 
-    /// Whether a failed write of this list is to be undone without a rollback of the whole interval.
+    /// Returns whether a failed write of this list is undone without a rollback of the whole interval.
     fn is_undoable(&self, interval: &Interval, range: &Range<usize>) -> bool {
         let faults = &self.chunk.faults;
         let alone = range.len() == 1 || matches!(interval.mode, Mode::Scan { .. });
         self.chunk.transactional && faults.handle_writes() && (alone || faults.may_keep_transaction())
     }
 
-    /// Retries, skips, searches or fails. Spec: CHUNK-RETRY-14, D-10, D-11
+    /// Retries, skips, searches, or returns the failure. Spec: CHUNK-RETRY-14, D-10, D-11
     fn write_failed(
         &mut self,
         interval: &mut Interval,
         failed: FailedWrite,
         step: &mut StepExecution,
         listeners: &mut ChunkListeners<'_>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), RolledBack> {
         let (error, range, item) = (&failed.error, &failed.range, failed.item);
         if let (Mode::Scan { from, bad, .. }, None) = (&mut interval.mode, item)
             && !error.is_panic()
         {
-            // Also if it is an earlier list that has failed this time: what was searched once is searched again, so that
-            // the search comes on with each rollback.
+            // An earlier list may have failed this time: items that were searched once are searched again, so that
+            // each rollback advances the search.
             *from = range.start.min(*from);
             *bad = range.end;
             return Ok(());
         }
-        // What is being retried: if it may be skipped it is, now.
-        let again =
-            matches!(&interval.mode, Mode::Retry { items, .. } if interval.gone + range.start == items.start);
+        // A retried item is skipped if possible.
+        let again = matches!(&interval.mode, Mode::Retry { items, .. } if interval.flushed + range.start == items.start);
         let skip = self.chunk.faults.skip(error, interval.skips(step));
         let try_retry = !(again && skip != Skip::No);
         if try_retry && self.chunk.faults.retry(error, &mut self.budget) {
@@ -229,7 +229,8 @@ impl ChunkRunner<'_> {
         }
     }
 
-    /// Where a failed write cannot be undone, everything comes one by one, as the draft has it.
+    /// Returns the search mode. If a failed write cannot be undone, all items are written one by one, as in the
+    /// draft.
     fn scan(&self, failed: &Range<usize>) -> Mode {
         Mode::Scan {
             from: if self.chunk.transactional { failed.start } else { 0 },
@@ -245,7 +246,7 @@ impl ChunkRunner<'_> {
         failed: FailedWrite,
         step: &mut StepExecution,
         listeners: &mut ChunkListeners<'_>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), RolledBack> {
         let FailedWrite {
             error,
             range,
@@ -253,16 +254,17 @@ impl ChunkRunner<'_> {
             undone,
         } = failed;
         let keeps = self.chunk.faults.keeps_transaction(&error);
-        // With no rollback the whole list comes again, if no item is known; else it is searched. Spec: D-10
+        // Without a rollback the whole list is written again if the item is unknown; otherwise it is searched. Spec:
+        // D-10
         let items = match item {
             Some(index) => index..index + 1,
             None if keeps => range.clone(),
             None => return self.retry_from_checkpoint(interval, self.scan(&range), step),
         };
-        let forced = self.tell_of_retry(&items, &error, listeners)?;
+        let forced = self.notify_retry(&items, &error, listeners)?;
         let first = if undone { range.start } else { items.start };
         let mode = Mode::Retry {
-            items: interval.gone + items.start..interval.gone + items.end,
+            items: interval.flushed + items.start..interval.flushed + items.end,
             error,
         };
         if forced || !keeps {
@@ -273,13 +275,13 @@ impl ChunkRunner<'_> {
         if self.pause_before_retry() {
             Ok(())
         } else {
-            Err(Broken::Stopped { open: true })
+            Err(RolledBack::Stopped { open: true })
         }
     }
 
-    /// Tells the retry listeners, in the transaction that failed. `true` when one of them threw, which forces a rollback; a
-    /// panic is no exception to go on after. Spec: LISTEN-RETRY-03, LISTEN-RETRY-04, CHUNK-EXC-03
-    fn tell_of_retry(
+    /// Calls the retry listeners, in the failed transaction. Returns `true` if one of them threw, which forces a
+    /// rollback; a panic fails the step. Spec: LISTEN-RETRY-03, LISTEN-RETRY-04, CHUNK-EXC-03
+    fn notify_retry(
         &self,
         items: &Range<usize>,
         error: &BatchError,
@@ -293,14 +295,14 @@ impl ChunkRunner<'_> {
             if thrown.error.is_panic() {
                 return Err(thrown.failure);
             }
-            self.around.context.set_exception(Arc::clone(&thrown.error));
+            self.env.context.set_exception(Arc::clone(&thrown.error));
             tracing::warn!(message = thrown.failure.message, "the whole chunk is retried");
             return Ok(true);
         }
         Ok(false)
     }
 
-    /// The writer skips one item: only that. Spec: CHUNK-SKIP-11, LISTEN-SKIP-04, D-13
+    /// Skips one item. Spec: CHUNK-SKIP-11, LISTEN-SKIP-04, D-13
     fn drop_item(
         &mut self,
         interval: &mut Interval,
@@ -317,9 +319,9 @@ impl ChunkRunner<'_> {
         self.sink.remove(index);
         match &mut interval.mode {
             Mode::Plain => {}
-            // An item before those that wait for their retry is not the end of their waiting.
+            // An item before those that are retried does not end the retry.
             Mode::Retry { items, .. } => {
-                let position = interval.gone + index;
+                let position = interval.flushed + index;
                 items.start -= usize::from(position < items.start);
                 items.end -= usize::from(position < items.end);
                 if items.start == items.end {
@@ -335,59 +337,59 @@ impl ChunkRunner<'_> {
         Ok(())
     }
 
-    /// Rolls back to the last checkpoint and begins again with the items that were kept; without them, they are read
-    /// again. Spec: CHUNK-RETRY-07, CHUNK-RETRY-09, CHUNK-RETRY-11, CHUNK-RETRY-12, D-12
+    /// Rolls back to the last checkpoint, and starts again with the kept items, or else reads them again. Spec:
+    /// CHUNK-RETRY-07, CHUNK-RETRY-09, CHUNK-RETRY-11, CHUNK-RETRY-12, D-12
     fn write_again(
         &mut self,
         interval: &mut Interval,
         mode: Mode,
         step: &mut StepExecution,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), RolledBack> {
         if !self.chunk.buffer_reads {
-            return Err(Broken::ReadAgain(mode));
+            return Err(RolledBack::ReadAgain(mode));
         }
         step.counters.rollbacks += 1;
         interval.tx.restart();
-        self.around.running.ensure_owned(self.around.repository)?;
+        self.env.running.ensure_owned(self.env.repository)?;
         interval.next = 0;
         interval.mode = mode;
         Ok(())
     }
 
-    /// As `write_again`, with a pause if this happens again and again.
+    /// Like `write_again`, with a pause after repeated retries.
     fn retry_from_checkpoint(
         &mut self,
         interval: &mut Interval,
         mode: Mode,
         step: &mut StepExecution,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), RolledBack> {
         self.write_again(interval, mode, step)?;
         if self.pause_before_retry() {
             Ok(())
         } else {
-            Err(Broken::Stopped { open: false })
+            Err(RolledBack::Stopped { open: false })
         }
     }
 
-    /// Persistent trouble is not made worse by haste. `false` when a stop request ends it.
-    /// Spec: CHUNK-RETRY-16, D-07
+    /// Pauses before a retry, to relieve an overloaded system. Returns `false` after a stop request. Spec:
+    /// CHUNK-RETRY-16, D-07
     pub(super) fn pause_before_retry(&mut self) -> bool {
         if let Some(pause) = self.budget.pause() {
-            self.around.worker.pause(pause);
+            self.env.worker.pause(pause);
         }
-        !self.around.worker.stop_requested()
+        !self.env.worker.stop_requested()
     }
 }
 
 impl Budget {
-    /// The pause before the next attempt; none for the first few since the last commit.
+    /// Returns the pause before the next attempt; none for the first few since the last commit.
     fn pause(&mut self) -> Option<Duration> {
         self.attempts = self.attempts.saturating_add(1);
         let doublings = self.attempts.checked_sub(QUICK_RETRIES + 1)?.min(10);
         Some(Duration::from_millis(1 << doublings).min(LONGEST_PAUSE))
     }
 
-    /// An interval was committed.
+    /// Resets the retry state after a commit.
     pub(super) fn committed(&mut self) {
         self.attempts = 0;
         self.losses = 0;
@@ -398,11 +400,11 @@ impl Budget {
 mod tests {
     use super::*;
 
-    /// A few retries come at once; more wait, each longer than the one before, until something is committed.
+    /// The first retries run at once; later ones after ever longer pauses, until the next commit.
     ///
     /// Spec: CHUNK-RETRY-16, D-07
     #[test]
-    fn persistent_trouble_has_ever_longer_pauses() {
+    fn pauses_grow_until_the_next_commit() {
         let mut budget = Budget::default();
         let mut pauses = |count| -> Vec<_> { (0..count).map(|_| budget.pause()).collect() };
         let ms = |ms| Some(Duration::from_millis(ms));

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::PartitionedElement;
+use crate::dispatch::{CollectedPayload, DispatchError, PartitionChannel, PartitionEvent, PartitionTicket};
 use crate::engine::threads::{Report, SubjobThreads, lock};
 use crate::engine::walk::Outcome;
 use crate::ids::StepExecutionId;
-use crate::partition::{CollectedPayload, DispatchError, PartitionChannel, PartitionEvent, PartitionTicket};
 
 pub(super) struct LocalThreads<'t, 'scope> {
     element: &'scope PartitionedElement<'scope>,

@@ -22,8 +22,8 @@ use super::elements::BoundPartition;
 use super::threads::lock;
 use super::walk::Walk;
 use crate::artifact::ContextScope;
+use crate::dispatch::PartitionDispatcher;
 use crate::ids::StepExecutionId;
-use crate::partition::PartitionDispatcher;
 use crate::plan::PartitionPlan;
 use crate::repository::RepositoryError;
 

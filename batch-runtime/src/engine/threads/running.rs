@@ -1,4 +1,4 @@
-//! A running execution as its runner, the operator and the lease keeper share it.
+//! The state of a running execution, shared by its runner, the operator and the lease keeper.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
@@ -10,58 +10,58 @@ use super::workers::Workers;
 use crate::execution::StepCounters;
 use crate::repository::{JobRepository, Lease, RepositoryError};
 
-/// What a watcher sees of a running execution; as of the last commit.
+/// The progress of a running execution, as of the last commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// The steps that this execution has begun, in the order of their beginning.
+    /// The steps that this execution has started, in the order of their start.
     pub steps: Vec<StepProgress>,
 }
 
-/// What a watcher sees of a step, or of a partition.
+/// The progress of a step or partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StepProgress {
-    /// The step's id as the repository knows it: `load`, and `load:1` for its first partition.
+    /// The step's name in the repository: `load`, and `load:1` for its first partition.
     pub step: String,
-    /// Its counters as of the last commit: what this execution has done.
+    /// The counters of this execution, as of the last commit.
     pub counters: StepCounters,
-    /// How many items the reader has in all, where it says so ([`get_item_count`](crate::get_item_count)):
-    /// those of `earlier_items` included.
+    /// The total number of items of the reader, if it reports it ([`get_item_count`](crate::get_item_count)),
+    /// including `earlier_items`.
     pub item_count: Option<u64>,
-    /// How many items earlier executions of the instance have read up to the checkpoint that this one began at.
+    /// The number of items that earlier executions of the instance read before the checkpoint that this one started
+    /// from.
     pub earlier_items: u64,
-    /// Of a partitioned step: its partitions.
+    /// The progress of the partitions, for a partitioned step.
     pub partitions: Option<PartitionProgress>,
-    /// How long it runs, or ran.
+    /// The running time, so far or in total.
     pub elapsed: Duration,
-    /// Whether it has not ended yet.
+    /// Whether it has not ended.
     pub is_running: bool,
 }
 
 impl StepProgress {
-    /// How many items of the input are read, by this execution and earlier ones; items that were skipped while reading
-    /// included.
+    /// Returns the number of items read by this execution and earlier ones, including items skipped while reading.
     pub fn items_read(&self) -> u64 {
         let here = self.counters.reads + self.counters.read_skips;
         self.earlier_items + u64::try_from(here).unwrap_or(0)
     }
 }
 
-/// How far the partitions of a step are.
+/// The progress of a step's partitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PartitionProgress {
-    /// How many are planned.
+    /// The planned number.
     pub planned: u32,
-    /// How many have ended, in whatever way, or were complete before.
+    /// The number of partitions that have ended, with any status, or were complete before.
     pub ended: u32,
 }
 
-/// Where the progress of a step is published.
+/// The index of a step's published progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StepPlace(usize);
 
-/// What is published of a step.
+/// The published progress of a step.
 struct Published {
     progress: StepProgress,
     begun: Instant,
@@ -72,7 +72,7 @@ pub(crate) struct Running {
     pub(crate) lease: Lease,
     lease_time: Duration,
     pub(crate) workers: Workers,
-    /// When the execution has to have ended.
+    /// The deadline of the execution.
     deadline: Mutex<Option<Instant>>,
     overdue: AtomicBool,
     renewed: Mutex<Instant>,
@@ -83,7 +83,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// `claimed` is when the claim was asked for: the lease lasts at least from then.
+    /// `claimed` is the time before the claim: the lease lasts at least from then.
     pub(crate) fn new(lease: Lease, lease_time: Duration, claimed: Instant) -> Self {
         Self {
             lease,
@@ -99,23 +99,23 @@ impl Running {
         }
     }
 
-    /// The execution has to have ended after `limit`; else it is stopped, and fails.
+    /// Sets the timeout, after which the execution is stopped and fails.
     pub(crate) fn set_deadline(&self, limit: Duration) {
         *lock(&self.deadline) = Instant::now().checked_add(limit);
     }
 
-    /// Whether its time was over.
+    /// Returns whether its deadline has passed.
     pub(crate) fn is_overdue(&self) -> bool {
         self.overdue.load(Ordering::Relaxed)
     }
 
-    /// Whether something takes too long.
+    /// Returns whether the execution or a step has passed its deadline.
     pub(crate) fn has_overdue(&self) -> bool {
         let over = lock(&self.deadline).is_some_and(|deadline| deadline <= Instant::now());
         over || self.workers.active().iter().any(|worker| worker.is_overdue())
     }
 
-    /// Stops what takes too long.
+    /// Stops what has passed its deadline.
     pub(crate) fn enforce_deadlines(&self) {
         if lock(&self.deadline)
             .take_if(|deadline| *deadline <= Instant::now())
@@ -129,34 +129,34 @@ impl Running {
         }
     }
 
-    /// Whether it is time to renew the lease: a third of it has passed.
+    /// Returns whether to renew the lease, because a third of it has passed.
     pub(crate) fn renewal_due(&self) -> bool {
         lock(&self.renewed).elapsed() > self.lease_time / 3
     }
 
-    /// Says that the lease was renewed by a request made at `asked`.
+    /// Records a renewal that was requested at `asked`.
     pub(crate) fn renewed(&self, asked: Instant) {
         let mut renewed = lock(&self.renewed);
         *renewed = asked.max(*renewed);
     }
 
-    /// Whether the lease may have expired: it could not be renewed for so long.
+    /// Returns whether the lease may have expired, because it could not be renewed.
     pub(crate) fn is_untrusted(&self) -> bool {
         lock(&self.renewed).elapsed() + self.margin() >= self.lease_time
     }
 
-    /// What is kept of the lease's time for the way to the database.
+    /// Returns the part of the lease time that is reserved for the request to the database.
     fn margin(&self) -> Duration {
         self.lease_time / 6
     }
 
-    /// Whether the runner has ended; one whose end could not be recorded is still known.
+    /// Returns whether the runner has ended. An execution whose end could not be recorded remains known.
     pub(crate) fn has_ended(&self) -> bool {
         lock(&self.ended).is_some()
     }
 
-    /// Makes sure, before new work begins, that the lease is still held. Costs a look at the clock, and a statement only
-    /// when the keeper has not come to renew it for most of its time.
+    /// Ensures, before new work starts, that the lease is held. Reads the clock, and queries the database only if the
+    /// keeper has not renewed the lease for most of its time.
     pub(crate) fn ensure_owned(&self, repository: &dyn JobRepository) -> Result<(), RepositoryError> {
         if self.is_untrusted() {
             self.renew(repository)
@@ -168,7 +168,7 @@ impl Running {
     /// Renews the lease.
     ///
     /// # Errors
-    /// `Fenced` when it is lost.
+    /// `Fenced` if it is lost.
     pub(crate) fn renew(&self, repository: &dyn JobRepository) -> Result<(), RepositoryError> {
         let asked = Instant::now();
         if !repository.renew_lease(&self.lease)? {
@@ -180,7 +180,7 @@ impl Running {
         Ok(())
     }
 
-    /// A step begins, after `earlier_items` of its input.
+    /// Publishes the start of a step, after `earlier_items` of its input.
     pub(crate) fn publish_step(&self, step: &str, earlier_items: u64) -> StepPlace {
         let mut progress = lock(&self.progress);
         progress.push(Published {
@@ -203,7 +203,7 @@ impl Running {
         self.publish(place, |published| published.progress.counters = counters);
     }
 
-    /// The step has ended.
+    /// Publishes the end of the step.
     pub(crate) fn publish_end(&self, place: StepPlace, counters: StepCounters) {
         self.publish(place, |published| {
             published.progress.counters = counters;
@@ -212,7 +212,7 @@ impl Running {
         });
     }
 
-    /// The partitions of the step that was published last under this name; those of a flow are not published.
+    /// Updates the partitions of the last step with this name; those of a flow are not published.
     pub(crate) fn publish_partitions(&self, step: &str, change: impl FnOnce(&mut PartitionProgress)) {
         let mut progress = lock(&self.progress);
         let found = progress
@@ -243,24 +243,24 @@ impl Running {
         }
     }
 
-    /// Called by the runner's thread first of all.
+    /// Registers the calling thread as the runner's.
     pub(crate) fn runs_here(&self) {
         let _ = self.thread.set(std::thread::current().id());
     }
 
-    /// Whether the caller is on a thread of the execution, which must not wait for itself. Spec: D-60
+    /// Returns whether the caller is a thread of the execution, which must not wait for itself. Spec: D-60
     pub(crate) fn is_this_thread(&self) -> bool {
         self.thread.get() == Some(&std::thread::current().id())
             || self.workers.active().iter().any(|worker| worker.is_this_thread())
     }
 
-    /// Called when nothing more will happen; an error says why the end could not be recorded.
+    /// Records that the runner has ended; an error is the reason why the end could not be recorded.
     pub(crate) fn set_ended(&self, result: Result<(), String>) {
         *lock(&self.ended) = Some(result);
         self.end.notify_all();
     }
 
-    /// Waits until the runner has ended, at most `limit`; `None` when it has not by then.
+    /// Waits at most `limit` for the end of the runner; `None` on timeout.
     pub(crate) fn wait(&self, limit: Option<Duration>) -> Option<Result<(), String>> {
         let ended = lock(&self.ended);
         let ended = match limit {
@@ -301,12 +301,13 @@ mod tests {
         repository.claim(&request).unwrap().lease
     }
 
-    /// A lease that nobody has renewed for most of its time is renewed before new work begins, and work does not begin when
-    /// it is lost. Earlier nobody asks the repository.
+    /// A lease that was not renewed for most of its time is renewed before new work starts, and work does not start
+    /// if it is lost. Before that, the repository is not queried.
+    ///
     ///
     /// Spec: OP-35, REPO-15
     #[test]
-    fn a_lease_is_made_sure_of_before_new_work_begins() {
+    fn a_lease_is_ensured_before_new_work_starts() {
         let repository = open("sqlite://:memory:", Arc::new(SystemClock), LEASE, &TimeZone::UTC).unwrap();
         let lease = claimed(&*repository);
         let lost = Lease {

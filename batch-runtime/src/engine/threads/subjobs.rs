@@ -1,4 +1,4 @@
-//! Subjobs: their threads, what they send to the thread that waits for them, and its analyzer.
+//! Subjobs: their threads, their reports to the parent thread, and its analyzer.
 //!
 //! Spec: SUBJOB-02 to SUBJOB-27, SPLIT-16 to SPLIT-21, PART-25, PART-26, PART-34, D-31, D-32, D-45
 
@@ -21,10 +21,10 @@ use crate::role::{SubJobAnalyzer, SubJobCollector};
 use crate::status::BatchStatus;
 use crate::transition::Termination;
 
-/// The number of payloads that wait for the analyzer before a collector waits.
+/// The number of queued payloads for the analyzer, after which collectors block.
 const WAITING_PAYLOADS: usize = 64;
 
-/// A report of a subjob to the thread that waits for it. The reports of one subjob come in their order. Spec: SUBJOB-11
+/// A report of a subjob to its parent thread. The reports of one subjob arrive in order. Spec: SUBJOB-11
 pub(in crate::engine) enum Report {
     /// The collector of the subjob at this position sent a payload.
     Data(usize, CollectorData),
@@ -68,7 +68,7 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
     /// Starts a subjob on a thread of its own.
     ///
     /// # Errors
-    /// If the operating system creates no thread.
+    /// If the operating system cannot create a thread.
     pub(in crate::engine) fn begin(
         &mut self,
         position: usize,
@@ -85,7 +85,7 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
         let spawned = self.scope.builder().name(name).spawn(move |_| {
             let _span = span.entered();
             of_thread.runs_here();
-            // A panic of the runtime itself must not leave the element waiting.
+            // A panic of the runtime must not block the element.
             let result = catch_unwind(AssertUnwindSafe(|| work(&of_thread, &sink)))
                 .unwrap_or(Err(RepositoryError::Fault));
             let _ = sender.send(Report::Ended(SubjobEnd {
@@ -123,7 +123,7 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
         self.running.workers.end(worker);
     }
 
-    /// Asks those that still run to stop. Spec: SPLIT-18, PART-25, LTX-10, D-32
+    /// Requests the running subjobs to stop. Spec: SPLIT-18, PART-25, LTX-10, D-32
     pub(in crate::engine) fn stop(&self) {
         self.active.iter().for_each(|worker| worker.request_stop());
     }
@@ -214,7 +214,7 @@ pub(in crate::engine) fn exit_status_of(end: &ElementEnd) -> String {
     set.unwrap_or_else(|| end.outcome.status().to_string())
 }
 
-/// The analyzer of an element, on the thread that waits for the subjobs. Spec: SUBJOB-08, SUBJOB-21, SUBJOB-25
+/// The analyzer of an element, on the parent thread. Spec: SUBJOB-08, SUBJOB-21, SUBJOB-25
 pub(in crate::engine) struct Analysis<'a> {
     made: Option<(&'a Bound, Box<dyn SubJobAnalyzer>)>,
     /// The first error of the analyzer, which is not called again.
@@ -277,7 +277,7 @@ impl Drop for Analysis<'_> {
 /// The collector of a subjob, on the subjob's thread. Spec: SUBJOB-02, SUBJOB-18, SUBJOB-22
 pub(crate) struct Collecting {
     bound: Arc<BoundListener>,
-    /// Made at its first call: it may ask for the context of a step.
+    /// Created at its first call, because it may need the context of a step.
     collector: Mutex<Option<Listener>>,
     sink: CollectorSink,
 }

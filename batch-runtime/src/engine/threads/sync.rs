@@ -1,5 +1,5 @@
-//! What the threads of an execution share their state with. In one place, so that `tests/schedules` can run the same code
-//! under every order in which threads may come.
+//! The synchronization primitives of the threads. `tests/schedules` replaces them to run the same code under every
+//! order of threads.
 
 pub(super) use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

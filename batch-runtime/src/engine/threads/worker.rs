@@ -1,4 +1,4 @@
-//! One thread of an execution, as those see it who may stop it: the main thread of the job, or the thread of a subjob.
+//! A thread of an execution that can be stopped: the main thread of the job, or the thread of a subjob.
 //!
 //! Spec: D-32, D-66, D-87
 
@@ -14,24 +14,24 @@ use crate::role::Batchlet;
 /// The shared state of one thread.
 #[derive(Default)]
 pub(crate) struct Worker {
-    /// What chunks look at: a stop request, or a step that takes too long.
+    /// The flag that chunks check: a stop request, or a passed deadline.
     stop: AtomicBool,
     /// A stop request.
     asked: AtomicBool,
-    /// When the running step has to have ended, and what is said when it has not.
+    /// The deadline of the running step, and the message if it passes.
     deadline: Mutex<Option<Deadline>>,
-    /// That it has not.
+    /// The message of a passed deadline.
     overdue: Mutex<Option<String>>,
     /// The batchlet that a stop request has to cancel.
     batchlet: Mutex<Option<Arc<dyn Batchlet>>>,
     /// Whether `#[cancel]` has been called.
     cancelled: AtomicBool,
-    /// The contexts in which artifacts see that a stop was requested, the outermost first.
+    /// The contexts that expose a stop request to artifacts, outermost first.
     contexts: Mutex<Vec<Box<dyn ShowsStop>>>,
-    /// The threads of the subjobs that this one waits for: what stops it stops them.
+    /// The threads of the subjobs that this one waits for, which are stopped with it.
     children: Mutex<Vec<Arc<Worker>>>,
     thread: OnceLock<ThreadId>,
-    /// Told of a stop request.
+    /// Notified of a stop request.
     stopped: Condvar,
 }
 
@@ -41,22 +41,22 @@ struct Deadline {
 }
 
 pub(in crate::engine) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing of the user's runs under these locks but `#[cancel]`, whose panics are caught.
+    // The only user code under these locks is `#[cancel]`, whose panics are caught.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Worker {
-    /// Called by the thread first of all.
+    /// Registers the calling thread as this one.
     pub(crate) fn runs_here(&self) {
         let _ = self.thread.set(std::thread::current().id());
     }
 
-    /// Whether the caller is on this thread, which must not wait for itself.
+    /// Returns whether the caller is this thread, which must not wait for itself.
     pub(crate) fn is_this_thread(&self) -> bool {
         self.thread.get() == Some(&std::thread::current().id())
     }
 
-    /// The flag that chunks look at before each item.
+    /// Returns the flag that chunks check before each item.
     pub(crate) fn stop_flag(&self) -> &AtomicBool {
         &self.stop
     }
@@ -65,7 +65,7 @@ impl Worker {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Asks the thread to stop, and cancels the batchlet that it is running, from the calling thread. Spec: BLET-06, D-87
+    /// Requests the thread to stop, and cancels its running batchlet, on the calling thread. Spec: BLET-06, D-87
     pub(crate) fn request_stop(&self) {
         {
             let contexts = lock(&self.contexts);
@@ -77,14 +77,14 @@ impl Worker {
         self.cancel();
     }
 
-    /// The step that begins now has to have ended after `limit`; else it is stopped, and fails with `message`.
+    /// Sets the timeout of the starting step, after which it is stopped and fails with `message`.
     pub(crate) fn set_deadline(&self, limit: Duration, message: String) {
         *lock(&self.deadline) = Instant::now()
             .checked_add(limit)
             .map(|at| Deadline { at, message });
     }
 
-    /// Whether the running step should have ended.
+    /// Returns whether the running step has passed its deadline.
     pub(crate) fn is_overdue(&self) -> bool {
         let deadline = lock(&self.deadline);
         deadline
@@ -92,9 +92,9 @@ impl Worker {
             .is_some_and(|deadline| deadline.at <= Instant::now())
     }
 
-    /// Stops the running step if its time is over.
+    /// Stops the running step if its deadline has passed.
     pub(crate) fn enforce_deadline(&self) {
-        // Held until all is done, so that the next step does not begin meanwhile.
+        // Held until the end, so that the next step does not start meanwhile.
         let mut deadline = lock(&self.deadline);
         let Some(over) = deadline.take_if(|deadline| deadline.at <= Instant::now()) else {
             return;
@@ -108,13 +108,13 @@ impl Worker {
         self.cancel();
     }
 
-    /// The step has ended. Returns what is to be said if its time was over; another step may begin then, unless a stop
-    /// was requested as well.
+    /// Ends the deadline of the step. Returns its message if it has passed; another step may start then, unless a
+    /// stop was requested as well.
     pub(crate) fn clear_deadline(&self) -> Option<String> {
         let mut deadline = lock(&self.deadline);
         *deadline = None;
         let overdue = lock(&self.overdue).take()?;
-        // Under the lock: a stop request that comes now is seen.
+        // Under the lock, a concurrent stop request is seen.
         let _contexts = lock(&self.contexts);
         self.stop
             .store(self.asked.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -122,21 +122,21 @@ impl Worker {
         Some(overdue)
     }
 
-    /// A subjob that this thread waits for.
+    /// Adds a subjob that this thread waits for.
     pub(crate) fn adopt(&self, child: &Arc<Worker>) {
-        // Under the lock: either this sees the request, or the request sees the child.
+        // Under the lock, either this sees the request, or the request sees the child.
         lock(&self.children).push(Arc::clone(child));
         if self.stop_requested() {
             child.request_stop();
         }
     }
 
-    /// The subjob has ended.
+    /// Removes a subjob that has ended.
     pub(crate) fn release(&self, child: &Arc<Worker>) {
         lock(&self.children).retain(|other| !Arc::ptr_eq(other, child));
     }
 
-    /// Asks the subjobs to stop, and only them. Spec: D-32
+    /// Requests only the subjobs to stop. Spec: D-32
     pub(crate) fn stop_children(&self) {
         let children = lock(&self.children).clone();
         children.iter().for_each(|child| child.request_stop());
@@ -144,11 +144,11 @@ impl Worker {
 
     fn cancel(&self) {
         self.stop_children();
-        // Once is enough, and `#[cancel]` itself may ask for a stop.
+        // `#[cancel]` may request a stop itself, so it is called only once.
         if self.cancelled.load(Ordering::Relaxed) {
             return;
         }
-        // The lock is held while `#[cancel]` runs, so that it never runs after `#[process]` has returned.
+        // Holding the lock ensures that `#[cancel]` never runs after `#[process]` has returned.
         let running = lock(&self.batchlet);
         let Some(batchlet) = running
             .as_ref()
@@ -161,9 +161,9 @@ impl Worker {
         }
     }
 
-    /// From now on `context` shows a stop request as STOPPING. Spec: CTX-16, CTX-26, STATUS-10
+    /// Makes `context` expose stop requests as STOPPING. Spec: CTX-16, CTX-26, STATUS-10
     pub(crate) fn enter(&self, context: impl ShowsStop + 'static) {
-        // Under the lock: either this sees the request, or the request sees the context.
+        // Under the lock, either this sees the request, or the request sees the context.
         let mut contexts = lock(&self.contexts);
         if self.stop_requested() {
             context.show_stop();
@@ -171,15 +171,16 @@ impl Worker {
         contexts.push(Box::new(context));
     }
 
-    /// The element entered last has ended: its context, and what the user keeps in it, is let go.
+    /// Drops the context of the element that has ended, with its user data.
     pub(crate) fn leave(&self) {
         lock(&self.contexts).pop();
     }
 
-    /// Says that `#[process]` of `batchlet` is about to be called. `false` when a stop was requested: then it is not.
+    /// Announces the call of `#[process]` of `batchlet`. Returns `false` after a stop request: it must not be called
+    /// then.
     pub(crate) fn enter_batchlet(&self, batchlet: &Arc<dyn Batchlet>) -> bool {
         let mut slot = lock(&self.batchlet);
-        // Under the lock: either this sees the request, or the request sees the batchlet.
+        // Under the lock, either this sees the request, or the request sees the batchlet.
         if self.stop_requested() {
             return false;
         }
@@ -187,12 +188,12 @@ impl Worker {
         true
     }
 
-    /// Says that `#[process]` has returned. Spec: BLET-08
+    /// Records that `#[process]` has returned. Spec: BLET-08
     pub(crate) fn leave_batchlet(&self) {
         *lock(&self.batchlet) = None;
     }
 
-    /// Waits for `time`, or until a stop is requested.
+    /// Waits for `time`, or until a stop request.
     pub(crate) fn pause(&self, time: Duration) {
         let contexts = lock(&self.contexts);
         let waited = self

@@ -1,4 +1,4 @@
-//! The threads of an execution that run now, and the stop request that reaches all of them.
+//! The running threads of an execution, which a stop request reaches together.
 //!
 //! Spec: OP-13, PART-28, SPLIT-18
 
@@ -17,7 +17,7 @@ impl Workers {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Asks every thread to stop, those that begin later too.
+    /// Requests every thread to stop, including those that start later.
     pub(crate) fn request_stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
         for worker in self.active() {
@@ -25,10 +25,10 @@ impl Workers {
         }
     }
 
-    /// A thread more.
+    /// Adds a thread.
     pub(crate) fn begin(&self) -> Arc<Worker> {
         let worker = Arc::new(Worker::default());
-        // Under the lock: either this sees the request, or the request sees the worker.
+        // Under the lock, either this sees the request, or the request sees the worker.
         lock(&self.active).push(Arc::clone(&worker));
         if self.stop_requested() {
             worker.request_stop();
@@ -36,12 +36,12 @@ impl Workers {
         worker
     }
 
-    /// The thread has ended.
+    /// Removes a thread that has ended.
     pub(crate) fn end(&self, worker: &Arc<Worker>) {
         lock(&self.active).retain(|other| !Arc::ptr_eq(other, worker));
     }
 
-    /// Those that run now. `#[cancel]` may ask for a stop again, so nothing of the user's is called under the lock.
+    /// Returns the running threads. `#[cancel]` may request a stop, so user code never runs under the lock.
     pub(crate) fn active(&self) -> Vec<Arc<Worker>> {
         lock(&self.active).clone()
     }

@@ -6,7 +6,7 @@ use batch_xml::model::{
     ArtifactRef, CheckpointPolicy, Chunk, ExceptionClasses, ExecutionElement, Job, Partition, Property,
     StepBody, Target, Transition, TransitionKind,
 };
-use batch_xml::{Span, Spanned};
+use batch_xml::{Dialect, Span, Spanned, ValueSource};
 
 use super::{
     ArtifactExplanation, ArtifactType, AttributeValue, ElementExplanation, FieldExplanation, JobExplanation,
@@ -14,16 +14,17 @@ use super::{
     ValueOrigin,
 };
 use crate::artifact::PropertyInfo;
-use crate::loader::{Artifacts, Outside};
+use crate::loader::{Artifacts, ExternalValues};
 use crate::role::Role;
 
 type Attribute = (&'static str, AttributeValue);
 
 /// Explains a whole job.
-pub(super) fn explain(job: &Job, artifacts: &Artifacts, outside: Outside) -> JobExplanation {
+pub(super) fn explain(job: &Job, artifacts: &Artifacts, external: ExternalValues) -> JobExplanation {
     let mut describer = Describer {
+        dialect: job.dialect,
         artifacts,
-        outside,
+        external,
         partitions: Vec::new(),
         used: job.symbols.union(&job.property_names).cloned().collect(),
         symbols: job.symbols.clone(),
@@ -35,7 +36,7 @@ pub(super) fn explain(job: &Job, artifacts: &Artifacts, outside: Outside) -> Job
     root.properties = describer.context_properties(&job.properties);
     root.artifacts = describer.listeners(Role::JobListener, &job.listeners);
     root.elements = describer.elements(&job.elements);
-    let given = describer.outside.parameters.keys();
+    let given = describer.external.parameters.keys();
     let unused = given.filter(|name| !describer.used.contains(*name));
     JobExplanation {
         unused_parameters: unused.cloned().collect(),
@@ -45,8 +46,9 @@ pub(super) fn explain(job: &Job, artifacts: &Artifacts, outside: Outside) -> Job
 }
 
 struct Describer<'a> {
+    dialect: Dialect,
     artifacts: &'a Artifacts,
-    outside: Outside,
+    external: ExternalValues,
     /// The partitions that enclose the current element, outermost first.
     partitions: Vec<&'a Partition>,
     /// Names through which a job parameter can have an effect.
@@ -170,7 +172,7 @@ impl<'a> Describer<'a> {
     fn partition_property(&self, property: &batch_xml::model::PartitionProperty) -> PartitionProperty {
         let number = property.number.get();
         let parameter = format!("{}.{number}", property.name.value);
-        let parameter = self.outside.parameters.get(&parameter);
+        let parameter = self.external.parameters.get(&parameter);
         let target = property
             .target
             .map(|target| format!(" ({})", target_name(target)));
@@ -267,20 +269,29 @@ impl<'a> Describer<'a> {
     ) -> PropertyExplanation {
         self.used.insert(field.name.to_owned());
         let written = |property: &&Property| property.name.value == field.name;
-        let (origin, value) = if let Some(span) = self.partition_value(field.name, target) {
-            (ValueOrigin::Partition(span), None)
-        } else if let Some(value) = self.outside.parameters.get(field.name) {
-            (ValueOrigin::JobParameter, Some(value.clone()))
-        } else if let Some(value) = self.outside.system.get(field.name) {
-            (ValueOrigin::SystemProperty, Some(value.clone()))
-        } else if let Some(property) = artifact.properties.iter().find(written) {
-            let explained = self.property(property);
-            (explained.origin, explained.value)
-        } else if let Some(value) = field.default {
-            (ValueOrigin::FieldDefault, Some(value.to_owned()))
-        } else {
-            (ValueOrigin::Unset, None)
-        };
+        let found = self.dialect.first_value(|source| match source {
+            ValueSource::Partition => {
+                let span = self.partition_value(field.name, target)?;
+                Some((ValueOrigin::Partition(span), None))
+            }
+            ValueSource::JobParameter => {
+                let value = self.external.parameters.get(field.name)?;
+                Some((ValueOrigin::JobParameter, Some(value.clone())))
+            }
+            ValueSource::SystemProperty => {
+                let value = self.external.system.get(field.name)?;
+                Some((ValueOrigin::SystemProperty, Some(value.clone())))
+            }
+            ValueSource::OutermostProperty => {
+                let explained = self.property(artifact.properties.iter().find(written)?);
+                Some((explained.origin, explained.value))
+            }
+            _ => None,
+        });
+        let default = field
+            .default
+            .map(|value| (ValueOrigin::FieldDefault, Some(value.to_owned())));
+        let (origin, value) = found.or(default).unwrap_or((ValueOrigin::Unset, None));
         let mut enclosing = self.partitions.iter().rev();
         let algorithm = enclosing.find_map(|partition| partition.algorithm.as_ref());
         PropertyExplanation {
@@ -331,9 +342,9 @@ impl<'a> Describer<'a> {
         let span = property.value.span.clone();
         let origin = if property.deferred {
             ValueOrigin::Partition(span)
-        } else if self.outside.parameters.contains_key(&name) {
+        } else if self.external.parameters.contains_key(&name) {
             ValueOrigin::JobParameter
-        } else if self.outside.system.contains_key(&name) {
+        } else if self.external.system.contains_key(&name) {
             ValueOrigin::SystemProperty
         } else {
             ValueOrigin::Xml(span)

@@ -19,8 +19,8 @@ impl Definitions {
     /// # Errors
     /// `NoSuchJob`, or `JobStart` with everything that is wrong with the job's definition or parameters.
     pub fn explain(&self, job: &str, parameters: &JobParameters) -> Result<JobExplanation> {
-        let (resolved, outside) = self.resolve(job, parameters)?;
-        Ok(describe::explain(&resolved.job, &self.artifacts, outside))
+        let (resolved, external) = self.resolve(job, parameters)?;
+        Ok(describe::explain(&resolved.job, &self.artifacts, external))
     }
 }
 

@@ -1,5 +1,5 @@
-//! What a database must supply. Adding a database means: implement [`Backend`] in a folder of its own, declare its tables
-//! there with `schema::tables!`, include `per_backend/mod.rs` (and on a server `per_server/mod.rs`) as a module, and add
+//! The interface of a database. To add one: implement [`Backend`] in a folder of its own, declare its tables there
+//! with `schema::tables!`, include `per_backend/mod.rs` (and on a server `per_server/mod.rs`) as a module, and add
 //! its migrations, its scheme in `url.rs` and its variants in `connection.rs` and `chunk_transaction.rs`.
 
 use diesel::connection::{AnsiTransactionManager, Connection};
@@ -16,7 +16,7 @@ use crate::execution::StepCounters;
 use crate::ids::StepExecutionId;
 use crate::repository::{RepositoryError, StoredContext};
 
-/// A database of one kind. Statements name the tables as they are with the prefix `BATCH_`; the session renames them.
+/// A database of one kind. Statements name the tables with the prefix `BATCH_`; the session renames them.
 pub(super) trait Backend: Send + Sync + Sized + 'static {
     /// The connection of diesel.
     type Connection: Connection<TransactionManager = AnsiTransactionManager>
@@ -26,11 +26,11 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     /// The right to write, on a database that has one writer at a time.
     type WriteLock: Send;
 
-    /// Begins a transaction that writes. Each statement sees what was committed before the statement.
+    /// Starts a transaction that writes. Each statement sees what was committed before the statement.
     const BEGIN_WRITE: &'static str;
-    /// Begins a transaction that reads one state of the database.
+    /// Starts a transaction that reads one state of the database.
     const BEGIN_READ: &'static str;
-    /// Begins a transaction that writes, and sets the savepoint `batch_chunk`.
+    /// Starts a transaction that writes, and sets the savepoint `batch_chunk`.
     const BEGIN_CHUNK: &'static str;
     /// Whether a connection can be lost because the database is another process.
     const IS_REMOTE: bool;
@@ -73,10 +73,10 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     /// their contexts, lease, to prevent deadlock.
     fn lock_instance(connection: &mut Session<Self::Connection>, instance: i64) -> QueryResult<bool>;
 
-    /// Locks the executions of an instance, so that their runners neither begin nor end anything.
+    /// Locks the executions of an instance, so that their runners neither start nor end anything.
     fn lock_executions(connection: &mut Session<Self::Connection>, instance: i64) -> QueryResult<()>;
 
-    /// Locks an execution in shared mode, so that it is not closed while its runner begins something.
+    /// Locks an execution in shared mode, so that it is not closed while its runner starts something.
     fn share_execution(connection: &mut Session<Self::Connection>, execution: i64) -> QueryResult<()>;
 
     /// Locks a step execution, which waits for its writer.
@@ -99,7 +99,7 @@ pub(super) enum Sequence {
     Step,
 }
 
-/// What a chunk writes into the rows of its step when it commits.
+/// The values of a chunk's commit for the rows of its step.
 pub(super) struct ChunkRows<'a> {
     pub(super) step: StepExecutionId,
     /// The VERSION that the row must have.
@@ -109,7 +109,7 @@ pub(super) struct ChunkRows<'a> {
     pub(super) now: DbTimestamp,
 }
 
-/// How many rows a chunk has updated.
+/// The numbers of rows that a chunk has updated.
 pub(super) struct UpdatedRows {
     /// 0 if VERSION was different; then nothing is written.
     pub(super) steps: usize,

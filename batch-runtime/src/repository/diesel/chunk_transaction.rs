@@ -1,4 +1,4 @@
-//! The chunk transaction: what a writer writes through it commits together with the checkpoint.
+//! The chunk transaction, in which the writer's data and the checkpoint are committed together.
 
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::prelude::*;
@@ -17,9 +17,9 @@ use crate::repository::RepositoryError;
 
 /// The transaction of one checkpoint interval, on the database of the job repository.
 ///
-/// A writer that takes it as its second parameter is exactly-once: its rows, the checkpoint and the counters are
-/// committed together or not at all. The database's transaction begins at the first use, so that reading and
-/// processing hold no lock. Dropped without a commit, everything is rolled back.
+/// A writer that takes it as its second parameter writes exactly once: its rows, the checkpoint and the counters are
+/// committed together or not at all. The database transaction starts at the first use, so that reading and processing
+/// hold no lock. Dropping it without a commit rolls everything back.
 ///
 /// Spec: CHUNK-LOOP-12, D-79
 pub struct ChunkTransaction {
@@ -35,7 +35,7 @@ enum On {
     Mysql(Chunk<MysqlDatabase>),
 }
 
-/// Does the same with the transaction of whichever database it is.
+/// Calls the transaction of the current database.
 macro_rules! on {
     ($transaction:expr, $chunk:ident => $what:expr) => {
         match &mut $transaction.on {
@@ -50,34 +50,35 @@ macro_rules! on {
 }
 
 impl ChunkTransaction {
-    /// Marks the place that a failed write is undone to.
+    /// Sets the savepoint for the next write.
     pub(crate) fn set_savepoint(&mut self) -> Result<(), RepositoryError> {
         on!(self, chunk => chunk.set_savepoint())
     }
 
-    /// The write was successful.
+    /// Releases the savepoint after a successful write.
     pub(crate) fn release_savepoint(&mut self) -> Result<(), RepositoryError> {
         on!(self, chunk => chunk.at_savepoint(RELEASE_SAVEPOINT))
     }
 
-    /// Undoes the write, and nothing else.
+    /// Rolls back to the savepoint.
     pub(crate) fn undo_to_savepoint(&mut self) -> Result<(), RepositoryError> {
         on!(self, chunk => chunk.at_savepoint(UNDO_TO_SAVEPOINT))
     }
 
-    /// Whether the connection to the database was lost, and with it all that was not committed. To be asked only when
-    /// something has failed.
+    /// Returns whether the connection to the database was lost, and with it everything not committed. Only meaningful
+    /// after an error.
     pub(crate) fn is_lost(&mut self) -> bool {
         on!(self, chunk => chunk.is_lost())
     }
 
-    /// Rolls everything back, and is a new transaction for the same interval. Spec: CHUNK-RETRY-07, CHUNK-RETRY-08
+    /// Rolls everything back, and starts a new transaction for the same interval. Spec: CHUNK-RETRY-07,
+    /// CHUNK-RETRY-08
     pub(crate) fn restart(&mut self) {
         on!(self, chunk => chunk.restart());
     }
 }
 
-/// Makes the method that gives the connection of one database, and the ways from and to its transaction.
+/// Implements the accessor for the connection of one database, and the conversions from and to its transaction.
 macro_rules! transaction {
     ($(#[$about:meta])* $feature:literal, $method:ident, $variant:ident, $database:ty, $connection:ty) => {
         #[cfg(feature = $feature)]
@@ -105,7 +106,7 @@ macro_rules! transaction {
         impl<'a> TryFrom<&'a mut ChunkTransaction> for &'a mut Chunk<$database> {
             type Error = RepositoryError;
 
-            /// Fails for a transaction of another repository, which the engine never hands over.
+            /// Fails for a transaction of another repository, which the engine never passes.
             fn try_from(transaction: &'a mut ChunkTransaction) -> Result<Self, RepositoryError> {
                 match &mut transaction.on {
                     On::$variant(chunk) => Ok(chunk),
@@ -118,49 +119,51 @@ macro_rules! transaction {
 }
 
 transaction! {
-    /// The diesel connection, inside the transaction, when the repository is on SQLite. Do not commit or roll back
-    /// on it; a nested `transaction` is a savepoint, and welcome. Do not go on after an error either: on a full disk, for
-    /// one, SQLite rolls the whole transaction back by itself. The step then fails, whatever the writer returns.
+    /// Returns the diesel connection, inside the transaction, if the repository is on SQLite. Nested transactions are
+    /// savepoints; do not commit or roll back the transaction itself. Do not continue after an error: SQLite may have
+    /// rolled back the whole transaction, for example on a full disk, and the step then fails regardless of the
+    /// writer's result.
     ///
     /// # Errors
-    /// When the transaction cannot begin (another writer held the database for a minute), or when the repository is on
-    /// another database.
+    /// When the transaction cannot start (another writer held the database for a minute), or when the repository is
+    /// on another database.
     "sqlite", sqlite, Sqlite, SqliteDatabase, SqliteConnection
 }
 
 transaction! {
-    /// The diesel connection, inside the transaction, when the repository is on PostgreSQL. Do not commit or roll back
-    /// on it; a nested `transaction` is a savepoint, and welcome. After an error outside of a nested one PostgreSQL accepts
-    /// nothing more: the step fails, whatever the writer returns. The isolation level is READ COMMITTED.
+    /// Returns the diesel connection, inside the transaction, if the repository is on PostgreSQL. Nested transactions
+    /// are savepoints; do not commit or roll back the transaction itself. After an error outside of a nested
+    /// transaction PostgreSQL rejects all further statements, and the step fails regardless of the writer's result.
+    /// The isolation level is READ COMMITTED.
     ///
     /// # Errors
-    /// When the transaction cannot begin, or when the repository is on another database.
+    /// When the transaction cannot start, or when the repository is on another database.
     "postgres", postgres, Postgres, PostgresDatabase, PgConnection
 }
 
 transaction! {
-    /// The diesel connection, inside the transaction, when the repository is on MySQL or MariaDB. Do not commit or roll
-    /// back on it, and change no tables, which would commit; a nested `transaction` is a savepoint, and welcome. After a
-    /// deadlock the database has rolled the whole transaction back: the step fails, whatever the writer returns. The
-    /// isolation level is READ COMMITTED.
+    /// Returns the diesel connection, inside the transaction, if the repository is on MySQL or MariaDB. Nested
+    /// transactions are savepoints; do not commit or roll back the transaction itself, and do not change tables,
+    /// which would commit it. After a deadlock the database has rolled back the whole transaction, and the step fails
+    /// regardless of the writer's result. The isolation level is READ COMMITTED.
     ///
     /// # Errors
-    /// When the transaction cannot begin, or when the repository is on another database.
+    /// When the transaction cannot start, or when the repository is on another database.
     "mysql", mysql, Mysql, MysqlDatabase, MysqlConnection
 }
 
-/// The same on one kind of database.
+/// The chunk transaction on one kind of database.
 pub(super) struct Chunk<D: Backend> {
     pool: Pool<D>,
-    /// The database's transaction, once it has begun.
+    /// The database transaction, once it has started.
     open: Option<Open<D>>,
-    /// Whether the savepoint is set that tells a transaction that was ended behind our back.
+    /// Whether the savepoint is set that reveals whether the writer's transaction was ended.
     guarded: bool,
-    /// Whether the connection was lost in the commit, or could not be had at all.
+    /// Whether the connection was lost in the commit, or could not be opened.
     lost: bool,
 }
 
-/// Dropped in this order: the connection is closed, which rolls back, before another thread writes.
+/// Fields are dropped in order: closing the connection rolls back, before another thread may write.
 struct Open<D: Backend> {
     connection: Session<D::Connection>,
     _lock: D::WriteLock,
@@ -183,7 +186,7 @@ impl<D: Backend> Chunk<D> {
         }
     }
 
-    /// The connection for the writer.
+    /// Returns the connection for the writer.
     fn for_writer(&mut self) -> QueryResult<&mut D::Connection> {
         if self.open.is_none() {
             self.begun(D::BEGIN_CHUNK)?;
@@ -192,7 +195,7 @@ impl<D: Backend> Chunk<D> {
         self.begun(D::BEGIN_CHUNK).map(|session| &mut **session)
     }
 
-    /// The connection, inside the transaction.
+    /// Returns the connection, inside the transaction.
     fn begun(&mut self, begin: &str) -> QueryResult<&mut Session<D::Connection>> {
         let open = match self.open.take() {
             Some(open) => open,
@@ -207,7 +210,7 @@ impl<D: Backend> Chunk<D> {
 
     fn begin(&self, begin: &str) -> QueryResult<Open<D>> {
         let lock = self.pool.write_lock()?;
-        // Only now: the connection that was given back last has written last, and knows the newest pages.
+        // Opened late: the pooled connection that was returned last has the newest pages cached.
         let connection = self.pool.begin(begin)?;
         Ok(Open {
             connection,
@@ -215,9 +218,8 @@ impl<D: Backend> Chunk<D> {
         })
     }
 
-    /// The connection for what the repository writes itself, after the writer. Whether the writer's transaction is still
-    /// the one that was begun shows at the savepoint that it began with: statements after its end would be committed one
-    /// by one.
+    /// Returns the connection for the repository's own statements, after the writer. Checks by its first savepoint
+    /// that the writer's transaction has not ended: further statements would be committed one by one.
     pub(super) fn after_writer(&mut self) -> Result<&mut Session<D::Connection>, RepositoryError> {
         let guarded = std::mem::take(&mut self.guarded);
         let connection = self
@@ -243,7 +245,7 @@ impl<D: Backend> Chunk<D> {
         self.at_savepoint(SET_SAVEPOINT)
     }
 
-    /// On an error the database may have ended the transaction by itself.
+    /// After an error the database may have ended the transaction.
     fn at_savepoint(&mut self, statement: &str) -> Result<(), RepositoryError> {
         let done = self
             .begun(D::BEGIN_CHUNK)
@@ -252,7 +254,7 @@ impl<D: Backend> Chunk<D> {
     }
 
     fn restart(&mut self) {
-        // Closing a connection rolls back, whatever state it is in; nothing of ours has to succeed for that.
+        // Closing a connection rolls back in every state, and cannot fail.
         self.open = None;
         self.guarded = false;
         self.lost = false;
@@ -266,12 +268,12 @@ impl<D: Backend> Chunk<D> {
                 .is_some_and(|open| pool::is_lost::<D>(&mut open.connection))
     }
 
-    /// Commits, and gives the connection back for the next chunk.
+    /// Commits, and keeps the connection for the next chunk.
     pub(super) fn commit(&mut self) -> Result<(), RepositoryError> {
         self.commit_as("commit the chunk")
     }
 
-    /// Whether a commit that failed may have been carried out after all.
+    /// Returns whether a failed commit may have been carried out.
     pub(super) fn is_in_doubt(&self) -> bool {
         self.lost
     }

@@ -1,4 +1,4 @@
-//! The connections that artifacts get.
+//! Connections for artifacts.
 
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
@@ -17,7 +17,7 @@ enum On {
     Mysql(MysqlConnection),
 }
 
-/// Makes the method that gives the connection of one database, and its way in.
+/// Implements the accessor for the connection of one database, and the conversion into this type.
 macro_rules! connection {
     ($(#[$about:meta])* $feature:literal, $method:ident, $variant:ident, $connection:ty) => {
         #[cfg(feature = $feature)]
@@ -44,7 +44,7 @@ macro_rules! connection {
 }
 
 connection! {
-    /// The diesel connection, when the repository is on SQLite.
+    /// Returns the diesel connection, if the repository is on SQLite.
     ///
     /// # Errors
     /// When it is on another database.
@@ -52,7 +52,7 @@ connection! {
 }
 
 connection! {
-    /// The diesel connection, when the repository is on PostgreSQL.
+    /// Returns the diesel connection, if the repository is on PostgreSQL.
     ///
     /// # Errors
     /// When it is on another database.
@@ -60,14 +60,14 @@ connection! {
 }
 
 connection! {
-    /// The diesel connection, when the repository is on MySQL or MariaDB.
+    /// Returns the diesel connection, if the repository is on MySQL or MariaDB.
     ///
     /// # Errors
     /// When it is on another database.
     "mysql", mysql, Mysql, MysqlConnection
 }
 
-/// Somebody asked for the connection of a database that the repository is not on.
+/// Returns the error for a connection of another database than the repository's.
 pub(super) fn on_another_database(asked_for: &str) -> DieselError {
     DieselError::QueryBuilderError(format!("the job repository is not on {asked_for}").into())
 }

@@ -72,26 +72,22 @@ mod mysql {
     use diesel::sql_types::Datetime;
 
     use super::*;
-    use crate::clock::civil_date;
-
-    const DAY: i64 = 86_400_000;
+    use crate::clock::{DateTime, date_time, millis_of};
 
     impl ToSql<Datetime, Mysql> for DbTimestamp {
         fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Mysql>) -> serialize::Result {
-            let (year, month, day) = civil_date(self.0.div_euclid(DAY));
-            // What the columns can hold. Spec: REPO-33
-            if !(1_000..=9_999).contains(&year) {
-                return Err("a point in time out of range".into());
-            }
-            let millis = self.0.rem_euclid(DAY);
+            // The range of the columns. Spec: REPO-33
+            let time = date_time(self.0)
+                .filter(|time| time.year() >= 1_000)
+                .ok_or("a point in time out of range")?;
             let time = MysqlTime::new(
-                year.try_into()?,
-                month.try_into()?,
-                day.try_into()?,
-                (millis / 3_600_000).try_into()?,
-                (millis / 60_000 % 60).try_into()?,
-                (millis / 1_000 % 60).try_into()?,
-                (millis % 1_000 * 1_000).try_into()?,
+                time.year().try_into()?,
+                time.month().try_into()?,
+                time.day().try_into()?,
+                time.hour().try_into()?,
+                time.minute().try_into()?,
+                time.second().try_into()?,
+                (i64::from(time.millisecond()) * 1_000).try_into()?,
                 false,
                 MysqlTimestampType::MYSQL_TIMESTAMP_DATETIME,
                 0,
@@ -103,34 +99,17 @@ mod mysql {
     impl FromSql<Datetime, Mysql> for DbTimestamp {
         fn from_sql(value: MysqlValue<'_>) -> deserialize::Result<Self> {
             let time: MysqlTime = FromSql::<Datetime, Mysql>::from_sql(value)?;
-            let (year, month, day) = (time.year.into(), time.month.into(), time.day.into());
-            let seconds = i64::from(time.hour) * 3_600 + i64::from(time.minute) * 60 + i64::from(time.second);
-            let millis = i64::try_from(time.second_part)? / 1_000;
-            Ok(Self(days(year, month, day) * DAY + seconds * 1_000 + millis))
-        }
-    }
-
-    /// The inverse of `civil_date`: days from 1970-01-01, with years that begin on 1 March.
-    fn days(year: i64, month: i64, day: i64) -> i64 {
-        let (year, months) = if month > 2 {
-            (year, month - 3)
-        } else {
-            (year - 1, month + 9)
-        };
-        let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-        year * 365 + leap_days + (153 * months + 2) / 5 + day - 1 - 719_468
-    }
-
-    #[cfg(test)]
-    mod tests {
-        use super::*;
-
-        #[test]
-        fn a_date_is_the_day_that_it_came_from() {
-            for day in -360_000..2_900_000 {
-                let (year, month, date) = civil_date(day);
-                assert_eq!(days(year, month, date), day);
-            }
+            let nanos = time.second_part / 1_000 * 1_000_000;
+            let time = DateTime::new(
+                time.year.try_into()?,
+                time.month.try_into()?,
+                time.day.try_into()?,
+                time.hour.try_into()?,
+                time.minute.try_into()?,
+                time.second.try_into()?,
+                nanos.try_into()?,
+            )?;
+            Ok(Self(millis_of(time)))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which layout a database has, and how it comes to the current one.
+//! The layout of a database, and its upgrade to the current one.
 
 use std::fmt;
 
@@ -7,27 +7,29 @@ use diesel::connection::BoxableConnection;
 use diesel::migration::{self, Migration, MigrationMetadata, MigrationName, MigrationVersion};
 use diesel_migrations::MigrationHarness;
 
+use batch_migrations::{Script, Scripts};
+
 use super::session::Session;
 use super::table_prefix::TablePrefix;
 
 pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What the versions of our migrations begin with; those of the program's own begin with a year.
+/// The prefix of the runtime's migration versions; those of the program start with a year.
 const OUR_VERSIONS: &str = "0000000000";
-/// How long they are; diesel's own first migration is `00000000000000`.
+/// Their length; diesel's own first migration is `00000000000000`.
 const OUR_VERSION_LENGTH: usize = 13;
 
-/// diesel's own table.
+/// The table of applied migrations, which diesel creates.
 const LIST_OF_MIGRATIONS: &str = "__DIESEL_SCHEMA_MIGRATIONS";
 
-/// The columns that are there, as `TABLE.COLUMN` in upper case.
+/// The existing columns, as `TABLE.COLUMN` in upper case.
 pub(super) struct Layout {
     columns: Vec<String>,
-    /// The migrations that are listed, of whomever.
+    /// The applied migrations, including those of the program.
     listed: Vec<String>,
 }
 
-/// The tables of a repository that is up to date.
+/// The tables of an up-to-date repository.
 const TABLES: [&str; 8] = [
     "BATCH_JOB_INSTANCE",
     "BATCH_JOB_EXECUTION",
@@ -40,7 +42,8 @@ const TABLES: [&str; 8] = [
 ];
 
 impl Layout {
-    /// What these columns are when the tables are called by their plain names; tables with another prefix are not there.
+    /// Creates a layout from columns, with table names converted to the default prefix; skips tables with other
+    /// prefixes.
     pub(super) fn new(columns: Vec<Name>, prefix: &TablePrefix) -> Self {
         let columns = columns.into_iter().map(|column| column.name);
         let columns = columns.filter_map(|column| match column.starts_with(LIST_OF_MIGRATIONS) {
@@ -53,8 +56,8 @@ impl Layout {
         }
     }
 
-    /// The query for the migrations that are listed, if there is the table. (diesel's own function makes it, which not
-    /// everybody may do who may look.)
+    /// Returns the query for the applied migrations, if their table exists. (diesel's own function would create the
+    /// table, which requires more privileges than reading.)
     pub(super) fn query_for_listed(&self) -> Option<&'static str> {
         self.has_table(LIST_OF_MIGRATIONS)
             .then_some("SELECT version AS name FROM __diesel_schema_migrations")
@@ -74,12 +77,12 @@ impl Layout {
         self.columns.iter().any(|other| other == column)
     }
 
-    /// The version of Spring Batch whose tables these are, as the last upgrade that they do not need; `None` when there
-    /// are none.
+    /// Returns the version of Spring Batch that created the tables, as the last upgrade that they do not require;
+    /// `None` if there are no tables.
     fn age(&self, prefix: &TablePrefix) -> Result<Option<&'static str>, String> {
         if self.has_column("BATCH_JOB_EXECUTION_PARAMS.PARAMETER_TYPE") {
             return Err(
-                "its tables are those of Spring Batch 5 or later; this runtime keeps those of 4.3. Use another database"
+                "its tables were created by Spring Batch 5 or later, and this runtime supports those of 4.3; use another database"
                     .into(),
             );
         }
@@ -103,7 +106,7 @@ impl Layout {
         };
         if age.is_empty() || !has_all(&["BATCH_JOB_INSTANCE.JOB_NAME", "BATCH_JOB_INSTANCE.JOB_KEY"]) {
             return Err(format!(
-                "its {prefix} tables were made by another program, or by a Spring Batch before 2.1. Use another database, \
+                "its {prefix} tables were created by another program, or by a Spring Batch before 2.1; use another database, \
                  or another prefix (`?table_prefix=` in the URL)"
             ));
         }
@@ -111,42 +114,18 @@ impl Layout {
     }
 }
 
-/// One row of a query for names.
+/// A row of a query for names.
 #[derive(diesel::QueryableByName)]
 pub(super) struct Name {
     #[diesel(sql_type = diesel::sql_types::Text)]
     pub(super) name: String,
 }
 
-/// A migration, as it is for the prefix `BATCH_`.
-pub(super) struct Script {
-    /// Its version, an underscore, and what it does.
-    pub(super) name: &'static str,
-    pub(super) statements: &'static str,
-}
-
-/// The scripts in these folders of `migrations/`.
-macro_rules! scripts {
-    ($folder:literal: $($name:literal),+ $(,)?) => {
-        &[$($crate::repository::diesel::migrations::Script {
-            name: $name,
-            statements: include_str!(concat!("../../../../../migrations/", $folder, "/", $name, "/up.sql")),
-        }),+]
-    };
-}
-
-pub(super) use scripts;
-
 /// The migrations of a database.
-pub(super) struct Migrations {
-    /// All that a new database needs. The first makes what Spring Batch 4.3 makes, and passes over what is there.
-    pub(super) current: &'static [Script],
-    /// What the tables of older versions of Spring Batch need before these.
-    pub(super) upgrades: &'static [Script],
-}
+pub(super) struct Migrations(pub(super) Scripts);
 
 impl Migrations {
-    /// Refuses tables of another make, without changing anything. Returns whether nothing is to be done.
+    /// Returns whether all migrations are applied. Rejects unsupported tables, and changes nothing.
     ///
     /// Spec: REPO-12
     pub(super) fn are_applied<DB: Backend, C: MigrationHarness<DB>>(
@@ -157,7 +136,7 @@ impl Migrations {
         Ok(self.missing(connection, layout)?.is_empty())
     }
 
-    /// The names of the migrations that are missing; `None` where there are no tables at all. Changes nothing.
+    /// Returns the names of the missing migrations; `None` if there are no tables. Changes nothing.
     pub(super) fn names_of_missing<DB: Backend, C: MigrationHarness<DB>>(
         &self,
         connection: &mut Session<C>,
@@ -170,7 +149,7 @@ impl Migrations {
         Ok(Some(missing.iter().map(|step| step.name.to_string()).collect()))
     }
 
-    /// Runs the migrations that are missing. The caller has seen to it that nobody else does so at the same time.
+    /// Runs the missing migrations. The caller ensures that no other process does so at the same time.
     ///
     /// Spec: REPO-08 to REPO-12, D-71
     pub(super) fn run<DB: Backend, C: MigrationHarness<DB>>(
@@ -178,7 +157,7 @@ impl Migrations {
         connection: &mut Session<C>,
         layout: &Layout,
     ) -> Result<(), Failure> {
-        // This makes diesel's own table.
+        // Creates diesel's table of applied migrations.
         connection.applied_migrations()?;
         for step in self.missing(connection, layout)? {
             connection.run_migration(&step)?;
@@ -193,42 +172,36 @@ impl Migrations {
     ) -> Result<Vec<Step>, Failure> {
         let prefix = connection.settings().prefix.clone();
         let age = layout.age(&prefix)?;
-        // There may be migrations of the program's own, and of tables with another prefix.
+        // The table may also list migrations of the program, and of other prefixes.
         let listed = layout.listed.iter();
         let applied: Vec<&str> = listed
             .filter_map(|listed| prefix.version_of(listed))
             .filter(|version| version.starts_with(OUR_VERSIONS) && version.len() == OUR_VERSION_LENGTH)
             .collect();
         let is_known = |applied: &&&str| {
-            let mut known = self.current.iter().chain(self.upgrades);
+            let mut known = self.0.current.iter().chain(self.0.upgrades);
             known.any(|known| known.version() == **applied)
         };
         if let Some(newer) = applied.iter().find(|applied| !is_known(applied)) {
             return Err(format!(
-                "its schema has version {newer}, which this runtime does not know: it was made by a newer one. Update \
+                "its schema has version {newer}, which a newer version of this runtime created; update \
                  this program"
             )
             .into());
         }
         let is_applied = |script: &Script| applied.contains(&script.version());
-        let is_made = self.current.first().is_none_or(is_applied);
-        let upgrades = self.upgrades.iter();
+        let is_made = self.0.current.first().is_none_or(is_applied);
+        let upgrades = self.0.upgrades.iter();
         let upgrades = upgrades.filter(|upgrade| age.is_some_and(|age| !is_made && upgrade.version() > age));
-        if self.current.iter().all(is_applied)
+        if self.0.current.iter().all(is_applied)
             && let Some(table) = TABLES.iter().find(|table| !layout.has_table(table))
         {
-            return Err(format!("its table {} is gone", prefix.rename(table)).into());
+            return Err(format!("its table {} is missing", prefix.rename(table)).into());
         }
-        let missing = upgrades.chain(self.current).filter(|script| !is_applied(script));
+        let missing = upgrades
+            .chain(self.0.current)
+            .filter(|script| !is_applied(script));
         Ok(missing.map(|script| Step::new(script, &prefix)).collect())
-    }
-}
-
-impl Script {
-    fn version(&self) -> &'static str {
-        self.name
-            .split_once('_')
-            .map_or(self.name, |(version, _)| version)
     }
 }
 
@@ -240,7 +213,7 @@ struct Step {
 
 struct StepName {
     name: &'static str,
-    /// As it is listed.
+    /// The version in the table of applied migrations.
     version: String,
 }
 
@@ -276,7 +249,7 @@ impl<DB: Backend> Migration<DB> for Step {
     }
 
     fn revert(&self, _connection: &mut dyn BoxableConnection<DB>) -> migration::Result<()> {
-        Err("the runtime goes forward only; `down.sql` beside the migration says how to go back".into())
+        Err("migrations are not reverted automatically; run the `down.sql` of the migration".into())
     }
 
     fn metadata(&self) -> &dyn MigrationMetadata {
@@ -288,7 +261,7 @@ impl<DB: Backend> Migration<DB> for Step {
     }
 }
 
-/// An error that diesel's transactions can pass on.
+/// An error that diesel's transactions can return.
 pub(super) struct MigrationFailed(pub(super) Failure);
 
 impl From<diesel::result::Error> for MigrationFailed {

@@ -1,4 +1,4 @@
-//! Transactions on a small pool of connections: how they begin, commit, are run again and are rolled back.
+//! Transactions on a small pool of connections: start, commit, retry and rollback.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;

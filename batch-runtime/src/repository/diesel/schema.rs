@@ -1,5 +1,5 @@
-//! The tables as diesel sees them, which always quotes their names: PostgreSQL wants them in lower case, MySQL in upper
-//! case, as the statements give them that made them. SQLite does not mind.
+//! The tables as diesel sees them. diesel quotes names, so they are in lower case for PostgreSQL and in upper case
+//! for MySQL, as created; SQLite ignores the case.
 
 macro_rules! tables {
     (
@@ -47,7 +47,7 @@ macro_rules! tables {
         diesel::table! {
             use diesel::sql_types::*;
 
-            // The table has no primary key; diesel wants one declared.
+            // diesel requires a primary key, which the table lacks.
             #[sql_name = $batch_job_execution_params]
             batch_job_execution_params (job_execution_id, key_name) {
                 job_execution_id -> BigInt,

@@ -16,7 +16,7 @@ use super::table_prefix::TablePrefix;
 use crate::clock::Timestamp;
 use crate::time_zone::TimeZone;
 
-/// What the URL and the settings of a repository say about its tables.
+/// The settings of a repository's tables, from the URL and the builder.
 #[derive(Clone, Default)]
 pub(super) struct SessionSettings {
     pub(super) prefix: TablePrefix,

@@ -20,16 +20,16 @@ impl TablePrefix {
     pub(super) fn new(prefix: &str) -> Result<Self, String> {
         let reject = |problem: &str| {
             Err(format!(
-                "table_prefix `{prefix}` {problem}; expected a letter, then letters, digits and `_`, {MAX_CHARACTERS} \
-                 characters at most, as in `ORDERS_`"
+                "table_prefix `{prefix}` {problem}; expected a letter, then letters, digits and `_`, at most {MAX_CHARACTERS} \
+                 characters, as in `ORDERS_`"
             ))
         };
         let mut characters = prefix.chars();
         if !characters.next().is_some_and(|first| first.is_ascii_alphabetic()) {
-            return reject("does not begin with a letter");
+            return reject("does not start with a letter");
         }
         if let Some(strange) = characters.find(|other| !other.is_ascii_alphanumeric() && *other != '_') {
-            return reject(&format!("holds `{}`", strange.escape_default()));
+            return reject(&format!("contains `{}`", strange.escape_default()));
         }
         if prefix.len() > MAX_CHARACTERS {
             return reject("is too long");

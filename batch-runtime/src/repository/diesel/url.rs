@@ -1,9 +1,9 @@
-//! Which database a URL means, and how it is shown: never with its password.
+//! Selects the database of a URL, and masks its password for display.
 
 use super::table_prefix::TablePrefix;
 use crate::repository::RepositoryError;
 
-/// The databases that this build knows.
+/// The databases that this build supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scheme {
     #[cfg(feature = "sqlite")]
@@ -15,7 +15,7 @@ pub(super) enum Scheme {
 }
 
 impl Scheme {
-    /// Reads the part before the colon, and looks whether the rest can be read.
+    /// Parses the scheme, and checks the rest of the URL.
     pub(super) fn of(url: &str) -> Result<Self, RepositoryError> {
         let scheme = Self::named_in(url)?;
         match problem_with_server(url).filter(|_| !url.starts_with("sqlite:")) {
@@ -58,7 +58,7 @@ impl Scheme {
         })
     }
 
-    /// Whether its TIMESTAMP columns hold the wall-clock time of some zone.
+    /// Returns whether TIMESTAMP columns contain the wall-clock time of some zone.
     pub(super) fn is_zoned(self) -> bool {
         match self {
             #[cfg(feature = "sqlite")]
@@ -71,9 +71,9 @@ impl Scheme {
     }
 }
 
-/// What the libraries of the databases would stumble over, and tell with the password in it.
+/// Finds mistakes that the database libraries would report with the password.
 fn problem_with_server(url: &str) -> Option<&'static str> {
-    const ENCODE: &str = "the part before `@` cannot be read; in a password write % as %25, / as %2F, @ as %40, ? as %3F \
+    const ENCODE: &str = "cannot parse the part before `@`; in a password write % as %25, / as %2F, @ as %40, ? as %3F \
                           and # as %23";
     let Some((_, rest)) = url.split_once("://") else {
         return Some("expected `postgres://USER@HOST/DATABASE` or `mysql://USER@HOST/DATABASE`");
@@ -96,7 +96,7 @@ fn problem_with_server(url: &str) -> Option<&'static str> {
     if !is_encoded || is_cut || user.contains('@') {
         return Some(ENCODE);
     }
-    (!has_port).then_some("the port after the host is no number")
+    (!has_port).then_some("the port after the host is not a number")
 }
 
 #[cfg(not(all(feature = "sqlite", feature = "postgres", feature = "mysql")))]
@@ -104,7 +104,7 @@ fn without_feature(database: &str, feature: &str) -> String {
     format!("this program was built without {database}: enable the feature `{feature}` of `batch-runtime`")
 }
 
-/// The URL as the database knows it, and what the tables in it are called: `table_prefix` among the options is ours.
+/// Splits a URL into the URL for the database and the runtime's option `table_prefix`.
 pub(super) fn table_prefix(url: &str) -> Result<(String, TablePrefix), RepositoryError> {
     let Some((place, options)) = url.split_once('?') else {
         return Ok((url.to_owned(), TablePrefix::default()));
@@ -132,7 +132,7 @@ pub(super) fn table_prefix(url: &str) -> Result<(String, TablePrefix), Repositor
 
 const TABLE_PREFIX: &str = "table_prefix=";
 
-/// A URL as it may be printed: `***` stands for a password, before the host as well as among the options.
+/// Masks passwords by `***`, before the host and among the options.
 pub(crate) fn shown(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return match url.split_once(':') {
@@ -144,7 +144,7 @@ pub(crate) fn shown(url: &str) -> String {
     if scheme == "sqlite" {
         return url.to_owned();
     }
-    // A password that was not encoded may hold any character: all up to the last `@` belongs to it.
+    // An unencoded password may contain any character, so it extends to the last `@`.
     let rest = match rest.rsplit_once('@') {
         Some((user, place)) => match user.split_once(':') {
             Some((user, _)) => format!("{user}:***@{place}"),
@@ -166,7 +166,7 @@ pub(crate) fn shown(url: &str) -> String {
     shown
 }
 
-/// `password` and `sslpassword`, also with encoded letters.
+/// Matches `password` and `sslpassword`, also with encoded letters.
 fn is_secret(name: &str) -> bool {
     name.contains('%') || name.to_ascii_lowercase().contains("password")
 }
@@ -195,10 +195,10 @@ mod tests {
         check("sqlite://a@b:c.db", "sqlite://a@b:c.db");
     }
 
-    /// The library's own message would hold the password, or what it takes for something else.
+    /// The library's own message would contain the password.
     #[cfg(all(feature = "postgres", feature = "mysql"))]
     #[test]
-    fn a_password_that_is_not_encoded_is_refused_without_it() {
+    fn a_password_that_is_not_encoded_is_rejected_without_it() {
         for url in [
             "postgres:/me:geheim@127.0.0.1/batch",
             "postgres://me:ge%zzheim@127.0.0.1/batch",
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_scheme_is_refused_with_what_is_known() {
+    fn an_unknown_scheme_is_rejected_with_the_known_ones() {
         for url in [
             "oracle://me:secret@host",
             "batch.db",

@@ -1,9 +1,9 @@
-//! What purge, export and import call.
+//! The operations of purge, export and import.
 
 use crate::ids::JobInstanceId;
 use crate::repository::{ArchivedInstance, InstanceState, RepositoryError};
 
-/// What purge, export and import call: whole instances.
+/// The operations of purge, export and import on whole instances.
 pub(crate) trait ArchiveStore: Send + Sync {
     /// Returns the states of at most `count` instances after one, in the order of their ids.
     fn instance_states(

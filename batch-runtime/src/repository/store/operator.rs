@@ -1,4 +1,4 @@
-//! What the operator calls.
+//! The operations of the operator.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::parameters::JobParameters;
 use crate::repository::{AbandonOutcome, DeathOutcome, ExecutionFilter, RepositoryError, StopOutcome};
 
-/// What the operator calls: requests to running executions, and queries.
+/// The operations of the operator: requests to running executions, and queries.
 pub(crate) trait OperatorStore: Send + Sync {
     /// Returns whether an execution has not ended and its owner is alive.
     fn is_running(&self, execution: JobExecutionId) -> Result<bool, RepositoryError>;

@@ -1,4 +1,4 @@
-//! What the runners of jobs and steps call.
+//! The operations of the runners of jobs and steps.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::repository::{
     Lease, PartitionState, RepositoryError, RestartPosition, Signal, StepHistory, StepState,
 };
 
-/// What the runner of a job execution, and the keeper of its lease, call.
+/// The operations of the runner of a job execution, and of the keeper of its lease.
 pub(crate) trait JobStore: Send + Sync {
     /// Creates an execution: instance (if new), execution, parameters, job context and lease, together. Closes the
     /// executions of the instance whose owner is dead first. A crash afterwards leaves an execution STARTING whose owner
@@ -67,7 +67,7 @@ pub(crate) trait JobStore: Send + Sync {
     fn connector(&self) -> Connector;
 }
 
-/// What the runner of a step, or of a partition, calls.
+/// The operations of the runner of a step or partition.
 pub(crate) trait StepStore: Send + Sync {
     /// Returns the earlier executions of a step. With `since`, ignores earlier job executions, except in the number of
     /// starts.

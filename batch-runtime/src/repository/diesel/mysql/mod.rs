@@ -20,7 +20,7 @@ use diesel::result::Error as DieselError;
 use diesel::sql_types::BigInt;
 
 use super::backend::{Backend, ChunkRows, Sequence, UpdatedRows};
-use super::migrations::{Layout, MigrationFailed, Migrations, Name, scripts};
+use super::migrations::{Layout, MigrationFailed, Migrations, Name};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session};
 use super::url::shown;
@@ -71,16 +71,7 @@ impl Backend for MysqlDatabase {
     const IS_REMOTE: bool = true;
     const BEGIN_CHUNK: &'static str = "START TRANSACTION; SAVEPOINT batch_chunk";
 
-    const MIGRATIONS: Migrations = Migrations {
-        current: scripts!("mysql": "0000000000430_spring_batch_4_3", "0000000000431_job_instance_lease", "0000000000432_partition_lease"),
-        upgrades: scripts!(
-            "upgrade/mysql":
-            "0000000000220_parameters_of_executions",
-            "0000000000300_configuration_location",
-            "0000000000410_unique_sequences",
-            "0000000000420_fractions_of_seconds",
-        ),
-    };
+    const MIGRATIONS: Migrations = Migrations(batch_migrations::MYSQL);
 
     /// Never relaxed: the server may crash while this process lives and expects the step to be recorded.
     fn begin_relaxed(&self) -> (&'static str, Option<&'static str>) {

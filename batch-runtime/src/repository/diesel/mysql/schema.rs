@@ -1,4 +1,4 @@
-//! The tables on MySQL and MariaDB, which tell upper from lower case in the names of tables.
+//! The tables on MySQL and MariaDB, where names of tables are case-sensitive.
 
 super::super::schema::tables! {
     Datetime:

@@ -12,10 +12,10 @@ use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
-use crate::status::{BatchStatus, Event};
+use crate::status::{BatchStatus, StatusEvent};
 
 /// Exit status of an execution whose process died.
-pub(super) const CRASHED: &str = "CRASHED";
+const CRASHED: &str = "CRASHED";
 
 impl Repository {
     /// Closes the open executions and step executions of an instance whose owner is dead. VERSION grows, so that the
@@ -57,34 +57,13 @@ impl Repository {
         for (id, started, job_status) in steps {
             let closing =
                 Closing::of(job_status.as_deref(), owner).unwrap_or_else(|_| Closing::crashed(owner));
-            // The clock of the dead owner may have been ahead.
-            let now = self.now().max(started);
-            diesel::update(batch_step_execution::table.find(id))
-                .set((
-                    batch_step_execution::version.eq(batch_step_execution::version + 1),
-                    batch_step_execution::status.eq(closing.status.as_str()),
-                    batch_step_execution::exit_code.eq(closing.exit_code),
-                    batch_step_execution::exit_message.eq(&closing.message),
-                    batch_step_execution::end_time.eq(now),
-                    batch_step_execution::last_updated.eq(now),
-                ))
-                .execute(connection)?;
+            self.close_step(connection, id, started, &closing)?;
         }
         let mut closed = Vec::new();
         for (id, created, started, status) in executions {
             let closing = Closing::of(status.as_deref(), owner)
                 .map_err(|error| TransactionError::Rejected(error.into()))?;
-            let now = self.now().max(started.unwrap_or(created));
-            diesel::update(batch_job_execution::table.find(id))
-                .set((
-                    batch_job_execution::version.eq(batch_job_execution::version + 1),
-                    batch_job_execution::status.eq(closing.status.as_str()),
-                    batch_job_execution::exit_code.eq(closing.exit_code),
-                    batch_job_execution::exit_message.eq(&closing.message),
-                    batch_job_execution::end_time.eq(now),
-                    batch_job_execution::last_updated.eq(now),
-                ))
-                .execute(connection)?;
+            self.close_job(connection, id, started.unwrap_or(created), &closing)?;
             closed.push(JobExecutionId(id));
         }
         let ids = closed.iter().map(|id| id.0);
@@ -93,10 +72,51 @@ impl Repository {
         diesel::delete(workers).execute(connection)?;
         Ok(closed)
     }
+
+    fn close_job(
+        &self,
+        connection: &mut Connection,
+        id: i64,
+        started: DbTimestamp,
+        closing: &Closing,
+    ) -> QueryResult<usize> {
+        let now = self.now().max(started);
+        diesel::update(batch_job_execution::table.find(id))
+            .set((
+                batch_job_execution::version.eq(batch_job_execution::version + 1),
+                batch_job_execution::status.eq(closing.status.as_str()),
+                batch_job_execution::exit_code.eq(closing.exit_code),
+                batch_job_execution::exit_message.eq(&closing.message),
+                batch_job_execution::end_time.eq(now),
+                batch_job_execution::last_updated.eq(now),
+            ))
+            .execute(connection)
+    }
+
+    /// Closes a step execution. The clock of the dead owner may have been ahead.
+    pub(super) fn close_step(
+        &self,
+        connection: &mut Connection,
+        id: i64,
+        started: DbTimestamp,
+        closing: &Closing,
+    ) -> QueryResult<usize> {
+        let now = self.now().max(started);
+        diesel::update(batch_step_execution::table.find(id))
+            .set((
+                batch_step_execution::version.eq(batch_step_execution::version + 1),
+                batch_step_execution::status.eq(closing.status.as_str()),
+                batch_step_execution::exit_code.eq(closing.exit_code),
+                batch_step_execution::exit_message.eq(&closing.message),
+                batch_step_execution::end_time.eq(now),
+                batch_step_execution::last_updated.eq(now),
+            ))
+            .execute(connection)
+    }
 }
 
 /// The end of an execution whose owner is dead.
-struct Closing {
+pub(super) struct Closing {
     status: BatchStatus,
     exit_code: &'static str,
     message: String,
@@ -110,7 +130,7 @@ impl Closing {
         };
         let status = status_of(status.map(str::to_owned), || "a job execution".into())?;
         match status
-            .after(Event::Crash)
+            .after(StatusEvent::Crash)
             .map_err(|illegal| corrupt(illegal.to_string()))?
         {
             status @ BatchStatus::Stopped => Ok(Self {
@@ -122,7 +142,8 @@ impl Closing {
         }
     }
 
-    fn crashed(owner: &str) -> Self {
+    /// The end of an execution whose runtime died.
+    pub(super) fn crashed(owner: &str) -> Self {
         let message = format!("the runtime that ran it did not record its end (owner {owner})");
         Self {
             status: BatchStatus::Failed,

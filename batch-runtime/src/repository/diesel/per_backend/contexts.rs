@@ -48,7 +48,7 @@ pub(super) fn has_commits_of_other_program(
         ))
         .load(connection)?;
     for (step, commits) in latest_first {
-        if !step_state_in(connection, StepExecutionId(step))?.is_of_another {
+        if !step_state_in(connection, StepExecutionId(step))?.of_other_program {
             return Ok(false);
         }
         if commits > Some(0) {

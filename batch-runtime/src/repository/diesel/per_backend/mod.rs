@@ -1,9 +1,10 @@
 //! The stores on one database. This module is compiled once for each database, as a child of the module in its folder: the
 //! same text becomes queries of each database, which the compiler checks, at no cost at run time.
 //!
-//! Of the module around it, it names two things: `Db`, the implementation of [`Backend`], and `schema`, its tables.
+//! It uses two names of the enclosing module: `Db`, the implementation of [`Backend`], and `schema`, its tables.
 
 mod archive_store;
+mod claim;
 mod closing;
 mod contexts;
 mod executions;

@@ -19,7 +19,7 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::{
     AbandonOutcome, ClaimError, DeathOutcome, ExecutionFilter, OperatorStore, RepositoryError, StopOutcome,
 };
-use crate::status::{BatchStatus, Event};
+use crate::status::{BatchStatus, StatusEvent};
 
 impl OperatorStore for Repository {
     fn is_running(&self, execution: JobExecutionId) -> Result<bool, RepositoryError> {
@@ -51,7 +51,7 @@ impl OperatorStore for Repository {
                 let Some(execution) = execution_in(connection, id.0)? else {
                     return Ok(None);
                 };
-                let Ok(stopping) = execution.status.after(Event::RequestStop) else {
+                let Ok(stopping) = execution.status.after(StatusEvent::RequestStop) else {
                     return Ok(Some(match in_doubt && execution.status == BatchStatus::Stopped {
                         true => StopOutcome::Closed,
                         false => StopOutcome::NotRunning,

@@ -2,7 +2,7 @@
 
 use diesel::prelude::*;
 
-use super::closing::CRASHED;
+use super::closing::Closing;
 use super::contexts::step_state_in;
 use super::lease::{NOBODY, lease_of};
 use super::rows::StepRow;
@@ -11,6 +11,7 @@ use super::{Connection, Db, Repository, Work, rejected};
 use crate::execution::StepExecution;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::Backend;
+use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::pool::unknown_outcome;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
@@ -116,15 +117,7 @@ impl Repository {
         let Some(step) = step_in(connection, id)? else {
             return Ok(PartitionState::Settled);
         };
-        let worker: Option<(String, i64, i64)> = batch_partition_lease::table
-            .find(id.0)
-            .select((
-                batch_partition_lease::owner,
-                batch_partition_lease::expires_at,
-                batch_partition_lease::claims,
-            ))
-            .first(connection)
-            .optional()?;
+        let worker = partition_lease(connection, id)?;
         let (owner, expires_at, claims) = match worker {
             _ if step.status.is_final() => return Ok(PartitionState::Settled),
             Some(worker) => worker,
@@ -142,7 +135,7 @@ impl Repository {
         let now = self.now();
         let row = batch_step_execution::table.find(id.0);
         if has_steps {
-            self.close_step(connection, id.0, &owner)?;
+            self.close_step(connection, id.0, now, &Closing::crashed(&owner))?;
         } else {
             diesel::update(row)
                 .set((
@@ -165,51 +158,53 @@ impl Repository {
         })
     }
 
-    /// Closes the open steps that a dead worker has begun within a partition of a flow. Returns whether it has begun any.
+    /// Closes the open steps that a dead worker has started in a partition of a flow. Returns whether it has started
+    /// any.
     fn close_steps_within(
         &self,
         connection: &mut Connection,
         partition: &StepExecution,
         owner: &str,
     ) -> QueryResult<bool> {
-        let rows: Vec<(i64, String, Option<String>)> = batch_step_execution::table
+        let rows: Vec<(i64, String, Option<String>, DbTimestamp)> = batch_step_execution::table
             .filter(batch_step_execution::job_execution_id.eq(partition.job_execution_id.0))
             .select((
                 batch_step_execution::step_execution_id,
                 batch_step_execution::step_name,
                 batch_step_execution::status,
+                batch_step_execution::start_time,
             ))
             .load(connection)?;
         let prefix = format!("{}/", partition.step_name);
         let within: Vec<_> = rows
             .iter()
-            .filter(|(_, name, _)| name.starts_with(&prefix))
+            .filter(|(_, name, ..)| name.starts_with(&prefix))
             .collect();
         let is_open = |status: &Option<String>| {
             let status = BatchStatus::from_repository(status.as_deref().unwrap_or_default());
             status.is_some_and(|status| !status.is_final())
         };
-        for (id, ..) in within.iter().filter(|(_, _, status)| is_open(status)) {
-            self.close_step(connection, *id, owner)?;
+        for (id, _, _, started) in within.iter().filter(|(_, _, status, _)| is_open(status)) {
+            self.close_step(connection, *id, *started, &Closing::crashed(owner))?;
         }
         Ok(!within.is_empty())
     }
+}
 
-    fn close_step(&self, connection: &mut Connection, id: i64, owner: &str) -> QueryResult<()> {
-        let now = self.now();
-        let message = format!("the worker that ran it did not record its end (owner {owner})");
-        diesel::update(batch_step_execution::table.find(id))
-            .set((
-                batch_step_execution::version.eq(batch_step_execution::version + 1),
-                batch_step_execution::status.eq(BatchStatus::Failed.as_str()),
-                batch_step_execution::exit_code.eq(CRASHED),
-                batch_step_execution::exit_message.eq(message),
-                batch_step_execution::end_time.eq(now),
-                batch_step_execution::last_updated.eq(now),
-            ))
-            .execute(connection)?;
-        Ok(())
-    }
+/// Returns owner, expiry and number of claims of the lease of a partition.
+fn partition_lease(
+    connection: &mut Connection,
+    id: StepExecutionId,
+) -> QueryResult<Option<(String, i64, i64)>> {
+    batch_partition_lease::table
+        .find(id.0)
+        .select((
+            batch_partition_lease::owner,
+            batch_partition_lease::expires_at,
+            batch_partition_lease::claims,
+        ))
+        .first(connection)
+        .optional()
 }
 
 fn step_in(connection: &mut Connection, id: StepExecutionId) -> Work<Option<StepExecution>> {

@@ -1,11 +1,11 @@
-//! Two owners who write at the same moment: one of them comes first, and the other one sees it.
+//! Two owners that write at the same moment: one comes first, and the other detects it.
 
 use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
 use super::super::fixture::Place;
-use super::tests::{Begun, claim, number, open};
+use super::tests::{StartedJob, claim, number, open};
 use super::*;
 use crate::ids::JobInstanceId;
 use crate::repository::{ArchiveStore, Ending, JobStore, OperatorStore, StepState, StepStore, StopOutcome};
@@ -23,25 +23,25 @@ fn failed() -> Ending {
     }
 }
 
-/// A runner that slept begins steps while its execution is closed: each is either closed too, or refused. An open step
-/// under a closed execution would be nobody's.
+/// A runner that slept starts steps while its execution is closed: each is either closed too, or rejected. An open
+/// step under a closed execution would never end.
 ///
 /// Spec: OP-34, OP-35, REPO-15, REPO-16
 #[test]
-fn no_step_is_begun_under_an_execution_that_is_closed() {
+fn no_step_starts_under_a_closed_execution() {
     let place = Place::new();
     let (zombie, other) = (open(&place, Duration::ZERO), open(&place, LONG));
     for round in 0..ROUNDS {
-        let begun = Begun::new(&zombie);
+        let started = StartedJob::new(&zombie);
         let together = Barrier::new(3);
         let next = thread::scope(|scope| {
             for thread in 0..2 {
-                let (begun, zombie, together) = (&begun, &zombie, &together);
+                let (started, zombie, together) = (&started, &zombie, &together);
                 scope.spawn(move || {
                     together.wait();
                     for step in 0.. {
                         let name = format!("{round} {thread} {step}");
-                        if let Err(error) = zombie.create_step(&begun.lease, &name, &StepState::default()) {
+                        if let Err(error) = zombie.create_step(&started.lease, &name, &StepState::default()) {
                             assert!(matches!(error, RepositoryError::Fenced { .. }), "{error}");
                             break;
                         }
@@ -51,25 +51,25 @@ fn no_step_is_begun_under_an_execution_that_is_closed() {
             together.wait();
             claim(&other).unwrap()
         });
-        assert_eq!(next.taken_over, [begun.job.id]);
+        assert_eq!(next.taken_over, [started.job.id]);
         let open_steps = "SELECT COUNT(*) FROM BATCH_STEP_EXECUTION WHERE STATUS IN ('STARTING', 'STARTED')";
         assert_eq!(number(&other, open_steps), 0, "round {round}");
         other.release_lease(&next.lease).unwrap();
     }
 }
 
-/// A partition that was handed out many times runs once.
+/// A partition that was dispatched many times runs once.
 ///
 /// Spec: PART-32, REPO-15, REPO-16
 #[test]
 fn one_of_many_claims_a_step() {
     let place = Place::new();
     let repository = open(&place, LONG);
-    let begun = Begun::new(&repository);
+    let started = StartedJob::new(&repository);
     for round in 0..ROUNDS {
         let name = format!("one:{round}");
         let step = repository
-            .create_step(&begun.lease, &name, &StepState::default())
+            .create_step(&started.lease, &name, &StepState::default())
             .unwrap();
         let together = Barrier::new(8);
         let claims = thread::scope(|scope| {
@@ -85,7 +85,7 @@ fn one_of_many_claims_a_step() {
     }
 }
 
-/// An execution ends at the moment in which somebody asks it to stop: the request comes too late, or the runner sees it.
+/// An execution ends while an operator requests a stop: the request comes too late, or the runner sees it.
 ///
 /// Spec: OP-17, REPO-15, REPO-17, STATUS-26
 #[test]
@@ -93,19 +93,21 @@ fn a_stop_request_is_seen_or_comes_too_late() {
     let place = Place::new();
     let (runner, other) = (open(&place, LONG), open(&place, LONG));
     for round in 0..ROUNDS {
-        let mut begun = Begun::new(&runner);
-        let id = begun.job.id;
+        let mut started = StartedJob::new(&runner);
+        let id = started.job.id;
         let together = Barrier::new(2);
         let (ended, requested) = thread::scope(|scope| {
             let ended = scope.spawn(|| {
                 together.wait();
-                runner.end_job(&begun.lease, &mut begun.job, &failed()).unwrap()
+                runner
+                    .end_job(&started.lease, &mut started.job, &failed())
+                    .unwrap()
             });
             together.wait();
             let requested = other.request_stop(id).unwrap().unwrap();
             (ended.join().unwrap(), requested)
         });
-        let job = other.job_execution(begun.job.id).unwrap().unwrap();
+        let job = other.job_execution(started.job.id).unwrap().unwrap();
         let expected = if ended {
             (StopOutcome::NotRunning, BatchStatus::Failed)
         } else {
@@ -113,16 +115,20 @@ fn a_stop_request_is_seen_or_comes_too_late() {
         };
         assert_eq!((requested, job.status), expected, "round {round}");
         if !ended {
-            assert!(runner.end_job(&begun.lease, &mut begun.job, &failed()).unwrap());
+            assert!(
+                runner
+                    .end_job(&started.lease, &mut started.job, &failed())
+                    .unwrap()
+            );
         }
     }
 }
 
-/// An instance is deleted at the moment in which it is launched: the launch goes on with it, or makes it anew.
+/// An instance is deleted while it is launched: the launch resumes it, or creates it again.
 ///
 /// Spec: OP-34, OP-36
 #[test]
-fn a_launch_of_what_is_being_deleted_finds_it_or_makes_it() {
+fn a_launch_of_an_instance_that_is_being_deleted_finds_or_creates_it() {
     let place = Place::new();
     let (operator, launcher) = (open(&place, LONG), open(&place, LONG));
     for round in 0..ROUNDS {

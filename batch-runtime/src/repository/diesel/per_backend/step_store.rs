@@ -63,7 +63,7 @@ impl StepStore for Repository {
             let last = last.into_execution(connection.settings()).map_err(rejected)?;
             let state = step_state_in(connection, last.id)?;
             let committed_by_other_program =
-                state.is_of_another && has_commits_of_other_program(connection, &executions, step_name)?;
+                state.of_other_program && has_commits_of_other_program(connection, &executions, step_name)?;
             Ok(StepHistory {
                 last: Some(last),
                 items: state

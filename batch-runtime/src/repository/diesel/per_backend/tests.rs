@@ -1,4 +1,4 @@
-//! Two owners on one database: which of them may write, and the errors when neither can.
+//! Two owners of one database: which of them may write, and the errors of the other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::repository::{
 };
 use crate::status::BatchStatus;
 
-/// A lease that has expired as soon as it is taken: the owner lives, but nobody believes it.
+/// A lease that expires at once: the owner lives, but loses its lease.
 const EXPIRED: Duration = Duration::ZERO;
 const LONG: Duration = Duration::from_secs(3_600);
 
@@ -65,14 +65,14 @@ pub(in crate::repository::diesel) fn number(repository: &Repository, query: &str
 
 const EXPIRES_AT: &str = "SELECT EXPIRES_AT FROM BATCH_JOB_INSTANCE_LEASE";
 
-/// An execution that has come as far as its first step.
-pub(in crate::repository::diesel) struct Begun {
+/// An execution whose first step has started.
+pub(in crate::repository::diesel) struct StartedJob {
     pub(in crate::repository::diesel) lease: Lease,
     pub(in crate::repository::diesel) job: JobExecution,
     step: StepExecution,
 }
 
-impl Begun {
+impl StartedJob {
     pub(in crate::repository::diesel) fn new(repository: &Repository) -> Self {
         let Claim {
             mut execution, lease, ..
@@ -153,19 +153,19 @@ impl Begun {
     }
 }
 
-type Write = fn(&Begun, &Repository) -> Result<(), RepositoryError>;
+type Write = fn(&StartedJob, &Repository) -> Result<(), RepositoryError>;
 
-/// Everything that a runner writes.
+/// All writes of a runner.
 const WRITES: [(&str, Write); 9] = [
-    ("renew", Begun::renew),
-    ("begin_job", Begun::begin_job),
-    ("create_step", Begun::create_step),
-    ("begin_step", Begun::begin_step),
-    ("save_element_state", Begun::save_element_state),
-    ("commit_chunk", Begun::commit_chunk),
-    ("commit_chunk that renews", Begun::commit_and_renew),
-    ("end_step", Begun::end_step),
-    ("end_job", Begun::end_job),
+    ("renew", StartedJob::renew),
+    ("begin_job", StartedJob::begin_job),
+    ("create_step", StartedJob::create_step),
+    ("begin_step", StartedJob::begin_step),
+    ("save_element_state", StartedJob::save_element_state),
+    ("commit_chunk", StartedJob::commit_chunk),
+    ("commit_chunk that renews", StartedJob::commit_and_renew),
+    ("end_step", StartedJob::end_step),
+    ("end_job", StartedJob::end_job),
 ];
 
 fn completed() -> Ending {
@@ -177,7 +177,7 @@ fn completed() -> Ending {
     }
 }
 
-/// A renewal that is refused is a fence too.
+/// A rejected renewal counts as a fence.
 fn renewed(renewed: Result<bool, RepositoryError>) -> Result<(), RepositoryError> {
     if renewed? {
         Ok(())
@@ -186,11 +186,11 @@ fn renewed(renewed: Result<bool, RepositoryError>) -> Result<(), RepositoryError
     }
 }
 
-/// Every write of the loser is refused, and none leaves a trace.
-fn check_fenced(loser: &Repository, begun: &Begun) {
+/// Checks that every write of the loser is rejected and leaves no trace.
+fn check_fenced(loser: &Repository, started: &StartedJob) {
     let before = content(loser);
     for (name, write) in WRITES {
-        let result = write(begun, loser);
+        let result = write(started, loser);
         assert!(
             matches!(result, Err(RepositoryError::Fenced { .. })),
             "{name}: {result:?}"
@@ -213,27 +213,27 @@ fn content(repository: &Repository) -> BTreeMap<&'static str, i64> {
     .collect()
 }
 
-/// A runtime that slept through a stop, which closed its execution, writes nothing more: before the next claim, after it,
-/// and after that one's end.
+/// A runtime that slept through a stop, which closed its execution, can write nothing more: before the next claim,
+/// after it, and after the end of that one.
 ///
 /// Spec: REPO-15, REPO-17, OP-17, OP-35, STATUS-26
 #[test]
 fn a_runner_whose_execution_was_closed_by_a_stop_is_fenced() {
     let place = Place::new();
     let (zombie, other) = (open(&place, EXPIRED), open(&place, LONG));
-    let begun = Begun::new(&zombie);
-    let stopped = other.request_stop(begun.job.id).unwrap();
+    let started = StartedJob::new(&zombie);
+    let stopped = other.request_stop(started.job.id).unwrap();
     assert_eq!(stopped, Some(StopOutcome::Closed));
-    check_fenced(&zombie, &begun);
-    let mut next = Begun::new(&other);
-    check_fenced(&zombie, &begun);
+    check_fenced(&zombie, &started);
+    let mut next = StartedJob::new(&other);
+    check_fenced(&zombie, &started);
     assert!(other.end_job(&next.lease, &mut next.job, &completed()).unwrap());
-    check_fenced(&zombie, &begun);
-    let closed = other.job_execution(begun.job.id).unwrap().unwrap();
+    check_fenced(&zombie, &started);
+    let closed = other.job_execution(started.job.id).unwrap().unwrap();
     assert_eq!(closed.status, BatchStatus::Stopped);
 }
 
-/// The same before its first step, and before the job counts as begun.
+/// The same before its first step, and before the job has started.
 ///
 /// Spec: REPO-15, OP-17, OP-35
 #[test]
@@ -246,8 +246,11 @@ fn a_runner_that_was_stopped_before_it_began_is_fenced() {
     let stopped = other.request_stop(execution.id).unwrap();
     assert_eq!(stopped, Some(StopOutcome::Closed));
     for _ in 0..2 {
-        let begun = zombie.begin_job(&lease, &mut execution);
-        assert!(matches!(begun, Err(RepositoryError::Fenced { .. })), "{begun:?}");
+        let started = zombie.begin_job(&lease, &mut execution);
+        assert!(
+            matches!(started, Err(RepositoryError::Fenced { .. })),
+            "{started:?}"
+        );
         let step = zombie.create_step(&lease, "one", &StepState::default());
         assert!(matches!(step, Err(RepositoryError::Fenced { .. })), "{step:?}");
         let ended = zombie.end_job(&lease, &mut execution, &completed());
@@ -261,10 +264,10 @@ fn a_runner_that_was_stopped_before_it_began_is_fenced() {
 fn a_runner_that_was_taken_over_is_fenced() {
     let place = Place::new();
     let (zombie, other) = (open(&place, EXPIRED), open(&place, LONG));
-    let begun = Begun::new(&zombie);
-    let next = Begun::new(&other);
-    check_fenced(&zombie, &begun);
-    // What is nobody's loss: the winner goes on.
+    let started = StartedJob::new(&zombie);
+    let next = StartedJob::new(&other);
+    check_fenced(&zombie, &started);
+    // Starting the job is not fenced.
     for (name, write) in WRITES.into_iter().filter(|(name, _)| *name != "begin_job") {
         if name.starts_with("commit") || name == "end_step" {
             continue;
@@ -273,53 +276,53 @@ fn a_runner_that_was_taken_over_is_fenced() {
     }
 }
 
-/// One owner that claims twice: the fence tells its leases apart.
+/// An owner that claims twice: the fence distinguishes its leases.
 ///
 /// Spec: REPO-15, OP-35
 #[test]
 fn an_owner_cannot_use_its_own_older_lease() {
     let place = Place::new();
     let repository = open(&place, EXPIRED);
-    let older = Begun::new(&repository);
-    let newer = Begun::new(&repository);
+    let older = StartedJob::new(&repository);
+    let newer = StartedJob::new(&repository);
     assert_ne!(older.lease.fence, newer.lease.fence);
     check_fenced(&repository, &older);
     assert!(repository.renew_lease(&newer.lease).unwrap());
     repository.release_lease(&older.lease).unwrap();
     assert!(
         repository.renew_lease(&newer.lease).unwrap(),
-        "given back by its predecessor"
+        "released by its predecessor"
     );
 }
 
-/// A lease that somebody deleted begins anew with fence 1; the owner tells it from the one before.
+/// A deleted lease starts again with fence 1; the owner distinguishes it from the one before.
 ///
 /// Spec: REPO-15, OP-35
 #[test]
 fn a_lease_with_the_same_fence_belongs_to_its_owner() {
     let place = Place::new();
     let (loser, winner, third) = (open(&place, LONG), open(&place, LONG), open(&place, LONG));
-    let lost = Begun::new(&loser);
+    let lost = StartedJob::new(&loser);
     execute(
         &loser,
         "DELETE FROM BATCH_JOB_INSTANCE_LEASE; DELETE FROM BATCH_STEP_EXECUTION_CONTEXT; DELETE FROM BATCH_STEP_EXECUTION;
          UPDATE BATCH_JOB_EXECUTION SET STATUS = 'FAILED', VERSION = VERSION + 1",
     );
-    let held = Begun::new(&winner);
+    let held = StartedJob::new(&winner);
     assert_eq!(lost.lease.fence, held.lease.fence);
     check_fenced(&loser, &lost);
     loser.release_lease(&lost.lease).unwrap();
     assert!(matches!(claim(&third), Err(ClaimError::Running { .. })));
 }
 
-/// Only the lease itself tells: the rows are still as the runner left them.
+/// Only the lease changes: the rows are as the runner left them.
 ///
 /// Spec: REPO-15, OP-35
 #[test]
 fn a_lost_lease_is_noticed_without_a_change_of_the_rows() {
     let place = Place::new();
     let repository = open(&place, LONG);
-    let begun = Begun::new(&repository);
+    let started = StartedJob::new(&repository);
     execute(
         &repository,
         "UPDATE BATCH_JOB_INSTANCE_LEASE SET FENCE = FENCE + 1",
@@ -327,11 +330,11 @@ fn a_lost_lease_is_noticed_without_a_change_of_the_rows() {
     let before = content(&repository);
     for (name, write) in [
         WRITES[0],
-        ("create_step", Begun::create_step),
-        ("commit_chunk that renews", Begun::commit_and_renew),
-        ("end_job", Begun::end_job),
+        ("create_step", StartedJob::create_step),
+        ("commit_chunk that renews", StartedJob::commit_and_renew),
+        ("end_job", StartedJob::end_job),
     ] {
-        let result = write(&begun, &repository);
+        let result = write(&started, &repository);
         assert!(
             matches!(result, Err(RepositoryError::Fenced { .. })),
             "{name}: {result:?}"
@@ -345,7 +348,7 @@ fn a_lost_lease_is_noticed_without_a_change_of_the_rows() {
 fn a_renewal_moves_the_expiry() {
     let place = Place::new();
     let repository = open(&place, LONG);
-    let begun = Begun::new(&repository);
+    let started = StartedJob::new(&repository);
     let expire = "UPDATE BATCH_JOB_INSTANCE_LEASE SET EXPIRES_AT = 0";
     let is_held = || {
         let mut connection = repository.pool.take().unwrap();
@@ -354,36 +357,36 @@ fn a_renewal_moves_the_expiry() {
     };
     assert!(is_held());
     execute(&repository, expire);
-    assert!(repository.renew_lease(&begun.lease).unwrap() && is_held());
+    assert!(repository.renew_lease(&started.lease).unwrap() && is_held());
     execute(&repository, expire);
-    begun.commit_and_renew(&repository).unwrap();
-    assert!(is_held(), "a commit that was to renew the lease");
+    started.commit_and_renew(&repository).unwrap();
+    assert!(is_held(), "a commit with a renewal of the lease");
 }
 
 /// Spec: OP-35
 #[test]
-fn a_lease_that_was_given_back_can_be_taken_at_once() {
+fn a_released_lease_can_be_acquired_at_once() {
     let place = Place::new();
     let (one, other) = (open(&place, LONG), open(&place, LONG));
-    let begun = Begun::new(&one);
+    let started = StartedJob::new(&one);
     let refused = claim(&other);
     assert!(
-        matches!(&refused, Err(ClaimError::Running { execution, .. }) if *execution == begun.job.id),
+        matches!(&refused, Err(ClaimError::Running { execution, .. }) if *execution == started.job.id),
         "{refused:?}"
     );
-    one.release_lease(&begun.lease).unwrap();
-    assert_eq!(claim(&other).unwrap().taken_over, [begun.job.id]);
-    check_fenced(&one, &begun);
+    one.release_lease(&started.lease).unwrap();
+    assert_eq!(claim(&other).unwrap().taken_over, [started.job.id]);
+    check_fenced(&one, &started);
 }
 
-/// The lease says who runs an instance, not a status that somebody set by hand.
+/// The lease decides who runs an instance, not a status that an operator set by hand.
 ///
 /// Spec: OP-34, OP-35
 #[test]
 fn a_held_lease_counts_more_than_the_status() {
     let place = Place::new();
     let (one, other) = (open(&place, LONG), open(&place, LONG));
-    let begun = Begun::new(&one);
+    let started = StartedJob::new(&one);
     for table in ["BATCH_JOB_EXECUTION", "BATCH_STEP_EXECUTION"] {
         let close =
             format!("UPDATE {table} SET STATUS = 'FAILED', END_TIME = LAST_UPDATED, VERSION = VERSION + 1");
@@ -391,24 +394,24 @@ fn a_held_lease_counts_more_than_the_status() {
     }
     let refused = claim(&other);
     assert!(
-        matches!(&refused, Err(ClaimError::Running { execution, .. }) if *execution == begun.job.id),
+        matches!(&refused, Err(ClaimError::Running { execution, .. }) if *execution == started.job.id),
         "{refused:?}"
     );
-    one.release_lease(&begun.lease).unwrap();
+    one.release_lease(&started.lease).unwrap();
     claim(&other).unwrap();
 }
 
-/// A takeover whose clock lies behind the dead owner's, and a stop that closes.
+/// A takeover whose clock is behind the dead owner's, and a stop that closes.
 ///
 /// Spec: REPO-42, REPO-43, REPO-50, OP-35
 #[test]
-fn what_is_closed_for_a_dead_owner_does_not_end_before_it_began() {
-    type Close = fn(&Repository, &Begun);
+fn an_execution_closed_for_a_dead_owner_does_not_end_before_its_start() {
+    type Close = fn(&Repository, &StartedJob);
     let close: [Close; 2] = [
         |other, _| drop(claim(other).unwrap()),
-        |other, begun| {
+        |other, started| {
             assert_eq!(
-                other.request_stop(begun.job.id).unwrap(),
+                other.request_stop(started.job.id).unwrap(),
                 Some(StopOutcome::Closed)
             )
         },
@@ -417,17 +420,17 @@ fn what_is_closed_for_a_dead_owner_does_not_end_before_it_began() {
         let place = Place::new();
         let open = |now, lease| place.open(Arc::new(FixedClock(now)), lease);
         let (ahead, behind) = (open(2_000_000, EXPIRED), open(1_000, LONG));
-        let begun = Begun::new(&ahead);
-        close(&behind, &begun);
-        let job = behind.job_execution(begun.job.id).unwrap().unwrap();
+        let started = StartedJob::new(&ahead);
+        close(&behind, &started);
+        let job = behind.job_execution(started.job.id).unwrap().unwrap();
         assert!(job.ended.is_some() && job.ended >= job.started, "{job:?}");
-        let step = &behind.step_executions(begun.job.id).unwrap()[0];
+        let step = &behind.step_executions(started.job.id).unwrap()[0];
         assert!(step.ended.is_some_and(|ended| ended >= step.started), "{step:?}");
     }
 }
 
-/// A statement that fails and takes the transaction with it, on each table in turn: its own error is shown, not the one of
-/// the ROLLBACK that has nothing left to do.
+/// A statement that fails and rolls back the transaction, on each table in turn: its own error is reported, not that
+/// of a following ROLLBACK.
 ///
 /// Spec: REPO-16
 #[test]
@@ -435,33 +438,33 @@ fn the_true_cause_of_a_failed_write_is_shown() {
     let check = |event: &str, table: &str, write: Write| {
         let place = Place::new();
         let repository = open(&place, LONG);
-        let begun = Begun::new(&repository);
+        let started = StartedJob::new(&repository);
         execute(&repository, &refusal(event, table));
-        let error = write(&begun, &repository).unwrap_err().to_string();
+        let error = write(&started, &repository).unwrap_err().to_string();
         assert!(error.contains("the true cause"), "{event} {table}: {error}");
-        // Nothing is left locked or half-open.
+        // Nothing remains locked or open.
         execute(&repository, &end_of_refusal(table));
         execute(&repository, "UPDATE BATCH_JOB_INSTANCE SET VERSION = VERSION");
-        assert!(write(&begun, &repository).is_ok(), "{event} {table}");
+        assert!(write(&started, &repository).is_ok(), "{event} {table}");
     };
-    check("UPDATE", "BATCH_JOB_EXECUTION", Begun::begin_job);
-    check("UPDATE", "BATCH_JOB_EXECUTION", Begun::end_job);
-    check("UPDATE", "BATCH_JOB_EXECUTION", |begun, repository| {
-        repository.request_stop(begun.job.id).map(drop)
+    check("UPDATE", "BATCH_JOB_EXECUTION", StartedJob::begin_job);
+    check("UPDATE", "BATCH_JOB_EXECUTION", StartedJob::end_job);
+    check("UPDATE", "BATCH_JOB_EXECUTION", |started, repository| {
+        repository.request_stop(started.job.id).map(drop)
     });
-    check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", Begun::renew);
-    check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", Begun::end_job);
-    check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", Begun::commit_and_renew);
-    check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", |begun, repository| {
-        repository.release_lease(&begun.lease)
+    check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", StartedJob::renew);
+    check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", StartedJob::end_job);
+    check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", StartedJob::commit_and_renew);
+    check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", |started, repository| {
+        repository.release_lease(&started.lease)
     });
-    check("INSERT", "BATCH_STEP_EXECUTION", Begun::create_step);
-    check("INSERT", "BATCH_STEP_EXECUTION_CONTEXT", Begun::create_step);
-    check("UPDATE", "BATCH_STEP_EXECUTION", Begun::begin_step);
-    check("UPDATE", "BATCH_STEP_EXECUTION", Begun::commit_chunk);
-    check("UPDATE", "BATCH_STEP_EXECUTION", Begun::end_step);
-    check("UPDATE", "BATCH_STEP_EXECUTION_CONTEXT", Begun::commit_chunk);
-    check("UPDATE", "BATCH_STEP_EXECUTION_CONTEXT", Begun::end_step);
+    check("INSERT", "BATCH_STEP_EXECUTION", StartedJob::create_step);
+    check("INSERT", "BATCH_STEP_EXECUTION_CONTEXT", StartedJob::create_step);
+    check("UPDATE", "BATCH_STEP_EXECUTION", StartedJob::begin_step);
+    check("UPDATE", "BATCH_STEP_EXECUTION", StartedJob::commit_chunk);
+    check("UPDATE", "BATCH_STEP_EXECUTION", StartedJob::end_step);
+    check("UPDATE", "BATCH_STEP_EXECUTION_CONTEXT", StartedJob::commit_chunk);
+    check("UPDATE", "BATCH_STEP_EXECUTION_CONTEXT", StartedJob::end_step);
 }
 
 /// The same for a claim, which writes most tables.
@@ -490,16 +493,16 @@ fn the_true_cause_of_a_failed_claim_is_shown() {
     }
 }
 
-/// A partition that was handed out twice is claimed once.
+/// A partition that was dispatched twice is claimed once.
 ///
 /// Spec: PART-32, REPO-15
 #[test]
-fn a_step_is_claimed_by_whoever_comes_first() {
+fn a_step_is_claimed_once() {
     let place = Place::new();
     let repository = open(&place, LONG);
-    let begun = Begun::new(&repository);
+    let started = StartedJob::new(&repository);
     let created = repository
-        .create_step(&begun.lease, "two:1", &StepState::default())
+        .create_step(&started.lease, "two:1", &StepState::default())
         .unwrap();
     let (claimed, state) = repository.claim_step(created.id).unwrap().unwrap();
     assert_eq!((claimed.status, claimed.version), (BatchStatus::Started, 1));
@@ -508,16 +511,16 @@ fn a_step_is_claimed_by_whoever_comes_first() {
     assert!(repository.claim_step(StepExecutionId(77)).unwrap().is_none());
 }
 
-/// What goes on by itself has to be dead still: not what somebody has stopped or taken over since it was looked at. By hand
-/// it goes on all the same.
+/// Automatic recovery requires that the execution is still dead, and not stopped or taken over since it was read. A
+/// restart by hand does not.
 ///
 /// Spec: OP-35
 #[test]
-fn only_the_dead_go_on_by_themselves() {
+fn only_dead_executions_are_recovered_automatically() {
     let place = Place::new();
     let (dead, other) = (open(&place, EXPIRED), open(&place, LONG));
     let by_itself = |execution| claim_as(&other, Target::InstanceOf(execution), Some(0)).map(drop);
-    let first = Begun::new(&dead).job.id;
+    let first = StartedJob::new(&dead).job.id;
     assert_eq!(other.request_stop(first).unwrap(), Some(StopOutcome::Closed));
     assert!(matches!(by_itself(first), Err(ClaimError::Overtaken)));
     let second = claim_as(&dead, Target::InstanceOf(first), None)
@@ -531,20 +534,24 @@ fn only_the_dead_go_on_by_themselves() {
     by_itself(second).unwrap();
 }
 
-/// Instances are deleted as they were seen: not those that run, or have run again meanwhile.
+/// Instances are deleted only as they were read: not if they are running, or have run again since.
 #[test]
-fn what_has_run_again_is_not_deleted() {
+fn an_instance_that_has_run_again_is_not_deleted() {
     let place = Place::new();
     let repository = open(&place, LONG);
     let seen = || repository.instance_states(None, JobInstanceId(0), 10).unwrap();
     let run = |ending: &Ending| {
-        let mut begun = Begun::new(&repository);
+        let mut started = StartedJob::new(&repository);
         assert_eq!(seen()[0].status, None, "it runs");
         assert_eq!(repository.delete_instances(&seen()).unwrap(), 0);
         repository
-            .end_step(&mut begun.step, ending, StepCounters::default(), None)
+            .end_step(&mut started.step, ending, StepCounters::default(), None)
             .unwrap();
-        assert!(repository.end_job(&begun.lease, &mut begun.job, ending).unwrap());
+        assert!(
+            repository
+                .end_job(&started.lease, &mut started.job, ending)
+                .unwrap()
+        );
     };
     run(&Ending {
         status: BatchStatus::Failed,

@@ -1,4 +1,4 @@
-//! What PostgreSQL and MySQL share, compiled once for each of them, as `per_backend` is.
+//! The common code of PostgreSQL and MySQL, compiled once for each of them, like `per_backend`.
 
 mod open;
 pub(super) mod row_locks;

@@ -24,7 +24,7 @@ use diesel::sql_types::BigInt;
 
 use super::DieselRepository;
 use super::backend::{Backend, ChunkRows, Sequence, UpdatedRows};
-use super::migrations::{Layout, MigrationFailed, Migrations, Name, scripts};
+use super::migrations::{Layout, MigrationFailed, Migrations, Name};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session, SessionSettings};
 use crate::clock::Clock;
@@ -117,15 +117,7 @@ impl Backend for SqliteDatabase {
     const BEGIN_READ: &'static str = "BEGIN";
     const IS_REMOTE: bool = false;
     const BEGIN_CHUNK: &'static str = "BEGIN IMMEDIATE; SAVEPOINT batch_chunk";
-    const MIGRATIONS: Migrations = Migrations {
-        current: scripts!("sqlite": "0000000000430_spring_batch_4_3", "0000000000431_job_instance_lease", "0000000000432_partition_lease"),
-        upgrades: scripts!(
-            "upgrade/sqlite":
-            "0000000000220_parameters_of_executions",
-            "0000000000300_configuration_location",
-            "0000000000410_character_lengths",
-        ),
-    };
+    const MIGRATIONS: Migrations = Migrations(batch_migrations::SQLITE);
 
     fn begin_relaxed(&self) -> (&'static str, Option<&'static str>) {
         match self.synchronous {
@@ -291,7 +283,7 @@ impl SqliteDatabase {
         Some(name.into())
     }
 
-    /// Returns what the message of SQLite lacks when it cannot open a file.
+    /// Returns a hint to add to SQLite's message if it cannot open a file.
     fn hint(&self) -> &'static str {
         let Some(file) = &self.file else { return "" };
         if file.is_dir() {
@@ -369,7 +361,7 @@ mod urls {
     use super::*;
 
     #[test]
-    fn urls_are_read_or_refused_with_the_reason() {
+    fn urls_are_parsed_or_rejected_with_the_reason() {
         let check = |url: &str, problem: &str| {
             let error = SqliteDatabase::from_url(url).err().unwrap().to_string();
             assert!(error.contains(url) && error.contains(problem), "{error}");

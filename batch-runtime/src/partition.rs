@@ -21,12 +21,8 @@
 //!
 //! Spec: PART-32, PART-34, SUBJOB-11
 
-mod dispatcher;
-mod ticket;
-
 pub use crate::artifact::CollectorData;
-pub use crate::operator::{ClaimPartitionError, PartitionRun, PartitionStop};
-pub use dispatcher::{
-    CollectedPayload, DispatchError, PartitionChannel, PartitionDispatcher, PartitionEvent,
+pub use crate::dispatch::{
+    CollectedPayload, DispatchError, PartitionChannel, PartitionDispatcher, PartitionEvent, PartitionTicket,
 };
-pub use ticket::PartitionTicket;
+pub use crate::operator::{ClaimPartitionError, PartitionRun, PartitionStop};

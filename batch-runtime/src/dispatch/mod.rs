@@ -1,0 +1,10 @@
+//! The interface between the engine and what carries partitions to worker processes. Public as
+//! [`partition`](crate::partition).
+
+mod dispatcher;
+mod ticket;
+
+pub use dispatcher::{
+    CollectedPayload, DispatchError, PartitionChannel, PartitionDispatcher, PartitionEvent,
+};
+pub use ticket::PartitionTicket;

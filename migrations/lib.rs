@@ -1,0 +1,128 @@
+//! The SQL scripts of the job repository of `batch-runtime`, as constants.
+//!
+//! Each database has [`Scripts`]: the migrations that a new database needs, those that tables of older versions of Spring Batch
+//! need before them, and the whole schema in one script. Tables have the prefix `BATCH_`. The runtime runs the migrations; who
+//! creates tables by hand runs the schema, or the files in this package's folders.
+//!
+//! ```
+//! assert!(batch_migrations::SQLITE.schema.contains("CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE"));
+//! ```
+//!
+//! Spec: REPO-05, REPO-07 to REPO-11
+
+/// A migration.
+#[derive(Clone, Copy, Debug)]
+pub struct Script {
+    /// The version, an underscore, and what the migration does.
+    pub name: &'static str,
+    /// The SQL statements.
+    pub statements: &'static str,
+}
+
+impl Script {
+    /// Returns the version, by which migrations are ordered and recorded.
+    pub fn version(&self) -> &'static str {
+        self.name
+            .split_once('_')
+            .map_or(self.name, |(version, _)| version)
+    }
+}
+
+/// The scripts of one database.
+#[derive(Clone, Copy, Debug)]
+pub struct Scripts {
+    /// The migrations of a new database. The first creates the tables of Spring Batch 4.3 and skips those that exist.
+    pub current: &'static [Script],
+    /// The migrations that tables of older versions of Spring Batch need before [`current`](Self::current).
+    pub upgrades: &'static [Script],
+    /// All tables in one script.
+    pub schema: &'static str,
+}
+
+macro_rules! scripts {
+    ($folder:literal: $($name:literal),+ $(,)?) => {
+        &[$(Script {
+            name: $name,
+            statements: include_str!(concat!($folder, "/", $name, "/up.sql")),
+        }),+]
+    };
+}
+
+/// SQLite.
+pub const SQLITE: Scripts = Scripts {
+    current: scripts!(
+        "sqlite":
+        "0000000000430_spring_batch_4_3",
+        "0000000000431_job_instance_lease",
+        "0000000000432_partition_lease",
+    ),
+    upgrades: scripts!(
+        "upgrade/sqlite":
+        "0000000000220_parameters_of_executions",
+        "0000000000300_configuration_location",
+        "0000000000410_character_lengths",
+    ),
+    schema: include_str!("schema-sqlite.sql"),
+};
+
+/// PostgreSQL.
+pub const POSTGRESQL: Scripts = Scripts {
+    current: scripts!(
+        "postgres":
+        "0000000000430_spring_batch_4_3",
+        "0000000000431_job_instance_lease",
+        "0000000000432_partition_lease",
+    ),
+    upgrades: scripts!(
+        "upgrade/postgres":
+        "0000000000220_parameters_of_executions",
+        "0000000000300_configuration_location",
+        "0000000000410_character_lengths",
+    ),
+    schema: include_str!("schema-postgresql.sql"),
+};
+
+/// MySQL and MariaDB.
+pub const MYSQL: Scripts = Scripts {
+    current: scripts!(
+        "mysql":
+        "0000000000430_spring_batch_4_3",
+        "0000000000431_job_instance_lease",
+        "0000000000432_partition_lease",
+    ),
+    upgrades: scripts!(
+        "upgrade/mysql":
+        "0000000000220_parameters_of_executions",
+        "0000000000300_configuration_location",
+        "0000000000410_unique_sequences",
+        "0000000000420_fractions_of_seconds",
+    ),
+    schema: include_str!("schema-mysql.sql"),
+};
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    /// Every folder of scripts is exported, in the order of the versions.
+    #[test]
+    fn every_folder_is_exported() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        for (folder, scripts) in [("sqlite", SQLITE), ("postgres", POSTGRESQL), ("mysql", MYSQL)] {
+            for (folder, scripts) in [
+                (folder.to_owned(), scripts.current),
+                (format!("upgrade/{folder}"), scripts.upgrades),
+            ] {
+                let entries = std::fs::read_dir(root.join(&folder)).into_iter().flatten();
+                let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+                let exported: Vec<&str> = scripts.iter().map(|script| script.name).collect();
+                assert!(exported.is_sorted(), "{exported:?}");
+                let exported = exported.into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
+                assert_eq!(names.collect::<BTreeSet<_>>(), exported, "{folder}");
+            }
+        }
+    }
+}
