@@ -424,12 +424,12 @@ fn check_notices_what_is_missing_or_misspelt() {
     fs::write(folder.path().join("x.xml"), job).unwrap();
     let (out, err) = run_expecting(2, "hello", folder.path(), &["check", "--job-path", "."]);
     assert!(
-        err.contains("root.xml: its root element is `jobb`; did you mean `job`?"),
+        err.contains("ignored ./root.xml: its root element is `jobb`; did you mean `job`?"),
         "{err}"
     );
     assert!(!err.contains("pom.xml"), "{err}");
     assert!(
-        err.contains("property `nmae` reaches takes it") && err.contains("did you mean `name`?"),
+        err.contains("declares the property `nmae`") && err.contains("did you mean `name`?"),
         "{err}"
     );
     assert!(out.contains("x: ok"), "a warning only: {out}");
