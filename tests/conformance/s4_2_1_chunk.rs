@@ -379,7 +379,7 @@ fn a_stop_at_the_end_of_the_input_is_a_stop() {
 ///
 /// Spec: CHUNK-LOOP-16, CHUNK-LOOP-13, CHUNK-LOOP-02, JSL-CHUNK-27, RESTART-07, DOM-08, READ-03, READ-09, DOM-26
 #[test]
-fn a_restart_goes_on_after_the_last_commit() {
+fn a_restart_resumes_after_the_last_commit() {
     let stage = Stage::new(&chunk_job(r#"commit-interval="2""#));
     let execution = stage.start("job", [("fail", "read 4")]);
     assert_snapshot!(stage.tree(execution), @r"

@@ -29,7 +29,7 @@ fn the_algorithm_is_asked_after_each_item() {
             ("filter.every", "3"),
         ],
     );
-    assert_snapshot!(super::faults::told(&stage, execution, &[]), @r"
+    assert_snapshot!(super::faults::tree_and_calls(&stage, execution, &[]), @r"
     job job COMPLETED COMPLETED
       step copy COMPLETED COMPLETED read 5 filter 2 write 2 commit 2 rollback 0 read skip 1 process skip 1
     open reader at 0

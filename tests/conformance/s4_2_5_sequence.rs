@@ -319,7 +319,7 @@ fn a_restart_begins_where_the_stop_element_says() {
 ///
 /// Spec: RESTART-03, RESTART-04
 #[test]
-fn a_restart_position_that_is_gone_is_an_error_that_says_so() {
+fn a_removed_restart_position_is_an_error() {
     let stage = Stage::new(&job(&(task(
         "one",
         "",

@@ -117,7 +117,7 @@ fn a_partitioned_step_within_a_partitioned_flow() {
 ///
 /// Spec: FPART-08, FPART-11, RESTART-12, D-32
 #[test]
-fn a_partition_that_fails_and_goes_on() {
+fn a_partition_that_fails_and_resumes() {
     let steps = r#"<step id="one" next="two"><batchlet ref="Part"/></step>"#.to_owned()
         + r#"<step id="two"><batchlet ref="Part"/></step>"#;
     let names = properties(&[

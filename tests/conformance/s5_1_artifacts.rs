@@ -271,7 +271,7 @@ impl Undroppable {
 ///
 /// Spec: CHUNK-EXC-03
 #[test]
-fn a_panic_in_drop_harms_nobody() {
+fn a_panic_in_drop_is_contained() {
     let stage = Stage::new(&job(r#"<listener ref="Undroppable"/>
            <step id="one" next="two"><listener ref="Undroppable"/><batchlet ref="Undroppable"/></step>
            <step id="two"><chunk reader="Undroppable" processor="Labels" writer="Lines"/></step>"#));

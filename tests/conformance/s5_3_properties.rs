@@ -329,7 +329,7 @@ fn the_pool_of_system_properties() {
 ///
 /// Spec: OVR-07, JSL-CHPROP-02, JSL-STEPPROP-01, JSL-BATCHLET-03, SUBST-13, BPROP-12, RESTART-03, OP-13
 #[test]
-fn properties_are_resolved_and_injected_anew_at_every_start() {
+fn properties_are_resolved_and_injected_at_every_start() {
     let stage = Stage::new(&job(
         r#"<properties><property name="day" value="monday"/></properties>
            <step id="one" next="two" allow-start-if-complete="true">

@@ -223,7 +223,7 @@ impl std::error::Error for Unreadable {}
 ///
 /// Spec: CHUNK-EXC-01
 #[test]
-fn an_exception_class_that_nobody_declares_is_a_warning() {
+fn an_undeclared_exception_class_is_a_warning() {
     let excluded = |class: &str| {
         let text = job(&format!(
             r#"<step id="one"><chunk reader="Numbers" processor="Labels" writer="Lines">

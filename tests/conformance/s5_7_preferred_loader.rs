@@ -308,24 +308,24 @@ fn a_ref_that_no_loader_knows_is_refused() {
 /// Spec: LOADER-07, LOADER-08, ART-09
 #[test]
 fn a_loader_that_changes_its_mind_fails_the_step() {
-    let told = |reference: &str| {
+    let printed = |reference: &str| {
         run(&fleet(&format!(
             r#"<step id="one"><batchlet ref="{reference}"/></step>"#
         )))
     };
-    assert_snapshot!(told("fickle"), @r"
+    assert_snapshot!(printed("fickle"), @r"
     job job FAILED FAILED
       | cannot create batchlet `fickle`: the artifact loader returned a `conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::s5_7_preferred_loader::Nobody` now
       step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
         | cannot create batchlet `fickle`: the artifact loader returned a `conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::s5_7_preferred_loader::Nobody` now
     ");
-    assert_snapshot!(told("gone"), @r"
+    assert_snapshot!(printed("gone"), @r"
     job job FAILED FAILED
       | cannot create batchlet `gone`: the artifact loader returned it when the job was bound, but does not return it now
       step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
         | cannot create batchlet `gone`: the artifact loader returned it when the job was bound, but does not return it now
     ");
-    assert_snapshot!(told("late"), @r"
+    assert_snapshot!(printed("late"), @r"
     job job FAILED FAILED
       | cannot create batchlet `late`: the artifact loader failed: the garage is closed by now
       step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0

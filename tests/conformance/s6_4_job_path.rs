@@ -46,7 +46,7 @@ fn run(operator: &JobOperator, job: &str) -> BatchStatus {
 ///
 /// Spec: PATH-01, PATH-03, PATH-04, PATH-05, PATH-06, PATH-08, PATH-09, PATH-13, OP-08, OP-21
 #[test]
-fn jobs_are_read_from_all_directories_and_told_by_their_ids() {
+fn jobs_are_read_from_all_directories_and_known_by_their_ids() {
     let folder = tempfile::tempdir().unwrap();
     let (a, b) = (folder.path().join("a"), folder.path().join("b"));
     write(

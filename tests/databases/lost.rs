@@ -304,7 +304,7 @@ fn a_commit_that_comes_late_is_waited_for() {
         for number in 1.. {
             let place = place.clone();
             let struck =
-                line.run(|proxy| proxy.commit_late(number, Box::new(move || somebody_waits(&place))));
+                line.run(|proxy| proxy.commit_late(number, Box::new(move || a_transaction_waits(&place))));
             if struck == 0 {
                 assert!(number > 8, "{kind:?}: only {number} commits");
                 break;
@@ -315,7 +315,7 @@ fn a_commit_that_comes_late_is_waited_for() {
 }
 
 /// Whether somebody waits for a lock.
-fn somebody_waits(place: &Place) -> bool {
+fn a_transaction_waits(place: &Place) -> bool {
     let waiting = match place.database() {
         Database::Postgres => {
             "SELECT COUNT(*) FROM pg_locks JOIN pg_stat_activity USING (pid)

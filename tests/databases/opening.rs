@@ -71,7 +71,7 @@ fn the_schema_file_is_what_the_migrations_give() {
 /// Spec: REPO-06
 #[cfg(feature = "servers")]
 #[test]
-fn a_database_that_is_not_there_is_told_with_the_reason() {
+fn a_missing_database_is_reported_with_the_reason() {
     let check = |url: String, reasons: &[&str]| {
         let error = build(&url).err().expect(&url);
         assert!(reasons.iter().any(|reason| error.contains(reason)), "{error}");

@@ -21,7 +21,7 @@ fn steps(execution: &Value) -> Vec<&str> {
 ///
 /// Spec: REPO-26, REPO-27, REPO-39, REPO-42, REPO-71, ID-04, ID-06, OP-36, RESTART-01, RESTART-02
 #[test]
-fn an_instance_goes_on_on_either_side() {
+fn an_instance_is_resumed_on_either_side() {
     for (database, tables) in [
         (Database::Sqlite, TablesOf::SpringBatch),
         (Database::Postgres, TablesOf::SpringBatch),
@@ -148,7 +148,7 @@ fn contexts_outlast_what_the_other_runs() {
 ///
 /// Spec: REPO-68, RESTART-17
 #[test]
-fn a_chunk_step_that_the_other_has_begun() {
+fn a_chunk_step_that_the_other_program_started() {
     for database in Database::ALL {
         let mut shared = Shared::new(database, TablesOf::Us);
         assert_eq!(shared.launch("skips", &parameters(1)).status, BatchStatus::Failed);

@@ -106,7 +106,7 @@ impl Shared {
     }
 
     /// The same, as JSON.
-    pub(super) fn told(&self, arguments: &[&str]) -> Value {
+    pub(super) fn json(&self, arguments: &[&str]) -> Value {
         let output = self.command(arguments);
         let error = String::from_utf8_lossy(&output.stderr);
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{arguments:?}: {error}"))

@@ -79,7 +79,7 @@ fn each_stops_what_the_other_runs() {
 ///
 /// Spec: OP-34, OP-35, REPO-14, REPO-15
 #[test]
-fn what_a_killed_jvm_has_left_goes_on() {
+fn an_instance_of_a_killed_jvm_is_resumed() {
     for database in Database::ALL {
         let mut shared = Shared::new(database, TablesOf::SpringBatch);
         let run = json!(["run", "waits", shown_parameters(&parameters(1))]);

@@ -579,7 +579,7 @@ fn rows_that_cannot_be_read_after_the_job_ran_are_no_wrong_usage() {
 ///
 /// Spec: OP-33
 #[test]
-fn show_tells_a_long_exit_status_whole() {
+fn show_prints_a_long_exit_status_in_full() {
     let folder = tempfile::tempdir().unwrap();
     run_expecting(0, "hello", folder.path(), &["launch", "hello"]);
     let (out, _) = run_expecting(0, "hello", folder.path(), &["show", "1"]);

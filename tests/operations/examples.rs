@@ -113,7 +113,7 @@ fn skip_retry_books_or_rejects_every_row() {
 ///
 /// Spec: CHUNK-SKIP-06, CHUNK-SKIP-07, RESTART-07, OP-36
 #[test]
-fn skip_retry_fails_at_its_limit_and_goes_on_with_a_higher_one() {
+fn skip_retry_fails_at_its_limit_and_resumes_with_a_higher_one() {
     let folder = tempfile::tempdir().unwrap();
     let launch = |limit: &str, code: i32| {
         let arguments = ["launch", "skip-retry", limit];
@@ -147,7 +147,7 @@ fn skip_retry_fails_at_its_limit_and_goes_on_with_a_higher_one() {
 ///
 /// Spec: TERM-03, TERM-05, TERM-08, TERM-10, RESTART-04, SPLIT-06, SPLIT-08, DEC-14, OP-36
 #[test]
-fn flow_stops_for_an_approval_and_goes_on_with_it() {
+fn flow_stops_for_an_approval_and_resumes_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| fs::read_to_string(folder.path().join(name));
     let (out, err) = run_expecting(4, "flow", folder.path(), &["launch", "flow", "day=2026-11-20"]);

@@ -121,7 +121,7 @@ fn a_process_that_dies_again_and_again_is_not_started_for_ever() {
 ///
 /// Spec: OP-35
 #[test]
-fn a_new_checkpoint_begins_to_count_anew() {
+fn a_new_checkpoint_resets_the_count() {
     let folder = folder();
     for at in 1..=6 {
         let property = format!("<properties><property name=\"at\" value=\"{at}\"/></properties>");

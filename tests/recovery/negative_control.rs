@@ -72,7 +72,7 @@ fn the_sweep_finds_a_checkpoint_outside_the_chunk_transaction() {
 /// Without the fence a process that was taken over writes on, which the rules in the database see.
 #[test]
 #[cfg(unix)]
-fn the_zombie_test_finds_a_checkpoint_without_a_fence() {
+fn the_test_of_a_suspended_process_finds_a_checkpoint_without_a_fence() {
     for number in ["2", "7"] {
         let sweep = Sweep::new(env!("CARGO_BIN_EXE_sweeping"), CHUNKS).with("BATCH_FAILPOINTS", "no-fence");
         let problem =

@@ -30,7 +30,7 @@ fn a_hundred_kills_leave_all_months_or_none() {
 ///
 /// Spec: PART-29, PART-30, PART-32, RESTART-09, OP-35, DOM-26, DOM-27, CHUNK-LOOP-12, CHUNK-LOOP-16
 #[test]
-fn without_a_logical_transaction_each_partition_goes_on() {
+fn without_a_logical_transaction_each_partition_resumes() {
     let folder = Folder::new();
     let input = Input::write(folder.path());
     write_job_without_transaction(folder.path());

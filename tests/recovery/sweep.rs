@@ -6,7 +6,7 @@ use std::fs;
 use std::thread;
 
 use batch_tests::sqlite;
-use batch_tests::suspended::{launch_that_waits, taken_over_at};
+use batch_tests::suspended::{launch_until_it_waits, taken_over_at};
 use batch_tests::sweep::{BATCHLET, CHUNKS, Fault, PARTITIONS, REFUSALS, Raised, Shape, Sweep, UNDISTURBED};
 use diesel::connection::SimpleConnection;
 
@@ -193,7 +193,7 @@ const WRONG: [(&str, &str); 20] = [
 #[test]
 fn the_checker_notices_what_is_wrong() {
     let sweep = Sweep::new(PROGRAM, CHUNKS);
-    sweep.begin_anew();
+    sweep.reset();
     assert!(sweep.launch(UNDISTURBED).status().unwrap().success());
     sweep.check().unwrap();
     let right = sweep.path().join("right.db");
@@ -254,7 +254,7 @@ const REFUSED: [(&str, &str); 9] = [
 #[test]
 fn the_triggers_refuse_what_is_wrong() {
     let sweep = Sweep::new(PROGRAM, CHUNKS);
-    let mut child = launch_that_waits(&sweep, "7");
+    let mut child = launch_until_it_waits(&sweep, "7");
     child.kill().unwrap();
     child.wait().unwrap();
     for (statement, refusal) in REFUSED {

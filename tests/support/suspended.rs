@@ -24,8 +24,8 @@ fn signal(child: &Child, name: &str) {
 ///
 /// # Panics
 /// When it ends before.
-pub fn launch_that_waits(sweep: &Sweep, number: &str) -> Child {
-    sweep.begin_anew();
+pub fn launch_until_it_waits(sweep: &Sweep, number: &str) -> Child {
+    sweep.reset();
     let said = File::create(sweep.path().join(SAID)).unwrap();
     let mut command = sweep.launch(UNDISTURBED);
     let mut child = command.env(WAITS_AT, number).stderr(said).spawn().unwrap();
@@ -45,7 +45,7 @@ pub fn launch_that_waits(sweep: &Sweep, number: &str) -> Child {
 /// When it is never taken over.
 pub fn taken_over_at(sweep: Sweep, number: &str) -> Result<(), String> {
     let sweep = sweep.with("BATCH_LEASE_TIME", "1");
-    let mut suspended = launch_that_waits(&sweep, number);
+    let mut suspended = launch_until_it_waits(&sweep, number);
     signal(&suspended, "STOP");
     let begin = Instant::now();
     loop {

@@ -283,7 +283,7 @@ impl Sweep {
     }
 
     /// Puts the empty repository in the place of what is there.
-    pub fn begin_anew(&self) {
+    pub fn reset(&self) {
         self.remove();
         fs::copy(&self.fresh, self.database()).unwrap();
     }
@@ -352,7 +352,7 @@ impl Sweep {
 
     fn strike_and_recover(&self, fault: Fault, raised: Raised, again: bool) -> Result<u64, String> {
         for at in 1.. {
-            self.begin_anew();
+            self.reset();
             let by_trigger = matches!(fault, Fault::Once | Fault::ForEver);
             if by_trigger {
                 let in_commit = i32::from(raised == Raised::InCommit);

@@ -221,7 +221,7 @@ fn short_runtime(stage: &Stage) -> batch_runtime::JobOperator {
 ///
 /// Spec: OP-34, OP-35, REPO-15
 #[test]
-fn why_an_end_was_not_recorded_is_told_again_and_again() {
+fn every_wait_reports_why_an_end_was_not_recorded() {
     let stage = Stage::new(JOB);
     let refuse =
         "CREATE TRIGGER refuse BEFORE UPDATE OF END_TIME ON BATCH_JOB_EXECUTION WHEN NEW.STATUS = 'COMPLETED'

@@ -306,7 +306,7 @@ fn die_again(stage: &Stage) {
 ///
 /// Spec: OP-34, OP-35
 #[test]
-fn an_open_execution_without_a_lease_is_running_elsewhere() {
+fn an_open_execution_without_a_lease_runs_in_another_program() {
     let stage = Stage::new(JOB);
     let first = stage.launch("job", [("fail", "x")]);
     die(&stage, first, "", "0");
