@@ -1,7 +1,7 @@
 //! What the compiler says about what the annotations reject: `ui/<attribute>/<mistake>.rs` fails with exactly the text
 //! of its `.stderr`. What they accept is in `annotations`.
 //!
-//! The texts are those of the pinned toolchain; `TRYBUILD=overwrite cargo test --test ui` writes them again.
+//! The texts are those of the pinned toolchain; `TRYBUILD=overwrite cargo test --test diagnostics` writes them again.
 
 /// Each case names the requirements that it proves.
 ///
