@@ -425,7 +425,7 @@ fn check_notices_what_is_missing_or_misspelt() {
     fs::write(folder.path().join("x.xml"), job).unwrap();
     let (out, err) = run_expecting(2, "hello", folder.path(), &["check", "--job-path", "."]);
     assert!(
-        err.contains("root.xml: its root element is `jobb`; did you mean `job`?"),
+        err.contains("ignored ./root.xml: its root element is `jobb`; did you mean `job`?"),
         "{err}"
     );
     assert!(!err.contains("pom.xml"), "{err}");

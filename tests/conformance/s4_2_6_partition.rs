@@ -603,7 +603,10 @@ fn threads_can_be_limited() {
         "job",
         [("batch.partition.threads", "0")],
     );
-    assert!(refusal.contains("\"0\" is not a number of threads"), "{refusal}");
+    assert!(
+        refusal.contains("invalid value \"0\" for `batch.partition.threads`"),
+        "{refusal}"
+    );
 }
 
 /// What is wrong in one partition only is told before anything runs, and once if it is wrong in all.

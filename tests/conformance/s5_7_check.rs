@@ -113,7 +113,10 @@ fn check_jobs_panics_with_everything_that_is_wrong() {
         text.contains("the job path contains no job: searched `/"),
         "{text}"
     );
-    assert!(text.contains("/tests/src`; `--job-path DIRS`, "), "{text}");
+    assert!(
+        text.contains("/tests/src`; set the job path by `--job-path DIRS`, "),
+        "{text}"
+    );
 }
 
 /// What is missing of a wrong job is not held against its wiring, and warnings are not kept back.

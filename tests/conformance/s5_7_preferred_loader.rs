@@ -432,22 +432,22 @@ fn a_loader_that_cannot_be_had_refuses_the_runtime() {
         "{unlike}"
     );
     assert_snapshot!(build_error("com.example.Twin"), @r#"
-    the artifacts cannot be loaded
+    cannot load the artifacts
     error[ART0003]: artifact loader class `com.example.Twin` is ambiguous
      --> batch.xml:1:37
       |
     1 | <batch-artifacts><loader classname="com.example.Twin"/><artifact id="map" classname="conformance…
-      |                                     ^^^^^^^^^^^^^^^^ which one?
+      |                                     ^^^^^^^^^^^^^^^^ several artifact loaders match
       = help: give one of them another class: tests/conformance/s5_7_preferred_loader.rs and tests/conformance/s5_7_preferred_loader.rs
     "#);
     assert_snapshot!(build_error("conformance::conformance::s5_7_preferred_loader::named::Broken"), @r#"
-    the artifacts cannot be loaded
+    cannot load the artifacts
     error[ART0020]: cannot create the artifact loader `conformance::conformance::s5_7_preferred_loader::named::Broken`
      --> batch.xml:1:37
       |
     1 | <batch-artifacts><loader classname="conformance::conformance::s5_7_preferred_loader::named::Brok…
       |                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the artifact loader panicked: no garage
-      = help: its `Default` is called, see tests/conformance/s5_7_preferred_loader.rs
+      = help: its `Default` failed, see tests/conformance/s5_7_preferred_loader.rs
     "#);
 }
 

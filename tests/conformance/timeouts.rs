@@ -25,7 +25,7 @@ fn a_step_that_takes_too_long_fails() {
     assert_snapshot!(story(&stage, execution), @r"
     job job COMPLETED COMPLETED
       step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | step `a` took longer than its time-out of 1s
+        | step `a` exceeded its timeout of 1s
       step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
     cancel a
     begin two
@@ -76,18 +76,18 @@ fn a_time_out_is_a_number_of_seconds() {
     let stage = Stage::new(&job(&elements));
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
     cannot start job `job`: its definition is invalid
-    error[ART0012]: invalid value "soon" for `batch.job.timeout`: expected a number of seconds
+    error[ART0012]: invalid value "soon" for `batch.job.timeout`
      --> jobs/job.xml:2:55
       |
     2 | <properties><property name="batch.job.timeout" value="soon"/></properties><step id="one" ><properties><property na…
-      |                                                       ^^^^ a number of seconds, at least 1
+      |                                                       ^^^^ expected a number of seconds, at least 1
       = help: `batch.job.timeout` is a property of the runtime
 
-    error[ART0012]: invalid value "0" for `batch.step.timeout`: expected a number of seconds
+    error[ART0012]: invalid value "0" for `batch.step.timeout`
      --> jobs/job.xml:2:146
       |
     2 | …operties><step id="one" ><properties><property name="batch.step.timeout" value="0"/></properties><batchlet ref="Task"><properties><property …
-      |                                                                                  ^ a number of seconds, at least 1
+      |                                                                                  ^ expected a number of seconds, at least 1
       = help: `batch.step.timeout` is a property of the runtime
     "#);
 }

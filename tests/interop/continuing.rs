@@ -174,7 +174,8 @@ fn a_chunk_step_that_the_other_has_begun() {
         let here = shared.launch("skips", &parameters(1));
         assert_eq!(here.status, BatchStatus::Failed, "{database:?}");
         assert!(
-            here.exit_message.contains("another program, such as Spring Batch, has started step"),
+            here.exit_message
+                .contains("another program, such as Spring Batch, has started step"),
             "{database:?}: {}",
             here.exit_message
         );

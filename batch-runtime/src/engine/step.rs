@@ -320,7 +320,7 @@ impl StepRunner<'_> {
         context.set_batch_status(BatchStatus::Started);
         worker.enter(context.clone());
         if let Some(limit) = self.step.timeout {
-            let message = format!("step `{}` took longer than its time-out of {limit:?}", self.id);
+            let message = format!("step `{}` exceeded its timeout of {limit:?}", self.id);
             worker.set_deadline(limit, message);
         }
         Ok(match made {
