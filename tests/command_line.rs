@@ -430,7 +430,8 @@ fn check_notices_what_is_missing_or_misspelt() {
     );
     assert!(!err.contains("pom.xml"), "{err}");
     assert!(
-        err.contains("property `nmae` reaches takes it") && err.contains("did you mean `name`?"),
+        err.contains("no artifact in scope declares the property `nmae`")
+            && err.contains("did you mean `name`?"),
         "{err}"
     );
     assert!(out.contains("x: ok"), "a warning only: {out}");

@@ -1,4 +1,4 @@
-//! Seeded faults, for tests that must notice them. Compiled in by the feature `sabotage` only, and each switched on by
+//! Injected faults, which tests have to detect. Compiled in by the feature `sabotage` only, and each switched on by
 //! the environment variable `BATCH_SABOTAGE`.
 
 /// A fault that a test can switch on.
@@ -6,7 +6,7 @@
 pub(crate) enum Fault {
     /// The data is committed before the checkpoint, in a transaction of its own.
     SplitCommit,
-    /// A checkpoint is written whatever VERSION the row has, and whoever holds the lease.
+    /// A checkpoint is written regardless of the VERSION of the row and the lease holder.
     NoFence,
 }
 

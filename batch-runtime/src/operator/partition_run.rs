@@ -9,7 +9,7 @@ use std::time::Instant;
 use md5::{Digest, Md5};
 use thiserror::Error;
 
-use super::definitions::refusing;
+use super::definitions::rejecting;
 use super::{Definitions, JobOperator, JobOperatorError};
 use crate::engine::{CollectorSink, RemotePartition, Running};
 use crate::ids::{JobExecutionId, StepExecutionId};
@@ -58,7 +58,7 @@ impl BatchRuntime {
     /// [`PartitionRun`] has run or is dropped. A ticket that arrives twice is claimed once.
     ///
     /// The worker needs the artifacts, the Job XML, the system properties and the repository of the coordinator. Listeners of
-    /// the job that hear of items are instances of this process.
+    /// the job that listen to items are instances of this process.
     ///
     /// # Errors
     /// See [`ClaimPartitionError`]. Nothing was changed.
@@ -84,12 +84,12 @@ impl BatchRuntime {
                 here,
             });
         }
-        let refuse = refusing(&job);
+        let reject = rejecting(&job);
         let secrets = Secrets::read(parameters.secrets())
-            .map_err(|error| cannot(refuse(super::StartError::Secret(error))))?;
+            .map_err(|error| cannot(reject(super::StartError::Secret(error))))?;
         let bound = inner
             .definitions
-            .bind(&job, &parameters, &parameters, secrets, &refuse)
+            .bind(&job, &parameters, &parameters, secrets, &reject)
             .map_err(cannot)?
             .bound;
         let asked = Instant::now();

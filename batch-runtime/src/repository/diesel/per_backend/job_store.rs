@@ -289,7 +289,7 @@ impl Repository {
                     last.id == id && matches!(last.status, BatchStatus::Starting | BatchStatus::Started)
                 });
                 if request.crash_limit.is_some() && !is_dead {
-                    return Err(TransactionError::Rejected(ClaimError::Overtaken));
+                    return Err(TransactionError::Rejected(ClaimError::TakenOver));
                 }
                 (instance, last)
             }
