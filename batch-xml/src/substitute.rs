@@ -52,7 +52,7 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// The properties of one enclosing element.
+/// The properties of an element.
 #[derive(Debug, Default)]
 pub(crate) struct Level<'a> {
     pub(crate) definitions: Vec<Definition<'a>>,
@@ -210,8 +210,7 @@ pub(crate) struct Scope<'a> {
     /// The names of all properties seen.
     pub(crate) names: BTreeSet<String>,
     pub(crate) definitions: usize,
-    /// The expanded values of properties, by number, target and depth of partitions: a symbol may have another value
-    /// in an inner partition.
+    /// The expanded values of properties, by number, target and depth of partitions, on which symbols may depend.
     known: HashMap<(usize, Option<Target>, usize), Option<Text>>,
     /// The numbers of properties without a value; the reason has been reported.
     failed: HashSet<usize>,
