@@ -258,7 +258,7 @@ fn the_time_policy_checkpoints_after_the_item_that_took_too_long() {
     );
 }
 
-/// A stop finishes the item in hand, writes what is buffered, commits a checkpoint; a restart goes on after it.
+/// A stop finishes the item in hand, writes what is buffered, commits a checkpoint; a restart resumes after it.
 ///
 /// Spec: CHUNK-LOOP-14, CHUNK-LOOP-15, CHUNK-LOOP-16, STATUS-10, STATUS-11, RESTART-07, JSL-CHUNK-27, READ-09, OP-17
 #[test]

@@ -90,7 +90,7 @@ errors! {
     Egg;
 }
 
-/// Throws the class that it is told.
+/// Throws the class of its property.
 #[derive(BatchArtifact)]
 struct Throws {
     #[batch_property(name = "class")]

@@ -37,7 +37,7 @@ fn an_error_rolls_back_to_the_last_checkpoint() {
     assert_snapshot!(text);
 }
 
-/// A panic is an error of the artifact that panicked: the step fails, the runtime goes on.
+/// A panic is an error of the artifact that panicked: the step fails, the runtime continues.
 ///
 /// Spec: CHUNK-EXC-03, CHUNK-LOOP-13, CHUNK-LOOP-14, STATUS-25
 #[test]

@@ -111,7 +111,7 @@ fn each_stage_is_for_all_retry_listeners() {
     ");
 }
 
-/// Tells whether somebody is in the middle of a transaction.
+/// Reports whether a transaction is open.
 #[derive(BatchArtifact)]
 struct SeesTransactions {
     #[batch_property(name = "log")]

@@ -63,7 +63,7 @@ fn one_limit_for_all_skips() {
     "#);
 }
 
-/// A skip in the reader gives no item and does not count for the interval; reading goes on. A skip in the processor
+/// A skip in the reader gives no item and does not count for the interval; reading continues. A skip in the processor
 /// counts for it.
 ///
 /// Spec: CHUNK-SKIP-09, CHUNK-SKIP-10, CHUNK-LOOP-06, LISTEN-READ-04, LISTEN-SKIP-02, LISTEN-SKIP-03, LISTEN-SKIP-05,
@@ -234,7 +234,7 @@ fn a_list_of_one_is_dropped_without_a_rollback() {
 }
 
 /// Where a failed write can be undone, the search halves the list; else it goes item by item, the earlier ones of the
-/// interval too. The failed list itself is skipped for nobody.
+/// interval too. The failed list itself is never reported as skipped.
 ///
 /// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12, LISTEN-SKIP-04, LISTEN-SKIP-05, LISTEN-WRITE-05
 #[test]
@@ -374,7 +374,7 @@ fn skip_listeners_of_the_job_come_first() {
     ");
 }
 
-/// A restart after a failure goes on after the last commit, with no skip counted yet; what was skipped before it stays so.
+/// A restart after a failure resumes after the last commit, with no skip counted yet; what was skipped before it stays so.
 ///
 /// Spec: CHUNK-SKIP-06, CHUNK-SKIP-07, CHUNK-LOOP-16, CHUNK-LOOP-13, JSL-CHUNK-27
 #[test]

@@ -76,7 +76,7 @@ fn terminating_elements_that_do_not_match_change_nothing() {
     "#);
 }
 
-/// The step takes the status that its element ends the job with, and keeps its exit status; the listeners are told.
+/// The step takes the status that its element ends the job with, and keeps its exit status; the listeners see both.
 ///
 /// Spec: TERM-01, TERM-02, TERM-03, TERM-04, TERM-05, TERM-06, TERM-07, TERM-08, TERM-12, TERM-13, STATUS-16, STATUS-20, D-23, D-25
 #[test]

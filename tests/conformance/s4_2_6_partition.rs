@@ -145,7 +145,7 @@ fn a_target_and_a_symbol_count_within_the_partition() {
     "#);
 }
 
-/// The algorithm says how many partitions there are and what each is told; attributes and properties of the element do
+/// The algorithm says how many partitions there are and the properties of each; attributes and properties of the element do
 /// not count then.
 ///
 /// Spec: PART-17, PART-18, PART-19, PART-20, PART-21, PALG-03, PPLAN-04, SUBST-09
@@ -456,7 +456,7 @@ fn the_plan_is_kept_until_the_step_is_complete() {
     "#);
 }
 
-/// Step listeners are told on the thread of the step, once; those of items in the partitions, each with an instance.
+/// Step listeners are called on the thread of the step, once; those of items in the partitions, each with an instance.
 ///
 /// Spec: PART-31, LISTEN-JOB-06, JSL-STEPLIS-02
 #[test]
@@ -607,7 +607,7 @@ fn threads_can_be_limited() {
     );
 }
 
-/// What is wrong in one partition only is told before anything runs, and once if it is wrong in all.
+/// A mistake in one partition only is reported before anything runs, and once if it is wrong in all.
 ///
 /// Spec: PART-02, PART-05, PART-11, SUBST-09, BPROP-10
 #[test]
@@ -637,7 +637,7 @@ fn mistakes_within_partitions_are_reported_at_the_start() {
     assert_snapshot!(text);
 }
 
-/// What only the plan shows is told when the partition begins: the step fails.
+/// What only the plan shows is reported when the partition starts: the step fails.
 ///
 /// Spec: SUBST-09, PART-21, D-39
 #[test]

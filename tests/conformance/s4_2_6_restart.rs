@@ -226,7 +226,7 @@ fn a_plan_of_an_algorithm_is_not_one_of_the_xml() {
     "#);
 }
 
-/// An analyzer that panics when it is dropped is told in the log; the step is what it was.
+/// An analyzer that panics when it is dropped is logged; the step is what it was.
 ///
 /// Spec: SUBJOB-16
 #[test]

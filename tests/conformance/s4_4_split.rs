@@ -180,7 +180,7 @@ fn a_terminating_element_in_a_flow_ends_the_job() {
     "#);
 }
 
-/// On restart what completed is passed over, the rest goes on.
+/// A restart skips what completed and resumes the rest.
 ///
 /// Spec: SPLIT-23, RESTART-05, RESTART-11
 #[test]

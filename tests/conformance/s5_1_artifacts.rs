@@ -157,7 +157,7 @@ fn a_checkpoint_of_another_type_fails_the_step() {
         | the checkpoint cannot be read as `alloc::string::String`: invalid type: integer `7`, expected a string at line 1 column 1
         | thrown by #[open] of item reader `NamedReader`
     ");
-    // Nothing is lost: with the reader that it belongs to, the work goes on.
+    // Nothing is lost: with the reader that it belongs to, the work continues.
     let last = restart_with(&stage, again, [("fail.at", "0")]);
     assert_eq!(stage.log()[0], "open Some(7)");
     assert_eq!(

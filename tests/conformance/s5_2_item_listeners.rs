@@ -229,7 +229,7 @@ fn no_after_checkpoint_without_a_commit() {
     ");
 }
 
-/// A stop finishes the item in hand, whoever listens.
+/// A stop finishes the item in hand, with any listeners.
 ///
 /// Spec: CHUNK-LOOP-15, LISTEN-READ-02
 #[test]

@@ -438,7 +438,7 @@ fn a_value_that_does_not_parse_is_refused_at_its_place() {
     assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
 }
 
-/// A parameter that nobody asks for may be there to identify an instance; a misspelt one is refused.
+/// An unused parameter may be there to identify an instance; a misspelt one is refused.
 ///
 /// Spec: DOM-10, OP-09
 #[test]

@@ -98,7 +98,7 @@ fn a_stop_rolls_back() {
     );
 }
 
-/// After a rollback that undid their work all partitions run again, and the plan is made anew; without `#[logical_tx_rollback]`
+/// After a rollback that undid their work all partitions run again, and the plan is made again; without `#[logical_tx_rollback]`
 /// only what is not complete runs, by the kept plan.
 ///
 /// Spec: PART-29, PART-30, RESTART-10, D-48, D-50
@@ -222,7 +222,7 @@ fn flows_and_splits_have_logical_transactions() {
     assert_snapshot!(text);
 }
 
-/// A rollback undoes what is within, too: inner partitions are planned anew and run again.
+/// A rollback undoes what is within, too: inner partitions are planned and run again.
 ///
 /// Spec: LTX-02, FPART-07, RESTART-10, D-48
 #[test]

@@ -132,7 +132,7 @@ fn batchlets_and_what_may_be_missing() {
     "#);
 }
 
-/// A subjob that ended by an exception collects nothing more; the analyzer is told that it failed.
+/// A subjob that ended by an exception collects nothing more; the analyzer sees that it failed.
 ///
 /// Spec: SUBJOB-10, SUBJOB-16
 #[test]
@@ -146,7 +146,7 @@ fn a_failed_subjob_collects_nothing() {
     "#);
 }
 
-/// Nothing is kept of what was collected; the exit status of a partition that completed before is told again.
+/// Nothing is kept of what was collected; the exit status of a partition that completed before is reported again.
 ///
 /// Spec: SUBJOB-17, SUBJOB-10, RESTART-14
 #[test]

@@ -22,7 +22,7 @@ struct Courier {
     vehicle: Option<Vehicle>,
 }
 
-/// No default of its own, so that nobody but the loader makes one.
+/// No default of its own, so that only the loader makes one.
 struct Vehicle {
     number: usize,
 }
@@ -487,6 +487,6 @@ fn a_loader_may_be_shared() {
         |builder| builder.artifact_loader(Shared(Arc::clone(&fleet))),
     );
     run(&stage);
-    // One told its type, one ran.
+    // One returned its type, one ran.
     assert_eq!(fleet.made.load(Ordering::Relaxed), 2);
 }

@@ -41,7 +41,7 @@ fn run(operator: &JobOperator, job: &str) -> BatchStatus {
     operator.wait(execution).unwrap().status
 }
 
-/// Several directories, separated as the platform does it; one that is missing is passed over. Files are told by their
+/// Several directories, separated as the platform does it; one that is missing is skipped. Files are known by their
 /// ending, jobs by their id; folders below are not searched.
 ///
 /// Spec: PATH-01, PATH-03, PATH-04, PATH-05, PATH-06, PATH-08, PATH-09, PATH-13, OP-08, OP-21
@@ -100,7 +100,7 @@ fn new_files_are_found_at_each_start() {
     assert_eq!(run(&operator, "a"), BatchStatus::Completed);
 }
 
-/// A broken file takes its own job with it and no other; whoever misses the job is told why.
+/// A broken file takes its own job with it and no other; a launch of that job says why.
 ///
 /// Spec: PATH-11, OP-11
 #[test]
@@ -158,7 +158,7 @@ fn what_is_no_text_or_too_large_or_no_file_is_passed_over() {
     );
 }
 
-/// An id of two files is nobody's; the other jobs are not concerned.
+/// An id of two files is unusable; the other jobs are not concerned.
 ///
 /// Spec: PATH-12, INH-16
 #[test]

@@ -269,7 +269,7 @@ fn the_operator_is_shared_between_threads() {
     assert_eq!(operator.job_instance_count("job").unwrap(), 0);
 }
 
-/// Every execution that ends is told to every callback, whatever the others do, until it is deregistered.
+/// Every callback is called for every execution that ends, whatever the others do, until it is deregistered.
 ///
 /// Spec: OP-27, OP-28, OP-29, OP-30, OP-31
 #[test]
@@ -392,7 +392,7 @@ fn summaries_tell_everything_on_one_line() {
     assert_eq!(operator.step_execution(unknown, *id).unwrap(), None);
 }
 
-/// Who waits for its own execution would wait for ever: it is told how things stand instead.
+/// Who waits for its own execution would wait for ever: it gets an error instead.
 ///
 /// Spec: OP-28, OP-30
 #[test]

@@ -98,7 +98,7 @@ fn a_property_out_of_reach_is_reported_at_each_place() {
         one(&(both.clone() + &task(&list("items", "")))),
         out_of_reach("Numbers")
     );
-    // A name that is misspelt twice is told twice.
+    // A name that is misspelt twice is reported twice.
     let misspelt = chunk("one", "", &list("itmes", "")).replace("<step ", r#"<step next="two" "#)
         + &chunk("two", "", &list("itmes", ""));
     let found = unused(&misspelt);

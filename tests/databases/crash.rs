@@ -44,8 +44,8 @@ impl RowsUntilTheCrash {
     fn checkpoint(&mut self) {}
 }
 
-/// The step goes on from its last checkpoint when the server is back: connections that it has closed are not used again. If it
-/// dies at the same chunk once more, and once more, the step fails, and a restart goes on.
+/// The step resumes from its last checkpoint when the server is back: connections that it has closed are not used again. If it
+/// dies at the same chunk once more, and once more, the step fails, and a restart resumes.
 ///
 /// Spec: CHUNK-LOOP-12, CHUNK-LOOP-14, REPO-03, REPO-15, RESTART-08, D-80
 #[test]

@@ -204,9 +204,9 @@ impl Line {
     }
 }
 
-/// Whichever request does not come through, or is answered in vain, also a COMMIT: the execution goes on, and completes;
+/// Whichever request does not come through, or is answered in vain, also a COMMIT: the execution continues, and completes;
 /// nothing is lost, doubled or skipped. Only who has got a partition is not known when that answer is lost: several may
-/// have asked, so that nobody has it, and the next launch goes on.
+/// have asked, so that none has it, and the next launch resumes.
 ///
 /// Spec: CHUNK-LOOP-12, OP-34, REPO-02, REPO-15, REPO-62
 #[test]
@@ -292,7 +292,7 @@ fn a_server_that_crashes_at_any_request_costs_nothing() {
     });
 }
 
-/// A COMMIT that the server carries out only after its connection was lost: whoever asks for its fate waits for it.
+/// A COMMIT that the server carries out only after its connection was lost: the query for its fate waits for it.
 ///
 /// Spec: CHUNK-LOOP-12, REPO-15, REPO-62
 #[test]
@@ -314,7 +314,7 @@ fn a_commit_that_comes_late_is_waited_for() {
     }
 }
 
-/// Whether somebody waits for a lock.
+/// Returns whether a transaction waits for a lock.
 fn a_transaction_waits(place: &Place) -> bool {
     let waiting = match place.database() {
         Database::Postgres => {

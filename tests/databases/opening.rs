@@ -1,4 +1,4 @@
-//! New databases, databases that are not there, and databases of somebody else.
+//! New databases, databases that are not there, and databases of other programs.
 
 use std::sync::Barrier;
 use std::thread;
@@ -66,7 +66,7 @@ fn the_schema_file_is_what_the_migrations_give() {
     }
 }
 
-/// The true reason is told, and the password is not.
+/// The true reason is reported, and the password is not.
 ///
 /// Spec: REPO-06
 #[cfg(feature = "servers")]

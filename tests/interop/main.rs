@@ -1,4 +1,4 @@
-//! One repository, this runtime and the real Spring Batch 4.3: what each writes the other reads, stops and goes on with.
+//! One repository, this runtime and the real Spring Batch 4.3: what each writes the other reads, stops and resumes.
 //!
 //! Spring Batch runs in a JVM of its own (`interop/src`), built by Maven. Jobs of the same name have the same steps on both
 //! sides.

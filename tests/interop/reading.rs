@@ -122,7 +122,7 @@ fn we_read_what_spring_batch_writes() {
             "{database:?}"
         );
 
-        // An instance that goes to another repository keeps what nobody here understands.
+        // An instance that goes to another repository keeps what this runtime does not understand.
         let line = text(&shared.command(&["export", "2"]).stdout);
         let mut elsewhere = Shared::new(database, TablesOf::Us);
         let file = tempfile::NamedTempFile::new().unwrap();

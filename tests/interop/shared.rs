@@ -233,7 +233,7 @@ pub(super) fn contexts(executions: &mut [Value]) -> Vec<Value> {
     contexts
 }
 
-/// Both sides see the same; else tells where not.
+/// Both sides see the same; an error says where they differ.
 pub(super) fn assert_same(there: &Value, here: &Value, what: impl Debug) {
     fn differences(path: &str, there: &Value, here: &Value, all: &mut Vec<String>) {
         match (there, here) {

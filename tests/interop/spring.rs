@@ -1,4 +1,4 @@
-//! Spring Batch, in a JVM that is told what to do.
+//! Spring Batch, in a JVM that reads commands.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

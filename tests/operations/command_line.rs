@@ -492,7 +492,7 @@ fn many_processes_make_the_repository_together() {
     }
     let (out, _) = run_expecting(0, "hello", folder.path(), &["list", "--json"]);
     assert_eq!(json(&out)[0]["instances"], 8);
-    // Nobody is left who holds a lock.
+    // No process is left that holds a lock.
     assert_eq!(
         fs::read_dir(folder.path().join("batch.db-owners"))
             .unwrap()

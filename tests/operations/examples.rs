@@ -9,7 +9,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Text;
 use serde_json::Value;
 
-/// A story's execution as `show` tells it, and its steps by name.
+/// A story's execution as `show` prints it, and its steps by name.
 struct Shown(Value);
 
 impl Shown {
@@ -49,7 +49,7 @@ fn lines(database: &Path, sql: &str) -> Vec<String> {
     lines.into_iter().map(|line| line.text).collect()
 }
 
-/// The payments that have to be booked, told from the file without the code of the example: number, line, cents, currency.
+/// The payments that have to be booked, computed from the file without the code of the example: number, line, cents, currency.
 fn payments() -> Vec<String> {
     let text = fs::read_to_string(flights::data().join("payments.csv")).unwrap();
     let mut seen = Vec::new();
@@ -108,7 +108,7 @@ fn skip_retry_books_or_rejects_every_row() {
     );
 }
 
-/// The third bad row is one too many. The next launch, with a higher limit, goes on after the last commit, and in the end
+/// The third bad row is one too many. The next launch, with a higher limit, resumes after the last commit, and in the end
 /// everything is as if nothing had happened.
 ///
 /// Spec: CHUNK-SKIP-06, CHUNK-SKIP-07, RESTART-07, OP-36
@@ -143,7 +143,7 @@ fn skip_retry_fails_at_its_limit_and_resumes_with_a_higher_one() {
     assert_eq!(rejects, REJECTS);
 }
 
-/// The first launch stops where an approval is missing, the second goes on there.
+/// The first launch stops where an approval is missing, the second resumes there.
 ///
 /// Spec: TERM-03, TERM-05, TERM-08, TERM-10, RESTART-04, SPLIT-06, SPLIT-08, DEC-14, OP-36
 #[test]
@@ -164,7 +164,7 @@ fn flow_stops_for_an_approval_and_resumes_with_it() {
         "{err}"
     );
     assert!(file("invoices.txt").is_err());
-    // Nobody has approved: it asks again, and does not add up again.
+    // Without an approval it asks again, and does not add up again.
     let (out, _) = run_expecting(4, "flow", folder.path(), &["launch", "flow", "day=2026-11-20"]);
     assert!(
         out.starts_with("the orders of 2026-11-20 need an approval"),
@@ -266,7 +266,7 @@ fn flow_has_nothing_to_do_on_an_empty_day() {
     );
 }
 
-/// The program sees its job at work, stops it, and goes on; every statement is written once.
+/// The program watches its job, stops and restarts it; every statement is written once.
 ///
 /// Spec: OP-12, OP-13, OP-17, OP-20, OP-27, OP-28, RESTART-07
 #[test]

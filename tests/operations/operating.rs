@@ -110,7 +110,7 @@ fn a_process_that_dies_again_and_again_is_not_started_for_ever() {
         named(&all),
         "nothing is left open"
     );
-    // By hand; and then the launches count anew.
+    // By hand; and then the count starts again.
     assert_eq!(run(folder.path(), &["restart", "4"]).status.signal(), Some(6));
     assert_eq!(run(folder.path(), &launch).status.signal(), Some(6));
     fs::write(folder.path().join("fixed"), "").unwrap();
@@ -396,7 +396,7 @@ fn the_tables_are_looked_at_and_made() {
     }
 }
 
-/// Tables that were made by hand are up to date once that is recorded; nothing is made anew.
+/// Tables that were made by hand are up to date once that is recorded; nothing is created again.
 ///
 /// Spec: REPO-08, REPO-12
 #[test]

@@ -189,7 +189,7 @@ fn what_cannot_be_had_starts_nothing() {
             "password=secret:env:DB_PASSWORD",
             "a text of this form is reserved for references to secrets",
         ),
-        // A value that does not fit its field is not told either.
+        // A value that does not fit its field is not printed either.
         ("pin(secret)=file:vault.xml", "the secret is not valid"),
     ] {
         let printed = operated(2, folder, None, &["launch", "vault", argument]);

@@ -34,7 +34,7 @@ fn sixty_kills_lose_nothing_and_double_nothing() {
     );
 }
 
-/// Two processes with the same launch: one runs, the other is told so; likewise with the same restart.
+/// Two processes with the same launch: one runs, the other reports that; likewise with the same restart.
 ///
 /// Spec: OP-34, OP-36, REPO-16, RESTART-01, RESTART-07
 #[test]
@@ -74,7 +74,7 @@ fn one_of_two_processes_runs_the_instance() {
     flights::verify(&folder.database(), 1, &flights::expected_rows()).unwrap();
 }
 
-/// `stop` from another process: STOPPED at a checkpoint, and a restart goes on from there.
+/// `stop` from another process: STOPPED at a checkpoint, and a restart resumes from there.
 ///
 /// Spec: DOM-02, OP-17, CHUNK-LOOP-15, REPO-17, RESTART-01
 #[test]
@@ -124,7 +124,7 @@ fn stop_closes_what_a_dead_process_left() {
     flights::verify(&folder.database(), 1, &flights::expected_rows()).unwrap();
 }
 
-/// A disk that is full in the middle of the load: FAILED with the true cause, and with space again a launch goes on.
+/// A disk that is full in the middle of the load: FAILED with the true cause, and with space again a launch resumes.
 ///
 /// Spec: CHUNK-LOOP-13, STATUS-27, REPO-60
 #[test]

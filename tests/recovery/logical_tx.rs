@@ -142,7 +142,7 @@ fn executions(folder: &Folder) -> i64 {
     folder.count("SELECT COUNT(*) AS n FROM BATCH_JOB_EXECUTION")
 }
 
-/// What the logical transaction was told in an execution.
+/// The calls of the logical transaction in an execution.
 fn calls_of(folder: &Folder, execution: i64) -> String {
     #[derive(QueryableByName)]
     struct Calls {

@@ -4,8 +4,8 @@ use batch_tests::kill::{Folder, Killer, PARTITIONS, PARTITIONS_WITHOUT_TRANSACTI
 use batch_tests::partitions::{Input, write_job_without_transaction};
 use batch_tests::random::Random;
 
-/// 100 kills at random moments of eight partitions, four at a time, within a logical transaction: what was begun is undone
-/// before it is begun again, every row is there once, and the sum of what the collectors sent is right.
+/// 100 kills at random moments of eight partitions, four at a time, within a logical transaction: what was started is rolled
+/// back before it is started again, every row is there once, and the sum of what the collectors sent is right.
 ///
 /// Spec: LTX-16, LTX-17, LTX-19, LTX-22, RESTART-16, PART-20, PART-30, PART-32, SUBJOB-03, OP-35, DOM-26
 #[test]
@@ -25,7 +25,7 @@ fn a_hundred_kills_leave_all_months_or_none() {
     assert!(rollbacks >= 25, "only {rollbacks} rollbacks");
 }
 
-/// The same without a logical transaction: a partition that is complete does not run again, the others go on from their
+/// The same without a logical transaction: a partition that is complete does not run again, the others resume from their
 /// last commits.
 ///
 /// Spec: PART-29, PART-30, PART-32, RESTART-09, OP-35, DOM-26, DOM-27, CHUNK-LOOP-12, CHUNK-LOOP-16

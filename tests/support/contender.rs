@@ -12,7 +12,7 @@ use batch_runtime::{BatchRuntime, JobExecutionId, JobOperator, JobOperatorError,
 /// The job that is contended for.
 pub const JOB: &str = r#"<job id="job"><step id="one"><batchlet ref="Contended"/></step></job>"#;
 
-/// Fails when it is told to.
+/// Fails if its property says so.
 #[derive(BatchArtifact)]
 struct Contended {
     #[batch_property(name = "fail")]
@@ -39,7 +39,7 @@ pub enum Wish {
     Start,
     /// All the same instance.
     Launch,
-    /// To go on after the same execution.
+    /// To restart the same execution.
     Restart(i64),
 }
 
@@ -48,9 +48,9 @@ pub enum Wish {
 pub enum Outcome {
     /// It has run, to its end.
     Ran,
-    /// Somebody else runs it.
+    /// Another contender runs it.
     Running,
-    /// Somebody else has run it.
+    /// Another contender has run it.
     Complete,
 }
 

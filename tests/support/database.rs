@@ -52,7 +52,7 @@ impl Place {
         Self { database, url }
     }
 
-    /// A database that somebody else has made.
+    /// A database that the caller has created.
     pub fn existing(database: Database, url: String) -> Self {
         Self { database, url }
     }

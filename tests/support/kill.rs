@@ -31,7 +31,7 @@ pub const FLIGHTS: Target<'_> = Target {
     percent: 60,
 };
 
-/// The example `partitions` on the files of its folder. It begins anew after each kill, so some come late enough for it to
+/// The example `partitions` on the files of its folder. It starts from the beginning after each kill, so some come late enough for it to
 /// have ended.
 pub const PARTITIONS: Target<'_> = Target {
     program: "partitions",

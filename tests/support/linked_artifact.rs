@@ -1,4 +1,4 @@
-//! An artifact of another crate than the program that uses it. Nobody names its type.
+//! An artifact of another crate than the program that uses it, which never names its type.
 
 use batch_runtime::prelude::*;
 

@@ -71,7 +71,7 @@ const WORDS: &[(&str, Kind)] = &[
     ("close reader", CloseReader),
 ];
 
-/// The calls that listeners and checkpoint algorithms hear: where nobody hears one, it is passed over.
+/// The calls that listeners and checkpoint algorithms receive; one without a receiver is skipped.
 const OPTIONAL: &[Kind] = &[
     Begin,
     BeforeRead,
@@ -129,7 +129,7 @@ fn after(kind: Kind, known: bool) -> &'static [Kind] {
         End => &[AfterCheckpoint],
         AfterCheckpoint => &[Begin, CloseWriter],
         CloseWriter => &[CloseReader],
-        // The step is over; the log may go on with another execution.
+        // The step is over; the log may continue with another execution.
         CloseReader => &[OpenReader],
     }
 }
@@ -191,7 +191,7 @@ fn items(list: &str) -> Vec<u64> {
 /// The automaton.
 #[derive(Default)]
 pub struct Order {
-    /// The optional calls that somebody hears.
+    /// The optional calls that have a receiver.
     heard: BTreeSet<Kind>,
     /// What was processed since the last commit.
     processed: BTreeSet<u64>,
@@ -200,10 +200,10 @@ pub struct Order {
     list: String,
     /// Whether the item is known that the last write failed at.
     known: bool,
-    /// The items that the retry listeners are told of again before they are written.
+    /// The items whose retry listeners are called again before they are written.
     retried: BTreeSet<u64>,
     telling: bool,
-    /// Those of them that they have been told of again, and whether one threw.
+    /// Those of them whose listeners have been called again, and whether one threw.
     told: BTreeSet<u64>,
     refused: bool,
     /// The item that the skip listeners hear of one by one.
@@ -244,7 +244,7 @@ impl Order {
         self.allowed_after(log).map(drop)
     }
 
-    /// Checks the log of one or more executions of a chunk step. A call that somebody hears once must be there each time.
+    /// Checks the log of one or more executions of a chunk step. A call that has a receiver must be there each time.
     ///
     /// # Errors
     /// The first call that may not come where it does.
@@ -277,7 +277,7 @@ impl Order {
         Ok(allowed)
     }
 
-    /// What may come next. Optional calls that nobody hears are passed over.
+    /// What may come next. Optional calls without a receiver are skipped.
     fn next(&mut self, call: &Call<'_>) -> Vec<Kind> {
         let panicked = call.thrown == Some("Panic");
         let mut open: Vec<Kind> = match call.kind {
@@ -326,7 +326,7 @@ impl Order {
             OpenReader => {
                 self.processed.clear();
                 self.reader_is_open = call.thrown.is_none();
-                // What is read again may be other items: then only their place tells which is retried.
+                // What is read again may be other items: then only their place shows which is retried.
                 self.retried.clear();
                 self.read_again = self.reopened;
             }

@@ -116,7 +116,7 @@ impl Input {
         Ok(continued)
     }
 
-    /// Whether an instance with its logical transaction was loaded by one execution, as a whole, after all that was begun
+    /// Whether an instance with its logical transaction was loaded by one execution, as a whole, after all that was started
     /// before was undone; and whether the sum of the analyzer is right. Returns what its calls tell.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
 //! Something between the runtime and its database server that cuts connections: before a request, or when the server has
-//! answered it and nobody has heard the answer.
+//! answered it and the answer has not arrived.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ pub enum Cut {
     Request,
     /// The server carries the request out; its answer does not come back.
     Answer,
-    /// The request comes to the server, and the connection is cut at once: whoever comes back may find it still at work.
+    /// The request comes to the server, and the connection is cut at once: the next connection may find it still at work.
     AtWork,
 }
 
@@ -80,7 +80,7 @@ impl Watched {
     }
 
     fn call(&self, mut call: BeforeRequest) {
-        // Whoever waits is told also when it panics.
+        // A waiting thread is woken also by a panic.
         let _calling = Calling(self);
         call();
     }

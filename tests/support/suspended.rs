@@ -54,7 +54,7 @@ pub fn taken_over_at(sweep: Sweep, number: &str) -> Result<(), String> {
         if output.status.success() {
             break;
         }
-        // Its process lives, so nobody takes its lease away before the time.
+        // Its process lives, so its lease is not taken over before it expires.
         assert!(errors.contains("is running: execution 1"), "{errors}");
         assert!(
             begin.elapsed() < Duration::from_secs(30),

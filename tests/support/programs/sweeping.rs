@@ -248,7 +248,7 @@ fn strike(what: &str) {
     std::process::abort();
 }
 
-/// What a trigger has counted is gone with its transaction, so it is told what is to follow.
+/// What a trigger has counted is gone with its transaction, so the process sets what follows.
 fn tell_the_triggers() {
     let statement = match ORDER.get().map(|order| order.fault) {
         Some(Fault::Once) => REARM_NEVER,
