@@ -6,7 +6,7 @@
 pub(crate) enum Fault {
     /// The data is committed before the checkpoint, in a transaction of its own.
     SplitCommit,
-    /// A checkpoint is written whatever VERSION the row has, and regardless of the lease holder.
+    /// A checkpoint is written regardless of the VERSION of the row and the lease holder.
     NoFence,
 }
 
