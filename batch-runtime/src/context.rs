@@ -345,8 +345,7 @@ impl StepContext {
         })
     }
 
-    /// Stores data that survives the execution: saved with each checkpoint, and for a batchlet when the step has
-    /// ended.
+    /// Stores data that survives the execution: saved with each checkpoint, and for a batchlet when the step has ended.
     ///
     /// # Errors
     /// When serde cannot serialise it as JSON.

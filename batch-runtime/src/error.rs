@@ -27,9 +27,8 @@ impl BatchError {
         Self::from(Message(message.to_string()))
     }
 
-    /// Wraps a boxed error, such as one made from an `anyhow::Error`. (`?` converts all other errors.) The type in
-    /// the box is unknown, so exception classes of Job XML match it by the declarations of
-    /// `#[derive(BatchException)]` only.
+    /// Wraps a boxed error, such as one made from an `anyhow::Error`. (`?` converts all other errors.) The type in the box
+    /// is unknown, so exception classes of Job XML match it by the declarations of `#[derive(BatchException)]` only.
     pub fn from_boxed(error: Box<dyn Error + Send + Sync>) -> Self {
         Self(Box::new(Inner {
             source: error,

@@ -141,6 +141,8 @@ mod engine;
 mod error;
 pub mod execution;
 mod exit_codes;
+#[cfg(batch_failpoints)]
+mod failpoints;
 mod ids;
 mod job_path;
 mod loader;
@@ -152,8 +154,6 @@ pub mod prelude;
 pub mod repository;
 mod role;
 mod runtime;
-#[cfg(feature = "sabotage")]
-mod sabotage;
 mod secret;
 mod status;
 mod system_properties;

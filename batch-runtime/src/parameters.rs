@@ -100,8 +100,7 @@ impl JobParameters {
         self.with_parameter(name, ParameterValue::String(value.into()), false)
     }
 
-    /// Adds or replaces an identifying parameter whose value is a secret. Only the reference is stored and
-    /// identifies.
+    /// Adds or replaces an identifying parameter whose value is a secret. Only the reference is stored and identifies.
     ///
     /// ```
     /// use batch_runtime::{JobParameters, SecretReference};

@@ -32,8 +32,7 @@ const STOP_POLL: Duration = Duration::from_millis(500);
 
 /// A batch runtime: one repository, one job path, and the artifacts of all linked crates.
 ///
-/// Cheap to clone. The runtime holds the leases of its executions as long as a clone, its operator or an execution
-/// lives.
+/// Cheap to clone. The runtime holds the leases of its executions as long as a clone, its operator or an execution lives.
 ///
 /// ```
 /// use batch_runtime::BatchRuntime;
@@ -78,7 +77,7 @@ impl BatchRuntime {
     /// [`partition`](crate::partition).
     ///
     /// The worker needs the artifacts, the Job XML, the system properties and the repository of the coordinator. Listeners of
-    /// the job that hear of items are instances of this process.
+    /// the job that listen to items are instances of this process.
     ///
     /// # Errors
     /// See [`ClaimPartitionError`]. Nothing was changed.
@@ -197,8 +196,7 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Sets the maximum time that `stop` waits for the execution to stop; 0 does not wait. Default: 5 seconds. Spec:
-    /// D-60
+    /// Sets the maximum time that `stop` waits for the execution to stop; 0 does not wait. Default: 5 seconds. Spec: D-60
     #[must_use]
     pub fn stop_timeout(mut self, limit: Duration) -> Self {
         self.stop_timeout = limit;
@@ -239,10 +237,9 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Sets the time zone of the wall-clock times in the TIMESTAMP columns of PostgreSQL and MySQL. Default: UTC.
-    /// Spring Batch uses the zone of its JVM (`-Duser.timezone`); for a shared repository, set the same zone here, or
-    /// times are off by hours and a date parameter identifies another instance. SQLite stores points in time,
-    /// regardless of the zone.
+    /// Sets the time zone of the wall-clock times in the TIMESTAMP columns of PostgreSQL and MySQL. Default: UTC. Spring
+    /// Batch uses the zone of its JVM (`-Duser.timezone`); for a shared repository, set the same zone here, or times are
+    /// off by hours and a date parameter identifies another instance. SQLite stores points in time, regardless of the zone.
     ///
     /// The hour that occurs twice when clocks are set back is always read as the second one, as in Spring Batch. UTC
     /// has no such hour.

@@ -1,7 +1,6 @@
 //! Reads Job XML into a checked model.
 //!
-//! This crate reads the Job XML of the JSR 352 draft and performs every check that needs no artifact, thread or
-//! database:
+//! This crate reads the Job XML of the JSR 352 draft and performs every check that needs no artifact, thread or database:
 //!
 //! 1. [`Source`] holds the text; every later value remembers its place in it as a [`Span`].
 //! 2. [`parse`] returns a [`Document`]: well-formed XML whose root is a job, step, flow or split with an id.

@@ -242,8 +242,7 @@ pub struct Decision {
 pub struct Step {
     /// At most 100 characters, unique within the job.
     pub id: Spanned<String>,
-    /// Maximum number of restarts of the step within one job instance; 0, the default, means unlimited. Spec:
-    /// JSL-STEP-03
+    /// Maximum number of restarts of the step within one job instance; 0, the default, means unlimited. Spec: JSL-STEP-03
     pub start_limit: u32,
     /// Whether a restart runs the step again although it completed. Default false. Spec: JSL-STEP-08
     pub allow_start_if_complete: bool,

@@ -75,8 +75,7 @@ impl Builder<'_> {
     fn document(&mut self) -> Result<(), Unreadable> {
         self.check_text()?;
         let mut reader = Reader::from_str(self.source.text());
-        // End tags are matched here, so that reading can continue after a wrong one, and the report can show the
-        // start tag.
+        // End tags are matched here, so that reading can continue after a wrong one, and the report can show the start tag.
         reader.config_mut().check_end_names = false;
         reader.config_mut().allow_unmatched_ends = true;
         reader.config_mut().check_comments = true;

@@ -10,8 +10,7 @@ use crate::limits::Limits;
 
 /// An XML text together with the name that diagnostics display.
 ///
-/// Shared as `Arc<Source>`: every [`Span`] keeps its source, so a diagnostic can be rendered after the document is
-/// dropped.
+/// Shared as `Arc<Source>`: every [`Span`] keeps its source, so a diagnostic can be rendered after the document is dropped.
 pub struct Source {
     name: String,
     text: String,

@@ -2,7 +2,7 @@
 //!
 //! A name has one meaning in the whole document: the job parameter, else the system property, else the property of
 //! the outermost enclosing element that has one. Parameters and system properties are plain text; the values of
-//! properties may contain symbols, which see the elements that enclose the property, not those that enclose its use.
+//! properties may contain symbols, which see the elements around the property, not those around its use.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
@@ -64,7 +64,7 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// The properties of one enclosing element.
+/// The properties of an element.
 #[derive(Debug, Default)]
 pub(crate) struct Level<'a> {
     pub(crate) definitions: Vec<Definition<'a>>,
@@ -96,9 +96,7 @@ impl<'a> Level<'a> {
     }
 }
 
-/// The values that one partition has in addition to the job.
-///
-/// Spec: PART-12, OVR-09, D-34
+/// The values that one partition has in addition to the job. Spec: PART-12, OVR-09, D-34
 #[derive(Debug)]
 pub(crate) struct Subjob<'a> {
     /// The number of levels that enclose its properties.
@@ -111,7 +109,6 @@ pub(crate) struct Subjob<'a> {
 }
 
 /// A partitioned element, seen from outside of its partitions: values that only they have are deferred.
-///
 /// Spec: SUBST-09, D-39
 #[derive(Debug, Default)]
 pub(crate) struct Deferral {
@@ -225,8 +222,7 @@ pub(crate) struct Scope<'a> {
     /// The names of all properties seen.
     pub(crate) names: BTreeSet<String>,
     pub(crate) definitions: usize,
-    /// The expanded values of properties, by number, target and depth of partitions: a symbol may have another value
-    /// in an inner partition.
+    /// The expanded values of properties, by number, target and depth of partitions, on which symbols may depend.
     known: HashMap<(usize, Option<Target>, usize), Option<Text>>,
     /// The numbers of properties without a value; the reason has been reported.
     failed: HashSet<usize>,

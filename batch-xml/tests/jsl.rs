@@ -3,7 +3,6 @@
 //!
 //! A file may name job parameters in a comment: `<!-- Parameters: name=value; name=value -->`. The only
 //! system property is `file.separator`.
-#![expect(clippy::unwrap_used, reason = "a test that meets nothing has failed")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

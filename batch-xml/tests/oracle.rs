@@ -5,8 +5,7 @@ use std::path::Path;
 use batch_xml::Source;
 use proptest::prelude::*;
 
-#[path = "../../fuzz/src/lib.rs"]
-mod fuzz;
+use crate::fuzz;
 
 fn read(text: &str) -> bool {
     fuzz::compare(&Source::new("t.xml", text))

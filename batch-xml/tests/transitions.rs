@@ -1,5 +1,4 @@
 //! Which transition acts: over all kinds of elements, for steps and decisions alike.
-#![expect(clippy::unwrap_used, reason = "a test that meets nothing has failed")]
 
 use std::collections::BTreeMap;
 

@@ -129,14 +129,14 @@ impl Gate {
         (crowd.0, most)
     }
 
-    /// An artifact is here, and goes on when the test opens `go`.
+    /// An artifact is here, and continues when the test opens `go`.
     pub(crate) fn hold(&self) {
         self.open("held");
         self.pass("go");
     }
 }
 
-/// Lets the artifact go on that is held, when it is dropped.
+/// Releases the held artifact when it is dropped.
 struct Opens(Arc<Gate>);
 
 impl Drop for Opens {

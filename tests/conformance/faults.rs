@@ -147,11 +147,11 @@ pub(crate) fn lines(stage: &Stage) -> String {
 /// order of the calls is checked.
 pub(crate) fn run(stage: &Stage, faults: &str, items: &str, words: &[&str]) -> String {
     let execution = stage.start("job", [("faults", faults), ("items", items)]);
-    told(stage, execution, words)
+    tree_and_calls(stage, execution, words)
 }
 
 /// The tree of an execution, and these calls of its log. The order of all is checked.
-pub(crate) fn told(stage: &Stage, execution: JobExecutionId, words: &[&str]) -> String {
+pub(crate) fn tree_and_calls(stage: &Stage, execution: JobExecutionId, words: &[&str]) -> String {
     let log = stage.log();
     if let Err(problem) = Order::default().check(&log) {
         panic!("{problem}\n{}\n{}", log.join("\n"), stage.tree(execution));

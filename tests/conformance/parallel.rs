@@ -3,7 +3,7 @@
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, said, say};
 
-use crate::conformance::artifacts::{Gate, record};
+use crate::artifacts::{Gate, record};
 
 /// A batchlet step in partitions.
 pub(crate) fn partitioned(id: &str, attributes: &str, batchlet: &str, partition: &str) -> String {
@@ -148,7 +148,7 @@ impl Planner {
     }
 }
 
-/// Records what it is told, with all four methods.
+/// Records its calls, with all four methods.
 #[derive(BatchArtifact)]
 struct Unit {
     #[batch_property]
@@ -209,7 +209,7 @@ impl Notice {
     }
 }
 
-/// Sends its name, and how often this instance was told.
+/// Sends its name, and how often this instance was called.
 #[derive(BatchArtifact)]
 struct Send {
     #[batch_property]

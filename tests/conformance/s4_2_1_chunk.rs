@@ -258,7 +258,7 @@ fn the_time_policy_checkpoints_after_the_item_that_took_too_long() {
     );
 }
 
-/// A stop finishes the item in hand, writes what is buffered, commits a checkpoint; a restart goes on after it.
+/// A stop finishes the item in hand, writes what is buffered, commits a checkpoint; a restart resumes after it.
 ///
 /// Spec: CHUNK-LOOP-14, CHUNK-LOOP-15, CHUNK-LOOP-16, STATUS-10, STATUS-11, RESTART-07, JSL-CHUNK-27, READ-09, OP-17
 #[test]
@@ -379,7 +379,7 @@ fn a_stop_at_the_end_of_the_input_is_a_stop() {
 ///
 /// Spec: CHUNK-LOOP-16, CHUNK-LOOP-13, CHUNK-LOOP-02, JSL-CHUNK-27, RESTART-07, DOM-08, READ-03, READ-09, DOM-26
 #[test]
-fn a_restart_goes_on_after_the_last_commit() {
+fn a_restart_resumes_after_the_last_commit() {
     let stage = Stage::new(&chunk_job(r#"commit-interval="2""#));
     let execution = stage.start("job", [("fail", "read 4")]);
     assert_snapshot!(stage.tree(execution), @r"

@@ -14,7 +14,7 @@ fn every(count: u32) -> String {
 
 /// The algorithm is asked after each call of the processor, after one that filters or fails too, and not after a read that
 /// is skipped; when it says so, what is buffered is written and the checkpoint is taken before the next read. Its
-/// beginning and end surround the terminal interval as well; nobody asks for a timeout.
+/// beginning and end surround the terminal interval as well; the timeout is never asked for.
 ///
 /// Spec: CHUNK-CKPT-01, CHUNK-CKPT-02, CHUNK-CKPT-03, CHUNK-CKPT-04, CHUNK-CKPT-05, CKALG-01, CKALG-03, CKALG-05,
 /// Spec: CKALG-06, CKALG-07, CKALG-08, JSL-CHUNK-09, JSL-CHUNK-14
@@ -29,7 +29,7 @@ fn the_algorithm_is_asked_after_each_item() {
             ("filter.every", "3"),
         ],
     );
-    assert_snapshot!(super::faults::told(&stage, execution, &[]), @r"
+    assert_snapshot!(super::faults::tree_and_calls(&stage, execution, &[]), @r"
     job job COMPLETED COMPLETED
       step copy COMPLETED COMPLETED read 5 filter 2 write 2 commit 2 rollback 0 read skip 1 process skip 1
     open reader at 0

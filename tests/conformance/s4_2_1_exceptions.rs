@@ -90,7 +90,7 @@ errors! {
     Egg;
 }
 
-/// Throws the class that it is told.
+/// Throws the class of its property.
 #[derive(BatchArtifact)]
 struct Throws {
     #[batch_property(name = "class")]
@@ -148,7 +148,7 @@ fn classes_answer_to_all_their_names() {
     test.Grandparent: Old Middle Young
     Grandparent: Old Middle Young
     Old: Old Middle Young
-    conformance::conformance::s4_2_1_exceptions::Old: Old Middle Young
+    conformance::s4_2_1_exceptions::Old: Old Middle Young
     test.Parent: Middle Young
     Middle: Middle Young
     Young: Young

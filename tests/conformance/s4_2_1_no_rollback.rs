@@ -7,7 +7,9 @@ use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
 use super::artifacts::{Gate, restart_with};
-use super::faults::{RETRIES, RULES, ears, faulty_job, faulty_stage, lines, make_table, run, stories, told};
+use super::faults::{
+    RETRIES, RULES, ears, faulty_job, faulty_stage, lines, make_table, run, stories, tree_and_calls,
+};
 
 /// No rollback: only the item is written again, in the same transaction; items before it stay written.
 ///
@@ -26,58 +28,7 @@ fn a_no_rollback_exception_has_only_the_item_written_again() {
         "has n2: Soft x1",
         "3",
     );
-    assert_snapshot!(text, @r"
-    == TableOut: has n2: @Soft x2
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 5 filter 0 write 5 commit 2 rollback 0
-    process 1
-    process 2
-    process 3
-    write n1 n2 n3 !@Soft
-    L on retry exception Soft n2
-    L on retry item Soft n2
-    write n2 !@Soft
-    L on retry exception Soft n2
-    L on retry item Soft n2
-    write n2
-    write n3
-    process 4
-    write n4
-    checkpoint reader at 4
-    process 5
-    write n5
-    checkpoint reader at 5
-    table: n1 n2 n3 n4 n5
-    == SingleTableOut: has n2: Soft x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 0
-    process 1
-    write n1
-    process 2
-    write n2 !Soft
-    L on retry exception Soft n2
-    L on retry item Soft n2
-    write n2
-    process 3
-    write n3
-    checkpoint reader at 3
-    checkpoint reader at 3
-    table: n1 n2 n3
-    == SingleOut: has n2: Soft x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 0
-    process 1
-    write n1
-    process 2
-    write n2 !Soft
-    L on retry exception Soft n2
-    L on retry item Soft n2
-    write n2
-    process 3
-    write n3
-    checkpoint reader at 3
-    checkpoint reader at 3
-    ");
+    assert_snapshot!(text);
 }
 
 /// No rollback and no known item: the same list again, and the retry listeners hear of each of its items. What comes again
@@ -95,91 +46,7 @@ fn a_no_rollback_exception_of_an_unknown_item_repeats_the_list() {
         "has n4: Soft",
         "4",
     );
-    assert_snapshot!(text, @r#"
-    == TableOut: has n4: Soft x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 0
-    process 1
-    process 2
-    write n1 n2
-    process 3
-    process 4
-    write n3 n4 !Soft
-    L on retry exception Soft n3
-    L on retry exception Soft n4
-    L on retry item Soft n3
-    L on retry item Soft n4
-    write n3 n4
-    checkpoint reader at 4
-    checkpoint reader at 4
-    table: n1 n2 n3 n4
-    == Out: has n4: Soft x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 0
-    process 1
-    process 2
-    write n1 n2
-    process 3
-    process 4
-    write n3 n4 !Soft
-    L on retry exception Soft n3
-    L on retry exception Soft n4
-    L on retry item Soft n3
-    L on retry item Soft n4
-    write n3 n4
-    checkpoint reader at 4
-    checkpoint reader at 4
-    == TableOut: has n4: SoftSkip
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 2 rollback 1 write skip 1
-    process 1
-    process 2
-    write n1 n2
-    process 3
-    process 4
-    write n3 n4 !SoftSkip
-    L on retry exception SoftSkip n3
-    L on retry exception SoftSkip n4
-    L on retry item SoftSkip n3
-    L on retry item SoftSkip n4
-    write n3 n4 !SoftSkip
-    write n1 n2
-    write n3
-    write n4 !SoftSkip
-    L on retry exception SoftSkip n4
-    L on retry item SoftSkip n4
-    write n4 !SoftSkip
-    L on skip in write SoftSkip n4
-    checkpoint reader at 4
-    checkpoint reader at 4
-    table: n1 n2 n3
-    == TableOut: has n4: Soft
-    job job FAILED FAILED
-      | Soft
-      | thrown by #[write_items] of item writer `TableOut`
-      | it is retryable, but the retry-limit of 2 is used up
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-        | Soft
-        | thrown by #[write_items] of item writer `TableOut`
-        | it is retryable, but the retry-limit of 2 is used up
-    process 1
-    process 2
-    write n1 n2
-    process 3
-    process 4
-    write n3 n4 !Soft
-    L on retry exception Soft n3
-    L on retry exception Soft n4
-    L on retry item Soft n3
-    L on retry item Soft n4
-    write n3 n4 !Soft
-    L on retry exception Soft n3
-    L on retry exception Soft n4
-    L on retry item Soft n3
-    L on retry item Soft n4
-    write n3 n4 !Soft
-    table:
-    "#);
+    assert_snapshot!(text);
 }
 
 /// A named item of a list that the search had undone: the whole list is written again, for nothing of it stands.
@@ -270,133 +137,7 @@ fn unbuffered_reads_are_read_again() {
             lines(&stage)
         );
     }
-    assert_snapshot!(text, @r"
-    == has n5: Retry x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 7 filter 0 write 7 commit 3 rollback 1
-    open reader at 0
-    open writer at 0
-    read 1
-    write n1
-    read 2
-    write n2
-    read 3
-    write n3
-    checkpoint reader at 3
-    read 4
-    write n4
-    read 5
-    write n5 !Retry
-    L on retry exception Retry n5
-    close reader
-    open reader at 3
-    read 4
-    write n4
-    read 5
-    L on retry item Retry n5
-    write n5
-    read 6
-    write n6
-    checkpoint reader at 6
-    read 7
-    write n7
-    read the end
-    checkpoint reader at 7
-    close writer
-    close reader
-    table: n1 n2 n3 n4 n5 n6 n7
-    == read 4: Skip; has n6: Both
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 6 filter 0 write 5 commit 3 rollback 1 read skip 1 write skip 1
-    open reader at 0
-    open writer at 0
-    read 1
-    write n1
-    read 2
-    write n2
-    read 3
-    write n3
-    checkpoint reader at 3
-    read 4 !Skip
-    L on skip in read Skip
-    read 5
-    write n5
-    read 6
-    write n6 !Both
-    L on retry exception Both n6
-    close reader
-    open reader at 3
-    read 4 !Skip
-    L on skip in read Skip
-    read 5
-    write n5
-    read 6
-    L on retry item Both n6
-    write n6 !Both
-    L on skip in write Both n6
-    read 7
-    write n7
-    checkpoint reader at 7
-    read the end
-    checkpoint reader at 7
-    close writer
-    close reader
-    table: n1 n2 n3 n5 n7
-    == has n5: Retry x1; open reader at 3: Fatal
-    job job FAILED FAILED
-      | Fatal
-      | thrown by #[open] of item reader `Source`
-      step copy FAILED FAILED read 3 filter 0 write 3 commit 1 rollback 1
-        | Fatal
-        | thrown by #[open] of item reader `Source`
-    open reader at 0
-    open writer at 0
-    read 1
-    write n1
-    read 2
-    write n2
-    read 3
-    write n3
-    checkpoint reader at 3
-    read 4
-    write n4
-    read 5
-    write n5 !Retry
-    L on retry exception Retry n5
-    close reader
-    open reader at 3 !Fatal
-    close writer
-    table: n1 n2 n3
-    == has n5: Soft x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 7 filter 0 write 7 commit 3 rollback 0
-    open reader at 0
-    open writer at 0
-    read 1
-    write n1
-    read 2
-    write n2
-    read 3
-    write n3
-    checkpoint reader at 3
-    read 4
-    write n4
-    read 5
-    write n5 !Soft
-    L on retry exception Soft n5
-    L on retry item Soft n5
-    write n5
-    read 6
-    write n6
-    checkpoint reader at 6
-    read 7
-    write n7
-    read the end
-    checkpoint reader at 7
-    close writer
-    close reader
-    table: n1 n2 n3 n4 n5 n6 n7
-    ");
+    assert_snapshot!(text);
 }
 
 /// Starts the job, waits until the writer was called so often, and stops it.
@@ -424,7 +165,7 @@ fn stopped_during_retries(stage: &Stage, faults: &str, writes: usize) -> String 
     let failed = log.iter().filter(|call| call.contains('!')).count();
     let rollbacks = usize::try_from(step.counters.rollbacks).unwrap();
     let again = restart_with(stage, execution, [("faults", "")]);
-    let tree = told(stage, again, &["nothing"]);
+    let tree = tree_and_calls(stage, again, &["nothing"]);
     let rolled_back = match rollbacks {
         1 => "once",
         _ if rollbacks == failed => "after each failure",
@@ -544,7 +285,7 @@ fn a_restart_after_used_up_retries() {
     let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", attributes, RULES));
     let faults = "has n3: @Retry x3";
     let execution = stage.start("job", [("faults", faults), ("items", "5")]);
-    assert_snapshot!(told(&stage, execution, &["open", "write", "L"]), @r#"
+    assert_snapshot!(tree_and_calls(&stage, execution, &["open", "write", "L"]), @r#"
     job job FAILED FAILED
       | Retry
       | thrown by #[write_items] of item writer `TableOut`
@@ -563,7 +304,7 @@ fn a_restart_after_used_up_retries() {
     "#);
     assert_eq!(lines(&stage), "n1 n2");
     let again = restart_with(&stage, execution, [("faults", faults)]);
-    assert_snapshot!(told(&stage, again, &["open", "write", "L"]), @r"
+    assert_snapshot!(tree_and_calls(&stage, again, &["open", "write", "L"]), @r"
     job job COMPLETED COMPLETED
       step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 1
     open reader at 2

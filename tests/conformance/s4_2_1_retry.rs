@@ -61,48 +61,7 @@ fn empty_parts_cause_no_call() {
         "has n2: Retry x1",
         "3",
     );
-    assert_snapshot!(text, @r"
-    == Out: has n1: @Retry x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 1
-    process 1
-    process 2
-    write n1 n2 !@Retry
-    L on retry exception Retry n1
-    L on retry item Retry n1
-    write n1
-    write n2
-    checkpoint reader at 2
-    checkpoint reader at 2
-    == Out: has n2: @Retry x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 2 rollback 1
-    process 1
-    process 2
-    write n1 n2 !@Retry
-    L on retry exception Retry n2
-    write n1
-    L on retry item Retry n2
-    write n2
-    checkpoint reader at 2
-    checkpoint reader at 2
-    == SingleTableOut: has n2: Retry x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 1
-    process 1
-    write n1
-    process 2
-    write n2 !Retry
-    L on retry exception Retry n2
-    write n1
-    L on retry item Retry n2
-    write n2
-    process 3
-    write n3
-    checkpoint reader at 3
-    checkpoint reader at 3
-    table: n1 n2 n3
-    ");
+    assert_snapshot!(text);
 }
 
 /// Without a known item the items are written one by one, or in halves where a write can be undone, until one throws: it
@@ -112,58 +71,7 @@ fn empty_parts_cause_no_call() {
 #[test]
 fn an_unknown_item_is_searched() {
     let attributes = "commit-interval=\"6\" chunk-size=\"4\" retry-limit=\"3\"";
-    assert_snapshot!(stories(&["TableOut", "Out"], attributes, "has n3: Retry x3", "6"), @r"
-    == TableOut: has n3: Retry x3
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 6 filter 0 write 6 commit 2 rollback 3
-    process 1
-    process 2
-    process 3
-    process 4
-    write n1 n2 n3 n4 !Retry
-    write n1 n2
-    write n3 !Retry
-    L on retry exception Retry n3
-    write n1 n2
-    L on retry item Retry n3
-    write n3 !Retry
-    L on retry exception Retry n3
-    write n1 n2
-    L on retry item Retry n3
-    write n3
-    write n4
-    process 5
-    process 6
-    write n5 n6
-    checkpoint reader at 6
-    checkpoint reader at 6
-    table: n1 n2 n3 n4 n5 n6
-    == Out: has n3: Retry x3
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 6 filter 0 write 6 commit 2 rollback 3
-    process 1
-    process 2
-    process 3
-    process 4
-    write n1 n2 n3 n4 !Retry
-    write n1
-    write n2
-    write n3 !Retry
-    L on retry exception Retry n3
-    write n1 n2
-    L on retry item Retry n3
-    write n3 !Retry
-    L on retry exception Retry n3
-    write n1 n2
-    L on retry item Retry n3
-    write n3
-    write n4
-    process 5
-    process 6
-    write n5 n6
-    checkpoint reader at 6
-    checkpoint reader at 6
-    ");
+    assert_snapshot!(stories(&["TableOut", "Out"], attributes, "has n3: Retry x3", "6"));
 }
 
 /// Each re-driving of the writer counts; used up, the exception is like one that is not retryable: skipped, or the end. No
@@ -189,50 +97,7 @@ fn the_limit_counts_retries_of_the_step() {
         );
         text += &format!("table: {}\n", lines(&stage));
     }
-    assert_snapshot!(text, @r#"
-    == retry-limit="0" has n2: @Retry
-    job job FAILED FAILED
-      | Retry
-      | thrown by #[write_items] of item writer `TableOut`
-      | it is retryable, but the retry-limit of 0 is used up
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-        | Retry
-        | thrown by #[write_items] of item writer `TableOut`
-        | it is retryable, but the retry-limit of 0 is used up
-
-    table: 
-    == retry-limit="0" has n2: @Both
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 3 rollback 1 write skip 1
-
-    table: n1 n3 n4
-    == retry-limit="2" has n1: @Retry x1; has n4: @Retry x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 3 rollback 2
-
-    table: n1 n2 n3 n4
-    == retry-limit="2" has n1: @Retry x2; has n4: @Retry x1
-    job job FAILED FAILED
-      | Retry
-      | thrown by #[write_items] of item writer `TableOut`
-      | it is retryable, but the retry-limit of 2 is used up
-      step copy FAILED FAILED read 2 filter 0 write 2 commit 1 rollback 3
-        | Retry
-        | thrown by #[write_items] of item writer `TableOut`
-        | it is retryable, but the retry-limit of 2 is used up
-
-    table: n1 n2
-    == retry-limit="2" has n1: @Retry x2; has n4: @Both x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 3 rollback 3 write skip 1
-
-    table: n1 n2 n3
-    ==  has n1: @Retry x6
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 3 rollback 6
-
-    table: n1 n2 n3 n4
-    "#);
+    assert_snapshot!(text);
 }
 
 /// What the reader and the processor throw is not retried: it is skipped, or the end.
@@ -299,75 +164,7 @@ fn what_is_retryable_and_skippable_is_retried_once() {
         "has n2: @Both",
         "3",
     );
-    assert_snapshot!(text, @r"
-    == TableOut: has n2: @Both
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 2 commit 2 rollback 1 write skip 1
-    process 1
-    process 2
-    process 3
-    write n1 n2 n3 !@Both
-    L on retry exception Both n2
-    write n1
-    L on retry item Both n2
-    write n2 !@Both
-    L on skip in write Both n2
-    write n3
-    checkpoint reader at 3
-    checkpoint reader at 3
-    table: n1 n3
-    == TableOut: has n2: Both
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 2 commit 2 rollback 2 write skip 1
-    process 1
-    process 2
-    process 3
-    write n1 n2 n3 !Both
-    write n1 n2 !Both
-    write n1
-    write n2 !Both
-    L on retry exception Both n2
-    write n1
-    L on retry item Both n2
-    write n2 !Both
-    L on skip in write Both n2
-    write n3
-    checkpoint reader at 3
-    checkpoint reader at 3
-    table: n1 n3
-    == Out: has n2: @Retry x1; has n2: @Both
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 2 commit 2 rollback 1 write skip 1
-    process 1
-    process 2
-    process 3
-    write n1 n2 n3 !@Retry
-    L on retry exception Retry n2
-    write n1
-    L on retry item Retry n2
-    write n2 !@Both
-    L on skip in write Both n2
-    write n3
-    checkpoint reader at 3
-    checkpoint reader at 3
-    == Out: has n2: @Both
-    job job FAILED FAILED
-      | Both
-      | thrown by #[write_items] of item writer `Out`
-      | it is skippable, but the skip-limit of 0 is used up
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 2
-        | Both
-        | thrown by #[write_items] of item writer `Out`
-        | it is skippable, but the skip-limit of 0 is used up
-    process 1
-    process 2
-    process 3
-    write n1 n2 n3 !@Both
-    L on retry exception Both n2
-    write n1
-    L on retry item Both n2
-    write n2 !@Both
-    ");
+    assert_snapshot!(text);
 }
 
 /// Other items may fail while one is retried: a further retry is another one under the same limit; a skip leaves the first
@@ -393,87 +190,5 @@ fn other_items_fail_during_the_retry() {
         "write n3: Retry x1; process 9: Skip",
         "3",
     );
-    assert_snapshot!(text, @r"
-    == TableOut: has n3: @Retry x1; write n1 n2: @Retry x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 2
-    process 1
-    process 2
-    process 3
-    write n1 n2 n3 !@Retry
-    L on retry exception Retry n3
-    write n1 n2 !@Retry
-    L on retry exception Retry n1
-    L on retry item Retry n1
-    write n1
-    write n2 n3
-    checkpoint reader at 3
-    checkpoint reader at 3
-    table: n1 n2 n3
-    == TableOut: has n3: @Retry x1; write n1 n2: @Skip x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 2 commit 2 rollback 2 write skip 1
-    process 1
-    process 2
-    process 3
-    write n1 n2 n3 !@Retry
-    L on retry exception Retry n3
-    write n1 n2 !@Skip
-    L on skip in write Skip n1
-    write n2
-    L on retry item Retry n3
-    write n3
-    checkpoint reader at 3
-    checkpoint reader at 3
-    table: n2 n3
-    == TableOut: has n3: @Retry x1; write n1 n2: Fatal x1
-    job job FAILED FAILED
-      | Fatal
-      | thrown by #[write_items] of item writer `TableOut`
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 2
-        | Fatal
-        | thrown by #[write_items] of item writer `TableOut`
-    process 1
-    process 2
-    process 3
-    write n1 n2 n3 !@Retry
-    L on retry exception Retry n3
-    write n1 n2 !Fatal
-    table: 
-    == TableOut: has n2: @Retry x1; write n3: Retry x1
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 2
-    process 1
-    process 2
-    process 3
-    write n1 n2 n3 !@Retry
-    L on retry exception Retry n2
-    write n1
-    L on retry item Retry n2
-    write n2
-    write n3 !Retry
-    L on retry exception Retry n3
-    write n1 n2
-    L on retry item Retry n3
-    write n3
-    checkpoint reader at 3
-    checkpoint reader at 3
-    table: n1 n2 n3
-    == SingleOut: write n3: Retry x1; process 9: Skip
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 1
-    process 1
-    write n1
-    process 2
-    write n2
-    process 3
-    write n3 !Retry
-    L on retry exception Retry n3
-    write n1
-    write n2
-    L on retry item Retry n3
-    write n3
-    checkpoint reader at 3
-    checkpoint reader at 3
-    ");
+    assert_snapshot!(text);
 }

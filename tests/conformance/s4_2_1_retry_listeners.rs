@@ -1,8 +1,8 @@
 //! 5.2.8: retry listeners, and what becomes of what they throw.
 
 use batch_runtime::prelude::*;
+use batch_tests::sqlite;
 use batch_tests::stage::say;
-use batch_tests::watch;
 use diesel::connection::SimpleConnection;
 use insta::assert_snapshot;
 
@@ -36,60 +36,7 @@ fn on_retry_exception_that_throws_forces_a_rollback() {
     ] {
         text += &story_of(attributes, faults);
     }
-    assert_snapshot!(text, @r"
-    == has n4: @Soft x1; L on retry exception Soft n4: Soft
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 1
-    write n1 n2
-    write n3 n4 !@Soft
-    L on retry exception Soft n4 !Soft
-    write n1 n2
-    write n3
-    L on retry item Soft n4
-    write n4
-    checkpoint reader at 4
-    checkpoint reader at 4
-    table: n1 n2 n3 n4
-    == has n4: @Soft x1; L on retry exception Soft n4: Fatal
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 1
-    write n1 n2
-    write n3 n4 !@Soft
-    L on retry exception Soft n4 !Fatal
-    write n1 n2
-    write n3
-    L on retry item Soft n4
-    write n4
-    checkpoint reader at 4
-    checkpoint reader at 4
-    table: n1 n2 n3 n4
-    == has n4: @Retry x1; L on retry exception Retry n4: Skip
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 1
-    write n1 n2
-    write n3 n4 !@Retry
-    L on retry exception Retry n4 !Skip
-    write n1 n2
-    write n3
-    L on retry item Retry n4
-    write n4
-    checkpoint reader at 4
-    checkpoint reader at 4
-    table: n1 n2 n3 n4
-    == has n4: Soft x1; L on retry exception Soft n3: Fatal
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 4 commit 2 rollback 1
-    write n1 n2
-    write n3 n4 !Soft
-    L on retry exception Soft n3 !Fatal
-    write n1 n2
-    L on retry item Soft n3
-    L on retry item Soft n4
-    write n3 n4
-    checkpoint reader at 4
-    checkpoint reader at 4
-    table: n1 n2 n3 n4
-    ");
+    assert_snapshot!(text);
 }
 
 /// What `on_retry_item` throws is handled like an exception of the writer that is not retryable: the item is skipped, or the
@@ -111,105 +58,7 @@ fn on_retry_item_that_throws_is_skipped_or_the_end() {
     ] {
         text += &story_of(attributes, faults);
     }
-    assert_snapshot!(text, @r"
-    == has n3: @Retry x1; L on retry item Retry n3: Skip
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 2 rollback 1 write skip 1
-    write n1 n2
-    write n3 n4 !@Retry
-    L on retry exception Retry n3
-    write n1 n2
-    L on retry item Retry n3 !Skip
-    L on skip in write Skip n3
-    write n4
-    checkpoint reader at 4
-    checkpoint reader at 4
-    table: n1 n2 n4
-    == has n3: @Retry x1; L on retry item Retry n3: Fatal
-    job job FAILED FAILED
-      | Fatal
-      | thrown by #[on_retry_item] of retry listener `Ears`
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 2
-        | Fatal
-        | thrown by #[on_retry_item] of retry listener `Ears`
-    write n1 n2
-    write n3 n4 !@Retry
-    L on retry exception Retry n3
-    write n1 n2
-    L on retry item Retry n3 !Fatal
-    table: 
-    == has n3: @Retry x1; L on retry item Retry n3: Retry
-    job job FAILED FAILED
-      | Retry
-      | thrown by #[on_retry_item] of retry listener `Ears`
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 2
-        | Retry
-        | thrown by #[on_retry_item] of retry listener `Ears`
-    write n1 n2
-    write n3 n4 !@Retry
-    L on retry exception Retry n3
-    write n1 n2
-    L on retry item Retry n3 !Retry
-    table: 
-    == has n3: @Soft x1; L on retry item Soft n3: Both
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 2 rollback 0 write skip 1
-    write n1 n2
-    write n3 n4 !@Soft
-    L on retry exception Soft n3
-    L on retry item Soft n3 !Both
-    L on skip in write Both n3
-    write n4
-    checkpoint reader at 4
-    checkpoint reader at 4
-    table: n1 n2 n4
-    == process 1: Skip; has n3: @Retry x1; L on retry item Retry n3: Skip
-    job job FAILED FAILED
-      | Skip
-      | thrown by #[on_retry_item] of retry listener `Ears`
-      | it is skippable, but the skip-limit of 1 is used up
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 2
-        | Skip
-        | thrown by #[on_retry_item] of retry listener `Ears`
-        | it is skippable, but the skip-limit of 1 is used up
-    L on skip in process Skip 1
-    write n2 n3 !@Retry
-    L on retry exception Retry n3
-    write n2
-    L on retry item Retry n3 !Skip
-    table: 
-    == has n3: Soft x1; L on retry item Soft n4: Skip
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 4 filter 0 write 3 commit 2 rollback 0 write skip 1
-    write n1 n2
-    write n3 n4 !Soft
-    L on retry exception Soft n3
-    L on retry exception Soft n4
-    L on retry item Soft n3
-    L on retry item Soft n4 !Skip
-    L on skip in write Skip n4
-    write n3
-    checkpoint reader at 4
-    checkpoint reader at 4
-    table: n1 n2 n3
-    == has n4: Soft x1; L on retry item Soft n3: Skip; L on retry item Soft n4: Skip
-    job job FAILED FAILED
-      | Skip
-      | thrown by #[on_retry_item] of retry listener `Ears`
-      | it is skippable, but the skip-limit of 1 is used up
-      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
-        | Skip
-        | thrown by #[on_retry_item] of retry listener `Ears`
-        | it is skippable, but the skip-limit of 1 is used up
-    write n1 n2
-    write n3 n4 !Soft
-    L on retry exception Soft n3
-    L on retry exception Soft n4
-    L on retry item Soft n3 !Skip
-    L on skip in write Skip n3
-    L on retry item Soft n4 !Skip
-    table:
-    ");
+    assert_snapshot!(text);
 }
 
 /// All retry listeners hear of an exception, those of the job first, whatever one of them throws; then comes the next stage.
@@ -262,7 +111,7 @@ fn each_stage_is_for_all_retry_listeners() {
     ");
 }
 
-/// Tells whether somebody is in the middle of a transaction.
+/// Reports whether a transaction is open.
 #[derive(BatchArtifact)]
 struct SeesTransactions {
     #[batch_property(name = "log")]
@@ -273,7 +122,7 @@ struct SeesTransactions {
 
 impl SeesTransactions {
     fn look(&self, call: &str) {
-        let mut connection = watch::open(&std::path::Path::new(&self.folder).join("batch.db"));
+        let mut connection = sqlite::open(&std::path::Path::new(&self.folder).join("batch.db"));
         connection.batch_execute("PRAGMA busy_timeout = 0").unwrap();
         let begun = connection.batch_execute("BEGIN IMMEDIATE; ROLLBACK");
         let state = if begun.is_ok() {

@@ -2,8 +2,8 @@
 
 use insta::assert_snapshot;
 
-use crate::conformance::artifacts::{job, restart_with, story};
-use crate::conformance::sequence::{run, task};
+use crate::artifacts::{job, restart_with, story};
+use crate::sequence::{run, task};
 use batch_runtime::{JobOperatorError, JobParameters};
 use batch_tests::stage::Stage;
 
@@ -76,7 +76,7 @@ fn terminating_elements_that_do_not_match_change_nothing() {
     "#);
 }
 
-/// The step takes the status that its element ends the job with, and keeps its exit status; the listeners are told.
+/// The step takes the status that its element ends the job with, and keeps its exit status; the listeners see both.
 ///
 /// Spec: TERM-01, TERM-02, TERM-03, TERM-04, TERM-05, TERM-06, TERM-07, TERM-08, TERM-12, TERM-13, STATUS-16, STATUS-20, D-23, D-25
 #[test]
@@ -319,7 +319,7 @@ fn a_restart_begins_where_the_stop_element_says() {
 ///
 /// Spec: RESTART-03, RESTART-04
 #[test]
-fn a_restart_position_that_is_gone_is_an_error_that_says_so() {
+fn a_removed_restart_position_is_an_error() {
     let stage = Stage::new(&job(&(task(
         "one",
         "",

@@ -8,11 +8,9 @@ use batch_runtime::{BatchStatus, JobParameters};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::conformance::artifacts::{Gate, calls, job, refused, restart_with, story};
-use crate::conformance::parallel::{
-    ONE_THREAD, log_of, partition_of, partitioned, properties, sorted, sorted_tree,
-};
-use crate::conformance::sequence::{flow, meeting, split, task};
+use crate::artifacts::{Gate, calls, job, refused, restart_with, story};
+use crate::parallel::{ONE_THREAD, log_of, partition_of, partitioned, properties, sorted, sorted_tree};
+use crate::sequence::{flow, meeting, split, task};
 
 /// A chunk step in partitions `a` and `b`, each with a log of its own.
 fn chunks(numbers: &[(&str, &str)]) -> String {
@@ -147,7 +145,7 @@ fn a_target_and_a_symbol_count_within_the_partition() {
     "#);
 }
 
-/// The algorithm says how many partitions there are and what each is told; attributes and properties of the element do
+/// The algorithm says how many partitions there are and the properties of each; attributes and properties of the element do
 /// not count then.
 ///
 /// Spec: PART-17, PART-18, PART-19, PART-20, PART-21, PALG-03, PPLAN-04, SUBST-09
@@ -458,11 +456,11 @@ fn the_plan_is_kept_until_the_step_is_complete() {
     "#);
 }
 
-/// Step listeners are told on the thread of the step, once; those of items in the partitions, each with an instance.
+/// Step listeners are called on the thread of the step, once; those of items in the partitions, each with an instance.
 ///
 /// Spec: PART-31, LISTEN-JOB-06, JSL-STEPLIS-02
 #[test]
-fn step_listeners_are_told_once_and_item_listeners_in_the_partitions() {
+fn step_listeners_run_once_and_item_listeners_in_the_partitions() {
     let elements = format!(
         r#"<listeners><listener ref="JobWatch"/></listeners>{ONE_THREAD}
         <step id="load"><listeners><listener ref="Hearer"><properties><property name="name" value="${{name}}"/></properties></listener></listeners>
@@ -609,11 +607,11 @@ fn threads_can_be_limited() {
     );
 }
 
-/// What is wrong in one partition only is told before anything runs, and once if it is wrong in all.
+/// A mistake in one partition only is reported before anything runs, and once if it is wrong in all.
 ///
 /// Spec: PART-02, PART-05, PART-11, SUBST-09, BPROP-10
 #[test]
-fn mistakes_within_partitions_are_told_at_the_start() {
+fn mistakes_within_partitions_are_reported_at_the_start() {
     let mut text = String::new();
     let artifacts = "<collector ref=\"Sent\"/><analyzer ref=\"Part\"/>";
     for elements in [
@@ -636,74 +634,10 @@ fn mistakes_within_partitions_are_told_at_the_start() {
         let stage = Stage::new(&job(&elements));
         text += &format!("{}\n", refused(&stage, "job", JobParameters::new()));
     }
-    assert_snapshot!(text, @r#"
-    cannot start job `job`: its definition is invalid
-    error[ART0005]: invalid value "many" for property `items`: expected `u64`
-     --> jobs/job.xml:3:190
-      |
-    3 | …"${log}/b"/><property name="items.1" value="3"/><property name="items.2" value="many"/></properties></partition></step>
-      |                                                                                  ^^^^ invalid digit found in string
-      = help: field `items` of `conformance::conformance::artifacts::Numbers`, tests/conformance/artifacts.rs
-
-    warning[ART0009]: writer `Lines` may write the items of a chunk again after a crash
-     --> jobs/job.xml:2:68
-      |
-    2 | <step id="load"><chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="2"/>
-      |                                                                    ^^^^^ at least once
-      = help: to write each item exactly once, take `tx: &mut ChunkTransaction` in `#[write_items]` and write through it
-    cannot start job `job`: its definition is invalid
-    error[ART0001]: unknown item reader `Number`
-     --> jobs/job.xml:2:32
-      |
-    2 | <step id="load"><chunk reader="Number" processor="Labels" writer="Lines" commit-interval="2"/>
-      |                                ^^^^^^ unknown artifact
-      = help: did you mean `Numbers`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
-    cannot start job `job`: its definition is invalid
-    error[ART0002]: `Part` is not a sub job analyzer but a batchlet
-     --> jobs/job.xml:4:66
-      |
-    4 |   <partition instances="2"><collector ref="Sent"/><analyzer ref="Part"/></partition>
-      |                                                                  ^^^^ a sub job analyzer is required here
-      = help: `Part` is registered at tests/conformance/parallel.rs
-
-    error[ART0001]: unknown sub job collector `Sent`
-     --> jobs/job.xml:4:44
-      |
-    4 |   <partition instances="2"><collector ref="Sent"/><analyzer ref="Part"/></partition>
-      |                                            ^^^^ unknown artifact
-      = help: did you mean `Send`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
-    cannot start job `job`: its definition is invalid
-    error[ART0001]: unknown partition algorithm `Plan`
-     --> jobs/job.xml:4:31
-      |
-    4 |   <partition ><algorithm ref="Plan"/><logicalTX ref="Unite"/></partition>
-      |                               ^^^^ unknown artifact
-      = help: known: `Planner`. If yours is missing: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
-
-    error[ART0001]: unknown logical tx `Unite`
-     --> jobs/job.xml:4:54
-      |
-    4 |   <partition ><algorithm ref="Plan"/><logicalTX ref="Unite"/></partition>
-      |                                                      ^^^^^ unknown artifact
-      = help: did you mean `Unit`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
-
-    error[ART0001]: unknown batchlet `Parts`
-     --> jobs/job.xml:3:18
-      |
-    3 |   <batchlet ref="Parts"/>
-      |                  ^^^^^ unknown artifact
-      = help: did you mean `Part`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
-    cannot start job `job`: its definition is invalid
-    error[ART0004]: sub job analyzer `Count` does not accept the data of sub job collector `Send`
-     --> jobs/job.xml:4:44
-      |
-    4 |   <partition instances="2"><collector ref="Send"/><analyzer ref="Count"/></partition>
-      |                                            ^^^^ expected `u64`, found `String`
-      = help: they are defined at tests/conformance/parallel.rs and tests/conformance/parallel.rs
-    "#);
+    assert_snapshot!(text);
 }
 
-/// What only the plan shows is told when the partition begins: the step fails.
+/// What only the plan shows is reported when the partition starts: the step fails.
 ///
 /// Spec: SUBST-09, PART-21, D-39
 #[test]

@@ -4,9 +4,9 @@ use batch_runtime::{JobExecutionId, JobParameters};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::conformance::artifacts::{job, restart_with, story};
-use crate::conformance::parallel::{ONE_THREAD, partition_of, partitioned, properties, sorted_tree};
-use crate::conformance::sequence::{flow, task};
+use crate::artifacts::{job, restart_with, story};
+use crate::parallel::{ONE_THREAD, partition_of, partitioned, properties, sorted_tree};
+use crate::sequence::{flow, task};
 
 /// A restart after the Job XML was edited.
 fn restart_edited(
@@ -226,7 +226,7 @@ fn a_plan_of_an_algorithm_is_not_one_of_the_xml() {
     "#);
 }
 
-/// An analyzer that panics when it is dropped is told in the log; the step is what it was.
+/// An analyzer that panics when it is dropped is logged; the step is what it was.
 ///
 /// Spec: SUBJOB-16
 #[test]

@@ -4,9 +4,9 @@ use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::conformance::artifacts::{job, restart_with, story};
-use crate::conformance::parallel::{ONE_THREAD, partition_of, properties, sorted, sorted_tree};
-use crate::conformance::sequence::{decision, flow, meeting, task};
+use crate::artifacts::{job, restart_with, story};
+use crate::parallel::{ONE_THREAD, partition_of, properties, sorted, sorted_tree};
+use crate::sequence::{decision, flow, meeting, task};
 
 /// Each partition executes all steps of the flow in sequence, with rows of its own; properties reach all its steps.
 ///
@@ -117,7 +117,7 @@ fn a_partitioned_step_within_a_partitioned_flow() {
 ///
 /// Spec: FPART-08, FPART-11, RESTART-12, D-32
 #[test]
-fn a_partition_that_fails_and_goes_on() {
+fn a_partition_that_fails_and_resumes() {
     let steps = r#"<step id="one" next="two"><batchlet ref="Part"/></step>"#.to_owned()
         + r#"<step id="two"><batchlet ref="Part"/></step>"#;
     let names = properties(&[

@@ -2,8 +2,8 @@
 
 use insta::assert_snapshot;
 
-use crate::conformance::artifacts::{job, restart_with, story};
-use crate::conformance::sequence::{decision, flow, run, task};
+use crate::artifacts::{job, restart_with, story};
+use crate::sequence::{decision, flow, run, task};
 use batch_tests::stage::Stage;
 
 /// A flow runs its steps, and leads on as a whole; its statuses are those of its last step.

@@ -2,8 +2,8 @@
 
 use insta::assert_snapshot;
 
-use crate::conformance::artifacts::{Gate, job, restart_with, story};
-use crate::conformance::sequence::{decision, flow, meeting, split, task};
+use crate::artifacts::{Gate, job, restart_with, story};
+use crate::sequence::{decision, flow, meeting, split, task};
 use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 
@@ -180,11 +180,11 @@ fn a_terminating_element_in_a_flow_ends_the_job() {
     "#);
 }
 
-/// On restart what completed is passed over, the rest goes on.
+/// A restart skips what completed and resumes the rest.
 ///
 /// Spec: SPLIT-23, RESTART-05, RESTART-11
 #[test]
-fn an_incomplete_split_goes_on() {
+fn an_incomplete_split_resumes() {
     let flows = flow(
         "left",
         "",
@@ -265,7 +265,7 @@ fn a_stop_reaches_every_flow() {
 ///
 /// Spec: LISTEN-JOB-04, LISTEN-JOB-05, LISTEN-JOB-06, LISTEN-JOB-09, D-66
 #[test]
-fn a_job_listener_hears_of_every_flow() {
+fn a_job_listener_is_called_for_every_flow() {
     let flows: String = ["a", "b", "c"]
         .iter()
         .map(|name| flow(&format!("flow-{name}"), "", &task(name, "", "DONE", "")))

@@ -19,7 +19,7 @@ fn ended(stage: &Stage, parameters: impl Into<JobParameters>) -> JobExecution {
     stage.operator().job_execution(execution).unwrap().unwrap()
 }
 
-/// The exit status is the batch status unless somebody sets one; setting it never changes the batch status.
+/// The exit status defaults to the batch status; setting it never changes the batch status.
 ///
 /// Spec: STATUS-01, STATUS-02, STATUS-03, STATUS-05, STATUS-13, STATUS-14, STATUS-17, STATUS-18, STATUS-19, STATUS-20,
 /// Spec: STATUS-21, STATUS-22, CTX-18, CTX-28, DOM-12

@@ -2,8 +2,8 @@
 
 use insta::assert_snapshot;
 
-use crate::conformance::artifacts::{job, restart_with, story};
-use crate::conformance::sequence::{decision, task};
+use crate::artifacts::{job, restart_with, story};
+use crate::sequence::{decision, task};
 use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 

@@ -103,7 +103,7 @@ fn an_unknown_parent_may_be_in_a_broken_file() {
     // The other parent is named in none of them.
     let worker = found.iter().find(|one| one.span.text() == "worker").unwrap();
     assert_eq!((&worker.help, worker.related.len()), (&None, 0));
-    // Of a file that is no text nobody knows.
+    // Not for a file that is not text.
     write("no-text.xml", b"<job id=\"\xff\xff");
     let found = refused("child");
     let worker = found.iter().find(|one| one.span.text() == "worker").unwrap();

@@ -81,14 +81,8 @@ fn artifacts_are_found_by_name_type_and_path() {
     for (name, result) in [
         ("ByItsType", "BY TYPE"),
         ("by its name", "BY NAME"),
-        (
-            "conformance::conformance::s5_1_artifacts::named::ByItsType",
-            "BY TYPE",
-        ),
-        (
-            "conformance::conformance::s5_1_artifacts::named::WithAName",
-            "BY NAME",
-        ),
+        ("conformance::s5_1_artifacts::named::ByItsType", "BY TYPE"),
+        ("conformance::s5_1_artifacts::named::WithAName", "BY NAME"),
     ] {
         let execution = stage.start("job", [("ref", name)]);
         assert_eq!(
@@ -163,7 +157,7 @@ fn a_checkpoint_of_another_type_fails_the_step() {
         | the checkpoint cannot be read as `alloc::string::String`: invalid type: integer `7`, expected a string at line 1 column 1
         | thrown by #[open] of item reader `NamedReader`
     ");
-    // Nothing is lost: with the reader that it belongs to, the work goes on.
+    // Nothing is lost: with the reader that it belongs to, the work continues.
     let last = restart_with(&stage, again, [("fail.at", "0")]);
     assert_eq!(stage.log()[0], "open Some(7)");
     assert_eq!(
@@ -277,7 +271,7 @@ impl Undroppable {
 ///
 /// Spec: CHUNK-EXC-03
 #[test]
-fn a_panic_in_drop_harms_nobody() {
+fn a_panic_in_drop_is_contained() {
     let stage = Stage::new(&job(r#"<listener ref="Undroppable"/>
            <step id="one" next="two"><listener ref="Undroppable"/><batchlet ref="Undroppable"/></step>
            <step id="two"><chunk reader="Undroppable" processor="Labels" writer="Lines"/></step>"#));

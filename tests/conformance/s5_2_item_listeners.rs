@@ -7,7 +7,7 @@ use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
 use super::artifacts::{Gate, calls, restart_with};
-use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run, told};
+use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run, tree_and_calls};
 
 /// Every call of reader, processor, writer and checkpoint is surrounded by those of the listeners, in their order: before
 /// the call that finds the end too, and there is no item after it; a filtered item has no result.
@@ -24,55 +24,7 @@ fn listeners_surround_every_call() {
         );
     let stage = faulty_stage(&faulty_job(&listeners, "Out", "commit-interval=\"2\"", ""));
     let execution = stage.start("job", [("items", "3"), ("filter.every", "2")]);
-    assert_snapshot!(told(&stage, execution, &[]), @r#"
-    job job COMPLETED COMPLETED
-      step copy COMPLETED COMPLETED read 3 filter 1 write 2 commit 2 rollback 0
-    open reader at 0
-    open writer at 0
-    L1 before read
-    read 1
-    L1 after read 1
-    L2 after read 1
-    L1 before process 1
-    process 1
-    L1 after process 1 Some("n1")
-    L1 before read
-    read 2
-    L1 after read 2
-    L1 before process 2
-    process 2
-    L1 after process 2 None
-    L1 before write n1
-    L2 before write n1
-    write n1
-    L1 after write n1
-    L1 before checkpoint
-    L2 before checkpoint
-    checkpoint reader at 2
-    checkpoint writer
-    L1 after checkpoint
-    L2 after checkpoint
-    L1 before read
-    read 3
-    L1 after read 3
-    L1 before process 3
-    process 3
-    L1 after process 3 Some("n3")
-    L1 before read
-    read the end
-    L1 before write n3
-    L2 before write n3
-    write n3
-    L1 after write n3
-    L1 before checkpoint
-    L2 before checkpoint
-    checkpoint reader at 3
-    checkpoint writer
-    L1 after checkpoint
-    L2 after checkpoint
-    close writer
-    close reader
-    "#);
+    assert_snapshot!(tree_and_calls(&stage, execution, &[]));
 }
 
 /// Each call of the writer has its own: with exactly its list, in the search and in what is written again too.
@@ -185,7 +137,7 @@ fn checkpoint_listeners_and_failures() {
     ));
     let words = ["L", "open", "write", "checkpoint", "close"];
     let execution = stage.start("job", [("faults", "checkpoint writer: Fatal"), ("items", "3")]);
-    assert_snapshot!(told(&stage, execution, &words), @r"
+    assert_snapshot!(tree_and_calls(&stage, execution, &words), @r"
     job job FAILED FAILED
       | Fatal
       | thrown by #[get_checkpoint_info] of item writer `TableOut`
@@ -203,7 +155,7 @@ fn checkpoint_listeners_and_failures() {
     ");
     assert_eq!(lines(&stage), "");
     let again = restart_with(&stage, execution, [("faults", "L after checkpoint: Fatal")]);
-    assert_snapshot!(told(&stage, again, &words), @r"
+    assert_snapshot!(tree_and_calls(&stage, again, &words), @r"
     job job FAILED FAILED
       | Fatal
       | thrown by #[after_checkpoint] of checkpoint listener `Ears`
@@ -222,7 +174,7 @@ fn checkpoint_listeners_and_failures() {
     ");
     assert_eq!(lines(&stage), "n1 n2");
     let third = restart_with(&stage, again, [("faults", "")]);
-    assert_snapshot!(told(&stage, third, &words), @r"
+    assert_snapshot!(tree_and_calls(&stage, third, &words), @r"
     job job COMPLETED COMPLETED
       step copy COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 0
     open reader at 2
@@ -277,11 +229,11 @@ fn no_after_checkpoint_without_a_commit() {
     ");
 }
 
-/// A stop finishes the item in hand, whoever listens.
+/// A stop finishes the item in hand, with any listeners.
 ///
 /// Spec: CHUNK-LOOP-15, LISTEN-READ-02
 #[test]
-fn a_stop_is_seen_where_somebody_listens() {
+fn a_stop_is_seen_between_listeners() {
     let xml = faulty_job(&ears("", "before"), "Out", "", "");
     let stage = Stage::configured(&xml, |builder| builder.stop_timeout(Duration::ZERO));
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
@@ -290,7 +242,7 @@ fn a_stop_is_seen_where_somebody_listens() {
     assert!(!operator.stop(execution).unwrap());
     gate.open("go");
     operator.wait(execution).unwrap();
-    assert_snapshot!(told(&stage, execution, &["L", "read", "write", "checkpoint"]), @r"
+    assert_snapshot!(tree_and_calls(&stage, execution, &["L", "read", "write", "checkpoint"]), @r"
     job job STOPPED STOPPED
       step copy STOPPED STOPPED read 2 filter 0 write 2 commit 1 rollback 0
     L before read

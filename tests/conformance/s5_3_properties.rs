@@ -329,7 +329,7 @@ fn the_pool_of_system_properties() {
 ///
 /// Spec: OVR-07, JSL-CHPROP-02, JSL-STEPPROP-01, JSL-BATCHLET-03, SUBST-13, BPROP-12, RESTART-03, OP-13
 #[test]
-fn properties_are_resolved_and_injected_anew_at_every_start() {
+fn properties_are_resolved_and_injected_at_every_start() {
     let stage = Stage::new(&job(
         r#"<properties><property name="day" value="monday"/></properties>
            <step id="one" next="two" allow-start-if-complete="true">
@@ -412,33 +412,33 @@ fn a_value_that_does_not_parse_is_refused_at_its_place() {
       |
     2 | <step id="one"><batchlet ref="Typed">
       |                               ^^^^^ invalid digit found in string
-      = help: field `_count` of `conformance::conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
+      = help: field `_count` of `conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
     cannot start job `job`: its definition is invalid
     error[ART0005]: invalid value "-1" for property `count` (from the job parameter): expected `u32`
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="Typed">
       |                               ^^^^^ invalid digit found in string
-      = help: field `_count` of `conformance::conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
+      = help: field `_count` of `conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
 
-    error[ART0005]: invalid value "x" for property `fussy`: expected `conformance::conformance::s5_3_properties::Fussy`
+    error[ART0005]: invalid value "x" for property `fussy`: expected `conformance::s5_3_properties::Fussy`
      --> jobs/job.xml:3:56
       |
     3 |              <properties><property name="fussy" value="${fussiness}"/><property name="fussiness" value="2"/></properties></batchlet></step>
       |                                                        ^^^^^^^^^^^^ invalid digit found in string
-      = help: field `_fussy` of `conformance::conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
+      = help: field `_fussy` of `conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
     cannot start job `job`: its definition is invalid
-    error[ART0005]: invalid value "panic" for property `fussy` (from the job parameter): expected `conformance::conformance::s5_3_properties::Fussy`
+    error[ART0005]: invalid value "panic" for property `fussy` (from the job parameter): expected `conformance::s5_3_properties::Fussy`
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="Typed">
       |                               ^^^^^ the artifact panicked: no way to parse this
-      = help: field `_fussy` of `conformance::conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
+      = help: field `_fussy` of `conformance::s5_3_properties::Typed`, tests/conformance/s5_3_properties.rs
     "#);
     assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
 }
 
-/// A parameter that nobody asks for may be there to identify an instance; a misspelt one is refused.
+/// An unused parameter may be there to identify an instance; a misspelt one is refused.
 ///
 /// Spec: DOM-10, OP-09
 #[test]
@@ -504,6 +504,6 @@ fn lists_of_values() {
       |
     2 | <step id="one"><batchlet ref="Lists"><properties>
       |                               ^^^^^ value 3 of the list, "300": number too large to fit in target type
-      = help: field `numbers` of `conformance::conformance::s5_3_properties::Lists`, tests/conformance/s5_3_properties.rs
+      = help: field `numbers` of `conformance::s5_3_properties::Lists`, tests/conformance/s5_3_properties.rs
     "#);
 }

@@ -4,9 +4,9 @@ use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::conformance::artifacts::{Gate, job, restart_with, story};
-use crate::conformance::parallel::{ONE_THREAD, partition_of, partitioned, properties, sorted_tree};
-use crate::conformance::sequence::{flow, split, task};
+use crate::artifacts::{Gate, job, restart_with, story};
+use crate::parallel::{ONE_THREAD, partition_of, partitioned, properties, sorted_tree};
+use crate::sequence::{flow, split, task};
 
 /// Two partitions with everything around them, one after the other.
 fn everything() -> String {
@@ -98,7 +98,7 @@ fn a_stop_rolls_back() {
     );
 }
 
-/// After a rollback that undid their work all partitions run again, and the plan is made anew; without `#[logical_tx_rollback]`
+/// After a rollback that undid their work all partitions run again, and the plan is made again; without `#[logical_tx_rollback]`
 /// only what is not complete runs, by the kept plan.
 ///
 /// Spec: PART-29, PART-30, RESTART-10, D-48, D-50
@@ -160,53 +160,7 @@ fn a_rollback_that_fails_is_owed() {
     text += &format!("\n{}", story(&stage, second));
     let third = restart_with(&stage, second, with(""));
     text += &format!("\n{}", story(&stage, third));
-    assert_snapshot!(text, @r"
-    job job FAILED FAILED
-      | cannot process a
-      | thrown by #[process] of batchlet `Part`
-      | in partition 1 of `all`
-      | the rollback of the logical transaction of `all` failed, so its work is not undone; the next launch or restart calls it again, before anything else, until it succeeds
-      | cannot tx rollback
-      | thrown by #[logical_tx_rollback] of logical tx `Unit`
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process a
-        | thrown by #[process] of batchlet `Part`
-        | in partition 1 of `all`
-        | the rollback of the logical transaction of `all` failed, so its work is not undone; the next launch or restart calls it again, before anything else, until it succeeds
-        | cannot tx rollback
-        | thrown by #[logical_tx_rollback] of logical tx `Unit`
-      step all:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process a
-        | thrown by #[process] of batchlet `Part`
-    tx begin
-    plan
-    process a
-    status FAILED
-    tx rollback
-    tx after 2 calls ROLLBACK
-    job job FAILED FAILED
-      | cannot tx rollback
-      | thrown by #[logical_tx_rollback] of logical tx `Unit`
-      | an earlier execution left the logical transaction of `all` open, and nothing runs before its rollback has succeeded, even if there is nothing left to undo
-      step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot tx rollback
-        | thrown by #[logical_tx_rollback] of logical tx `Unit`
-        | an earlier execution left the logical transaction of `all` open, and nothing runs before its rollback has succeeded, even if there is nothing left to undo
-    tx rollback
-    tx after 1 calls ROLLBACK
-    job job COMPLETED COMPLETED
-      step all COMPLETED COMPLETED read 0 filter 0 write 0 commit 0 rollback 0
-      step all:1 COMPLETED a DONE read 0 filter 0 write 0 commit 0 rollback 0
-    tx rollback
-    tx after 1 calls ROLLBACK
-    tx begin
-    plan
-    process a
-    collect a 1 at all
-    status a DONE
-    tx before completion
-    tx after 4 calls COMMIT
-    ");
+    assert_snapshot!(text);
 }
 
 /// What fails after the commit fails the step, and undoes nothing: the restart does not do the work again.
@@ -265,64 +219,10 @@ fn flows_and_splits_have_logical_transactions() {
         let fails = stage.start("job", [("fail", "process one")]);
         text += &format!("{}\n", story(&stage, fails));
     }
-    assert_snapshot!(text, @r#"
-    job job COMPLETED COMPLETED
-      step two:1 COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step two:1/one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step two:2 COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-      step two:2/one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    tx begin
-    begin one
-    process one
-    end one
-    begin one
-    process one
-    end one
-    tx before completion
-    tx after 2 calls COMMIT
-    job job FAILED FAILED
-      | cannot process one
-      | thrown by #[process] of batchlet `Task`
-      | in partition 1 of `two`
-      step two:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process one
-        | thrown by #[process] of batchlet `Task`
-      step two:1/one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process one
-        | thrown by #[process] of batchlet `Task`
-    tx begin
-    begin one
-    process one
-    end one
-    tx rollback
-    tx after 2 calls ROLLBACK
-    job job FAILED FAILED
-      | cannot tx before completion
-      | thrown by #[logical_tx_before_completion] of logical tx `Unit`
-      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
-    tx begin
-    begin one
-    process one
-    end one
-    tx before completion
-    tx rollback
-    tx after 3 calls ROLLBACK
-    job job FAILED FAILED
-      | cannot process one
-      | thrown by #[process] of batchlet `Task`
-      step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot process one
-        | thrown by #[process] of batchlet `Task`
-    tx begin
-    begin one
-    process one
-    end one
-    tx rollback
-    tx after 2 calls ROLLBACK
-    "#);
+    assert_snapshot!(text);
 }
 
-/// A rollback undoes what is within, too: inner partitions are planned anew and run again.
+/// A rollback undoes what is within, too: inner partitions are planned and run again.
 ///
 /// Spec: LTX-02, FPART-07, RESTART-10, D-48
 #[test]

@@ -6,9 +6,9 @@ use batch_tests::stage::Stage;
 use diesel::prelude::*;
 use insta::assert_snapshot;
 
-use crate::conformance::artifacts::{job, restart_with, story};
-use crate::conformance::parallel::{partitioned, sorted_tree};
-use crate::conformance::sequence::{flow, meeting, split, task};
+use crate::artifacts::{job, restart_with, story};
+use crate::parallel::{partitioned, sorted_tree};
+use crate::sequence::{flow, meeting, split, task};
 
 const UNIT: &str = r#"<concurrency><logicalTX ref="Unit"/></concurrency>"#;
 

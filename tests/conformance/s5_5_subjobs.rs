@@ -4,14 +4,14 @@ use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::conformance::artifacts::{calls, job, restart_with, story};
-use crate::conformance::parallel::{ONE_THREAD, partition_of, partitioned, properties};
-use crate::conformance::sequence::{decision, flow, split, task};
+use crate::artifacts::{calls, job, restart_with, story};
+use crate::parallel::{ONE_THREAD, partition_of, partitioned, properties};
+use crate::sequence::{decision, flow, split, task};
 
 const BOTH: &str = r#"<collector ref="Send"/><analyzer ref="Receive"/>"#;
 
 /// What collectors and analyzers were called.
-fn told(stage: &Stage) -> String {
+fn subjob_calls(stage: &Stage) -> String {
     calls(stage, &["collect", "data", "status", "analyzed", "process"])
 }
 
@@ -41,7 +41,7 @@ fn chunk(around: &str) -> String {
 ///
 /// Spec: SUBJOB-01, SUBJOB-02, SUBJOB-03, SUBJOB-05, SUBJOB-07, SUBJOB-08, SUBJOB-09, SUBJOB-10, SUBJOB-11, SUBJOB-12, SUBJOB-27, PART-27, D-45
 #[test]
-fn a_collector_is_told_after_each_checkpoint_and_at_the_end() {
+fn a_collector_is_called_after_each_checkpoint_and_at_the_end() {
     let stage = Stage::new(&job(&chunk(BOTH)));
     let execution = stage.start("job", [("sets", "true")]);
     assert_snapshot!(stage.tree(execution), @r#"
@@ -132,7 +132,7 @@ fn batchlets_and_what_may_be_missing() {
     "#);
 }
 
-/// A subjob that ended by an exception collects nothing more; the analyzer is told that it failed.
+/// A subjob that ended by an exception collects nothing more; the analyzer sees that it failed.
 ///
 /// Spec: SUBJOB-10, SUBJOB-16
 #[test]
@@ -146,16 +146,16 @@ fn a_failed_subjob_collects_nothing() {
     "#);
 }
 
-/// Nothing is kept of what was collected; the exit status of a partition that completed before is told again.
+/// Nothing is kept of what was collected; the exit status of a partition that completed before is reported again.
 ///
 /// Spec: SUBJOB-17, SUBJOB-10, RESTART-14
 #[test]
-fn a_restart_tells_exit_statuses_again() {
+fn a_restart_reports_exit_statuses_again() {
     let names = properties(&[("name.1", "a"), ("name.2", "b")]);
     let elements = partitioned("all", "", "Part", &format!("instances=\"2\"|{names}{BOTH}"));
     let stage = Stage::new(&job(&format!("{ONE_THREAD}{elements}")));
     let failed = stage.start("job", [("fail", "process b")]);
-    let mut text = told(&stage);
+    let mut text = subjob_calls(&stage);
     let again = restart_with(&stage, failed, [("fail", "")]);
     text += &format!("\nAGAIN\n{}", story(&stage, again));
     assert_snapshot!(text, @r#"

@@ -43,7 +43,7 @@ batchlets! {
     Two
 }
 
-const HERE: &str = "conformance::conformance::s5_7_batch_xml";
+const HERE: &str = "conformance::s5_7_batch_xml";
 
 fn step(reference: &str) -> String {
     job(&format!(r#"<step id="one"><batchlet ref="{reference}"/></step>"#))
@@ -143,7 +143,7 @@ fn a_class_of_two_types_is_refused_when_it_is_used() {
       |
     1 | <batch-artifacts><artifact id="x" classname="com.example.Two"/></batch-artifacts>
       |                                              ---------------
-      = help: they are `conformance::conformance::s5_7_batch_xml::One` (tests/conformance/s5_7_batch_xml.rs) and `conformance::conformance::s5_7_batch_xml::Two` (tests/conformance/s5_7_batch_xml.rs); give one of them another class, or use the path of its type as the class
+      = help: they are `conformance::s5_7_batch_xml::One` (tests/conformance/s5_7_batch_xml.rs) and `conformance::s5_7_batch_xml::Two` (tests/conformance/s5_7_batch_xml.rs); give one of them another class, or use the path of its type as the class
     "#);
 }
 
@@ -174,7 +174,7 @@ fn a_class_that_is_not_registered_is_refused_when_the_ref_is_used() {
 /// Spec: ART-09, LOADER-15
 #[test]
 fn an_entry_of_another_role_is_refused_with_its_place() {
-    let entry = artifact("x", "conformance::conformance::artifacts::Numbers");
+    let entry = artifact("x", "conformance::artifacts::Numbers");
     assert_snapshot!(refused(&stage("x", &entry), "job", JobParameters::new()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0002]: `x` is not a batchlet but an item reader
@@ -185,8 +185,8 @@ fn an_entry_of_another_role_is_refused_with_its_place() {
     note: its class is set here
      --> batch.xml:1:46
       |
-    1 | <batch-artifacts><artifact id="x" classname="conformance::conformance::artifacts::Numbers"/></batch-artifacts>
-      |                                              --------------------------------------------
+    1 | <batch-artifacts><artifact id="x" classname="conformance::artifacts::Numbers"/></batch-artifacts>
+      |                                              -------------------------------
       = help: `x` is registered at tests/conformance/artifacts.rs
     "#);
 }

@@ -107,14 +107,14 @@ fn check_jobs_panics_with_everything_that_is_wrong() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains("JSL0041"), "the parameter is given: {text}");
-    let panic = catch_unwind(|| check_jobs!("src")).unwrap_err();
+    let panic = catch_unwind(|| check_jobs!("support")).unwrap_err();
     let text = panic.downcast_ref::<String>().unwrap();
     assert!(
         text.contains("the job path contains no job: searched `/"),
         "{text}"
     );
     assert!(
-        text.contains("/tests/src`; set the job path by `--job-path DIRS`, "),
+        text.contains("/tests/support`; set the job path by `--job-path DIRS`, "),
         "{text}"
     );
 }
@@ -223,7 +223,7 @@ impl std::error::Error for Unreadable {}
 ///
 /// Spec: CHUNK-EXC-01
 #[test]
-fn an_exception_class_that_nobody_declares_is_a_warning() {
+fn an_undeclared_exception_class_is_a_warning() {
     let excluded = |class: &str| {
         let text = job(&format!(
             r#"<step id="one"><chunk reader="Numbers" processor="Labels" writer="Lines">
@@ -236,7 +236,7 @@ fn an_exception_class_that_nobody_declares_is_a_warning() {
     for known in [
         "com.example.Unreadable",
         "Unreadable",
-        "conformance::conformance::s5_7_check::Unreadable",
+        "conformance::s5_7_check::Unreadable",
         "java.io.IOException",
         "java.lang.Exception",
         "std::io::Error",
@@ -252,7 +252,7 @@ fn an_exception_class_that_nobody_declares_is_a_warning() {
         ("Unreadible", "did you mean `Unreadable`?"),
         (
             "s5_7_check::Unreadable",
-            "did you mean `conformance::conformance::s5_7_check::Unreadable`?",
+            "did you mean `conformance::s5_7_check::Unreadable`?",
         ),
         ("java.sql.SQLSyntaxErrorException", "#[derive(BatchException)]"),
     ] {

@@ -282,9 +282,9 @@ fn an_ambiguous_name_is_refused_when_it_is_used() {
       |
     2 | <step id="one"><batchlet ref="Twin"/></step>
       |                               ^^^^ several artifacts match
-      = help: they are `conformance::conformance::s5_7_loader::twice::Castor` (tests/conformance/s5_7_loader.rs) and `conformance::conformance::s5_7_loader::twice::Pollux` (tests/conformance/s5_7_loader.rs); give one of them another name, or map this one in batch.xml: `<artifact id="Twin" classname="conformance::conformance::s5_7_loader::twice::Castor"/>`
+      = help: they are `conformance::s5_7_loader::twice::Castor` (tests/conformance/s5_7_loader.rs) and `conformance::s5_7_loader::twice::Pollux` (tests/conformance/s5_7_loader.rs); give one of them another name, or map this one in batch.xml: `<artifact id="Twin" classname="conformance::s5_7_loader::twice::Castor"/>`
     "#);
-    let castor = "conformance::conformance::s5_7_loader::twice::Castor";
+    let castor = "conformance::s5_7_loader::twice::Castor";
     let stage = Stage::new(&job(&format!(
         r#"<step id="one"><batchlet ref="{castor}"/></step>"#
     )));
@@ -347,16 +347,16 @@ fn an_ambiguous_name_is_refused_with_the_places_of_both() {
 #[test]
 fn artifacts_of_all_linked_crates_are_registered() {
     for name in [
-        "FromElsewhere",
-        "com.example.FromElsewhere",
-        "batch_tests::elsewhere::FromElsewhere",
+        "LinkedArtifact",
+        "com.example.LinkedArtifact",
+        "batch_tests::linked_artifact::LinkedArtifact",
     ] {
         let stage = Stage::new(&job(&format!(
             r#"<step id="one"><batchlet ref="{name}"/></step>"#
         )));
         let execution = stage.start("job", JobParameters::new());
         let step = &stage.operator().step_executions(execution).unwrap()[0];
-        assert_eq!(step.exit_status, "FROM ELSEWHERE");
+        assert_eq!(step.exit_status, "LINKED");
     }
 }
 

@@ -22,7 +22,7 @@ struct Courier {
     vehicle: Option<Vehicle>,
 }
 
-/// No default of its own, so that nobody but the loader makes one.
+/// No default of its own, so that only the loader makes one.
 struct Vehicle {
     number: usize,
 }
@@ -186,7 +186,7 @@ fn the_preferred_loader_comes_first_and_the_built_in_one_last() {
            <step id="three"><chunk reader="Numbers" processor="Labels" writer="Lines"/></step>"#);
     let mapped = format!(
         r#"<b><artifact id="Task" classname="{0}::Courier"/><artifact id="mapped" classname="{0}::Courier"/></b>"#,
-        "conformance::conformance::s5_7_preferred_loader"
+        "conformance::s5_7_preferred_loader"
     );
     let log = "the-preferred-loader-comes-first";
     let stage = Stage::configured(&xml, |builder| {
@@ -265,7 +265,7 @@ fn a_panic_of_the_loader_is_an_error() {
 fn a_type_without_the_role_is_refused() {
     assert_snapshot!(refusal("nobody"), @r#"
     cannot start job `job`: its definition is invalid
-    error[ART0002]: `nobody` is not a batchlet: the artifact loader returns a `conformance::conformance::s5_7_preferred_loader::Nobody`
+    error[ART0002]: `nobody` is not a batchlet: the artifact loader returns a `conformance::s5_7_preferred_loader::Nobody`
      --> jobs/job.xml:2:31
       |
     2 | <step id="one"><batchlet ref="nobody"/></step>
@@ -277,7 +277,7 @@ fn a_type_without_the_role_is_refused() {
     );
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
     cannot start job `job`: its definition is invalid
-    error[ART0002]: `nobody` is not a job listener: the artifact loader returns a `conformance::conformance::s5_7_preferred_loader::Nobody`
+    error[ART0002]: `nobody` is not a job listener: the artifact loader returns a `conformance::s5_7_preferred_loader::Nobody`
      --> jobs/job.xml:2:27
       |
     2 | <listeners><listener ref="nobody"/></listeners><step id="one"><chunk reader="van" processor="Labels" writer="Lines"/></step>
@@ -289,7 +289,7 @@ fn a_type_without_the_role_is_refused() {
       |
     2 | <listeners><listener ref="nobody"/></listeners><step id="one"><chunk reader="van" processor="Labels" writer="Lines"/></step>
       |                                                                              ^^^ an item reader is required here
-      = help: the artifact loader returns a `conformance::conformance::s5_7_preferred_loader::Courier`, which is registered at tests/conformance/s5_7_preferred_loader.rs
+      = help: the artifact loader returns a `conformance::s5_7_preferred_loader::Courier`, which is registered at tests/conformance/s5_7_preferred_loader.rs
     "#);
 }
 
@@ -308,24 +308,24 @@ fn a_ref_that_no_loader_knows_is_refused() {
 /// Spec: LOADER-07, LOADER-08, ART-09
 #[test]
 fn a_loader_that_changes_its_mind_fails_the_step() {
-    let told = |reference: &str| {
+    let printed = |reference: &str| {
         run(&fleet(&format!(
             r#"<step id="one"><batchlet ref="{reference}"/></step>"#
         )))
     };
-    assert_snapshot!(told("fickle"), @r"
+    assert_snapshot!(printed("fickle"), @r"
     job job FAILED FAILED
-      | cannot create batchlet `fickle`: the artifact loader returned a `conformance::conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::conformance::s5_7_preferred_loader::Nobody` now
+      | cannot create batchlet `fickle`: the artifact loader returned a `conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::s5_7_preferred_loader::Nobody` now
       step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | cannot create batchlet `fickle`: the artifact loader returned a `conformance::conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::conformance::s5_7_preferred_loader::Nobody` now
+        | cannot create batchlet `fickle`: the artifact loader returned a `conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::s5_7_preferred_loader::Nobody` now
     ");
-    assert_snapshot!(told("gone"), @r"
+    assert_snapshot!(printed("gone"), @r"
     job job FAILED FAILED
       | cannot create batchlet `gone`: the artifact loader returned it when the job was bound, but does not return it now
       step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
         | cannot create batchlet `gone`: the artifact loader returned it when the job was bound, but does not return it now
     ");
-    assert_snapshot!(told("late"), @r"
+    assert_snapshot!(printed("late"), @r"
     job job FAILED FAILED
       | cannot create batchlet `late`: the artifact loader failed: the garage is closed by now
       step one FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
@@ -381,7 +381,7 @@ mod named {
 fn with_loader(class: &str) -> String {
     format!(
         r#"<batch-artifacts><loader classname="{class}"/><artifact id="map" classname="{}::Courier"/></batch-artifacts>"#,
-        "conformance::conformance::s5_7_preferred_loader"
+        "conformance::s5_7_preferred_loader"
     )
 }
 
@@ -391,7 +391,7 @@ fn batch_xml_names_the_loader_by_path_or_by_declared_class() {
     let xml = job(
         r#"<step id="one" next="two"><batchlet ref="van"/></step><step id="two"><batchlet ref="map"/></step>"#,
     );
-    let path = "conformance::conformance::s5_7_preferred_loader::named::Named";
+    let path = "conformance::s5_7_preferred_loader::named::Named";
     for class in [path, "com.example.Named"] {
         let stage = Stage::configured(&xml, |builder| builder.batch_xml("batch.xml", with_loader(class)));
         stage.start("job", JobParameters::new());
@@ -440,13 +440,13 @@ fn a_loader_that_cannot_be_had_refuses_the_runtime() {
       |                                     ^^^^^^^^^^^^^^^^ several artifact loaders match
       = help: give one of them another class: tests/conformance/s5_7_preferred_loader.rs and tests/conformance/s5_7_preferred_loader.rs
     "#);
-    assert_snapshot!(build_error("conformance::conformance::s5_7_preferred_loader::named::Broken"), @r#"
+    assert_snapshot!(build_error("conformance::s5_7_preferred_loader::named::Broken"), @r#"
     cannot load the artifacts
-    error[ART0020]: cannot create the artifact loader `conformance::conformance::s5_7_preferred_loader::named::Broken`
+    error[ART0020]: cannot create the artifact loader `conformance::s5_7_preferred_loader::named::Broken`
      --> batch.xml:1:37
       |
-    1 | <batch-artifacts><loader classname="conformance::conformance::s5_7_preferred_loader::named::Brok…
-      |                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the artifact loader panicked: no garage
+    1 | <batch-artifacts><loader classname="conformance::s5_7_preferred_loader::named::Broken"/><artifac…
+      |                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the artifact loader panicked: no garage
       = help: its `Default` failed, see tests/conformance/s5_7_preferred_loader.rs
     "#);
 }
@@ -487,6 +487,6 @@ fn a_loader_may_be_shared() {
         |builder| builder.artifact_loader(Shared(Arc::clone(&fleet))),
     );
     run(&stage);
-    // One told its type, one ran.
+    // One returned its type, one ran.
     assert_eq!(fleet.made.load(Ordering::Relaxed), 2);
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use batch_runtime::{BatchRuntime, BatchStatus, JobOperator, JobOperatorError, JobParameters, StartError};
-use batch_tests::process;
+use batch_tests::own_process;
 use batch_tests::stage::Stage;
 
 use super::artifacts::{plain, refused};
@@ -41,12 +41,12 @@ fn run(operator: &JobOperator, job: &str) -> BatchStatus {
     operator.wait(execution).unwrap().status
 }
 
-/// Several directories, separated as the platform does it; one that is missing is passed over. Files are told by their
+/// Several directories, separated as the platform does it; one that is missing is skipped. Files are known by their
 /// ending, jobs by their id; folders below are not searched.
 ///
 /// Spec: PATH-01, PATH-03, PATH-04, PATH-05, PATH-06, PATH-08, PATH-09, PATH-13, OP-08, OP-21
 #[test]
-fn jobs_are_read_from_all_directories_and_told_by_their_ids() {
+fn jobs_are_read_from_all_directories_and_known_by_their_ids() {
     let folder = tempfile::tempdir().unwrap();
     let (a, b) = (folder.path().join("a"), folder.path().join("b"));
     write(
@@ -70,31 +70,19 @@ fn jobs_are_read_from_all_directories_and_told_by_their_ids() {
     assert_eq!(names(&operator(Some(a), Some(list))), ["first"]);
 }
 
-/// The test below, as a process in another directory.
-const IN_ITS_DIRECTORY: &str = "BATCH_TEST_IN_ITS_DIRECTORY";
-
 /// Without a job path it is the current directory.
 ///
 /// Spec: PATH-02
 #[test]
 fn the_default_is_the_current_directory() {
-    if std::env::var_os(IN_ITS_DIRECTORY).is_some() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &[("job.xml", &of("here"))]);
+    let test = "s6_4_job_path::the_default_is_the_current_directory";
+    own_process::run(test, folder.path(), || {
         let operator = operator(None, None);
         assert_eq!(names(&operator), ["here"]);
         assert_eq!(run(&operator, "here"), BatchStatus::Completed);
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), &[("job.xml", &of("here"))]);
-    let test = "conformance::s6_4_job_path::the_default_is_the_current_directory";
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test])
-        .current_dir(folder.path())
-        .env(IN_ITS_DIRECTORY, "1")
-        .output()
-        .unwrap();
-    let text = process::text(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    });
 }
 
 /// A file that is written after the runtime was built is found at the next start; one that is known is not read again.
@@ -112,7 +100,7 @@ fn new_files_are_found_at_each_start() {
     assert_eq!(run(&operator, "a"), BatchStatus::Completed);
 }
 
-/// A broken file takes its own job with it and no other; whoever misses the job is told why.
+/// A broken file takes its own job with it and no other; a launch of that job says why.
 ///
 /// Spec: PATH-11, OP-11
 #[test]
@@ -170,7 +158,7 @@ fn what_is_no_text_or_too_large_or_no_file_is_passed_over() {
     );
 }
 
-/// An id of two files is nobody's; the other jobs are not concerned.
+/// An id of two files is unusable; the other jobs are not concerned.
 ///
 /// Spec: PATH-12, INH-16
 #[test]

@@ -220,7 +220,7 @@ fn a_wrong_start_leaves_nothing_behind() {
 ///
 /// Spec: OP-14, OP-21, OP-32, DOM-20
 #[test]
-fn a_job_that_is_gone_is_known_by_its_executions() {
+fn a_removed_job_is_known_by_its_executions() {
     let stage = Stage::new(&job(ONE));
     let execution = stage.start("job", [("fail", "process one")]);
     stage.rewrite(r#"<job id="other"><step id="one"><batchlet ref="Task"/></step></job>"#);
@@ -269,11 +269,11 @@ fn the_operator_is_shared_between_threads() {
     assert_eq!(operator.job_instance_count("job").unwrap(), 0);
 }
 
-/// Every execution that ends is told to every callback, whatever the others do, until it is deregistered.
+/// Every callback is called for every execution that ends, whatever the others do, until it is deregistered.
 ///
 /// Spec: OP-27, OP-28, OP-29, OP-30, OP-31
 #[test]
-fn callbacks_are_told_of_every_end() {
+fn callbacks_are_called_at_every_end() {
     let stage = Stage::configured(&job(ONE), |builder| builder.stop_timeout(Duration::ZERO));
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
     let told = Arc::new(Mutex::new(Vec::new()));
@@ -319,7 +319,7 @@ fn callbacks_are_told_of_every_end() {
 ///
 /// Spec: OP-28, STATUS-23
 #[test]
-fn a_callback_is_told_after_the_end() {
+fn a_callback_is_called_after_the_end() {
     let stage = Stage::new(&job(ONE));
     let operator = stage.operator();
     let (stopping, seen) = (operator.clone(), Arc::new(Mutex::new(Vec::new())));
@@ -392,7 +392,7 @@ fn summaries_tell_everything_on_one_line() {
     assert_eq!(operator.step_execution(unknown, *id).unwrap(), None);
 }
 
-/// Who waits for its own execution would wait for ever: it is told how things stand instead.
+/// Who waits for its own execution would wait for ever: it gets an error instead.
 ///
 /// Spec: OP-28, OP-30
 #[test]

@@ -5,7 +5,7 @@ use batch_runtime::prelude::*;
 use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 
-use crate::conformance::artifacts::{Gate, job, record, story};
+use crate::artifacts::{Gate, job, record, story};
 
 /// The story of a job of these elements, without parameters.
 pub(crate) fn run(elements: &str) -> String {

@@ -2,8 +2,8 @@
 
 use insta::assert_snapshot;
 
-use crate::conformance::artifacts::{job, refused, story};
-use crate::conformance::sequence::{meeting, task};
+use crate::artifacts::{job, refused, story};
+use crate::sequence::{meeting, task};
 use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 
@@ -50,7 +50,7 @@ fn a_step_within_its_time_completes() {
     "#);
 }
 
-/// A job that takes too long is stopped, and fails; a restart goes on.
+/// A job that exceeds its timeout is stopped, and fails; a restart resumes.
 #[test]
 fn a_job_that_takes_too_long_fails() {
     let elements = with_timeout("batch.job.timeout", "1")

@@ -38,7 +38,7 @@ fn a_writer_outside_of_the_transaction_is_at_least_once() {
 
 /// Spec: BPROP-11, JSL-CHPROP-07
 #[test]
-fn a_property_that_nobody_takes_is_likely_misspelt() {
+fn an_unused_property_is_likely_misspelt() {
     let property = r#"<properties><property name="itmes" value="3"/></properties>"#;
     let found = warnings(&format!(
         r#"<step id="one"><chunk reader="Numbers" processor="Labels" writer="Lines">{property}</chunk></step>"#
@@ -76,7 +76,7 @@ fn list(name: &str, more: &str) -> String {
 ///
 /// Spec: BPROP-11, JSL-CHPROP-04, JSL-CHPROP-07
 #[test]
-fn a_property_out_of_reach_is_told_at_each_place() {
+fn a_property_out_of_reach_is_reported_at_each_place() {
     let out_of_reach = |taker: &str| {
         Some(format!(
             "`{taker}` declares it, but is not in scope: check the place of the property and its `target`"
@@ -98,7 +98,7 @@ fn a_property_out_of_reach_is_told_at_each_place() {
         one(&(both.clone() + &task(&list("items", "")))),
         out_of_reach("Numbers")
     );
-    // A name that is misspelt twice is told twice.
+    // A name that is misspelt twice is reported twice.
     let misspelt = chunk("one", "", &list("itmes", "")).replace("<step ", r#"<step next="two" "#)
         + &chunk("two", "", &list("itmes", ""));
     let found = unused(&misspelt);

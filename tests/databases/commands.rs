@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use batch_tests::databases::{Database, Place};
+use batch_tests::database::{Database, Place};
 
 /// Runs the program `operated`; returns its exit code and everything that it printed.
 fn operated(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {

@@ -2,7 +2,7 @@
 
 use batch_runtime::{BatchStatus, JobExecutionId, JobParameters};
 use batch_tests::contender::{JOB, Outcome, Wish, contend, contend_in_processes, runtime};
-use batch_tests::databases::{Database, Place};
+use batch_tests::database::{Database, Place};
 
 const MANY: usize = 64;
 const PROCESSES: usize = 8;
@@ -20,7 +20,7 @@ impl Scene {
         std::fs::write(folder.path().join("job.xml"), JOB).unwrap();
         let place = Place::new(database, folder.path());
         let operator = runtime(place.url(), folder.path()).job_operator();
-        place.connect().watch();
+        place.connect().reject_wrong_rows();
         let parameters = JobParameters::new().with_non_identifying("fail", "yes");
         let failed = operator.start("job", parameters).unwrap();
         assert_eq!(operator.wait(failed).unwrap().status, BatchStatus::Failed);

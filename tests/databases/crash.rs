@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, BatchStatus};
 use batch_test_servers::{Kind, Server};
-use batch_tests::databases::{Database, Place};
+use batch_tests::database::{Database, Place};
 use batch_tests::stage::said;
 
 use super::jobs::{CHUNK, SUM, execute};
@@ -44,8 +44,8 @@ impl RowsUntilTheCrash {
     fn checkpoint(&mut self) {}
 }
 
-/// The step goes on from its last checkpoint when the server is back: connections that it has closed are not used again. If it
-/// dies at the same chunk once more, and once more, the step fails, and a restart goes on.
+/// The step resumes from its last checkpoint when the server is back: connections that it has closed are not used again. If it
+/// dies at the same chunk once more, and once more, the step fails, and a restart resumes.
 ///
 /// Spec: CHUNK-LOOP-12, CHUNK-LOOP-14, REPO-03, REPO-15, RESTART-08, D-80
 #[test]

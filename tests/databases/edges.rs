@@ -4,7 +4,7 @@ use batch_runtime::prelude::*;
 use batch_runtime::{
     BatchStatus, JobExecutionId, JobOperatorError, JobParameters, ParameterValue, StartError, Timestamp,
 };
-use batch_tests::databases::Database;
+use batch_tests::database::Database;
 use batch_tests::stage::Stage;
 
 /// Ends with this exit status, or with this failure; keeps this much user data.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperatorError, JobParameters};
-use batch_tests::databases::{Database, Place};
+use batch_tests::database::{Database, Place};
 use batch_tests::stage::said;
 
 use super::jobs::{CHUNK, SUM};
@@ -167,7 +167,7 @@ fn shape_of(place: &Place, prefix: &str) -> Vec<String> {
     columns.map(str::to_owned).collect()
 }
 
-/// The failed instance goes on after its last checkpoint, the other one is complete, and nothing is lost; also where the
+/// The failed instance resumes after its last checkpoint, the other one is complete, and nothing is lost; also where the
 /// tables have another prefix, beside tables with the usual one.
 fn check(database: Database, age: &str, statements: &str) {
     check_prefix(database, age, statements, "BATCH_");

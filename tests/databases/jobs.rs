@@ -2,7 +2,7 @@
 
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchStatus, JobParameters};
-use batch_tests::databases::Database;
+use batch_tests::database::Database;
 use batch_tests::stage::{Stage, say};
 use diesel::connection::SimpleConnection;
 
@@ -102,7 +102,7 @@ pub(super) fn execute(tx: &mut ChunkTransaction, statement: &str) -> Result<(), 
     Ok(tx.sqlite()?.batch_execute(statement)?)
 }
 
-/// Nobody keeps two rows of one number apart: a double shows.
+/// No key keeps two rows of one number apart, so a double shows.
 fn stage(database: Database, xml: &str) -> Stage {
     let stage = Stage::on(database, xml);
     stage
@@ -118,7 +118,7 @@ pub(super) const CHUNK: &str = r#"<job id="job"><step id="one">
 
 pub(super) const SUM: &str = "SELECT COUNT(*) * 1000000 + SUM(n) FROM written";
 
-/// What was committed stays, what was not is undone, and a restart goes on from there.
+/// What was committed stays, what was not is rolled back, and a restart resumes from there.
 ///
 /// Spec: CHUNK-LOOP-12, ENV-05, REPO-02, REPO-03, REPO-04, REPO-06, REPO-15, REPO-62, REPO-63, RESTART-08
 #[test]

@@ -1,10 +1,10 @@
-//! New databases, databases that are not there, and databases of somebody else.
+//! New databases, databases that are not there, and databases of other programs.
 
 use std::sync::Barrier;
 use std::thread;
 
 use batch_runtime::BatchRuntime;
-use batch_tests::databases::{Database, Place};
+use batch_tests::database::{Database, Place};
 
 use super::history::shape;
 
@@ -66,12 +66,12 @@ fn the_schema_file_is_what_the_migrations_give() {
     }
 }
 
-/// The true reason is told, and the password is not.
+/// The true reason is reported, and the password is not.
 ///
 /// Spec: REPO-06
 #[cfg(feature = "servers")]
 #[test]
-fn a_database_that_is_not_there_is_told_with_the_reason() {
+fn a_missing_database_is_reported_with_the_reason() {
     let check = |url: String, reasons: &[&str]| {
         let error = build(&url).err().expect(&url);
         assert!(reasons.iter().any(|reason| error.contains(reason)), "{error}");

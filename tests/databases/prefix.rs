@@ -4,7 +4,7 @@ use std::fs;
 
 use batch_runtime::operator::Purge;
 use batch_runtime::{BatchRuntime, BatchStatus, ExecutionFilter, JobOperator, JobParameters};
-use batch_tests::databases::{Database, Place};
+use batch_tests::database::{Database, Place};
 
 use super::jobs::{CHUNK, SUM};
 

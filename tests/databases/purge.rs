@@ -4,7 +4,7 @@ use batch_runtime::operator::Purge;
 use batch_runtime::{
     BatchStatus, ExecutionFilter, JobInstanceId, JobOperatorError, JobParameters, ParameterValue, Timestamp,
 };
-use batch_tests::databases::Database;
+use batch_tests::database::Database;
 use batch_tests::stage::Stage;
 
 use super::jobs::{CHUNK, SUM};
@@ -107,7 +107,7 @@ fn what_nothing_continues_is_purged() {
         let left = rows(&stage);
         assert_eq!(left[..2], [1, 1], "{database:?}");
         assert_eq!(left[3..], [1, 1, 1, 1], "{database:?}");
-        // What is left goes on; then it goes, too.
+        // What is left is resumed, and then purged, too.
         stage.launch("job", day("2", "0"));
         assert_eq!(operator.purge(&all, None).unwrap(), 1, "{database:?}");
         assert_eq!(rows(&stage), [0; 7], "{database:?}");
@@ -124,7 +124,7 @@ fn what_nothing_continues_is_purged() {
     }
 }
 
-/// A failed instance is exported from one database and imported into another, and goes on there where it had stopped: with
+/// A failed instance is exported from one database and imported into another, and resumes there: with
 /// its parameters of all types, its checkpoints, its counters and times.
 ///
 /// Spec: REPO-01, RESTART-08

@@ -11,7 +11,7 @@ use batch_runtime::prelude::*;
 use batch_runtime::{
     BatchRuntime, BatchStatus, Clock, JobOperator, JobOperatorError, JobParameters, ParameterValue, Timestamp,
 };
-use batch_tests::databases::{Database, Place};
+use batch_tests::database::{Database, Place};
 
 /// Writes nothing, and fails at a larger number.
 #[derive(BatchArtifact)]

@@ -1,7 +1,7 @@
-//! Instances that go on on the other side.
+//! Instances that are resumed on the other side.
 
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperatorError, JobParameters};
-use batch_tests::databases::Database;
+use batch_tests::database::Database;
 use serde_json::{Value, json};
 
 use super::shared::{Shared, TablesOf, parameters, shown_parameters};
@@ -16,12 +16,12 @@ fn steps(execution: &Value) -> Vec<&str> {
     steps.iter().map(|step| step["step"].as_str().unwrap()).collect()
 }
 
-/// An instance that failed on one side is the same on the other, which goes on with the step that failed; and what is complete
+/// An instance that failed on one side is the same on the other, which resumes the step that failed; and what is complete
 /// is so for both.
 ///
 /// Spec: REPO-26, REPO-27, REPO-39, REPO-42, REPO-71, ID-04, ID-06, OP-36, RESTART-01, RESTART-02
 #[test]
-fn an_instance_goes_on_on_either_side() {
+fn an_instance_is_resumed_on_either_side() {
     for (database, tables) in [
         (Database::Sqlite, TablesOf::SpringBatch),
         (Database::Postgres, TablesOf::SpringBatch),
@@ -148,7 +148,7 @@ fn contexts_outlast_what_the_other_runs() {
 ///
 /// Spec: REPO-68, RESTART-17
 #[test]
-fn a_chunk_step_that_the_other_has_begun() {
+fn a_chunk_step_that_the_other_program_started() {
     for database in Database::ALL {
         let mut shared = Shared::new(database, TablesOf::Us);
         assert_eq!(shared.launch("skips", &parameters(1)).status, BatchStatus::Failed);
@@ -158,7 +158,7 @@ fn a_chunk_step_that_the_other_has_begun() {
             json!({"execution": 2, "instance": 1, "status": "FAILED"}),
             "{database:?}"
         );
-        // It goes on where it was itself, and commits nothing.
+        // It resumes where it was itself, and commits nothing.
         shared.run("skips", &parameters(1)).unwrap();
         let seen = shared.seen_there();
         assert_eq!(seen[1]["steps"][0]["counters"]["writes"], 14, "{database:?}");

@@ -1,7 +1,7 @@
 //! What one has written, as the other reads it.
 
 use batch_runtime::BatchStatus;
-use batch_tests::databases::Database;
+use batch_tests::database::Database;
 use batch_tests::process::text;
 use serde_json::json;
 
@@ -106,11 +106,11 @@ fn we_read_what_spring_batch_writes() {
             WIDTH
         );
 
-        let found = shared.told(&["executions", "--json", "--job", "prepared", "--status", "FAILED"]);
+        let found = shared.json(&["executions", "--json", "--job", "prepared", "--status", "FAILED"]);
         assert_eq!(found.as_array().unwrap().len(), 1, "{database:?}");
         assert_eq!(found[0]["execution"], 2, "{database:?}");
         assert_eq!(found[0]["exitMessage"], there[1]["exitMessage"], "{database:?}");
-        let shown = shared.told(&["show", "1", "--json"]);
+        let shown = shared.json(&["show", "1", "--json"]);
         assert_eq!(shown["steps"][0]["processSkips"], 1, "{database:?}");
         assert_eq!(shown["steps"][0]["filters"], 1, "{database:?}");
         let told = text(&shared.command(&["params", "2"]).stdout);
@@ -122,7 +122,7 @@ fn we_read_what_spring_batch_writes() {
             "{database:?}"
         );
 
-        // An instance that goes to another repository keeps what nobody here understands.
+        // An instance that goes to another repository keeps what this runtime does not understand.
         let line = text(&shared.command(&["export", "2"]).stdout);
         let mut elsewhere = Shared::new(database, TablesOf::Us);
         let file = tempfile::NamedTempFile::new().unwrap();

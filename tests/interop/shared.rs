@@ -9,7 +9,7 @@ use batch_runtime::execution::{JobExecution, StepExecution};
 use batch_runtime::{
     BatchRuntime, ExecutionFilter, JobOperator, JobParameters, ParameterValue, TimeZone, Timestamp,
 };
-use batch_tests::databases::{Database, Place};
+use batch_tests::database::{Database, Place};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -106,7 +106,7 @@ impl Shared {
     }
 
     /// The same, as JSON.
-    pub(super) fn told(&self, arguments: &[&str]) -> Value {
+    pub(super) fn json(&self, arguments: &[&str]) -> Value {
         let output = self.command(arguments);
         let error = String::from_utf8_lossy(&output.stderr);
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{arguments:?}: {error}"))
@@ -233,7 +233,7 @@ pub(super) fn contexts(executions: &mut [Value]) -> Vec<Value> {
     contexts
 }
 
-/// Both sides see the same; else tells where not.
+/// Both sides see the same; an error says where they differ.
 pub(super) fn assert_same(there: &Value, here: &Value, what: impl Debug) {
     fn differences(path: &str, there: &Value, here: &Value, all: &mut Vec<String>) {
         match (there, here) {

@@ -1,4 +1,4 @@
-//! Spring Batch, in a JVM that is told what to do.
+//! Spring Batch, in a JVM that reads commands.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use batch_tests::databases::{Database, Place};
+use batch_tests::database::{Database, Place};
 use serde_json::{Value, json};
 
 /// A JVM that waits for its next verb. It ends with its input.

@@ -1,7 +1,7 @@
 //! What runs on one side, and is stopped, or refused, on the other.
 
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperatorError};
-use batch_tests::databases::Database;
+use batch_tests::database::Database;
 use batch_tests::process::text;
 use serde_json::json;
 
@@ -79,7 +79,7 @@ fn each_stops_what_the_other_runs() {
 ///
 /// Spec: OP-34, OP-35, REPO-14, REPO-15
 #[test]
-fn what_a_killed_jvm_has_left_goes_on() {
+fn an_instance_of_a_killed_jvm_is_resumed() {
     for database in Database::ALL {
         let mut shared = Shared::new(database, TablesOf::SpringBatch);
         let run = json!(["run", "waits", shown_parameters(&parameters(1))]);

@@ -1,7 +1,7 @@
 //! A JVM that is not in UTC.
 
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperatorError};
-use batch_tests::databases::Database;
+use batch_tests::database::Database;
 use serde_json::{Value, json};
 
 use super::shared::{Shared, TablesOf, assert_same, contexts, parameters, seen_by};

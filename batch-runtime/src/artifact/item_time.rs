@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_checkpoint_is_due_at_whichever_comes_first() {
         let mut algorithm = made(&[("item-count", "30"), ("time-limit", "5")]).unwrap();
-        // 20 moments are 5 seconds; each interval counts anew.
+        // 20 moments are 5 seconds; each interval counts from 0.
         assert_eq!(interval(&mut algorithm, MOMENT), Some(20));
         assert_eq!(interval(&mut algorithm, MOMENT / 2), Some(30));
         assert_eq!(interval(&mut algorithm, MOMENT), Some(20));

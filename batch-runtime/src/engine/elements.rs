@@ -128,7 +128,7 @@ impl Elements {
     }
 
     /// Returns the flows of a split that no other element leads to. Spec: SPLIT-06, D-29
-    pub(crate) fn beginnings(&self) -> Vec<usize> {
+    pub(crate) fn initial_flows(&self) -> Vec<usize> {
         let targets: Vec<usize> = self
             .all
             .iter()

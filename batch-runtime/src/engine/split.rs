@@ -92,7 +92,7 @@ impl Walk<'_> {
         let all = &split.elements.all;
         let since = self.state_of(&element.id).since.max(self.since);
         // All flows that no element leads to start at once. Spec: SPLIT-06
-        let mut beginning = split.elements.beginnings();
+        let mut beginning = split.elements.initial_flows();
         loop {
             for position in beginning.drain(..) {
                 if ends.are_ending() {

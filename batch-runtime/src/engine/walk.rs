@@ -109,8 +109,7 @@ pub(super) struct ElementEnd {
 }
 
 impl Walk<'_> {
-    /// Calls the collector of the subjob, if one runs here. Spec: SUBJOB-03, SUBJOB-04, SUBJOB-19, SUBJOB-20,
-    /// SUBJOB-23
+    /// Calls the collector of the subjob, if one runs here. Spec: SUBJOB-03, SUBJOB-04, SUBJOB-19, SUBJOB-20, SUBJOB-23
     pub(super) fn collect(&self, contexts: &ContextScope) -> Result<(), Failure> {
         match &self.collecting {
             Some(collecting) => collecting.collect(contexts),

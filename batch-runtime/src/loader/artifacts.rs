@@ -64,8 +64,7 @@ impl Artifacts {
         }
     }
 
-    /// Returns every role of `roles` that the listener `name` has. Spec: JSL-STEPLIS-07, JSL-JOBLIS-05,
-    /// JSL-STEPLIS-03
+    /// Returns every role of `roles` that the listener `name` has. Spec: JSL-STEPLIS-07, JSL-JOBLIS-05, JSL-STEPLIS-03
     pub(super) fn find_listener(
         &self,
         roles: &[Role],

@@ -359,8 +359,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Parses a numeric property, at least 1. `of` is the place of the job or step, if the value may come from
-    /// outside.
+    /// Parses a numeric property, at least 1. `of` is the place of the job or step, if the value may come from outside.
     fn number(
         &mut self,
         name: &str,

@@ -11,8 +11,7 @@ use crate::job_path::{JOB_PATH_HELP, ROOTS};
 use crate::loader::AT_LEAST_ONCE;
 use crate::parameters::JobParameters;
 
-/// The result of [`BatchRuntimeBuilder::check`](crate::BatchRuntimeBuilder::check). Displays all problems, job by
-/// job.
+/// The result of [`BatchRuntimeBuilder::check`](crate::BatchRuntimeBuilder::check). Displays all problems, job by job.
 #[derive(Clone, Debug, Default)]
 pub struct CheckReport {
     /// The checks of batch.xml and of the job path first, then one for each job.

@@ -66,12 +66,12 @@ impl Definitions {
     /// # Errors
     /// As [`JobOperator::start`](crate::JobOperator::start).
     pub fn check(&self, job: &str, parameters: &JobParameters) -> Result<Vec<Diagnostic>> {
-        let refuse = refusing(job);
+        let reject = rejecting(job);
         parameters
             .validate()
-            .map_err(|error| refuse(StartError::Parameter(error)))?;
+            .map_err(|error| reject(StartError::Parameter(error)))?;
         let secrets = Secrets::unread(parameters.secrets());
-        let checked = self.bind(job, parameters, parameters, secrets, &refuse)?;
+        let checked = self.bind(job, parameters, parameters, secrets, &reject)?;
         let mut warnings = checked.warnings;
         warnings.extend(checked.bound.warnings);
         Ok(warnings)
@@ -85,13 +85,13 @@ impl Definitions {
         given: &JobParameters,
         effective: &JobParameters,
         secrets: Secrets,
-        refuse: &dyn Fn(StartError) -> JobOperatorError,
+        reject: &dyn Fn(StartError) -> JobOperatorError,
     ) -> Result<Checked> {
-        let document = self.find(job, refuse)?;
+        let document = self.find(job, reject)?;
         let (bound, warnings) = self
             .bind_document(&document, self.external_values(effective, secrets))
-            .map_err(|errors| refuse(StartError::Definition(errors)))?;
-        check_names(given, &bound.parameter_names).map_err(refuse)?;
+            .map_err(|errors| reject(StartError::Definition(errors)))?;
+        check_names(given, &bound.parameter_names).map_err(reject)?;
         Ok(Checked {
             document,
             bound,
@@ -113,15 +113,15 @@ impl Definitions {
         job: &str,
         parameters: &JobParameters,
     ) -> Result<(Resolved, ExternalValues)> {
-        let refuse = refusing(job);
+        let reject = rejecting(job);
         parameters
             .validate()
-            .map_err(|error| refuse(StartError::Parameter(error)))?;
-        let document = self.find(job, &refuse)?;
+            .map_err(|error| reject(StartError::Parameter(error)))?;
+        let document = self.find(job, &reject)?;
         let external = self.external_values(parameters, Secrets::unread(parameters.secrets()));
         match self.resolved(&document, &external) {
             Ok(resolved) => Ok((resolved, external)),
-            Err(unresolved) => Err(refuse(StartError::Definition(unresolved.errors))),
+            Err(unresolved) => Err(reject(StartError::Definition(unresolved.errors))),
         }
     }
 
@@ -150,11 +150,11 @@ impl Definitions {
             && !matches!(resolved, Err(JobOperatorError::NoSuchJob { .. }))
     }
 
-    fn find(&self, job: &str, refuse: &dyn Fn(StartError) -> JobOperatorError) -> Result<Arc<Document>> {
+    fn find(&self, job: &str, reject: &dyn Fn(StartError) -> JobOperatorError) -> Result<Arc<Document>> {
         self.job_path.look_for_new_files();
         match self.job_path.find(job) {
             Lookup::Found(document) => Ok(document),
-            Lookup::Duplicate(files) => Err(refuse(StartError::DuplicateId(files))),
+            Lookup::Duplicate(files) => Err(reject(StartError::DuplicateId(files))),
             Lookup::Unknown { known, broken } => Err(JobOperatorError::NoSuchJob {
                 job: job.to_owned(),
                 help: self.unknown_job_help(job, &known, &broken),
@@ -217,7 +217,7 @@ impl Definitions {
 }
 
 /// Returns a constructor of errors for a job that cannot be started.
-pub(super) fn refusing(job: &str) -> impl Fn(StartError) -> JobOperatorError {
+pub(super) fn rejecting(job: &str) -> impl Fn(StartError) -> JobOperatorError {
     move |cause| JobOperatorError::JobStart {
         job: job.to_owned(),
         cause,

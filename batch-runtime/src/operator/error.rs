@@ -179,7 +179,7 @@ pub enum StartError {
     },
     /// Another runtime has taken the dead execution over, or stopped it.
     #[error("another process has taken it over, or stopped it")]
-    Overtaken,
+    TakenOver,
     /// The operating system cannot create a thread.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),

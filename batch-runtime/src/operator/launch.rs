@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use batch_xml::Diagnostic;
 
-use super::definitions::refusing;
+use super::definitions::rejecting;
 use super::{JobOperator, JobOperatorError, Result, Shared, StartError};
 use crate::engine::{BoundJob, Dispatch, JobRunner, Running};
 use crate::ids::JobExecutionId;
@@ -32,12 +32,12 @@ impl JobOperator {
     /// Spec: OP-07 to OP-11, ID-03, D-56
     pub fn start(&self, job: &str, parameters: impl Into<JobParameters>) -> Result<JobExecutionId> {
         let parameters = parameters.into();
-        let refuse = refusing(job);
+        let reject = rejecting(job);
         parameters
             .validate()
-            .map_err(|error| refuse(StartError::Parameter(error)))?;
-        let prepared = self.prepare(job, &parameters, &parameters, &refuse)?;
-        self.claim_and_run(prepared, Target::New, parameters, None, &refuse)
+            .map_err(|error| reject(StartError::Parameter(error)))?;
+        let prepared = self.prepare(job, &parameters, &parameters, &reject)?;
+        self.claim_and_run(prepared, Target::New, parameters, None, &reject)
     }
 
     /// Runs the instance that the job and its identifying parameters identify, and returns while it runs. The first launch
@@ -50,10 +50,10 @@ impl JobOperator {
     /// Spec: OP-36, D-56
     pub fn launch(&self, job: &str, parameters: impl Into<JobParameters>) -> Result<JobExecutionId> {
         let parameters = parameters.into();
-        let refuse = refusing(job);
+        let reject = rejecting(job);
         parameters
             .validate()
-            .map_err(|error| refuse(StartError::Parameter(error)))?;
+            .map_err(|error| reject(StartError::Parameter(error)))?;
         let key = parameters.job_key();
         let effective = match self.shared.repository.find_instance(job, &key)? {
             Some(instance) => {
@@ -65,16 +65,16 @@ impl JobOperator {
                     original.overlaid(&parameters)
                 } else {
                     // The key is a digest of an unescaped text, so other parameters may have the same key.
-                    return Err(refuse(StartError::SameKey {
+                    return Err(reject(StartError::SameKey {
                         instance: instance.id,
                     }));
                 }
             }
             None => parameters.clone(),
         };
-        let prepared = self.prepare(job, &parameters, &effective, &refuse)?;
+        let prepared = self.prepare(job, &parameters, &effective, &reject)?;
         let (target, crash_limit) = (Target::Identified(key), Some(self.shared.limits.crash_limit));
-        self.claim_and_run(prepared, target, effective, crash_limit, &refuse)
+        self.claim_and_run(prepared, target, effective, crash_limit, &reject)
     }
 
     /// Resumes the instance of a failed or stopped execution from its last checkpoint, and returns while it runs. `parameters`
@@ -103,16 +103,16 @@ impl JobOperator {
         let earlier = repository
             .job_execution(execution)?
             .ok_or(JobOperatorError::NoSuchJobExecution(execution))?;
-        let refuse = |cause| JobOperatorError::JobRestart { execution, cause };
+        let reject = |cause| JobOperatorError::JobRestart { execution, cause };
         parameters
             .validate()
-            .map_err(|error| refuse(StartError::Parameter(error)))?;
+            .map_err(|error| reject(StartError::Parameter(error)))?;
         let effective = repository
             .original_parameters(earlier.instance_id)?
             .overlaid(&parameters);
-        let prepared = self.prepare(&earlier.job_name, &parameters, &effective, &refuse)?;
+        let prepared = self.prepare(&earlier.job_name, &parameters, &effective, &reject)?;
         let target = Target::InstanceOf(execution);
-        self.claim_and_run(prepared, target, effective, crash_limit, &refuse)
+        self.claim_and_run(prepared, target, effective, crash_limit, &reject)
     }
 
     /// Checks a job as [`start`](Self::start) does, without starting it, and returns the warnings.
@@ -129,12 +129,12 @@ impl JobOperator {
         job: &str,
         given: &JobParameters,
         effective: &JobParameters,
-        refuse: &dyn Fn(StartError) -> JobOperatorError,
+        reject: &dyn Fn(StartError) -> JobOperatorError,
     ) -> Result<Prepared> {
         let secrets =
-            Secrets::read(effective.secrets()).map_err(|error| refuse(StartError::Secret(error)))?;
+            Secrets::read(effective.secrets()).map_err(|error| reject(StartError::Secret(error)))?;
         let definitions = &self.shared.definitions;
-        let checked = definitions.bind(job, given, effective, secrets, refuse)?;
+        let checked = definitions.bind(job, given, effective, secrets, reject)?;
         let dispatch = match &self.shared.dispatcher {
             None => None,
             Some(dispatcher) => Some(Dispatch {
@@ -156,7 +156,7 @@ impl JobOperator {
         target: Target,
         parameters: JobParameters,
         crash_limit: Option<u32>,
-        refuse: &dyn Fn(StartError) -> JobOperatorError,
+        reject: &dyn Fn(StartError) -> JobOperatorError,
     ) -> Result<JobExecutionId> {
         let restarting = matches!(target, Target::InstanceOf(_));
         let job_name = prepared.job.id.clone();
@@ -175,7 +175,7 @@ impl JobOperator {
             .claim(&request)
             .map_err(|error| match error {
                 ClaimError::Running { execution, owner } if restarting => {
-                    refuse(StartError::Running { execution, owner })
+                    reject(StartError::Running { execution, owner })
                 }
                 ClaimError::Running { execution, owner } => JobOperatorError::JobExecutionAlreadyRunning {
                     job: job_name.clone(),
@@ -186,17 +186,17 @@ impl JobOperator {
                     job: job_name.clone(),
                     execution,
                 },
-                ClaimError::NotRestartable { execution } => refuse(StartError::NotRestartable { execution }),
+                ClaimError::NotRestartable { execution } => reject(StartError::NotRestartable { execution }),
                 ClaimError::Abandoned { execution } => JobOperatorError::JobInstanceAbandoned {
                     job: job_name.clone(),
                     execution,
                 },
-                ClaimError::CrashLoop { execution, crashes } => refuse(StartError::CrashLoop {
+                ClaimError::CrashLoop { execution, crashes } => reject(StartError::CrashLoop {
                     execution,
                     crashes,
                     place: self.place_of(execution),
                 }),
-                ClaimError::Overtaken => refuse(StartError::Overtaken),
+                ClaimError::TakenOver => reject(StartError::TakenOver),
                 ClaimError::NoSuchExecution(id) => JobOperatorError::NoSuchJobExecution(id),
                 ClaimError::Repository(error) => error.into(),
             })?;
@@ -204,7 +204,7 @@ impl JobOperator {
             tracing::warn!(execution = %dead, by = %claim.execution.id, "took over an execution whose owner is dead");
         }
         self.run(prepared, claim, asked)
-            .map_err(|error| refuse(StartError::Thread(error)))
+            .map_err(|error| reject(StartError::Thread(error)))
     }
 
     /// Describes where an execution was when its process died.

@@ -9,7 +9,7 @@ use std::time::Instant;
 use md5::{Digest, Md5};
 use thiserror::Error;
 
-use super::definitions::refusing;
+use super::definitions::rejecting;
 use super::{Definitions, JobOperator, JobOperatorError, Shared};
 use crate::dispatch::{CollectedPayload, PartitionTicket};
 use crate::engine::{CollectorSink, RemotePartition, Running};
@@ -77,12 +77,12 @@ impl JobOperator {
                 here,
             });
         }
-        let refuse = refusing(&job);
+        let reject = rejecting(&job);
         let secrets = Secrets::read(parameters.secrets())
-            .map_err(|error| cannot(refuse(super::StartError::Secret(error))))?;
+            .map_err(|error| cannot(reject(super::StartError::Secret(error))))?;
         let bound = shared
             .definitions
-            .bind(&job, &parameters, &parameters, secrets, &refuse)
+            .bind(&job, &parameters, &parameters, secrets, &reject)
             .map_err(cannot)?
             .bound;
         let asked = Instant::now();

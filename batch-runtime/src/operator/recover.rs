@@ -24,7 +24,7 @@ pub enum Recovery {
     /// It was requested to stop, and is closed STOPPED.
     Stopped,
     /// Another process took it over, or stopped it.
-    Overtaken,
+    TakenOver,
     /// It is not resumed, for example because its job no longer exists or is not restartable, or its process died too often.
     Failed(JobOperatorError),
 }
@@ -87,9 +87,9 @@ impl JobOperator {
         match self.restart_within(execution.id, parameters, limit) {
             Ok(id) => Recovery::Restarted(id),
             Err(JobOperatorError::JobRestart {
-                cause: StartError::Overtaken | StartError::Running { .. },
+                cause: StartError::TakenOver | StartError::Running { .. },
                 ..
-            }) => Recovery::Overtaken,
+            }) => Recovery::TakenOver,
             Err(error) => Recovery::Failed(error),
         }
     }

@@ -286,8 +286,7 @@ fn decode_entries(text: &str) -> Result<Entries, String> {
     serde_json::from_str(&unfolded(text)).map_err(|error| format!("does not contain a JSON object ({error})"))
 }
 
-/// Decodes UTF-8 that Spring Batch wrote as characters of ISO-8859-1. Other programs may write the characters
-/// themselves.
+/// Decodes UTF-8 that Spring Batch wrote as characters of ISO-8859-1. Other programs may write the characters themselves.
 fn unfolded(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);

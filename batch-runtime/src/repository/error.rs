@@ -108,7 +108,7 @@ pub(crate) enum ClaimError {
         crashes: i64,
     },
     /// The execution to recover is not the last one, or not dead any more.
-    Overtaken,
+    TakenOver,
     /// No such execution.
     NoSuchExecution(JobExecutionId),
     /// The repository failed.

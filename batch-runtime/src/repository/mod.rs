@@ -1,6 +1,6 @@
 //! The job repository: job instances, their executions, and the leases of their owners.
 //!
-//! `store` declares the operations, by caller, with the effect of a crash before and after each of them. `diesel/`
+//! `store/` declares the operations, by caller, with the effect of a crash before and after each of them. `diesel/`
 //! implements them, and is the only directory that names diesel.
 //!
 //! Spec: REPO-03, DOM-31

@@ -48,8 +48,7 @@ pub(crate) struct Rules {
     pub(crate) precedence: &'static [ValueSource],
     /// The least number of characters that `*` matches. Spec: SEQ-14, D-20
     pub(crate) star_min_chars: usize,
-    /// Whether the most specific of several matching transition elements is taken, and not the first. Spec: SEQ-18,
-    /// D-19
+    /// Whether the most specific of several matching transition elements is taken, and not the first. Spec: SEQ-18, D-19
     pub(crate) most_specific_transition_first: bool,
     /// See [`Dialect::unmatched_step_fails`].
     pub(crate) unmatched_step_fails: bool,
@@ -134,8 +133,7 @@ impl Dialect {
         self.rules().restart_resumes_at_stopped_element
     }
 
-    /// Returns the maximum number of starts of a step with this `start-limit` within one job instance; `None` is
-    /// unlimited.
+    /// Returns the maximum number of starts of a step with this `start-limit` within one job instance; `None` is unlimited.
     ///
     /// Spec: JSL-STEP-04, JSL-STEP-07, D-59
     pub fn max_starts(self, start_limit: u32) -> Option<u32> {

@@ -1,8 +1,7 @@
 //! Layered layout of boxes and lines, from top to bottom. Knows no jobs.
 //!
 //! Follows Sugiyama: reverse lines until there is no cycle, assign layers, split long lines into pieces of one layer,
-//! order the layers to reduce crossings, and move boxes towards their neighbors. Boxes have the even layers and
-//! labels the odd ones, so labels never overlap boxes.
+//! reduce crossings, and move boxes to their neighbors. Labels have the odd layers, so they never overlap boxes.
 
 use super::rank::{ends, layers, turned};
 
@@ -50,9 +49,7 @@ pub(super) struct Route {
     pub(super) label: Option<(f64, f64)>,
 }
 
-/// Between neighboring boxes.
-const GAP: f64 = 28.0;
-/// Beside a line.
+const BOX_GAP: f64 = 28.0;
 const LINE_GAP: f64 = 14.0;
 /// Between layers, of which every second one is for labels.
 const LAYER_GAP: f64 = 17.0;
@@ -341,7 +338,7 @@ impl Drawing {
         let gap = if left.is_piece || right.is_piece {
             LINE_GAP
         } else {
-            GAP
+            BOX_GAP
         };
         left.item.right + gap + right.item.left
     }

@@ -47,7 +47,7 @@ pub fn shared(kind: Kind) -> &'static Server {
 const POSTGRES: &str = r#"
     # The tests may be gone when it ends; the folder goes all the same.
     trap '' PIPE
-    folder=$(mktemp -d /tmp/batch-postgres-XXXXXX) && trap 'rm -rf "$folder"' EXIT
+    folder=$(mktemp -d "${TMPDIR:-/tmp}"/batch-postgres-XXXXXX) && trap 'rm -rf "$folder"' EXIT
     "$PROGRAMS/initdb" --pgdata="$folder/data" --username=postgres --auth=trust --encoding=UTF8 --no-sync >"$folder/log" 2>&1 &&
     "$PROGRAMS/pg_ctl" --pgdata="$folder/data" --log="$folder/log" --wait start >>"$folder/log" 2>&1 --options="-k $folder -h '' \
         -c fsync=off -c max_connections=500 -c shared_buffers=64MB -c unix_socket_permissions=0777" ||
@@ -64,7 +64,7 @@ const POSTGRES: &str = r#"
 
 const MARIADB: &str = r#"
     trap '' PIPE
-    folder=$(mktemp -d /tmp/batch-mariadb-XXXXXX) && trap 'rm -rf "$folder"' EXIT
+    folder=$(mktemp -d "${TMPDIR:-/tmp}"/batch-mariadb-XXXXXX) && trap 'rm -rf "$folder"' EXIT
     chmod 755 "$folder" && mkdir "$folder/tmp"
     # Without a folder of its own for that, each server deletes what the others have put there.
     export TMPDIR="$folder/tmp"

@@ -77,8 +77,7 @@ impl FaultRules {
         }
     }
 
-    /// Counts a retry, and returns whether the exception is retried. Spec: CHUNK-RETRY-04, CHUNK-RETRY-05,
-    /// CHUNK-RETRY-06
+    /// Counts a retry, and returns whether the exception is retried. Spec: CHUNK-RETRY-04, CHUNK-RETRY-05, CHUNK-RETRY-06
     pub(super) fn retry(&self, error: &BatchError, budget: &mut Budget) -> bool {
         let allowed = self.retry_limit.is_none_or(|limit| budget.retries < limit);
         let retried = allowed && self.retryable.includes(error);

@@ -131,8 +131,7 @@ impl<'a> ChunkRunner<'a> {
         Ok(())
     }
 
-    /// Closes reader and writer, also after a failure; errors here do not hide the first one. Spec: CHUNK-LOOP-14,
-    /// D-80
+    /// Closes reader and writer, also after a failure; errors here do not hide the first one. Spec: CHUNK-LOOP-14, D-80
     fn close(&mut self) {
         if std::mem::take(&mut self.writer_is_open)
             && let Err(error) = call(|| self.writer.close())

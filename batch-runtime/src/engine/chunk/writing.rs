@@ -113,8 +113,7 @@ impl ChunkRunner<'_> {
         Ok(index - interval.next)
     }
 
-    /// Calls the writer once, with its listeners. The inner error is the writer's. Spec: LISTEN-WRITE-02 to
-    /// LISTEN-WRITE-05
+    /// Calls the writer once, with its listeners. The inner error is the writer's. Spec: LISTEN-WRITE-02 to LISTEN-WRITE-05
     fn write_list(
         &mut self,
         interval: &mut Interval,
@@ -229,8 +228,7 @@ impl ChunkRunner<'_> {
         }
     }
 
-    /// Returns the search mode. If a failed write cannot be undone, all items are written one by one, as in the
-    /// draft.
+    /// Returns the search mode. If a failed write cannot be undone, all items are written one by one, as in the draft.
     fn scan(&self, failed: &Range<usize>) -> Mode {
         Mode::Scan {
             from: if self.chunk.transactional { failed.start } else { 0 },
@@ -254,8 +252,7 @@ impl ChunkRunner<'_> {
             undone,
         } = failed;
         let keeps = self.chunk.faults.keeps_transaction(&error);
-        // Without a rollback the whole list is written again if the item is unknown; otherwise it is searched. Spec:
-        // D-10
+        // Without a rollback the whole list is written again if the item is unknown; otherwise it is searched. Spec: D-10
         let items = match item {
             Some(index) => index..index + 1,
             None if keeps => range.clone(),

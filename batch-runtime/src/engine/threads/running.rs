@@ -28,8 +28,7 @@ pub struct StepProgress {
     /// The total number of items of the reader, if it reports it ([`get_item_count`](crate::get_item_count)),
     /// including `earlier_items`.
     pub item_count: Option<u64>,
-    /// The number of items that earlier executions of the instance read before the checkpoint that this one started
-    /// from.
+    /// The number of items that earlier executions of the instance read before the checkpoint that this one started from.
     pub earlier_items: u64,
     /// The progress of the partitions, for a partitioned step.
     pub partitions: Option<PartitionProgress>,

@@ -176,8 +176,7 @@ impl Worker {
         lock(&self.contexts).pop();
     }
 
-    /// Announces the call of `#[process]` of `batchlet`. Returns `false` after a stop request: it must not be called
-    /// then.
+    /// Announces the call of `#[process]` of `batchlet`. Returns `false` after a stop request: it must not be called then.
     pub(crate) fn enter_batchlet(&self, batchlet: &Arc<dyn Batchlet>) -> bool {
         let mut slot = lock(&self.batchlet);
         // Under the lock, either this sees the request, or the request sees the batchlet.

@@ -71,8 +71,7 @@ impl ChunkTransaction {
         on!(self, chunk => chunk.is_lost())
     }
 
-    /// Rolls everything back, and starts a new transaction for the same interval. Spec: CHUNK-RETRY-07,
-    /// CHUNK-RETRY-08
+    /// Rolls everything back, and starts a new transaction for the same interval. Spec: CHUNK-RETRY-07, CHUNK-RETRY-08
     pub(crate) fn restart(&mut self) {
         on!(self, chunk => chunk.restart());
     }
@@ -189,14 +188,14 @@ impl<D: Backend> Chunk<D> {
     /// Returns the connection for the writer.
     fn for_writer(&mut self) -> QueryResult<&mut D::Connection> {
         if self.open.is_none() {
-            self.begun(D::BEGIN_CHUNK)?;
+            self.transaction(D::BEGIN_CHUNK)?;
             self.guarded = true;
         }
-        self.begun(D::BEGIN_CHUNK).map(|session| &mut **session)
+        self.transaction(D::BEGIN_CHUNK).map(|session| &mut **session)
     }
 
     /// Returns the connection, inside the transaction.
-    fn begun(&mut self, begin: &str) -> QueryResult<&mut Session<D::Connection>> {
+    fn transaction(&mut self, begin: &str) -> QueryResult<&mut Session<D::Connection>> {
         let open = match self.open.take() {
             Some(open) => open,
             None => {
@@ -223,7 +222,7 @@ impl<D: Backend> Chunk<D> {
     pub(super) fn after_writer(&mut self) -> Result<&mut Session<D::Connection>, RepositoryError> {
         let guarded = std::mem::take(&mut self.guarded);
         let connection = self
-            .begun(D::BEGIN_WRITE)
+            .transaction(D::BEGIN_WRITE)
             .map_err(|source| RepositoryError::Database {
                 action: "begin the transaction of the checkpoint",
                 source: Box::new(source),
@@ -248,7 +247,7 @@ impl<D: Backend> Chunk<D> {
     /// After an error the database may have ended the transaction.
     fn at_savepoint(&mut self, statement: &str) -> Result<(), RepositoryError> {
         let done = self
-            .begun(D::BEGIN_CHUNK)
+            .transaction(D::BEGIN_CHUNK)
             .and_then(|connection| connection.batch_execute(statement));
         done.map_err(|_| RepositoryError::TransactionEnded)
     }
@@ -295,7 +294,7 @@ impl<D: Backend> Chunk<D> {
     }
 }
 
-#[cfg(feature = "sabotage")]
+#[cfg(batch_failpoints)]
 impl<D: Backend> Chunk<D> {
     /// The fault `split-commit`.
     pub(super) fn commit_data_only(&mut self) -> Result<(), RepositoryError> {

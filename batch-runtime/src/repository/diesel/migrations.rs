@@ -42,8 +42,7 @@ const TABLES: [&str; 8] = [
 ];
 
 impl Layout {
-    /// Creates a layout from columns, with table names converted to the default prefix; skips tables with other
-    /// prefixes.
+    /// Creates a layout from columns, with table names converted to the default prefix; skips tables with other prefixes.
     pub(super) fn new(columns: Vec<Name>, prefix: &TablePrefix) -> Self {
         let columns = columns.into_iter().map(|column| column.name);
         let columns = columns.filter_map(|column| match column.starts_with(LIST_OF_MIGRATIONS) {

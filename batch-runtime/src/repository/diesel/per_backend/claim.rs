@@ -302,7 +302,7 @@ fn instance_of(
         last.id == id && matches!(last.status, BatchStatus::Starting | BatchStatus::Started)
     });
     if request.crash_limit.is_some() && !is_dead {
-        return Err(TransactionError::Rejected(ClaimError::Overtaken));
+        return Err(TransactionError::Rejected(ClaimError::TakenOver));
     }
     Ok(Claimed {
         instance,

@@ -157,8 +157,8 @@ impl Repository {
                 .set(batch_partition_lease::expires_at.eq(expires_at))
                 .execute(connection)?,
         };
-        #[cfg(feature = "sabotage")]
-        if crate::sabotage::is_on(crate::sabotage::Fault::NoFence) {
+        #[cfg(batch_failpoints)]
+        if crate::failpoints::is_on(crate::failpoints::Fault::NoFence) {
             return Ok(true);
         }
         Ok(changed == 1)

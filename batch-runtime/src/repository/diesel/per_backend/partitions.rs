@@ -158,8 +158,7 @@ impl Repository {
         })
     }
 
-    /// Closes the open steps that a dead worker has started in a partition of a flow. Returns whether it has started
-    /// any.
+    /// Closes the open steps that a dead worker has started in a partition of a flow. Returns whether it has started any.
     fn close_steps_within(
         &self,
         connection: &mut Connection,

@@ -353,7 +353,7 @@ fn read_since_complete(all: &[ReadRow], since: Option<i64>) -> u64 {
     u64::try_from(read.sum::<i64>()).unwrap_or(0)
 }
 
-/// Writes the rows of a chunk and runs `renew`. In a build with the feature `sabotage`, the faults that the recovery
+/// Writes the rows of a chunk and runs `renew`. In a build with `--cfg batch_failpoints`, the faults that the recovery
 /// tests must detect are injected here.
 fn write_rows(
     tx: &mut Chunk<Db>,
@@ -363,15 +363,15 @@ fn write_rows(
     now: DbTimestamp,
     renew: impl FnOnce(&mut Connection) -> Result<(), TransactionError<RepositoryError>>,
 ) -> Result<(), RepositoryError> {
-    #[cfg(feature = "sabotage")]
-    if crate::sabotage::is_on(crate::sabotage::Fault::SplitCommit) {
+    #[cfg(batch_failpoints)]
+    if crate::failpoints::is_on(crate::failpoints::Fault::SplitCommit) {
         tx.commit_data_only()?;
     }
     let connection = tx.after_writer()?;
     let record = || {
         let version = step.version;
-        #[cfg(feature = "sabotage")]
-        let version = match crate::sabotage::is_on(crate::sabotage::Fault::NoFence) {
+        #[cfg(batch_failpoints)]
+        let version = match crate::failpoints::is_on(crate::failpoints::Fault::NoFence) {
             true => batch_step_execution::table
                 .find(step.id.0)
                 .select(batch_step_execution::version)

@@ -522,13 +522,13 @@ fn only_dead_executions_are_recovered_automatically() {
     let by_itself = |execution| claim_as(&other, Target::InstanceOf(execution), Some(0)).map(drop);
     let first = StartedJob::new(&dead).job.id;
     assert_eq!(other.request_stop(first).unwrap(), Some(StopOutcome::Closed));
-    assert!(matches!(by_itself(first), Err(ClaimError::Overtaken)));
+    assert!(matches!(by_itself(first), Err(ClaimError::TakenOver)));
     let second = claim_as(&dead, Target::InstanceOf(first), None)
         .unwrap()
         .execution
         .id;
     assert!(
-        matches!(by_itself(first), Err(ClaimError::Overtaken)),
+        matches!(by_itself(first), Err(ClaimError::TakenOver)),
         "not the last one"
     );
     by_itself(second).unwrap();

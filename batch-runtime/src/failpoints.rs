@@ -1,0 +1,20 @@
+//! Seeded faults, for tests that must notice them. Compiled in by `--cfg batch_failpoints` only, and each switched on by
+//! the environment variable `BATCH_FAILPOINTS`.
+
+/// A fault that a test can switch on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The data is committed before the checkpoint, in a transaction of its own.
+    SplitCommit,
+    /// A checkpoint is written regardless of the VERSION of the row and the lease holder.
+    NoFence,
+}
+
+/// Returns whether `fault` is switched on.
+pub(crate) fn is_on(fault: Fault) -> bool {
+    let name = match fault {
+        Fault::SplitCommit => "split-commit",
+        Fault::NoFence => "no-fence",
+    };
+    std::env::var("BATCH_FAILPOINTS").is_ok_and(|value| value == name)
+}

@@ -1,0 +1,20 @@
+//! From the text of Job XML to the checked model, by files of `tests/jsl`, the examples of the draft, and random documents.
+#![expect(clippy::unwrap_used, reason = "a test that meets nothing has failed")]
+
+mod artifacts;
+mod examples;
+mod fuzz_corpus;
+mod graph;
+mod guide;
+mod hostile;
+mod inherit;
+mod jsl;
+mod large;
+mod oracle;
+mod partitions;
+mod resolve;
+mod transitions;
+mod write;
+
+#[path = "../../fuzz/src/lib.rs"]
+mod fuzz;

@@ -1,0 +1,215 @@
+//! Random failures in random chunk steps against a model of the rules.
+//!
+//! The model (`chunk_model/model.rs`) is written from the catalogue. What it says of status, counters, what is written and
+//! the calls of skip and retry listeners must hold of the engine, and the calls must come in the order of Appendix B.2.
+
+mod case;
+mod model;
+mod world;
+
+use std::fmt::Write as _;
+
+use self::case::{Case, RULES, case};
+use self::model::{Heard, Model, Outcome};
+use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperator, JobParameters};
+use batch_tests::order::Order;
+use batch_tests::slow;
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+
+/// The job of a case: what its Job XML cannot take from a parameter.
+fn job_of(case: &Case) -> String {
+    let flag = |flag: bool, yes: char| if flag { yes } else { '-' };
+    let flags = [
+        flag(case.listened, 'l'),
+        flag(case.custom, 'c'),
+        flag(case.skip_limit.is_some(), 's'),
+        flag(case.retry_limit.is_some(), 'r'),
+    ];
+    flags
+        .iter()
+        .fold("job".to_owned(), |id, flag| id + &flag.to_string())
+}
+
+/// The jobs of all cases, and the one that connects.
+fn write_jobs(folder: &std::path::Path) {
+    let connect = r#"<job id="connect"><step id="one"><batchlet ref="ModelConnects"/></step></job>"#;
+    std::fs::write(folder.join("connect.xml"), connect).unwrap();
+    for bits in 0..16u32 {
+        let is_set = |bit: u32| bits & (1 << bit) != 0;
+        let mut id = "job".to_owned();
+        for (bit, yes) in [(0, 'l'), (1, 'c'), (2, 's'), (3, 'r')] {
+            id.push(if is_set(bit) { yes } else { '-' });
+        }
+        let mut xml = format!("<job id=\"{id}\"><step id=\"copy\">");
+        if is_set(0) {
+            xml.push_str("<listeners><listener ref=\"ModelEars\"/></listeners>");
+        }
+        xml.push_str(
+            "<chunk reader=\"ModelSource\" processor=\"ModelShape\" writer=\"${writer}\" chunk-size=\"${size}\"",
+        );
+        xml.push_str(" buffer-reads=\"${buffer}\" commit-interval=\"${interval}\"");
+        if is_set(1) {
+            xml.push_str(" checkpoint-policy=\"custom\"");
+        }
+        if is_set(2) {
+            xml.push_str(" skip-limit=\"${skips}\"");
+        }
+        if is_set(3) {
+            xml.push_str(" retry-limit=\"${retries}\"");
+        }
+        xml.push('>');
+        if is_set(1) {
+            xml.push_str("<checkpoint-algorithm ref=\"ModelCounts\"/>");
+        }
+        write!(xml, "{RULES}</chunk></step></job>").unwrap();
+        std::fs::write(folder.join(format!("{id}.xml")), xml).unwrap();
+    }
+}
+
+fn parameters(case: &Case) -> JobParameters {
+    let writer = match (case.transactional, case.buffered) {
+        (true, true) => "Inserts",
+        (true, false) => "InsertsEach",
+        (false, true) => "Delivers",
+        (false, false) => "DeliversEach",
+    };
+    let number = |number: Option<u32>| number.unwrap_or(0).to_string();
+    let parameters = [
+        ("writer", writer.to_owned()),
+        ("size", case.chunk_size.to_string()),
+        ("interval", case.commit_interval.to_string()),
+        ("buffer", case.buffer_reads.to_string()),
+        ("skips", number(case.skip_limit)),
+        ("retries", number(case.retry_limit)),
+    ];
+    parameters
+        .iter()
+        .fold(JobParameters::new(), |all, (name, value)| {
+            all.with(*name, value.as_str())
+        })
+}
+
+/// What the repository holds of an execution's step.
+fn outcome(operator: &JobOperator, execution: JobExecutionId) -> Outcome {
+    let status = operator.wait(execution).unwrap().status;
+    let step = operator.step_executions(execution).unwrap().remove(0);
+    assert_eq!(status, step.status, "of job and step");
+    let c = step.counters;
+    Outcome {
+        completed: status == BatchStatus::Completed,
+        reads: c.reads,
+        writes: c.writes,
+        filters: c.filters,
+        commits: c.commits,
+        rollbacks: c.rollbacks,
+        read_skips: c.read_skips,
+        process_skips: c.process_skips,
+        write_skips: c.write_skips,
+    }
+}
+
+#[derive(QueryableByName)]
+struct Line {
+    #[diesel(sql_type = BigInt)]
+    item: i64,
+}
+
+/// What stands in the table, in the order of writing; it is empty afterwards.
+fn take_lines() -> Vec<u64> {
+    world::on_database(|connection| {
+        let lines: Vec<Line> = diesel::sql_query("SELECT item FROM line ORDER BY rowid")
+            .load(connection)
+            .unwrap();
+        diesel::sql_query("DELETE FROM line").execute(connection).unwrap();
+        lines
+            .iter()
+            .map(|line| u64::try_from(line.item).unwrap())
+            .collect()
+    })
+}
+
+/// Runs the case, restarts it once if it fails, and compares.
+fn agrees(operator: &JobOperator, case: &Case) -> Result<(), TestCaseError> {
+    let mut model = Model::new(case);
+    let mut expected = vec![model.execute()];
+    if !expected[0].completed && !model.endless {
+        expected.push(model.execute());
+    }
+    if model.endless {
+        return Err(TestCaseError::reject("too many retries to wait for"));
+    }
+
+    world::begin(case);
+    let first = operator.start(&job_of(case), parameters(case)).unwrap();
+    let mut actual = vec![outcome(operator, first)];
+    if !actual[0].completed {
+        let again = operator.restart(first, JobParameters::new()).unwrap();
+        actual.push(outcome(operator, again));
+    }
+
+    let (log, heard, delivered) = world::with(|world| {
+        let log = std::mem::take(&mut world.log);
+        (log, world.heard, std::mem::take(&mut world.delivered))
+    });
+    let lines = take_lines();
+    let problem = if actual != expected {
+        Some(format!("expected {expected:#?}, found {actual:#?}"))
+    } else if case.listened && heard != model.heard {
+        Some(format!("expected {:?}, found {heard:?}", model.heard))
+    } else if !case.listened && heard != Heard::default() {
+        Some("a listener was called that is not there".to_owned())
+    } else if case.transactional && lines != model.written {
+        Some(format!("expected lines {:?}, found {lines:?}", model.written))
+    } else if !case.transactional && !model.written.iter().all(|item| delivered.contains(item)) {
+        Some(format!(
+            "of {:?} only {delivered:?} were delivered",
+            model.written
+        ))
+    } else {
+        let order = Order::hearing(case.listened, case.custom);
+        order.check(&log).err()
+    };
+    match problem {
+        None => Ok(()),
+        Some(problem) => Err(TestCaseError::fail(format!("{problem}\n{}", log.join("\n")))),
+    }
+}
+
+/// 2,500 random cases, or 10,000 in the slow tier, do what the model says. `BATCH_SEED` makes others, `BATCH_CASES` more.
+///
+/// Spec: CHUNK-SKIP-02, CHUNK-SKIP-06, CHUNK-SKIP-07, CHUNK-SKIP-08, CHUNK-SKIP-09, CHUNK-SKIP-10, CHUNK-SKIP-11,
+/// Spec: CHUNK-SKIP-12, CHUNK-RETRY-02, CHUNK-RETRY-04, CHUNK-RETRY-05, CHUNK-RETRY-06, CHUNK-RETRY-08, CHUNK-RETRY-11,
+/// Spec: CHUNK-RETRY-12, CHUNK-RETRY-13, CHUNK-RETRY-14, CHUNK-NORB-02, CHUNK-NORB-03, LISTEN-RETRY-04, LISTEN-RETRY-09,
+/// Spec: LISTEN-RETRY-10, CHUNK-LOOP-04, CHUNK-LOOP-05, CHUNK-LOOP-06, CHUNK-LOOP-09, CHUNK-LOOP-13, CHUNK-LOOP-16
+#[test]
+fn random_failures_end_as_the_rules_say() {
+    let folder = tempfile::tempdir().unwrap();
+    write_jobs(folder.path());
+    let runtime = BatchRuntime::builder()
+        .repository("sqlite://:memory:")
+        .job_path(folder.path().display().to_string())
+        .build()
+        .unwrap();
+    let operator = runtime.job_operator();
+    let connected = operator.start("connect", JobParameters::new()).unwrap();
+    assert_eq!(operator.wait(connected).unwrap().status, BatchStatus::Completed);
+
+    let given = |name: &str, usual: u64| std::env::var(name).map_or(usual, |value| value.parse().unwrap());
+    let usual = u64::from(slow::times(2_500, 10_000));
+    let (seed, cases) = (given("BATCH_SEED", 1), given("BATCH_CASES", usual));
+    println!("BATCH_SEED={seed} BATCH_CASES={cases}");
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let config = Config {
+        cases: u32::try_from(cases).unwrap(),
+        failure_persistence: None,
+        max_global_rejects: u32::MAX,
+        ..Config::default()
+    };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
+    if let Err(failure) = runner.run(&case(), |case| agrees(&operator, &case)) {
+        panic!("BATCH_SEED={seed}: {failure}");
+    }
+}

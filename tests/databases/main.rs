@@ -1,0 +1,19 @@
+//! Whole jobs on each database. The default build has SQLite only; the feature `servers` adds PostgreSQL and MariaDB.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+#[cfg(feature = "servers")]
+mod commands;
+mod contention;
+#[cfg(feature = "servers")]
+mod crash;
+mod edges;
+mod history;
+mod jobs;
+#[cfg(feature = "servers")]
+mod lost;
+mod opening;
+mod prefix;
+mod purge;
+mod sqlite;
+mod statements;
+mod zones;

@@ -1,0 +1,190 @@
+//! Databases that are new, or shared with the program's own tables; parameters that look like others.
+
+use std::sync::Barrier;
+use std::thread;
+
+use batch_runtime::BuildError;
+use batch_runtime::{BatchRuntime, BatchStatus, JobOperatorError, JobParameters, ParameterValue, StartError};
+use batch_tests::sqlite;
+use batch_tests::stage::Stage;
+use diesel::connection::SimpleConnection;
+
+use super::{JOB, rows};
+
+fn build(url: &str) -> Result<BatchRuntime, BuildError> {
+    BatchRuntime::builder().repository(url).build()
+}
+
+/// Spec: REPO-12
+#[test]
+fn many_runtimes_open_a_new_database_at_once() {
+    for _ in 0..10 {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}", folder.path().join("batch.db").display());
+        let together = Barrier::new(8);
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    together.wait();
+                    build(&url).map(drop).unwrap_or_else(|error| panic!("{error}"));
+                });
+            }
+        });
+    }
+}
+
+/// The program's own diesel migrations stand in the same table; its first ones may be older than ours, and that of
+/// `diesel setup` has nothing but zeros.
+///
+/// Spec: REPO-06, REPO-07, REPO-12
+#[test]
+fn migrations_of_the_program_do_no_harm() {
+    let table = "CREATE TABLE IF NOT EXISTS __diesel_schema_migrations (
+        version VARCHAR(50) PRIMARY KEY NOT NULL, run_on TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);";
+    for version in ["20260101000000", "00000000000000", "00000000000001", "2026"] {
+        let folder = tempfile::tempdir().unwrap();
+        let insert = format!("{table} INSERT INTO __diesel_schema_migrations (version) VALUES ('{version}')");
+        let url = |file: &str| format!("sqlite://{}", folder.path().join(file).display());
+        let meddle = |file: &str| {
+            sqlite::open(&folder.path().join(file))
+                .batch_execute(&insert)
+                .unwrap();
+        };
+        meddle("before.db");
+        drop(build(&url("after.db")).unwrap());
+        meddle("after.db");
+        for file in ["before.db", "after.db"] {
+            for _ in 0..2 {
+                let operator = build(&url(file))
+                    .unwrap_or_else(|error| panic!("{version} in {file}: {error}"))
+                    .job_operator();
+                assert!(operator.running_executions("nobody").is_err());
+            }
+            let versions = "SELECT version AS text FROM __diesel_schema_migrations";
+            let versions = rows(&mut sqlite::open(&folder.path().join(file)), versions);
+            assert!(
+                versions.len() == 4 && versions.contains(&version.to_owned()),
+                "{versions:?}"
+            );
+        }
+    }
+}
+
+fn counts(stage: &Stage) -> Vec<String> {
+    let tables = [
+        "INSTANCE",
+        "EXECUTION",
+        "EXECUTION_PARAMS",
+        "EXECUTION_CONTEXT",
+        "SEQ",
+    ];
+    let count = |table| {
+        rows(
+            &mut stage.connection(),
+            &format!(
+                "SELECT '' || COUNT(*) || ' ' || COALESCE(SUM(ROWID), 0) AS text FROM BATCH_JOB_{table}"
+            ),
+        )
+    };
+    tables.into_iter().flat_map(count).collect()
+}
+
+fn has_same_key(refused: Result<batch_runtime::JobExecutionId, JobOperatorError>) -> bool {
+    matches!(
+        refused,
+        Err(JobOperatorError::JobStart {
+            cause: StartError::SameKey { .. },
+            ..
+        })
+    )
+}
+
+/// Spec: REPO-26, REPO-27, OP-36
+#[test]
+fn other_parameters_with_the_same_key_are_refused() {
+    let collisions: [(JobParameters, JobParameters); 2] = [
+        (
+            JobParameters::from([("a", "1;b=2")]),
+            JobParameters::from([("a", "1"), ("b", "2")]),
+        ),
+        (
+            JobParameters::from([("a", "1"), ("b", "2")]),
+            JobParameters::from([("a", "1;b=2")]),
+        ),
+    ];
+    for (first, second) in collisions {
+        assert_eq!(first.job_key(), second.job_key());
+        for fail in [None, Some("x")] {
+            let stage = Stage::new(JOB);
+            let also = |parameters: &JobParameters| match fail {
+                Some(reason) => parameters.clone().with_non_identifying("fail", reason),
+                None => parameters.clone(),
+            };
+            stage.launch("job", also(&first));
+            let before = counts(&stage);
+            let refused = stage.operator().launch("job", also(&second));
+            assert!(has_same_key(refused));
+            assert_eq!(counts(&stage), before, "something was written");
+            // A `start` asks for no instance.
+            stage.start("job", also(&second));
+        }
+    }
+}
+
+/// What a typed parameter began, a command line continues, which knows texts only; and an instance whose executions were
+/// deleted begins anew.
+///
+/// Spec: REPO-26, REPO-33, REPO-70, OP-36
+#[test]
+fn the_same_parameters_find_their_instance_again() {
+    let stage = Stage::new(JOB);
+    let typed = JobParameters::new()
+        .with_parameter("day", ParameterValue::Long(1), true)
+        .with_non_identifying("fail", "x");
+    let first = stage.launch("job", typed);
+    let second = stage.launch("job", [("day", "1")]);
+    let job = |id| stage.operator().job_execution(id).unwrap().unwrap();
+    assert_eq!(job(first).instance_id, job(second).instance_id);
+
+    stage
+        .connection()
+        .batch_execute(
+            "DELETE FROM BATCH_STEP_EXECUTION_CONTEXT; DELETE FROM BATCH_JOB_EXECUTION_CONTEXT;
+             DELETE FROM BATCH_STEP_EXECUTION; DELETE FROM BATCH_JOB_EXECUTION_PARAMS; DELETE FROM BATCH_JOB_EXECUTION;",
+        )
+        .unwrap();
+    let third = stage.launch("job", [("day", "1")]);
+    assert_eq!(job(third).status, BatchStatus::Completed);
+}
+
+/// Spec: REPO-34, D-69
+#[test]
+fn numbers_that_are_none_are_refused() {
+    let stage = Stage::new(JOB);
+    for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let parameters = |identifying| {
+            JobParameters::new().with_parameter("rate", ParameterValue::Double(number), identifying)
+        };
+        for identifying in [true, false] {
+            let operator = stage.operator();
+            for refused in [
+                operator.start("job", parameters(identifying)),
+                operator.launch("job", parameters(identifying)),
+            ] {
+                assert!(
+                    matches!(
+                        &refused,
+                        Err(JobOperatorError::JobStart {
+                            cause: StartError::Parameter(_),
+                            ..
+                        })
+                    ),
+                    "{refused:?}"
+                );
+            }
+        }
+    }
+    assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
+    let most = JobParameters::new().with_parameter("rate", ParameterValue::Double(f64::MAX), true);
+    stage.launch("job", most);
+}

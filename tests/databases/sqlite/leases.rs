@@ -1,0 +1,279 @@
+//! Leases while a job runs: who renews them, and what becomes of a job that has lost its own.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchRuntimeBuilder, BatchStatus, Clock, JobOperatorError, JobParameters, Timestamp};
+use batch_tests::sqlite;
+use batch_tests::stage::{Stage, say};
+use diesel::connection::SimpleConnection;
+
+use super::{JOB, rows};
+
+/// Only ends a test that would never end.
+const NEVER: Duration = Duration::from_secs(60);
+
+/// The shortest lease; the keeper looks after it every half second.
+fn short_lease(builder: BatchRuntimeBuilder) -> BatchRuntimeBuilder {
+    builder.lease_time(Duration::from_secs(1))
+}
+
+/// Runs a statement on the repository, then waits until it is cancelled or a query finds a row.
+#[derive(BatchArtifact)]
+struct Beating {
+    #[batch_property(name = "folder")]
+    folder: std::path::PathBuf,
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "statement")]
+    statement: Option<String>,
+    #[batch_property(name = "until")]
+    until: Option<String>,
+    cancelled: Cancelled,
+}
+
+struct Cancelled(Mutex<Sender<()>>, Mutex<Receiver<()>>);
+
+impl Default for Cancelled {
+    fn default() -> Self {
+        let (sender, receiver) = channel();
+        Self(Mutex::new(sender), Mutex::new(receiver))
+    }
+}
+
+#[batchlet]
+impl Beating {
+    #[process]
+    fn process(&self) -> Result<String, BatchError> {
+        let mut connection = sqlite::open(&self.folder.join("batch.db"));
+        if let Some(statement) = &self.statement {
+            connection.batch_execute(statement)?;
+        }
+        let cancelled = self.cancelled.1.lock().unwrap();
+        let begin = Instant::now();
+        while begin.elapsed() < NEVER {
+            if cancelled.recv_timeout(Duration::from_millis(20)).is_ok() {
+                say(&self.log, "cancelled");
+                return Ok("CANCELLED".into());
+            }
+            if let Some(query) = &self.until
+                && !rows(&mut connection, query).is_empty()
+            {
+                say(&self.log, "found");
+                return Ok("FOUND".into());
+            }
+        }
+        Err(BatchError::msg("nobody came"))
+    }
+    #[cancel]
+    fn cancel(&self) {
+        let _ = self.cancelled.0.lock().unwrap().send(());
+    }
+}
+
+const PATIENT: &str = r#"<job id="job"><step id="one"><batchlet ref="Beating"/></step></job>"#;
+
+/// Notes each renewal; a lease that is given back has no owner.
+const NOTE_RENEWALS: &str = "CREATE TABLE renewal (expires_at INTEGER);
+     CREATE TRIGGER note_renewals AFTER UPDATE OF EXPIRES_AT ON BATCH_JOB_INSTANCE_LEASE WHEN NEW.OWNER <> ''
+     BEGIN INSERT INTO renewal VALUES (NEW.EXPIRES_AT); END;";
+
+/// A lease that was taken away, and one that cannot be renewed until it has expired: the batchlet is cancelled.
+///
+/// Spec: OP-35, REPO-15, BLET-06
+#[test]
+fn a_job_that_has_lost_its_lease_is_stopped() {
+    for (statement, reason) in [
+        (
+            "UPDATE BATCH_JOB_INSTANCE_LEASE SET FENCE = FENCE + 1",
+            "another runtime has taken this execution over",
+        ),
+        (
+            "CREATE TRIGGER refuse BEFORE UPDATE ON BATCH_JOB_INSTANCE_LEASE
+             BEGIN SELECT RAISE(ABORT, 'no renewal any more'); END",
+            "no renewal any more",
+        ),
+    ] {
+        let stage = Stage::configured(PATIENT, short_lease);
+        let execution = stage.operator().start("job", [("statement", statement)]).unwrap();
+        let lost = stage.operator().wait(execution).unwrap_err().to_string();
+        assert!(lost.contains(reason), "{lost}");
+        assert_eq!(stage.log(), ["cancelled"], "{statement}");
+    }
+}
+
+/// A batchlet that runs longer than its lease lasts keeps it, because the keeper renews it.
+///
+/// Spec: OP-34, OP-35
+#[test]
+fn the_lease_of_a_long_batchlet_is_renewed() {
+    let stage = Stage::configured(PATIENT, short_lease);
+    stage.connection().batch_execute(NOTE_RENEWALS).unwrap();
+    // Long after the lease would have expired that was taken at the beginning.
+    let until =
+        "SELECT 'renewed' AS text FROM renewal GROUP BY 1 HAVING MAX(expires_at) - MIN(expires_at) >= 1000";
+    let execution = stage.operator().launch("job", [("until", until)]).unwrap();
+    while rows(&mut stage.connection(), until).is_empty() {
+        let refused = stage
+            .another_runtime()
+            .job_operator()
+            .launch("job", [("until", until)]);
+        assert!(
+            matches!(
+                &refused,
+                Err(JobOperatorError::JobExecutionAlreadyRunning { .. }
+                    | JobOperatorError::JobInstanceAlreadyComplete { .. })
+            ),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(
+        stage.operator().wait(execution).unwrap().status,
+        BatchStatus::Completed
+    );
+    assert_eq!(stage.log(), ["found"]);
+}
+
+/// Reads one item, and is not done with it before the database's clock says that a third of the shortest lease is over.
+#[derive(BatchArtifact)]
+struct Slow {
+    #[batch_property(name = "folder")]
+    folder: std::path::PathBuf,
+    read: bool,
+}
+
+#[item_reader]
+impl Slow {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<()>) {}
+    #[read_item]
+    fn read(&mut self) -> Option<u32> {
+        (!std::mem::replace(&mut self.read, true)).then(|| {
+            let mut connection = sqlite::open(&self.folder.join("batch.db"));
+            let mut now =
+                || rows(&mut connection, "SELECT '' || unixepoch('subsec') AS text")[0].parse::<f64>();
+            let begin = now().unwrap();
+            while now().unwrap() < begin + 0.35 {}
+            1
+        })
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
+#[derive(BatchArtifact)]
+struct SlowSame {}
+
+#[item_processor]
+impl SlowSame {
+    #[process_item]
+    fn process(&mut self, number: u32) -> Option<u32> {
+        Some(number)
+    }
+}
+
+#[derive(BatchArtifact)]
+struct SlowNowhere {}
+
+#[item_writer]
+impl SlowNowhere {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<()>) {}
+    #[write_items]
+    fn write(&mut self, _numbers: &[u32]) {}
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
+/// The job is over before the keeper comes for the first time; it is the commit that renews.
+///
+/// Spec: OP-35, CHUNK-LOOP-12
+#[test]
+fn a_commit_renews_the_lease_when_it_is_time() {
+    let job = r#"<job id="job"><step id="one"><chunk reader="Slow" processor="SlowSame" writer="SlowNowhere"/></step></job>"#;
+    let stage = Stage::configured(job, short_lease);
+    stage.connection().batch_execute(NOTE_RENEWALS).unwrap();
+    // A runtime of its own: its keeper's half second begins now.
+    let operator = short_runtime(&stage);
+    let folder = stage.path().display().to_string();
+    let execution = operator.start("job", [("folder", folder)]).unwrap();
+    assert_eq!(operator.wait(execution).unwrap().status, BatchStatus::Completed);
+    let renewals = rows(
+        &mut stage.connection(),
+        "SELECT '' || COUNT(*) AS text FROM renewal",
+    );
+    // A slow machine may get to the time of a second one.
+    assert_ne!(renewals, ["0"]);
+}
+
+fn short_runtime(stage: &Stage) -> batch_runtime::JobOperator {
+    short_lease(batch_runtime::BatchRuntime::builder())
+        .repository(format!("sqlite://{}", stage.database().display()))
+        .job_path(stage.path().join("jobs").display().to_string())
+        .build()
+        .unwrap()
+        .job_operator()
+}
+
+/// The reason why an end could not be recorded is told as often as somebody asks, and the lease is given back at once.
+///
+/// Spec: OP-34, OP-35, REPO-15
+#[test]
+fn every_wait_reports_why_an_end_was_not_recorded() {
+    let stage = Stage::new(JOB);
+    let refuse =
+        "CREATE TRIGGER refuse BEFORE UPDATE OF END_TIME ON BATCH_JOB_EXECUTION WHEN NEW.STATUS = 'COMPLETED'
+                  BEGIN SELECT RAISE(ROLLBACK, 'the true cause'); END";
+    let operator = stage.operator();
+    let first = operator.launch("job", [("statement", refuse)]).unwrap();
+    let told: Vec<String> = (0..3)
+        .map(|_| operator.wait(first).unwrap_err().to_string())
+        .collect();
+    assert!(told[0].contains("the true cause"), "{}", told[0]);
+    assert!(told.iter().all(|again| *again == told[0]), "{told:?}");
+
+    // Another runtime asks the repository, which knows only that nobody runs it.
+    let elsewhere = stage.another_runtime().job_operator();
+    let lost = elsewhere.wait(first).unwrap_err().to_string();
+    assert!(lost.contains("its process is dead"), "{lost}");
+    stage.connection().batch_execute("DROP TRIGGER refuse").unwrap();
+    let second = elsewhere.restart(first, JobParameters::new()).unwrap();
+    elsewhere.wait(second).unwrap();
+    assert_eq!(
+        elsewhere.wait(first).unwrap().status,
+        BatchStatus::Failed,
+        "closed by the next launch"
+    );
+    // Where it ran one may still ask for the reason.
+    assert_eq!(operator.wait(first).unwrap_err().to_string(), told[0]);
+}
+
+/// Goes back by a second whenever somebody looks.
+struct Backwards(Mutex<i64>);
+
+impl Clock for Backwards {
+    fn now(&self) -> Timestamp {
+        let mut now = self.0.lock().unwrap();
+        *now -= 1_000;
+        Timestamp(*now)
+    }
+}
+
+/// Spec: REPO-42, REPO-43, REPO-50
+#[test]
+fn nothing_ends_before_it_began_when_the_clock_goes_back() {
+    let clock = Arc::new(Backwards(Mutex::new(1_700_000_000_000)));
+    let stage = Stage::configured(JOB, |builder| builder.clock(clock));
+    stage.start("job", JobParameters::new());
+    stage.launch("job", [("fail", "x")]);
+    let wrong = |table: &str| {
+        format!(
+            "SELECT START_TIME || ' ' || END_TIME AS text FROM {table} WHERE END_TIME IS NULL OR END_TIME < START_TIME"
+        )
+    };
+    for table in ["BATCH_JOB_EXECUTION", "BATCH_STEP_EXECUTION"] {
+        assert_eq!(rows(&mut stage.connection(), &wrong(table)), [""; 0], "{table}");
+    }
+}

@@ -1,0 +1,30 @@
+//! What the annotations accept: each module is a program that compiles without a warning, and says what it registers.
+//! What they reject is in `ui`.
+
+mod adapters;
+mod batchlet;
+mod exceptions;
+mod fields;
+mod generic;
+mod item_processor;
+mod item_reader;
+mod item_writer;
+mod listeners;
+mod loaders;
+mod places;
+mod registration;
+mod roles;
+
+use batch_runtime::__private::{ArtifactRegistration, inventory};
+
+/// The artifacts of a module, as role and name, in the order of the source; those of one line, as a macro writes
+/// them, by name.
+fn registered(module: &str) -> Vec<(&'static str, &'static str)> {
+    let all = inventory::iter::<ArtifactRegistration>();
+    let mut found: Vec<_> = all.filter(|one| one.class.starts_with(module)).collect();
+    found.sort_by_key(|one| (one.line, one.role().attribute(), one.name));
+    found
+        .iter()
+        .map(|one| (one.role().attribute(), one.name))
+        .collect()
+}

@@ -1,0 +1,326 @@
+//! The examples that are stories, as their readers run them: output, exit code, database, files.
+
+use std::fs;
+use std::path::Path;
+
+use batch_tests::process::run_expecting;
+use batch_tests::{flights, sqlite};
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+use serde_json::Value;
+
+/// A story's execution as `show` prints it, and its steps by name.
+struct Shown(Value);
+
+impl Shown {
+    fn of(example: &str, folder: &Path, execution: &str) -> Self {
+        let (out, _) = run_expecting(0, example, folder, &["show", execution, "--json"]);
+        Self(serde_json::from_str(&out).unwrap())
+    }
+
+    fn steps(&self) -> Vec<String> {
+        let steps = self.0["steps"].as_array().unwrap();
+        let mut told: Vec<String> = steps
+            .iter()
+            .map(|step| {
+                let text = |key: &str| step[key].as_str().unwrap().to_owned();
+                format!("{} {} {}", text("step"), text("status"), text("exitStatus"))
+            })
+            .collect();
+        told.sort();
+        told
+    }
+
+    fn counter(&self, step: &str, counter: &str) -> i64 {
+        let steps = self.0["steps"].as_array().unwrap();
+        let step = steps.iter().find(|other| other["step"] == step).unwrap();
+        step[counter].as_i64().unwrap()
+    }
+}
+
+#[derive(QueryableByName)]
+struct Line {
+    #[diesel(sql_type = Text)]
+    text: String,
+}
+
+fn lines(database: &Path, sql: &str) -> Vec<String> {
+    let lines: Vec<Line> = diesel::sql_query(sql).load(&mut sqlite::open(database)).unwrap();
+    lines.into_iter().map(|line| line.text).collect()
+}
+
+/// The payments that have to be booked, computed from the file without the code of the example: number, line, cents, currency.
+fn payments() -> Vec<String> {
+    let text = fs::read_to_string(flights::data().join("payments.csv")).unwrap();
+    let mut seen = Vec::new();
+    let rows = text.lines().enumerate().skip(1);
+    rows.filter_map(|(index, row)| {
+        let fields: Vec<&str> = row.split(',').collect();
+        let [number, _, amount, currency] = fields[..] else {
+            return None;
+        };
+        let cents: i64 = amount.replace('.', "").parse().ok()?;
+        let is_good = cents > 0 && ["EUR", "CHF"].contains(&currency) && !seen.contains(&number);
+        seen.push(number);
+        is_good.then(|| format!("{number} {} {cents} {currency}", index + 1))
+    })
+    .collect()
+}
+
+fn booked(folder: &Path) -> Vec<String> {
+    let sql =
+        "SELECT number || ' ' || line || ' ' || cents || ' ' || currency AS text FROM payment ORDER BY line";
+    lines(&folder.join("batch.db"), sql)
+}
+
+const REJECTS: &str = "line,reason
+5,3 fields instead of 4
+8,-5.00 is not more than nothing
+17,`twelve` is no amount
+20,nobody books in GBX
+13,a payment of this number is booked already
+26,5 fields instead of 4
+";
+
+/// Every row is booked or rejected, with line and reason; the ledger that was busy once cost one rollback.
+///
+/// Spec: CHUNK-SKIP-02, CHUNK-SKIP-09 to CHUNK-SKIP-11, CHUNK-RETRY-07, CHUNK-RETRY-12, LISTEN-SKIP-02 to LISTEN-SKIP-05
+#[test]
+fn skip_retry_books_or_rejects_every_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, _) = run_expecting(0, "skip-retry", folder.path(), &["launch", "skip-retry"]);
+    assert!(
+        out.starts_with("booked   3 payments,   2217.75 CHF\nbooked  17 payments,   3237.74 EUR\n"),
+        "{out}"
+    );
+    assert_eq!(booked(folder.path()), payments());
+    let rejects = fs::read_to_string(folder.path().join("rejects.csv")).unwrap();
+    assert_eq!(rejects, REJECTS);
+    let shown = Shown::of("skip-retry", folder.path(), "1");
+    let count = |counter: &str| shown.counter("book", counter);
+    assert_eq!((count("reads"), count("readSkips")), (24, 2));
+    assert_eq!((count("writes"), count("filters")), (20, 0));
+    assert_eq!((count("processSkips"), count("writeSkips")), (3, 1));
+    assert_eq!((count("commits"), count("rollbacks")), (3, 1));
+    assert_eq!(
+        count("reads"),
+        count("writes") + count("filters") + count("processSkips") + count("writeSkips")
+    );
+}
+
+/// The third bad row is one too many. The next launch, with a higher limit, resumes after the last commit, and in the end
+/// everything is as if nothing had happened.
+///
+/// Spec: CHUNK-SKIP-06, CHUNK-SKIP-07, RESTART-07, OP-36
+#[test]
+fn skip_retry_fails_at_its_limit_and_resumes_with_a_higher_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let launch = |limit: &str, code: i32| {
+        let arguments = ["launch", "skip-retry", limit];
+        run_expecting(code, "skip-retry", folder.path(), &arguments)
+    };
+    let (_, err) = launch("-skip.limit=2", 1);
+    assert!(
+        err.contains("error: `twelve` is no amount\n") && err.contains("the skip-limit of 2 is used up"),
+        "{err}"
+    );
+    assert_eq!(booked(folder.path()).len(), 9);
+    let (out, _) = launch("-skip.limit=10", 0);
+    assert!(out.contains("skip-retry:1:2 COMPLETED"), "{out}");
+    assert_eq!(booked(folder.path()), payments());
+    let (first, second) = (
+        Shown::of("skip-retry", folder.path(), "1"),
+        Shown::of("skip-retry", folder.path(), "2"),
+    );
+    assert_eq!(
+        second.steps(),
+        ["book COMPLETED COMPLETED", "report COMPLETED REPORTED"]
+    );
+    let sum = |counter: &str| first.counter("book", counter) + second.counter("book", counter);
+    assert_eq!((sum("reads"), sum("readSkips"), sum("writes")), (24, 2, 20));
+    // The row that was one too many was no skip; the others stand in the file once.
+    let rejects = fs::read_to_string(folder.path().join("rejects.csv")).unwrap();
+    assert_eq!(rejects, REJECTS);
+}
+
+/// The first launch stops where an approval is missing, the second resumes there.
+///
+/// Spec: TERM-03, TERM-05, TERM-08, TERM-10, RESTART-04, SPLIT-06, SPLIT-08, DEC-14, OP-36
+#[test]
+fn flow_stops_for_an_approval_and_resumes_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| fs::read_to_string(folder.path().join(name));
+    let (out, err) = run_expecting(4, "flow", folder.path(), &["launch", "flow", "day=2026-11-20"]);
+    assert!(
+        out.starts_with("7 orders, 1298.25 EUR\nthe orders of 2026-11-20 need an approval"),
+        "{out}"
+    );
+    assert!(
+        out.contains("flow:1:1 STOPPED, exit status NEEDS APPROVAL"),
+        "{out}"
+    );
+    assert!(
+        err.contains("to resume from the last checkpoint, run the same `launch` again"),
+        "{err}"
+    );
+    assert!(file("invoices.txt").is_err());
+    // Without an approval it asks again, and does not add up again.
+    let (out, _) = run_expecting(4, "flow", folder.path(), &["launch", "flow", "day=2026-11-20"]);
+    assert!(
+        out.starts_with("the orders of 2026-11-20 need an approval"),
+        "{out}"
+    );
+
+    let approved = ["launch", "flow", "day=2026-11-20", "-approved.by=Ada"];
+    let (out, _) = run_expecting(0, "flow", folder.path(), &approved);
+    assert!(
+        out.starts_with("2026-11-20 was approved by Ada\n7 invoices, 4 parcels\n"),
+        "{out}"
+    );
+    let shown = Shown::of("flow", folder.path(), "3");
+    assert_eq!(
+        shown.steps(),
+        [
+            "approve COMPLETED APPROVED BY Ada",
+            "invoices COMPLETED 7 INVOICES",
+            "label COMPLETED 4 PARCELS",
+            "pack COMPLETED PACKED",
+            "ship COMPLETED SHIPPED"
+        ]
+    );
+    assert!(
+        file("invoices.txt")
+            .unwrap()
+            .starts_with("O-501 Ada           49.80 EUR\n")
+    );
+    assert!(
+        file("packing-list.txt")
+            .unwrap()
+            .contains("O-503 4 x inner tube\n")
+    );
+    assert_eq!(file("labels.txt").unwrap(), "Ada\nDorothy\nGrace\nKatherine\n");
+    let (_, err) = run_expecting(2, "flow", folder.path(), &approved);
+    assert!(err.contains("is complete"), "{err}");
+}
+
+/// What is no amount is refused before the job starts, at its place in the Job XML.
+///
+/// Spec: BPROP-10, OP-11
+#[test]
+fn flow_refuses_a_limit_that_is_no_amount() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, err) = run_expecting(
+        2,
+        "flow",
+        folder.path(),
+        &["launch", "flow", "approval.limit=much"],
+    );
+    assert!(
+        out.is_empty() && err.contains("`much` is no amount"),
+        "{out}{err}"
+    );
+}
+
+/// A small day needs no approval. After a failure the decision is made again, from what the step before it has kept.
+///
+/// Spec: RESTART-12, CTX-23, DEC-19
+#[test]
+fn flow_decides_again_from_what_was_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let small = ["launch", "flow", "approval.limit=5000.00", "output=papers"];
+    let (_, err) = run_expecting(1, "flow", folder.path(), &small);
+    assert!(err.contains("thrown by #[process] of batchlet"), "{err}");
+    fs::create_dir(folder.path().join("papers")).unwrap();
+    let (out, _) = run_expecting(0, "flow", folder.path(), &small);
+    assert!(out.starts_with("7 invoices, 4 parcels\n"), "{out}");
+    assert!(out.contains("flow:1:2 COMPLETED, exit status SMALL"), "{out}");
+    let steps = Shown::of("flow", folder.path(), "2").steps();
+    assert!(
+        !steps
+            .iter()
+            .any(|step| step.starts_with("approve") || step.starts_with("add-up")),
+        "{steps:?}"
+    );
+}
+
+/// A decision may end the job, which then is complete.
+///
+/// Spec: DEC-07, DEC-14, TERM-05
+#[test]
+fn flow_has_nothing_to_do_on_an_empty_day() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(
+        folder.path().join("none.csv"),
+        "order,customer,item,quantity,price\n",
+    )
+    .unwrap();
+    let arguments = ["launch", "flow", "orders.file=none.csv"];
+    let (out, _) = run_expecting(5, "flow", folder.path(), &arguments);
+    assert!(
+        out.contains("flow:1:1 COMPLETED, exit status NOTHING TO DO"),
+        "{out}"
+    );
+    assert_eq!(
+        Shown::of("flow", folder.path(), "1").steps(),
+        ["add-up COMPLETED 0 ORDERS"]
+    );
+}
+
+/// The program watches its job, stops and restarts it; every statement is written once.
+///
+/// Spec: OP-12, OP-13, OP-17, OP-20, OP-27, OP-28, RESTART-07
+#[test]
+fn operator_stops_and_restarts_its_job() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, _) = run_expecting(0, "operator", folder.path(), &[]);
+    let said: Vec<&str> = out.lines().collect();
+    assert_eq!(
+        said[..4],
+        [
+            "watched until 20 statements were written",
+            "statements:1:1 ended STOPPED",
+            "stopped: true",
+            "statements:1:2 ended COMPLETED"
+        ],
+        "{out}"
+    );
+    assert!(
+        said[4].starts_with("1: prepare COMPLETED")
+            && said[5].starts_with("1: write STOPPED")
+            && said[6].starts_with("2: write COMPLETED"),
+        "{out}"
+    );
+    let accounts = lines(
+        &folder.path().join("operator.db"),
+        "SELECT CAST(account AS TEXT) AS text FROM statement ORDER BY account",
+    );
+    let expected: Vec<String> = (1..=3000).map(|account| account.to_string()).collect();
+    assert_eq!(accounts, expected);
+}
+
+/// The loader that batch.xml names gives two artifacts of two steps the same client.
+///
+/// Spec: LOADER-03 to LOADER-06, LOADER-10, LOADER-11, LOADER-14
+#[test]
+fn custom_loader_shares_a_client() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, _) = run_expecting(0, "custom-loader", folder.path(), &["launch", "custom-loader"]);
+    let asked: Vec<&str> = out.lines().filter(|line| line.starts_with("asking")).collect();
+    assert_eq!(asked.len(), 4, "{out}");
+    assert!(
+        out.contains("R-1 Harbour Books     110.40 EUR\n")
+            && out.contains("R-9 Harbour Books      33.12 EUR\n"),
+        "{out}"
+    );
+    assert!(out.contains("the rate service was asked 4 times\n"), "{out}");
+    assert!(
+        Shown::of("custom-loader", folder.path(), "1")
+            .steps()
+            .contains(&"usage COMPLETED 4 REQUESTS".to_owned())
+    );
+    let (out, err) = run_expecting(0, "custom-loader", folder.path(), &["check"]);
+    assert!(
+        out.contains("custom-loader: ok") && err.contains("ART0009"),
+        "{out}{err}"
+    );
+}

@@ -1,0 +1,262 @@
+//! The guide in `docs/guide`: what its pages show of programs is what the programs print. (Their Rust blocks are doctests of
+//! this package's library, their XML blocks a test of batch-xml.)
+
+mod facts;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use batch_tests::process::{example, text};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The pages: name and text.
+fn pages() -> Vec<(String, String)> {
+    let files = fs::read_dir(root().join("docs/guide")).unwrap();
+    let mut pages: Vec<(String, String)> = files
+        .map(|file| file.unwrap().path())
+        .map(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read_to_string(path).unwrap())
+        })
+        .collect();
+    pages.sort();
+    pages
+}
+
+/// A block: what stands behind the backticks, its first line, its text.
+fn blocks(page: &str) -> Vec<(String, usize, String)> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(String, usize, String)> = None;
+    for (index, line) in page.lines().enumerate() {
+        match (line.strip_prefix("```"), &mut open) {
+            (Some(info), None) => open = Some((info.to_owned(), index + 2, String::new())),
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (None, Some((_, _, text))) => *text += &format!("{line}\n"),
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "a block is not closed");
+    blocks
+}
+
+/// Whether a word that was printed is the one on the page: times differ from run to run.
+fn is_same(shown: &str, printed: &str) -> bool {
+    let is_time = |word: &str| word.len() == 24 && word.ends_with('Z') && word[10..].starts_with('T');
+    let is_duration = |word: &str| {
+        let parts = word.split_once('.');
+        parts.is_some_and(|(whole, part)| {
+            part.len() == 3 && [whole, part].iter().all(|digits| digits.parse::<u32>().is_ok())
+        })
+    };
+    shown == printed || (is_time(shown) && is_time(printed)) || (is_duration(shown) && is_duration(printed))
+}
+
+/// Compares line by line; a line `...` on the page stands for any lines.
+fn compare(shown: &[&str], printed: &[&str]) -> Result<(), String> {
+    let Some((line, rest)) = shown.split_first() else {
+        return match printed.first() {
+            Some(more) => Err(format!("the page does not show {more:?}")),
+            None => Ok(()),
+        };
+    };
+    if *line == "..." {
+        return (0..=printed.len())
+            .find_map(|from| compare(rest, &printed[from..]).ok())
+            .ok_or_else(|| format!("nothing fits what follows `...`: {rest:?}"));
+    }
+    let Some((found, others)) = printed.split_first() else {
+        return Err(format!("nobody printed {line:?}"));
+    };
+    let (words, of_found): (Vec<&str>, Vec<&str>) = (
+        line.split_whitespace().collect(),
+        found.split_whitespace().collect(),
+    );
+    let same = words.len() == of_found.len()
+        && words
+            .iter()
+            .zip(&of_found)
+            .all(|(one, other)| is_same(one, other));
+    if !same {
+        return Err(format!("the page shows {line:?}, printed is {found:?}"));
+    }
+    compare(rest, others)
+}
+
+/// Commands of a block, each with the lines that the page shows below it. A command goes on after a `\` at its line's end.
+fn commands(block: &str) -> Vec<(String, Vec<&str>)> {
+    let mut commands: Vec<(String, Vec<&str>)> = Vec::new();
+    for line in block.lines() {
+        match (line.strip_prefix("$ "), commands.last_mut()) {
+            (Some(command), _) => commands.push((command.to_owned(), Vec::new())),
+            (None, Some((command, _))) if command.ends_with('\\') => {
+                command.pop();
+                command.push_str(line.trim_start_matches('>').trim_start());
+            }
+            (None, Some((_, shown))) => shown.push(line),
+            (None, None) => panic!("a block begins with a command: {block}"),
+        }
+    }
+    commands
+}
+
+/// The blocks of a page run one after the other, in a folder of the page's own. What the programs say of their progress on
+/// a standard error that is no terminal is left out; a page shows it no more than a terminal does.
+fn run(name: &str, page: &str) -> usize {
+    let folder = tempfile::tempdir().unwrap();
+    let programs = example("hello").parent().unwrap().to_owned();
+    let (mut ran, mut code) = (0, 0);
+    for (info, line, block) in blocks(page) {
+        if info == "toml" {
+            fs::write(folder.path().join("batch.toml"), &block).unwrap();
+        }
+        if info != "console" {
+            continue;
+        }
+        for (command, shown) in commands(&block) {
+            let place = format!("{name}, block at line {line}: {command}");
+            let typed = command.replace("cargo run --example ", "").replace(" -- ", " ");
+            let output = Command::new("sh")
+                .args(["-c", &format!("(exit {code}); {typed}")])
+                .current_dir(folder.path())
+                .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
+                .output()
+                .unwrap();
+            let (out, err) = (text(&output.stdout), text(&output.stderr));
+            let said = err.lines().filter(|line| !line.starts_with("step "));
+            let printed: Vec<&str> = out.lines().chain(said).collect();
+            if let Err(difference) = compare(&shown, &printed) {
+                panic!("{place}\n{difference}\n{out}{err}");
+            }
+            assert!(
+                code == 0 || command.starts_with("echo $?"),
+                "{place}\nthe command before it ended with {code}, and the page does not say so"
+            );
+            code = output.status.code().unwrap();
+            ran += 1;
+        }
+        assert_eq!(
+            code, 0,
+            "{name}, block at line {line} ends with a failure: `echo $?` would show it"
+        );
+    }
+    ran
+}
+
+/// Of the README, each command does what the README says. The two that build are those that build the tests; the job that is
+/// killed is killed in the middle. Each block stands for itself.
+#[test]
+#[cfg(unix)]
+fn the_readme_shows_what_is_printed() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let programs = example("hello").parent().unwrap().to_owned();
+    let (mut aliases, mut ran): (Vec<(String, String)>, _) = (Vec::new(), 0);
+    let blocks = blocks(&readme).into_iter().filter(|(info, ..)| info == "console");
+    for (_, line, block) in blocks {
+        let folder = tempfile::tempdir().unwrap();
+        for (command, shown) in commands(&block) {
+            let place = format!("README.md, block at line {line}: {command}");
+            if command == "cargo test" || command == "cargo build --examples" {
+                continue;
+            }
+            if let Some((name, value)) = command
+                .strip_prefix("alias ")
+                .and_then(|alias| alias.split_once('='))
+            {
+                aliases.push((format!("{name} "), format!("{} ", value.trim_matches('"'))));
+                continue;
+            }
+            let alias = aliases.iter().find(|(name, _)| command.starts_with(name));
+            let command = alias.map_or(command.clone(), |(name, value)| command.replacen(name, value, 1));
+            let typed = command
+                .replace("cargo run --example ", "")
+                .replace(" -- ", " ")
+                .replace("target/debug/examples/", "");
+            let output = Command::new("sh")
+                .args(["-c", &typed])
+                .current_dir(folder.path())
+                .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
+                .output()
+                .unwrap();
+            let (out, err) = (text(&output.stdout), text(&output.stderr));
+            ran += 1;
+            if shown == ["Killed"] {
+                assert_ne!(
+                    output.status.code(),
+                    Some(0),
+                    "{place}: it ended before it was killed"
+                );
+                continue;
+            }
+            assert_eq!(output.status.code(), Some(0), "{place}\n{out}{err}");
+            let printed: Vec<&str> = out.lines().collect();
+            if !shown.is_empty()
+                && let Err(difference) = compare(&shown, &printed)
+            {
+                panic!("{place}\n{difference}\n{out}{err}");
+            }
+        }
+    }
+    assert_eq!(ran, 7, "the README has other commands");
+}
+
+/// Every block of every page is of a kind that a test looks at, and every console block shows what its commands print.
+#[test]
+#[cfg(unix)]
+fn console_blocks_show_what_is_printed() {
+    let mut ran = 0;
+    for (name, page) in pages() {
+        for (info, line, _) in blocks(&page) {
+            let kind = info.split([',', ' ']).next().unwrap();
+            let known = ["rust", "xml", "text", "console", "toml"].contains(&kind);
+            let compiled = !info.contains("ignore");
+            assert!(
+                known && compiled,
+                "{name}, line {line}: nobody checks a block of `{info}`"
+            );
+        }
+        ran += run(&name, &page);
+    }
+    assert!(ran > 20, "{ran}");
+}
+
+/// The README leads to every page and every example, and the library's doctests hold every page.
+#[test]
+fn every_page_is_linked_and_compiled() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let doctests = fs::read_to_string(root().join("tests/support/lib.rs")).unwrap();
+    for (name, _) in pages() {
+        assert!(readme.contains(&format!("(docs/guide/{name})")), "{name}");
+        assert!(
+            doctests.contains(&format!("\"../../docs/guide/{name}\"")),
+            "{name}"
+        );
+    }
+    let examples = fs::read_to_string(root().join("examples/Cargo.toml")).unwrap();
+    for line in examples.lines() {
+        if let Some(path) = line
+            .strip_prefix("path = \"")
+            .and_then(|rest| rest.strip_suffix("/main.rs\""))
+        {
+            assert!(readme.contains(&format!("(examples/{path}")), "{path}");
+        }
+    }
+}
+
+/// Links within the guide lead to files that are there.
+#[test]
+fn links_lead_somewhere() {
+    for (name, page) in pages() {
+        for (_, rest) in page.match_indices("](").map(|(at, _)| page.split_at(at + 2)) {
+            let target = rest.split([')', '#']).next().unwrap();
+            let is_file = !target.is_empty() && !target.starts_with("http");
+            assert!(
+                !is_file || root().join("docs/guide").join(target).exists(),
+                "{name} links to {target}"
+            );
+        }
+    }
+}

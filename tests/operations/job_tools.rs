@@ -1,0 +1,338 @@
+//! The commands that inspect a job and start nothing: `explain`, `graph`, `check`.
+
+use std::fs;
+use std::path::Path;
+
+use batch_tests::process::run_expecting;
+use serde_json::Value;
+
+/// A job of everything that leads somewhere; the engine need not be able to run it.
+const JOB: &str = r#"<job id="tour">
+  <properties><property name="dir" value="in"/></properties>
+  <step id="first" next="choose">
+    <properties><property name="seen" value="${dir}/x"/></properties>
+    <batchlet ref="Greeter"><properties>
+      <property name="name" value="${who}"/><property name="nobody" value="1"/>
+    </properties></batchlet>
+  </step>
+  <decision id="choose" decider="Chooser">
+    <next on="FLOW" to="work"/><end on="DONE" exit-status="ENOUGH"/>
+    <stop on="WAIT" restart="first"/><fail on="*"/>
+  </decision>
+  <flow id="work" next="both">
+    <step id="parts">
+      <batchlet ref="Greeter"/>
+      <partition instances="2"><properties>
+        <property name="name.1" value="Ada"/><property name="name.2" value="Grace"/>
+      </properties></partition>
+    </step>
+  </flow>
+  <split id="both">
+    <flow id="left"><step id="l"><batchlet ref="Greeter"/></step></flow>
+    <flow id="right"><step id="r"><batchlet ref="Greeter"/></step></flow>
+  </split>
+</job>
+"#;
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("tour.xml"), JOB).unwrap();
+    folder
+}
+
+fn explain(folder: &Path, arguments: &[&str]) -> String {
+    let verb = ["explain", "tour", "--job-path", "."];
+    run_expecting(0, "hello", folder, &[&verb, arguments].concat()).0
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// The lines without the spaces that align them.
+fn words(text: &str) -> Vec<String> {
+    let lines = text.lines();
+    lines
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect()
+}
+
+/// Spec: OVR-02, OVR-04, BPROP-05, SUBST-07, PART-12
+#[test]
+fn explain_prints_the_origin_of_every_value() {
+    let folder = folder();
+    let text = explain(folder.path(), &["who=Ada", "month=May"]);
+    let found = words(&text);
+    for line in [
+        "job tour ./tour.xml:1:10",
+        r#"dir = "in" ./tour.xml:2:43"#,
+        "step first ./tour.xml:3:3",
+        "next: choose, start-limit: 0, allow-start-if-complete: false",
+        r#"seen = "in/x" ./tour.xml:4:46, written "${dir}/x""#,
+        "batchlet Greeter hello::Greeter at examples/hello/main.rs:18",
+        r#"name = "Ada" ./tour.xml:6:36, written "${who}""#,
+        "decider Chooser NOT FOUND: unknown decider `Chooser` (./tour.xml:9:34)",
+        r#"on "FLOW": next work ./tour.xml:10:5"#,
+        r#"on "DONE": end exit-status "ENOUGH" ./tour.xml:10:32"#,
+        r#"on "WAIT": stop restart "first" ./tour.xml:11:5"#,
+        r#"on "*": fail ./tour.xml:11:38"#,
+        r#"name = one for each partition ./tour.xml:17:40, written "Ada""#,
+        "instances: 2",
+        r#"name.2 = "Grace" ./tour.xml:17:77"#,
+        r#"name = "world" default of the field"#,
+        "property nobody ./tour.xml:6:61: unused",
+        "parameter month unused: it only identifies the instance",
+    ] {
+        assert!(
+            found.iter().any(|found| found == line),
+            "{line:?} is missing in\n{text}"
+        );
+    }
+    // A parameter with the number replaces what is written.
+    let text = explain(folder.path(), &["who=Ada", "month=May", "name.2=Joan"]);
+    let line = r#"name.2 = "Joan" job parameter, written "Grace" ./tour.xml:17:77"#;
+    assert!(words(&text).iter().any(|found| found == line), "{text}");
+    let order = ["job ", "step first", "decision choose", "flow work", "split both"];
+    let places: Vec<usize> = order.iter().map(|start| text.find(start).unwrap()).collect();
+    assert!(places.is_sorted(), "{text}");
+
+    let text = explain(folder.path(), &["who=x", "name=Eve"]);
+    assert!(
+        words(&text).contains(&r#"name = "Eve" job parameter"#.to_owned()),
+        "{text}"
+    );
+    let text = explain(folder.path(), &["who=x", "-Dname=Eve"]);
+    assert!(
+        words(&text).contains(&r#"name = "Eve" system property"#.to_owned()),
+        "{text}"
+    );
+}
+
+/// A property that another artifact takes is of no use where it stands.
+///
+/// Spec: BPROP-11, JSL-CHPROP-04
+#[test]
+fn explain_reports_an_unused_property() {
+    let folder = tempfile::tempdir().unwrap();
+    let flights = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/flights/flights.xml");
+    let right = fs::read_to_string(flights).unwrap();
+    let explain = |text: &str| {
+        fs::write(folder.path().join("flights.xml"), text).unwrap();
+        run_expecting(
+            0,
+            "flights",
+            folder.path(),
+            &["explain", "flights", "--job-path", "."],
+        )
+        .0
+    };
+    assert!(!explain(&right).contains(": unused"));
+    let text = explain(&right.replace(r#"target="processor""#, r#"target="reader""#));
+    assert!(
+        words(&text)
+            .iter()
+            .any(|line| line.starts_with("property minimum.miles ") && line.ends_with(": unused")),
+        "{text}"
+    );
+}
+
+#[test]
+fn explain_gives_programs_json() {
+    let folder = folder();
+    let job = json(&explain(folder.path(), &["who=Ada", "month=May", "--json"]));
+    assert_eq!((&job["element"], &job["id"]), (&"job".into(), &"tour".into()));
+    assert_eq!(job["unusedParameters"][0], "month");
+    assert_eq!(job["unusedProperties"][0]["name"], "nobody");
+    let first = &job["elements"][0];
+    assert_eq!(first["place"]["line"], 3);
+    let artifact = &first["artifacts"][0];
+    assert_eq!(
+        (&artifact["as"], &artifact["ref"]),
+        (&"batchlet".into(), &"Greeter".into())
+    );
+    assert_eq!(artifact["types"][0]["type"], "hello::Greeter");
+    assert_eq!(
+        (&artifact["types"][0]["file"], &artifact["types"][0]["line"]),
+        (&"examples/hello/main.rs".into(), &18.into())
+    );
+    let name = &artifact["properties"][0];
+    assert_eq!((&name["value"], &name["from"]), (&"Ada".into(), &"xml".into()));
+    assert_eq!(
+        (&name["written"], &name["place"]["column"]),
+        (&"${who}".into(), &36.into())
+    );
+    assert_eq!(
+        (&name["field"], &name["type"]),
+        (&"name".into(), &"alloc::string::String".into())
+    );
+    let decision = &job["elements"][1];
+    assert_eq!(decision["artifacts"][0]["problem"], "unknown decider `Chooser`");
+    assert_eq!(decision["transitions"][2]["restart"], "first");
+    let parts = &job["elements"][2]["elements"][0];
+    assert_eq!(parts["partition"]["attributes"]["instances"], 2);
+    assert_eq!(parts["partition"]["properties"][1]["value"], "Grace");
+    let name = &parts["artifacts"][0]["properties"][0];
+    assert_eq!(
+        (&name["value"], &name["from"]),
+        (&Value::Null, &"partition".into())
+    );
+    assert_eq!(job["elements"][3]["elements"][1]["id"], "right");
+}
+
+/// Nothing is started, and a definition that is wrong is not explained.
+#[test]
+fn explain_needs_a_definition_that_is_right() {
+    let folder = folder();
+    let missing = ["explain", "tour", "--job-path", "."];
+    let (out, err) = run_expecting(2, "hello", folder.path(), &missing);
+    assert!(
+        out.is_empty() && err.contains("the symbol `who` has no value"),
+        "{out}{err}"
+    );
+    let (_, err) = run_expecting(2, "hello", folder.path(), &["explain", "tuor", "--job-path", "."]);
+    assert!(err.contains("did you mean `tour`?"), "{err}");
+    assert!(!folder.path().join("batch.db").exists());
+}
+
+#[test]
+fn graph_draws_what_would_run() {
+    let folder = folder();
+    let graph = |arguments: &[&str]| {
+        let verb = ["graph", "tour", "--job-path", ".", "who=Ada"];
+        run_expecting(0, "hello", folder.path(), &[&verb, arguments].concat()).0
+    };
+    let svg = graph(&[]);
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
+    assert_eq!(graph(&["--format", "svg"]), svg);
+    assert!(graph(&["--format", "dot"]).starts_with("digraph \"tour\" {\n"));
+    assert!(graph(&["--format", "mermaid"]).starts_with("flowchart TD\n"));
+    assert_eq!(graph(&["-o", "tour.svg"]), "");
+    assert_eq!(fs::read_to_string(folder.path().join("tour.svg")).unwrap(), svg);
+
+    let nowhere = ["graph", "tour", "--job-path", ".", "who=x", "-o", "no/such/x.svg"];
+    let (_, err) = run_expecting(2, "hello", folder.path(), &nowhere);
+    assert!(err.starts_with("error: cannot write `no/such/x.svg`: "), "{err}");
+    let (_, err) = run_expecting(2, "hello", folder.path(), &["graph", "tour", "--job-path", "."]);
+    assert!(err.contains("the symbol `who` has no value"), "{err}");
+    assert!(!folder.path().join("batch.db").exists());
+}
+
+/// Spec: LOADER-08, JSL-DOC-02
+#[test]
+fn check_gives_programs_every_diagnostic() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, xml: &str| fs::write(folder.path().join(name), xml).unwrap();
+    write(
+        "typo.xml",
+        "<job id='typo'>\n  <step id='one' next='tow'><batchlet ref='Greeter'/></step>\n  \
+         <step id='two'><batchlet ref='Greeter'/><stop on='A' restart='one'/><stop on='A' restart='on'/></step>\n</job>",
+    );
+    write(
+        "good.xml",
+        "<job id='good'>\n  <step id='one'><batchlet ref='Greeter'/></step>\n  \
+         <step id='two'><batchlet ref='Greeter'/></step>\n</job>",
+    );
+    write("broken.xml", "<job id='broken'>\n  <stepp id='ä'>\n</job>");
+    write("root.xml", "<jobb id='x'/>");
+    let all = ["check", "--json", "--job-path", "."];
+    let (out, err) = run_expecting(2, "hello", folder.path(), &all);
+    assert_eq!(err.matches("error").count(), 0, "{err}");
+    let findings = json(&out);
+    let of = |job: Value| {
+        let mut found = findings.as_array().unwrap().iter();
+        found.find(|finding| finding["job"] == job).unwrap()
+    };
+
+    let typo = of("typo".into());
+    assert_eq!((&typo["right"], &typo["omitted"]), (&false.into(), &0.into()));
+    assert!(
+        typo["report"].as_str().unwrap().starts_with("error[JSL0012]: "),
+        "{typo}"
+    );
+    let diagnostics = typo["diagnostics"].as_array().unwrap();
+    let expected: Value = serde_json::from_str(
+        r#"{
+            "code": "JSL0012", "severity": "error",
+            "message": "`next` refers to an unknown element `tow`",
+            "file": "./typo.xml", "line": 2, "column": 24, "endLine": 2, "endColumn": 27,
+            "label": "no step, flow, split or decision has this id",
+            "help": "did you mean `two`?", "related": []
+        }"#,
+    )
+    .unwrap();
+    assert_eq!(diagnostics[0], expected);
+    let shadowed = diagnostics.iter().find(|one| one["code"] == "JSL0053").unwrap();
+    assert_eq!(shadowed["severity"], "warning");
+    assert_eq!(
+        (&shadowed["related"][0]["line"], &shadowed["related"][0]["file"]),
+        (&3.into(), &"./typo.xml".into())
+    );
+
+    let good = of("good".into());
+    assert_eq!(good["right"], true);
+    assert_eq!(good["diagnostics"][0]["code"], "JSL0051");
+
+    // What concerns the job path has no job, and where it has no place it says so.
+    let broken = findings
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["job"].is_null());
+    let broken: Vec<&Value> = broken
+        .flat_map(|one| one["diagnostics"].as_array().unwrap())
+        .collect();
+    let of_file = |name: &str| broken.iter().find(|one| one["file"] == name).unwrap();
+    assert_eq!(
+        (&of_file("./broken.xml")["code"], &of_file("./broken.xml")["line"]),
+        (&"JSL0003".into(), &2.into())
+    );
+    let root = of_file("./root.xml");
+    assert_eq!((&root["code"], &root["line"]), (&Value::Null, &Value::Null));
+    assert_eq!(root["help"], "did you mean `job`?");
+
+    let unknown = ["check", "godo", "--json", "--job-path", "."];
+    let (out, _) = run_expecting(2, "hello", folder.path(), &unknown);
+    let message = json(&out)[0]["diagnostics"][0]["message"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(message.starts_with("unknown job `godo`"), "{message}");
+}
+
+/// An algorithm may plan a property, which is not known before; `explain` reports that.
+///
+/// Spec: PART-20, PART-21
+#[test]
+fn explain_reports_what_an_algorithm_may_plan() {
+    let folder = tempfile::tempdir().unwrap();
+    let (text, _) = run_expecting(0, "partitions", folder.path(), &["explain", "partitions"]);
+    let line = "month = - `month: String` is not set, unless `Months` plans it (optional)";
+    assert!(words(&text).iter().any(|found| found == line), "{text}");
+}
+
+/// Lists of exception classes are printed as text, and as lists in JSON.
+///
+/// Spec: CHUNK-EXC-01
+#[test]
+fn explain_prints_exception_classes() {
+    let folder = tempfile::tempdir().unwrap();
+    let explain = |more: &[&str]| {
+        run_expecting(
+            0,
+            "skip-retry",
+            folder.path(),
+            &[&["explain", "skip-retry"], more].concat(),
+        )
+        .0
+    };
+    let text = explain(&[]);
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("-exception-classes: "))
+        .collect();
+    assert!(
+        !lines.is_empty() && !lines.concat().contains('{') && lines.concat().contains("-classes: include "),
+        "{text}"
+    );
+    assert!(explain(&["--json"]).contains(r#""include": ["#));
+}

@@ -1,0 +1,14 @@
+//! The programs as their users and operators run them: commands, settings, signals, secrets, terminals, metrics; the
+//! examples and the guide.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod command_line;
+mod examples;
+mod guide;
+mod job_tools;
+mod metrics;
+mod operating;
+mod secrets;
+mod settings;
+mod shutdown;
+mod terminal;

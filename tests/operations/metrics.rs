@@ -1,0 +1,120 @@
+//! Metrics for Prometheus, and the log with its spans, while a job runs.
+#![cfg(unix)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use batch_tests::operated::Operated;
+use serde_json::Value;
+
+const JOB: &str = r#"<job id="counts">
+  <step id="count" next="wait"><chunk reader="Numbers" processor="Same" writer="Nowhere" commit-interval="4"/></step>
+  <step id="wait"><batchlet ref="Patient"/></step>
+</job>"#;
+
+/// Sends a request; returns the status line and the body of the response.
+fn get(address: &str, request: &str) -> (String, String) {
+    let mut server = TcpStream::connect(address).unwrap();
+    write!(server, "{request} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    server.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.lines().next().unwrap().to_owned(), body.to_owned())
+}
+
+/// Metrics have the names of Spring Batch, and labels of job, step and status.
+#[test]
+fn metrics_are_served_while_the_job_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("counts.xml"), JOB).unwrap();
+    fs::write(folder.path().join("go"), "").unwrap();
+    let mut job = Operated::run(
+        env!("CARGO_BIN_EXE_operated"),
+        folder.path(),
+        &["launch", "counts", "--metrics-port", "0"],
+    );
+    let line = job.until("metrics at http://");
+    let address = line
+        .trim()
+        .trim_start_matches("metrics at http://")
+        .trim_end_matches("/metrics");
+    job.until("waiting");
+    let (status, body) = get(address, "GET /metrics");
+    assert_eq!(status, "HTTP/1.1 200 OK");
+    // A metric with the parts of its labels in an order of their own.
+    let samples: BTreeMap<String, f64> = body
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+        .map(|line| {
+            let (name, value) = line.rsplit_once(' ').unwrap();
+            let (name, labels) = name.split_once('{').unwrap_or((name, ""));
+            let mut labels: Vec<&str> = labels.trim_end_matches('}').split(',').collect();
+            labels.sort_unstable();
+            (format!("{name} {}", labels.join(" ")), value.parse().unwrap())
+        })
+        .collect();
+    for (sample, value) in [
+        (r#"spring_batch_job_launch_count job="counts""#, 1.0),
+        (r#"spring_batch_job_active job="counts""#, 1.0),
+        (r#"spring_batch_step_active job="counts" step="count""#, 0.0),
+        (r#"spring_batch_step_active job="counts" step="wait""#, 1.0),
+        (
+            r#"spring_batch_step_count job="counts" status="COMPLETED" step="count""#,
+            1.0,
+        ),
+        (
+            r#"spring_batch_item_read job="counts" status="SUCCESS" step="count""#,
+            10.0,
+        ),
+        (
+            r#"spring_batch_item_process job="counts" status="SUCCESS" step="count""#,
+            10.0,
+        ),
+        (
+            r#"spring_batch_item_write job="counts" status="SUCCESS" step="count""#,
+            10.0,
+        ),
+        (
+            r#"spring_batch_chunk_write_count job="counts" status="SUCCESS" step="count""#,
+            3.0,
+        ),
+    ] {
+        assert_eq!(samples.get(sample), Some(&value), "{sample}\n{body}");
+    }
+    assert_eq!(get(address, "GET /").0, "HTTP/1.1 404 Not Found");
+    assert_eq!(get(address, "POST /metrics").0, "HTTP/1.1 405 Method Not Allowed");
+    job.signal("TERM");
+    assert_eq!(job.ends().code(), Some(3));
+}
+
+/// Log lines name the job and step, in fields of stable names.
+#[test]
+fn the_log_says_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("counts.xml"), JOB).unwrap();
+    fs::write(folder.path().join("go"), "").unwrap();
+    let arguments = ["launch", "counts", "--log", "info", "--log-format", "json"];
+    let mut job = Operated::run(env!("CARGO_BIN_EXE_operated"), folder.path(), &arguments);
+    let ended: Value = serde_json::from_str(&job.until("step ended")).unwrap();
+    let fields: Vec<&Value> = ["status", "exit_status", "read", "written", "commits"]
+        .map(|field| &ended[field])
+        .to_vec();
+    assert_eq!(
+        serde_json::json!(fields),
+        serde_json::json!(["COMPLETED", "COMPLETED", 10, 10, 3])
+    );
+    let spans = &ended["spans"];
+    assert_eq!(
+        *spans,
+        serde_json::json!([
+            {"name": "job", "job": "counts", "instance": 1, "execution": 1},
+            {"name": "step", "step": "count", "step_execution": 1},
+        ])
+    );
+    job.until("waiting");
+    job.signal("TERM");
+    let ended: Value = serde_json::from_str(&job.until("job ended")).unwrap();
+    assert_eq!(ended["status"], "STOPPED");
+}

@@ -1,0 +1,378 @@
+//! The inputs of the command line: parameters, exit codes, settings from arguments, environment and files.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use batch_tests::process::text;
+use serde_json::{Value, json};
+
+/// The program `operated` in a folder.
+fn program(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_operated"));
+    command.args(arguments).current_dir(folder);
+    command
+}
+
+/// What it printed, standard output first.
+fn ends(code: i32, mut command: Command) -> (String, String) {
+    let output = command.output().unwrap();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{command:?}\n{out}\n{err}");
+    (out, err)
+}
+
+fn operated(code: i32, folder: &Path, arguments: &[&str]) -> (String, String) {
+    ends(code, program(folder, arguments))
+}
+
+fn read(json: &str) -> Value {
+    serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"))
+}
+
+/// Exit statuses of a job have exit codes, if the job says so; a mistake there is one of the job.
+///
+/// Spec: REPO-48
+#[test]
+fn a_job_maps_its_exit_statuses_to_exit_codes() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = |codes: &str| {
+        let text = format!(
+            r#"<job id="mapped"><properties><property name="batch.exit.codes" value="{codes}"/></properties>
+            <step id="one"><batchlet ref="Result"/><fail on="BAD" exit-status="IT WAS BAD"/><stop on="UGLY"/><end on="*" exit-status="FINE"/></step></job>"#
+        );
+        fs::write(folder.path().join("mapped.xml"), text).unwrap();
+    };
+    job("IT WAS*=40, STOPPED=50, ${fine}=7");
+    for (result, fine, code) in [
+        ("BAD", "FINE", 40),
+        ("UGLY", "FINE", 50),
+        ("GOOD", "FINE", 7),
+        ("GOOD", "OK", 0),
+    ] {
+        let parameters = [format!("result={result}"), format!("-fine={fine}")];
+        operated(
+            code,
+            folder.path(),
+            &["start", "mapped", &parameters[0], &parameters[1]],
+        );
+    }
+    job("A=1000");
+    let (_, err) = operated(2, folder.path(), &["start", "mapped"]);
+    assert!(
+        err.contains("error[ART0012]: invalid exit code \"1000\": expected a number from 0 to 255"),
+        "{err}"
+    );
+}
+
+/// Types, parameters that do not identify, and files of parameters; `params` shows them as they are written.
+///
+/// Spec: REPO-30, REPO-36, DOM-10, OP-06
+#[test]
+fn parameters_have_types_and_come_from_files() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(
+        folder.path().join("job.xml"),
+        r#"<job id="job"><step id="one"><batchlet ref="Result"/></step></job>"#,
+    )
+    .unwrap();
+    fs::write(
+        folder.path().join("more"),
+        "# those of the month\n\nmonth=2026-11\n -note = of a file \n",
+    )
+    .unwrap();
+    let launch = [
+        "launch",
+        "job",
+        "n(long)=5",
+        "-x(double)=0.5",
+        "@more",
+        "day(date)=2026/11/20",
+    ];
+    operated(0, folder.path(), &launch);
+    let (out, _) = operated(0, folder.path(), &["params", "1"]);
+    assert_eq!(
+        out,
+        "day(date)=2026-11-20T00:00:00.000Z\nmonth=2026-11\nn(long)=5\n-note=of a file\n-x(double)=0.5\n"
+    );
+    let (out, _) = operated(0, folder.path(), &["params", "1", "--json"]);
+    assert_eq!(
+        read(&out)[2],
+        json!({"name": "n", "type": "long", "value": 5, "identifying": true})
+    );
+    // What does not identify may be another.
+    let (_, err) = operated(
+        2,
+        folder.path(),
+        &[
+            "launch",
+            "job",
+            "n(long)=5",
+            "month=2026-11",
+            "day(date)=2026-11-20",
+        ],
+    );
+    assert!(err.contains("is complete"), "{err}");
+    fs::write(folder.path().join("more"), "month=2026-11\nmonth\n").unwrap();
+    for (argument, problem) in [
+        ("@more", "error: more:2: expected NAME=VALUE"),
+        ("@absent", "error: cannot read the parameter file `absent`: "),
+        (
+            "n(int)=5",
+            "unknown type `int`: expected string, long, double, date or secret",
+        ),
+        ("n(long)=five", "invalid value `five`: expected a 64-bit integer"),
+    ] {
+        let (out, err) = operated(2, folder.path(), &["launch", "job", argument]);
+        assert!(out.is_empty() && err.contains(problem), "{argument}: {err}");
+    }
+}
+
+/// Arguments come before the environment, that before the file, that before the default; `config show` says which it was.
+#[test]
+fn settings_come_from_arguments_environment_and_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = "repository = \"sqlite://file.db\"\n\nstop-timeout = 7\nlog-format = \"json\"\nrepository-time-zone = \"Europe/Berlin\"\n[system-properties]\nwho = \"file\"\nyear = 2026\n";
+    fs::write(folder.path().join("batch.toml"), file).unwrap();
+    let mut show = program(
+        folder.path(),
+        &["config", "show", "--shutdown-timeout", "3", "-Dwho=argument"],
+    );
+    show.env("BATCH_LOG_FORMAT", "text")
+        .env("BATCH_SHUTDOWN_TIMEOUT", "4")
+        .env("BATCH_LEASE_TIME", "60");
+    let (out, _) = ends(0, show);
+    assert_eq!(
+        out,
+        "\
+KEY                     VALUE                 FROM
+repository              sqlite://file.db      batch.toml:1
+job-path                .                     default
+shutdown-timeout        3                     argument --shutdown-timeout
+stop-timeout            7                     batch.toml:3
+lease-time              60                    environment variable BATCH_LEASE_TIME
+partition-threads       4 for each processor  default
+log                     warn                  default
+log-format              text                  environment variable BATCH_LOG_FORMAT
+metrics-port            none                  default
+crash-limit             3                     default
+repository-time-zone    Europe/Berlin         batch.toml:5
+progress-interval       10                    default
+system-properties.who   argument              argument -D
+system-properties.year  2026                  batch.toml:8
+"
+    );
+    let (out, _) = operated(
+        0,
+        folder.path(),
+        &["config", "show", "--json", "--repository", "sqlite://other.db"],
+    );
+    assert_eq!(
+        read(&out)[0],
+        json!({"key": "repository", "value": "sqlite://other.db", "from": "argument --repository"})
+    );
+    // They act, too.
+    fs::write(
+        folder.path().join("job.xml"),
+        r#"<job id="job"><step id="one"><batchlet ref="Result"><properties><property name="result" value="${who} ${year}"/></properties></batchlet></step></job>"#,
+    )
+    .unwrap();
+    let (out, _) = operated(0, folder.path(), &["start", "job", "-Dwho=argument"]);
+    assert!(out.contains("argument 2026"), "{out}");
+    assert!(folder.path().join("file.db").exists());
+}
+
+/// An invalid setting is reported with its place, and nothing runs.
+#[test]
+fn invalid_settings_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    for (file, problem) in [
+        (
+            "log = \"warn\"\nrepositry = \"x\"",
+            "batch.toml:2: unknown setting `repositry`; did you mean `repository`?",
+        ),
+        (
+            "log = \"warn\"\nx = 1",
+            "batch.toml:2: unknown setting `x`; expected one of repository, job-path, shutdown-timeout,",
+        ),
+        (
+            "\nlog = \"loud\"",
+            "batch.toml:2: invalid value `loud`: expected off, error, warn, info, debug or trace",
+        ),
+        (
+            "stop-timeout = -1",
+            "batch.toml:1: invalid value `-1`: expected a whole number of seconds",
+        ),
+        (
+            "stop-timeout = 1.5",
+            "batch.toml:1: invalid value for `stop-timeout`: expected a text or a whole number",
+        ),
+        (
+            "partition-threads = 0",
+            "batch.toml:1: invalid value `0`: expected a whole number, at least 1",
+        ),
+        (
+            "log = \"warn\"\nrepository-time-zone = \"Europe/Berln\"",
+            "batch.toml:2: unknown time zone \"Europe/Berln\": did you mean `Europe/Berlin`?",
+        ),
+        (
+            "system-properties = 1",
+            "batch.toml:1: `system-properties` is not a table",
+        ),
+        ("log = \"warn\"\n[", "batch.toml:2: "),
+    ] {
+        fs::write(folder.path().join("batch.toml"), file).unwrap();
+        let (out, err) = operated(2, folder.path(), &["start", "job"]);
+        assert!(
+            out.is_empty() && err.starts_with(&format!("error: {problem}")),
+            "{file}: {err}"
+        );
+    }
+    fs::remove_file(folder.path().join("batch.toml")).unwrap();
+    let (_, err) = operated(2, folder.path(), &["--config", "absent.toml", "list"]);
+    assert!(
+        err.starts_with("error: argument --config: cannot read `absent.toml`: "),
+        "{err}"
+    );
+    let mut list = program(folder.path(), &["list"]);
+    list.env("BATCH_STOP_TIMEOUT", "soon");
+    let (_, err) = ends(2, list);
+    assert_eq!(
+        err,
+        "error: environment variable BATCH_STOP_TIMEOUT: invalid value `soon`: expected a whole number of seconds\n"
+    );
+    let (_, err) = operated(
+        2,
+        folder.path(),
+        &["start", "job", "--repository-time-zone", "2:00"],
+    );
+    assert_eq!(
+        err,
+        "error: argument --repository-time-zone: unknown time zone \"2:00\": expected a name such as Europe/Berlin, or an \
+         offset such as +02:00\n"
+    );
+    let offset = ["config", "show", "--json", "--repository-time-zone", "-03:30"];
+    let (out, _) = operated(0, folder.path(), &offset);
+    assert!(out.contains(r#""value": "-03:30""#), "{out}");
+    assert!(!folder.path().join("batch.db").exists());
+}
+
+/// Every command reports all invalid values at once, each with its source.
+#[test]
+fn every_command_rejects_invalid_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = "metrics-port = 99999\nrepository = 5\nlease-time = 0\n\nlog = true\nrepositry = \"x\"\n";
+    fs::write(folder.path().join("batch.toml"), file).unwrap();
+    let mistakes = [
+        "error: batch.toml:6: unknown setting `repositry`; did you mean `repository`?",
+        "error: batch.toml:2: unsupported repository `5`: expected `sqlite://PATH`, `sqlite://:memory:`, \
+         `postgres://USER@HOST/DATABASE` or `mysql://USER@HOST/DATABASE`",
+        "error: batch.toml:3: invalid value `0`: expected a whole number of seconds, at least 1",
+        "error: batch.toml:5: invalid value `true`: expected off, error, warn, info, debug or trace",
+        "error: batch.toml:1: invalid value `99999`: expected a port from 0 to 65535",
+    ];
+    for verb in [
+        &["config", "show"][..],
+        &["list"],
+        &["check"],
+        &["start", "job"],
+        &["db", "status"],
+    ] {
+        let (out, err) = operated(2, folder.path(), verb);
+        assert!(out.is_empty(), "{verb:?}: {out}");
+        assert_eq!(err.lines().collect::<Vec<_>>(), mistakes, "{verb:?}");
+    }
+    fs::remove_file(folder.path().join("batch.toml")).unwrap();
+    for (name, value, problem) in [
+        (
+            "BATCH_REPOSITORY",
+            "",
+            "unsupported repository ``: expected `sqlite://PATH`",
+        ),
+        (
+            "BATCH_REPOSITORY",
+            "oracle://x",
+            "unsupported repository `oracle://x`: expected `sqlite://PATH`",
+        ),
+        (
+            "BATCH_REPOSITORY",
+            "sqlite://a.db?synchronous=off",
+            "unsupported repository `sqlite://a.db?synchronous=off`: unknown option `synchronous=off`",
+        ),
+        ("BATCH_JOB_PATH", "", "invalid value ``: expected directories"),
+        (
+            "BATCH_LEASE_TIME",
+            "",
+            "invalid value ``: expected a whole number of seconds, at least 1",
+        ),
+        (
+            "BATCH_CONFIG",
+            "",
+            "invalid value ``: expected the path of a settings file, such as `batch.toml`",
+        ),
+        ("BATCH_CONFIG", "absent.toml", "cannot read `absent.toml`: "),
+    ] {
+        let mut show = program(folder.path(), &["config", "show"]);
+        show.env(name, value);
+        let (out, err) = ends(2, show);
+        assert!(
+            out.is_empty() && err.starts_with(&format!("error: environment variable {name}: {problem}")),
+            "{err}"
+        );
+    }
+    let (_, err) = operated(2, folder.path(), &["config", "show", "--metrics-port", "http"]);
+    assert_eq!(
+        err,
+        "error: argument --metrics-port: invalid value `http`: expected a port from 0 to 65535\n"
+    );
+    // Empty values count as not set.
+    let mut show = program(folder.path(), &["config", "show"]);
+    show.env("BATCH_METRICS_PORT", "")
+        .env("BATCH_PARTITION_THREADS", "");
+    ends(0, show);
+}
+
+/// A variable that nearly matches a setting is reported; others may belong to another program.
+#[test]
+fn a_misspelt_variable_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut show = program(folder.path(), &["config", "show"]);
+    show.env("BATCH_REPOSITRY", "sqlite://a.db")
+        .env("BATCH_LOGFORMAT", "json")
+        .env("BATCH_ROOT", "/srv")
+        .env("BATCH_SEED", "1")
+        .env("BATCH_LOG", "info")
+        .env("BATCHES", "7");
+    let (out, err) = ends(0, show);
+    assert_eq!(
+        err,
+        "warning: environment variable BATCH_LOGFORMAT is ignored; did you mean BATCH_LOG_FORMAT?\n\
+         warning: environment variable BATCH_REPOSITRY is ignored; did you mean BATCH_REPOSITORY?\n"
+    );
+    assert!(out.contains("sqlite://batch.db"), "{out}");
+}
+
+/// For programs that read logs, each line is JSON.
+#[test]
+fn the_log_may_be_json() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(
+        folder.path().join("job.xml"),
+        r#"<job id="job"><step id="one"><batchlet ref="Result"/></step></job>"#,
+    )
+    .unwrap();
+    fs::write(folder.path().join("wrong.xml"), "<job").unwrap();
+    let (_, err) = operated(0, folder.path(), &["start", "job", "--log-format", "json"]);
+    let lines: Vec<&str> = err.lines().filter(|line| line.starts_with('{')).collect();
+    assert!(
+        matches!(lines[..], [line] if read(line)["level"] == "WARN"),
+        "{err}"
+    );
+}
+
+#[test]
+fn shells_complete_the_verbs() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, _) = operated(0, folder.path(), &["completions", "bash"]);
+    assert!(out.contains("_operated()") && out.contains("launch"), "{out}");
+}

@@ -1,0 +1,159 @@
+//! Real processes, really killed.
+
+use batch_tests::kill::{FLIGHTS, Folder, Killer};
+use batch_tests::random::Random;
+use batch_tests::{flights, process};
+
+/// 60 kills at random moments; nothing is lost, nothing doubled, every count is true at every commit.
+///
+/// Spec: DOM-26, DOM-27, CHUNK-LOOP-12, CHUNK-LOOP-16, OP-35, OP-36, REPO-44, REPO-62
+/// Spec: REPO-55, REPO-56, REPO-57, REPO-58, REPO-59, REPO-63
+#[test]
+fn sixty_kills_lose_nothing_and_double_nothing() {
+    let folder = Folder::new();
+    let expected = flights::expected_rows();
+    let instances = Killer::new(&folder, FLIGHTS, Random::new("kill loop")).kill(60);
+    assert_eq!(folder.instances(), instances);
+    for instance in 1..=instances {
+        flights::verify(&folder.database(), instance, &expected)
+            .unwrap_or_else(|problem| panic!("{problem}"));
+    }
+    // The kills must have struck where it matters: in the middle of the load, between two commits.
+    let in_the_load = folder.count(
+        "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION WHERE STEP_NAME = 'load-flights' AND EXIT_CODE = 'CRASHED'
+         AND COMMIT_COUNT > 0 AND STATUS = 'FAILED' AND END_TIME IS NOT NULL",
+    );
+    println!("60 kills in {instances} instances, {in_the_load} in the middle of the load");
+    assert!(
+        in_the_load >= 15,
+        "only {in_the_load} of 60 kills struck in the middle of the load"
+    );
+    assert_eq!(
+        folder.count("SELECT COUNT(*) AS n FROM BATCH_JOB_EXECUTION WHERE END_TIME IS NULL"),
+        0
+    );
+}
+
+/// Two processes with the same launch: one runs, the other reports that; likewise with the same restart.
+///
+/// Spec: OP-34, OP-36, REPO-16, RESTART-01, RESTART-07
+#[test]
+fn one_of_two_processes_runs_the_instance() {
+    let folder = Folder::new();
+    // So many commits that the first still runs when the second asks.
+    let launch = ["launch", "flights", "commit.interval=1"];
+    let mut first = process::spawn_until(
+        process::command("flights", folder.path(), &launch),
+        "step load-flights",
+    );
+    let (_, refused) = process::run_expecting(2, "flights", folder.path(), &launch);
+    assert!(
+        refused.contains("this instance of job `flights` is running: execution 1"),
+        "{refused}"
+    );
+    first.kill().unwrap();
+    first.wait().unwrap();
+
+    let restart = ["restart", "1", "commit.interval=1"];
+    let mut second = process::spawn_until(
+        process::command("flights", folder.path(), &restart),
+        "step load-flights",
+    );
+    let (_, refused) = process::run_expecting(2, "flights", folder.path(), &restart);
+    assert!(
+        refused.contains("cannot restart job execution 1: execution 2 is running"),
+        "{refused}"
+    );
+    assert!(second.wait().unwrap().success());
+
+    let (_, refused) = process::run_expecting(2, "flights", folder.path(), &launch);
+    assert!(
+        refused.contains("is complete (execution 2 ended COMPLETED)"),
+        "{refused}"
+    );
+    flights::verify(&folder.database(), 1, &flights::expected_rows()).unwrap();
+}
+
+/// `stop` from another process: STOPPED at a checkpoint, and a restart resumes from there.
+///
+/// Spec: DOM-02, OP-17, CHUNK-LOOP-15, REPO-17, RESTART-01
+#[test]
+fn another_process_stops_the_job() {
+    let folder = Folder::new();
+    let launch = ["launch", "flights", "commit.interval=1"];
+    let mut child = process::spawn_until(
+        process::command("flights", folder.path(), &launch),
+        "step load-flights",
+    );
+    let (out, _) = process::run_expecting(0, "flights", folder.path(), &["stop", "1"]);
+    assert!(out.contains("execution 1 has stopped"), "{out}");
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    let stopped =
+        "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION WHERE STATUS = 'STOPPED' AND READ_COUNT < 20000";
+    assert_eq!(folder.count(stopped), 1);
+    process::run_expecting(0, "flights", folder.path(), &["restart", "1"]);
+    flights::verify(&folder.database(), 1, &flights::expected_rows()).unwrap();
+    process::run_expecting(2, "flights", folder.path(), &["stop", "1"]);
+}
+
+/// `stop` of an execution whose process was killed closes it as STOPPED.
+///
+/// Spec: OP-17, OP-35
+#[test]
+fn stop_closes_what_a_dead_process_left() {
+    let folder = Folder::new();
+    let launch = ["launch", "flights", "commit.interval=1"];
+    let mut child = process::spawn_until(
+        process::command("flights", folder.path(), &launch),
+        "step load-flights",
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (out, _) = process::run_expecting(0, "flights", folder.path(), &["list"]);
+    assert!(out.contains("STARTED (dead)"), "{out}");
+    let (out, _) = process::run_expecting(0, "flights", folder.path(), &["show", "1"]);
+    assert!(out.contains("STARTED, but its process is dead"), "{out}");
+    let (out, _) = process::run_expecting(0, "flights", folder.path(), &["stop", "1"]);
+    assert!(
+        out.contains("its runtime was dead when the stop was recorded"),
+        "{out}"
+    );
+    let (out, _) = process::run_expecting(0, "flights", folder.path(), &["show", "1"]);
+    assert!(out.contains("status       STOPPED"), "{out}");
+    process::run_expecting(0, "flights", folder.path(), &["restart", "1"]);
+    flights::verify(&folder.database(), 1, &flights::expected_rows()).unwrap();
+}
+
+/// A disk that is full in the middle of the load: FAILED with the true cause, and with space again a launch resumes.
+///
+/// Spec: CHUNK-LOOP-13, STATUS-27, REPO-60
+#[test]
+#[cfg(unix)]
+fn a_full_disk_fails_the_step_and_loses_nothing() {
+    let folder = Folder::new();
+    // No file may grow beyond 1000 blocks of 512 bytes; the signal that would end the process is ignored.
+    let limited = "trap '' XFSZ; ulimit -f 2000; exec \"$0\" launch flights commit.interval=50";
+    let output = std::process::Command::new("sh")
+        .args(["-c", limited])
+        .arg(process::example("flights"))
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let (out, err) = (process::text(&output.stdout), process::text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{out}\n{err}");
+    assert!(
+        err.contains("disk I/O error") || err.contains("disk is full"),
+        "{out}\n{err}"
+    );
+    let failed =
+        "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION WHERE STEP_NAME = 'load-flights' AND COMMIT_COUNT > 0
+                  AND STATUS = 'FAILED' AND ROLLBACK_COUNT = 1 AND EXIT_MESSAGE LIKE '%disk%'";
+    assert_eq!(folder.count(failed), 1, "{out}\n{err}");
+    process::run_expecting(
+        0,
+        "flights",
+        folder.path(),
+        &["launch", "flights", "commit.interval=50"],
+    );
+    flights::verify(&folder.database(), 1, &flights::expected_rows()).unwrap();
+}

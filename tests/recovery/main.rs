@@ -1,0 +1,10 @@
+//! Processes that are killed, that fail at any statement, or that are suspended past their lease, and what a restart makes
+//! of what they left.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod kills;
+mod logical_tx;
+#[cfg(batch_failpoints)]
+mod negative_control;
+mod partitions;
+mod sweep;

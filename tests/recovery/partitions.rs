@@ -1,0 +1,79 @@
+//! Partitions in real processes, really killed.
+
+use batch_tests::kill::{Folder, Killer, PARTITIONS, PARTITIONS_WITHOUT_TRANSACTION};
+use batch_tests::partitions::{Input, write_job_without_transaction};
+use batch_tests::random::Random;
+
+/// 100 kills at random moments of eight partitions, four at a time, within a logical transaction: what was started is rolled
+/// back before it is started again, every row is there once, and the sum of what the collectors sent is right.
+///
+/// Spec: LTX-16, LTX-17, LTX-19, LTX-22, RESTART-16, PART-20, PART-30, PART-32, SUBJOB-03, OP-35, DOM-26
+#[test]
+fn a_hundred_kills_leave_all_months_or_none() {
+    let folder = Folder::new();
+    let input = Input::write(folder.path());
+    let instances = Killer::new(&folder, PARTITIONS, Random::new("logical transaction")).kill(100);
+    let mut rollbacks = 0;
+    for instance in 1..=instances {
+        let story = input.verify_logical_tx(&folder.database(), instance);
+        rollbacks += story.unwrap_or_else(|problem| panic!("{problem}")).rollbacks;
+    }
+    let in_the_middle = verify_ends(&folder);
+    println!(
+        "100 kills in {instances} instances, {in_the_middle} in the middle of the load, {rollbacks} rollbacks"
+    );
+    assert!(rollbacks >= 25, "only {rollbacks} rollbacks");
+}
+
+/// The same without a logical transaction: a partition that is complete does not run again, the others resume from their
+/// last commits.
+///
+/// Spec: PART-29, PART-30, PART-32, RESTART-09, OP-35, DOM-26, DOM-27, CHUNK-LOOP-12, CHUNK-LOOP-16
+#[test]
+fn without_a_logical_transaction_each_partition_resumes() {
+    let folder = Folder::new();
+    let input = Input::write(folder.path());
+    write_job_without_transaction(folder.path());
+    let random = Random::new("checkpoints of partitions");
+    let instances = Killer::new(&folder, PARTITIONS_WITHOUT_TRANSACTION, random).kill(60);
+    let mut continued = 0;
+    for instance in 1..=instances {
+        let verified = input.verify_checkpoints(&folder.database(), instance);
+        continued += verified.unwrap_or_else(|problem| panic!("{problem}"));
+    }
+    let in_the_middle = verify_ends(&folder);
+    // Executions of the step in which a partition did not run because it was complete before.
+    let passed_over = folder.count(
+        "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION S JOIN BATCH_JOB_EXECUTION E USING (JOB_EXECUTION_ID)
+         WHERE S.STEP_NAME = 'load' AND EXISTS (
+            SELECT 1 FROM BATCH_STEP_EXECUTION P JOIN BATCH_JOB_EXECUTION F USING (JOB_EXECUTION_ID)
+            WHERE F.JOB_INSTANCE_ID = E.JOB_INSTANCE_ID AND P.STEP_NAME LIKE 'load:%' AND P.STATUS = 'COMPLETED'
+                AND P.STEP_EXECUTION_ID < S.STEP_EXECUTION_ID)",
+    );
+    println!(
+        "60 kills in {instances} instances, {in_the_middle} in the middle of the load; {continued} partitions went on, \
+         {passed_over} times some were complete"
+    );
+    assert!(continued >= 20 && passed_over >= 10);
+}
+
+/// Everything has ended, and four partitions ran at the same time, not more. Returns how many kills struck several
+/// partitions between two of their commits.
+fn verify_ends(folder: &Folder) -> i64 {
+    for table in ["BATCH_JOB_EXECUTION", "BATCH_STEP_EXECUTION"] {
+        let open = format!("SELECT COUNT(*) AS n FROM {table} WHERE END_TIME IS NULL");
+        assert_eq!(folder.count(&open), 0, "{table}");
+    }
+    let crashed = "FROM BATCH_STEP_EXECUTION WHERE STEP_NAME LIKE 'load:%' AND EXIT_CODE = 'CRASHED'";
+    let most = format!("SELECT MAX(n) AS n FROM (SELECT COUNT(*) AS n {crashed} GROUP BY JOB_EXECUTION_ID)");
+    assert_eq!(folder.count(&most), 4);
+    let struck = folder.count(&format!(
+        "SELECT COUNT(*) AS n FROM (SELECT 1 {crashed} AND COMMIT_COUNT > 0 GROUP BY JOB_EXECUTION_ID
+         HAVING COUNT(*) >= 2)"
+    ));
+    assert!(
+        struck >= 10,
+        "only {struck} kills struck in the middle of the load"
+    );
+    struck
+}

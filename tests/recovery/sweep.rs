@@ -1,0 +1,271 @@
+//! The crash sweep: a fault at every event of the repository, and a plain launch afterwards. And a process that was stopped
+//! for longer than its lease, and does not know.
+#![cfg(unix)]
+
+use std::fs;
+use std::thread;
+
+use batch_tests::sqlite;
+use batch_tests::suspended::{launch_until_it_waits, taken_over_at};
+use batch_tests::sweep::{BATCHLET, CHUNKS, Fault, PARTITIONS, REFUSALS, Raised, Shape, Sweep, UNDISTURBED};
+use diesel::connection::SimpleConnection;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_sweeping");
+
+/// Strikes everywhere, and finds so many places for it.
+fn strike(shape: Shape, fault: Fault, raised: Raised, at_least: u64) {
+    let sweep = Sweep::new(PROGRAM, shape);
+    let events = sweep
+        .strike_everywhere(fault, raised)
+        .unwrap_or_else(|problem| panic!("{problem}"));
+    println!("{fault:?} {raised:?}: {events} events");
+    assert!(events >= at_least, "only {events} events");
+}
+
+/// The process dies before any statement, or after any commit.
+///
+/// Spec: DOM-26, DOM-27, CHUNK-LOOP-12, CHUNK-LOOP-16, OP-35, OP-36, RESTART-07, RESTART-08, REPO-44, REPO-62, REPO-63
+#[test]
+fn a_death_at_any_event_is_recovered_by_a_launch() {
+    strike(CHUNKS, Fault::Kill, Raised::InStatement, 100);
+}
+
+/// So does the process that recovers what the first one left.
+///
+/// Spec: OP-35, OP-36, CHUNK-LOOP-12, CHUNK-LOOP-16, RESTART-07, RESTART-08, REPO-44
+#[test]
+fn a_death_at_any_event_of_the_recovery_is_recovered_by_a_launch() {
+    let events = Sweep::new(PROGRAM, CHUNKS).kill_twice_everywhere();
+    let events = events.unwrap_or_else(|problem| panic!("{problem}"));
+    assert!(events >= 100, "only {events} events");
+}
+
+/// The first launch makes the tables. Wherever it dies, the next one has them all.
+///
+/// Spec: OP-35, OP-36
+#[test]
+fn a_death_while_the_tables_are_made_is_recovered_by_a_launch() {
+    let events = Sweep::new(PROGRAM, BATCHLET).kill_while_it_makes_the_tables();
+    let events = events.unwrap_or_else(|problem| panic!("{problem}"));
+    println!("tables: {events} events");
+    assert!(events >= 30, "only {events} events");
+}
+
+/// The same between and in partitions; those that completed do not run again.
+///
+/// Spec: OP-35, PART-29, PART-30, CHUNK-LOOP-12, RESTART-07, REPO-44, REPO-68
+#[test]
+fn a_death_at_any_event_of_partitions_is_recovered_by_a_launch() {
+    strike(PARTITIONS, Fault::Kill, Raised::InStatement, 150);
+}
+
+/// A panic within a call of the repository, of the job's thread or of a partition's, ends the execution or leaves it to the
+/// next launch; it does not hang.
+///
+/// Spec: OP-35, PART-29, CHUNK-LOOP-12, CHUNK-LOOP-13, RESTART-07, REPO-44
+#[test]
+fn a_panic_at_any_event_is_recovered_by_a_launch() {
+    strike(PARTITIONS, Fault::Panic, Raised::InStatement, 150);
+}
+
+/// Each statement that writes fails once, the writer's own ones too; so does each commit.
+///
+/// Spec: CHUNK-LOOP-12, CHUNK-LOOP-13, OP-35, RESTART-07, REPO-15, REPO-60, REPO-62
+#[test]
+fn an_error_at_any_event_is_recovered_by_a_launch() {
+    for raised in [Raised::InStatement, Raised::InCommit] {
+        strike(CHUNKS, Fault::Once, raised, 30);
+        strike(PARTITIONS, Fault::Once, raised, 50);
+    }
+}
+
+/// From some statement on the process cannot write any more, as on a full disk; the end of its execution neither.
+///
+/// Spec: CHUNK-LOOP-12, CHUNK-LOOP-13, OP-35, RESTART-07, REPO-15, REPO-44, REPO-62
+#[test]
+fn errors_from_any_event_on_are_recovered_by_a_launch() {
+    for raised in [Raised::InStatement, Raised::InCommit] {
+        strike(CHUNKS, Fault::ForEver, raised, 30);
+        strike(PARTITIONS, Fault::ForEver, raised, 50);
+    }
+}
+
+/// A process that is stopped for longer than its lease, and taken over, commits nothing more when it comes back: the fence
+/// is the VERSION of the row. It says so, and ends with an error.
+///
+/// Spec: OP-34, OP-35, REPO-15, REPO-16, REPO-44, CHUNK-LOOP-12, RESTART-07
+#[test]
+fn a_process_that_was_taken_over_commits_nothing_more() {
+    thread::scope(|scope| {
+        // In the first, the second and the last chunk, and at the end of the input.
+        for number in ["2", "7", "12", "13"] {
+            scope.spawn(move || {
+                let sweep = Sweep::new(PROGRAM, CHUNKS);
+                taken_over_at(sweep, number)
+                    .unwrap_or_else(|problem| panic!("waiting at {number}: {problem}"));
+            });
+        }
+    });
+}
+
+/// The negative control of the checker: each wrong thing in a repository in which all is right, and what it has to say.
+const WRONG: [(&str, &str); 20] = [
+    ("DELETE FROM written WHERE n = 3", "the rows"),
+    (
+        "INSERT INTO written SELECT * FROM written WHERE n = 3",
+        "the rows",
+    ),
+    (
+        "UPDATE written SET execution = 99 WHERE n = 3",
+        "a WRITE_COUNT that is not",
+    ),
+    (
+        "UPDATE BATCH_STEP_EXECUTION SET COMMIT_COUNT = COMMIT_COUNT - 1 WHERE STEP_NAME = 'load'",
+        "a COMMIT_COUNT that is not",
+    ),
+    (
+        "UPDATE BATCH_STEP_EXECUTION SET READ_COUNT = READ_COUNT + 1, FILTER_COUNT = FILTER_COUNT + 1",
+        "the sums",
+    ),
+    (
+        "UPDATE BATCH_STEP_EXECUTION SET PROCESS_SKIP_COUNT = 0, READ_SKIP_COUNT = 1 WHERE PROCESS_SKIP_COUNT = 1",
+        "the item balance",
+    ),
+    (
+        "UPDATE BATCH_JOB_EXECUTION SET END_TIME = NULL",
+        "an execution that has not ended",
+    ),
+    (
+        "UPDATE BATCH_STEP_EXECUTION SET END_TIME = NULL",
+        "an execution that has not ended",
+    ),
+    (
+        "UPDATE BATCH_JOB_EXECUTION SET STATUS = 'UNKNOWN'",
+        "an execution that has not ended",
+    ),
+    (
+        "UPDATE BATCH_STEP_EXECUTION SET STATUS = 'STARTED' WHERE STEP_NAME = 'load'",
+        "an execution that has not ended",
+    ),
+    (
+        "UPDATE BATCH_STEP_EXECUTION SET START_TIME = '2999-01-01 00:00:00'",
+        "times out of order",
+    ),
+    (
+        "UPDATE BATCH_JOB_EXECUTION SET CREATE_TIME = '2999-01-01 00:00:00'",
+        "times out of order",
+    ),
+    (
+        "UPDATE BATCH_JOB_EXECUTION SET STATUS = 'FAILED'",
+        "not completed exactly once",
+    ),
+    (
+        "UPDATE BATCH_STEP_EXECUTION SET STATUS = 'FAILED', EXIT_MESSAGE = 'struck' WHERE STEP_NAME = 'load'",
+        "not completed exactly once",
+    ),
+    (
+        "UPDATE BATCH_STEP_EXECUTION SET STATUS = 'FAILED', EXIT_MESSAGE = 'another error'",
+        "without its cause",
+    ),
+    (
+        "INSERT INTO BATCH_JOB_INSTANCE SELECT 99, VERSION, JOB_NAME, 'another' FROM BATCH_JOB_INSTANCE",
+        "more than one instance",
+    ),
+    (
+        "UPDATE BATCH_JOB_EXECUTION SET VERSION = VERSION + 1",
+        "a VERSION that is not",
+    ),
+    (
+        "DELETE FROM BATCH_STEP_EXECUTION_CONTEXT WHERE STEP_EXECUTION_ID = 1",
+        "a context is missing",
+    ),
+    (
+        "UPDATE BATCH_STEP_EXECUTION SET EXIT_MESSAGE = 'no edge of the status graph'",
+        "a row that was refused",
+    ),
+    (
+        "UPDATE BATCH_JOB_INSTANCE_LEASE SET OWNER = 'somebody'",
+        "the last execution and the lease",
+    ),
+];
+
+/// Spec: REPO-15, REPO-44, REPO-62
+#[test]
+fn the_checker_notices_what_is_wrong() {
+    let sweep = Sweep::new(PROGRAM, CHUNKS);
+    sweep.reset();
+    assert!(sweep.launch(UNDISTURBED).status().unwrap().success());
+    sweep.check().unwrap();
+    let right = sweep.path().join("right.db");
+    sqlite::open(&sweep.database())
+        .batch_execute(&format!("VACUUM INTO '{}'", right.display()))
+        .unwrap();
+    for (statement, expected) in WRONG {
+        fs::copy(&right, sweep.database()).unwrap();
+        sweep.without_triggers(statement);
+        let problem = sweep.check().expect_err(statement);
+        assert!(problem.contains(expected), "{statement}: {problem}");
+    }
+}
+
+/// What is refused of the step that runs, each with what the trigger says.
+const REFUSED: [(&str, &str); 9] = [
+    (
+        "UPDATE BATCH_STEP_EXECUTION SET VERSION = VERSION + 1, READ_COUNT = READ_COUNT + 1",
+        "the item balance is broken",
+    ),
+    (
+        "UPDATE BATCH_STEP_EXECUTION SET VERSION = VERSION + 2",
+        "VERSION did not grow by one",
+    ),
+    (
+        "UPDATE BATCH_JOB_EXECUTION SET VERSION = VERSION",
+        "VERSION did not grow by one",
+    ),
+    (
+        "UPDATE BATCH_STEP_EXECUTION SET VERSION = VERSION + 1, STATUS = 'STARTING'",
+        "no edge of the status graph",
+    ),
+    (
+        "UPDATE BATCH_JOB_EXECUTION SET VERSION = VERSION + 1, STATUS = 'COMPLETED'",
+        "END_TIME does not fit STATUS",
+    ),
+    (
+        "INSERT INTO BATCH_JOB_EXECUTION (JOB_EXECUTION_ID, VERSION, JOB_INSTANCE_ID, CREATE_TIME, STATUS)
+            SELECT 99, 0, JOB_INSTANCE_ID, CREATE_TIME, 'STARTING' FROM BATCH_JOB_EXECUTION",
+        "two live executions",
+    ),
+    (
+        "UPDATE BATCH_JOB_INSTANCE_LEASE SET FENCE = FENCE - 1",
+        "the fence went back",
+    ),
+    (
+        "UPDATE BATCH_STEP_EXECUTION SET VERSION = VERSION + 1, COMMIT_COUNT = COMMIT_COUNT - 1",
+        "a count or a time went back",
+    ),
+    (
+        "BEGIN; UPDATE BATCH_STEP_EXECUTION SET VERSION = VERSION + 1, STATUS = 'FAILED', END_TIME = LAST_UPDATED;
+         UPDATE BATCH_STEP_EXECUTION SET VERSION = VERSION + 1",
+        "an ended execution was changed",
+    ),
+];
+
+/// Spec: REPO-15, REPO-44, REPO-62
+#[test]
+fn the_triggers_refuse_what_is_wrong() {
+    let sweep = Sweep::new(PROGRAM, CHUNKS);
+    let mut child = launch_until_it_waits(&sweep, "7");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for (statement, refusal) in REFUSED {
+        let error = sqlite::open(&sweep.database())
+            .batch_execute(statement)
+            .expect_err(statement);
+        assert!(error.to_string().contains(refusal), "{statement}: {error}");
+    }
+    for refusal in REFUSALS {
+        assert!(REFUSED.iter().any(|(_, said)| *said == refusal), "{refusal}");
+    }
+    assert!(sweep.launch(UNDISTURBED).status().unwrap().success());
+    sweep.check().unwrap();
+}

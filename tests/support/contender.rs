@@ -1,0 +1,179 @@
+//! Many who want the same thing of one repository at the same moment, in threads and in processes.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Barrier;
+use std::thread;
+
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchRuntime, JobExecutionId, JobOperator, JobOperatorError, JobParameters, StartError};
+
+/// The job that is contended for.
+pub const JOB: &str = r#"<job id="job"><step id="one"><batchlet ref="Contended"/></step></job>"#;
+
+/// Fails if its property says so.
+#[derive(BatchArtifact)]
+struct Contended {
+    #[batch_property(name = "fail")]
+    fail: Option<String>,
+}
+
+#[batchlet("Contended")]
+impl Contended {
+    #[process]
+    fn process(&self) -> Result<String, BatchError> {
+        match self.fail.as_deref() {
+            Some("yes") => Err(BatchError::msg("told to fail")),
+            _ => Ok("DONE".into()),
+        }
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// What is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// An instance of each one's own.
+    Start,
+    /// All the same instance.
+    Launch,
+    /// To restart the same execution.
+    Restart(i64),
+}
+
+/// How it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// It has run, to its end.
+    Ran,
+    /// Another contender runs it.
+    Running,
+    /// Another contender has run it.
+    Complete,
+}
+
+/// As many threads as are wanted, on a runtime for every eight of them.
+pub fn contend(url: &str, jobs: &Path, wish: Wish, threads: usize, begin: impl FnOnce()) -> Vec<Outcome> {
+    let runtimes: Vec<BatchRuntime> = (0..threads.div_ceil(8)).map(|_| runtime(url, jobs)).collect();
+    let together = Barrier::new(threads + 1);
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads)
+            .map(|number| {
+                let (operator, together) = (runtimes[number / 8].job_operator(), &together);
+                scope.spawn(move || {
+                    together.wait();
+                    fulfil(&operator, wish)
+                })
+            })
+            .collect();
+        begin();
+        together.wait();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("no panic"))
+            .collect()
+    })
+}
+
+/// A runtime on that repository.
+pub fn runtime(url: &str, jobs: &Path) -> BatchRuntime {
+    BatchRuntime::builder()
+        .repository(url)
+        .job_path(jobs.display().to_string())
+        .build()
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn fulfil(operator: &JobOperator, wish: Wish) -> Outcome {
+    let begun = match wish {
+        Wish::Start => operator.start("job", JobParameters::new()),
+        Wish::Launch => operator.launch("job", [("day", "1")]),
+        Wish::Restart(execution) => operator.restart(JobExecutionId(execution), [("fail", "no")]),
+    };
+    match begun {
+        Ok(execution) => {
+            let ended = operator.wait(execution).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(ended.exit_status, "COMPLETED", "{}", ended.exit_message);
+            Outcome::Ran
+        }
+        Err(
+            JobOperatorError::JobExecutionAlreadyRunning { .. }
+            | JobOperatorError::JobRestart {
+                cause: StartError::Running { .. },
+                ..
+            },
+        ) => Outcome::Running,
+        Err(JobOperatorError::JobInstanceAlreadyComplete { .. }) => Outcome::Complete,
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+/// The same from processes of eight threads each; `program` calls [`child`].
+pub fn contend_in_processes(
+    program: &str,
+    url: &str,
+    jobs: &Path,
+    wish: Wish,
+    processes: usize,
+) -> Vec<Outcome> {
+    let mut children: Vec<(Child, BufReader<_>)> = (0..processes)
+        .map(|_| {
+            let mut command = Command::new(program);
+            command.arg(url).arg(jobs);
+            match wish {
+                Wish::Start => command.arg("start"),
+                Wish::Launch => command.arg("launch"),
+                Wish::Restart(execution) => command.arg(execution.to_string()),
+            };
+            let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut child = piped.spawn().expect("the contender starts");
+            let output = BufReader::new(child.stdout.take().expect("piped"));
+            (child, output)
+        })
+        .collect();
+    for (_, output) in &mut children {
+        let mut line = String::new();
+        output.read_line(&mut line).expect("readable");
+        assert_eq!(line, "ready\n");
+    }
+    for (child, _) in &mut children {
+        let go = child.stdin.as_mut().expect("piped").write_all(b"go\n");
+        go.expect("it waits");
+    }
+    let mut outcomes = Vec::new();
+    for (mut child, mut output) in children {
+        let mut text = String::new();
+        output.read_to_string(&mut text).expect("readable");
+        assert!(child.wait().expect("it ends").success(), "{text}");
+        outcomes.extend(text.lines().map(|line| match line {
+            "Ran" => Outcome::Ran,
+            "Running" => Outcome::Running,
+            "Complete" => Outcome::Complete,
+            other => panic!("{other}"),
+        }));
+    }
+    outcomes
+}
+
+/// What such a process does.
+pub fn child(arguments: &[String]) {
+    let [url, jobs, wish] = arguments else {
+        panic!("expected a URL, a folder and a wish, not {arguments:?}");
+    };
+    let wish = match wish.as_str() {
+        "start" => Wish::Start,
+        "launch" => Wish::Launch,
+        execution => Wish::Restart(execution.parse().expect("an execution")),
+    };
+    let outcomes = contend(url, Path::new(jobs), wish, 8, || {
+        println!("ready");
+        std::io::stdin()
+            .read_line(&mut String::new())
+            .expect("told to go");
+    });
+    for outcome in outcomes {
+        println!("{outcome:?}");
+    }
+}

@@ -1,0 +1,217 @@
+//! The databases that a repository can be on, each as the tests see it from outside.
+
+use std::path::Path;
+
+use batch_test_servers::{Kind, shared};
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+
+use crate::sqlite;
+
+/// A database that the runtime knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Database {
+    /// A file.
+    Sqlite,
+    /// A server of the tests' own.
+    Postgres,
+    /// A server of the tests' own.
+    Mariadb,
+}
+
+use Database::{Mariadb, Postgres, Sqlite};
+
+impl Database {
+    /// All that this build knows.
+    #[cfg(feature = "servers")]
+    pub const ALL: [Self; 3] = [Sqlite, Postgres, Mariadb];
+    /// All that this build knows.
+    #[cfg(not(feature = "servers"))]
+    pub const ALL: [Self; 1] = [Sqlite];
+}
+
+/// One database, for one test.
+#[derive(Clone, Debug)]
+pub struct Place {
+    database: Database,
+    url: String,
+}
+
+impl Place {
+    /// A new database; SQLite's is the file `batch.db` in the folder.
+    pub fn new(database: Database, folder: &Path) -> Self {
+        let url = match database {
+            Sqlite => format!(
+                "sqlite://{}?synchronous=normal",
+                folder.join("batch.db").display()
+            ),
+            Postgres => shared(Kind::Postgres).new_database(),
+            Mariadb => shared(Kind::Mariadb).new_database(),
+        };
+        Self { database, url }
+    }
+
+    /// A database that the caller has created.
+    pub fn existing(database: Database, url: String) -> Self {
+        Self { database, url }
+    }
+
+    /// Which one it is.
+    pub fn database(&self) -> Database {
+        self.database
+    }
+
+    /// Its URL.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The part of the URL that no other database has.
+    pub fn address(&self) -> &str {
+        let (_, address) = self.url.split_once("//").expect("a scheme");
+        let without_options = address.split('?').next();
+        without_options.expect("the first part of a text")
+    }
+
+    /// A connection as a tool beside the runtime has it.
+    pub fn connect(&self) -> Outside {
+        let opens = "the database opens";
+        match self.database {
+            Sqlite => {
+                let path = self.url.trim_start_matches("sqlite://");
+                let file = path.split('?').next().expect("a path");
+                Outside::Sqlite(sqlite::open(Path::new(file)))
+            }
+            #[cfg(feature = "servers")]
+            Postgres => Outside::Postgres(PgConnection::establish(&self.url).expect(opens)),
+            #[cfg(feature = "servers")]
+            Mariadb => Outside::Mariadb(MysqlConnection::establish(&self.url).expect(opens)),
+            #[cfg(not(feature = "servers"))]
+            Postgres | Mariadb => panic!("{opens} only with the feature `servers`"),
+        }
+    }
+}
+
+/// A connection beside the runtime.
+pub enum Outside {
+    /// To a file.
+    Sqlite(SqliteConnection),
+    #[cfg(feature = "servers")]
+    /// To a server.
+    Postgres(PgConnection),
+    #[cfg(feature = "servers")]
+    /// To a server.
+    Mariadb(MysqlConnection),
+}
+
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = Text)]
+    text: String,
+}
+
+impl Outside {
+    /// Runs statements.
+    pub fn execute(&mut self, statements: &str) -> QueryResult<()> {
+        match self {
+            Self::Sqlite(connection) => connection.batch_execute(statements),
+            #[cfg(feature = "servers")]
+            Self::Postgres(connection) => connection.batch_execute(statements),
+            #[cfg(feature = "servers")]
+            Self::Mariadb(connection) => connection.batch_execute(statements),
+        }
+    }
+
+    /// The texts in the column `text` of a query.
+    pub fn rows(&mut self, query: &str) -> Vec<String> {
+        let query = diesel::sql_query(query);
+        let rows: QueryResult<Vec<Row>> = match self {
+            Self::Sqlite(connection) => query.load(connection),
+            #[cfg(feature = "servers")]
+            Self::Postgres(connection) => query.load(connection),
+            #[cfg(feature = "servers")]
+            Self::Mariadb(connection) => query.load(connection),
+        };
+        let rows = rows.unwrap_or_else(|error| panic!("{error}"));
+        rows.into_iter().map(|row| row.text).collect()
+    }
+
+    /// The number that a query for one gives.
+    pub fn number(&mut self, query: &str) -> i64 {
+        let rows = self.rows(&format!("SELECT CAST(({query}) AS CHAR(20)) AS text"));
+        rows[0]
+            .trim()
+            .parse()
+            .unwrap_or_else(|_| panic!("{query}: {rows:?}"))
+    }
+
+    /// How the database says that a condition on `OLD` and `NEW` refuses the update of a row.
+    fn refusal(&self, name: &str, table: &str, condition: &str, message: &str) -> String {
+        let trigger = format!("CREATE TRIGGER {name} AFTER UPDATE ON {table}");
+        match self {
+            Self::Sqlite(_) => {
+                format!("{trigger} WHEN {condition} BEGIN SELECT RAISE(ABORT, '{message}'); END;")
+            }
+            #[cfg(feature = "servers")]
+            Self::Postgres(_) => format!(
+                "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
+                     AS $$ BEGIN RAISE EXCEPTION '%', TG_ARGV[0]; END $$;
+                 {trigger} FOR EACH ROW WHEN ({condition}) EXECUTE FUNCTION refuse('{message}');"
+            ),
+            #[cfg(feature = "servers")]
+            Self::Mariadb(_) => format!(
+                "{trigger} FOR EACH ROW IF {condition} THEN
+                     SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = '{message}'; END IF;"
+            ),
+        }
+    }
+
+    /// Installs triggers that refuse a wrong row at the statement that writes it: the item balance at every commit,
+    /// VERSION + 1 at every update, no change of an ended execution, only the edges of the status graph, END_TIME exactly
+    /// when ended.
+    pub fn reject_wrong_rows(&mut self) {
+        let open_status = "('STARTING', 'STARTED', 'STOPPING')";
+        let mut statements = vec![self.refusal(
+            "balance",
+            "BATCH_STEP_EXECUTION",
+            "NEW.READ_COUNT <> NEW.WRITE_COUNT + NEW.FILTER_COUNT + NEW.PROCESS_SKIP_COUNT + NEW.WRITE_SKIP_COUNT",
+            "the item balance is broken",
+        )];
+        for table in ["BATCH_JOB_EXECUTION", "BATCH_STEP_EXECUTION"] {
+            let rules = [
+                (
+                    "version",
+                    "NEW.VERSION <> OLD.VERSION + 1".to_owned(),
+                    "VERSION did not grow by one",
+                ),
+                (
+                    "final",
+                    format!("OLD.STATUS NOT IN {open_status}"),
+                    "an ended execution was changed",
+                ),
+                (
+                    "edge",
+                    "NEW.STATUS <> OLD.STATUS AND CONCAT(OLD.STATUS, '>', NEW.STATUS) NOT IN (
+                        'STARTING>STARTED', 'STARTING>STOPPING', 'STARTING>FAILED', 'STARTED>COMPLETED',
+                        'STARTED>FAILED', 'STARTED>STOPPING', 'STOPPING>STOPPED', 'STOPPING>FAILED',
+                        'STARTED>STOPPED', 'STARTING>STOPPED')"
+                        .to_owned(),
+                    "no edge of the status graph",
+                ),
+                (
+                    "ended",
+                    format!("(NEW.STATUS IN {open_status}) <> (NEW.END_TIME IS NULL)"),
+                    "END_TIME does not fit STATUS",
+                ),
+            ];
+            for (name, condition, message) in rules {
+                let name = format!("{name}_{table}");
+                statements.push(self.refusal(&name, table, &condition, message));
+            }
+        }
+        for statement in statements {
+            self.execute(&statement).expect("the trigger is installed");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What the tests share.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+pub mod contender;
+pub mod database;
+pub mod flights;
+pub mod generic;
+mod great_circle;
+pub mod kill;
+mod linked_artifact;
+pub mod logical_tx;
+pub mod operated;
+pub mod order;
+pub mod own_process;
+pub mod partitions;
+pub mod process;
+pub mod proxy;
+pub mod random;
+pub mod slow;
+pub mod sqlite;
+pub mod stage;
+#[cfg(unix)]
+pub mod suspended;
+pub mod sweep;
+
+/// The README's programs compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;
+
+/// The programs of the guide compile.
+#[cfg(doctest)]
+pub mod guide {
+    #[doc = include_str!("../../docs/guide/artifacts.md")]
+    pub struct Artifacts;
+    #[doc = include_str!("../../docs/guide/transactions.md")]
+    pub struct Transactions;
+    #[doc = include_str!("../../docs/guide/skip-retry.md")]
+    pub struct SkipRetry;
+    #[doc = include_str!("../../docs/guide/parallel.md")]
+    pub struct Parallel;
+    #[doc = include_str!("../../docs/guide/dispatchers.md")]
+    pub struct Dispatchers;
+    #[doc = include_str!("../../docs/guide/restart.md")]
+    pub struct Restart;
+    #[doc = include_str!("../../docs/guide/operating.md")]
+    pub struct Operating;
+    #[doc = include_str!("../../docs/guide/migrating-from-spring-batch.md")]
+    pub struct MigratingFromSpringBatch;
+    #[doc = include_str!("../../docs/guide/migrating-from-jsr-352.md")]
+    pub struct MigratingFromJsr352;
+}

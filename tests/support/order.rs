@@ -1,0 +1,587 @@
+//! The order of the calls of a chunk step: an automaton that accepts exactly what Appendix B.2 of the catalogue allows.
+//!
+//! It reads the log that recording artifacts write: the call, what it is about, and ` !Class` when it threw.
+
+use std::collections::BTreeSet;
+
+use Kind::*;
+
+/// A call of an artifact, as its words in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    OpenReader,
+    OpenWriter,
+    Begin,
+    BeforeRead,
+    Read,
+    AfterRead,
+    OnReadError,
+    SkipInRead,
+    BeforeProcess,
+    Process,
+    AfterProcess,
+    OnProcessError,
+    SkipInProcess,
+    Ready,
+    BeforeWrite,
+    Write,
+    AfterWrite,
+    OnWriteError,
+    RetryException,
+    RetryItem,
+    SkipInWrite,
+    BeforeCheckpoint,
+    ReaderCheckpoint,
+    WriterCheckpoint,
+    End,
+    AfterCheckpoint,
+    CloseWriter,
+    CloseReader,
+}
+
+/// The calls by the words that they begin with; the longer words first where they begin alike.
+const WORDS: &[(&str, Kind)] = &[
+    ("open reader", OpenReader),
+    ("open writer", OpenWriter),
+    ("begin checkpoint", Begin),
+    ("before read", BeforeRead),
+    ("read ", Read),
+    ("after read", AfterRead),
+    ("on read error", OnReadError),
+    ("on skip in read", SkipInRead),
+    ("before process", BeforeProcess),
+    ("process ", Process),
+    ("after process", AfterProcess),
+    ("on process error", OnProcessError),
+    ("on skip in process", SkipInProcess),
+    ("ready?", Ready),
+    ("before write", BeforeWrite),
+    ("write ", Write),
+    ("after write", AfterWrite),
+    ("on write error", OnWriteError),
+    ("on retry exception", RetryException),
+    ("on retry item", RetryItem),
+    ("on skip in write", SkipInWrite),
+    ("before checkpoint", BeforeCheckpoint),
+    ("checkpoint reader", ReaderCheckpoint),
+    ("checkpoint writer", WriterCheckpoint),
+    ("end checkpoint", End),
+    ("after checkpoint", AfterCheckpoint),
+    ("close writer", CloseWriter),
+    ("close reader", CloseReader),
+];
+
+/// The calls that listeners and checkpoint algorithms receive; one without a receiver is skipped.
+const OPTIONAL: &[Kind] = &[
+    Begin,
+    BeforeRead,
+    AfterRead,
+    OnReadError,
+    SkipInRead,
+    BeforeProcess,
+    AfterProcess,
+    OnProcessError,
+    SkipInProcess,
+    Ready,
+    BeforeWrite,
+    AfterWrite,
+    OnWriteError,
+    RetryException,
+    RetryItem,
+    SkipInWrite,
+    BeforeCheckpoint,
+    End,
+    AfterCheckpoint,
+];
+
+/// What may come after a call that returned; each listener more repeats its call. `known`: the writer failed at one item,
+/// or named it; else its list is searched, or comes again whole.
+fn after(kind: Kind, known: bool) -> &'static [Kind] {
+    match kind {
+        OpenReader => &[OpenWriter],
+        OpenWriter => &[Begin],
+        Begin => &[BeforeRead, BeforeCheckpoint],
+        BeforeRead => &[Read],
+        // The end of the input is another matter: see `Order::next`.
+        Read => &[AfterRead],
+        AfterRead => &[BeforeProcess],
+        // The last one fails when its skip is not allowed.
+        OnReadError => &[SkipInRead, CloseWriter],
+        SkipInRead => &[BeforeRead, RetryItem, BeforeWrite, BeforeCheckpoint],
+        BeforeProcess => &[Process],
+        Process => &[AfterProcess],
+        AfterProcess => &[Ready],
+        OnProcessError => &[SkipInProcess, CloseWriter],
+        SkipInProcess => &[Ready],
+        Ready => &[BeforeRead, RetryItem, BeforeWrite, BeforeCheckpoint],
+        BeforeWrite => &[Write],
+        Write => &[AfterWrite],
+        AfterWrite => &[BeforeRead, BeforeWrite, RetryItem, BeforeCheckpoint],
+        OnWriteError if known => &[RetryException, SkipInWrite, CloseWriter],
+        OnWriteError => &[RetryException, BeforeWrite, CloseWriter],
+        // What is read again begins with another opening of the reader.
+        RetryException => &[RetryItem, BeforeWrite, CloseReader, CloseWriter],
+        RetryItem => &[BeforeWrite],
+        SkipInWrite => &[BeforeRead, BeforeWrite, RetryItem, BeforeCheckpoint],
+        BeforeCheckpoint => &[ReaderCheckpoint],
+        ReaderCheckpoint => &[WriterCheckpoint],
+        WriterCheckpoint => &[End],
+        End => &[AfterCheckpoint],
+        AfterCheckpoint => &[Begin, CloseWriter],
+        CloseWriter => &[CloseReader],
+        // The step is over; the log may continue with another execution.
+        CloseReader => &[OpenReader],
+    }
+}
+
+/// What may come after a call that threw; whatever is not handled ends the step.
+fn after_throw(kind: Kind, known: bool) -> &'static [Kind] {
+    match kind {
+        OpenWriter => &[CloseReader],
+        Read => &[OnReadError],
+        Process => &[OnProcessError],
+        Write => &[OnWriteError],
+        // All retry listeners are called, whatever one of them throws.
+        RetryException => after(RetryException, known),
+        RetryItem => &[SkipInWrite, CloseWriter],
+        CloseWriter | CloseReader => after(kind, known),
+        _ => &[CloseWriter],
+    }
+}
+
+/// A line of the log.
+struct Call<'l> {
+    kind: Kind,
+    about: &'l str,
+    thrown: Option<&'l str>,
+}
+
+impl<'l> Call<'l> {
+    /// Listeners write their name before the call.
+    fn parse(line: &'l str) -> Option<Self> {
+        let (text, thrown) = match line.split_once(" !") {
+            Some((text, class)) => (text, Some(class)),
+            None => (line, None),
+        };
+        let known = |text: &'l str| {
+            WORDS.iter().find_map(|(words, kind)| {
+                let about = text.strip_prefix(words)?.trim();
+                Some(Self {
+                    kind: *kind,
+                    about,
+                    thrown,
+                })
+            })
+        };
+        known(text).or_else(|| known(text.split_once(' ')?.1))
+    }
+
+    fn is_the_end(&self) -> bool {
+        self.kind == Read && self.about == "the end"
+    }
+}
+
+/// The items that a list holds, as numbers.
+fn items(list: &str) -> Vec<u64> {
+    list.split(' ')
+        .filter_map(|item| item.strip_prefix('n')?.parse().ok())
+        .collect()
+}
+
+/// The automaton.
+#[derive(Default)]
+pub struct Order {
+    /// The optional calls that have a receiver.
+    heard: BTreeSet<Kind>,
+    /// What was processed since the last commit.
+    processed: BTreeSet<u64>,
+    /// The item that was read last, and the list that is being written.
+    item: String,
+    list: String,
+    /// Whether the item is known that the last write failed at.
+    known: bool,
+    /// The items whose retry listeners are called again before they are written.
+    retried: BTreeSet<u64>,
+    telling: bool,
+    /// Those of them whose listeners have been called again, and whether one threw.
+    told: BTreeSet<u64>,
+    refused: bool,
+    /// The item that the skip listeners hear of one by one.
+    skipped: Option<u64>,
+    /// Whether the reader may be opened once more.
+    reopened: bool,
+    reader_is_open: bool,
+    /// Whether this interval is read again.
+    read_again: bool,
+    /// Whether the step may fail between any two calls.
+    disturbed: bool,
+}
+
+impl Order {
+    /// The automaton for a step whose listener, and whose checkpoint algorithm, record every call.
+    pub fn hearing(listener: bool, algorithm: bool) -> Self {
+        let of_algorithm = |kind: Kind| matches!(kind, Begin | Ready | End);
+        let heard = |kind: &Kind| if of_algorithm(*kind) { algorithm } else { listener };
+        Self {
+            heard: OPTIONAL.iter().copied().filter(heard).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// The automaton for a step whose repository may fail at any time, and is only asked between the calls.
+    pub fn disturbed() -> Self {
+        Self {
+            disturbed: true,
+            ..Self::default()
+        }
+    }
+
+    /// As `check`, of a process that may have died at any time.
+    ///
+    /// # Errors
+    /// As `check`.
+    pub fn check_until_death(mut self, log: &[String]) -> Result<(), String> {
+        self.allowed_after(log).map(drop)
+    }
+
+    /// Checks the log of one or more executions of a chunk step. A call that has a receiver must be there each time.
+    ///
+    /// # Errors
+    /// The first call that may not come where it does.
+    pub fn check(mut self, log: &[String]) -> Result<(), String> {
+        let allowed = self.allowed_after(log)?;
+        if allowed.contains(&OpenReader) && !self.reader_is_open {
+            Ok(())
+        } else {
+            Err(format!("the log ends early; allowed: {allowed:?}"))
+        }
+    }
+
+    fn allowed_after(&mut self, log: &[String]) -> Result<Vec<Kind>, String> {
+        let calls: Option<Vec<_>> = log.iter().map(|line| Call::parse(line)).collect();
+        let calls = calls.ok_or("a line of the log is no call")?;
+        self.heard.extend(calls.iter().map(|call| call.kind));
+        let mut allowed = vec![OpenReader];
+        for (number, call) in calls.iter().enumerate() {
+            let line = &log[number];
+            if !allowed.contains(&call.kind) {
+                return Err(format!(
+                    "call {}, `{line}`, must not come here; allowed: {allowed:?}",
+                    number + 1
+                ));
+            }
+            self.follow(call)
+                .map_err(|problem| format!("call {}, `{line}`: {problem}", number + 1))?;
+            allowed = self.next(call);
+        }
+        Ok(allowed)
+    }
+
+    /// What may come next. Optional calls without a receiver are skipped.
+    fn next(&mut self, call: &Call<'_>) -> Vec<Kind> {
+        let panicked = call.thrown == Some("Panic");
+        let mut open: Vec<Kind> = match call.kind {
+            // Once more, after a rollback, or in vain.
+            OpenReader if self.reopened && self.reader_is_open => vec![Begin],
+            OpenReader if self.reopened => vec![CloseWriter],
+            OpenReader if !self.reader_is_open => vec![OpenReader],
+            CloseWriter if !self.reader_is_open => vec![OpenReader],
+            _ if call.is_the_end() && call.thrown.is_none() => vec![BeforeWrite, BeforeCheckpoint],
+            // This listener threw, or one before it.
+            kind if call.thrown.is_some() || self.refused => after_throw(kind, self.known).to_vec(),
+            kind => after(kind, self.known).to_vec(),
+        };
+        let fails = panicked || self.disturbed;
+        if fails && !matches!(call.kind, OpenReader | OpenWriter | CloseWriter | CloseReader) {
+            open.push(CloseWriter);
+        }
+        let repeats = OPTIONAL.contains(&call.kind)
+            && !matches!(call.kind, Begin | Ready | End)
+            && (call.thrown.is_none() || matches!(call.kind, RetryException | RetryItem));
+        let mut allowed: Vec<Kind> = repeats.then_some(call.kind).into_iter().collect();
+        let mut seen = BTreeSet::new();
+        while let Some(kind) = open.pop() {
+            if !seen.insert(kind) {
+                continue;
+            }
+            if OPTIONAL.contains(&kind) && !self.heard.contains(&kind) {
+                open.extend(after(kind, self.known));
+            } else {
+                allowed.push(kind);
+            }
+        }
+        allowed
+    }
+
+    /// What the call is about must be what the calls before it were about.
+    fn follow(&mut self, call: &Call<'_>) -> Result<(), String> {
+        let same = |what: &str, expected: &str| {
+            if what == expected {
+                Ok(())
+            } else {
+                Err(format!("the calls before were about `{expected}`"))
+            }
+        };
+        match call.kind {
+            OpenReader => {
+                self.processed.clear();
+                self.reader_is_open = call.thrown.is_none();
+                // What is read again may be other items: then only their place shows which is retried.
+                self.retried.clear();
+                self.read_again = self.reopened;
+            }
+            CloseReader => self.reader_is_open = false,
+            Read => call.about.clone_into(&mut self.item),
+            AfterRead | BeforeProcess => same(call.about, &self.item)?,
+            AfterProcess => same(call.about.split(' ').next().unwrap_or_default(), &self.item)?,
+            OnProcessError | SkipInProcess => {
+                same(call.about.rsplit(' ').next().unwrap_or_default(), &self.item)?;
+            }
+            Process => {
+                same(call.about, &self.item)?;
+                if call.thrown.is_none() {
+                    self.processed.extend(self.item.parse::<u64>());
+                }
+            }
+            BeforeWrite => call.about.clone_into(&mut self.list),
+            Write => {
+                if self.heard.contains(&BeforeWrite) {
+                    same(call.about, &self.list)?;
+                }
+                call.about.clone_into(&mut self.list);
+                let items = items(call.about);
+                self.known = items.len() == 1 || call.thrown.is_some_and(|class| class.starts_with('@'));
+                if call.thrown.is_some() && !self.known {
+                    self.retried.clear();
+                }
+                if self.heard.contains(&RetryItem)
+                    && let Some(item) = items.iter().find(|item| self.retried.contains(item))
+                {
+                    return Err(format!("the retry listeners were not told of item {item} again"));
+                }
+                if items.is_empty() {
+                    return Err("the list is empty".to_owned());
+                }
+                if !items.is_sorted_by(|one, other| one < other) {
+                    return Err("the items are not in reading order".to_owned());
+                }
+                if let Some(other) = items.iter().find(|item| !self.processed.contains(item)) {
+                    return Err(format!("item {other} was not processed since the last commit"));
+                }
+            }
+            AfterWrite => same(call.about, &self.list)?,
+            OnWriteError => {
+                let list = call.about.split_once(' ').map_or("", |(_, list)| list);
+                same(list, &self.list)?;
+            }
+            SkipInWrite => {
+                let skipped = call.about.rsplit(' ').next().unwrap_or_default();
+                for item in items(skipped) {
+                    self.retried.remove(&item);
+                    if !self.processed.remove(&item) && self.skipped != Some(item) {
+                        return Err("the item is not there to be skipped".to_owned());
+                    }
+                    self.skipped = Some(item);
+                }
+            }
+            RetryException => {
+                // Of an item, or of each of a list.
+                if !self.telling {
+                    self.retried.clear();
+                }
+                let retried = call.about.rsplit(' ').next().unwrap_or_default();
+                // The rest of a list comes again too, if a listener throws at one of its items.
+                let again = if self.known { retried } else { &self.list };
+                self.retried.extend(items(again));
+            }
+            RetryItem => {
+                let retried = call.about.rsplit(' ').next().unwrap_or_default();
+                for item in items(retried) {
+                    if self.heard.contains(&RetryException)
+                        && !self.read_again
+                        && !self.retried.contains(&item)
+                        && !self.told.contains(&item)
+                    {
+                        return Err("the item does not wait for a retry".to_owned());
+                    }
+                    self.retried.remove(&item);
+                    self.told.insert(item);
+                }
+            }
+            WriterCheckpoint if call.thrown.is_none() => {
+                self.processed.clear();
+                self.read_again = false;
+            }
+            _ => {}
+        }
+        self.telling = call.kind == RetryException;
+        self.skipped = self.skipped.filter(|_| call.kind == SkipInWrite);
+        self.refused = call.kind == RetryItem && (self.refused || call.thrown.is_some());
+        if call.kind == Write {
+            self.told.clear();
+        }
+        // Only what follows a failed write is read again.
+        self.reopened = match call.kind {
+            CloseReader | OpenReader => self.reopened,
+            Write | OnWriteError | RetryException => true,
+            _ => false,
+        };
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(log: &[&str]) -> Option<String> {
+        let log: Vec<String> = log.iter().map(ToString::to_string).collect();
+        Order::default().check(&log).err()
+    }
+
+    /// The same where everything is heard.
+    fn problem_heard(log: &[&str]) -> Option<String> {
+        let log: Vec<String> = log.iter().map(ToString::to_string).collect();
+        Order::hearing(true, true).check(&log).err()
+    }
+
+    /// A whole run: two items, one of which is written again alone after a rollback, and one read is skipped.
+    const RIGHT: &[&str] = &[
+        "open reader at 0",
+        "open writer at 0",
+        "begin checkpoint",
+        "L before read",
+        "read 1",
+        "L after read 1",
+        "L before process 1",
+        "process 1",
+        "L after process 1 Some(\"n1\")",
+        "ready? false",
+        "L before read",
+        "read 2 !Skip",
+        "L on read error Skip",
+        "L on skip in read Skip",
+        "L before read",
+        "read 3",
+        "L after read 3",
+        "L before process 3",
+        "process 3",
+        "L after process 3 Some(\"n3\")",
+        "ready? true",
+        "L before write n1 n3",
+        "write n1 n3 !@Retry",
+        "L on write error Retry n1 n3",
+        "L on retry exception Retry n3",
+        "L before write n1",
+        "write n1",
+        "L after write n1",
+        "L on retry item Retry n3",
+        "L before write n3",
+        "write n3",
+        "L after write n3",
+        "L before checkpoint",
+        "checkpoint reader at 3",
+        "checkpoint writer",
+        "end checkpoint",
+        "L after checkpoint",
+        "begin checkpoint",
+        "L before read",
+        "read the end",
+        "L before checkpoint",
+        "checkpoint reader at 3",
+        "checkpoint writer",
+        "end checkpoint",
+        "L after checkpoint",
+        "close writer",
+        "close reader",
+    ];
+
+    #[test]
+    fn a_right_order_is_accepted() {
+        assert_eq!(problem(RIGHT), None);
+    }
+
+    /// Whichever call is left out or comes one place early, the order is wrong.
+    #[test]
+    fn every_call_has_its_place() {
+        for place in 0..RIGHT.len() {
+            let mut without = RIGHT.to_vec();
+            let call = without.remove(place);
+            assert!(
+                problem_heard(&without).is_some(),
+                "without call {place}, `{call}`"
+            );
+            let mut twice = RIGHT.to_vec();
+            twice.swap(place, (place + 1) % RIGHT.len());
+            assert!(problem_heard(&twice).is_some(), "`{call}` at {place} is late");
+        }
+        for end in 0..RIGHT.len() {
+            assert!(
+                problem_heard(&RIGHT[..end]).is_some() || end == 0,
+                "ends at {end}"
+            );
+        }
+    }
+
+    /// What a call is about counts as well as its place.
+    #[test]
+    fn every_call_is_about_the_right_items() {
+        for (place, wrong) in [
+            (5, "L after read 2"),
+            (6, "L before process 2"),
+            (7, "process 2"),
+            (8, "L after process 2 Some(\"n2\")"),
+            (21, "L before write n1"),
+            (22, "write n3 n1 !@Retry"),
+            (22, "write n1 n2 !@Retry"),
+            (23, "L on write error Retry n1"),
+            (27, "L after write n3"),
+            (30, "write n4"),
+            (11, "read 2"),
+            (39, "read 4"),
+            (2, "nonsense"),
+        ] {
+            let mut changed = RIGHT.to_vec();
+            changed[place] = wrong;
+            assert!(problem(&changed).is_some(), "{wrong}");
+        }
+    }
+
+    /// Where the repository may fail, a step may be closed before its time, but never left open; where its process may die,
+    /// also that.
+    #[test]
+    fn a_disturbed_step_may_end_early() {
+        let begun: Vec<String> = RIGHT[..8].iter().map(ToString::to_string).collect();
+        let closed: Vec<String> = [&RIGHT[..8], &["close writer", "close reader"]]
+            .concat()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert!(Order::default().check(&closed).is_err());
+        assert_eq!(Order::disturbed().check(&closed), Ok(()));
+        assert!(Order::disturbed().check(&begun).is_err());
+        assert_eq!(Order::disturbed().check_until_death(&begun), Ok(()));
+        let wrong: Vec<String> = begun.into_iter().skip(1).collect();
+        assert!(Order::disturbed().check_until_death(&wrong).is_err());
+    }
+
+    /// What is committed does not come again, a failed step is closed, and only a failed write has items read again.
+    #[test]
+    fn the_rest_of_the_rules() {
+        let until = |end: usize, rest: &[&'static str]| [&RIGHT[..end], rest].concat();
+        let closed = ["close writer", "close reader"];
+        assert_eq!(problem(&until(24, &closed)), None, "neither retried nor skipped");
+        assert_eq!(problem(&until(13, &closed)), None, "a read that is not skipped");
+        assert_eq!(
+            problem(&until(11, &["read 2 !Panic", closed[0], closed[1]])),
+            None
+        );
+        assert!(problem(&until(10, &closed)).is_some(), "closed for no reason");
+        assert!(problem(&until(24, &["close reader", "close writer"])).is_some());
+        assert!(problem(&until(37, &["begin checkpoint", "L before write n3", "write n3"])).is_some());
+        let again = ["close reader", "open reader at 0", "begin checkpoint"];
+        let read_again = [&RIGHT[..25], &again, &RIGHT[3..21], &RIGHT[25..]].concat();
+        assert_eq!(problem(&read_again), None);
+        assert!(problem(&[&RIGHT[..21], &again, &RIGHT[3..]].concat()).is_some());
+    }
+}

@@ -1,0 +1,31 @@
+//! Tests that need a process of their own, because they change what belongs to the whole process.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::process::text;
+
+/// Names the test that runs in this process alone.
+const TEST: &str = "BATCH_TEST_IN_OWN_PROCESS";
+
+/// Runs `body` in a new process of this test binary, in the directory `folder`. `test` is the path of the calling test.
+///
+/// # Panics
+/// When the test fails there.
+pub fn run(test: &str, folder: &Path, body: impl FnOnce()) {
+    if std::env::var(TEST).is_ok_and(|running| running == test) {
+        return body();
+    }
+    let program = std::env::current_exe().expect("the test's own path");
+    let mut command = Command::new(program);
+    command
+        .args(["--exact", test])
+        .current_dir(folder)
+        .env(TEST, test);
+    let output = command.output().expect("the process starts");
+    let printed = text(&output.stdout) + &text(&output.stderr);
+    assert!(
+        output.status.success() && printed.contains("1 passed"),
+        "{printed}"
+    );
+}

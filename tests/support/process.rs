@@ -1,0 +1,107 @@
+//! The example programs as real processes.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+
+/// Returns the path of an example program.
+pub fn example(name: &str) -> PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    let folder = FOLDER.get_or_init(build_examples);
+    folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
+/// Returns the folder that cargo has built this test in.
+pub fn build_folder() -> PathBuf {
+    let test = std::env::current_exe().expect("the test's own path");
+    let build = test.parent().and_then(Path::parent);
+    build.expect("the test lies in the build folder").to_owned()
+}
+
+/// Builds the examples as the running test was built, and returns their folder. `cargo test` has built them before; with a
+/// package or a test chosen, cargo does not, and those of an earlier build would run.
+fn build_examples() -> PathBuf {
+    let build = build_folder();
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--examples"]);
+    cargo.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    for (feature, is_on) in [
+        ("servers", cfg!(feature = "servers")),
+        ("interop", cfg!(feature = "interop")),
+    ] {
+        if is_on {
+            cargo.args(["--features", &format!("batch-tests/{feature}")]);
+        }
+    }
+    if cfg!(batch_failpoints) {
+        let wrapper = Path::new(env!("CARGO_MANIFEST_DIR")).join("support/failpoints.sh");
+        cargo.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
+    }
+    if build.ends_with("release") {
+        cargo.arg("--release");
+    }
+    let output = cargo.output().expect("cargo runs");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    build.join("examples")
+}
+
+/// A command on an example in a folder of its own.
+pub fn command(name: &str, folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(example(name));
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("BATCH_FAILPOINTS")
+        // Who is killed at random may be so several times before it comes on.
+        .env("BATCH_CRASH_LIMIT", "0")
+        .stdin(Stdio::null());
+    command
+}
+
+/// Runs an example to its end.
+pub fn run(name: &str, folder: &Path, arguments: &[&str]) -> Output {
+    command(name, folder, arguments)
+        .output()
+        .expect("the example runs")
+}
+
+/// Runs an example that must end with this exit code; returns what it printed, standard output first.
+pub fn run_expecting(code: i32, name: &str, folder: &Path, arguments: &[&str]) -> (String, String) {
+    let output = run(name, folder, arguments);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "{name} {arguments:?}\n{out}\n{err}"
+    );
+    (out, err)
+}
+
+/// Starts an example and returns when it has printed a line with `marker` on its standard error.
+pub fn spawn_until(mut command: Command, marker: &str) -> Child {
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the example starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("piped"));
+    let mut seen = String::new();
+    loop {
+        let mut line = String::new();
+        let read = lines.read_line(&mut line).expect("readable");
+        assert!(read > 0, "ended before it printed {marker:?}:\n{seen}");
+        seen.push_str(&line);
+        if line.contains(marker) {
+            break;
+        }
+    }
+    // The rest is read, so that the child never waits for a reader.
+    std::thread::spawn(move || lines.read_to_string(&mut String::new()));
+    child
+}
+
+/// Bytes as text.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,275 @@
+//! A program that a fault strikes at a chosen event of its repository; see `batch_tests::sweep`, which runs it.
+#![allow(missing_docs, reason = "a program for tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a program for tests")]
+
+use std::cell::Cell;
+use std::env;
+use std::fmt;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use batch_runtime::prelude::*;
+use batch_tests::sqlite;
+use batch_tests::sweep::{CALLS, Fault, Order, REARM_FOR_EVER, REARM_NEVER, STRUCK, WAITS_AT};
+use diesel::connection::{
+    Instrumentation, InstrumentationEvent, SimpleConnection, set_default_instrumentation,
+};
+
+/// A call of an artifact, for the file that the sweep reads: written when the call ends, however it does.
+struct Call {
+    line: String,
+    end: &'static str,
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let mut file = File::options().append(true).create(true).open(CALLS).unwrap();
+        writeln!(file, "{}{}", self.line, self.end).unwrap();
+    }
+}
+
+fn record(line: impl Into<String>) {
+    drop(Call {
+        line: line.into(),
+        end: "",
+    });
+}
+
+fn recorded<T, E>(line: String, call: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    let mut recorded = Call { line, end: " !Panic" };
+    let result = call();
+    recorded.end = if result.is_ok() { "" } else { " !Error" };
+    result
+}
+
+/// Reads the numbers after `from` up to `to`. Where the environment variable says so, it waits for a file
+/// `go`.
+#[derive(BatchArtifact)]
+struct Numbers {
+    #[batch_property(name = "from", value = "0")]
+    from: u64,
+    #[batch_property(name = "to")]
+    to: u64,
+    last: u64,
+}
+
+#[item_reader]
+impl Numbers {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) {
+        self.last = checkpoint.unwrap_or(self.from);
+        record(format!("open reader at {}", self.last));
+    }
+    #[read_item]
+    fn read(&mut self) -> Option<u64> {
+        if env::var(WAITS_AT).is_ok_and(|number| number == (self.last + 1).to_string())
+            && !Path::new("go").exists()
+        {
+            eprintln!("waiting");
+            while !Path::new("go").exists() {
+                thread::yield_now();
+            }
+            eprintln!("going on");
+        }
+        if self.last == self.to {
+            record("read the end");
+            return None;
+        }
+        self.last += 1;
+        record(format!("read {}", self.last));
+        Some(self.last)
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        record(format!("checkpoint reader at {}", self.last));
+        self.last
+    }
+    #[close]
+    fn close(&mut self) {
+        record("close reader");
+    }
+}
+
+#[derive(Debug, BatchException)]
+#[batch_exception(class = "test.Unwanted")]
+struct Unwanted;
+
+impl fmt::Display for Unwanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an unwanted number")
+    }
+}
+
+impl std::error::Error for Unwanted {}
+
+/// Filters 5, and throws at 7; both again in the second dozen.
+#[derive(BatchArtifact)]
+struct Wanted;
+
+#[item_processor]
+impl Wanted {
+    #[process_item]
+    fn process(&mut self, number: u64) -> Result<Option<u64>, Unwanted> {
+        recorded(format!("process {number}"), || match number % 12 {
+            5 => Ok(None),
+            7 => Err(Unwanted),
+            _ => Ok(Some(number)),
+        })
+    }
+}
+
+/// Writes the numbers in the transaction of the checkpoint, and which step execution did it.
+#[derive(BatchArtifact)]
+struct Rows {
+    #[batch_context]
+    step: StepContext,
+}
+
+#[item_writer]
+impl Rows {
+    #[open]
+    fn open(&mut self, _: Option<()>) {
+        record("open writer");
+    }
+    #[write_items]
+    fn write(&mut self, numbers: &[u64], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+        let items: String = numbers.iter().map(|number| format!(" n{number}")).collect();
+        recorded(format!("write{items}"), || {
+            let execution = self.step.execution_id();
+            for number in numbers {
+                tx.sqlite()?
+                    .batch_execute(&format!("INSERT INTO written VALUES ({number}, {execution})"))?;
+            }
+            Ok(())
+        })
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {
+        record("checkpoint writer");
+    }
+    #[close]
+    fn close(&mut self) {
+        record("close writer");
+    }
+}
+
+#[derive(BatchArtifact)]
+struct Done;
+
+#[batchlet]
+impl Done {
+    #[process]
+    fn process(&self) -> String {
+        String::from("DONE")
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// The order that this process was given.
+static ORDER: OnceLock<Order> = OnceLock::new();
+/// Statements, connections and ended commits so far.
+static EVENTS: AtomicU64 = AtomicU64::new(0);
+/// A transaction was rolled back, and the next one has not begun yet.
+static FAILED: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// This thread uses a connection of the test itself.
+    static ASIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Sees the statements of one connection.
+#[derive(Default)]
+struct Striker {
+    in_transaction: bool,
+}
+
+impl Instrumentation for Striker {
+    fn on_connection_event(&mut self, event: InstrumentationEvent<'_>) {
+        if ASIDE.get() {
+            return;
+        }
+        // What is committed does not change between a statement's end and the next one's beginning. That a commit is done,
+        // and not yet known, is an event all the same.
+        let (what, ended) = match event {
+            InstrumentationEvent::StartEstablishConnection { .. } => ("a connection".to_owned(), None),
+            InstrumentationEvent::StartQuery { query, .. } => (query.to_string(), None),
+            InstrumentationEvent::FinishQuery { query, error, .. } => {
+                (query.to_string(), Some(error.is_none()))
+            }
+            _ => return,
+        };
+        let is_commit = what == "COMMIT";
+        if ended.is_some() && !is_commit {
+            return;
+        }
+        strike(&what);
+        if ended == Some(true) {
+            self.in_transaction = false;
+        } else if what.contains("BEGIN") {
+            if FAILED.swap(false, Ordering::Relaxed) {
+                tell_the_triggers();
+            }
+            self.in_transaction = true;
+        }
+    }
+}
+
+/// The runtime closes a connection whose transaction does not end well.
+impl Drop for Striker {
+    fn drop(&mut self) {
+        if self.in_transaction {
+            FAILED.store(true, Ordering::Relaxed);
+            let order = ORDER.get().expect("set before the first connection");
+            if matches!(order.fault, Fault::Once | Fault::ForEver) {
+                eprintln!("{STRUCK}: a transaction is rolled back");
+            }
+        }
+    }
+}
+
+/// Counts an event, and is the end of the process or of its thread at the one of the order.
+fn strike(what: &str) {
+    let order = ORDER.get().expect("set before the first connection");
+    if !matches!(order.fault, Fault::Kill | Fault::Panic)
+        || EVENTS.fetch_add(1, Ordering::Relaxed) + 1 != order.at
+    {
+        return;
+    }
+    eprintln!("{STRUCK} at {what}");
+    if order.fault == Fault::Panic {
+        panic!("{STRUCK}");
+    }
+    std::process::abort();
+}
+
+/// What a trigger has counted is gone with its transaction, so the process sets what follows.
+fn tell_the_triggers() {
+    let statement = match ORDER.get().map(|order| order.fault) {
+        Some(Fault::Once) => REARM_NEVER,
+        Some(Fault::ForEver) => REARM_FOR_EVER,
+        _ => return,
+    };
+    ASIDE.set(true);
+    let mut connection = sqlite::open(Path::new("batch.db"));
+    connection
+        .batch_execute(statement)
+        .expect("the triggers are told");
+    drop(connection);
+    ASIDE.set(false);
+}
+
+fn striker() -> Option<Box<dyn Instrumentation>> {
+    Some(Box::new(Striker::default()))
+}
+
+fn main() -> ExitCode {
+    ORDER.set(Order::of_this_process()).expect("it is set once");
+    set_default_instrumentation(striker).expect("nobody panics in it");
+    batch_cli::main()
+}

@@ -1,0 +1,293 @@
+//! Something between the runtime and its database server that cuts connections: before a request, or when the server has
+//! answered it and the answer has not arrived.
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use batch_test_servers::Kind;
+
+/// What is done to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// The request does not come to the server, which sees the connection end.
+    Request,
+    /// The server carries the request out; its answer does not come back.
+    Answer,
+    /// The request comes to the server, and the connection is cut at once: the next connection may find it still at work.
+    AtWork,
+}
+
+/// One that is asked before a request is passed on.
+pub type BeforeRequest = Box<dyn FnMut() + Send>;
+
+enum Strike {
+    Cut(Cut),
+    Call(BeforeRequest),
+    /// The connection is cut, and the request passed on when this says so.
+    Late(Until),
+}
+
+/// Asked again and again.
+pub type Until = Box<dyn FnMut() -> bool + Send>;
+
+/// What is to happen, and what has.
+#[derive(Default)]
+struct Plan {
+    /// Requests since it was made.
+    requests: u64,
+    /// Only those that end a transaction are counted.
+    commits_only: bool,
+    strikes: VecDeque<(u64, Strike)>,
+    struck: u64,
+    /// Something that was to be called has not come back.
+    is_calling: bool,
+    /// Nothing more is to be waited for.
+    is_over: bool,
+}
+
+/// A plan, and word of calls that have come back.
+#[derive(Default)]
+struct Watched {
+    plan: Mutex<Plan>,
+    is_back: Condvar,
+}
+
+impl Watched {
+    fn plan(&self) -> MutexGuard<'_, Plan> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the next request meets.
+    fn next(&self, request: &[u8]) -> Option<Strike> {
+        let mut plan = self.plan();
+        if plan.commits_only && !request.windows(COMMIT.len()).any(|text| text == COMMIT) {
+            return None;
+        }
+        plan.requests += 1;
+        let now = plan.requests;
+        if plan.strikes.front().is_some_and(|(at, _)| *at <= now) {
+            plan.struck += 1;
+            let strike = plan.strikes.pop_front().map(|(_, strike)| strike);
+            plan.is_calling |= matches!(strike, Some(Strike::Call(_) | Strike::Late(_)));
+            return strike;
+        }
+        None
+    }
+
+    fn call(&self, mut call: BeforeRequest) {
+        // A waiting thread is woken also by a panic.
+        let _calling = Calling(self);
+        call();
+    }
+
+    /// Until it says so, or the run is over.
+    fn wait(&self, mut until: Until) {
+        let _calling = Calling(self);
+        while !until() && !self.plan().is_over {
+            thread::yield_now();
+        }
+    }
+}
+
+const COMMIT: &[u8] = b"COMMIT";
+
+struct Calling<'a>(&'a Watched);
+
+impl Drop for Calling<'_> {
+    fn drop(&mut self) {
+        self.0.plan().is_calling = false;
+        self.0.is_back.notify_all();
+    }
+}
+
+/// A socket that passes everything on to a server. Each request of any connection is counted.
+pub struct Proxy {
+    folder: tempfile::TempDir,
+    kind: Kind,
+    watched: Arc<Watched>,
+}
+
+impl Proxy {
+    /// Before the server whose socket this is.
+    ///
+    /// # Panics
+    /// When there can be no socket.
+    pub fn start(kind: Kind, server: PathBuf) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = match kind {
+            Kind::Postgres => ".s.PGSQL.5432",
+            Kind::Mariadb => "socket",
+        };
+        let listener = UnixListener::bind(folder.path().join(name)).expect("a socket");
+        let watched = Arc::<Watched>::default();
+        let shared = Arc::clone(&watched);
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let Ok(client) = client else { return };
+                // A server that is down refuses; so does this.
+                let Ok(server) = UnixStream::connect(&server) else {
+                    continue;
+                };
+                let watched = Arc::clone(&shared);
+                thread::spawn(move || pass_on(kind, &client, &server, &watched));
+            }
+        });
+        Self {
+            folder,
+            kind,
+            watched,
+        }
+    }
+
+    /// The URL of a database, through here.
+    pub fn url(&self, database: &str) -> String {
+        let folder: &Path = self.folder.path();
+        match self.kind {
+            Kind::Postgres => format!("postgres:///{database}?host={}&user=postgres", folder.display()),
+            Kind::Mariadb => format!(
+                "mysql://root@localhost/{database}?unix_socket={}/socket",
+                folder.display()
+            ),
+        }
+    }
+
+    /// From now on requests are counted.
+    pub fn count(&self) {
+        *self.watched.plan() = Plan::default();
+    }
+
+    /// From now on requests are counted from 1, and the one with this number is struck.
+    pub fn cut(&self, cut: Cut, request: u64) {
+        self.strike(request, Strike::Cut(cut));
+    }
+
+    /// From now on requests are counted from 1, and before the one with this number is passed on, this is called.
+    pub fn call_before(&self, request: u64, call: BeforeRequest) {
+        self.strike(request, Strike::Call(call));
+    }
+
+    /// From now on each COMMIT is counted. The connection of the one with this number is cut, and the server gets it later:
+    /// until then its transaction is open.
+    pub fn commit_late(&self, number: u64, until: Until) {
+        self.strike(number, Strike::Late(until));
+    }
+
+    fn strike(&self, request: u64, strike: Strike) {
+        *self.watched.plan() = Plan {
+            commits_only: matches!(strike, Strike::Late(_)),
+            strikes: VecDeque::from([(request, strike)]),
+            ..Plan::default()
+        };
+    }
+
+    /// How many requests have come since they are counted.
+    pub fn requests(&self) -> u64 {
+        self.watched.plan().requests
+    }
+
+    /// Strikes no more, and waits for what is being called.
+    ///
+    /// Returns how often it has struck.
+    pub fn rest(&self) -> u64 {
+        let mut plan = self.watched.plan();
+        plan.strikes.clear();
+        plan.is_over = true;
+        while plan.is_calling {
+            let waited = self.watched.is_back.wait(plan);
+            plan = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        plan.struck
+    }
+}
+
+/// Until one of the two ends.
+fn pass_on(kind: Kind, client: &UnixStream, server: &UnixStream, watched: &Watched) {
+    // Set when the answer to what is passed on next must not be heard.
+    let deaf = Mutex::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut bytes = [0; 65_536];
+            let (mut from, mut to) = (server, client);
+            while let Ok(count @ 1..) = from.read(&mut bytes) {
+                let is_deaf = *deaf.lock().unwrap_or_else(PoisonError::into_inner);
+                if is_deaf || to.write_all(&bytes[..count]).is_err() {
+                    break;
+                }
+            }
+            cut(client, server);
+        });
+        let (mut from, mut to) = (client, server);
+        let mut requests = Requests::new(kind);
+        let mut bytes = [0; 65_536];
+        while let Ok(count @ 1..) = from.read(&mut bytes) {
+            let bytes = &bytes[..count];
+            if requests.come(bytes) {
+                match watched.next(bytes) {
+                    Some(Strike::Cut(Cut::Request)) => break,
+                    Some(Strike::Cut(Cut::AtWork)) => {
+                        // It may be gone by itself.
+                        let _ = to.write_all(bytes);
+                        break;
+                    }
+                    Some(Strike::Cut(Cut::Answer)) => {
+                        *deaf.lock().unwrap_or_else(PoisonError::into_inner) = true;
+                    }
+                    Some(Strike::Call(call)) => watched.call(call),
+                    Some(Strike::Late(until)) => {
+                        // It may be gone by itself.
+                        let _ = client.shutdown(Shutdown::Both);
+                        watched.wait(until);
+                        let _ = to.write_all(bytes);
+                        break;
+                    }
+                    None => {}
+                }
+            }
+            if to.write_all(bytes).is_err() {
+                break;
+            }
+        }
+        cut(client, server);
+    });
+}
+
+fn cut(client: &UnixStream, server: &UnixStream) {
+    // One of them may have gone already.
+    let _ = client.shutdown(Shutdown::Both);
+    let _ = server.shutdown(Shutdown::Both);
+}
+
+/// Tells where requests begin. Both client libraries send a request in one piece, and the next one after its answer.
+struct Requests {
+    kind: Kind,
+    /// PostgreSQL: whether the client has said who it is, which is no request.
+    has_begun: bool,
+}
+
+impl Requests {
+    fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            has_begun: false,
+        }
+    }
+
+    /// Whether a request has come to its end with these bytes.
+    fn come(&mut self, bytes: &[u8]) -> bool {
+        match self.kind {
+            Kind::Postgres => {
+                // A message is a letter and its length; `Q` is a statement, `S` asks for the answer of what came before.
+                let ends = bytes[0] == b'Q' || bytes.ends_with(&[b'S', 0, 0, 0, 4]);
+                std::mem::replace(&mut self.has_begun, true) && ends
+            }
+            // A length of three bytes, a number that is zero for a request, and what is wanted; the answer to the greeting
+            // has another number.
+            Kind::Mariadb => bytes.len() > 4 && bytes[3] == 0,
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! A runtime on a database and a job path of its own, and a log that artifacts write to.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use batch_runtime::{BatchRuntime, BatchRuntimeBuilder, JobExecutionId, JobOperator, JobParameters};
+use diesel::prelude::*;
+
+use crate::database::{Database, Outside, Place};
+use crate::sqlite;
+
+/// What the artifacts of each stage have said, by the stage's name.
+static LOGS: Mutex<Option<HashMap<String, Vec<String>>>> = Mutex::new(None);
+
+/// Called by artifacts: `log` is the property of that name.
+pub fn say(log: &str, what: impl Into<String>) {
+    let mut logs = LOGS.lock().unwrap_or_else(PoisonError::into_inner);
+    logs.get_or_insert_default()
+        .entry(log.to_owned())
+        .or_default()
+        .push(what.into());
+}
+
+/// What has been said to `log` since the last call.
+pub fn said(log: &str) -> Vec<String> {
+    let mut logs = LOGS.lock().unwrap_or_else(PoisonError::into_inner);
+    logs.get_or_insert_default().remove(log).unwrap_or_default()
+}
+
+/// A runtime with a job path and a repository that refuses wrong rows.
+pub struct Stage {
+    folder: tempfile::TempDir,
+    log: String,
+    place: Place,
+    runtime: BatchRuntime,
+}
+
+impl Stage {
+    /// A stage whose job path holds `xml`.
+    pub fn new(xml: &str) -> Self {
+        Self::configured(xml, |builder| builder)
+    }
+
+    /// A stage with a setting more.
+    pub fn configured(xml: &str, configure: impl FnOnce(BatchRuntimeBuilder) -> BatchRuntimeBuilder) -> Self {
+        Self::made(Database::Sqlite, xml, configure)
+    }
+
+    /// A stage whose repository is on this database.
+    pub fn on(database: Database, xml: &str) -> Self {
+        Self::made(database, xml, |builder| builder)
+    }
+
+    fn made(
+        database: Database,
+        xml: &str,
+        configure: impl FnOnce(BatchRuntimeBuilder) -> BatchRuntimeBuilder,
+    ) -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let log = format!("stage-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        fs::create_dir(folder.path().join("jobs")).expect("a folder");
+        fs::write(folder.path().join("jobs/job.xml"), xml).expect("the job is written");
+        let place = Place::new(database, folder.path());
+        let runtime = build(folder.path(), &place, &log, configure);
+        place.connect().reject_wrong_rows();
+        Self {
+            folder,
+            log,
+            place,
+            runtime,
+        }
+    }
+
+    /// The stage's folder.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The repository's file.
+    pub fn database(&self) -> PathBuf {
+        self.path().join("batch.db")
+    }
+
+    /// Replaces the job's file. Seen by runtimes that are built afterwards.
+    pub fn rewrite(&self, xml: &str) {
+        fs::write(self.path().join("jobs/job.xml"), xml).expect("the job is written");
+    }
+
+    /// A further runtime on the same repository, as another process would have it.
+    pub fn another_runtime(&self) -> BatchRuntime {
+        build(self.path(), &self.place, &self.log, |builder| builder)
+    }
+
+    /// The operator.
+    pub fn operator(&self) -> JobOperator {
+        self.runtime.job_operator()
+    }
+
+    /// Starts `job` and waits for its end.
+    pub fn start(&self, job: &str, parameters: impl Into<JobParameters>) -> JobExecutionId {
+        let execution = self
+            .operator()
+            .start(job, parameters)
+            .unwrap_or_else(|error| panic!("{error}"));
+        self.operator()
+            .wait(execution)
+            .unwrap_or_else(|error| panic!("{error}"));
+        execution
+    }
+
+    /// Launches `job` and waits for its end.
+    pub fn launch(&self, job: &str, parameters: impl Into<JobParameters>) -> JobExecutionId {
+        let execution = self
+            .operator()
+            .launch(job, parameters)
+            .unwrap_or_else(|error| panic!("{error}"));
+        self.operator()
+            .wait(execution)
+            .unwrap_or_else(|error| panic!("{error}"));
+        execution
+    }
+
+    /// Restarts an execution and waits for the end of the new one.
+    pub fn restart(&self, execution: JobExecutionId) -> JobExecutionId {
+        let again = self
+            .operator()
+            .restart(execution, JobParameters::new())
+            .unwrap_or_else(|error| panic!("{error}"));
+        self.operator()
+            .wait(again)
+            .unwrap_or_else(|error| panic!("{error}"));
+        again
+    }
+
+    /// The name of the log, the system property `log`.
+    pub fn log_name(&self) -> &str {
+        &self.log
+    }
+
+    /// What the artifacts have said since the last call.
+    pub fn log(&self) -> Vec<String> {
+        said(&self.log)
+    }
+
+    /// An execution as a tree: statuses, counters, messages. No ids, no times.
+    pub fn tree(&self, execution: JobExecutionId) -> String {
+        let job = self
+            .operator()
+            .job_execution(execution)
+            .expect("readable")
+            .expect("there is one");
+        let mut text = format!(
+            "job {} {} {}\n",
+            job.job_name,
+            job.status,
+            shown(&job.exit_status)
+        );
+        push_message(&mut text, "  ", &job.exit_message);
+        for step in self.operator().step_executions(execution).expect("readable") {
+            let c = step.counters;
+            text.push_str(&format!(
+                "  step {} {} {}",
+                step.step_name,
+                step.status,
+                shown(&step.exit_status)
+            ));
+            text.push_str(&format!(
+                " read {} filter {} write {} commit {} rollback {}",
+                c.reads, c.filters, c.writes, c.commits, c.rollbacks
+            ));
+            let skips = [
+                ("read", c.read_skips),
+                ("process", c.process_skips),
+                ("write", c.write_skips),
+            ];
+            for (phase, skips) in skips.into_iter().filter(|(_, skips)| *skips != 0) {
+                text.push_str(&format!(" {phase} skip {skips}"));
+            }
+            text.push('\n');
+            push_message(&mut text, "    ", &step.exit_message);
+        }
+        text
+    }
+
+    /// Where its repository is.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The stage's database, whichever it is, as a tool beside the runtime sees it.
+    pub fn outside(&self) -> Outside {
+        self.place.connect()
+    }
+
+    /// The stage's database, as a tool beside the runtime sees it, when it is a file.
+    pub fn connection(&self) -> SqliteConnection {
+        sqlite::open(&self.database())
+    }
+}
+
+fn build(
+    folder: &Path,
+    place: &Place,
+    log: &str,
+    configure: impl FnOnce(BatchRuntimeBuilder) -> BatchRuntimeBuilder,
+) -> BatchRuntime {
+    let builder = BatchRuntime::builder()
+        .repository(place.url())
+        .job_path(folder.join("jobs").display().to_string())
+        .system_property("log", log)
+        .system_property("folder", folder.display().to_string());
+    configure(builder)
+        .build()
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn shown(exit_status: &str) -> String {
+    if exit_status.len() <= 40 {
+        exit_status.to_owned()
+    } else {
+        format!("({} characters)", exit_status.chars().count())
+    }
+}
+
+/// Places in the source are left out, so that a snapshot does not change with every line.
+fn push_message(text: &mut String, indent: &str, message: &str) {
+    for line in message.lines() {
+        let line = line.split(" (").next().unwrap_or_default();
+        text.push_str(&format!("{indent}| {line}\n"));
+    }
+}

@@ -1,0 +1,615 @@
+//! A small job that is struck by a fault at every event of its repository, one after the other, and what must hold after
+//! each of them and a plain launch.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+use std::{env, fs, thread};
+
+use diesel::connection::SimpleConnection;
+
+use crate::database::Outside;
+use crate::order::Order as Calls;
+use crate::{process, sqlite};
+
+/// What the program says when the fault has struck.
+pub const STRUCK: &str = "struck";
+/// No statement fails any more.
+pub const REARM_NEVER: &str = "UPDATE sweep_strike SET at = NULL";
+/// Every statement fails that writes.
+pub const REARM_FOR_EVER: &str = "UPDATE sweep_strike SET at = 0";
+
+/// The environment variable of an order.
+const ORDER: &str = "SWEEP_ORDER";
+
+/// The environment variable of the number that the reader waits at.
+pub const WAITS_AT: &str = "SWEEP_WAITS_AT";
+
+/// The file that the artifacts write down their calls in.
+pub const CALLS: &str = "calls";
+
+/// What happens to the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing.
+    None,
+    /// It ends at once, before or after a statement.
+    Kill,
+    /// A panic, before or after a statement, inside of diesel.
+    Panic,
+    /// One statement, or one commit, fails.
+    Once,
+    /// So does everything that writes afterwards.
+    ForEver,
+}
+
+const FAULTS: [(Fault, &str); 5] = [
+    (Fault::None, "none"),
+    (Fault::Kill, "kill"),
+    (Fault::Panic, "panic"),
+    (Fault::Once, "once"),
+    (Fault::ForEver, "for-ever"),
+];
+
+/// A fault, and the number of the event of the diesel connections that it strikes at. Errors are raised by triggers, and
+/// have their number in the database.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    /// What.
+    pub fault: Fault,
+    /// From 1.
+    pub at: u64,
+}
+
+impl Order {
+    /// What the environment says.
+    pub fn of_this_process() -> Self {
+        let order = env::var(ORDER).unwrap_or_else(|_| "none 0".into());
+        let (fault, at) = order.split_once(' ').expect("a fault and a number");
+        let fault = FAULTS.iter().find(|(_, name)| *name == fault);
+        Self {
+            fault: fault.expect("a known fault").0,
+            at: at.parse().expect("a number"),
+        }
+    }
+
+    fn text(self) -> String {
+        let name = FAULTS.iter().find(|(fault, _)| *fault == self.fault);
+        format!("{} {}", name.expect("all are named").1, self.at)
+    }
+}
+
+/// No fault.
+pub const UNDISTURBED: Order = Order {
+    fault: Fault::None,
+    at: 0,
+};
+
+/// Where an error is raised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Raised {
+    /// By the statement.
+    InStatement,
+    /// By the COMMIT of its transaction.
+    InCommit,
+}
+
+/// A job, and what its instance must have done when it is complete.
+pub struct Shape {
+    /// The Job XML, of the job `job`.
+    pub xml: &'static str,
+    /// The numbers in the table.
+    pub rows: fn() -> Vec<i64>,
+    /// Name of each step, its reads, writes, filtered and skipped items in all executions.
+    pub steps: &'static [&'static str],
+}
+
+/// Three chunks, then a batchlet.
+pub const CHUNKS: Shape = Shape {
+    xml: r#"<job id="job">
+  <step id="load" next="close">
+    <chunk reader="Numbers" processor="Wanted" writer="Rows" commit-interval="4" skip-limit="9">
+      <properties><property name="to" value="12"/></properties>
+      <skippable-exception-classes><include class="test.Unwanted"/></skippable-exception-classes>
+    </chunk>
+  </step>
+  <step id="close"><batchlet ref="Done"/></step>
+</job>"#,
+    rows: || (1..=12).filter(|n| ![5, 7].contains(n)).collect(),
+    steps: &["close 0 0 0 0", "load 12 10 1 1"],
+};
+
+/// Nothing but a batchlet.
+pub const BATCHLET: Shape = Shape {
+    xml: r#"<job id="job"><step id="close"><batchlet ref="Done"/></step></job>"#,
+    rows: Vec::new,
+    steps: &["close 0 0 0 0"],
+};
+
+/// Two partitions of three chunks on one thread.
+pub const PARTITIONS: Shape = Shape {
+    xml: r#"<job id="job">
+  <properties><property name="batch.partition.threads" value="1"/></properties>
+  <step id="load">
+    <partition instances="2">
+      <properties>
+        <property name="from.1" value="0"/><property name="to.1" value="12"/>
+        <property name="from.2" value="12"/><property name="to.2" value="24"/>
+      </properties>
+    </partition>
+    <chunk reader="Numbers" processor="Wanted" writer="Rows" commit-interval="4" skip-limit="9">
+      <properties><property name="from" value="${from}"/><property name="to" value="${to}"/></properties>
+      <skippable-exception-classes><include class="test.Unwanted"/></skippable-exception-classes>
+    </chunk>
+  </step>
+</job>"#,
+    rows: || (1..=24).filter(|n| ![5, 7, 17, 19].contains(n)).collect(),
+    steps: &["load 0 0 0 0", "load:1 12 10 1 1", "load:2 12 10 1 1"],
+};
+
+/// Refuse what `Outside::reject_wrong_rows` does not look at, and write down every insert and update of an execution.
+const AUDIT: &str = "
+    CREATE TABLE audit (kind TEXT, id INTEGER, version INTEGER);
+    CREATE TRIGGER audit_1 AFTER INSERT ON BATCH_JOB_EXECUTION BEGIN
+        INSERT INTO audit VALUES ('job', NEW.JOB_EXECUTION_ID, NEW.VERSION);
+        SELECT RAISE(ABORT, 'two live executions') FROM BATCH_JOB_EXECUTION
+            WHERE JOB_INSTANCE_ID = NEW.JOB_INSTANCE_ID AND END_TIME IS NULL AND NEW.END_TIME IS NULL
+            AND JOB_EXECUTION_ID <> NEW.JOB_EXECUTION_ID;
+    END;
+    CREATE TRIGGER audit_2 AFTER INSERT ON BATCH_STEP_EXECUTION BEGIN
+        INSERT INTO audit VALUES ('step', NEW.STEP_EXECUTION_ID, NEW.VERSION);
+    END;
+    CREATE TRIGGER audit_3 AFTER UPDATE ON BATCH_JOB_EXECUTION BEGIN
+        INSERT INTO audit VALUES ('job', NEW.JOB_EXECUTION_ID, NEW.VERSION);
+    END;
+    CREATE TRIGGER audit_4 AFTER UPDATE ON BATCH_STEP_EXECUTION BEGIN
+        INSERT INTO audit VALUES ('step', NEW.STEP_EXECUTION_ID, NEW.VERSION);
+    END;
+    CREATE TRIGGER audit_5 AFTER UPDATE ON BATCH_JOB_INSTANCE_LEASE WHEN NEW.FENCE < OLD.FENCE BEGIN
+        SELECT RAISE(ABORT, 'the fence went back');
+    END;
+    CREATE TRIGGER audit_6 AFTER UPDATE ON BATCH_STEP_EXECUTION WHEN NEW.LAST_UPDATED < OLD.LAST_UPDATED
+            OR NEW.COMMIT_COUNT < OLD.COMMIT_COUNT OR NEW.ROLLBACK_COUNT < OLD.ROLLBACK_COUNT
+            OR NEW.READ_COUNT < OLD.READ_COUNT BEGIN
+        SELECT RAISE(ABORT, 'a count or a time went back');
+    END;";
+
+/// What the triggers say that refuse a wrong row.
+pub const REFUSALS: [&str; 8] = [
+    "the item balance is broken",
+    "VERSION did not grow by one",
+    "an ended execution was changed",
+    "no edge of the status graph",
+    "END_TIME does not fit STATUS",
+    "two live executions",
+    "the fence went back",
+    "a count or a time went back",
+];
+
+/// Tables that the triggers of a strike write to. The counter is rolled back with its transaction; who is struck tells the
+/// strike afterwards what is to follow.
+const STRIKE: &str = "
+    CREATE TABLE sweep_events (n INTEGER PRIMARY KEY AUTOINCREMENT);
+    CREATE TABLE sweep_strike (at INTEGER, in_commit INTEGER NOT NULL);
+    INSERT INTO sweep_strike VALUES (NULL, 0);
+    CREATE TABLE sweep_nothing (id INTEGER PRIMARY KEY);
+    CREATE TABLE sweep_orphan (parent INTEGER REFERENCES sweep_nothing (id) DEFERRABLE INITIALLY DEFERRED);";
+
+/// Where an instance of a shape is run.
+pub struct Sweep {
+    program: &'static str,
+    shape: Shape,
+    /// The database before the first launch.
+    fresh: PathBuf,
+    folder: tempfile::TempDir,
+    environment: Vec<(&'static str, &'static str)>,
+}
+
+/// How a process ended.
+struct Ended {
+    code: Option<i32>,
+    errors: String,
+    /// Whether the artifacts were called in an order that is allowed.
+    in_order: Result<(), String>,
+}
+
+impl Ended {
+    fn is_complete(&self) -> bool {
+        self.code == Some(0) || self.errors.contains("ended COMPLETED")
+    }
+}
+
+impl Sweep {
+    /// A folder with the job and an empty repository. `program` is the path of `sweeping`.
+    pub fn new(program: &'static str, shape: Shape) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("job.xml"), shape.xml).unwrap();
+        let fresh = folder.path().join("fresh.db");
+        batch_runtime::BatchRuntime::builder()
+            .repository(format!("sqlite://{}", fresh.display()))
+            .build()
+            .unwrap();
+        let mut connection = sqlite::open(&fresh);
+        let written = "CREATE TABLE written (n INTEGER, execution INTEGER)";
+        connection.batch_execute(written).unwrap();
+        connection.batch_execute(AUDIT).unwrap();
+        connection.batch_execute(STRIKE).unwrap();
+        let mut outside = Outside::Sqlite(connection);
+        let tables = outside.rows(
+            "SELECT name AS text FROM sqlite_master WHERE type = 'table' AND (name LIKE 'BATCH_%' OR name = 'written')",
+        );
+        for table in tables {
+            for operation in ["INSERT", "UPDATE", "DELETE"] {
+                outside
+                    .execute(&format!(
+                        "CREATE TRIGGER sweep_{operation}_{table} BEFORE {operation} ON {table} BEGIN
+                            INSERT INTO sweep_events VALUES (NULL);
+                            SELECT RAISE(ABORT, '{STRUCK} in {operation} {table}') FROM sweep_strike
+                                WHERE in_commit = 0 AND at <= (SELECT MAX(n) FROM sweep_events);
+                            INSERT INTO sweep_orphan SELECT 0 FROM sweep_strike
+                                WHERE in_commit = 1 AND at <= (SELECT MAX(n) FROM sweep_events);
+                         END"
+                    ))
+                    .unwrap();
+            }
+        }
+        outside.reject_wrong_rows();
+        Self {
+            program,
+            shape,
+            fresh,
+            folder,
+            environment: Vec::new(),
+        }
+    }
+
+    /// Sets an environment variable of the processes.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: &'static str) -> Self {
+        self.environment.push((name, value));
+        self
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The repository's file.
+    pub fn database(&self) -> PathBuf {
+        self.path().join("batch.db")
+    }
+
+    /// Puts the empty repository in the place of what is there.
+    pub fn reset(&self) {
+        self.remove();
+        fs::copy(&self.fresh, self.database()).unwrap();
+    }
+
+    fn remove(&self) {
+        for name in ["batch.db", "batch.db-wal", "batch.db-shm"] {
+            let _ = fs::remove_file(self.path().join(name));
+        }
+        let _ = fs::remove_dir_all(self.path().join("batch.db-owners"));
+    }
+
+    /// A launch of the job.
+    pub fn launch(&self, order: Order) -> Command {
+        let mut command = Command::new(self.program);
+        command
+            .args(["launch", "job"])
+            .current_dir(self.path())
+            .env(ORDER, order.text())
+            .env_remove("BATCH_FAILPOINTS")
+            // A backtrace of each of so many panics takes long.
+            .env("RUST_BACKTRACE", "0")
+            .envs(self.environment.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        command
+    }
+
+    fn run(&self, order: Order) -> Ended {
+        let output = finish(self.launch(order));
+        let calls = self.path().join(CALLS);
+        let log = fs::read_to_string(&calls).unwrap_or_default();
+        // Before the first call there is none.
+        let _ = fs::remove_file(calls);
+        let log: Vec<String> = log.lines().map(str::to_owned).collect();
+        let code = output.status.code();
+        let in_order = match order.fault {
+            Fault::None => Calls::default().check(&log),
+            // What the runtime itself panics at is left as it is.
+            _ if code.is_none() || order.fault == Fault::Panic => Calls::disturbed().check_until_death(&log),
+            _ => Calls::disturbed().check(&log),
+        };
+        Ended {
+            code,
+            errors: process::text(&output.stdout) + &process::text(&output.stderr),
+            in_order: in_order.map_err(|problem| format!("{problem}\n{}", log.join("\n"))),
+        }
+    }
+
+    /// Strikes at event 1, 2, and so on, each time in a new instance, until the job ends without having come to the event.
+    /// After each strike a plain launch must complete the instance, and everything must hold. Returns how many events
+    /// there were.
+    ///
+    /// # Errors
+    /// What did not hold, and after which strike.
+    pub fn strike_everywhere(&self, fault: Fault, raised: Raised) -> Result<u64, String> {
+        self.strike_and_recover(fault, raised, false)
+    }
+
+    /// Kills the process at each event, and the one that recovers at its event of the same number.
+    ///
+    /// # Errors
+    /// As `strike_everywhere`.
+    pub fn kill_twice_everywhere(&self) -> Result<u64, String> {
+        self.strike_and_recover(Fault::Kill, Raised::InStatement, true)
+    }
+
+    fn strike_and_recover(&self, fault: Fault, raised: Raised, again: bool) -> Result<u64, String> {
+        for at in 1.. {
+            self.reset();
+            let by_trigger = matches!(fault, Fault::Once | Fault::ForEver);
+            if by_trigger {
+                let in_commit = i32::from(raised == Raised::InCommit);
+                self.execute(&format!(
+                    "UPDATE sweep_strike SET at = {at}, in_commit = {in_commit}"
+                ));
+            }
+            let order = Order { fault, at };
+            let struck = self.run(order);
+            let was_struck = struck.errors.contains(STRUCK);
+            if by_trigger {
+                self.execute(REARM_NEVER);
+            }
+            let told = |problem: String, second: &str| {
+                Err(format!(
+                    "{order:?} {raised:?}: {problem}\n-- exit code {:?}\n{}\n-- then\n{second}",
+                    struck.code, struck.errors
+                ))
+            };
+            if fault == Fault::Kill && was_struck && struck.code.is_some() {
+                return told("the process lives".into(), "");
+            }
+            if !was_struck && struck.code != Some(0) {
+                return told("fails without having been struck".into(), "");
+            }
+            let mut in_order = struck.in_order.clone();
+            let mut errors = struck.errors.clone();
+            let mut is_complete = struck.is_complete();
+            if again && was_struck {
+                let recovering = self.run(order);
+                is_complete = recovering.is_complete();
+                in_order = in_order.and(recovering.in_order);
+                errors += &recovering.errors;
+            }
+            if !is_complete {
+                let second = self.run(UNDISTURBED);
+                if !second.is_complete() {
+                    return told("a launch does not complete it".into(), &second.errors);
+                }
+                in_order = in_order.and(second.in_order);
+                errors += &second.errors;
+            }
+            if let Err(problem) = in_order {
+                return told(format!("the calls of the artifacts: {problem}"), &errors);
+            }
+            if let Some(refusal) = REFUSALS.iter().find(|refusal| errors.contains(*refusal)) {
+                return told(format!("refused: {refusal}"), &errors);
+            }
+            if let Err(problem) = self.check().and_then(|()| self.check_locks()) {
+                return told(problem, &errors);
+            }
+            if !was_struck {
+                let writes =
+                    Outside::Sqlite(sqlite::open(&self.database())).number("SELECT MAX(n) FROM sweep_events");
+                if by_trigger && u64::try_from(writes) != Ok(at - 1) {
+                    return told(format!("there are {writes} writes"), "");
+                }
+                return Ok(at - 1);
+            }
+        }
+        unreachable!("there is no last number")
+    }
+
+    /// Kills the process at each event of a launch that finds no database and makes one; a plain launch must complete the
+    /// job, in the same tables. Returns how many events there were.
+    ///
+    /// # Errors
+    /// What was otherwise, and after which kill.
+    pub fn kill_while_it_makes_the_tables(&self) -> Result<u64, String> {
+        let tables = "SELECT name || ' ' || sql AS text FROM sqlite_master
+            WHERE sql IS NOT NULL AND type <> 'trigger' AND tbl_name NOT LIKE 'sweep%'
+            AND tbl_name NOT IN ('audit', 'written') ORDER BY name";
+        let expected = Outside::Sqlite(sqlite::open(&self.fresh)).rows(tables);
+        for at in 1.. {
+            self.remove();
+            let order = Order {
+                fault: Fault::Kill,
+                at,
+            };
+            let struck = self.run(order);
+            let last = if struck.is_complete() {
+                &struck
+            } else {
+                &self.run(UNDISTURBED)
+            };
+            let found = self.rows(tables);
+            if !last.is_complete() || found != expected {
+                return Err(format!(
+                    "{order:?}: {} {}\n{found:#?}",
+                    struck.errors, last.errors
+                ));
+            }
+            if !struck.errors.contains(STRUCK) {
+                return Ok(at - 1);
+            }
+        }
+        unreachable!("there is no last number")
+    }
+
+    /// The texts in the column `text` of a query.
+    pub fn rows(&self, query: &str) -> Vec<String> {
+        Outside::Sqlite(sqlite::open(&self.database())).rows(query)
+    }
+
+    /// Runs a statement that would be refused.
+    pub fn without_triggers(&self, statement: &str) {
+        for name in self.rows("SELECT name AS text FROM sqlite_master WHERE type = 'trigger'") {
+            self.execute(&format!("DROP TRIGGER {name}"));
+        }
+        self.execute(statement);
+    }
+
+    fn execute(&self, statement: &str) {
+        sqlite::open(&self.database()).batch_execute(statement).unwrap();
+    }
+
+    /// Whether everything holds of the one instance, which must be complete.
+    ///
+    /// # Errors
+    /// What does not.
+    pub fn check(&self) -> Result<(), String> {
+        let mut outside = Outside::Sqlite(sqlite::open(&self.database()));
+        let mut expect = |what: &str, query: &str, expected: Vec<String>| {
+            let found = outside.rows(query);
+            if found == expected {
+                Ok(())
+            } else {
+                Err(format!("{what}: {found:?} instead of {expected:?}"))
+            }
+        };
+        let rows = (self.shape.rows)().iter().map(i64::to_string).collect();
+        expect(
+            "the rows",
+            "SELECT CAST(n AS TEXT) AS text FROM written ORDER BY n",
+            rows,
+        )?;
+        let steps = self.shape.steps.iter().map(|step| (*step).to_owned()).collect();
+        let sums = "SELECT STEP_NAME || ' ' || SUM(READ_COUNT) || ' ' || SUM(WRITE_COUNT) || ' ' || SUM(FILTER_COUNT)
+                || ' ' || SUM(PROCESS_SKIP_COUNT + WRITE_SKIP_COUNT + READ_SKIP_COUNT) AS text
+            FROM BATCH_STEP_EXECUTION GROUP BY STEP_NAME ORDER BY STEP_NAME";
+        expect("the sums of the counters", sums, steps)?;
+        for (what, query) in NEVER {
+            expect(what, query, Vec::new())?;
+        }
+        expect(
+            "the last execution and the lease",
+            "SELECT STATUS || ' ' || (SELECT GROUP_CONCAT(OWNER || ';') FROM BATCH_JOB_INSTANCE_LEASE) AS text
+             FROM BATCH_JOB_EXECUTION ORDER BY JOB_EXECUTION_ID DESC LIMIT 1",
+            vec!["COMPLETED ;".into()],
+        )?;
+        Ok(())
+    }
+
+    /// Whether no owner's lock is held.
+    ///
+    /// # Errors
+    /// Which one is.
+    pub fn check_locks(&self) -> Result<(), String> {
+        // A process may end before the last of its threads has removed its file; the kernel has freed the lock.
+        for file in fs::read_dir(self.path().join("batch.db-owners"))
+            .into_iter()
+            .flatten()
+        {
+            let file = file.unwrap().path();
+            let is_free = File::open(&file).is_ok_and(|file| file.try_lock().is_ok());
+            if !is_free {
+                return Err(format!("{} is locked", file.display()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What no query may find: each with what it would be.
+const NEVER: [(&str, &str); 11] = [
+    (
+        "the item balance is broken",
+        "SELECT STEP_NAME AS text FROM BATCH_STEP_EXECUTION
+         WHERE READ_COUNT <> WRITE_COUNT + FILTER_COUNT + PROCESS_SKIP_COUNT + WRITE_SKIP_COUNT",
+    ),
+    (
+        "a WRITE_COUNT that is not the number of rows",
+        "SELECT STEP_NAME AS text FROM BATCH_STEP_EXECUTION S
+            WHERE WRITE_COUNT <> (SELECT COUNT(*) FROM written W WHERE W.execution = S.STEP_EXECUTION_ID)",
+    ),
+    (
+        // Each interval is of four items, and the end of the input is found in one more.
+        "a COMMIT_COUNT that is not one for each interval",
+        "SELECT STEP_NAME AS text FROM BATCH_STEP_EXECUTION
+            WHERE READ_COUNT % 4 <> 0 OR COMMIT_COUNT - READ_COUNT / 4 NOT IN (0, 1)
+            OR STATUS = 'COMPLETED' AND READ_COUNT > 0 AND COMMIT_COUNT = READ_COUNT / 4",
+    ),
+    (
+        "an execution that has not ended",
+        "SELECT STATUS AS text FROM BATCH_JOB_EXECUTION
+            WHERE END_TIME IS NULL OR STATUS NOT IN ('COMPLETED', 'FAILED', 'STOPPED')
+         UNION ALL SELECT STATUS FROM BATCH_STEP_EXECUTION
+            WHERE END_TIME IS NULL OR STATUS NOT IN ('COMPLETED', 'FAILED', 'STOPPED')",
+    ),
+    (
+        "times out of order",
+        "SELECT 'job' AS text FROM BATCH_JOB_EXECUTION
+            WHERE CREATE_TIME > START_TIME OR START_TIME > END_TIME OR LAST_UPDATED < CREATE_TIME
+         UNION ALL SELECT STEP_NAME FROM BATCH_STEP_EXECUTION WHERE START_TIME > END_TIME",
+    ),
+    (
+        "failed without its cause",
+        "SELECT EXIT_MESSAGE AS text FROM BATCH_STEP_EXECUTION WHERE STATUS = 'FAILED' AND EXIT_CODE <> 'CRASHED'
+            AND EXIT_MESSAGE NOT LIKE '%struck%' AND EXIT_MESSAGE NOT LIKE '%FOREIGN KEY%'
+            AND EXIT_MESSAGE NOT LIKE '%the runtime itself failed%'",
+    ),
+    (
+        "not completed exactly once",
+        "SELECT 'job' AS text WHERE 1 <> (SELECT COUNT(*) FROM BATCH_JOB_EXECUTION WHERE STATUS = 'COMPLETED')
+         UNION ALL SELECT STEP_NAME FROM BATCH_STEP_EXECUTION GROUP BY STEP_NAME
+            HAVING 1 <> SUM(CASE STATUS WHEN 'COMPLETED' THEN 1 ELSE 0 END)",
+    ),
+    (
+        "more than one instance",
+        "SELECT 'instances' AS text WHERE 1 <> (SELECT COUNT(*) FROM BATCH_JOB_INSTANCE)",
+    ),
+    (
+        "a VERSION that is not the number of updates",
+        "SELECT 'job' AS text FROM BATCH_JOB_EXECUTION E WHERE VERSION + 1 <>
+            (SELECT COUNT(*) FROM audit A WHERE A.kind = 'job' AND A.id = E.JOB_EXECUTION_ID)
+         UNION ALL SELECT STEP_NAME FROM BATCH_STEP_EXECUTION S WHERE VERSION + 1 <>
+            (SELECT COUNT(*) FROM audit A WHERE A.kind = 'step' AND A.id = S.STEP_EXECUTION_ID)",
+    ),
+    (
+        "a row that was refused",
+        "SELECT EXIT_MESSAGE AS text FROM BATCH_STEP_EXECUTION WHERE EXIT_MESSAGE LIKE '%went back%'
+            OR EXIT_MESSAGE LIKE '%two live%' OR EXIT_MESSAGE LIKE '%balance%' OR EXIT_MESSAGE LIKE '%did not grow%'
+            OR EXIT_MESSAGE LIKE '%was changed%' OR EXIT_MESSAGE LIKE '%no edge%' OR EXIT_MESSAGE LIKE '%not fit%'",
+    ),
+    (
+        "a context is missing or alone",
+        "SELECT STEP_NAME AS text FROM BATCH_STEP_EXECUTION S
+            WHERE 1 <> (SELECT COUNT(*) FROM BATCH_STEP_EXECUTION_CONTEXT C WHERE C.STEP_EXECUTION_ID = S.STEP_EXECUTION_ID)
+         UNION ALL SELECT 'job' FROM BATCH_JOB_EXECUTION E
+            WHERE 1 <> (SELECT COUNT(*) FROM BATCH_JOB_EXECUTION_CONTEXT C WHERE C.JOB_EXECUTION_ID = E.JOB_EXECUTION_ID)",
+    ),
+];
+
+/// Waits for the end of a process, which must come.
+fn finish(mut command: Command) -> Output {
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let id = child.id();
+    let (ends, ended) = mpsc::channel();
+    thread::spawn(move || ends.send(child.wait_with_output()));
+    let output = ended.recv_timeout(Duration::from_secs(60));
+    output.map(Result::unwrap).unwrap_or_else(|_| {
+        let _ = Command::new("sh").args(["-c", &format!("kill -9 {id}")]).status();
+        let output = ended.recv().unwrap().unwrap();
+        panic!("the process hangs: {}", process::text(&output.stderr));
+    })
+}
