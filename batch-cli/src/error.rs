@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use batch_runtime::xml::JobXmlErrors;
-use batch_runtime::{BuildError, JobInstanceId, JobOperatorError, RepositoryError};
+use batch_runtime::{BuildError, JobInstanceId, JobOperatorError, repository::RepositoryError};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {

@@ -43,7 +43,7 @@ mod tables;
 use std::process::ExitCode;
 
 use batch_runtime::operator::record_panic_locations;
-use batch_runtime::{BatchArtifactLoader, BatchRuntimeBuilder, TimeZone};
+use batch_runtime::{BatchArtifactLoader, BatchRuntimeBuilder, time::TimeZone};
 use clap::FromArgMatches;
 
 use crate::error::CliError;

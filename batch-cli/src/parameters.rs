@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use batch_runtime::{JobParameter, JobParameters, ParameterValue};
+use batch_runtime::{JobParameters, ParameterValue, parameters::JobParameter};
 use clap::Args;
 
 use crate::error::CliError;

@@ -150,7 +150,7 @@ fn method_signature(row: &Method) -> TokenStream {
         Shape::Open => quote!(, checkpoint: ::core::option::Option<&#runtime::CheckpointInfo>),
         Shape::Timeout => quote!(, timeout: i32),
         Shape::Analyze => quote!(, data: #runtime::CollectorData),
-        Shape::Write => quote!(, items: &#runtime::Items<'_>, tx: &mut #runtime::ChunkTransaction),
+        Shape::Write => quote!(, items: &#runtime::ChunkItems<'_>, tx: &mut #runtime::ChunkTransaction),
         Shape::Notice(kinds) => {
             let params = kinds.iter().map(|kind| {
                 let (name, ty) = declaration(*kind);
@@ -181,7 +181,7 @@ fn declaration(kind: ParamKind) -> (Ident, TokenStream) {
         ParamKind::Error => ("error", quote!(&#runtime::BatchError)),
         ParamKind::Item(_) => ("item", quote!(&dyn ::core::any::Any)),
         ParamKind::Result => ("result", quote!(::core::option::Option<&dyn ::core::any::Any>)),
-        ParamKind::List => ("items", quote!(&#runtime::Items<'_>)),
+        ParamKind::List => ("items", quote!(&#runtime::ChunkItems<'_>)),
         ParamKind::Status => ("status", quote!(&str)),
         ParamKind::Seconds => ("timeout", quote!(i32)),
     };
@@ -318,7 +318,7 @@ fn bind_params(method: &ArtifactMethod) -> TokenStream {
             })
         };
         match (binding, kind) {
-            (ParamBinding::Item(ty), ParamKind::List) => typed(&name, ty, "Items", quote!((#name))),
+            (ParamBinding::Item(ty), ParamKind::List) => typed(&name, ty, "ChunkItems", quote!((#name))),
             (ParamBinding::Item(ty), ParamKind::Result) => typed(&name, ty, "typed_result", quote!((#name))),
             (ParamBinding::Item(ty), _) => typed(&name, ty, "typed_item", quote!((#name))),
             (ParamBinding::AnyItem(ty), ParamKind::List) => {
@@ -337,7 +337,7 @@ fn bind_params(method: &ArtifactMethod) -> TokenStream {
 /// Returns `let name = function::<T>(arguments)?;`, spanned as the type, which rustc underlines if it cannot be an item.
 fn typed(name: &Ident, ty: &Type, function: &str, arguments: TokenStream) -> TokenStream {
     let function = format_ident!("{function}");
-    let method = (function == "Items").then(|| quote!(typed::));
+    let method = (function == "ChunkItems").then(|| quote!(typed::));
     spanned(ty, |open, close| {
         let open = quote_spanned!(open=> ::batch_runtime);
         let close = quote_spanned!(close=> >#arguments);
@@ -490,7 +490,7 @@ fn write(method: &ArtifactMethod, buffered: bool) -> Vec<TokenStream> {
     let call = converted(method, quote!(UnitReturn), "into_unit", arguments);
     vec![
         quote! {
-            let items = #runtime::Items::typed::<#item>(items)?;
+            let items = #runtime::ChunkItems::typed::<#item>(items)?;
             #tx
             #call
         },

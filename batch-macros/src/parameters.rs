@@ -151,7 +151,7 @@ fn binding(kind: ParamKind, ty: &Type) -> Option<ParamBinding> {
         ParamKind::Result => item(option_of(ty)?, ty),
         ParamKind::List => match items_type(ty) {
             Some(item) => Some(ParamBinding::Item(item)),
-            None => is_named(ty, "Items").then(|| ParamBinding::AnyItem(ty.clone())),
+            None => is_named(ty, "ChunkItems").then(|| ParamBinding::AnyItem(ty.clone())),
         },
     }
 }

@@ -319,7 +319,7 @@ fn item_write_listener() {
         quote! {
             impl Sample {
                 #[before_write]
-                fn before(&mut self, items: Items<'_>) {}
+                fn before(&mut self, items: ChunkItems<'_>) {}
                 #[on_write_error]
                 fn error(&mut self, ex: &BatchError, items: &[Delay]) {}
             }

@@ -13,7 +13,7 @@ use crate::error::BatchError;
 use crate::execution::{Metric, MetricName, StepCounters};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{Connector, RepositoryConnection, RepositoryError};
-use crate::status::{BatchStatus, StatusEvent};
+use crate::status::BatchStatus;
 
 /// The state shared by the clones of a context. A poisoned lock is ignored: no user code runs under the lock, so a
 /// panicking artifact cannot leave the state inconsistent.
@@ -125,7 +125,7 @@ trait HasElement {
     /// Sets a running element to STOPPING.
     fn show_stop(&mut self) {
         let status = &mut self.element_mut().batch_status;
-        if let Ok(stopping) = status.after(StatusEvent::RequestStop) {
+        if let Some(stopping) = status.after_stop_request() {
             *status = stopping;
         }
     }

@@ -100,18 +100,6 @@ impl BatchError {
     }
 }
 
-/// Implements `Debug` as `Display`, because `main` prints a returned error with `Debug`.
-macro_rules! debug_as_display {
-    ($($error:ty),+) => {
-        $(impl std::fmt::Debug for $error {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                std::fmt::Display::fmt(self, f)
-            }
-        })+
-    };
-}
-pub(crate) use debug_as_display;
-
 thread_local! {
     /// The place of the thread's last panic, if recorded.
     static PANICKED_AT: Cell<Option<String>> = const { Cell::new(None) };

@@ -124,6 +124,12 @@
 //! of their own in the same database: writers through the [`ChunkTransaction`], others through
 //! [`JobContext::connect`](context::JobContext::connect).
 //!
+//! # Modules
+//!
+//! The root holds what most programs name. [`context`] has the contexts of a running job, [`operator`] what the job operator
+//! takes and returns, [`execution`] the recorded executions, [`parameters`] and [`time`] their values, [`repository`] the
+//! databases, [`partition`] the seam for partitions in other processes, [`xml`] the model of Job XML.
+//!
 //! # Linking
 //!
 //! Artifacts of another crate are found only if the program names that crate: `use my_artifacts as _;`.
@@ -147,7 +153,7 @@ mod ids;
 mod job_path;
 mod loader;
 pub mod operator;
-mod parameters;
+pub mod parameters;
 pub mod partition;
 mod plan;
 pub mod prelude;
@@ -157,30 +163,32 @@ mod runtime;
 mod secret;
 mod status;
 mod system_properties;
+pub mod time;
 mod time_zone;
 mod transition;
 
 #[doc(inline)]
 pub use artifact::{
-    BatchArtifact, BatchArtifactLoader, BatchException, Items, LoadedArtifact, PartitionPlan, artifact_loader,
+    BatchArtifact, BatchArtifactLoader, BatchException, ChunkItems, LoadedArtifact, PartitionPlan,
+    artifact_loader,
 };
 pub use batch_xml as xml;
 pub use batch_xml::Dialect;
 pub use checkpoint::Externalizable;
-pub use clock::{Clock, SystemClock, Timestamp, TimestampError};
-pub use engine::{PartitionProgress, Progress, StepProgress};
 pub use error::BatchError;
 pub use ids::{JobExecutionId, JobInstanceId, StepExecutionId};
-pub use job_path::JobPathReport;
-pub use operator::{CallbackId, JobEndCallback, JobOperator, JobOperatorError, StartError};
-pub use parameters::{JobParameter, JobParameters, ParameterError, ParameterValue};
-pub use repository::{ChunkTransaction, ExecutionFilter, RepositoryConnection, RepositoryError};
+#[doc(inline)]
+pub use operator::{JobOperator, JobOperatorError};
+#[doc(inline)]
+pub use parameters::{JobParameters, ParameterValue};
+#[doc(inline)]
+pub use repository::{ChunkTransaction, RepositoryConnection};
 #[doc(inline)]
 pub use role::attributes::*;
 pub use runtime::{BatchRuntime, BatchRuntimeBuilder, BuildError};
-pub use secret::{SecretError, SecretReference, SecretReferenceError};
-pub use status::{BatchStatus, Event, IllegalTransition};
-pub use time_zone::{TimeZone, TimeZoneError};
+pub use status::BatchStatus;
+#[doc(inline)]
+pub use time::Timestamp;
 
 /// What generated code names. Not for users; may change with every release.
 #[doc(hidden)]

@@ -10,7 +10,7 @@ use md5::{Digest, Md5};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::secret::SecretReference;
+pub use crate::secret::{SecretError, SecretReference, SecretReferenceError};
 
 /// The parameter that gives each `start` an instance of its own. Spring Batch's JSR-352 support uses it too.
 pub(crate) const RUN_ID: &str = "jsr_batch_run_id";
@@ -103,7 +103,7 @@ impl JobParameters {
     /// Adds or replaces an identifying parameter whose value is a secret. Only the reference is stored and identifies.
     ///
     /// ```
-    /// use batch_runtime::{JobParameters, SecretReference};
+    /// use batch_runtime::{JobParameters, parameters::SecretReference};
     /// let reference = SecretReference::Env("DB_PASSWORD".into());
     /// let parameters = JobParameters::new().with_secret("password", reference);
     /// assert_eq!(parameters.get("password").as_deref(), Some("secret:env:DB_PASSWORD"));

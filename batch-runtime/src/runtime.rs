@@ -15,7 +15,6 @@ use crate::artifact::BatchArtifactLoader;
 use crate::clock::{Clock, SystemClock};
 use crate::dispatch::{PartitionDispatcher, PartitionTicket};
 use crate::engine::Running;
-use crate::error::debug_as_display;
 use crate::ids::JobExecutionId;
 use crate::job_path::JobPath;
 use crate::loader::{ArtifactSources, Artifacts};
@@ -339,7 +338,7 @@ fn definitions(
 }
 
 /// An error of [`BatchRuntimeBuilder::build`].
-#[derive(Error)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BuildError {
     /// A batch.xml is invalid, or names an unusable loader. Spec: LOADER-10, LOADER-12, LOADER-15
@@ -349,8 +348,6 @@ pub enum BuildError {
     #[error(transparent)]
     Repository(#[from] RepositoryError),
 }
-
-debug_as_display!(BuildError);
 
 /// Renews the leases of the executions that run here, and passes on the stop requests of other processes.
 fn keep(runtime: &Weak<Shared>, ended: &Receiver<()>) {

@@ -19,10 +19,10 @@ const SHORTEST_HIDDEN: usize = 4;
 /// process that runs the job.
 ///
 /// ```
-/// use batch_runtime::SecretReference;
+/// use batch_runtime::parameters::SecretReference;
 /// let reference: SecretReference = "env:DB_PASSWORD".parse()?;
 /// assert_eq!(reference, SecretReference::Env("DB_PASSWORD".into()));
-/// # Ok::<(), batch_runtime::SecretReferenceError>(())
+/// # Ok::<(), batch_runtime::parameters::SecretReferenceError>(())
 /// ```
 ///
 /// Spec: D-91

@@ -12,13 +12,13 @@ use crate::clock::Timestamp;
 /// A time zone: UTC, an IANA name, or a fixed offset.
 ///
 /// ```
-/// use batch_runtime::TimeZone;
+/// use batch_runtime::time::TimeZone;
 /// let zone: TimeZone = "Europe/Berlin".parse()?;
 /// assert_eq!(zone.to_string(), "Europe/Berlin");
 /// assert_eq!("-03:30".parse::<TimeZone>()?.to_string(), "-03:30");
 /// let error = "Europe/Berln".parse::<TimeZone>().unwrap_err();
 /// assert_eq!(error.to_string(), "unknown time zone \"Europe/Berln\": did you mean `Europe/Berlin`?");
-/// # Ok::<(), batch_runtime::TimeZoneError>(())
+/// # Ok::<(), batch_runtime::time::TimeZoneError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeZone(tz::TimeZone);

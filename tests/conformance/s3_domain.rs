@@ -24,8 +24,8 @@ fn a_start_makes_an_instance_and_a_restart_an_execution() {
     let (a, b) = (execution(first).instance_id, execution(second).instance_id);
     assert_eq!(execution(third).instance_id, a, "a restart stays in its instance");
     assert!(a < b && first < second && second < third);
-    assert_eq!(operator.executions(a).unwrap(), [third, first]);
-    assert_eq!(operator.executions(b).unwrap(), [second]);
+    assert_eq!(stage.executions(a), [third, first]);
+    assert_eq!(stage.executions(b), [second]);
     let instances = operator.job_instances("job", 0, 9).unwrap();
     assert_eq!(
         instances.iter().map(|instance| instance.id).collect::<Vec<_>>(),

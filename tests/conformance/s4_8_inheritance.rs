@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use batch_runtime::{JobOperatorError, JobParameters, StartError};
+use batch_runtime::{JobOperatorError, JobParameters, operator::StartError};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 

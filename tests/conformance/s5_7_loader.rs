@@ -167,7 +167,7 @@ mod listening {
     #[item_write_listener]
     impl ListensToAll {
         #[before_write]
-        fn written(&mut self, _: Items<'_>) {}
+        fn written(&mut self, _: ChunkItems<'_>) {}
     }
 
     /// Takes results for items and items for results.

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use batch_runtime::{BatchRuntime, BatchStatus, JobOperator, JobOperatorError, JobParameters, StartError};
+use batch_runtime::{
+    BatchRuntime, BatchStatus, JobOperator, JobOperatorError, JobParameters, operator::StartError,
+};
 use batch_tests::own_process;
 use batch_tests::stage::Stage;
 

@@ -2,7 +2,8 @@
 
 use batch_runtime::prelude::*;
 use batch_runtime::{
-    BatchStatus, JobExecutionId, JobOperatorError, JobParameters, ParameterValue, StartError, Timestamp,
+    BatchStatus, JobExecutionId, JobOperatorError, JobParameters, ParameterValue, Timestamp,
+    operator::StartError,
 };
 use batch_tests::database::Database;
 use batch_tests::stage::Stage;

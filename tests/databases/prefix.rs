@@ -3,7 +3,7 @@
 use std::fs;
 
 use batch_runtime::operator::Purge;
-use batch_runtime::{BatchRuntime, BatchStatus, ExecutionFilter, JobOperator, JobParameters};
+use batch_runtime::{BatchRuntime, BatchStatus, JobOperator, JobParameters, repository::ExecutionFilter};
 use batch_tests::database::{Database, Place};
 
 use super::jobs::{CHUNK, SUM};

@@ -2,7 +2,8 @@
 
 use batch_runtime::operator::Purge;
 use batch_runtime::{
-    BatchStatus, ExecutionFilter, JobInstanceId, JobOperatorError, JobParameters, ParameterValue, Timestamp,
+    BatchStatus, JobInstanceId, JobOperatorError, JobParameters, ParameterValue, Timestamp,
+    repository::ExecutionFilter,
 };
 use batch_tests::database::Database;
 use batch_tests::stage::Stage;
@@ -142,7 +143,7 @@ fn an_instance_moves_to_another_database() {
         // Ids there are others.
         new.launch("job", day("2", "0"));
         let instance = new.operator().import(&line).unwrap();
-        let imported = new.operator().executions(instance).unwrap();
+        let imported = new.executions(instance);
         assert_eq!(new.tree(imported[0]), old.tree(failed), "{from:?} {to:?}");
         let parameters_of = |stage: &Stage, id| stage.operator().parameters(id).unwrap();
         assert_eq!(parameters_of(&new, imported[0]), parameters_of(&old, failed));

@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 #[cfg(feature = "servers")]
-use batch_runtime::ExecutionFilter;
-#[cfg(feature = "servers")]
 use batch_runtime::operator::Purge;
 use batch_runtime::prelude::*;
+#[cfg(feature = "servers")]
+use batch_runtime::repository::ExecutionFilter;
 use batch_runtime::{
-    BatchRuntime, BatchStatus, Clock, JobOperator, JobOperatorError, JobParameters, ParameterValue, Timestamp,
+    BatchRuntime, BatchStatus, JobOperator, JobOperatorError, JobParameters, ParameterValue, Timestamp,
+    time::Clock,
 };
 use batch_tests::database::{Database, Place};
 

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use batch_runtime::execution::{JobExecution, StepExecution};
 use batch_runtime::{
-    BatchRuntime, ExecutionFilter, JobOperator, JobParameters, ParameterValue, TimeZone, Timestamp,
+    BatchRuntime, JobOperator, JobParameters, ParameterValue, Timestamp, repository::ExecutionFilter,
+    time::TimeZone,
 };
 use batch_tests::database::{Database, Place};
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use batch_runtime::{BatchRuntime, JobParameters, SecretReference};
+use batch_runtime::{BatchRuntime, JobParameters, parameters::SecretReference};
 use batch_tests::process::text;
 
 const JOB: &str = r#"<job id="vault">

@@ -7,7 +7,9 @@ use std::sync::Barrier;
 use std::thread;
 
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchRuntime, JobExecutionId, JobOperator, JobOperatorError, JobParameters, StartError};
+use batch_runtime::{
+    BatchRuntime, JobExecutionId, JobOperator, JobOperatorError, JobParameters, operator::StartError,
+};
 
 /// The job that is contended for.
 pub const JOB: &str = r#"<job id="job"><step id="one"><batchlet ref="Contended"/></step></job>"#;

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use batch_runtime::{BatchRuntime, BatchRuntimeBuilder, JobExecutionId, JobOperator, JobParameters};
+use batch_runtime::{
+    BatchRuntime, BatchRuntimeBuilder, JobExecutionId, JobInstanceId, JobOperator, JobParameters,
+};
 use diesel::prelude::*;
 
 use crate::database::{Database, Outside, Place};
@@ -98,6 +100,12 @@ impl Stage {
     /// The operator.
     pub fn operator(&self) -> JobOperator {
         self.runtime.job_operator()
+    }
+
+    /// The ids of an instance's executions, newest first.
+    pub fn executions(&self, instance: JobInstanceId) -> Vec<JobExecutionId> {
+        let executions = self.operator().job_executions(instance).unwrap();
+        executions.iter().map(|execution| execution.id).collect()
     }
 
     /// Starts `job` and waits for its end.

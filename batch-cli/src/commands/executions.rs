@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use batch_runtime::execution::JobExecution;
-use batch_runtime::{BatchStatus, ExecutionFilter, JobOperator, JobOperatorError, Timestamp};
+use batch_runtime::{BatchStatus, JobOperator, JobOperatorError, Timestamp, repository::ExecutionFilter};
 use clap::Args;
 
 use super::count;

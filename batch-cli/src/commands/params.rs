@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use batch_runtime::{JobExecutionId, JobParameter, ParameterValue};
+use batch_runtime::{JobExecutionId, ParameterValue, parameters::JobParameter};
 use clap::Args;
 use serde_json::{Value, json as value};
 

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use batch_runtime::operator::Purge as Selection;
-use batch_runtime::{Clock, SystemClock, Timestamp};
+use batch_runtime::{
+    Timestamp,
+    time::{Clock, SystemClock},
+};
 use clap::{ArgGroup, Args};
 
 use super::count;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use batch_runtime::execution::StepCounters;
-use batch_runtime::{PartitionProgress, Progress, StepProgress};
+use batch_runtime::operator::{PartitionProgress, Progress, StepProgress};
 
 use crate::print::{cut, printable};
 

@@ -9,7 +9,8 @@ use std::path::Path;
 
 use batch_runtime::execution::{JobExecution, StepCounters, StepExecution};
 use batch_runtime::{
-    Clock, JobExecutionId, JobOperator, JobOperatorError, JobParameters, SystemClock, Timestamp,
+    JobExecutionId, JobOperator, JobOperatorError, JobParameters, Timestamp,
+    time::{Clock, SystemClock},
 };
 
 use crate::error::CliError;

@@ -10,8 +10,8 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
-use batch_runtime::TimeZone;
 use batch_runtime::repository::RepositoryUrl;
+use batch_runtime::time::TimeZone;
 use batch_runtime::xml::suggest::nearest;
 use tracing::level_filters::LevelFilter;
 

@@ -98,7 +98,7 @@ pub(crate) enum ParamKind {
     Item(Side),
     /// `Option<&Out>`, or `Option<&dyn Any>`.
     Result,
-    /// `&[Out]`, or `Items<'_>`.
+    /// `&[Out]`, or `ChunkItems<'_>`.
     List,
     /// `&str`
     Status,

@@ -153,15 +153,15 @@ macro_rules! role_table {
         item_write_listener ItemWriteListener { places: Some(&[Place::Chunk]), ..ITEM_LISTENER } [
             /// Runs before each call of the writer. Optional.
             before_write("fn before_write(&mut self, items: &[Out]) -> Result<(), E>"
-                or "fn before_write(&mut self, items: Items<'_>) -> Result<(), E>")
+                or "fn before_write(&mut self, items: ChunkItems<'_>) -> Result<(), E>")
             { shape: Shape::Notice(&[ParamKind::List]), ..NOTICE }
             /// Runs after a list was written. Optional.
             after_write("fn after_write(&mut self, items: &[Out]) -> Result<(), E>"
-                or "fn after_write(&mut self, items: Items<'_>) -> Result<(), E>")
+                or "fn after_write(&mut self, items: ChunkItems<'_>) -> Result<(), E>")
             { shape: Shape::Notice(&[ParamKind::List]), ..NOTICE }
             /// Runs after the writer failed. Optional.
             on_write_error("fn on_write_error(&mut self, ex: &BatchError, items: &[Out]) -> Result<(), E>"
-                or "fn on_write_error(&mut self, ex: &BatchError, items: Items<'_>) -> Result<(), E>")
+                or "fn on_write_error(&mut self, ex: &BatchError, items: ChunkItems<'_>) -> Result<(), E>")
             { shape: Shape::Notice(&[ParamKind::Error, ParamKind::List]), ..NOTICE }
         ]
 

@@ -47,12 +47,12 @@ impl fmt::Debug for ItemType {
 
 /// A slice of a chunk's items, whose type only reader, processor and writer know.
 #[derive(Clone)]
-pub struct Items<'a> {
+pub struct ChunkItems<'a> {
     buffer: &'a (dyn Any + Send),
     range: Range<usize>,
 }
 
-impl<'a> Items<'a> {
+impl<'a> ChunkItems<'a> {
     /// Returns the items as a slice of `T`.
     ///
     /// # Errors
@@ -113,8 +113,8 @@ impl ItemSink {
     }
 
     /// Returns the results of `range`. Reading a range outside the buffer fails.
-    pub fn items(&self, range: Range<usize>) -> Items<'_> {
-        Items {
+    pub fn items(&self, range: Range<usize>) -> ChunkItems<'_> {
+        ChunkItems {
             buffer: self.0.buffer(),
             range,
         }

@@ -21,7 +21,7 @@ pub fn require_same_item<First, Other: SameItem<First>>() {}
 #[diagnostic::on_unimplemented(
     message = "the methods of this listener name different item types, `{T}` and `{Self}`",
     label = "another method takes `{T}`",
-    note = "the items of a step have one type; take `&dyn Any` (or `Items<'_>` for lists) to accept every type"
+    note = "the items of a step have one type; take `&dyn Any` (or `ChunkItems<'_>` for lists) to accept every type"
 )]
 pub trait SameItem<T: ?Sized> {}
 

@@ -20,7 +20,7 @@ pub use inject::{
     Properties, PropertyInfo, PropertySource, PropertyValue,
 };
 pub use item::{
-    Fill, FillEnd, FillError, Halt, ItemClone, ItemObserver, ItemSink, ItemType, Items, item_clone,
+    ChunkItems, Fill, FillEnd, FillError, Halt, ItemClone, ItemObserver, ItemSink, ItemType, item_clone,
     processor_sink,
 };
 pub(crate) use item_time::ITEM_TIME;

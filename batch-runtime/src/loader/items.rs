@@ -62,7 +62,7 @@ impl Binder<'_> {
         at: &Span,
     ) {
         if let (Some(takes), Some(gives)) = (takes, gives) {
-            let remedy = "; a listener with `&dyn Any`, or `Items<'_>` for a list, accepts every type";
+            let remedy = "; a listener with `&dyn Any`, or `ChunkItems<'_>` for a list, accepts every type";
             self.same_items((from, gives), (listener, takes), at, remedy);
         }
     }

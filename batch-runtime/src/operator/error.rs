@@ -4,7 +4,6 @@ use batch_xml::JobXmlErrors;
 use thiserror::Error;
 
 use super::ArchiveError;
-use crate::error::debug_as_display;
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::parameters::ParameterError;
 use crate::repository::RepositoryError;
@@ -13,7 +12,7 @@ use crate::secret::SecretError;
 /// An error of the operator. Nothing was changed, unless a variant says so.
 ///
 /// Spec: OP-31
-#[derive(Error)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum JobOperatorError {
     /// No job of that id is on the job path, nor in the repository.
@@ -117,7 +116,7 @@ pub enum JobOperatorError {
 }
 
 /// The reason why a job cannot be started or restarted.
-#[derive(Error)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StartError {
     /// The Job XML is not valid, or does not fit the artifacts.
@@ -184,5 +183,3 @@ pub enum StartError {
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
 }
-
-debug_as_display!(JobOperatorError, StartError);

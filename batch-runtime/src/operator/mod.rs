@@ -35,7 +35,9 @@ pub use partition_run::{ClaimPartitionError, PartitionRun, PartitionStop};
 pub use recover::{Recovered, Recovery};
 pub(crate) use shared::{Limits, Shared};
 
+pub use crate::engine::{PartitionProgress, Progress, StepProgress};
 pub use crate::error::record_panic_locations;
+pub use crate::job_path::JobPathReport;
 
 /// Operates the jobs of one runtime. Cheap to clone, usable from several threads at once.
 ///

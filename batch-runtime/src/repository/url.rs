@@ -16,7 +16,7 @@ use super::diesel::{check_url, missing_migrations, named_as_in, shown_url};
 /// let url: RepositoryUrl = "sqlite://orders.db".parse()?;
 /// assert_eq!(url.to_string(), "sqlite://orders.db");
 /// assert!("oracle://me:secret@host".parse::<RepositoryUrl>().is_err());
-/// # Ok::<(), batch_runtime::RepositoryError>(())
+/// # Ok::<(), batch_runtime::repository::RepositoryError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct RepositoryUrl(String);

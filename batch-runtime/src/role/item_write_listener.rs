@@ -1,10 +1,10 @@
 //! An item write listener: its attribute, and the erased trait that the attribute implements.
 
-use crate::artifact::item::Items;
+use crate::artifact::item::ChunkItems;
 use crate::artifact::listener_items::ListenerItems;
 use crate::error::BatchError;
 
-/// Makes a type an item write listener, called around each call of the writer. `Items<'_>` instead of `&[Out]` accepts
+/// Makes a type an item write listener, called around each call of the writer. `ChunkItems<'_>` instead of `&[Out]` accepts
 /// lists of every type. Section 5.2.6 of the draft.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
@@ -51,19 +51,19 @@ pub trait ItemWriteListener: Send {
     ///
     /// # Errors
     /// The artifact's error.
-    fn before_write(&mut self, items: &Items<'_>) -> Result<(), BatchError>;
+    fn before_write(&mut self, items: &ChunkItems<'_>) -> Result<(), BatchError>;
 
     /// `#[after_write]`. Spec: LISTEN-WRITE-03
     ///
     /// # Errors
     /// The artifact's error.
-    fn after_write(&mut self, items: &Items<'_>) -> Result<(), BatchError>;
+    fn after_write(&mut self, items: &ChunkItems<'_>) -> Result<(), BatchError>;
 
     /// `#[on_write_error]`. Spec: LISTEN-WRITE-04
     ///
     /// # Errors
     /// The artifact's error.
-    fn on_write_error(&mut self, error: &BatchError, items: &Items<'_>) -> Result<(), BatchError>;
+    fn on_write_error(&mut self, error: &BatchError, items: &ChunkItems<'_>) -> Result<(), BatchError>;
 
     /// Returns the item types that the methods name.
     fn items() -> ListenerItems

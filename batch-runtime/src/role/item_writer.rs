@@ -1,6 +1,6 @@
 //! An item writer: its attribute, and the erased trait that the attribute implements.
 
-use crate::artifact::item::{ItemType, Items};
+use crate::artifact::item::{ChunkItems, ItemType};
 use crate::checkpoint::CheckpointInfo;
 use crate::error::BatchError;
 use crate::repository::ChunkTransaction;
@@ -82,7 +82,7 @@ pub trait ItemWriter: Send {
     ///
     /// # Errors
     /// The artifact's error.
-    fn write(&mut self, items: &Items<'_>, tx: &mut ChunkTransaction) -> Result<(), BatchError>;
+    fn write(&mut self, items: &ChunkItems<'_>, tx: &mut ChunkTransaction) -> Result<(), BatchError>;
 
     /// Returns the type of the items, and how they are written.
     fn info() -> WriterInfo

@@ -4,7 +4,9 @@ use std::sync::Barrier;
 use std::thread;
 
 use batch_runtime::BuildError;
-use batch_runtime::{BatchRuntime, BatchStatus, JobOperatorError, JobParameters, ParameterValue, StartError};
+use batch_runtime::{
+    BatchRuntime, BatchStatus, JobOperatorError, JobParameters, ParameterValue, operator::StartError,
+};
 use batch_tests::sqlite;
 use batch_tests::stage::Stage;
 use diesel::connection::SimpleConnection;

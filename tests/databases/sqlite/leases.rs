@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchRuntimeBuilder, BatchStatus, Clock, JobOperatorError, JobParameters, Timestamp};
+use batch_runtime::{
+    BatchRuntimeBuilder, BatchStatus, JobOperatorError, JobParameters, Timestamp, time::Clock,
+};
 use batch_tests::sqlite;
 use batch_tests::stage::{Stage, say};
 use diesel::connection::SimpleConnection;

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use batch_runtime::prelude::*;
 use batch_runtime::{
-    BatchRuntime, BatchStatus, JobExecutionId, JobOperatorError, JobParameters, ParameterValue, StartError,
-    Timestamp,
+    BatchRuntime, BatchStatus, JobExecutionId, JobOperatorError, JobParameters, ParameterValue, Timestamp,
+    operator::StartError,
 };
 use batch_tests::sqlite;
 use batch_tests::stage::{Stage, say};
@@ -612,12 +612,6 @@ fn a_job_that_is_not_restartable_has_one_execution() {
         ),
         "{refused}"
     );
-    assert_eq!(
-        stage
-            .operator()
-            .executions(batch_runtime::JobInstanceId(1))
-            .unwrap(),
-        [execution]
-    );
+    assert_eq!(stage.executions(batch_runtime::JobInstanceId(1)), [execution]);
     stage.start("job", [("fail", "x")]);
 }

@@ -205,7 +205,7 @@ impl Count {
 #[item_write_listener]
 impl Count {
     #[after_write]
-    fn written(&mut self, items: Items<'_>) {
+    fn written(&mut self, items: ChunkItems<'_>) {
         self.items += 10 * items.len();
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::super::bound::{Bound, BoundListener, Listener};
 use super::super::call::{Failure, call};
 use super::super::listeners::{JobListeners, StepListeners};
-use crate::artifact::{ContextScope, Items};
+use crate::artifact::{ChunkItems, ContextScope};
 use crate::error::BatchError;
 use crate::role::{
     CheckpointListener, ItemProcessListener, ItemReadListener, ItemWriteListener, RetryListener, Role,
@@ -93,11 +93,11 @@ notify! {
     /// Spec: LISTEN-PROC-05
     ItemProcessListener: on_process_error(error: &BatchError, item: &dyn Any);
     /// Spec: LISTEN-WRITE-02, LISTEN-WRITE-05
-    ItemWriteListener: before_write(items: &Items<'_>);
+    ItemWriteListener: before_write(items: &ChunkItems<'_>);
     /// Spec: LISTEN-WRITE-03, LISTEN-WRITE-05
-    ItemWriteListener: after_write(items: &Items<'_>);
+    ItemWriteListener: after_write(items: &ChunkItems<'_>);
     /// Spec: LISTEN-WRITE-04, LISTEN-WRITE-05
-    ItemWriteListener: on_write_error(error: &BatchError, items: &Items<'_>);
+    ItemWriteListener: on_write_error(error: &BatchError, items: &ChunkItems<'_>);
 }
 
 impl<'r> ChunkListeners<'r> {

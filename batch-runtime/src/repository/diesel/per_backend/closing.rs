@@ -12,7 +12,7 @@ use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
-use crate::status::{BatchStatus, StatusEvent};
+use crate::status::BatchStatus;
 
 /// Exit status of an execution whose process died.
 const CRASHED: &str = "CRASHED";
@@ -130,8 +130,8 @@ impl Closing {
         };
         let status = status_of(status.map(str::to_owned), || "a job execution".into())?;
         match status
-            .after(StatusEvent::Crash)
-            .map_err(|illegal| corrupt(illegal.to_string()))?
+            .after_crash()
+            .ok_or_else(|| corrupt(format!("no process runs it, but it has batch status {status}")))?
         {
             status @ BatchStatus::Stopped => Ok(Self {
                 status,

@@ -19,7 +19,7 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::{
     AbandonOutcome, ClaimError, DeathOutcome, ExecutionFilter, OperatorStore, RepositoryError, StopOutcome,
 };
-use crate::status::{BatchStatus, StatusEvent};
+use crate::status::BatchStatus;
 
 impl OperatorStore for Repository {
     fn is_running(&self, execution: JobExecutionId) -> Result<bool, RepositoryError> {
@@ -51,7 +51,7 @@ impl OperatorStore for Repository {
                 let Some(execution) = execution_in(connection, id.0)? else {
                     return Ok(None);
                 };
-                let Ok(stopping) = execution.status.after(StatusEvent::RequestStop) else {
+                let Some(stopping) = execution.status.after_stop_request() else {
                     return Ok(Some(match in_doubt && execution.status == BatchStatus::Stopped {
                         true => StopOutcome::Closed,
                         false => StopOutcome::NotRunning,
