@@ -9,12 +9,12 @@ use serde::Deserialize;
 
 use crate::position::Position;
 
-/// Reads one flight per CSV row; restarts after the last committed row.
+/// Reads one flight per CSV row; a restart resumes after the last committed row.
 #[derive(BatchArtifact)]
 struct FlightReader {
     #[batch_property(name = "flights.file")]
     file: PathBuf,
-    /// Such as `2001/01`: only the flights of this month; all of them if there is no such property.
+    /// A month such as `2001/01`, to read only its flights. Without the property, all flights.
     #[batch_property(name = "month")]
     month: String,
     rows: Option<Reader<File>>,
@@ -28,11 +28,11 @@ pub struct FlightRow {
     /// Number of the row in the file, from 1.
     #[serde(skip)]
     pub record: u64,
-    /// Such as `2001/01/01 00:47`, local time.
+    /// Local time, such as `2001/01/01 00:47`.
     pub date: String,
-    /// Minutes late at arrival; negative when early.
+    /// Delay at arrival in minutes; negative if early.
     pub delay: i32,
-    /// Miles.
+    /// Distance in miles.
     pub distance: i32,
     /// The airport's IATA code.
     pub origin: String,
@@ -74,7 +74,7 @@ impl FlightReader {
         Position::of(self.rows.as_ref())
     }
 
-    /// To count the rows is quick beside what is done with them.
+    /// Counts the rows, which is fast compared with processing them.
     #[get_item_count]
     fn item_count(&self) -> Result<Option<u64>, csv::Error> {
         let (mut rows, mut row) = (Reader::from_path(&self.file)?, ByteRecord::new());

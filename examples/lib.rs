@@ -1,5 +1,5 @@
-//! The examples of batch-runtime; each directory is one, with its job XML. Their jobs are checked here, all in one test;
-//! in a program of one's own it stands beside the artifacts. What several examples use stands beside this file.
+//! The examples of batch-runtime: one directory each, with its Job XML. One test checks all their jobs; in a program of
+//! your own, place it beside the artifacts. Code that several examples share is beside this file.
 
 #[cfg(test)]
 extern crate self as batch_examples;
@@ -49,7 +49,7 @@ mod tests {
         batch_runtime::check_jobs!(deny_warnings, "operator");
     }
 
-    /// Jobs that need more than parameters: here a batch.xml, with a loader.
+    /// Jobs that need more than parameters: here a batch.xml with a loader.
     #[test]
     fn jobs_of_a_loader_fit_its_artifacts() {
         batch_runtime::BatchRuntime::builder()

@@ -1,13 +1,13 @@
-//! Amounts of money: whole cents, so that sums are exact.
+//! Amounts of money in whole cents, so that sums are exact.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// An amount. Read from text such as `12.50`, `8` or `-5.00`, so a property may be one.
+/// An amount. Parses text such as `12.50`, `8` or `-5.00`, so it can be a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cents(pub i64);
 
-/// The text is no amount.
+/// The text is not an amount.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NoAmount(String);
 

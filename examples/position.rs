@@ -1,11 +1,11 @@
-//! Where a CSV file has been read to: the checkpoint of its readers.
+//! The position in a CSV file: the checkpoint of its readers.
 
 use std::fs::File;
 
 use csv::Reader;
 use serde::{Deserialize, Serialize};
 
-/// Where the next row begins. A restart seeks there; it does not read what comes before.
+/// The position of the next row. A restart seeks to it, without reading earlier rows.
 #[derive(Serialize, Deserialize)]
 pub struct Position {
     byte: u64,
@@ -14,7 +14,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// Where these rows are; the beginning, where there are none.
+    /// Returns the position of an iterator of rows; the beginning if there is none.
     pub fn of(rows: Option<&Reader<File>>) -> Self {
         let position = rows.map_or_else(csv::Position::new, |rows| rows.position().clone());
         Self {
@@ -24,7 +24,7 @@ impl Position {
         }
     }
 
-    /// Has `rows` go on here. Whoever needs the header reads it before.
+    /// Seeks `rows` to this position. Read the header before, if it is needed.
     ///
     /// # Errors
     /// When the file cannot be read.

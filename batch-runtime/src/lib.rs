@@ -1,20 +1,20 @@
 //! A batch runtime: the programming model of the JSR 352 draft, Spring Batch's job repository, and restart after a
 //! `kill -9`.
 //!
-//! A user annotates structs; the annotations register batch artifacts at compile time; a Job XML wires them into jobs.
-//! The runtime injects properties and contexts, runs chunks in transactions, and records every execution, so that a job
-//! that died goes on where its last committed checkpoint left it.
+//! You annotate structs; the annotations register batch artifacts at compile time; a Job XML wires them into jobs. The
+//! runtime injects properties and contexts, runs chunks in transactions, and records every execution, so that a job that
+//! died resumes from its last committed checkpoint.
 //!
 //! # Artifacts
 //!
-//! An artifact has two halves. `#[derive(BatchArtifact)]` on the struct sees the fields: properties and contexts are
-//! injected, every other field is made by its `Default`. The attribute on the impl block, such as `#[item_reader]`, sees
-//! the methods, whose names are free; each may return its value or a `Result` of it with any error.
+//! An artifact has two halves. `#[derive(BatchArtifact)]` on the struct handles the fields: it injects properties and
+//! contexts, and creates every other field by `Default`. The attribute on the impl block, such as `#[item_reader]`, handles
+//! the methods, which may have any name; each returns its value, or a `Result` of it with any error.
 //!
 //! ```standalone_crate
 //! use batch_runtime::prelude::*;
 //!
-//! /// Counts up to a limit; a restart goes on after the last number that was committed.
+//! /// Counts up to a limit; a restart resumes after the last committed number.
 //! #[derive(BatchArtifact)]
 //! struct Numbers {
 //!     #[batch_property(name = "limit", value = "10")]
@@ -46,7 +46,7 @@
 //!
 //! #[item_processor("Squares")]
 //! impl Squares {
-//!     /// `None` would filter the item.
+//!     /// Squares an item; `None` would filter it.
 //!     #[process_item]
 //!     fn square(&mut self, number: &u64) -> Result<Option<u64>, BatchError> {
 //!         Ok(Some(number.checked_mul(*number).ok_or_else(|| BatchError::msg("too large"))?))
@@ -83,13 +83,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A writer that adds a second parameter, `tx: &mut ChunkTransaction`, writes in the transaction that commits the
-//! checkpoint: each item then has its effect exactly once, whatever happens. Other writers are at-least-once.
+//! A writer with a second parameter, `tx: &mut ChunkTransaction`, writes in the transaction that commits the checkpoint, so
+//! each item takes effect exactly once. Other writers are at-least-once.
 //!
 //! # Artifact attributes
 //!
-//! An artifact attribute is on an impl block, or on a type alias: a generic impl block implements its role and registers
-//! nothing, and an alias registers a concrete type, `#[item_reader("FlightReader")] type FlightReader =
+//! An artifact attribute annotates an impl block or a type alias. On a generic impl block it implements the role without
+//! registering it; an alias then registers a concrete type, `#[item_reader("FlightReader")] type FlightReader =
 //! CsvItemReader<Flight>;`. The arguments are optional: the name that Job XML uses (default: the identifier of the type or
 //! alias), and `class = ".."`, the class name in a batch.xml that was written for Java.
 //!
@@ -106,22 +106,22 @@
 //! ```
 //!
 //! A `ref` (and `reader`, `processor`, `writer`) is the name in the annotation, the type's identifier where there is none,
-//! or the type's full path. batch.xml may say otherwise, and a [`BatchArtifactLoader`] makes artifacts that need more than
-//! properties. [`check_jobs!`] makes a test that all jobs of a crate fit its artifacts. Everything is checked before a job starts, and reported at once with file, line and column.
-//! [`xml`] is the model, usable alone.
+//! or the type's full path. batch.xml can map it to another type, and a [`BatchArtifactLoader`] creates artifacts that need
+//! more than properties. Everything is checked before a job starts, and reported at once with file, line and column;
+//! [`check_jobs!`] does the same in a test. [`xml`] is the model, usable alone.
 //!
 //! # Operator
 //!
 //! [`BatchRuntime`] holds a repository and a job path; its [`JobOperator`] starts, launches, restarts, stops and waits
-//! for executions and reads what the repository holds. [`JobOperator::launch`] is what a scheduler calls: the same call
-//! again continues what was interrupted. The crate `batch-cli` makes a command line of it.
+//! for executions, and reads the repository. Schedulers call [`JobOperator::launch`], which resumes an interrupted instance.
+//! The crate `batch-cli` is a command line for it.
 //!
 //! # Repository
 //!
-//! The six tables of Spring Batch 4.3, and one that says who runs what, on SQLite (feature `sqlite`, a default one),
+//! The six tables of Spring Batch 4.3 and two lease tables, on SQLite (feature `sqlite`, enabled by default),
 //! PostgreSQL (`postgres`, with the system's libpq) or MySQL and MariaDB (`mysql`, with the system's libmariadb or
-//! libmysqlclient); [`BatchRuntimeBuilder::repository`] chooses by the URL. Artifacts keep data
-//! of their own in the same database: writers through the [`ChunkTransaction`], others through
+//! libmysqlclient); [`BatchRuntimeBuilder::repository`] chooses by the URL. Artifacts can
+//! keep their data in the same database: writers through the [`ChunkTransaction`], others through
 //! [`JobContext::connect`](context::JobContext::connect).
 //!
 //! # Modules
@@ -132,7 +132,7 @@
 //!
 //! # Linking
 //!
-//! Artifacts of another crate are found only if the program names that crate: `use my_artifacts as _;`.
+//! Artifacts of another crate are linked only if the program names that crate: `use my_artifacts as _;`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 // The derive names this crate as its users do; the built-in artifact uses it too.
@@ -190,7 +190,7 @@ pub use status::BatchStatus;
 #[doc(inline)]
 pub use time::Timestamp;
 
-/// What generated code names. Not for users; may change with every release.
+/// Items that generated code names. Not for users; may change with every release.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::artifact::*;

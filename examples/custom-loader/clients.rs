@@ -1,4 +1,4 @@
-//! The loader: gives the client to the artifacts that need it, and leaves all others to the runtime.
+//! The loader: creates the artifacts that share the client. The runtime creates all others.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use batch_runtime::prelude::*;
 use super::invoices::{RateUsage, ToEuro};
 use super::rates::RateClient;
 
-/// Made once, by its `Default`; so the client is made once too. The class is what batch.xml calls it.
+/// Created once, by its `Default`, and with it the client. batch.xml names it by its class.
 #[derive(Default)]
 struct Clients {
     rates: Arc<RateClient>,
@@ -15,8 +15,8 @@ struct Clients {
 
 #[artifact_loader(class = "custom_loader::Clients")]
 impl BatchArtifactLoader for Clients {
-    /// Asked once for each `ref` before the job starts, and again for every instance: each answer is a new instance. The
-    /// runtime then fills its properties and contexts; the other fields stay as they are.
+    /// Returns a new instance at each call: one for each `ref` before the job starts, and one for each instance that runs.
+    /// The runtime injects its properties and contexts, and leaves the other fields unchanged.
     fn load(&self, reference: &str) -> Result<Option<LoadedArtifact>, BatchError> {
         let rates = Arc::clone(&self.rates);
         Ok(match reference {

@@ -1,4 +1,4 @@
-//! The artifacts. Those with a client say so in their constructor, which the loader calls.
+//! The artifacts. The loader calls the constructors of those with a client.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::rates::RateClient;
 
-/// Reads the invoices, all at once: there are few. The checkpoint is how many were handed out.
+/// Reads all invoices at once, because there are few. The checkpoint is the number of invoices returned.
 #[derive(BatchArtifact)]
 struct InvoiceFile {
     #[batch_property(name = "invoices.file")]
@@ -49,10 +49,10 @@ impl InvoiceFile {
     }
 }
 
-/// Converts the amount of an invoice into euro.
+/// Converts the amount of an invoice to euros.
 #[derive(BatchArtifact)]
 pub(crate) struct ToEuro {
-    // The derive asks for a `Default` of every field that is no property: `None`, where nobody has given a client.
+    // The derive requires `Default` for every field that is not a property: `None` unless the loader supplies a client.
     rates: Option<Arc<RateClient>>,
 }
 
@@ -74,7 +74,7 @@ impl ToEuro {
     }
 }
 
-/// Prints the invoices. At-least-once: after a crash, those of one chunk may be printed again.
+/// Prints the invoices. At-least-once: after a crash it may print the invoices of one chunk again.
 #[derive(BatchArtifact)]
 struct PrintInvoices;
 
@@ -92,7 +92,7 @@ impl PrintInvoices {
     fn checkpoint(&mut self) {}
 }
 
-/// Says how often the service was asked: another artifact, in another step, with the same client.
+/// Prints the number of requests to the service: another artifact in another step, with the same client.
 #[derive(BatchArtifact)]
 pub(crate) struct RateUsage {
     rates: Option<Arc<RateClient>>,

@@ -1,18 +1,18 @@
-//! A client of a service: stands for one with a connection, which is costly to make and good for everybody.
+//! A client of a service, in place of one whose connection is expensive to open and worth sharing.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use batch_runtime::BatchError;
 
-/// Exchange rates. What the service has said once is kept.
+/// Exchange rates, with a cache of the service's answers.
 #[derive(Default)]
 pub(crate) struct RateClient {
     known: Mutex<HashMap<String, i64>>,
 }
 
 impl RateClient {
-    /// How many ten-thousandths of a euro a unit of this currency is.
+    /// Returns the value of a unit of this currency, in ten-thousandths of a euro.
     pub(crate) fn rate(&self, currency: &str) -> Result<i64, BatchError> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(rate) = known.get(currency) {
@@ -23,13 +23,13 @@ impl RateClient {
         Ok(rate)
     }
 
-    /// How often the service was asked.
+    /// The number of requests.
     pub(crate) fn requests(&self) -> usize {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 }
 
-/// The request; here the answers are known.
+/// Requests a rate; here the answers are constants.
 fn ask(currency: &str) -> Result<i64, BatchError> {
     println!("asking for the rate of {currency}");
     match currency {

@@ -1,4 +1,4 @@
-//! The first step: the airports into their table.
+//! The first step: loads the airports into their table.
 
 use std::path::PathBuf;
 
@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use super::tables::{self, airport};
 
-/// Replaces the airports in the database by those of a CSV file. Running it twice does no harm, as a batchlet's work
-/// must not: it runs again when it was interrupted.
+/// Replaces the airports in the database by those of a CSV file. Like every batchlet it must be safe to run twice, because
+/// it runs again after an interruption.
 #[derive(BatchArtifact)]
 struct LoadAirports {
     #[batch_property(name = "airports.file")]
@@ -18,7 +18,7 @@ struct LoadAirports {
     job: JobContext,
 }
 
-/// A row of the CSV file; its other columns are not wanted.
+/// A row of the CSV file, without its other columns.
 #[derive(Deserialize, Insertable)]
 #[diesel(table_name = airport)]
 struct Airport {

@@ -1,4 +1,4 @@
-//! The third step: the airports with the worst mean delay.
+//! The third step: reports the airports with the worst mean delay.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 struct WorstDelays {
     #[batch_property(name = "report.file")]
     file: PathBuf,
-    /// Airports with fewer flights are left out.
+    /// Airports with fewer flights are omitted.
     #[batch_property(name = "minimum.flights", value = "50")]
     minimum_flights: i64,
     #[batch_context]

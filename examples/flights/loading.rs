@@ -1,5 +1,5 @@
-//! The second step: each flight of a CSV file, joined and classified, into a table. Exactly once: the writer writes
-//! through the chunk transaction. The reader is that of `flight_reader.rs`.
+//! The second step: loads each flight of a CSV file, joined and classified, into a table. Exactly once, because the writer
+//! uses the chunk transaction. `flight_reader.rs` has the reader.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use diesel::prelude::*;
 
 use super::tables::{airport, flight};
 
-/// Joins the cities, derives the classes, and leaves out the shortest flights.
+/// Joins the cities, derives the classes, and filters the shortest flights.
 #[derive(BatchArtifact)]
 struct FlightProcessor {
     #[batch_property(name = "minimum.miles", value = "100")]
@@ -19,7 +19,7 @@ struct FlightProcessor {
     cities: Option<HashMap<String, String>>,
 }
 
-/// What is stored of a flight.
+/// A row of the table of flights.
 #[derive(Insertable)]
 #[diesel(table_name = flight, treat_none_as_default_value = false)]
 struct Flight {
@@ -64,7 +64,7 @@ impl FlightProcessor {
         }))
     }
 
-    /// City of an airport; empty for one that the first step did not load.
+    /// Returns the city of an airport; empty if the first step did not load it.
     fn city(&mut self, iata: &str) -> Result<String, BatchError> {
         if self.cities.is_none() {
             let mut connection = self.job.connect()?;

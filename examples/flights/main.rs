@@ -1,10 +1,10 @@
-//! A real job on real data: airports and 20,000 flights into a database, then a report.
+//! A job on real data: loads airports and 20,000 flights into a database, then reports.
 //!
 //! ```text
 //! cargo run --example flights -- launch flights
 //! ```
 //!
-//! Kill it while it runs and type the same again: it goes on after its last commit, and no flight is lost or doubled.
+//! Kill it while it runs and run the same command again: it resumes after its last commit, and no flight is lost or doubled.
 
 mod airports;
 mod delays;

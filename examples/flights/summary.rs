@@ -2,7 +2,7 @@
 
 use batch_runtime::prelude::*;
 
-/// Says how the job ended.
+/// Prints how the job ended.
 #[derive(BatchArtifact)]
 struct Summary {
     #[batch_context]

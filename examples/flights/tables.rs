@@ -13,7 +13,7 @@ table! {
 }
 
 table! {
-    // No unique key on purpose: a flight written twice would show.
+    // No unique key, so that a flight written twice would be visible.
     flight (rowid) {
         rowid -> BigInt,
         job_instance_id -> BigInt,
@@ -32,7 +32,7 @@ table! {
     }
 }
 
-/// Creates the tables where they are missing.
+/// Creates the tables if they do not exist.
 pub(crate) fn create(connection: &mut SqliteConnection) -> QueryResult<()> {
     connection.batch_execute(
         "CREATE TABLE IF NOT EXISTS airport (

@@ -1,8 +1,8 @@
-//! The step that waits for a person without waiting: it ends, and a `stop` element of the job stops the job.
+//! An approval by a person: the step ends, and a `stop` element stops the job until it is launched again.
 
 use batch_runtime::prelude::*;
 
-/// Asks for the job parameter `approved.by`.
+/// Requires the job parameter `approved.by`.
 #[derive(BatchArtifact)]
 struct Approve {
     #[batch_property(name = "approved.by")]

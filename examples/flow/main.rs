@@ -1,12 +1,12 @@
-//! From step to step: a decision, two flows at the same time, and a stop until somebody has approved.
+//! Transitions: a decision, a split of two flows, and a stop until approval.
 //!
 //! ```text
 //! cargo run --example flow -- launch flow day=2026-11-20
 //! cargo run --example flow -- launch flow day=2026-11-20 -approved.by=Ada
 //! ```
 //!
-//! The first launch stops at the approval, since the orders of the day are worth more than `approval.limit`. The second goes
-//! on from there: `-approved.by` is no part of the instance's identity, so it is the same instance.
+//! The first launch stops at the approval, because the orders of the day are worth more than `approval.limit`. The second
+//! resumes the same instance: `-approved.by` does not identify it.
 
 mod approval;
 mod orders;

@@ -1,4 +1,4 @@
-//! The orders of the day, the first step, which adds them up, and the decision that follows it.
+//! The orders of the day, the first step, which sums them, and the decision after it.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// What the customer pays.
+    /// The amount that the customer pays.
     pub(crate) fn amount(&self) -> Result<Cents, BatchError> {
         let Cents(price) = self.price.parse()?;
         let amount = price.checked_mul(self.quantity);
@@ -27,12 +27,12 @@ impl Order {
     }
 }
 
-/// The orders of a file; it is small enough to be read as a whole.
+/// Reads the orders of a file, which is small enough to read at once.
 pub(crate) fn read(file: &Path) -> Result<Vec<Order>, csv::Error> {
     csv::Reader::from_path(file)?.deserialize().collect()
 }
 
-/// Adds up the day. The sum is persistent user data of the step, for whoever comes after it.
+/// Sums the orders of the day. The sum is persistent user data of the step, for later elements.
 #[derive(BatchArtifact)]
 struct AddUpOrders {
     #[batch_property(name = "orders.file")]
@@ -59,13 +59,13 @@ impl AddUpOrders {
     fn cancel(&self) {}
 }
 
-/// Says which way the day takes: `EMPTY`, `SMALL` or `LARGE`.
+/// Decides by the sum: `EMPTY`, `SMALL` or `LARGE`.
 #[derive(BatchArtifact)]
 struct SizeOfTheDay {
-    /// A property of a type of one's own: what is no amount is refused before the job starts.
+    /// A property of a custom type: a value that is not an amount is rejected before the job starts.
     #[batch_property(name = "approval.limit")]
     limit: Cents,
-    /// That of the step before the decision.
+    /// The context of the step before the decision.
     #[batch_context]
     step: Option<StepContext>,
 }

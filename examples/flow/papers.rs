@@ -1,4 +1,4 @@
-//! What is written of the orders, by two flows at the same time, and the last step.
+//! The papers that two concurrent flows write, and the last step.
 
 use std::fs;
 use std::io;
@@ -8,14 +8,14 @@ use batch_runtime::prelude::*;
 
 use super::orders;
 
-/// Writes a file as a whole, or not at all: a batchlet that died runs again, and must not find half of one.
+/// Writes a file completely or not at all: a batchlet that died runs again, and must not find a partial file.
 fn write(folder: &Path, name: &str, lines: &[String]) -> io::Result<()> {
     let half = folder.join(format!("{name}.part"));
     fs::write(&half, lines.join("\n") + "\n")?;
     fs::rename(half, folder.join(name))
 }
 
-/// A line for each order: who pays what.
+/// Writes a line per order with its customer and amount.
 #[derive(BatchArtifact)]
 struct WriteInvoices {
     #[batch_property(name = "orders.file")]
@@ -41,7 +41,7 @@ impl WriteInvoices {
     fn cancel(&self) {}
 }
 
-/// A line for each order: what is to be packed.
+/// Writes a line per order with the goods to pack.
 #[derive(BatchArtifact)]
 struct PackingList {
     #[batch_property(name = "orders.file")]
@@ -67,7 +67,7 @@ impl PackingList {
     fn cancel(&self) {}
 }
 
-/// A line for each customer: where the parcel goes.
+/// Writes a line per customer with the address of the parcel.
 #[derive(BatchArtifact)]
 struct ParcelLabels {
     #[batch_property(name = "orders.file")]
@@ -94,7 +94,7 @@ impl ParcelLabels {
     fn cancel(&self) {}
 }
 
-/// Begins when both flows are complete.
+/// Runs after both flows.
 #[derive(BatchArtifact)]
 struct Ship {
     #[batch_property(name = "output")]

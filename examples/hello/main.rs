@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use batch_runtime::prelude::*;
 
-/// Greets.
+/// Prints a greeting.
 #[derive(BatchArtifact)]
 struct Greeter {
     #[batch_property(name = "name", value = "world")]

@@ -4,8 +4,8 @@
 //! cargo run --example operator
 //! ```
 //!
-//! By day the job makes a pause after each statement, so that it disturbs nobody. The program stops it when it has written
-//! some, and restarts it without the pauses: it goes on where it was.
+//! The job pauses after each statement, to spare the database. The program stops it after some statements and restarts it
+//! without pauses; it resumes from its checkpoint.
 
 mod statements;
 
@@ -20,22 +20,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     let runtime = BatchRuntime::builder()
         .job_path(concat!(env!("CARGO_MANIFEST_DIR"), "/operator"))
         .repository("sqlite://operator.db")
-        // `stop` waits for so long at most; the request stays in force when it is over.
+        // `stop` waits at most this long; the request stays in force afterwards.
         .stop_timeout(Duration::from_secs(60))
         .build()?;
     let operator = runtime.job_operator();
-    // Called on the job's thread, when the end is in the repository.
+    // Called on the job's thread, after the end is in the repository.
     operator.register_job_end_callback(|ended: &JobExecution| {
         println!("{} ended {}", ended.name(), ended.status);
     })?;
 
-    // `start` makes a new instance each time this program runs; `launch` would go on with the one of these parameters.
+    // `start` creates a new instance at each run of this program; `launch` would resume the one of these parameters.
     let by_day = operator.start("statements", [("pause.ms", "20")])?;
     watch(&operator, by_day)?;
     let stopped = operator.stop(by_day)?;
     println!("stopped: {stopped}");
 
-    // The parameters of the first execution hold, with what is said here.
+    // These parameters are added to those of the first execution.
     let by_night = operator.restart(by_day, [("pause.ms", "0")])?;
     let ended = operator.wait(by_night)?;
     for execution in [by_day, by_night] {
@@ -49,10 +49,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Returns when some statements are written. A program with a display would draw these numbers.
+/// Returns when some statements are written. A program with a display would show these numbers.
 fn watch(operator: &JobOperator, execution: JobExecutionId) -> Result<(), Box<dyn Error>> {
     loop {
-        // `None`: it does not run in this runtime, or not any more.
+        // `None`: it is not running in this runtime.
         let Some(progress) = operator.progress(execution) else {
             return Err("the job has ended already".into());
         };

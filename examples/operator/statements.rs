@@ -1,4 +1,4 @@
-//! The job's artifacts: account numbers are read, a statement is made of each, and written in the chunk's transaction.
+//! The job's artifacts: read account numbers, make a statement for each, and write it in the chunk's transaction.
 
 use std::thread;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 
 table! {
-    // No unique key on purpose: a statement written twice would show.
+    // No unique key, so that a statement written twice would be visible.
     statement (rowid) {
         rowid -> BigInt,
         job_instance_id -> BigInt,
@@ -17,7 +17,7 @@ table! {
     }
 }
 
-/// Creates the table where it is missing.
+/// Creates the table if it does not exist.
 #[derive(BatchArtifact)]
 struct CreateStatementTable {
     #[batch_context]
@@ -68,14 +68,14 @@ impl Accounts {
     }
 }
 
-/// Makes the statement of an account, and then a pause. A stop is seen between two items.
+/// Makes the statement of an account, then pauses. A stop takes effect between two items.
 #[derive(BatchArtifact)]
 struct MakeStatement {
     #[batch_property(name = "pause.ms")]
     pause_ms: u64,
 }
 
-/// A statement to be written.
+/// A row of the table of statements.
 struct Statement {
     account: i64,
     text: String,
@@ -93,7 +93,7 @@ impl MakeStatement {
     }
 }
 
-/// Writes through the chunk transaction: each statement once, however often the job is stopped.
+/// Writes through the chunk transaction: each statement exactly once, even if the job is stopped.
 #[derive(BatchArtifact)]
 struct StatementWriter {
     #[batch_context]

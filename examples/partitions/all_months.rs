@@ -1,11 +1,11 @@
-//! The logical transaction: all months are loaded, or none.
+//! The logical transaction: loads all months, or none.
 
 use batch_runtime::prelude::*;
 use diesel::prelude::*;
 
 use super::tables::{late_flight, load_call};
 
-/// Deletes what was loaded if not all months could be; notes each call for the report.
+/// Deletes the loaded rows unless all months could be loaded; records each call for the report.
 #[derive(BatchArtifact)]
 struct AllMonths {
     #[batch_context]
@@ -19,8 +19,8 @@ impl AllMonths {
         self.note(self.job.connect()?.sqlite()?, "begin")
     }
 
-    /// Called again until it returns, also when the process dies in it, and even if it had nothing to undo: it may be
-    /// called any number of times.
+    /// Runs until it has returned once: again after the process died in it, and even with nothing to undo. It may be called
+    /// any number of times.
     #[logical_tx_rollback]
     fn undo(&mut self) -> Result<(), BatchError> {
         self.job.connect()?.sqlite()?.immediate_transaction(|connection| {

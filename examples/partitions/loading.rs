@@ -1,6 +1,6 @@
-//! What one partition does: the late flights of its month into a table, each with the airport that the aircraft was
-//! nearest to when it should have landed. The processor compares all airports, so that there is something to do for every
-//! thread. The reader is that of `flight_reader.rs`, to which the plan has given the month.
+//! The work of a partition: loads the late flights of its month into a table, each with the airport that the aircraft was
+//! nearest to when it should have landed. The processor compares all airports, to give every thread some work. The reader is
+//! that of `flight_reader.rs`; the plan sets its month.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::minutes;
 use super::route::Point;
 use super::tables::late_flight;
 
-/// Leaves out the flights that were on time, and finds where the others were.
+/// Filters the flights that were on time, and finds where the others were.
 #[derive(BatchArtifact)]
 struct LateFlightProcessor {
     #[batch_property(name = "airports.file")]
@@ -26,7 +26,7 @@ struct LateFlightProcessor {
     airports: HashMap<String, Point>,
 }
 
-/// A row of the airports' CSV file; its other columns are not wanted.
+/// A row of the airports' CSV file, without its other columns.
 #[derive(Deserialize)]
 struct Airport {
     iata: String,
@@ -34,7 +34,7 @@ struct Airport {
     longitude: f64,
 }
 
-/// What is stored of a late flight.
+/// A row of the table of late flights.
 #[derive(Insertable)]
 #[diesel(table_name = late_flight, treat_none_as_default_value = false)]
 struct LateFlight {
@@ -66,7 +66,7 @@ impl LateFlightProcessor {
         }))
     }
 
-    /// Where the aircraft was when it should have landed; where it began, if it is later than the flight is long.
+    /// Returns where the aircraft was when it should have landed; the origin, if the delay exceeds the duration of the flight.
     fn place(&self, flight: &FlightRow) -> Result<Point, BatchError> {
         let missing = f64::from(flight.delay) * self.miles_per_minute / f64::from(flight.distance);
         let (origin, destination) = (self.airport(&flight.origin)?, self.airport(&flight.destination)?);
@@ -100,7 +100,7 @@ fn airports(file: &Path) -> Result<HashMap<String, Point>, csv::Error> {
         .collect()
 }
 
-/// Inserts the late flights in the chunk transaction, and counts their minutes for the collector.
+/// Inserts the late flights in the chunk transaction, and sums their minutes for the collector.
 #[derive(BatchArtifact)]
 struct LateFlightWriter {
     #[batch_context]

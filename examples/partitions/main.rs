@@ -1,11 +1,11 @@
-//! A step in partitions: every month of the flights on a thread of its own, all of them or none.
+//! A partitioned step: loads every month of the flights on its own thread, all of them or none.
 //!
 //! ```text
 //! cargo run --example partitions -- launch partitions
 //! ```
 //!
-//! Kill it while it loads and type the same again: what was loaded is deleted first, then all months are loaded anew, and
-//! the report says so.
+//! Kill it while it loads and run the same command again: it deletes the loaded rows, loads all months again, and reports
+//! both.
 
 mod all_months;
 mod loading;

@@ -1,16 +1,16 @@
-//! What the partitions tell the step while they run: the minutes of delay that they have loaded.
+//! Data that the partitions send to the step while they run: the minutes of delay that they have loaded.
 
 use batch_runtime::context::UserDataError;
 use batch_runtime::prelude::*;
 
-/// Adds minutes to those that wait for the collector: the transient user data of a partition's step.
+/// Adds minutes to those not yet collected: the transient user data of a partition's step.
 pub(crate) fn add(step: &StepContext, minutes: i64) -> Result<(), UserDataError> {
     let waiting = step.transient_user_data::<i64>()?.map_or(0, |minutes| *minutes);
     step.set_transient_user_data(waiting + minutes);
     Ok(())
 }
 
-/// Sends the minutes since it was last called; it is called after each commit, on the thread of the partition.
+/// Sends the minutes since its last call. It is called after each commit, on the thread of the partition.
 #[derive(BatchArtifact)]
 struct MinutesLate {
     #[batch_context]
@@ -27,12 +27,12 @@ impl MinutesLate {
     }
 }
 
-/// Adds up the minutes of all months, on the thread that waits for them, and makes the sum the step's exit status.
+/// Sums the minutes of all months, on the thread that waits for the partitions, and sets the step's exit status.
 ///
-/// What the collectors send is kept nowhere: after a crash, what the dead process has added up is gone. The sum is that of
-/// all months nevertheless, since the logical transaction has the restart load all of them again. (If the process dies
-/// between the commit and the end of the step, the restart has nothing to load, and the exit status stays COMPLETED.)
-/// Without a logical transaction it would be the sum of what the last execution has loaded.
+/// Payloads of collectors are not stored, so the sum of a process that dies is lost. Here the sum covers all months anyway,
+/// because the logical transaction makes a restart load all of them again. (If the process dies between the commit and the
+/// end of the step, the restart has nothing to load, and the exit status stays COMPLETED.) Without a logical transaction the
+/// sum would cover the last execution only.
 #[derive(BatchArtifact)]
 struct TotalMinutesLate {
     #[batch_context]

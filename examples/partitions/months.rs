@@ -1,4 +1,4 @@
-//! The plan: which months there are.
+//! The partition plan: the months in the file.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -18,10 +18,10 @@ impl Months {
     fn plan(&mut self) -> Result<PartitionPlan, csv::Error> {
         let mut months = BTreeSet::new();
         for row in csv::Reader::from_path(&self.file)?.records() {
-            // From a date such as `2001/01/01 00:47`.
+            // Part of a date such as `2001/01/01 00:47`.
             months.insert(row?[0].chars().take(7).collect::<String>());
         }
-        // The property is for the reader.
+        // The reader declares this property.
         Ok(PartitionPlan::with_properties(
             months.into_iter().map(|month| [("month", month)]),
         ))

@@ -1,4 +1,4 @@
-//! The last step: what was loaded.
+//! The last step: reports the loaded rows.
 
 use batch_runtime::prelude::*;
 use diesel::dsl::{count_star, sum};

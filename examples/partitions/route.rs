@@ -1,6 +1,6 @@
-//! Where an aircraft is: points on the earth, taken as a sphere.
+//! Points on the earth, as a sphere, and on great circles.
 
-/// A point, as the direction in which it lies from the centre of the earth.
+/// A point, as its direction from the centre of the earth.
 #[derive(Clone, Copy)]
 pub(crate) struct Point {
     x: f64,
@@ -9,7 +9,7 @@ pub(crate) struct Point {
 }
 
 impl Point {
-    /// From latitude and longitude, in degrees.
+    /// Returns the point at this latitude and longitude, in degrees.
     pub(crate) fn at(latitude: f64, longitude: f64) -> Self {
         let (latitude, longitude) = (latitude.to_radians(), longitude.to_radians());
         Self {
@@ -19,12 +19,12 @@ impl Point {
         }
     }
 
-    /// How near another point is: the cosine of the angle between the two, which is 1 for the same point.
+    /// Returns the nearness of another point: the cosine of the angle between them, 1 for the same point.
     pub(crate) fn nearness(self, other: Self) -> f64 {
         self.x * other.x + self.y * other.y + self.z * other.z
     }
 
-    /// The point that lies this part of the way from here to another, along the great circle.
+    /// Returns the point at this fraction of the great circle to another point.
     pub(crate) fn on_the_way_to(self, other: Self, part: f64) -> Self {
         let angle = self.nearness(other).clamp(-1.0, 1.0).acos();
         if angle == 0.0 {

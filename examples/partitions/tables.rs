@@ -5,7 +5,7 @@ use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 
 table! {
-    // No unique key on purpose: a flight written twice would show.
+    // No unique key, so that a flight written twice would be visible.
     late_flight (rowid) {
         rowid -> BigInt,
         job_instance_id -> BigInt,
@@ -18,7 +18,7 @@ table! {
 }
 
 table! {
-    // What the logical transaction was told, in order.
+    // The calls of the logical transaction, in order.
     load_call (rowid) {
         rowid -> BigInt,
         job_instance_id -> BigInt,
@@ -27,7 +27,7 @@ table! {
     }
 }
 
-/// Creates the tables where they are missing.
+/// Creates the tables if they do not exist.
 #[derive(BatchArtifact)]
 struct CreateTables {
     #[batch_context]

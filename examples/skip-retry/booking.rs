@@ -1,4 +1,4 @@
-//! The processor, which refuses what may not be booked, and the writer, which books the rest.
+//! The processor, which rejects invalid payments, and the writer, which books the others.
 
 use batch_examples::money::Cents;
 use batch_runtime::prelude::*;
@@ -11,12 +11,12 @@ use super::report::payment;
 
 #[derive(BatchArtifact)]
 struct PaymentProcessor {
-    /// Currencies in which the bank books.
+    /// Currencies that the bank books.
     #[batch_property(name = "currencies", value = "EUR,CHF")]
     currencies: Vec<String>,
 }
 
-/// A payment to be booked.
+/// A valid payment.
 #[derive(Insertable)]
 #[diesel(table_name = payment)]
 pub(crate) struct Payment {
@@ -24,7 +24,7 @@ pub(crate) struct Payment {
     account: String,
     cents: i64,
     currency: String,
-    /// Line of the file.
+    /// The line in the file.
     pub(crate) line: i64,
 }
 
@@ -53,11 +53,11 @@ impl PaymentProcessor {
     }
 }
 
-/// Books in the chunk transaction: each payment once, whatever happens.
+/// Books in the chunk transaction: each payment exactly once.
 #[derive(BatchArtifact)]
 struct PaymentWriter {
-    /// Which calls find the ledger busy, from 1, so that there is a retry to be seen. A real writer is told so by a lock
-    /// time-out, or by a service.
+    /// The calls, counted from 1, that find the ledger busy, to demonstrate a retry. A real writer would get this error from a
+    /// lock timeout or a service.
     #[batch_property(name = "ledger.busy", value = "2")]
     busy: Vec<u32>,
     calls: u32,
@@ -68,8 +68,8 @@ impl PaymentWriter {
     #[open]
     fn open(&mut self, _checkpoint: Option<()>) {}
 
-    /// The list is one statement. When a payment in it is a duplicate, the runtime searches it: it calls again with halves
-    /// of the list, each behind a savepoint.
+    /// Inserts the list in one statement. If it contains a duplicate, the runtime searches for it: it calls again with halves of
+    /// the list, each behind a savepoint.
     #[write_items]
     fn write(&mut self, payments: &[Payment], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
         self.calls += 1;
@@ -80,7 +80,7 @@ impl PaymentWriter {
             }
             result => result?,
         };
-        // What was inserted above is rolled back with the rest of the transaction.
+        // The rows inserted above roll back with the transaction.
         if self.busy.contains(&self.calls) {
             return Err(PaymentError::LedgerBusy.into());
         }

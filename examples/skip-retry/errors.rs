@@ -1,4 +1,4 @@
-//! What can be wrong with a payment. The job file names these variants as classes: which to skip, which to try again.
+//! Errors of payments. The job file names the variants as classes to skip or to retry.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use batch_runtime::prelude::*;
 
 #[derive(Debug, BatchException)]
 pub(crate) enum PaymentError {
-    /// Thrown by the reader: the row is no payment.
+    /// Returned by the reader: the row is not a payment.
     Unreadable { line: u64, reason: String },
-    /// Thrown by the processor: the payment is not one that may be booked.
+    /// Returned by the processor: the payment is not valid.
     Refused(String),
-    /// Thrown by the writer: it is booked already.
+    /// Returned by the writer: the payment is booked already.
     Duplicate,
-    /// Thrown by the writer: the ledger is busy, and will not be for long.
+    /// Returned by the writer: the ledger is busy for a moment.
     LedgerBusy,
 }
 

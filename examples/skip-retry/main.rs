@@ -1,10 +1,10 @@
-//! Dirty input: bad rows are skipped and written to a file with line and reason, a busy ledger is tried again.
+//! Dirty input: skips bad rows and writes them to a file with line and reason; retries while the ledger is busy.
 //!
 //! ```text
 //! cargo run --example skip-retry -- launch skip-retry
 //! ```
 //!
-//! With `-skip.limit=2` the job fails at the third bad row; the same `launch` with a higher limit goes on after the last
+//! With `-skip.limit=2` the job fails at the third bad row; the same `launch` with a higher limit resumes after the last
 //! commit.
 
 mod booking;

@@ -1,5 +1,5 @@
-//! The reader: a row of the CSV file after the other. A row that cannot be read is an error, and the next call goes on with
-//! the row after it: that is what makes the error one that can be skipped.
+//! The reader of the CSV file. An invalid row is an error, and the next call reads the row after it; therefore the error can
+//! be skipped.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ struct PaymentReader {
     rows: Option<Reader<File>>,
 }
 
-/// A row as it was read.
+/// A row of the file.
 pub(crate) struct PaymentRow {
     pub(crate) line: u64,
     pub(crate) payment: String,
@@ -55,7 +55,7 @@ impl PaymentReader {
                 currency: row[3].into(),
             })),
             Ok(false) => Ok(None),
-            // What is no fault of the row, such as a broken disk, stays what it is, and ends the step.
+            // Other errors, such as a broken disk, keep their type and fail the step.
             Err(error) if error.is_io_error() => Err(error.into()),
             Err(error) => {
                 let reason = match error.kind() {

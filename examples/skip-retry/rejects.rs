@@ -1,4 +1,4 @@
-//! The skip listener: what was skipped, with line and reason, into a CSV file that somebody can work through.
+//! The skip listener: writes skipped rows, with line and reason, to a CSV file.
 
 use std::fs::OpenOptions;
 use std::path::PathBuf;
@@ -9,8 +9,8 @@ use super::booking::Payment;
 use super::errors::PaymentError;
 use super::reading::PaymentRow;
 
-/// Appends a row for each skip. A file knows nothing of the chunk's transaction: after a crash, the skips of the chunk that
-/// was not committed come again, and their lines stand there twice.
+/// Appends a row for each skip. The file is not part of the chunk's transaction: after a crash the skips of the uncommitted
+/// chunk happen again, so their lines appear twice.
 #[derive(BatchArtifact)]
 struct Rejects {
     #[batch_property(name = "rejects.file")]
@@ -19,7 +19,7 @@ struct Rejects {
 
 #[skip_listener("Rejects")]
 impl Rejects {
-    /// There is no item: what the line was has to be in the error.
+    /// Records a skipped row. There is no item, so the error has to hold the line.
     #[on_skip_in_read]
     fn in_read(&mut self, ex: &BatchError) -> Result<(), csv::Error> {
         let line = match ex.downcast_ref::<PaymentError>() {
@@ -34,7 +34,7 @@ impl Rejects {
         self.reject(row.line, ex)
     }
 
-    /// The one payment that could not be booked, not the list that it was in.
+    /// Records the payment that could not be booked; the list does not include the others.
     #[on_skip_in_write]
     fn in_write(&mut self, ex: &BatchError, payment: &Payment) -> Result<(), csv::Error> {
         self.reject(payment.line.unsigned_abs(), ex)

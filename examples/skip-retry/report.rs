@@ -1,4 +1,4 @@
-//! The table of booked payments, the step that creates it, and the step that adds it up.
+//! The table of booked payments, the step that creates it, and the step that sums it.
 
 use batch_examples::money::Cents;
 use batch_runtime::prelude::*;
@@ -17,7 +17,7 @@ table! {
     }
 }
 
-/// Creates the table where it is missing.
+/// Creates the table if it does not exist.
 #[derive(BatchArtifact)]
 struct CreatePaymentTable {
     #[batch_context]
@@ -40,7 +40,7 @@ impl CreatePaymentTable {
     fn cancel(&self) {}
 }
 
-/// Prints what is booked.
+/// Prints the booked payments.
 #[derive(BatchArtifact)]
 struct BookedPayments {
     #[batch_context]

@@ -33,7 +33,7 @@ pub struct CsvItemReader<T> {
     item: std::marker::PhantomData<fn() -> T>,
 }
 
-/// Where the next row begins.
+/// The position of the next row.
 #[derive(serde::Serialize, serde::Deserialize)]
 pub struct Checkpoint {
     byte: u64,

@@ -20,7 +20,7 @@ struct Airport {
 #[item_reader("AirportReader")]
 type AirportReader = CsvItemReader<Airport>;
 
-/// Passes on the state of an airport.
+/// Returns the state of an airport.
 #[derive(BatchArtifact)]
 struct StateOf {
     #[batch_property(name = "fails.at")]
@@ -38,7 +38,7 @@ impl StateOf {
     }
 }
 
-/// Counts states. Its checkpoint is what it has counted.
+/// Counts airports by state. Its checkpoint is the counts.
 #[derive(BatchArtifact)]
 struct Count {
     counts: BTreeMap<String, u64>,

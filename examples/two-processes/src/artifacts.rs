@@ -7,7 +7,7 @@ use batch_runtime::prelude::*;
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 
-/// Creates the table `written`. It has no key, so that a row written twice shows.
+/// Creates the table `written`. It has no key, so that a row written twice would be visible.
 ///
 /// # Errors
 /// If the database rejects the statement.
@@ -65,18 +65,18 @@ impl Range {
     }
 }
 
-/// Passes numbers on, and makes trouble at one of them.
+/// Returns numbers unchanged, and fails at one of them.
 #[derive(BatchArtifact)]
 struct Trouble {
     #[batch_context]
     job: JobContext,
-    /// The number at which there is trouble.
+    /// The number to fail at.
     #[batch_property(name = "trouble.at")]
     at: Option<u32>,
-    /// What happens: `fail`, `die`, `freeze`.
+    /// The kind of failure: `fail`, `die`, `freeze`.
     #[batch_property(name = "trouble", value = "fail")]
     what: String,
-    /// A file that is created by the first trouble; the next one passes.
+    /// A file that the first failure creates; later calls do not fail.
     #[batch_property(name = "trouble.once")]
     once: Option<PathBuf>,
 }
@@ -152,7 +152,7 @@ impl Written {
     }
 }
 
-/// Counts payloads and the processes that sent them; the exit status of the element says so.
+/// Counts payloads and the processes that sent them, and sets the exit status of the element.
 #[derive(BatchArtifact)]
 struct Senders {
     #[batch_context]

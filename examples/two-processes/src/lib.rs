@@ -1,6 +1,6 @@
 //! A dispatcher that carries partitions to worker processes through pipes, with the public API of `batch-runtime` only.
 //!
-//! It is a toy: the workers are children of the coordinator. It shows what a dispatcher for a message broker has to do, and its
+//! It is a toy: the workers are children of the coordinator. It shows the duties of a dispatcher for a message broker, and its
 //! tests kill, stop and fence the workers.
 
 mod artifacts;

@@ -16,7 +16,7 @@ use batch_runtime::{JobExecutionId, StepExecutionId};
 
 use crate::protocol::{Reply, Request};
 
-/// The worker processes that were started, for whoever wants to look at them or to end them.
+/// The started worker processes, for tests that observe or kill them.
 pub type Workers = Arc<Mutex<Vec<Child>>>;
 
 /// Starts worker processes for each partitioned element.
@@ -96,7 +96,7 @@ impl Line {
         let output = BufReader::new(child.stdout.take().ok_or_else(missing)?);
         thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
-                // What artifacts print on standard output is not a reply.
+                // Lines that artifacts print on standard output are not replies.
                 if let Ok(reply) = serde_json::from_str(&line) {
                     let _ = replies.send((number, Some(reply)));
                 }
@@ -123,7 +123,7 @@ impl Line {
 struct PipeChannel {
     lines: Vec<Line>,
     replies: Receiver<(usize, Option<Reply>)>,
-    /// The worker of each partition that is out.
+    /// The worker of each submitted partition.
     out: HashMap<StepExecutionId, usize>,
     silence: Duration,
     remarks: Arc<Mutex<Vec<String>>>,
@@ -137,7 +137,7 @@ impl PartitionChannel for PipeChannel {
         let worker = worker.ok_or_else(|| DispatchError::new("every worker is gone"))?;
         self.out.insert(ticket.step_execution, worker);
         if self.lines[worker].send(&Request::Run(ticket.clone())).is_err() {
-            // The next `receive` reports what it had as lost.
+            // The next `receive` reports its partitions as lost.
             self.lines[worker].is_lost = true;
         }
         Ok(())

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) enum Request {
     /// Run the partition of this ticket.
     Run(PartitionTicket),
-    /// Stop what runs.
+    /// Stop the running partitions.
     Stop,
 }
 

@@ -10,7 +10,7 @@ use batch_runtime::partition::{PartitionStop, PartitionTicket};
 
 use crate::protocol::{Reply, Request};
 
-/// How often a worker says that it is alive.
+/// The interval of a worker's heartbeats.
 const HEARTBEAT: Duration = Duration::from_millis(100);
 
 /// Serves requests until standard input is closed.
@@ -64,6 +64,6 @@ fn run(runtime: &BatchRuntime, ticket: &PartitionTicket, stops: &Mutex<Vec<Parti
 fn send(reply: &Reply) {
     let mut line = serde_json::to_string(reply).unwrap_or_default();
     line.push('\n');
-    // The coordinator may be gone; then nobody needs the reply.
+    // If the coordinator is gone, the reply is not needed.
     let _ = io::stdout().lock().write_all(line.as_bytes());
 }
