@@ -18,13 +18,13 @@ fn the_kill_loop_finds_a_checkpoint_outside_the_chunk_transaction() {
     let expected = flights::expected_rows();
     let mut killer =
         Killer::new(&folder, FLIGHTS, Random::new("negative control")).with_fault("split-commit");
-    let found = (1..=30).find_map(|run| {
+    let found = (1..=10).find_map(|run| {
         killer.until_completed(run, 8);
         flights::verify(&folder.database(), run + 1, &expected).err()
     });
     println!(
         "found: {}",
-        found.expect("a doubled or lost flight in 30 instances")
+        found.expect("a doubled or lost flight in 10 instances")
     );
 }
 
@@ -36,13 +36,13 @@ fn the_kill_loop_of_partitions_finds_a_checkpoint_outside_the_chunk_transaction(
     write_job_without_transaction(folder.path());
     let random = Random::new("negative control of partitions");
     let mut killer = Killer::new(&folder, PARTITIONS_WITHOUT_TRANSACTION, random).with_fault("split-commit");
-    let found = (1..=30).find_map(|run| {
+    let found = (1..=10).find_map(|run| {
         killer.until_completed(run, 8);
         input.verify_checkpoints(&folder.database(), run + 1).err()
     });
     println!(
         "found: {}",
-        found.expect("a partition that is wrong in 30 instances")
+        found.expect("a partition that is wrong in 10 instances")
     );
 }
 

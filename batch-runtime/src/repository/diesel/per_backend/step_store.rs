@@ -366,6 +366,8 @@ fn write_rows(
     #[cfg(batch_failpoints)]
     if crate::failpoints::is_on(crate::failpoints::Fault::SplitCommit) {
         tx.commit_data_only()?;
+        // So that about every second kill strikes between the two commits.
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
     let connection = tx.after_writer()?;
     let record = || {
