@@ -5,15 +5,22 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
 /// The prefix of a reference as text, in the repository and in the JOB_KEY.
 const PREFIX: &str = "secret:";
 /// Shorter values are not hidden in messages: they would match too much else.
 const SHORTEST_HIDDEN: usize = 4;
+/// The largest file of a secret, in bytes.
+const MAX_SECRET: u64 = 64 * 1024;
 
 /// A reference to a secret: an environment variable (`env:DB_PASSWORD`) or a file (`file:/run/secrets/db`) of the
 /// process that runs the job.
@@ -31,8 +38,8 @@ const SHORTEST_HIDDEN: usize = 4;
 pub enum SecretReference {
     /// The environment variable of this name.
     Env(String),
-    /// The UTF-8 file at this path, without its final line break. A relative path depends on the current directory of
-    /// the process, which may differ at a restart.
+    /// The UTF-8 file at this path, without its final line break: a regular file or a pipe of at most 64 KiB. A relative path
+    /// depends on the current directory of the process, which may differ at a restart.
     File(String),
 }
 
@@ -102,13 +109,96 @@ impl SecretReference {
                 std::env::VarError::NotUnicode(_) => "the environment variable is not UTF-8".to_owned(),
             }),
             Self::File(path) => {
-                let bytes = std::fs::read(path).map_err(|error| format!("cannot read the file: {error}"))?;
+                let bytes = read_file(path)?;
                 let text = String::from_utf8(bytes).map_err(|_| "the file is not UTF-8".to_owned())?;
                 let line = text.strip_suffix('\n').unwrap_or(&text);
                 Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
             }
         }
     }
+}
+
+/// Reads a file of limited size. A device, such as /dev/zero, might never end.
+fn read_file(path: &str) -> Result<Vec<u8>, String> {
+    let cannot_read = |error| format!("cannot read the file: {error}");
+    if !is_finite(&std::fs::metadata(path).map_err(cannot_read)?.file_type()) {
+        return Err("it is neither a regular file nor a pipe".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(cannot_read)?;
+    // One byte more, which shows that there is more.
+    let read = file.take(MAX_SECRET + 1).read_to_end(&mut bytes);
+    read.map_err(cannot_read)?;
+    match u64::try_from(bytes.len()) {
+        Ok(length) if length <= MAX_SECRET => Ok(bytes),
+        _ => Err(format!("the file has more than {MAX_SECRET} bytes")),
+    }
+}
+
+#[cfg(unix)]
+fn is_finite(kind: &std::fs::FileType) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    kind.is_file() || kind.is_fifo()
+}
+
+#[cfg(not(unix))]
+fn is_finite(kind: &std::fs::FileType) -> bool {
+    kind.is_file()
+}
+
+/// Returns a value in every encoding in which an error, a log line or a report may contain it.
+fn encodings(value: &str) -> Vec<String> {
+    let debug = format!("{value:?}");
+    let json = serde_json::Value::from(value).to_string();
+    let html = |apostrophe| {
+        let escaped = value
+            .replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('>', "&gt;");
+        escaped.replace('"', "&quot;").replace('\'', apostrophe)
+    };
+    let percent = utf8_percent_encode(value, NON_ALPHANUMERIC).to_string();
+    let unreserved = [("%2D", "-"), ("%2E", "."), ("%5F", "_"), ("%7E", "~")];
+    let url = unreserved.iter().fold(percent.clone(), |url, (code, character)| {
+        url.replace(code, character)
+    });
+    let mut all = vec![
+        value.to_owned(),
+        debug[1..debug.len() - 1].to_owned(),
+        value.escape_debug().to_string(),
+        value.escape_default().to_string(),
+        json[1..json.len() - 1].to_owned(),
+        html("&#39;"),
+        html("&#x27;"),
+        html("'"),
+        url.replace("%20", "+"),
+        lower_case_codes(&url),
+        lower_case_codes(&percent),
+        url,
+        percent,
+    ];
+    // Within a longer text, such as `user:password`, the value begins at one of three positions of a group. The characters that
+    // it shares with its neighbours are not part of the result.
+    for before in 0..3 {
+        let padded = [&[0; 2][..before], value.as_bytes()].concat();
+        let shared = [0, 2, 3][before];
+        for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+            let text = engine.encode(&padded);
+            all.push(text[shared..padded.len() * 8 / 6].to_owned());
+        }
+    }
+    all.retain(|text| text.chars().count() >= SHORTEST_HIDDEN);
+    all
+}
+
+/// Returns a percent-encoded text with its codes in lower case: `%2F` becomes `%2f`.
+fn lower_case_codes(url: &str) -> String {
+    let mut parts = url.split('%');
+    let plain = parts.next().unwrap_or_default().to_owned();
+    parts.fold(plain, |lower, part| {
+        let (code, rest) = part.split_at(part.len().min(2));
+        lower + "%" + &code.to_ascii_lowercase() + rest
+    })
 }
 
 /// A secret that cannot be read.
@@ -206,14 +296,13 @@ impl Secrets {
         Cow::Owned(revealed)
     }
 
-    /// Removes the values from a message, also in the form of Rust's `{:?}`.
+    /// Replaces the values in a message by their marks, in every encoding: plain, `{:?}`, JSON, URL, HTML, base64.
     pub(crate) fn hidden(&self, message: String) -> String {
         let long = |value: &&String| value.chars().count() >= SHORTEST_HIDDEN;
         let mut hidden: Vec<(String, &str)> = Vec::new();
         for (mark, value) in self.0.iter() {
             if let Some(value) = value.as_ref().filter(long) {
-                hidden.push((value.clone(), mark));
-                hidden.push((value.escape_debug().to_string(), mark));
+                hidden.extend(encodings(value).into_iter().map(|text| (text, mark.as_str())));
             }
         }
         // One value may contain another one.
@@ -255,6 +344,73 @@ mod tests {
         check("admin/admin-2024\n: abc", "{long mark}/{pw}: abc");
         check(&format!("{:?}", "admin-2024\n"), "\"{pw}\"");
         check("nothing", "nothing");
+    }
+
+    /// Spec: D-91
+    #[test]
+    #[cfg(unix)]
+    fn files_of_secrets_are_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let large = folder.path().join("large");
+        let read = |path: &std::path::Path| SecretReference::File(path.display().to_string()).read();
+        std::fs::write(&large, vec![b'x'; 64 * 1024]).unwrap();
+        assert_eq!(read(&large).unwrap().len(), 64 * 1024);
+        std::fs::write(&large, vec![b'x'; 64 * 1024 + 1]).unwrap();
+        assert_eq!(read(&large).unwrap_err(), "the file has more than 65536 bytes");
+        for other in [std::path::Path::new("/dev/zero"), folder.path()] {
+            assert_eq!(
+                read(other).unwrap_err(),
+                "it is neither a regular file nor a pipe"
+            );
+        }
+    }
+
+    /// Spec: D-91
+    #[test]
+    fn a_value_is_hidden_in_every_encoding() {
+        let value = "it's \"<&é\u{1b}\u{202e}/?~_-. %+\n\\";
+        let secrets = Secrets(vec![("{pw}".to_owned(), Some(value.to_owned()))].into());
+        let json = serde_json::Value::from(value).to_string();
+        let url = utf8_percent_encode(value, NON_ALPHANUMERIC).to_string();
+        let html = value
+            .replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('"', "&quot;")
+            .replace('\'', "&#39;");
+        let hidden = [
+            (format!("is {value}!"), "is {pw}!"),
+            (format!("{value:?}"), "\"{pw}\""),
+            (value.escape_debug().to_string(), "{pw}"),
+            (json, "\"{pw}\""),
+            (format!("p={url}&q"), "p={pw}&q"),
+            (html, "{pw}"),
+        ];
+        for (message, expected) in hidden {
+            assert_eq!(secrets.hidden(message), expected);
+        }
+        let codes = lower_case_codes(&url);
+        assert!(codes.contains("%3f"), "{codes}");
+        assert_eq!(secrets.hidden(codes), "{pw}");
+    }
+
+    /// In `user:password` and the like, whatever stands before and after the value.
+    ///
+    /// Spec: D-91
+    #[test]
+    fn a_value_is_hidden_within_base64() {
+        for value in ["abcd", "hunter2", "a longer pass phrase?>"] {
+            let secrets = Secrets(vec![("{pw}".to_owned(), Some(value.to_owned()))].into());
+            for (before, after) in ["", "u", "me", "you"]
+                .iter()
+                .flat_map(|b| ["", "@", "!!"].map(|a| (b, a)))
+            {
+                let text = format!("{before}{value}{after}");
+                for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+                    let hidden = secrets.hidden(engine.encode(&text));
+                    assert!(hidden.contains("{pw}"), "{text}: {hidden}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -101,6 +101,7 @@ pub use reader::sniff_root;
 pub use resolve::{Resolved, Unresolved, resolve, resolve_or_part};
 pub use span::{Source, Span, Spanned};
 pub use substitute::Values;
+pub use values::id_problem;
 
 /// Used by tests to compare with other parsers. Not a public API.
 #[doc(hidden)]

@@ -54,6 +54,19 @@ pub(crate) fn empty_value(element: &Element, name: &str, span: &Span, sink: &mut
     });
 }
 
+/// Returns the problem of an id that a job or step must not have: empty, longer than the repository stores, with control
+/// characters.
+pub fn id_problem(id: &str) -> Option<String> {
+    if id.is_empty() {
+        return Some("the id is empty".to_owned());
+    }
+    if id.chars().count() > MAX_ID_CHARS {
+        return Some(format!("the id is longer than {MAX_ID_CHARS} characters"));
+    }
+    let control = id.chars().find(|c| c.is_control())?;
+    Some(format!("the id contains the control character {control:?}"))
+}
+
 pub(crate) fn long_id(span: &Span, sink: &mut Sink) {
     sink.error(codes::BAD_ID, span, |d| {
         d.message(format!("the id is longer than {MAX_ID_CHARS} characters"))

@@ -192,10 +192,30 @@ fn what_cannot_be_imported_is_refused() {
             line.replace("jobKey", "key"),
             "not an exported instance: unknown field `key`",
         ),
+        (
+            line.replace(r#""job":"job""#, r#""job":"j\u001b[31mob""#),
+            r#"invalid instance: job "j\u{1b}[31mob": the id contains the control character '\u{1b}'"#,
+        ),
+        (
+            line.replace(r#""step":"one""#, r#""step":"a\u0000b""#),
+            r#"step "a\0b": the id contains the control character '\0'"#,
+        ),
+        (
+            line.replace(r#""job":"job""#, &format!(r#""job":"{}""#, "x".repeat(200))),
+            "the id is longer than 100 characters",
+        ),
+        (
+            line.replace(r#""name":"day""#, r#""name":"d\u0000""#),
+            "the name contains a NUL character",
+        ),
+        (
+            line.replace(r#""exitMessage":"""#, r#""exitMessage":"\u0000""#),
+            "the exit message contains a NUL character",
+        ),
         (line.clone(), "job `job` already has an instance with the key"),
     ] {
         let error = operator.import(&wrong).unwrap_err().to_string();
-        assert!(error.contains(problem), "{error}");
+        assert!(error.contains(problem), "{problem}: {error}\n{line}");
     }
     assert_eq!(rows(&stage)[0], 1);
 }

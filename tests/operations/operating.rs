@@ -497,6 +497,12 @@ fn old_instances_are_purged() {
         "{err}"
     );
     assert_eq!(out, "imported as instance 7\nimported as instance 8\n");
+    #[cfg(unix)]
+    for endless in ["/dev/zero", "/dev/full"] {
+        let (_, err) = ends(2, folder.path(), &["import", endless]);
+        let expected = format!("cannot read `{endless}`: it is neither a regular file nor a pipe");
+        assert!(err.contains(&expected), "{err}");
+    }
     let (_, err) = ends(1, folder.path(), &["import", "old.jsonl"]);
     assert_eq!(
         err.matches("job `works` already has an instance with the key")

@@ -1,7 +1,8 @@
 //! `import`: instances from lines of JSON.
 
-use std::fs;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -9,6 +10,9 @@ use clap::Args;
 use crate::error::CliError;
 use crate::print::{err, out};
 use crate::session::{Outcome, Session};
+
+/// The longest line, in bytes: an instance with contexts of many megabytes.
+const MAX_LINE: u64 = 256 * 1024 * 1024;
 
 /// Imports instances that were exported or archived, one on each line of a file
 #[derive(Args, Debug)]
@@ -20,12 +24,16 @@ pub(crate) struct Import {
 impl Import {
     /// Reports a line that cannot be imported, and continues with the next.
     pub(crate) fn run(self, session: &Session) -> Outcome {
+        let mut lines = open(&self.file).map_err(CliError::file("read", &self.file))?;
         let operator = session.create()?;
-        let text = fs::read_to_string(&self.file).map_err(CliError::file("read", &self.file))?;
         let mut code = ExitCode::SUCCESS;
-        let lines = (1..).zip(text.lines());
-        for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
-            match operator.import(line) {
+        for number in 1.. {
+            let line = next_line(&mut lines).map_err(CliError::file("read", &self.file))?;
+            let Some(line) = line else { break };
+            if line.trim().is_empty() {
+                continue;
+            }
+            match operator.import(&line) {
                 Ok(id) => out(format_args!("imported as instance {id}")),
                 Err(error) => {
                     code = ExitCode::FAILURE;
@@ -35,4 +43,27 @@ impl Import {
         }
         Ok(code)
     }
+}
+
+/// Opens a file that ends: devices such as /dev/zero do not.
+fn open(path: &Path) -> io::Result<BufReader<File>> {
+    let kind = path.metadata()?.file_type();
+    #[cfg(unix)]
+    let is_pipe = std::os::unix::fs::FileTypeExt::is_fifo(&kind);
+    #[cfg(not(unix))]
+    let is_pipe = false;
+    if !kind.is_file() && !is_pipe {
+        return Err(io::Error::other("it is neither a regular file nor a pipe"));
+    }
+    Ok(BufReader::new(File::open(path)?))
+}
+
+/// Reads a line of limited length; `None` at the end of the file.
+fn next_line(lines: &mut BufReader<File>) -> io::Result<Option<String>> {
+    let mut line = String::new();
+    let length = lines.by_ref().take(MAX_LINE).read_line(&mut line)?;
+    if length as u64 == MAX_LINE && !line.ends_with('\n') {
+        return Err(io::Error::other(format!("a line has more than {MAX_LINE} bytes")));
+    }
+    Ok((length > 0).then_some(line))
 }

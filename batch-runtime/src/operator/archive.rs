@@ -132,12 +132,15 @@ impl JobOperator {
     /// resumed as before the export.
     ///
     /// # Errors
-    /// `Archive` when `export` did not write the line, when an execution in it has not ended, when its job has an instance with
+    /// `Archive` when `export` did not write the line, when it contains what `start` would reject, when an execution in it has not ended, when its job has an instance with
     /// the same key, or when the instance is not complete and has partitions or logical transactions, whose state refers to ids.
     pub fn import(&self, line: &str) -> Result<JobInstanceId> {
         let archived: ArchivedInstance = serde_json::from_str(line).map_err(ArchiveError::Json)?;
         if archived.format != FORMAT {
             return Err(ArchiveError::Format(archived.format).into());
+        }
+        if let Some(problem) = archived.problem() {
+            return Err(ArchiveError::Invalid(problem).into());
         }
         if let Some(open) = archived.executions.iter().find(|one| !one.status.is_final()) {
             let (execution, status) = (JobExecutionId(open.execution), open.status);
@@ -165,6 +168,9 @@ pub enum ArchiveError {
     /// The line was written by another version.
     #[error("unknown format `{0}`: this version reads `{FORMAT}`")]
     Format(String),
+    /// The instance has an id, parameter or text that no job can have.
+    #[error("invalid instance: {0}")]
+    Invalid(String),
     /// An execution of the instance had not ended when it was exported.
     #[error("execution {execution} was {status} when it was exported; export it again after its end")]
     NotEnded {

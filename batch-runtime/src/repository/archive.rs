@@ -12,6 +12,12 @@ use crate::status::BatchStatus;
 /// The format that this version writes and reads.
 pub(crate) const FORMAT: &str = "batch-instance/1";
 
+/// Lengths of columns, in characters.
+const KEY_LENGTH: usize = 32;
+const TEXT_LENGTH: usize = 2_500;
+/// The number of characters of an invalid id that a message shows.
+const MAX_SHOWN: usize = 40;
+
 /// A job instance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -92,6 +98,27 @@ impl ArchivedParameter {
 }
 
 impl ArchivedInstance {
+    /// Returns the first value that a job could not have written: invalid ids, texts that are too long or contain NUL.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let id = |what: &str, id: &str| {
+            let shortened: String = id.chars().take(MAX_SHOWN).collect();
+            batch_xml::id_problem(id).map(|problem| format!("{what} {shortened:?}: {problem}"))
+        };
+        let instance = id("job", &self.job).or_else(|| text_problem("job key", &self.job_key, KEY_LENGTH));
+        instance.or_else(|| {
+            self.executions.iter().find_map(|execution| {
+                let steps = || {
+                    execution
+                        .steps
+                        .iter()
+                        .find_map(|step| id("step", &step.step).or_else(|| step.problem()))
+                };
+                let at = |problem| format!("execution {}: {problem}", execution.execution);
+                execution.problem().or_else(steps).map(at)
+            })
+        })
+    }
+
     /// Returns whether the instance cannot be resumed.
     pub(crate) fn is_over(&self) -> bool {
         let mut statuses = self.executions.iter().map(|one| one.status);
@@ -99,7 +126,33 @@ impl ArchivedInstance {
     }
 }
 
+impl ArchivedStep {
+    fn problem(&self) -> Option<String> {
+        text_problem("exit status", &self.exit_status, TEXT_LENGTH)
+            .or_else(|| text_problem("exit message", &self.exit_message, TEXT_LENGTH))
+            .or_else(|| self.context.as_ref()?.problem())
+    }
+}
+
+impl ArchivedContext {
+    fn problem(&self) -> Option<String> {
+        let serialized = || text_problem("context", self.serialized.as_ref()?, usize::MAX);
+        text_problem("short context", &self.short, TEXT_LENGTH).or_else(serialized)
+    }
+}
+
 impl ArchivedExecution {
+    fn problem(&self) -> Option<String> {
+        text_problem("exit status", &self.exit_status, TEXT_LENGTH)
+            .or_else(|| text_problem("exit message", &self.exit_message, TEXT_LENGTH))
+            .or_else(|| text_problem("definition", self.definition.as_ref()?, TEXT_LENGTH))
+            .or_else(|| self.context.as_ref()?.problem())
+            .or_else(|| {
+                let invalid = self.job_parameters().without_run_id().validate().err()?;
+                Some(invalid.to_string())
+            })
+    }
+
     /// Returns whether its context contains states of parallel elements, or cannot be read.
     pub(crate) fn keeps_elements(&self) -> bool {
         self.context.as_ref().is_some_and(|context| {
@@ -127,4 +180,17 @@ pub(crate) struct InstanceState {
     pub(crate) ended: Option<Timestamp>,
     /// The last execution.
     pub(crate) last: JobExecutionId,
+}
+
+/// Returns the problem of a text that not every database can store in a column of this length.
+fn text_problem(what: &str, text: &str, max: usize) -> Option<String> {
+    let length = text.chars().count();
+    if length > max {
+        Some(format!(
+            "the {what} has {length} characters, but the repository stores at most {max}"
+        ))
+    } else {
+        text.contains('\0')
+            .then(|| format!("the {what} contains a NUL character"))
+    }
 }
