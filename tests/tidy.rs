@@ -59,33 +59,7 @@ const LONG_FUNCTIONS: [(&str, &str); 9] = [
 ];
 
 /// Cycles of imports, each with the reason.
-const CYCLES: [(&str, &str); 10] = [
-    (
-        "batch-runtime/src: engine/chunk/mod.rs > engine/step.rs",
-        "a chunk takes the step's surroundings; these belong into a file of their own",
-    ),
-    (
-        "batch-runtime/src: engine/chunk/mod.rs > engine/threads/subjobs.rs > engine/walk.rs > engine/step.rs",
-        "as the one before, and the next",
-    ),
-    (
-        "batch-runtime/src: engine/partition/mod.rs > engine/walk.rs",
-        "a partition of a flow walks, and a walk runs partitions",
-    ),
-    (
-        "batch-runtime/src: engine/threads/subjobs.rs > engine/walk.rs",
-        "a subjob's end is the end of a walk, which starts subjobs",
-    ),
-    (
-        "batch-runtime/src: operator/callback.rs > operator/mod.rs > runtime.rs",
-        "the operator holds the runtime, and the runtime hands out the operator",
-    ),
-    ("batch-runtime/src: operator/check.rs > runtime.rs", "the same"),
-    (
-        "batch-runtime/src: operator/definitions.rs > operator/mod.rs > runtime.rs",
-        "the same",
-    ),
-    ("batch-runtime/src: operator/mod.rs > runtime.rs", "the same"),
+const CYCLES: [(&str, &str); 2] = [
     (
         "batch-xml/src: dialect/mod.rs > pattern.rs",
         "a dialect compiles patterns by its policy, which patterns name",

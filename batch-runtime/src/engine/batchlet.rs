@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
+use super::body::BodyEnd;
 use super::bound::Bound;
 use super::call::{Failure, call};
-use super::step::BodyEnd;
 use super::threads::Worker;
 use crate::artifact::ContextScope;
 use crate::role::Batchlet;

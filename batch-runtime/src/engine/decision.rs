@@ -5,7 +5,8 @@
 use super::bound::Bound;
 use super::call::{Failure, call, discard};
 use super::elements::Element;
-use super::walk::{ElementEnd, Last, Outcome, Walk};
+use super::outcome::{ElementEnd, Last, Outcome};
+use super::walk::Walk;
 use crate::artifact::ContextScope;
 use crate::transition::Follow;
 

@@ -5,7 +5,8 @@
 
 use super::bound::Bound;
 use super::call::{Failure, call, discard};
-use super::walk::{Outcome, Walk};
+use super::outcome::Outcome;
+use super::walk::Walk;
 use crate::artifact::ContextScope;
 use crate::error::BatchError;
 use crate::repository::{RepositoryError, TxState};

@@ -5,35 +5,22 @@
 use std::sync::Arc;
 
 use super::batchlet::BatchletRunner;
+use super::body::{BodyEnd, StepEnv};
 use super::call::{Failure, Interrupt, discard};
-use super::chunk::{ChunkListeners, ChunkRunner, StepEnv};
+use super::chunk::{ChunkListeners, ChunkRunner};
 use super::elements::{BoundBody, BoundPartition, BoundStep};
 use super::ending;
 use super::listeners::StepListeners;
 use super::observe::ObservedStep;
+use super::outcome::{ElementEnd, Last, Outcome};
 use super::threads::StepPlace;
-use super::walk::{ElementEnd, Last, Outcome, Walk};
+use super::walk::Walk;
 use crate::artifact::ContextScope;
 use crate::context::StepContext;
 use crate::execution::StepExecution;
 use crate::repository::{Ending, OtherEntries, RepositoryError, StepHistory, StepState};
 use crate::status::BatchStatus;
 use crate::transition::{Follow, Transitions};
-
-/// The end of a step's body without a failure.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum BodyEnd {
-    /// Ended normally; a batchlet returns an exit status.
-    Completed { exit_status: Option<String> },
-    /// Ended after a stop request.
-    Stopped { exit_status: Option<String> },
-}
-
-impl BodyEnd {
-    pub(crate) fn stopped() -> Self {
-        Self::Stopped { exit_status: None }
-    }
-}
 
 /// The runner of a step's body.
 enum Body<'a> {

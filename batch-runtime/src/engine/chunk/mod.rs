@@ -8,16 +8,15 @@ mod listeners;
 mod reading;
 mod writing;
 
+use super::body::{BodyEnd, StepEnv};
 use super::call::{Failure, Interrupt, call};
 use super::elements::{BoundChunk, CheckpointInterval};
 use super::observe::ObservedItems;
-use super::step::BodyEnd;
-use super::threads::{Collecting, Running, StepPlace, Worker};
 use crate::artifact::{ContextScope, ItemSink};
 use crate::checkpoint::CheckpointInfo;
-use crate::context::{JobContext, StepContext};
+use crate::context::JobContext;
 use crate::execution::StepExecution;
-use crate::repository::{JobRepository, StepState};
+use crate::repository::StepState;
 use crate::role::{CheckpointAlgorithm, ItemReader, ItemWriter};
 
 pub(crate) use self::faults::FaultRules;
@@ -25,19 +24,6 @@ pub(crate) use self::listeners::ChunkListeners;
 
 use self::faults::Budget;
 use self::interval::{Interval, IntervalEnd, Mode, RolledBack};
-
-/// The environment of a step execution.
-#[derive(Clone, Copy)]
-pub(crate) struct StepEnv<'a> {
-    pub(crate) repository: &'a dyn JobRepository,
-    pub(crate) running: &'a Running,
-    pub(crate) worker: &'a Worker,
-    pub(crate) context: &'a StepContext,
-    /// Publishes its progress.
-    pub(crate) place: StepPlace,
-    /// The collector of the subjob, and the contexts of the step.
-    pub(crate) collecting: Option<(&'a Collecting, &'a ContextScope)>,
-}
 
 /// Runs one chunk.
 pub(crate) struct ChunkRunner<'a> {

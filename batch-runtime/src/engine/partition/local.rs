@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::PartitionedElement;
 use crate::dispatch::{CollectedPayload, DispatchError, PartitionChannel, PartitionEvent, PartitionTicket};
+use crate::engine::outcome::Outcome;
 use crate::engine::threads::{Report, SubjobThreads, lock};
-use crate::engine::walk::Outcome;
 use crate::ids::StepExecutionId;
 
 pub(super) struct LocalThreads<'t, 'scope> {

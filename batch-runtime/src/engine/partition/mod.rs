@@ -12,7 +12,7 @@ mod run;
 mod supervisor;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 pub(crate) use remote::RemotePartition;
 pub(super) use run::contexts_of_subjob;
@@ -22,20 +22,9 @@ use super::elements::BoundPartition;
 use super::threads::lock;
 use super::walk::Walk;
 use crate::artifact::ContextScope;
-use crate::dispatch::PartitionDispatcher;
 use crate::ids::StepExecutionId;
 use crate::plan::PartitionPlan;
 use crate::repository::RepositoryError;
-
-/// How the partitions of an execution reach other processes.
-#[derive(Clone)]
-pub(crate) struct Dispatch {
-    pub(crate) dispatcher: Arc<dyn PartitionDispatcher>,
-    /// Identifies the job to workers.
-    pub(crate) fingerprint: String,
-    /// The most workers that may die on one partition; 0 is no limit.
-    pub(crate) crash_limit: u32,
-}
 
 /// A partitioned element, and everything that its partitions need to run.
 pub(super) struct PartitionedElement<'p> {

@@ -72,15 +72,7 @@ impl RemotePartition {
         };
         let worker = self.running.workers.begin();
         worker.runs_here();
-        let walk = Walk {
-            shared,
-            worker: Arc::clone(&worker),
-            contexts: contexts.clone(),
-            prefix: String::new(),
-            path: Vec::new(),
-            since: None,
-            collecting: None,
-        };
+        let walk = Walk::new(shared, &worker);
         let path = path_of(&self.claimed.row.step_name);
         let ended = run_at(&walk, &self.job.elements, &path, &self.claimed, sink);
         self.running.workers.end(&worker);

@@ -15,7 +15,7 @@ use crate::Dialect;
 use crate::artifact::{CollectorData, ContextScope};
 use crate::engine::bound::{Bound, BoundListener, Listener};
 use crate::engine::call::{Failure, call, discard};
-use crate::engine::walk::{ElementEnd, Last, Outcome};
+use crate::engine::outcome::{ElementEnd, Last, Outcome};
 use crate::repository::RepositoryError;
 use crate::role::{SubJobAnalyzer, SubJobCollector};
 use crate::status::BatchStatus;
