@@ -28,31 +28,7 @@ const LIBRARIES: [&str; 4] = [
 ];
 
 /// Functions that are longer, each with the reason.
-const LONG_FUNCTIONS: [(&str, &str); 9] = [
-    (
-        "batch-runtime/src/engine/job.rs run_observed",
-        "one line over; to be split",
-    ),
-    (
-        "batch-runtime/src/loader/checks.rs check_properties",
-        "to be split by kind of property",
-    ),
-    (
-        "batch-runtime/src/repository/diesel/per_backend/closing.rs close_open_executions",
-        "statements in an order that matters; to be split by table",
-    ),
-    (
-        "batch-runtime/src/repository/diesel/per_backend/job_store.rs begin_execution",
-        "statements in an order that matters; to be split by table",
-    ),
-    (
-        "batch-runtime/src/repository/diesel/per_backend/job_store.rs claim_in",
-        "to be split into the checks and the claim",
-    ),
-    (
-        "batch-runtime/src/repository/diesel/per_backend/partitions.rs reopen_partition_in",
-        "one line over; to be split",
-    ),
+const LONG_FUNCTIONS: [(&str, &str); 3] = [
     ("batch-xml/src/graph/dot.rs node", "a table of shapes"),
     ("batch-xml/src/graph/place.rs inner", "to be split by element"),
     ("batch-xml/src/graph/svg.rs shape", "a table of shapes"),

@@ -287,18 +287,7 @@ impl Binder<'_> {
         let processor = self.artifact(Role::ItemProcessor, &chunk.processor, scope);
         let writer = self.artifact(Role::ItemWriter, &chunk.writer, scope);
         self.check_chunk_items(reader.as_ref(), processor.as_ref(), writer.as_ref(), chunk);
-        let mut filter = |classes: &ExceptionClasses| {
-            self.check_exception_classes(classes);
-            let names = |list: &[Spanned<String>]| list.iter().map(|class| class.value.clone()).collect();
-            ExceptionFilter::new(names(&classes.include), names(&classes.exclude))
-        };
-        let faults = FaultRules {
-            skippable: filter(&chunk.skippable),
-            skip_limit: chunk.skip_limit,
-            retryable: filter(&chunk.retryable),
-            retry_limit: chunk.retry_limit,
-            no_rollback: filter(&chunk.no_rollback),
-        };
+        let faults = self.fault_rules(chunk);
         let interval = match chunk.checkpoint_policy.value {
             CheckpointPolicy::Item => CheckpointInterval::Items(as_usize(chunk.commit_interval.get())),
             CheckpointPolicy::Time => {
@@ -316,16 +305,7 @@ impl Binder<'_> {
         };
         let info = info();
         if !info.transactional {
-            self.warnings.push(
-                Diagnostic::warning(
-                    AT_LEAST_ONCE,
-                    format!("writer `{}` may write the items of a chunk again after a crash", writer.name),
-                    chunk.writer.name.span.clone(),
-                )
-                .label("at least once")
-                .help("to write each item exactly once, take `tx: &mut ChunkTransaction` in `#[write_items]` and write \
-                       through it"),
-            );
+            self.warnings.push(at_least_once(&chunk.writer.name));
         }
         let write_batch = if info.buffered {
             as_usize(chunk.chunk_size.get())
@@ -342,6 +322,21 @@ impl Binder<'_> {
             buffer_reads: chunk.buffer_reads,
             faults,
         })
+    }
+
+    fn fault_rules(&mut self, chunk: &Chunk) -> FaultRules {
+        let mut filter = |classes: &ExceptionClasses| {
+            self.check_exception_classes(classes);
+            let names = |list: &[Spanned<String>]| list.iter().map(|class| class.value.clone()).collect();
+            ExceptionFilter::new(names(&classes.include), names(&classes.exclude))
+        };
+        FaultRules {
+            skippable: filter(&chunk.skippable),
+            skip_limit: chunk.skip_limit,
+            retryable: filter(&chunk.retryable),
+            retry_limit: chunk.retry_limit,
+            no_rollback: filter(&chunk.no_rollback),
+        }
     }
 
     /// Returns a runtime property of a job or step: from its properties, whose values are the effective ones, else
@@ -489,6 +484,16 @@ impl Binder<'_> {
             properties,
         }
     }
+}
+
+fn at_least_once(writer: &Spanned<String>) -> Diagnostic {
+    let message = format!(
+        "writer `{}` may write the items of a chunk again after a crash",
+        writer.value
+    );
+    Diagnostic::warning(AT_LEAST_ONCE, message, writer.span.clone())
+        .label("at least once")
+        .help("to write each item exactly once, take `tx: &mut ChunkTransaction` in `#[write_items]` and write through it")
 }
 
 /// The roles of listeners that are bound at a place. Spec: PART-31
