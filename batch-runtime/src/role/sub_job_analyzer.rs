@@ -46,16 +46,10 @@ pub use batch_macros::sub_job_analyzer;
     label = "this type has no `#[sub_job_analyzer]` impl block"
 )]
 pub trait SubJobAnalyzer: Send {
-    /// `#[analyze_collector_data]`. Spec: PALG-08
-    ///
-    /// # Errors
-    /// The artifact's error, which rolls back. Spec: LTX-15
+    /// `#[analyze_collector_data]`. An error rolls the logical transaction back. Spec: PALG-08, LTX-15
     fn analyze_collector_data(&mut self, data: CollectorData) -> Result<(), BatchError>;
 
-    /// `#[analyze_exit_status]`. Spec: PALG-09
-    ///
-    /// # Errors
-    /// The artifact's error, which rolls back. Spec: LTX-15
+    /// `#[analyze_exit_status]`. An error rolls the logical transaction back. Spec: PALG-09, LTX-15
     fn analyze_exit_status(&mut self, status: &str) -> Result<(), BatchError>;
 
     /// Returns the type of the payloads; `None` without an `#[analyze_collector_data]` method. Spec: PALG-11
