@@ -57,24 +57,15 @@ impl<'a> ChunkRunner<'a> {
         contexts: &ContextScope,
         env: StepEnv<'a>,
     ) -> Result<Self, Failure> {
-        let reader = chunk
-            .reader
-            .item_reader(contexts)
-            .map_err(|e| Failure::not_made(&chunk.reader, &e))?;
-        let processor = chunk
-            .processor
-            .item_processor(contexts)
-            .map_err(|e| Failure::not_made(&chunk.processor, &e))?;
-        let writer = chunk
-            .writer
-            .item_writer(contexts)
-            .map_err(|e| Failure::not_made(&chunk.writer, &e))?;
+        let not_made = |bound| move |error| Failure::not_made(bound, &error);
+        let (reader, processor, writer) = (&chunk.reader, &chunk.processor, &chunk.writer);
+        let reader = reader.item_reader(contexts).map_err(not_made(reader))?;
+        let processor = processor.item_processor(contexts).map_err(not_made(processor))?;
+        let writer = writer.item_writer(contexts).map_err(not_made(writer))?;
         let algorithm = match &chunk.interval {
-            CheckpointInterval::Custom(bound) => Some(
-                bound
-                    .checkpoint_algorithm(contexts)
-                    .map_err(|e| Failure::not_made(bound, &e))?,
-            ),
+            CheckpointInterval::Custom(bound) => {
+                Some(bound.checkpoint_algorithm(contexts).map_err(not_made(bound))?)
+            }
             CheckpointInterval::Items(_) | CheckpointInterval::Time(_) => None,
         };
         Ok(Self {
@@ -216,8 +207,8 @@ impl<'a> ChunkRunner<'a> {
             let _span = tracing::debug_span!("chunk", commit = step.counters.commits + 1).entered();
             self.env.running.ensure_owned(self.env.repository)?;
             let tx = self.env.repository.begin_chunk();
-            let mut interval = Interval::new(tx, std::mem::replace(&mut mode, Mode::Plain));
-            match self.interval(&mut interval, step, state, listeners) {
+            let mut interval = Interval::new(tx, std::mem::replace(&mut mode, Mode::Plain), step, listeners);
+            match self.interval(&mut interval, state) {
                 Ok(end) => {
                     listeners.after_checkpoint()?;
                     if let Some((collecting, contexts)) = self.env.collecting {
