@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::context_json::JobState;
+use super::context_json::{JobState, StoredContext};
 use crate::clock::Timestamp;
 use crate::execution::{JobInstance, StepCounters};
 use crate::ids::JobExecutionId;
@@ -41,7 +41,7 @@ pub(crate) struct ArchivedExecution {
     pub(crate) last_updated: Timestamp,
     pub(crate) definition: Option<String>,
     pub(crate) parameters: Vec<ArchivedParameter>,
-    pub(crate) context: Option<ArchivedContext>,
+    pub(crate) context: Option<StoredContext>,
     /// In the order of their start.
     pub(crate) steps: Vec<ArchivedStep>,
 }
@@ -69,15 +69,7 @@ pub(crate) struct ArchivedStep {
     pub(crate) ended: Option<Timestamp>,
     pub(crate) last_updated: Timestamp,
     pub(crate) counters: StepCounters,
-    pub(crate) context: Option<ArchivedContext>,
-}
-
-/// The columns of a context.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct ArchivedContext {
-    pub(crate) short: String,
-    pub(crate) serialized: Option<String>,
+    pub(crate) context: Option<StoredContext>,
 }
 
 impl ArchivedParameter {
@@ -103,8 +95,7 @@ impl ArchivedExecution {
     /// Returns whether its context contains states of parallel elements, or cannot be read.
     pub(crate) fn keeps_elements(&self) -> bool {
         self.context.as_ref().is_some_and(|context| {
-            let text = context.serialized.as_ref().unwrap_or(&context.short);
-            JobState::decode(text).map_or(true, |state| !state.elements.is_empty())
+            JobState::decode(context.text()).map_or(true, |state| !state.elements.is_empty())
         })
     }
 

@@ -15,8 +15,7 @@ mod store;
 mod url;
 
 pub(crate) use archive::{
-    ArchivedContext, ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT,
-    InstanceState,
+    ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT, InstanceState,
 };
 pub(crate) use context_json::{
     ElementBefore, ElementKind, ElementState, JobState, OtherEntries, RestartPosition, StepState,
