@@ -52,3 +52,14 @@ pub(crate) struct ElementEnd {
     /// `None` for a decision.
     pub(crate) last: Option<Last>,
 }
+
+impl ElementEnd {
+    /// Ends the walk before the element has run.
+    pub(crate) fn failed(failure: Failure) -> Self {
+        Self {
+            outcome: Outcome::Failed(failure),
+            follow: Follow::Nothing,
+            last: None,
+        }
+    }
+}

@@ -99,22 +99,12 @@ impl StepRunner<'_> {
         if let Some(last) = completed.filter(|_| !self.step.allow_start_if_complete) {
             return Ok(self.skip_completed(last, &history.state));
         }
-        if let Some(refusal) = self.start_limit_reached(&history) {
-            return Ok(ElementEnd {
-                outcome: Outcome::Failed(refusal),
-                follow: Follow::Nothing,
-                last: None,
-            });
-        }
         let refusal = self
-            .partitioned_differently(&history)
+            .start_limit_reached(&history)
+            .or_else(|| self.partitioned_differently(&history))
             .or_else(|| self.started_by_other_program(&history));
         if let Some(refusal) = refusal {
-            return Ok(ElementEnd {
-                outcome: Outcome::Failed(refusal),
-                follow: Follow::Nothing,
-                last: None,
-            });
+            return Ok(ElementEnd::failed(refusal));
         }
         // A completed step that may run again runs from the beginning. Spec: JSL-STEP-10, JSL-CHUNK-28
         let from_start = completed.is_some();

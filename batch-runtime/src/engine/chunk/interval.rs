@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::super::call::{Failure, Interrupt, call};
+use super::super::call::{Failure, Interrupt};
 use super::super::elements::CheckpointInterval;
 use super::{ChunkListeners, ChunkRunner};
 use crate::artifact::FillEnd;
@@ -181,14 +181,10 @@ impl ChunkRunner<'_> {
         let (chunk, env) = (self.chunk, self.env);
         let counters = interval.counters();
         interval.listeners.before_checkpoint()?;
-        state.reader = Some(
-            call(|| self.reader.checkpoint_info())
-                .map_err(|error| Failure::thrown(&chunk.reader, "get_checkpoint_info", error))?,
-        );
-        state.writer = Some(
-            call(|| self.writer.checkpoint_info())
-                .map_err(|error| Failure::thrown(&chunk.writer, "get_checkpoint_info", error))?,
-        );
+        let reader = || self.reader.checkpoint_info();
+        state.reader = Some(chunk.reader.call("get_checkpoint_info", reader)?);
+        let writer = || self.writer.checkpoint_info();
+        state.writer = Some(chunk.writer.call("get_checkpoint_info", writer)?);
         state.user_data = env.context.persistent_info();
         self.ask_algorithm("end_checkpoint", CheckpointAlgorithm::end_checkpoint)?;
         let before = interval.step.counters;
@@ -218,12 +214,9 @@ impl ChunkRunner<'_> {
         let CheckpointInterval::Custom(bound) = &self.chunk.interval else {
             return Ok(None);
         };
-        let Some(algorithm) = &mut self.algorithm else {
-            return Ok(None);
-        };
-        call(|| ask(algorithm.as_mut()))
-            .map(Some)
-            .map_err(|error| Failure::thrown(bound, method, error))
+        let algorithm = self.algorithm.as_mut();
+        let asked = algorithm.map(|algorithm| bound.call(method, || ask(algorithm.as_mut())));
+        asked.transpose()
     }
 }
 

@@ -57,15 +57,11 @@ impl<'a> ChunkRunner<'a> {
         contexts: &ContextScope,
         env: StepEnv<'a>,
     ) -> Result<Self, Failure> {
-        let not_made = |bound| move |error| Failure::not_made(bound, &error);
-        let (reader, processor, writer) = (&chunk.reader, &chunk.processor, &chunk.writer);
-        let reader = reader.item_reader(contexts).map_err(not_made(reader))?;
-        let processor = processor.item_processor(contexts).map_err(not_made(processor))?;
-        let writer = writer.item_writer(contexts).map_err(not_made(writer))?;
+        let reader = chunk.reader.item_reader(contexts)?;
+        let processor = chunk.processor.item_processor(contexts)?;
+        let writer = chunk.writer.item_writer(contexts)?;
         let algorithm = match &chunk.interval {
-            CheckpointInterval::Custom(bound) => {
-                Some(bound.checkpoint_algorithm(contexts).map_err(not_made(bound))?)
-            }
+            CheckpointInterval::Custom(bound) => Some(bound.checkpoint_algorithm(contexts)?),
             CheckpointInterval::Items(_) | CheckpointInterval::Time(_) => None,
         };
         Ok(Self {
@@ -102,8 +98,8 @@ impl<'a> ChunkRunner<'a> {
     fn open(&mut self, state: &StepState) -> Result<(), Failure> {
         self.open_reader(state)?;
         self.publish_item_count();
-        call(|| self.writer.open(state.writer.as_ref()))
-            .map_err(|error| Failure::thrown(&self.chunk.writer, "open", error))?;
+        let checkpoint = state.writer.as_ref();
+        self.chunk.writer.call("open", || self.writer.open(checkpoint))?;
         self.writer_is_open = true;
         Ok(())
     }
@@ -123,8 +119,8 @@ impl<'a> ChunkRunner<'a> {
     }
 
     fn open_reader(&mut self, state: &StepState) -> Result<(), Failure> {
-        call(|| self.reader.open(state.reader.as_ref()))
-            .map_err(|e| Failure::thrown(&self.chunk.reader, "open", e))?;
+        let checkpoint = state.reader.as_ref();
+        self.chunk.reader.call("open", || self.reader.open(checkpoint))?;
         self.reader_is_open = true;
         Ok(())
     }

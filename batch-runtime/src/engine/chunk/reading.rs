@@ -97,8 +97,7 @@ impl ChunkRunner<'_> {
             return Ok(());
         }
         let reader = &self.chunk.reader;
-        let position = call(|| self.reader.checkpoint_info())
-            .map_err(|error| Failure::thrown(reader, "get_checkpoint_info", error))?;
+        let position = reader.call("get_checkpoint_info", || self.reader.checkpoint_info())?;
         let before = self.read_progress.position.replace(position);
         if before.is_some() && before == self.read_progress.position {
             let failure = Failure::thrown(reader, "read_item", Arc::clone(error));

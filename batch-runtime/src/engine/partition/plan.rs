@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::artifact::ContextScope;
-use crate::engine::call::{Failure, call, discard};
+use crate::engine::call::{Failure, discard};
 use crate::engine::elements::BoundPartition;
 use crate::engine::walk::Walk;
 use crate::plan::PartitionPlan;
@@ -41,15 +41,11 @@ impl Walk<'_> {
             None => Ok(PartitionPlan::new(
                 i32::try_from(partition.instances).unwrap_or(i32::MAX),
             )),
-            Some(bound) => bound
-                .partition_algorithm(contexts)
-                .map_err(|error| Failure::not_made(bound, &error))
-                .and_then(|mut algorithm| {
-                    let planned = call(|| algorithm.calculate_partitions());
-                    discard(algorithm);
-                    planned.map_err(|error| Failure::thrown(bound, "calculate_partitions", error))
-                })
-                .and_then(checked),
+            Some(bound) => bound.partition_algorithm(contexts).and_then(|mut algorithm| {
+                let planned = bound.call("calculate_partitions", || algorithm.calculate_partitions());
+                discard(algorithm);
+                checked(planned?)
+            }),
         };
         if let Ok(plan) = &plan {
             let planned = self.shared.running.lease.execution_id.0;

@@ -20,7 +20,6 @@ use crate::execution::StepExecution;
 use crate::ids::StepExecutionId;
 use crate::repository::{RepositoryError, StepState};
 use crate::status::BatchStatus;
-use crate::transition::Follow;
 
 impl PartitionedElement<'_> {
     /// Claims a partition for a thread of this process and runs it.
@@ -109,11 +108,7 @@ impl PartitionedElement<'_> {
         let repository = self.walk.shared.repository;
         let counters = row.counters;
         repository.end_step(row, &ending::failed(problem.clone()), counters, None)?;
-        Ok(ElementEnd {
-            outcome: Outcome::Failed(Failure::new(problem)),
-            follow: Follow::Nothing,
-            last: None,
-        })
+        Ok(ElementEnd::failed(Failure::new(problem)))
     }
 
     /// Writes how a partition of a flow ended.

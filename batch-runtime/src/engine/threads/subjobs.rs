@@ -226,11 +226,7 @@ impl<'a> Analysis<'a> {
         bound: Option<&'a Bound>,
         contexts: &ContextScope,
     ) -> Result<Self, Failure> {
-        let made = bound.map(|bound| {
-            let made = bound.sub_job_analyzer(contexts);
-            made.map(|analyzer| (bound, analyzer))
-                .map_err(|error| Failure::not_made(bound, &error))
-        });
+        let made = bound.map(|bound| Ok((bound, bound.sub_job_analyzer(contexts)?)));
         Ok(Self {
             made: made.transpose()?,
             failure: None,
@@ -262,9 +258,7 @@ impl<'a> Analysis<'a> {
         let Some((bound, analyzer)) = self.made.as_mut().filter(|_| self.failure.is_none()) else {
             return;
         };
-        if let Err(error) = call(|| notification(analyzer.as_mut())) {
-            self.failure = Some(Failure::thrown(bound, method, error));
-        }
+        self.failure = bound.call(method, || notification(analyzer.as_mut())).err();
     }
 }
 
@@ -303,9 +297,10 @@ impl Collecting {
         let Some((artifact, collector)) = listener.cast::<dyn SubJobCollector>() else {
             return Ok(());
         };
-        let collected = call(|| bound.and_then(|()| collector.collect_sub_job_data()));
-        let data = collected.map_err(|error| Failure::thrown(artifact, "collect_sub_job_data", error))?;
-        if let Some(data) = data {
+        let collected = artifact.call("collect_sub_job_data", || {
+            bound.and_then(|()| collector.collect_sub_job_data())
+        });
+        if let Some(data) = collected? {
             (self.sink)(data);
         }
         Ok(())
