@@ -8,7 +8,7 @@ use super::call::{Failure, discard};
 use super::elements::BoundJob;
 use super::ending;
 use super::listeners::JobListeners;
-use super::observe::ObservedJob;
+use super::observe::{Observed, job_span};
 use super::outcome::{Last, Outcome};
 use super::states::States;
 use super::threads::{Running, Worker};
@@ -56,10 +56,10 @@ impl JobRunner {
     /// Runs the execution to its end, and returns it as recorded. After an error the end could not be recorded, and
     /// the next start finds the owner dead or its lease expired.
     pub(crate) fn run(self) -> Result<JobExecution, RepositoryError> {
-        let _span = ObservedJob::span(&self.execution).entered();
-        let observed = ObservedJob::begin(&self.job.id);
+        let _span = job_span(&self.execution).entered();
+        let observed = Observed::job(&self.job.id);
         let ended = self.run_observed()?;
-        observed.end(&ended);
+        observed.end_job(&ended);
         Ok(ended)
     }
 

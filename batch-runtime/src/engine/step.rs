@@ -11,7 +11,7 @@ use super::chunk::{ChunkListeners, ChunkRunner};
 use super::elements::{BoundBody, BoundPartition, BoundStep};
 use super::ending;
 use super::listeners::StepListeners;
-use super::observe::ObservedStep;
+use super::observe::{Observed, step_span};
 use super::outcome::{ElementEnd, Last, Outcome};
 use super::threads::StepPlace;
 use super::walk::Walk;
@@ -229,8 +229,8 @@ impl StepRunner<'_> {
         earlier_items: u64,
     ) -> Result<ElementEnd, RepositoryError> {
         let shared = self.walk.shared;
-        let _span = ObservedStep::span(&execution).entered();
-        let observed = ObservedStep::begin(&shared.job.id, self.id);
+        let _span = step_span(&execution).entered();
+        let observed = Observed::step(&shared.job.id, self.id);
         let place = shared.running.publish_step(&execution.step_name, earlier_items);
         let context = StepContext::new(
             self.id,
@@ -255,7 +255,7 @@ impl StepRunner<'_> {
         let (ending, follow, failure) = self.settle(result, &context);
         self.record(&mut execution, &ending, &context, other_entries)?;
         shared.running.publish_end(place, execution.counters);
-        observed.end(ending.status, &ending.exit_status, execution.counters);
+        observed.end_step(ending.status, &ending.exit_status, execution.counters);
         context.set_batch_status(ending.status);
         context.set_exit_status(Some(&ending.exit_status));
         self.walk.worker.leave();

@@ -126,18 +126,9 @@ impl Binder<'_> {
 
     fn job(&mut self, job: &Job) -> Option<BoundJob> {
         let (listeners, complete) = self.listeners(Place::Job, Wanted::All, &job.listeners, Scope::default());
-        self.job_threads = self.number(
-            PARTITION_THREADS,
-            "a number of threads",
-            &job.properties,
-            Some(&job.id.span),
-        );
-        let timeout = self.number(
-            JOB_TIMEOUT,
-            "a number of seconds",
-            &job.properties,
-            Some(&job.id.span),
-        );
+        let place = Some(&job.id.span);
+        self.job_threads = self.number(PARTITION_THREADS, "threads", &job.properties, place);
+        let timeout = self.number(JOB_TIMEOUT, "seconds", &job.properties, place);
         self.exit_codes(job);
         self.job_listeners.clone_from(&listeners);
         let elements = self.elements(&job.elements, Scope::default());
@@ -260,12 +251,7 @@ impl Binder<'_> {
         listeners: Vec<Arc<BoundListener>>,
         body: BoundBody,
     ) -> BoundStep {
-        let timeout = self.number(
-            STEP_TIMEOUT,
-            "a number of seconds",
-            &step.properties,
-            Some(&step.span),
-        );
+        let timeout = self.number(STEP_TIMEOUT, "seconds", &step.properties, Some(&step.span));
         BoundStep {
             max_starts: self.source.dialect.max_starts(step.start_limit),
             allow_start_if_complete: step.allow_start_if_complete,
@@ -278,7 +264,7 @@ impl Binder<'_> {
 
     /// Returns the maximum number of threads for the partitions of an element with these properties.
     pub(super) fn threads(&mut self, properties: &[Property]) -> Option<usize> {
-        self.number(PARTITION_THREADS, "a number of threads", properties, None)
+        self.number(PARTITION_THREADS, "threads", properties, None)
             .or(self.job_threads)
     }
 
@@ -358,7 +344,7 @@ impl Binder<'_> {
     fn number(
         &mut self,
         name: &str,
-        what: &str,
+        unit: &str,
         properties: &[Property],
         of: Option<&Span>,
     ) -> Option<usize> {
@@ -373,7 +359,7 @@ impl Binder<'_> {
             format!("invalid value {value:?} for `{name}`"),
             span.clone(),
         )
-        .label(format!("expected {what}, at least 1"))
+        .label(format!("expected a number of {unit}, at least 1"))
         .help(format!("`{name}` is a property of the runtime"));
         self.diagnostics.push(wrong);
         None
