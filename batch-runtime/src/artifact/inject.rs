@@ -1,4 +1,4 @@
-//! Injection: makes an artifact, with properties and contexts in the fields of its struct.
+//! Injection: creates an artifact, with properties and contexts in the fields of its struct.
 //!
 //! Spec: BPROP-04, BPROP-12, CTX-02, ART-10
 
@@ -15,7 +15,7 @@ use batch_xml::{Dialect, ValueSource};
 use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
 use crate::secret::Secrets;
 
-/// Lets the runtime make a struct and fill its fields. Sections 5.3 and 5.4 of the draft.
+/// Lets the runtime create a struct and fill its fields. Sections 5.3 and 5.4 of the draft.
 ///
 /// | field | value |
 /// |---|---|
@@ -53,20 +53,20 @@ use crate::secret::Secrets;
 #[doc(inline)]
 pub use batch_macros::BatchArtifact;
 
-/// A type that the runtime can make. Only `#[derive(BatchArtifact)]` implements it.
+/// A type that the runtime can create. Only `#[derive(BatchArtifact)]` implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a batch artifact",
     label = "the runtime cannot construct this type",
     note = "add `#[derive(BatchArtifact)]` to `{Self}`; the derive reads `#[batch_property]` and `#[batch_context]` fields"
 )]
 pub trait BatchArtifact: Sized + 'static {
-    /// Makes an instance with its properties and contexts.
+    /// Creates an instance with its properties and contexts.
     ///
     /// # Errors
     /// If a property's value does not parse, or a context is out of scope.
     fn inject(scope: &InjectionScope<'_>) -> Result<Self, InjectError>;
 
-    /// Sets the property fields of an instance that a preferred loader made.
+    /// Sets the property fields of an instance that a preferred loader created.
     ///
     /// # Errors
     /// If a property's value does not parse.
@@ -96,13 +96,13 @@ pub struct PropertyInfo {
     pub name: &'static str,
     /// Name of the field.
     pub field: &'static str,
-    /// The default given by `value = "..."`.
+    /// The default, from `value = "..."`.
     pub default: Option<&'static str>,
     /// Whether the field needs no value (`String`, `Vec`, `Option`).
     pub optional: bool,
     /// Full path of the field's type.
     pub type_name: &'static str,
-    /// Parses a text as the field's type; the error says why it does not parse.
+    /// Parses a text as the field's type, or returns the reason why it does not parse.
     pub check: fn(&str) -> Result<(), String>,
 }
 
@@ -280,7 +280,7 @@ impl Properties {
 pub struct InjectionScope<'a> {
     properties: &'a Properties,
     contexts: &'a ContextScope,
-    /// The artifact of the preferred loader, taken by the one instance that is made.
+    /// The artifact of the preferred loader, until an instance takes it.
     loaded: Cell<Option<LoadedArtifact>>,
 }
 
@@ -299,7 +299,7 @@ impl<'a> InjectionScope<'a> {
         self
     }
 
-    /// Makes a `T`, or fills the one that the preferred loader made. Spec: ART-10, LOADER-03
+    /// Creates a `T`, or fills the one that the preferred loader created. Spec: ART-10, LOADER-03
     pub(crate) fn make<T: BatchArtifact>(&self) -> Result<T, InjectError> {
         let Some(loaded) = self.loaded.take() else {
             return T::inject(self);
@@ -344,7 +344,7 @@ impl<'a> InjectionScope<'a> {
         };
         let secrets = &self.properties.secrets;
         let parsed = T::parse(&secrets.revealed(text)).map_err(|reason| match secrets.are_in(text) {
-            // The parser's message may hold the value.
+            // The parser's message may contain the value.
             true => "the secret does not parse".to_owned(),
             false => reason,
         });
@@ -495,7 +495,7 @@ context_field! {
     SplitContext, Split, split;
 }
 
-/// An artifact could not be made.
+/// An artifact could not be created.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InjectError {

@@ -1,4 +1,4 @@
-//! What the body of a step gets from its step, and how it ends.
+//! The environment of a step's body, and its end.
 
 use super::threads::{Collecting, Running, StepPlace, Worker};
 use crate::artifact::ContextScope;

@@ -1,4 +1,4 @@
-//! How elements end: their outcome, and the element that a decider sees.
+//! The ends of elements: their outcomes, and the element that a decider sees.
 
 use super::call::Failure;
 use crate::context::{FlowContext, SplitContext, StepContext};

@@ -36,7 +36,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) dispatch: Option<&'a Dispatch>,
 }
 
-/// How the partitions of an execution reach other processes.
+/// Sends the partitions of an execution to other processes.
 #[derive(Clone)]
 pub(crate) struct Dispatch {
     pub(crate) dispatcher: Arc<dyn PartitionDispatcher>,

@@ -2,7 +2,7 @@
 
 use crate::error::BatchError;
 
-/// Makes a type a logical transaction, which makes the subjobs of a step, flow or split one unit of work, undone as a
+/// Makes a type a logical transaction: the subjobs of a step, flow or split become one unit of work, which is undone as a
 /// whole. Section 5.5.2 of the draft.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
@@ -11,7 +11,7 @@ use crate::error::BatchError;
 /// |---|---|---|
 /// | [`logical_tx_begin`](macro@crate::logical_tx_begin) | no | before the partition algorithm and the subjobs |
 /// | [`logical_tx_before_completion`](macro@crate::logical_tx_before_completion) | no | when all subjobs are complete |
-/// | [`logical_tx_rollback`](macro@crate::logical_tx_rollback) | no | undoes what the subjobs did; none is running any more |
+/// | [`logical_tx_rollback`](macro@crate::logical_tx_rollback) | no | undoes the work of the subjobs, after all of them have ended |
 /// | [`logical_tx_after_completion`](macro@crate::logical_tx_after_completion) | no | with `COMMIT` or `ROLLBACK` |
 ///
 /// ```

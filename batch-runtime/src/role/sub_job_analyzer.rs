@@ -4,7 +4,8 @@ use crate::artifact::item::ItemType;
 use crate::artifact::payload::CollectorData;
 use crate::error::BatchError;
 
-/// Makes a type a subjob analyzer, which receives on the main thread what the collectors send and how the subjobs end.
+/// Makes a type a subjob analyzer, which receives the payloads of the collectors and the exit statuses of the subjobs, on the
+/// main thread.
 /// Section 5.5.4 of the draft.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).

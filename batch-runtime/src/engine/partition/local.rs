@@ -1,4 +1,4 @@
-//! The channel to threads of this process: one for each partition that is out.
+//! The channel to threads of this process: one for each running partition.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(super) struct LocalThreads<'t, 'scope> {
 struct Out {
     number: usize,
     row: StepExecutionId,
-    /// How many payloads it has sent.
+    /// The number of payloads that it has sent.
     payloads: u64,
 }
 
@@ -57,7 +57,7 @@ impl PartitionChannel for LocalThreads<'_, '_> {
         Ok(())
     }
 
-    /// Waits for as long as it takes: a thread always reports its end, and stop requests reach it without this one.
+    /// Waits without a limit: a thread always reports its end, and stop requests reach it directly.
     fn receive(&mut self, _wait: Duration) -> Result<Option<PartitionEvent>, DispatchError> {
         Ok(match self.threads.next() {
             None => None,

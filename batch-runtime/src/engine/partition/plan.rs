@@ -24,7 +24,7 @@ impl Walk<'_> {
         let algorithm = partition.algorithm.as_ref().map(|bound| bound.name.as_str());
         if let Some(plan) = stored.plan.filter(|_| is_valid) {
             let change = if stored.algorithm.is_some() != algorithm.is_some() {
-                "an algorithm has been added or removed since".to_owned()
+                "an algorithm has been added or removed".to_owned()
             } else if algorithm.is_none() && i64::from(plan.sub_job_count()) != i64::from(partition.instances)
             {
                 let (then, now) = (plan.sub_job_count(), partition.instances);
@@ -33,8 +33,8 @@ impl Walk<'_> {
                 return Ok(Ok(plan));
             };
             return Ok(Err(Failure::new(format!(
-                "the partitions were planned otherwise before: {change}, and what has been committed does not belong to other \
-                 partitions; start a new instance, or restart with the Job XML as it was"
+                "cannot reuse the partitions of an earlier execution: {change}, so its committed work belongs to other \
+                 partitions; start a new instance, or restart with the previous Job XML"
             ))));
         }
         let plan = match &partition.algorithm {

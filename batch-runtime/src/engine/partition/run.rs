@@ -1,4 +1,4 @@
-//! One partition: own contexts, own artifacts, a row of its own.
+//! One partition: with its own contexts, artifacts and row.
 //!
 //! Spec: PART-06, PART-33, FPART-01, FPART-10, SUBJOB-02, D-67, D-75
 
@@ -44,7 +44,7 @@ impl PartitionedElement<'_> {
         self.run_claimed(worker, sink, number, (row, state, earlier_items))
     }
 
-    /// Runs a claimed partition and writes how it ended.
+    /// Runs a claimed partition and records its end.
     ///
     /// # Errors
     /// If the repository rejects a write.
@@ -111,7 +111,7 @@ impl PartitionedElement<'_> {
         Ok(ElementEnd::failed(Failure::new(problem)))
     }
 
-    /// Writes how a partition of a flow ended.
+    /// Records the end of a partition of a flow.
     fn record(&self, row: &mut StepExecution, ended: ElementEnd) -> Result<ElementEnd, RepositoryError> {
         let (failure, termination) = match &ended.outcome {
             Outcome::Failed(failure) => (Some(failure.clone()), None),
