@@ -1,6 +1,6 @@
--- The whole schema for MySQL and MariaDB in one file: what the migrations in mysql/ give.
--- The job repository as Spring Batch 4.3 ships it for MySQL, whose script also serves MariaDB. What Spring Batch
--- has made is there already; so is, on MySQL, what was made before the script was cut off.
+-- The whole schema for MySQL and MariaDB in one file: the result of the migrations in mysql/.
+-- The job repository as Spring Batch 4.3 ships it for MySQL, whose script also serves MariaDB. Tables that
+-- Spring Batch has created are kept; so are, on MySQL, those that an interrupted run of this script has created.
 CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE (
     JOB_INSTANCE_ID BIGINT NOT NULL PRIMARY KEY,
     VERSION BIGINT,
@@ -100,7 +100,8 @@ CREATE TABLE IF NOT EXISTS BATCH_JOB_SEQ (
 ) ENGINE=InnoDB;
 INSERT INTO BATCH_JOB_SEQ (ID, UNIQUE_KEY) SELECT * FROM (SELECT 0 AS ID, '0' AS UNIQUE_KEY) AS tmp
     WHERE NOT EXISTS (SELECT * FROM BATCH_JOB_SEQ);
--- Who runs a job instance, and until when. No foreign key: tools that delete instances know nothing of this table.
+-- The lease of a job instance: its holder and its expiry. No foreign key, because tools that delete instances do not know
+-- this table.
 CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE_LEASE (
     JOB_INSTANCE_ID BIGINT NOT NULL PRIMARY KEY,
     JOB_EXECUTION_ID BIGINT NOT NULL,
@@ -111,8 +112,8 @@ CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE_LEASE (
     LAST_CHECKPOINT_VERSION BIGINT NOT NULL
 ) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- Every character of every name and message, whatever the database was made with; and names that differ in upper and lower
--- case, or in an accent, are different names, as on the other databases.
+-- Stores every character, regardless of the database's default. Names that differ in case or in an accent are different, as on
+-- the other databases.
 ALTER TABLE BATCH_JOB_INSTANCE CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 ALTER TABLE BATCH_JOB_EXECUTION CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 ALTER TABLE BATCH_JOB_EXECUTION_PARAMS CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -120,13 +121,13 @@ ALTER TABLE BATCH_STEP_EXECUTION CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb
 ALTER TABLE BATCH_STEP_EXECUTION_CONTEXT CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 ALTER TABLE BATCH_JOB_EXECUTION_CONTEXT CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- TEXT ends at 64 KB, elsewhere it does not.
+-- TEXT holds at most 64 KB here; other databases have no limit.
 ALTER TABLE BATCH_STEP_EXECUTION_CONTEXT MODIFY COLUMN SERIALIZED_CONTEXT LONGTEXT;
 ALTER TABLE BATCH_JOB_EXECUTION_CONTEXT MODIFY COLUMN SERIALIZED_CONTEXT LONGTEXT;
 
 
--- The look-up before every step (A.10 of the schema's description recommends it). Those of a launch and of a restart have
--- the indexes that MySQL makes for foreign keys.
+-- For the query before every step (recommended by A.10 of the schema's description). Those of a launch and of a restart use
+-- the indexes that MySQL creates for foreign keys.
 SET @statement = (
     SELECT IF(COUNT(*) = 0,
         'CREATE UNIQUE INDEX BATCH_STEP_EXECUTION_NAME_IX ON BATCH_STEP_EXECUTION (JOB_EXECUTION_ID, STEP_NAME)',
@@ -136,8 +137,8 @@ SET @statement = (
 PREPARE make_index FROM @statement;
 EXECUTE make_index;
 DEALLOCATE PREPARE make_index;
--- Which worker process runs a partition, and until when; no row for partitions that run in the process of their job. No
--- foreign key: tools that delete executions know nothing of this table.
+-- The lease of a partition: the worker process that runs it, and its expiry. Partitions that run in the process of their job
+-- have no row. No foreign key, because tools that delete executions do not know this table.
 CREATE TABLE IF NOT EXISTS BATCH_PARTITION_LEASE (
     STEP_EXECUTION_ID BIGINT NOT NULL PRIMARY KEY,
     JOB_EXECUTION_ID BIGINT NOT NULL,

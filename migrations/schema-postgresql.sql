@@ -1,5 +1,5 @@
--- The whole schema for PostgreSQL in one file: what the migrations in postgres/ give.
--- The job repository as Spring Batch 4.3 ships it for PostgreSQL. What Spring Batch has made is there already.
+-- The whole schema for PostgreSQL in one file: the result of the migrations in postgres/.
+-- The job repository as Spring Batch 4.3 ships it for PostgreSQL. Tables that Spring Batch has created are kept.
 CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE (
     JOB_INSTANCE_ID BIGINT NOT NULL PRIMARY KEY,
     VERSION BIGINT,
@@ -79,7 +79,8 @@ CREATE TABLE IF NOT EXISTS BATCH_JOB_EXECUTION_CONTEXT (
 CREATE SEQUENCE IF NOT EXISTS BATCH_STEP_EXECUTION_SEQ MAXVALUE 9223372036854775807 NO CYCLE;
 CREATE SEQUENCE IF NOT EXISTS BATCH_JOB_EXECUTION_SEQ MAXVALUE 9223372036854775807 NO CYCLE;
 CREATE SEQUENCE IF NOT EXISTS BATCH_JOB_SEQ MAXVALUE 9223372036854775807 NO CYCLE;
--- Who runs a job instance, and until when. No foreign key: tools that delete instances know nothing of this table.
+-- The lease of a job instance: its holder and its expiry. No foreign key, because tools that delete instances do not know
+-- this table.
 CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE_LEASE (
     JOB_INSTANCE_ID BIGINT NOT NULL PRIMARY KEY,
     JOB_EXECUTION_ID BIGINT NOT NULL,
@@ -90,12 +91,12 @@ CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE_LEASE (
     LAST_CHECKPOINT_VERSION BIGINT NOT NULL
 );
 
--- The look-ups of every launch, restart and step (A.10 of the schema's description recommends them).
+-- For the queries of every launch, restart and step (recommended by A.10 of the schema's description).
 CREATE INDEX IF NOT EXISTS BATCH_JOB_EXECUTION_INSTANCE_IX ON BATCH_JOB_EXECUTION (JOB_INSTANCE_ID);
 CREATE INDEX IF NOT EXISTS BATCH_JOB_EXECUTION_PARAMS_IX ON BATCH_JOB_EXECUTION_PARAMS (JOB_EXECUTION_ID);
 CREATE UNIQUE INDEX IF NOT EXISTS BATCH_STEP_EXECUTION_NAME_IX ON BATCH_STEP_EXECUTION (JOB_EXECUTION_ID, STEP_NAME);
--- Which worker process runs a partition, and until when; no row for partitions that run in the process of their job. No
--- foreign key: tools that delete executions know nothing of this table.
+-- The lease of a partition: the worker process that runs it, and its expiry. Partitions that run in the process of their job
+-- have no row. No foreign key, because tools that delete executions do not know this table.
 CREATE TABLE IF NOT EXISTS BATCH_PARTITION_LEASE (
     STEP_EXECUTION_ID BIGINT NOT NULL PRIMARY KEY,
     JOB_EXECUTION_ID BIGINT NOT NULL,

@@ -1,6 +1,6 @@
--- The whole schema for SQLite in one file: what the migrations in sqlite/ give.
+-- The whole schema for SQLite in one file: the result of the migrations in sqlite/.
 -- The job repository as Spring Batch 4.3 ships it for SQLite, with EXIT_CODE as wide as on the other databases
--- (docs/conformance.md, D-69). What Spring Batch has made is there already.
+-- (docs/internals/conformance.md, D-69). Tables that Spring Batch has created are kept.
 CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE (
     JOB_INSTANCE_ID INTEGER PRIMARY KEY AUTOINCREMENT,
     VERSION INTEGER,
@@ -80,7 +80,8 @@ CREATE TABLE IF NOT EXISTS BATCH_JOB_EXECUTION_CONTEXT (
 CREATE TABLE IF NOT EXISTS BATCH_STEP_EXECUTION_SEQ (ID INTEGER PRIMARY KEY AUTOINCREMENT);
 CREATE TABLE IF NOT EXISTS BATCH_JOB_EXECUTION_SEQ (ID INTEGER PRIMARY KEY AUTOINCREMENT);
 CREATE TABLE IF NOT EXISTS BATCH_JOB_SEQ (ID INTEGER PRIMARY KEY AUTOINCREMENT);
--- Who runs a job instance, and until when. No foreign key: tools that delete instances know nothing of this table.
+-- The lease of a job instance: its holder and its expiry. No foreign key, because tools that delete instances do not know
+-- this table.
 CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE_LEASE (
     JOB_INSTANCE_ID INTEGER NOT NULL PRIMARY KEY,
     JOB_EXECUTION_ID INTEGER NOT NULL,
@@ -91,12 +92,12 @@ CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE_LEASE (
     LAST_CHECKPOINT_VERSION INTEGER NOT NULL
 );
 
--- The look-ups of every launch, restart and step (A.10 of the schema's description recommends them).
+-- For the queries of every launch, restart and step (recommended by A.10 of the schema's description).
 CREATE INDEX IF NOT EXISTS BATCH_JOB_EXECUTION_INSTANCE_IX ON BATCH_JOB_EXECUTION (JOB_INSTANCE_ID);
 CREATE INDEX IF NOT EXISTS BATCH_JOB_EXECUTION_PARAMS_IX ON BATCH_JOB_EXECUTION_PARAMS (JOB_EXECUTION_ID);
 CREATE UNIQUE INDEX IF NOT EXISTS BATCH_STEP_EXECUTION_NAME_IX ON BATCH_STEP_EXECUTION (JOB_EXECUTION_ID, STEP_NAME);
--- Which worker process runs a partition, and until when; no row for partitions that run in the process of their job. No
--- foreign key: tools that delete executions know nothing of this table.
+-- The lease of a partition: the worker process that runs it, and its expiry. Partitions that run in the process of their job
+-- have no row. No foreign key, because tools that delete executions do not know this table.
 CREATE TABLE IF NOT EXISTS BATCH_PARTITION_LEASE (
     STEP_EXECUTION_ID INTEGER NOT NULL PRIMARY KEY,
     JOB_EXECUTION_ID INTEGER NOT NULL,

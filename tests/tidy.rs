@@ -28,64 +28,14 @@ const LIBRARIES: [&str; 4] = [
 ];
 
 /// Functions that are longer, each with the reason.
-const LONG_FUNCTIONS: [(&str, &str); 9] = [
-    (
-        "batch-runtime/src/engine/job.rs run_observed",
-        "one line over; to be split",
-    ),
-    (
-        "batch-runtime/src/loader/checks.rs check_properties",
-        "to be split by kind of property",
-    ),
-    (
-        "batch-runtime/src/repository/diesel/per_backend/closing.rs close_open_executions",
-        "statements in an order that matters; to be split by table",
-    ),
-    (
-        "batch-runtime/src/repository/diesel/per_backend/job_store.rs begin_execution",
-        "statements in an order that matters; to be split by table",
-    ),
-    (
-        "batch-runtime/src/repository/diesel/per_backend/job_store.rs claim_in",
-        "to be split into the checks and the claim",
-    ),
-    (
-        "batch-runtime/src/repository/diesel/per_backend/partitions.rs reopen_partition_in",
-        "one line over; to be split",
-    ),
+const LONG_FUNCTIONS: [(&str, &str); 3] = [
     ("batch-xml/src/graph/dot.rs node", "a table of shapes"),
     ("batch-xml/src/graph/place.rs inner", "to be split by element"),
     ("batch-xml/src/graph/svg.rs shape", "a table of shapes"),
 ];
 
 /// Cycles of imports, each with the reason.
-const CYCLES: [(&str, &str); 10] = [
-    (
-        "batch-runtime/src: engine/chunk/mod.rs > engine/step.rs",
-        "a chunk takes the step's surroundings; these belong into a file of their own",
-    ),
-    (
-        "batch-runtime/src: engine/chunk/mod.rs > engine/threads/subjobs.rs > engine/walk.rs > engine/step.rs",
-        "as the one before, and the next",
-    ),
-    (
-        "batch-runtime/src: engine/partition/mod.rs > engine/walk.rs",
-        "a partition of a flow walks, and a walk runs partitions",
-    ),
-    (
-        "batch-runtime/src: engine/threads/subjobs.rs > engine/walk.rs",
-        "a subjob's end is the end of a walk, which starts subjobs",
-    ),
-    (
-        "batch-runtime/src: operator/callback.rs > operator/mod.rs > runtime.rs",
-        "the operator holds the runtime, and the runtime hands out the operator",
-    ),
-    ("batch-runtime/src: operator/check.rs > runtime.rs", "the same"),
-    (
-        "batch-runtime/src: operator/definitions.rs > operator/mod.rs > runtime.rs",
-        "the same",
-    ),
-    ("batch-runtime/src: operator/mod.rs > runtime.rs", "the same"),
+const CYCLES: [(&str, &str); 2] = [
     (
         "batch-xml/src: dialect/mod.rs > pattern.rs",
         "a dialect compiles patterns by its policy, which patterns name",

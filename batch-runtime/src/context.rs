@@ -15,22 +15,9 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{Connector, RepositoryConnection, RepositoryError};
 use crate::status::BatchStatus;
 
-/// The state shared by the clones of a context. A poisoned lock is ignored: no user code runs under the lock, so a
-/// panicking artifact cannot leave the state inconsistent.
-struct Shared<S> {
-    state: Mutex<S>,
-}
-
-impl<S> Shared<S> {
-    fn new(state: S) -> Self {
-        Self {
-            state: Mutex::new(state),
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, S> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// No user code runs under these locks, so a panicking artifact cannot leave the state inconsistent.
+fn lock<S>(state: &Mutex<S>) -> MutexGuard<'_, S> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Statuses and transient user data of a running element.
@@ -89,18 +76,18 @@ macro_rules! element_methods {
     ($element:literal) => {
         #[doc = concat!("Returns the ", $element, "'s current batch status.")]
         pub fn batch_status(&self) -> BatchStatus {
-            self.0.shared.lock().element().batch_status
+            lock(&self.0.element).batch_status
         }
 
         /// Returns the value of `set_exit_status`, without the default.
         pub fn exit_status(&self) -> Option<String> {
-            self.0.shared.lock().element().exit_status.clone()
+            lock(&self.0.element).exit_status.clone()
         }
 
         #[doc = concat!("Sets the exit status that the ", $element, " ends with; the last call wins.")]
         /// `None` restores the default, the batch status.
         pub fn set_exit_status(&self, status: Option<&str>) {
-            self.0.shared.lock().element_mut().exit_status = status.map(str::to_owned);
+            lock(&self.0.element).exit_status = status.map(str::to_owned);
         }
 
         #[doc = concat!("Returns the value stored by `set_transient_user_data`, kept until the ", $element, " ends.")]
@@ -108,36 +95,14 @@ macro_rules! element_methods {
         /// # Errors
         /// When a value of another type is stored.
         pub fn transient_user_data<T: Send + Sync + 'static>(&self) -> Result<Option<Arc<T>>, UserDataError> {
-            self.0.shared.lock().element().transient()
+            lock(&self.0.element).transient()
         }
 
         /// Stores a user's value for the other artifacts of the same context. Not persisted.
         pub fn set_transient_user_data<T: Send + Sync + 'static>(&self, value: T) {
-            self.0.shared.lock().element_mut().set_transient(value);
+            lock(&self.0.element).set_transient(value);
         }
     };
-}
-
-trait HasElement {
-    fn element(&self) -> &ElementState;
-    fn element_mut(&mut self) -> &mut ElementState;
-
-    /// Sets a running element to STOPPING.
-    fn show_stop(&mut self) {
-        let status = &mut self.element_mut().batch_status;
-        if let Some(stopping) = status.after_stop_request() {
-            *status = stopping;
-        }
-    }
-}
-
-impl HasElement for ElementState {
-    fn element(&self) -> &ElementState {
-        self
-    }
-    fn element_mut(&mut self) -> &mut ElementState {
-        self
-    }
 }
 
 /// A context that shows a stop request as STOPPING.
@@ -149,13 +114,16 @@ macro_rules! shows_stop {
     ($($context:ident),*) => {$(
         impl ShowsStop for $context {
             fn show_stop(&self) {
-                self.0.shared.lock().show_stop();
+                let status = &mut lock(&self.0.element).batch_status;
+                if let Some(stopping) = status.after_stop_request() {
+                    *status = stopping;
+                }
             }
         }
 
         impl $context {
             pub(crate) fn set_batch_status(&self, status: BatchStatus) {
-                self.0.shared.lock().element_mut().batch_status = status;
+                lock(&self.0.element).batch_status = status;
             }
         }
     )*};
@@ -174,7 +142,7 @@ struct JobShared {
     properties: BTreeMap<String, String>,
     began: Instant,
     connector: Connector,
-    shared: Shared<ElementState>,
+    element: Mutex<ElementState>,
 }
 
 impl JobContext {
@@ -192,7 +160,7 @@ impl JobContext {
             properties,
             began: Instant::now(),
             connector,
-            shared: Shared::new(ElementState::default()),
+            element: Mutex::default(),
         }))
     }
 
@@ -242,7 +210,7 @@ impl JobContext {
     /// Returns the context of a subjob: that of the job, without the data stored by its artifacts. Spec: CTX-06, D-67
     pub(crate) fn for_subjob(&self) -> Self {
         let job = &self.0;
-        let state = ElementState {
+        let element = ElementState {
             batch_status: self.batch_status(),
             ..ElementState::default()
         };
@@ -253,7 +221,7 @@ impl JobContext {
             properties: job.properties.clone(),
             began: job.began,
             connector: job.connector.clone(),
-            shared: Shared::new(state),
+            element: Mutex::new(element),
         }))
     }
 
@@ -274,24 +242,15 @@ struct StepShared {
     id: String,
     execution_id: StepExecutionId,
     properties: BTreeMap<String, String>,
-    shared: Shared<StepState>,
+    element: Mutex<ElementState>,
+    state: Mutex<StepState>,
 }
 
 #[derive(Default)]
 struct StepState {
-    element: ElementState,
     persistent: Option<CheckpointInfo>,
     exception: Option<Arc<BatchError>>,
     counters: StepCounters,
-}
-
-impl HasElement for StepState {
-    fn element(&self) -> &ElementState {
-        &self.element
-    }
-    fn element_mut(&mut self) -> &mut ElementState {
-        &mut self.element
-    }
 }
 
 impl StepContext {
@@ -305,12 +264,12 @@ impl StepContext {
             persistent,
             ..StepState::default()
         };
-        let shared = Shared::new(state);
         Self(Arc::new(StepShared {
             id: id.to_owned(),
             execution_id,
             properties,
-            shared,
+            element: Mutex::default(),
+            state: Mutex::new(state),
         }))
     }
 
@@ -353,35 +312,35 @@ impl StepContext {
     /// Spec: CTX-23, CHUNK-LOOP-11
     pub fn set_persistent_user_data<P: Externalizable>(&self, data: &P) -> Result<(), BatchError> {
         let stored = CheckpointInfo::encode(data)?;
-        self.0.shared.lock().persistent = Some(stored);
+        lock(&self.0.state).persistent = Some(stored);
         Ok(())
     }
 
     /// Returns the last exception that a step-level artifact threw. Spec: CTX-29
     pub fn exception(&self) -> Option<Arc<BatchError>> {
-        self.0.shared.lock().exception.clone()
+        lock(&self.0.state).exception.clone()
     }
 
     /// Returns the step's counters as of the last commit. Spec: CTX-30
     pub fn metrics(&self) -> Vec<Metric> {
-        self.0.shared.lock().counters.metrics()
+        lock(&self.0.state).counters.metrics()
     }
 
     /// Restores the data of the last commit after a rollback that no artifact handles.
     pub(crate) fn restore_persistent_info(&self, info: Option<CheckpointInfo>) {
-        self.0.shared.lock().persistent = info;
+        lock(&self.0.state).persistent = info;
     }
 
     pub(crate) fn persistent_info(&self) -> Option<CheckpointInfo> {
-        self.0.shared.lock().persistent.clone()
+        lock(&self.0.state).persistent.clone()
     }
 
     pub(crate) fn set_exception(&self, error: Arc<BatchError>) {
-        self.0.shared.lock().exception = Some(error);
+        lock(&self.0.state).exception = Some(error);
     }
 
     pub(crate) fn set_counters(&self, counters: StepCounters) {
-        self.0.shared.lock().counters = counters;
+        lock(&self.0.state).counters = counters;
     }
 
     element_methods!("step");
@@ -403,7 +362,7 @@ macro_rules! plain_context {
             pub(crate) fn new(id: &str) -> Self {
                 Self(Arc::new(PlainShared {
                     id: id.to_owned(),
-                    shared: Shared::new(ElementState::default()),
+                    element: Mutex::default(),
                 }))
             }
 
@@ -425,7 +384,7 @@ macro_rules! plain_context {
 
 struct PlainShared {
     id: String,
-    shared: Shared<ElementState>,
+    element: Mutex<ElementState>,
 }
 
 plain_context!(

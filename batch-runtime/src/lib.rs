@@ -139,6 +139,7 @@
 extern crate self as batch_runtime;
 
 mod artifact;
+mod check_jobs;
 mod checkpoint;
 mod clock;
 pub mod context;

@@ -215,14 +215,14 @@ fn a_plan_of_an_algorithm_is_not_one_of_the_xml() {
     }
     assert_snapshot!(text, @r#"
     job job FAILED FAILED
-      | the partitions were planned otherwise before: an algorithm has been added or removed since, and what has been committed does not belong to other partitions; start a new instance, or restart with the Job XML as it was
+      | cannot reuse the partitions of an earlier execution: an algorithm has been added or removed, so its committed work belongs to other partitions; start a new instance, or restart with the previous Job XML
       step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | the partitions were planned otherwise before: an algorithm has been added or removed since, and what has been committed does not belong to other partitions; start a new instance, or restart with the Job XML as it was
+        | cannot reuse the partitions of an earlier execution: an algorithm has been added or removed, so its committed work belongs to other partitions; start a new instance, or restart with the previous Job XML
 
     job job FAILED FAILED
-      | the partitions were planned otherwise before: an algorithm has been added or removed since, and what has been committed does not belong to other partitions; start a new instance, or restart with the Job XML as it was
+      | cannot reuse the partitions of an earlier execution: an algorithm has been added or removed, so its committed work belongs to other partitions; start a new instance, or restart with the previous Job XML
       step all FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | the partitions were planned otherwise before: an algorithm has been added or removed since, and what has been committed does not belong to other partitions; start a new instance, or restart with the Job XML as it was
+        | cannot reuse the partitions of an earlier execution: an algorithm has been added or removed, so its committed work belongs to other partitions; start a new instance, or restart with the previous Job XML
     "#);
 }
 

@@ -1,4 +1,4 @@
-//! Exception classes: how the include and exclude lists of Job XML name Rust errors.
+//! Exception classes: the names of Rust errors in the include and exclude lists of Job XML.
 //!
 //! Spec: CHUNK-EXC-01, CHUNK-EXC-02, D-14
 
@@ -173,8 +173,7 @@ impl Known {
     }
 }
 
-/// Returns whether an include or exclude element with `written` means the class `name`: by its full name, or by the last
-/// part of it.
+/// Returns whether `written`, of an include or exclude element, matches the class `name`: its full name, or the last part.
 pub(crate) fn is_called(name: &str, written: &str) -> bool {
     let last = |name: &str| name.rsplit([':', '.', '$']).next().map(str::len);
     name == written

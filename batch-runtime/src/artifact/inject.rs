@@ -1,4 +1,4 @@
-//! Injection: makes an artifact, with properties and contexts in the fields of its struct.
+//! Injection: creates an artifact, with properties and contexts in the fields of its struct.
 //!
 //! Spec: BPROP-04, BPROP-12, CTX-02, ART-10
 
@@ -15,7 +15,7 @@ use batch_xml::{Dialect, ValueSource};
 use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
 use crate::secret::Secrets;
 
-/// Lets the runtime make a struct and fill its fields. Sections 5.3 and 5.4 of the draft.
+/// Lets the runtime create a struct and fill its fields. Sections 5.3 and 5.4 of the draft.
 ///
 /// | field | value |
 /// |---|---|
@@ -53,20 +53,20 @@ use crate::secret::Secrets;
 #[doc(inline)]
 pub use batch_macros::BatchArtifact;
 
-/// A type that the runtime can make. Only `#[derive(BatchArtifact)]` implements it.
+/// A type that the runtime can create. Only `#[derive(BatchArtifact)]` implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a batch artifact",
     label = "the runtime cannot construct this type",
     note = "add `#[derive(BatchArtifact)]` to `{Self}`; the derive reads `#[batch_property]` and `#[batch_context]` fields"
 )]
 pub trait BatchArtifact: Sized + 'static {
-    /// Makes an instance with its properties and contexts.
+    /// Creates an instance with its properties and contexts.
     ///
     /// # Errors
     /// If a property's value does not parse, or a context is out of scope.
     fn inject(scope: &InjectionScope<'_>) -> Result<Self, InjectError>;
 
-    /// Sets the property fields of an instance that a preferred loader made.
+    /// Sets the property fields of an instance that a preferred loader created.
     ///
     /// # Errors
     /// If a property's value does not parse.
@@ -96,13 +96,13 @@ pub struct PropertyInfo {
     pub name: &'static str,
     /// Name of the field.
     pub field: &'static str,
-    /// The default given by `value = "..."`.
+    /// The default, from `value = "..."`.
     pub default: Option<&'static str>,
     /// Whether the field needs no value (`String`, `Vec`, `Option`).
     pub optional: bool,
     /// Full path of the field's type.
     pub type_name: &'static str,
-    /// Parses a text as the field's type; the error says why it does not parse.
+    /// Parses a text as the field's type, or returns the reason why it does not parse.
     pub check: fn(&str) -> Result<(), String>,
 }
 
@@ -153,10 +153,7 @@ impl PropertyInfo {
     label = "expected `String`, a type with `FromStr` whose error has `Display`, or a `Vec` or `Option` of them"
 )]
 pub trait PropertyValue: Sized + 'static {
-    /// Parses the property's value.
-    ///
-    /// # Errors
-    /// The parser's message.
+    /// Parses the property's value; the error is the parser's message.
     fn parse(text: &str) -> Result<Self, String>;
 
     /// Returns the value of a property that is not set and has no default: `""` for a `String` (BPROP-06), `None` for a type
@@ -263,20 +260,16 @@ impl Properties {
             let (_, value, place) = self.xml.iter().find(|(key, ..)| key == name)?;
             Some((value.as_str(), PropertySource::Xml(place.clone())))
         };
-        let parameter = || {
-            self.parameters
-                .get(name)
-                .map(|value| (value.as_str(), PropertySource::Parameter))
-        };
-        let system = || {
-            self.system
-                .get(name)
-                .map(|value| (value.as_str(), PropertySource::System))
-        };
         self.dialect.first_value(|source| match source {
             ValueSource::Partition => of_xml().filter(|_| self.of_partition),
-            ValueSource::JobParameter => parameter(),
-            ValueSource::SystemProperty => system(),
+            ValueSource::JobParameter => self
+                .parameters
+                .get(name)
+                .map(|value| (value.as_str(), PropertySource::Parameter)),
+            ValueSource::SystemProperty => self
+                .system
+                .get(name)
+                .map(|value| (value.as_str(), PropertySource::System)),
             ValueSource::OutermostProperty => of_xml(),
             _ => None,
         })
@@ -287,7 +280,7 @@ impl Properties {
 pub struct InjectionScope<'a> {
     properties: &'a Properties,
     contexts: &'a ContextScope,
-    /// The artifact of the preferred loader, taken by the one instance that is made.
+    /// The artifact of the preferred loader, until an instance takes it.
     loaded: Cell<Option<LoadedArtifact>>,
 }
 
@@ -306,7 +299,7 @@ impl<'a> InjectionScope<'a> {
         self
     }
 
-    /// Makes a `T`, or fills the one that the preferred loader made. Spec: ART-10, LOADER-03
+    /// Creates a `T`, or fills the one that the preferred loader created. Spec: ART-10, LOADER-03
     pub(crate) fn make<T: BatchArtifact>(&self) -> Result<T, InjectError> {
         let Some(loaded) = self.loaded.take() else {
             return T::inject(self);
@@ -321,12 +314,8 @@ impl<'a> InjectionScope<'a> {
         }
     }
 
-    /// Returns the value of a field of type `T`. Called by generated code.
-    ///
-    /// # Errors
-    /// If the value does not parse, or there is none and `T` needs one.
-    ///
-    /// Spec: BPROP-04 to BPROP-08
+    /// Returns the value of a field of type `T`. Called by generated code. Fails if the value does not parse, or if there is
+    /// none and `T` needs one. Spec: BPROP-04 to BPROP-08
     pub fn property<T: PropertyValue>(
         &self,
         name: &'static str,
@@ -339,10 +328,7 @@ impl<'a> InjectionScope<'a> {
         }
     }
 
-    /// Returns the value of a field of type `Option<T>`. Called by generated code.
-    ///
-    /// # Errors
-    /// If the value does not parse.
+    /// Returns the value of a field of type `Option<T>`. Called by generated code. Fails if the value does not parse.
     pub fn optional_property<T: PropertyValue>(
         &self,
         name: &'static str,
@@ -358,7 +344,7 @@ impl<'a> InjectionScope<'a> {
         };
         let secrets = &self.properties.secrets;
         let parsed = T::parse(&secrets.revealed(text)).map_err(|reason| match secrets.are_in(text) {
-            // The parser's message may hold the value.
+            // The parser's message may contain the value.
             true => "the secret does not parse".to_owned(),
             false => reason,
         });
@@ -367,17 +353,13 @@ impl<'a> InjectionScope<'a> {
             field,
             type_name: T::type_name(),
             value: text.to_owned(),
-            source,
+            source_of_value: source,
             reason,
         })
     }
 
-    /// Returns the value of a field of type `Vec<T>`, empty if the property is not set. Called by generated code.
-    ///
-    /// # Errors
-    /// If a value does not parse.
-    ///
-    /// Spec: BPROP-10
+    /// Returns the value of a field of type `Vec<T>`, empty if the property is not set. Called by generated code. Fails if a
+    /// value does not parse. Spec: BPROP-10
     pub fn list<T: PropertyValue, const SEPARATOR: char>(
         &self,
         name: &'static str,
@@ -388,10 +370,7 @@ impl<'a> InjectionScope<'a> {
             .map(|list| list.0)
     }
 
-    /// Returns the value of a field of type `Option<Vec<T>>`. Called by generated code.
-    ///
-    /// # Errors
-    /// If a value does not parse.
+    /// Returns the value of a field of type `Option<Vec<T>>`. Called by generated code. Fails if a value does not parse.
     pub fn optional_list<T: PropertyValue, const SEPARATOR: char>(
         &self,
         name: &'static str,
@@ -420,10 +399,8 @@ pub struct ContextScope {
 }
 
 impl ContextScope {
-    /// Returns the context for a field of type `T`. Called by generated code.
-    ///
-    /// # Errors
-    /// If the field is a plain handle and the context is out of scope.
+    /// Returns the context for a field of type `T`. Called by generated code. Fails if the field is a plain handle and the
+    /// context is out of scope.
     pub fn get<T: ContextField>(&self, field: &'static str) -> Result<T, InjectError> {
         T::from_scope(self).ok_or(InjectError::OutOfScope { kind: T::KIND, field })
     }
@@ -518,11 +495,15 @@ context_field! {
     SplitContext, Split, split;
 }
 
-/// An artifact could not be made.
-#[derive(Clone, Debug)]
+/// An artifact could not be created.
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InjectError {
     /// A property's value does not parse as the field's type.
+    #[error(
+        "invalid value {value:?} for property `{name}` of field `{field}`, from {source_of_value}: expected `{type_name}`: \
+         {reason}"
+    )]
     Property {
         /// Name of the property.
         name: &'static str,
@@ -533,11 +514,15 @@ pub enum InjectError {
         /// The value.
         value: String,
         /// The source of the value.
-        source: PropertySource,
+        source_of_value: PropertySource,
         /// The parser's message.
         reason: String,
     },
     /// A property that needs a value is not set.
+    #[error(
+        "property `{name}` of field `{field}` has no value: set it in the Job XML or as a job parameter, add \
+         `value = \"...\"` to its `#[batch_property]`, or make the field an `Option`"
+    )]
     MissingProperty {
         /// Name of the property.
         name: &'static str,
@@ -545,6 +530,9 @@ pub enum InjectError {
         field: &'static str,
     },
     /// A context field is a plain handle, and the context is out of scope.
+    #[error(
+        "no `{0}` is in scope for field `{field}`: make the field an `Option<{0}>`", kind.type_name()
+    )]
     OutOfScope {
         /// The kind of context.
         kind: ContextKind,
@@ -552,6 +540,9 @@ pub enum InjectError {
         field: &'static str,
     },
     /// The preferred loader returned another type than when the job was bound.
+    #[error(
+        "the artifact loader returned a `{expected}` when the job was bound, and returns a `{given}` now"
+    )]
     AnotherType {
         /// Full path of the type that the job was bound with.
         expected: &'static str,
@@ -559,39 +550,3 @@ pub enum InjectError {
         given: &'static str,
     },
 }
-
-impl fmt::Display for InjectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Property {
-                name,
-                field,
-                type_name,
-                value,
-                source,
-                reason,
-            } => write!(
-                f,
-                "invalid value {value:?} for property `{name}` of field `{field}`, from {source}: expected `{type_name}`: {reason}"
-            ),
-            Self::MissingProperty { name, field } => write!(
-                f,
-                "property `{name}` of field `{field}` has no value: set it in the Job XML or as a job parameter, add \
-                 `value = \"...\"` to its `#[batch_property]`, or make the field an `Option`"
-            ),
-            Self::OutOfScope { kind, field } => {
-                let context = kind.type_name();
-                write!(
-                    f,
-                    "no `{context}` is in scope for field `{field}`: make the field an `Option<{context}>`"
-                )
-            }
-            Self::AnotherType { expected, given } => write!(
-                f,
-                "the artifact loader returned a `{expected}` when the job was bound, and returns a `{given}` now"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for InjectError {}

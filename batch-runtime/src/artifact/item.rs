@@ -89,7 +89,7 @@ pub struct ItemSink(Box<dyn ErasedSink>);
 impl ItemSink {
     /// Returns the number of results in the buffer.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.0.results().len()
     }
 
     /// Returns whether the buffer is empty.
@@ -99,23 +99,23 @@ impl ItemSink {
 
     /// Removes all results, and keeps the buffer's memory for the next chunk.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.0.results_mut().clear();
     }
 
     /// Removes a result that the writer skips.
     pub(crate) fn remove(&mut self, index: usize) {
-        self.0.remove(index);
+        self.0.results_mut().remove(index);
     }
 
     /// Returns one result.
     pub(crate) fn item(&self, index: usize) -> Option<&dyn Any> {
-        self.0.item(index)
+        self.0.results().item(index)
     }
 
     /// Returns the results of `range`. Reading a range outside the buffer fails.
     pub fn items(&self, range: Range<usize>) -> ChunkItems<'_> {
         ChunkItems {
-            buffer: self.0.buffer(),
+            buffer: self.0.results().buffer(),
             range,
         }
     }
@@ -188,31 +188,21 @@ trait Results: Send {
     fn buffer(&self) -> &(dyn Any + Send);
 }
 
-trait ErasedSink: Results {
+trait ErasedSink: Send {
     fn as_any(&mut self) -> &mut dyn Any;
+    fn results(&self) -> &dyn Results;
+    fn results_mut(&mut self) -> &mut dyn Results;
 }
 
 impl<I: Send + 'static> ErasedSink for TypedSink<I> {
     fn as_any(&mut self) -> &mut dyn Any {
         self
     }
-}
-
-impl<I: Send + 'static> Results for TypedSink<I> {
-    fn len(&self) -> usize {
-        self.0.len()
+    fn results(&self) -> &dyn Results {
+        &*self.0
     }
-    fn clear(&mut self) {
-        self.0.clear();
-    }
-    fn remove(&mut self, index: usize) {
-        self.0.remove(index);
-    }
-    fn item(&self, index: usize) -> Option<&dyn Any> {
-        self.0.item(index)
-    }
-    fn buffer(&self) -> &(dyn Any + Send) {
-        self.0.buffer()
+    fn results_mut(&mut self) -> &mut dyn Results {
+        &mut *self.0
     }
 }
 
@@ -278,32 +268,17 @@ where
     }
 }
 
-/// Observes each item of a [`Fill`] while it is read and processed.
+/// Observes each item of a [`Fill`] while it is read and processed. Each method returns an error to end the fill.
 pub trait ItemObserver {
     /// Runs before the reader is called.
-    ///
-    /// # Errors
-    /// If the fill has to end; the same holds for the other methods.
     fn before_read(&mut self) -> Result<(), Halt>;
     /// Runs after the reader has returned an item.
-    ///
-    /// # Errors
-    /// See `before_read`.
     fn after_read(&mut self, item: &dyn Any) -> Result<(), Halt>;
     /// Runs before the processor is called.
-    ///
-    /// # Errors
-    /// See `before_read`.
     fn before_process(&mut self, item: &dyn Any) -> Result<(), Halt>;
     /// Runs after the processor has returned a result, or filtered the item.
-    ///
-    /// # Errors
-    /// See `before_read`.
     fn after_process(&mut self, item: &dyn Any, result: Option<&dyn Any>) -> Result<(), Halt>;
     /// Runs after the processor has failed. `Ok` skips the item.
-    ///
-    /// # Errors
-    /// See `before_read`.
     fn process_failed(&mut self, error: BatchError, item: &dyn Any) -> Result<(), Halt>;
 }
 
@@ -396,14 +371,13 @@ impl<'a> Fill<'a> {
                 std::any::type_name::<I>()
             ))));
         };
+        let mut reads = 0;
         if let Some(observer) = &mut self.observer {
-            let mut reads = 0;
             let limits = (self.stop, self.max_reads, self.full_at);
             let end = run_observed(sink.as_mut(), &mut **observer, limits, &mut reads, read);
             self.reads += reads;
             return end;
         }
-        let mut reads = 0;
         let end = loop {
             if reads == self.max_reads {
                 break Ok(FillEnd::Limit);
@@ -486,25 +460,14 @@ mod tests {
     fn ends_at_the_read_limit_when_full_and_on_stop() {
         let (mut sink, stop) = (even_halves(), AtomicBool::new(false));
         let mut numbers = 1u64..;
-        assert_eq!(
-            Fill::new(&mut sink, &stop, 3, 9)
-                .run(|| Ok(numbers.next()))
-                .expect("ok"),
-            FillEnd::Limit
-        );
-        assert_eq!(
-            Fill::new(&mut sink, &stop, 9, 2)
-                .run(|| Ok(numbers.next()))
-                .expect("ok"),
-            FillEnd::Full
-        );
+        let mut check = |max_reads, full_at, expected| {
+            let end = Fill::new(&mut sink, &stop, max_reads, full_at).run(|| Ok(numbers.next()));
+            assert_eq!(end.unwrap(), expected);
+        };
+        check(3, 9, FillEnd::Limit);
+        check(9, 2, FillEnd::Full);
         stop.store(true, Ordering::Relaxed);
-        assert_eq!(
-            Fill::new(&mut sink, &stop, 9, 9)
-                .run(|| Ok(numbers.next()))
-                .expect("ok"),
-            FillEnd::Stop
-        );
+        check(9, 9, FillEnd::Stop);
     }
 
     /// Spec: CHUNK-LOOP-17

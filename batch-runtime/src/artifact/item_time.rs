@@ -1,4 +1,4 @@
-//! `item-time`, the built-in checkpoint algorithm: a checkpoint after a number of items or a time, whichever comes first.
+//! `item-time`, the built-in checkpoint algorithm: a checkpoint after a number of items or after a time, whichever is first.
 //!
 //! Spec: JSL-CHUNK-12, CHUNK-CKPT-06, LOADER-20, D-02
 
@@ -11,7 +11,7 @@ use super::registry::ArtifactRegistration;
 use crate::error::BatchError;
 use crate::role::CheckpointAlgorithm;
 
-/// Not in the registry, so that an artifact of the program with this name comes first.
+/// Not in the registry, so that an artifact of the program with this name has precedence.
 pub(crate) static ITEM_TIME: ArtifactRegistration = ArtifactRegistration::checkpoint_algorithm::<ItemTime>(
     "item-time",
     concat!(module_path!(), "::ItemTime"),
@@ -28,7 +28,7 @@ struct ItemTime {
     /// Seconds of an interval; 0: no limit.
     #[batch_property(name = "time-limit", value = "0")]
     time_limit: u64,
-    /// Items of this interval, filtered and skipped ones among them, as for the policy `item`.
+    /// Items of this interval, including filtered and skipped ones, as for the policy `item`.
     items: u64,
     /// The start of this interval; `None` without a limit, so that the clock is not read for each item.
     since: Option<Instant>,

@@ -1,11 +1,11 @@
-//! The items of listeners: erased on the way, typed again where a listener's method names their type.
+//! The items of listeners: erased by the engine, typed again where a listener's method names their type.
 
 use std::any::Any;
 
 use super::item::ItemType;
 use crate::error::BatchError;
 
-/// The item types that a listener's methods name; `None` where they take every type or none takes such an item.
+/// The item types that a listener's methods name; `None` if they accept every type, or no method takes such an item.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ListenerItems {
     /// The type of the reader's items.

@@ -1,4 +1,4 @@
-//! The preferred loader: a program's own way from a `ref` to an artifact, called before the built-in one.
+//! The preferred loader: resolves a `ref` to an artifact in code of the program, before the built-in loader.
 //!
 //! Spec: LOADER-03 to LOADER-07
 
@@ -10,7 +10,7 @@ use crate::error::BatchError;
 
 /// Registers a preferred artifact loader, so that batch.xml can name it: `<loader classname="my_crate::Clients"/>`, or by
 /// the class that `class = ".."` declares. On the impl of [`BatchArtifactLoader`](crate::BatchArtifactLoader); the runtime
-/// makes the loader by its `Default`. Section 5.7.1 of the draft.
+/// creates the loader by its `Default`. Section 5.7.1 of the draft.
 ///
 /// ```
 /// use batch_runtime::prelude::*;
@@ -37,8 +37,7 @@ pub use batch_macros::artifact_loader;
 /// when a job is checked or started, to learn the artifact's type, and again for every instance that the job needs. Each call
 /// returns a new instance, for one `ref` always of the same type.
 ///
-/// A loader is called from several threads. Use one for artifacts that need more than properties, such as a client or a
-/// pool:
+/// A loader is called from several threads. Use one for artifacts that need more than properties, such as a client or a pool:
 ///
 /// ```
 /// use batch_runtime::prelude::*;
@@ -91,7 +90,7 @@ pub trait BatchArtifactLoader: Send + Sync {
     fn load(&self, reference: &str) -> Result<Option<LoadedArtifact>, BatchError>;
 }
 
-/// An artifact of a [`BatchArtifactLoader`]: an instance, or the type of one that the runtime makes.
+/// An artifact of a [`BatchArtifactLoader`]: an instance, or a type that the runtime creates an instance of.
 pub struct LoadedArtifact {
     type_id: TypeId,
     type_name: &'static str,
@@ -110,7 +109,7 @@ impl LoadedArtifact {
         }
     }
 
-    /// Names a type. The runtime makes the instance, as if the `ref` named it.
+    /// Names a type. The runtime creates the instance, as if the `ref` named it.
     ///
     /// Spec: LOADER-05
     pub fn of<T: BatchArtifact + Send>() -> Self {
@@ -129,7 +128,7 @@ impl LoadedArtifact {
         self.type_name
     }
 
-    /// Returns the instance, if the loader made one.
+    /// Returns the instance, if the loader created one.
     ///
     /// # Errors
     /// If the type differs.

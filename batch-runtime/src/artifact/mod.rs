@@ -1,5 +1,5 @@
-//! Batch artifacts: injection, typed items behind erased handles, exceptions, and the registry of what is linked.
-//! Knows no job and no thread; of the repository only the chunk transaction, which writers receive.
+//! Batch artifacts: injection, typed items behind erased handles, exceptions, and the registry of linked
+//! artifacts. Knows no job and no thread; of the repository only the chunk transaction, which writers receive.
 
 mod exception;
 pub(crate) mod inject;

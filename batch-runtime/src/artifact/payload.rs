@@ -1,4 +1,4 @@
-//! The payloads on their way from a collector to the analyzer.
+//! The payloads that a collector sends to the analyzer.
 
 use std::borrow::Cow;
 use std::fmt;

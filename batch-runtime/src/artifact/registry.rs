@@ -11,7 +11,7 @@ use super::inject::{BatchArtifact, ContextInfo, ContextScope, InjectError, Prope
 use super::loader::BatchArtifactLoader;
 use crate::role::{self, Factory, ListenerRole, Make, Role};
 
-/// One artifact attribute on one type: its names, its place in the source, and how to make an instance.
+/// One artifact attribute on one type: its names, its place in the source, and its constructor.
 pub struct ArtifactRegistration {
     /// The name that a `ref` uses. Spec: ART-01, ART-02
     pub name: &'static str,
@@ -23,7 +23,7 @@ pub struct ArtifactRegistration {
     pub file: &'static str,
     /// Source line of the attribute.
     pub line: u32,
-    /// Makes an instance.
+    /// Creates an instance.
     pub factory: Factory,
     /// The type, which identifies an instance of a preferred loader.
     pub type_id: TypeId,
@@ -35,7 +35,7 @@ pub struct ArtifactRegistration {
     pub bind_contexts: BindContexts,
 }
 
-/// Sets the context fields of an instance of the registered type; leaves an instance of another type as it is.
+/// Sets the context fields of an instance of the registered type; ignores an instance of another type.
 pub type BindContexts = fn(&mut (dyn Any + Send), &ContextScope) -> Result<(), InjectError>;
 
 // A constructor per role. Its bounds join the two halves of an artifact, the attribute on the impl block and the derive
@@ -116,7 +116,7 @@ impl ArtifactRegistration {
     }
 }
 
-/// One `#[artifact_loader]`: its class names for `<loader classname="..">`, and how to make it.
+/// One `#[artifact_loader]`: its class names for `<loader classname="..">`, and its constructor.
 pub struct LoaderRegistration {
     /// Full path of the Rust type.
     pub class: &'static str,
@@ -126,7 +126,7 @@ pub struct LoaderRegistration {
     pub file: &'static str,
     /// Source line of the attribute.
     pub line: u32,
-    /// Makes the loader.
+    /// Creates the loader.
     pub make: fn() -> Arc<dyn BatchArtifactLoader>,
 }
 

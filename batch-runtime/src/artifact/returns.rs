@@ -1,5 +1,5 @@
 //! The return types of artifact methods: plain or `Result`. Generated code calls these traits, so that a wrong type is a
-//! compile error at the return type that names the right ones.
+//! compile error at the return type that names the right ones. Their errors are those of the artifacts.
 //!
 //! Spec: ART-06, ART-07
 
@@ -18,9 +18,6 @@ pub trait ReadReturn {
     /// The item type.
     type Item;
     /// Returns the next item, `None` at the end.
-    ///
-    /// # Errors
-    /// The reader's error.
     fn into_read(self) -> Result<Option<Self::Item>, BatchError>;
 }
 
@@ -51,9 +48,6 @@ pub trait ProcessReturn {
     /// The type of the result.
     type Item;
     /// Returns the result, `None` for a filtered item.
-    ///
-    /// # Errors
-    /// The processor's error.
     fn into_processed(self) -> Result<Option<Self::Item>, BatchError>;
 }
 
@@ -82,9 +76,6 @@ impl<O, E: Into<BatchError>> ProcessReturn for Result<Option<O>, E> {
 )]
 pub trait UnitReturn {
     /// Returns the error, if there is one.
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn into_unit(self) -> Result<(), BatchError>;
 }
 
@@ -109,9 +100,6 @@ impl<E: Into<BatchError>> UnitReturn for Result<(), E> {
 )]
 pub trait ValueReturn<T> {
     /// Returns the value.
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn into_value(self) -> Result<T, BatchError>;
 }
 
@@ -136,9 +124,6 @@ impl<T, E: Into<BatchError>> ValueReturn<T> for Result<T, E> {
 )]
 pub trait CollectReturn {
     /// Returns the payload; `None` sends nothing.
-    ///
-    /// # Errors
-    /// The collector's error.
     fn into_collected(self) -> Result<Option<CollectorData>, BatchError>;
 
     /// Returns the payload's type.
@@ -173,9 +158,6 @@ impl<P: Externalizable, E: Into<BatchError>> CollectReturn for Result<Option<P>,
 )]
 pub trait CheckpointReturn<C> {
     /// Returns the checkpoint.
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn into_checkpoint(self) -> Result<C, BatchError>;
 }
 

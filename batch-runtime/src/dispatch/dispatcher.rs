@@ -1,4 +1,4 @@
-//! What carries partitions to workers, and what comes back.
+//! The interface of a dispatcher, which carries partitions to workers and their events back.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use crate::ids::{JobExecutionId, StepExecutionId};
 /// Carries the partitions of running steps and flows to worker processes.
 ///
 /// A runtime has one dispatcher, set by
-/// [`BatchRuntimeBuilder::partition_dispatcher`](crate::BatchRuntimeBuilder::partition_dispatcher); each partitioned element
-/// that runs opens a channel of its own.
+/// [`BatchRuntimeBuilder::partition_dispatcher`](crate::BatchRuntimeBuilder::partition_dispatcher); each running
+/// partitioned element opens its own channel.
 pub trait PartitionDispatcher: Send + Sync {
     /// Opens a channel for the partitions of one element of a job execution.
     ///
@@ -21,28 +21,28 @@ pub trait PartitionDispatcher: Send + Sync {
     fn open(&self, job_execution: JobExecutionId) -> Result<Box<dyn PartitionChannel>, DispatchError>;
 }
 
-/// The partitions of one element on their way to workers and back. Dropped when all of them have ended.
+/// The connection of one element to the workers of its partitions. Dropped when all partitions have ended.
 pub trait PartitionChannel {
-    /// Hands a partition to a worker. Its row exists. May be called again with a higher `attempt` after
+    /// Submits a partition, whose row exists, to a worker. May be called again with a higher `attempt` after
     /// [`PartitionEvent::Lost`].
     ///
     /// # Errors
-    /// If no worker can get it; the partition then ends FAILED.
+    /// If no worker can be reached; the partition then ends FAILED.
     fn submit(&mut self, ticket: &PartitionTicket) -> Result<(), DispatchError>;
 
     /// Waits for the next event, at most `wait`; `None` if there is none by then. The events of one partition come in their
     /// order, [`PartitionEvent::Ended`] last. Spec: SUBJOB-11
     ///
     /// # Errors
-    /// If no event can come any more. The engine then reports the partitions that are out as lost, and submits no others.
+    /// If the channel is broken for good. The engine then treats the submitted partitions as lost, and submits no others.
     fn receive(&mut self, wait: Duration) -> Result<Option<PartitionEvent>, DispatchError>;
 
-    /// Asks the partitions that are out to stop. A hint: a stop of the whole job also reaches workers through the repository.
+    /// Requests the submitted partitions to stop. A hint: a stop of the whole job also reaches workers through the repository.
     /// Spec: PART-25, PART-28
     fn stop(&mut self);
 }
 
-/// What happened to a partition that is out.
+/// An event of a submitted partition.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PartitionEvent {
@@ -54,8 +54,7 @@ pub enum PartitionEvent {
     Lost(StepExecutionId),
 }
 
-/// A payload of a collector, with what a transport needs to deliver it once: of payloads with the same three numbers it passes on
-/// the first.
+/// A payload of a collector. The three numbers identify it, so that a transport can deliver each payload once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectedPayload {
     /// The partition.
@@ -77,7 +76,7 @@ pub struct DispatchError {
 }
 
 impl DispatchError {
-    /// Creates an error. `problem` is a fragment that says what failed and why.
+    /// Creates an error. `problem` is a fragment: what failed, and why.
     pub fn new(problem: impl Into<String>) -> Self {
         Self {
             problem: problem.into(),

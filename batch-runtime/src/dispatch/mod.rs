@@ -1,4 +1,4 @@
-//! The interface between the engine and what carries partitions to worker processes. Public as
+//! The interface between the engine and a dispatcher of partitions to worker processes. Public as
 //! [`partition`](crate::partition).
 
 mod dispatcher;

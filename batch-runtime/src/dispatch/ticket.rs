@@ -12,9 +12,9 @@ pub struct PartitionTicket {
     pub job_execution: JobExecutionId,
     /// The row of the partition, in status STARTING until a worker claims it.
     pub step_execution: StepExecutionId,
-    /// Counts from 1 how often the partition was submitted; more than once if a worker died.
+    /// The number of times that the partition was submitted, from 1; it is more than one if a worker died.
     pub attempt: u32,
-    /// Identifies the job as the coordinator resolved it. A worker that resolves it otherwise, because it has another version
-    /// of the Job XML or other system properties, must not run the partition.
+    /// Identifies the job as the coordinator resolved it. A worker that resolves it differently, because it has another
+    /// version of the Job XML or other system properties, must not run the partition.
     pub fingerprint: String,
 }

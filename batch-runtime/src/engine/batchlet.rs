@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
+use super::body::BodyEnd;
 use super::bound::Bound;
-use super::call::{Failure, call};
-use super::step::BodyEnd;
+use super::call::Failure;
 use super::threads::Worker;
 use crate::artifact::ContextScope;
 use crate::role::Batchlet;
@@ -24,22 +24,18 @@ impl<'a> BatchletRunner<'a> {
         contexts: &ContextScope,
         worker: &'a Worker,
     ) -> Result<Self, Failure> {
-        let batchlet = bound
-            .batchlet(contexts)
-            .map_err(|error| Failure::not_made(bound, &error))?;
         Ok(Self {
             bound,
-            batchlet: batchlet.into(),
+            batchlet: bound.batchlet(contexts)?.into(),
             worker,
         })
     }
 
     /// Calls `#[begin_step]`, `#[process]` and `#[end_step]`. Spec: BLET-02, BLET-03, BLET-10
     pub(crate) fn run(&self) -> Result<BodyEnd, Failure> {
-        let thrown = |method: &'static str| move |error| Failure::thrown(self.bound, method, error);
-        call(|| self.batchlet.begin_step()).map_err(thrown("begin_step"))?;
+        self.bound.call("begin_step", || self.batchlet.begin_step())?;
         let result = self.process();
-        if let Err(failure) = call(|| self.batchlet.end_step()).map_err(thrown("end_step")) {
+        if let Err(failure) = self.bound.call("end_step", || self.batchlet.end_step()) {
             // The first failure is recorded. Spec: D-80
             if result.is_ok() {
                 return Err(failure);
@@ -51,11 +47,11 @@ impl<'a> BatchletRunner<'a> {
 
     fn process(&self) -> Result<BodyEnd, Failure> {
         if !self.worker.enter_batchlet(&self.batchlet) {
-            return Ok(BodyEnd::Stopped { exit_status: None });
+            return Ok(BodyEnd::stopped());
         }
-        let result = call(|| self.batchlet.process());
+        let result = self.bound.call("process", || self.batchlet.process());
         self.worker.leave_batchlet();
-        let exit_status = result.map_err(|error| Failure::thrown(self.bound, "process", error))?;
+        let exit_status = result?;
         if exit_status.is_empty() {
             let message = format!("batchlet `{}` returned an empty exit status", self.bound.name);
             return Err(Failure::new(message));

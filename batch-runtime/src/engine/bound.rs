@@ -8,7 +8,7 @@ use crate::artifact::{
     ArtifactRegistration, BatchArtifactLoader, ContextScope, InjectError, InjectionScope, Properties,
 };
 use crate::error::BatchError;
-use crate::role::{self, Factory, ListenerObject};
+use crate::role::{self, Factory, ListenerObject, Make};
 
 /// A `ref` with its artifact and properties.
 #[derive(Clone)]
@@ -26,31 +26,41 @@ impl Bound {
     }
 }
 
-/// The reason why an artifact cannot be created.
-#[derive(Debug)]
-pub(crate) enum MakeError {
-    Inject(InjectError),
-    /// The `Default` of a field or the parsing of a property panicked. Spec: CHUNK-EXC-03
-    Panic(BatchError),
-    /// The preferred loader failed or panicked. Spec: LOADER-07
-    Loader(BatchError),
-    /// The preferred loader returned an artifact when the job was bound, but none now.
-    NotLoaded,
-    /// The artifact has another role: a bug of the runtime, because the loader checks roles.
-    Role,
-}
-
 impl Bound {
-    /// Returns the properties and contexts of an instance, and the preferred loader's artifact, which is a new one for each. Spec: LOADER-03, LOADER-18
-    fn scope<'a>(&'a self, contexts: &'a ContextScope) -> Result<InjectionScope<'a>, MakeError> {
+    /// Calls a method of the artifact; an error or panic becomes the failure. Spec: CHUNK-EXC-03
+    pub(crate) fn call<T>(
+        &self,
+        method: &str,
+        artifact: impl FnOnce() -> Result<T, BatchError>,
+    ) -> Result<T, Failure> {
+        call(artifact).map_err(|error| Failure::thrown(self, method, error))
+    }
+
+    /// Returns the properties and contexts of an instance, and the preferred loader's artifact, which is a new one for each.
+    /// Spec: LOADER-03, LOADER-07, LOADER-18
+    fn scope<'a>(&'a self, contexts: &'a ContextScope) -> Result<InjectionScope<'a>, String> {
         let scope = InjectionScope::new(&self.properties, contexts);
         let Some(loader) = &self.loader else {
             return Ok(scope);
         };
-        match call(|| loader.load(&self.name)).map_err(MakeError::Loader)? {
-            Some(loaded) => Ok(scope.with_loaded(loaded)),
-            None => Err(MakeError::NotLoaded),
+        match call(|| loader.load(&self.name)) {
+            Ok(Some(loaded)) => Ok(scope.with_loaded(loaded)),
+            Ok(None) => Err(
+                "the artifact loader returned it when the job was bound, but does not return it now".into(),
+            ),
+            Err(error) => Err(format!("the artifact loader failed: {}", error.chain())),
         }
+    }
+
+    /// Creates an instance. `make` is `None` for another role: a bug of the runtime, because the loader checks roles.
+    fn make<T: ?Sized>(&self, make: Option<Make<T>>, contexts: &ContextScope) -> Result<Box<T>, Failure> {
+        let made = self.scope(contexts).and_then(|scope| {
+            let make = make.ok_or("it is registered for another role")?;
+            // The `Default` of a field or the parsing of a property may panic. Spec: CHUNK-EXC-03
+            let made = call(|| Ok(make(&scope))).map_err(|panic| panic.chain())?;
+            made.map_err(|error| error.to_string())
+        });
+        made.map_err(|problem| Failure::not_made(self, problem))
     }
 }
 
@@ -62,16 +72,12 @@ macro_rules! makers {
         impl Bound {
             $(
                 /// Creates an instance with its properties and contexts. Spec: ART-08, ART-10, LOADER-18
-                pub(crate) fn $attribute(&self, contexts: &ContextScope) -> Result<Box<dyn role::$artifact>, MakeError> {
-                    match self.registration.factory {
-                        Factory::$artifact(make, ..) => {
-                            let scope = self.scope(contexts)?;
-                            call(|| Ok(make(&scope)))
-                                .map_err(MakeError::Panic)?
-                                .map_err(MakeError::Inject)
-                        }
-                        _ => Err(MakeError::Role),
-                    }
+                pub(crate) fn $attribute(&self, contexts: &ContextScope) -> Result<Box<dyn role::$artifact>, Failure> {
+                    let make = match self.registration.factory {
+                        Factory::$artifact(make, ..) => Some(make),
+                        _ => None,
+                    };
+                    self.make(make, contexts)
                 }
             )*
         }
@@ -93,20 +99,11 @@ pub(crate) struct Listener {
 
 impl Listener {
     pub(crate) fn make(listener: &Arc<BoundListener>, contexts: &ContextScope) -> Result<Self, Failure> {
-        // The loader binds at least one role; without roles, the listener would never be called.
-        let Some(bound) = listener.roles.first() else {
-            return Ok(Self {
-                bound: Arc::clone(listener),
-                object: Box::new(()),
-            });
+        let object = match listener.roles.first() {
+            Some(bound) => bound.make(bound.factory().listener_maker(), contexts)?,
+            // The loader binds at least one role; without roles, the listener would never be called.
+            None => Box::new(()),
         };
-        let made = bound.scope(contexts).and_then(|scope| {
-            let make = bound.factory().listener_maker().ok_or(MakeError::Role)?;
-            call(|| Ok(make(&scope)))
-                .map_err(MakeError::Panic)?
-                .map_err(MakeError::Inject)
-        });
-        let object = made.map_err(|error| Failure::not_made(bound, &error))?;
         Ok(Self {
             bound: Arc::clone(listener),
             object,

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::bound::{Bound, MakeError};
+use super::bound::Bound;
 use crate::error::BatchError;
 use crate::repository::RepositoryError;
 
@@ -64,16 +64,7 @@ impl Failure {
     }
 
     /// Creates the failure for an artifact that cannot be created.
-    pub(crate) fn not_made(artifact: &Bound, error: &MakeError) -> Self {
-        let problem = match error {
-            MakeError::Inject(error) => error.to_string(),
-            MakeError::Panic(panic) => panic.chain(),
-            MakeError::Loader(error) => format!("the artifact loader failed: {}", error.chain()),
-            MakeError::NotLoaded => {
-                "the artifact loader returned it when the job was bound, but does not return it now".into()
-            }
-            MakeError::Role => "it is registered for another role".into(),
-        };
+    pub(crate) fn not_made(artifact: &Bound, problem: String) -> Self {
         Self::new(format!(
             "cannot create {} `{}`: {}",
             artifact.registration.role(),

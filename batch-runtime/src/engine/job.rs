@@ -8,11 +8,11 @@ use super::call::{Failure, discard};
 use super::elements::BoundJob;
 use super::ending;
 use super::listeners::JobListeners;
-use super::observe::ObservedJob;
-use super::partition::Dispatch;
+use super::observe::{Observed, job_span};
+use super::outcome::{Last, Outcome};
 use super::states::States;
-use super::threads::Running;
-use super::walk::{Last, Outcome, Shared, Walk, WalkEnd};
+use super::threads::{Running, Worker};
+use super::walk::{Dispatch, Shared, Walk, WalkEnd};
 use crate::artifact::ContextScope;
 use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
 use crate::execution::JobExecution;
@@ -56,10 +56,10 @@ impl JobRunner {
     /// Runs the execution to its end, and returns it as recorded. After an error the end could not be recorded, and
     /// the next start finds the owner dead or its lease expired.
     pub(crate) fn run(self) -> Result<JobExecution, RepositoryError> {
-        let _span = ObservedJob::span(&self.execution).entered();
-        let observed = ObservedJob::begin(&self.job.id);
+        let _span = job_span(&self.execution).entered();
+        let observed = Observed::job(&self.job.id);
         let ended = self.run_observed()?;
-        observed.end(&ended);
+        observed.end_job(&ended);
         Ok(ended)
     }
 
@@ -95,36 +95,33 @@ impl JobRunner {
             Err(failure) => (JobListeners::default(), Err(failure)),
         };
         let end = match made.and_then(|()| listeners.before_job()) {
-            Ok(()) => {
-                let kept = self.repository.element_states(self.execution.instance_id)?;
-                let states = States::new(kept);
-                let shared = Shared {
-                    job: &self.job,
-                    repository: self.repository.as_ref(),
-                    running: &self.running,
-                    listeners: &listeners,
-                    outside: &contexts,
-                    states: &states,
-                    partition_threads: self.partition_threads,
-                    dispatch: self.dispatch.as_ref(),
-                };
-                let walk = Walk {
-                    shared,
-                    worker: Arc::clone(&worker),
-                    contexts: contexts.clone(),
-                    prefix: String::new(),
-                    path: Vec::new(),
-                    since: None,
-                    collecting: None,
-                };
-                self.walk(&walk)?
-            }
+            Ok(()) => self.run_elements(&worker, &listeners, &contexts)?,
             // No step is executed, but `after_job` is called. Spec: STATUS-24
             Err(failure) => Outcome::Failed(failure).into(),
         };
         let ended = self.end(end, &context, &listeners);
         discard(listeners);
         ended
+    }
+
+    fn run_elements(
+        &self,
+        worker: &Arc<Worker>,
+        listeners: &JobListeners,
+        contexts: &ContextScope,
+    ) -> Result<JobEnd, RepositoryError> {
+        let states = States::new(self.repository.element_states(self.execution.instance_id)?);
+        let shared = Shared {
+            job: &self.job,
+            repository: self.repository.as_ref(),
+            running: &self.running,
+            listeners,
+            outside: contexts,
+            states: &states,
+            partition_threads: self.partition_threads,
+            dispatch: self.dispatch.as_ref(),
+        };
+        self.walk(&Walk::new(shared, worker))
     }
 
     /// Walks from the first element, or from where the previous execution was stopped. Spec: SEQ-01, RESTART-04

@@ -36,28 +36,26 @@ impl JobListeners {
     pub(crate) fn before_job(&self) -> Result<(), Failure> {
         let mut made = self.made();
         let mut roles = made.iter_mut().filter_map(Listener::cast::<dyn JobListener>);
-        roles.try_for_each(|(bound, listener)| {
-            call(|| listener.before_job()).map_err(|error| Failure::thrown(bound, "before_job", error))
-        })
+        roles.try_for_each(|(bound, listener)| bound.call("before_job", || listener.before_job()))
     }
 
     /// Calls every listener, even if others fail. Spec: LISTEN-JOB-03
     pub(crate) fn after_job(&self) -> Result<(), Failure> {
         let mut made = self.made();
         let roles = made.iter_mut().filter_map(Listener::cast::<dyn JobListener>);
-        first_failure(roles.map(|(bound, listener)| {
-            call(|| listener.after_job()).map_err(|error| Failure::thrown(bound, "after_job", error))
-        }))
+        first_failure(roles.map(|(bound, listener)| bound.call("after_job", || listener.after_job())))
     }
 
     /// Spec: LISTEN-JOB-04, LISTEN-JOB-06
     pub(crate) fn before_step(&self, contexts: &ContextScope, after: &ContextScope) -> Result<(), Failure> {
-        self.each_within(contexts, after, &mut |listener| {
-            let Some((artifact, role)) = listener.cast::<dyn JobListener>() else {
-                return Ok(());
-            };
-            call(|| role.before_step()).map_err(|error| Failure::thrown(artifact, "before_step", error))
-        })
+        self.each_within(
+            contexts,
+            after,
+            &mut |listener| match listener.cast::<dyn JobListener>() {
+                Some((bound, role)) => bound.call("before_step", || role.before_step()),
+                None => Ok(()),
+            },
+        )
     }
 
     /// Calls every listener, and `failed` for each that fails. `after` are the contexts once the step is over.
@@ -69,10 +67,10 @@ impl JobListeners {
         failed: &mut dyn FnMut(Failure),
     ) {
         let visited = self.each_within(contexts, after, &mut |listener| {
-            if let Some((artifact, role)) = listener.cast::<dyn JobListener>()
-                && let Err(error) = call(|| role.after_step())
+            if let Some((bound, role)) = listener.cast::<dyn JobListener>()
+                && let Err(failure) = bound.call("after_step", || role.after_step())
             {
-                failed(Failure::thrown(artifact, "after_step", error));
+                failed(failure);
             }
             Ok(())
         });
@@ -119,16 +117,14 @@ impl StepListeners {
         self.0
             .iter_mut()
             .filter_map(Listener::cast::<dyn StepListener>)
-            .try_for_each(|(bound, listener)| {
-                call(|| listener.before_step()).map_err(|error| Failure::thrown(bound, "before_step", error))
-            })
+            .try_for_each(|(bound, listener)| bound.call("before_step", || listener.before_step()))
     }
 
     /// Calls every listener, and `failed` for each that fails. Spec: LISTEN-STEP-03
     pub(crate) fn after_step(&mut self, failed: &mut dyn FnMut(Failure)) {
         for (bound, listener) in self.0.iter_mut().filter_map(Listener::cast::<dyn StepListener>) {
-            if let Err(error) = call(|| listener.after_step()) {
-                failed(Failure::thrown(bound, "after_step", error));
+            if let Err(failure) = bound.call("after_step", || listener.after_step()) {
+                failed(failure);
             }
         }
     }

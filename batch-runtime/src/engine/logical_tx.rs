@@ -4,8 +4,9 @@
 //! Spec: LTX-07 to LTX-22, D-46, D-48
 
 use super::bound::Bound;
-use super::call::{Failure, call, discard};
-use super::walk::{Outcome, Walk};
+use super::call::{Failure, discard};
+use super::outcome::Outcome;
+use super::walk::Walk;
 use crate::artifact::ContextScope;
 use crate::error::BatchError;
 use crate::repository::{RepositoryError, TxState};
@@ -47,7 +48,7 @@ impl Walk<'_> {
         };
         let artifact = match bound.logical_tx(contexts) {
             Ok(artifact) => artifact,
-            Err(error) => return Ok(Outcome::Failed(Failure::not_made(bound, &error))),
+            Err(failure) => return Ok(Outcome::Failed(failure)),
         };
         let mut transaction = Transaction {
             walk: self,
@@ -96,10 +97,7 @@ impl Transaction<'_, '_> {
             return self.undo(Outcome::Failed(failure));
         }
         let (outcome, worst) = work()?;
-        let all_complete = worst == BatchStatus::Completed
-            && matches!(outcome.status(), BatchStatus::Completed)
-            && !matches!(outcome, Outcome::Failed(_));
-        if !all_complete {
+        if worst != BatchStatus::Completed || outcome.status() != BatchStatus::Completed {
             return self.undo(outcome);
         }
         let before = LogicalTX::logical_tx_before_completion;
@@ -191,9 +189,9 @@ impl Transaction<'_, '_> {
     fn notify(
         &mut self,
         method: &str,
-        tell: impl FnOnce(&mut (dyn LogicalTX + 'static)) -> Result<(), BatchError>,
+        notify: impl FnOnce(&mut (dyn LogicalTX + 'static)) -> Result<(), BatchError>,
     ) -> Result<(), Failure> {
-        call(|| tell(self.artifact.as_mut())).map_err(|error| Failure::thrown(self.bound, method, error))
+        self.bound.call(method, || notify(self.artifact.as_mut()))
     }
 
     fn record(&self, tx: Option<TxState>) -> Result<(), RepositoryError> {

@@ -1,6 +1,7 @@
 //! The engine: runs bound jobs. It never meets an unknown `ref`, and sees no XML, SQL or registry.
 
 mod batchlet;
+mod body;
 mod bound;
 mod call;
 mod chunk;
@@ -11,6 +12,7 @@ mod job;
 mod listeners;
 mod logical_tx;
 mod observe;
+mod outcome;
 mod partition;
 mod split;
 mod states;
@@ -26,6 +28,7 @@ pub(crate) use elements::{
     BoundSubjobs, CheckpointInterval, Element, ElementBody, Elements, PartitionBody, PartitionKey,
 };
 pub(crate) use job::JobRunner;
-pub(crate) use partition::{Dispatch, RemotePartition};
+pub(crate) use partition::RemotePartition;
 pub(crate) use threads::{CollectorSink, Running};
 pub use threads::{PartitionProgress, Progress, StepProgress};
+pub(crate) use walk::Dispatch;

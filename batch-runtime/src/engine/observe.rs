@@ -11,89 +11,56 @@ use tracing::Span;
 use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::status::BatchStatus;
 
-/// A running job.
-pub(super) struct ObservedJob {
-    job: String,
+/// A running job or step, or a partition of a step.
+pub(super) struct Observed {
+    /// The metric of the running time.
+    time: &'static str,
+    labels: Vec<(&'static str, String)>,
     began: Instant,
     active: Gauge,
 }
 
-impl ObservedJob {
-    pub(super) fn begin(job: &str) -> Self {
-        counter!("spring.batch.job.launch.count", "job" => job.to_owned()).increment(1);
-        let active = gauge!("spring.batch.job.active", "job" => job.to_owned());
-        active.increment(1);
+impl Observed {
+    pub(super) fn job(job: &str) -> Self {
+        let labels = vec![("job", job.to_owned())];
+        counter!("spring.batch.job.launch.count", &labels).increment(1);
+        let active = gauge!("spring.batch.job.active", &labels);
         tracing::info!("job started");
+        Self::begin("spring.batch.job", labels, active)
+    }
+
+    /// `step` is the id that all partitions share.
+    pub(super) fn step(job: &str, step: &str) -> Self {
+        let labels = vec![("job", job.to_owned()), ("step", step.to_owned())];
+        let active = gauge!("spring.batch.step.active", &labels);
+        tracing::info!("step started");
+        Self::begin("spring.batch.step", labels, active)
+    }
+
+    fn begin(time: &'static str, labels: Vec<(&'static str, String)>, active: Gauge) -> Self {
+        active.increment(1);
         Self {
-            job: job.to_owned(),
+            time,
+            labels,
             began: Instant::now(),
             active,
         }
     }
 
-    /// Returns the span for the threads of the job. Enabled at every level, so that warnings show their origin.
-    pub(super) fn span(execution: &JobExecution) -> Span {
-        tracing::error_span!(
-            "job",
-            job = execution.job_name,
-            instance = execution.instance_id.0,
-            execution = execution.id.0
-        )
+    fn end(mut self, status: BatchStatus) {
+        let mut labels = std::mem::take(&mut self.labels);
+        labels.push(("status", status.to_string()));
+        histogram!(self.time, &labels).record(self.began.elapsed());
     }
 
-    pub(super) fn end(&self, ended: &JobExecution) {
-        let labels = [("job", self.job.clone()), ("status", ended.status.to_string())];
-        histogram!("spring.batch.job", &labels).record(self.began.elapsed());
+    pub(super) fn end_job(self, ended: &JobExecution) {
+        self.end(ended.status);
         let (status, exit_status) = (ended.status.as_str(), ended.exit_status.as_str());
         tracing::info!(status, exit_status, "job ended");
     }
-}
 
-impl Drop for ObservedJob {
-    fn drop(&mut self) {
-        self.active.decrement(1);
-    }
-}
-
-/// A running step, or a partition of one.
-pub(super) struct ObservedStep {
-    job: String,
-    step: String,
-    began: Instant,
-    active: Gauge,
-}
-
-impl ObservedStep {
-    /// `step` is the id that all partitions share.
-    pub(super) fn begin(job: &str, step: &str) -> Self {
-        let labels = [("job", job.to_owned()), ("step", step.to_owned())];
-        let active = gauge!("spring.batch.step.active", &labels);
-        active.increment(1);
-        tracing::info!("step started");
-        Self {
-            job: job.to_owned(),
-            step: step.to_owned(),
-            began: Instant::now(),
-            active,
-        }
-    }
-
-    /// Returns the span of the step, with the name of its row in the repository.
-    pub(super) fn span(execution: &StepExecution) -> Span {
-        tracing::error_span!(
-            "step",
-            step = execution.step_name,
-            step_execution = execution.id.0
-        )
-    }
-
-    pub(super) fn end(&self, status: BatchStatus, exit_status: &str, counters: StepCounters) {
-        let labels = [
-            ("job", self.job.clone()),
-            ("step", self.step.clone()),
-            ("status", status.to_string()),
-        ];
-        histogram!("spring.batch.step", &labels).record(self.began.elapsed());
+    pub(super) fn end_step(self, status: BatchStatus, exit_status: &str, counters: StepCounters) {
+        self.end(status);
         tracing::info!(
             status = status.as_str(),
             exit_status,
@@ -107,10 +74,29 @@ impl ObservedStep {
     }
 }
 
-impl Drop for ObservedStep {
+impl Drop for Observed {
     fn drop(&mut self) {
         self.active.decrement(1);
     }
+}
+
+/// Returns the span for the threads of a job. Enabled at every level, so that warnings show their origin.
+pub(super) fn job_span(execution: &JobExecution) -> Span {
+    tracing::error_span!(
+        "job",
+        job = execution.job_name,
+        instance = execution.instance_id.0,
+        execution = execution.id.0
+    )
+}
+
+/// Returns the span of a step, with the name of its row in the repository.
+pub(super) fn step_span(execution: &StepExecution) -> Span {
+    tracing::error_span!(
+        "step",
+        step = execution.step_name,
+        step_execution = execution.id.0
+    )
 }
 
 /// The items of a chunk step, recorded at each commit.

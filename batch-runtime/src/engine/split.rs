@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use super::call::Failure;
 use super::elements::{BoundSplit, Element, ElementBody};
+use super::outcome::{ElementEnd, Last, Outcome};
 use super::partition::contexts_of_subjob;
 use super::threads::{
     Analysis, Collecting, CollectorSink, Report, SubjobOutcomes, SubjobThreads, Worker, exit_status_of,
 };
-use super::walk::{ElementEnd, Last, Outcome, Walk};
+use super::walk::Walk;
 use crate::artifact::ContextScope;
 use crate::context::SplitContext;
 use crate::repository::RepositoryError;

@@ -5,35 +5,22 @@
 use std::sync::Arc;
 
 use super::batchlet::BatchletRunner;
+use super::body::{BodyEnd, StepEnv};
 use super::call::{Failure, Interrupt, discard};
-use super::chunk::{ChunkListeners, ChunkRunner, StepEnv};
+use super::chunk::{ChunkListeners, ChunkRunner};
 use super::elements::{BoundBody, BoundPartition, BoundStep};
 use super::ending;
 use super::listeners::StepListeners;
-use super::observe::ObservedStep;
+use super::observe::{Observed, step_span};
+use super::outcome::{ElementEnd, Last, Outcome};
 use super::threads::StepPlace;
-use super::walk::{ElementEnd, Last, Outcome, Walk};
+use super::walk::Walk;
 use crate::artifact::ContextScope;
 use crate::context::StepContext;
 use crate::execution::StepExecution;
 use crate::repository::{Ending, OtherEntries, RepositoryError, StepHistory, StepState};
 use crate::status::BatchStatus;
 use crate::transition::{Follow, Transitions};
-
-/// The end of a step's body without a failure.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum BodyEnd {
-    /// Ended normally; a batchlet returns an exit status.
-    Completed { exit_status: Option<String> },
-    /// Ended after a stop request.
-    Stopped { exit_status: Option<String> },
-}
-
-impl BodyEnd {
-    pub(crate) fn stopped() -> Self {
-        Self::Stopped { exit_status: None }
-    }
-}
 
 /// The runner of a step's body.
 enum Body<'a> {
@@ -112,22 +99,12 @@ impl StepRunner<'_> {
         if let Some(last) = completed.filter(|_| !self.step.allow_start_if_complete) {
             return Ok(self.skip_completed(last, &history.state));
         }
-        if let Some(refusal) = self.start_limit_reached(&history) {
-            return Ok(ElementEnd {
-                outcome: Outcome::Failed(refusal),
-                follow: Follow::Nothing,
-                last: None,
-            });
-        }
         let refusal = self
-            .partitioned_differently(&history)
+            .start_limit_reached(&history)
+            .or_else(|| self.partitioned_differently(&history))
             .or_else(|| self.started_by_other_program(&history));
         if let Some(refusal) = refusal {
-            return Ok(ElementEnd {
-                outcome: Outcome::Failed(refusal),
-                follow: Follow::Nothing,
-                last: None,
-            });
+            return Ok(ElementEnd::failed(refusal));
         }
         // A completed step that may run again runs from the beginning. Spec: JSL-STEP-10, JSL-CHUNK-28
         let from_start = completed.is_some();
@@ -252,8 +229,8 @@ impl StepRunner<'_> {
         earlier_items: u64,
     ) -> Result<ElementEnd, RepositoryError> {
         let shared = self.walk.shared;
-        let _span = ObservedStep::span(&execution).entered();
-        let observed = ObservedStep::begin(&shared.job.id, self.id);
+        let _span = step_span(&execution).entered();
+        let observed = Observed::step(&shared.job.id, self.id);
         let place = shared.running.publish_step(&execution.step_name, earlier_items);
         let context = StepContext::new(
             self.id,
@@ -278,7 +255,7 @@ impl StepRunner<'_> {
         let (ending, follow, failure) = self.settle(result, &context);
         self.record(&mut execution, &ending, &context, other_entries)?;
         shared.running.publish_end(place, execution.counters);
-        observed.end(ending.status, &ending.exit_status, execution.counters);
+        observed.end_step(ending.status, &ending.exit_status, execution.counters);
         context.set_batch_status(ending.status);
         context.set_exit_status(Some(&ending.exit_status));
         self.walk.worker.leave();

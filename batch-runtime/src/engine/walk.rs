@@ -8,15 +8,16 @@ use std::sync::Arc;
 use super::call::Failure;
 use super::elements::{BoundFlow, BoundJob, Element, ElementBody, Elements, PartitionKey};
 use super::listeners::JobListeners;
-use super::partition::Dispatch;
+use super::outcome::{ElementEnd, Last, Outcome};
 use super::states::States;
 use super::step::StepRunner;
 use super::threads::{Collecting, Running, Worker};
 use crate::artifact::ContextScope;
-use crate::context::{FlowContext, SplitContext, StepContext};
+use crate::context::FlowContext;
+use crate::dispatch::PartitionDispatcher;
 use crate::repository::{JobRepository, RepositoryError};
 use crate::status::BatchStatus;
-use crate::transition::{Follow, Termination};
+use crate::transition::Follow;
 
 /// The data shared by all threads of an execution.
 #[derive(Clone, Copy)]
@@ -33,6 +34,16 @@ pub(crate) struct Shared<'a> {
     pub(crate) partition_threads: usize,
     /// Sends partitions to other processes; `None` runs them on threads of this one.
     pub(crate) dispatch: Option<&'a Dispatch>,
+}
+
+/// Sends the partitions of an execution to other processes.
+#[derive(Clone)]
+pub(crate) struct Dispatch {
+    pub(crate) dispatcher: Arc<dyn PartitionDispatcher>,
+    /// Identifies the job to workers.
+    pub(crate) fingerprint: String,
+    /// The most workers that may die on one partition; 0 is no limit.
+    pub(crate) crash_limit: u32,
 }
 
 /// The walk of one thread through the elements of a job, flow or split.
@@ -52,45 +63,6 @@ pub(crate) struct Walk<'a> {
     pub(crate) collecting: Option<Arc<Collecting>>,
 }
 
-/// The end of a sequence of elements.
-#[derive(Clone, Debug)]
-pub(crate) enum Outcome {
-    Completed,
-    Failed(Failure),
-    Stopped,
-    /// A `fail`, `end` or `stop` element ended the job. Spec: TERM-14
-    Terminated(Termination),
-}
-
-impl Outcome {
-    pub(crate) fn status(&self) -> BatchStatus {
-        match self {
-            Self::Completed => BatchStatus::Completed,
-            Self::Failed(_) => BatchStatus::Failed,
-            Self::Stopped => BatchStatus::Stopped,
-            Self::Terminated(termination) => termination.status,
-        }
-    }
-}
-
-/// The element executed last, for a decider: its context has its final statuses. Spec: DEC-12, DEC-13
-#[derive(Clone, Debug)]
-pub(crate) enum Last {
-    Step(StepContext),
-    Flow(FlowContext),
-    Split(SplitContext),
-}
-
-impl Last {
-    pub(crate) fn exit_status(&self) -> Option<String> {
-        match self {
-            Self::Step(context) => context.exit_status(),
-            Self::Flow(context) => context.exit_status(),
-            Self::Split(context) => context.exit_status(),
-        }
-    }
-}
-
 /// The end of a walk, and its last element.
 pub(crate) struct WalkEnd {
     pub(crate) outcome: Outcome,
@@ -99,13 +71,19 @@ pub(crate) struct WalkEnd {
     pub(crate) at: usize,
 }
 
-/// The end of one element.
-pub(super) struct ElementEnd {
-    /// The outcome of the walk, if no element follows.
-    pub(super) outcome: Outcome,
-    pub(super) follow: Follow,
-    /// `None` for a decision.
-    pub(super) last: Option<Last>,
+impl<'a> Walk<'a> {
+    /// Creates the walk through the elements of the job.
+    pub(crate) fn new(shared: Shared<'a>, worker: &Arc<Worker>) -> Self {
+        Self {
+            shared,
+            worker: Arc::clone(worker),
+            contexts: shared.outside.clone(),
+            prefix: String::new(),
+            path: Vec::new(),
+            since: None,
+            collecting: None,
+        }
+    }
 }
 
 impl Walk<'_> {

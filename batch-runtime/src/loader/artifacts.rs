@@ -152,40 +152,36 @@ impl Artifacts {
         role: Role,
         name: &Spanned<String>,
     ) -> Vec<&'static ArtifactRegistration> {
-        let mut found = self.registered_in_role(resolution, role, name);
-        let mut seen = BTreeSet::new();
-        found.retain(|one| seen.insert(one.type_id));
-        found
+        let built_in = match resolution {
+            Resolution::Registered if ITEM_TIME.name == name.value => vec![&ITEM_TIME],
+            _ => Vec::new(),
+        };
+        let groups = self.matching(resolution, name).into_iter().chain([built_in]);
+        let mut in_role = groups.map(|mut group| {
+            let mut seen = BTreeSet::new();
+            group.retain(|one| one.role() == role && seen.insert(one.type_id));
+            group
+        });
+        in_role.find(|group| !group.is_empty()).unwrap_or_default()
     }
 
-    fn registered_in_role(
+    /// Returns the artifacts that match, in any role: those of the name, then those of the class.
+    fn matching(
         &self,
         resolution: &Resolution<'_>,
-        role: Role,
         name: &Spanned<String>,
-    ) -> Vec<&'static ArtifactRegistration> {
-        let of_role = |one: &&'static ArtifactRegistration| one.role() == role;
+    ) -> [Vec<&'static ArtifactRegistration>; 2] {
+        let all = || self.all.iter().copied();
         match resolution {
-            Resolution::Loaded(type_id, _) => self.of_type(*type_id).filter(of_role).collect(),
-            Resolution::Mapped(entry) => self.of_class(&entry.class.value).filter(of_role).collect(),
-            Resolution::Registered => {
-                let by_name = self.all.iter().copied().filter(|one| one.name == name.value);
-                let by_name: Vec<_> = by_name.filter(of_role).collect();
-                if !by_name.is_empty() {
-                    return by_name;
-                }
-                let by_class: Vec<_> = self.of_class(&name.value).filter(of_role).collect();
-                if !by_class.is_empty() {
-                    return by_class;
-                }
-                let built_in = [&ITEM_TIME].into_iter().filter(|one| one.name == name.value);
-                built_in.filter(of_role).collect()
+            Resolution::Loaded(type_id, _) => {
+                [all().filter(|one| one.type_id == *type_id).collect(), Vec::new()]
             }
+            Resolution::Mapped(entry) => [self.of_class(&entry.class.value).collect(), Vec::new()],
+            Resolution::Registered => [
+                all().filter(|one| one.name == name.value).collect(),
+                self.of_class(&name.value).collect(),
+            ],
         }
-    }
-
-    fn of_type(&self, type_id: TypeId) -> impl Iterator<Item = &'static ArtifactRegistration> {
-        self.all.iter().copied().filter(move |one| one.type_id == type_id)
     }
 
     /// Spec: LOADER-13
@@ -213,14 +209,7 @@ impl Artifacts {
     }
 
     fn not_found(&self, resolution: &Resolution<'_>, role: Role, name: &Spanned<String>) -> Diagnostic {
-        let other = match resolution {
-            Resolution::Loaded(type_id, _) => self.of_type(*type_id).next(),
-            Resolution::Mapped(entry) => self.of_class(&entry.class.value).next(),
-            Resolution::Registered => {
-                let named = self.all.iter().copied().find(|one| one.name == name.value);
-                named.or_else(|| self.of_class(&name.value).next())
-            }
-        };
+        let other = self.matching(resolution, name).into_iter().flatten().next();
         if let Some(other) = other {
             let diagnostic = Diagnostic::error(
                 WRONG_ROLE,

@@ -126,18 +126,9 @@ impl Binder<'_> {
 
     fn job(&mut self, job: &Job) -> Option<BoundJob> {
         let (listeners, complete) = self.listeners(Place::Job, Wanted::All, &job.listeners, Scope::default());
-        self.job_threads = self.number(
-            PARTITION_THREADS,
-            "a number of threads",
-            &job.properties,
-            Some(&job.id.span),
-        );
-        let timeout = self.number(
-            JOB_TIMEOUT,
-            "a number of seconds",
-            &job.properties,
-            Some(&job.id.span),
-        );
+        let place = Some(&job.id.span);
+        self.job_threads = self.number(PARTITION_THREADS, "threads", &job.properties, place);
+        let timeout = self.number(JOB_TIMEOUT, "seconds", &job.properties, place);
         self.exit_codes(job);
         self.job_listeners.clone_from(&listeners);
         let elements = self.elements(&job.elements, Scope::default());
@@ -260,12 +251,7 @@ impl Binder<'_> {
         listeners: Vec<Arc<BoundListener>>,
         body: BoundBody,
     ) -> BoundStep {
-        let timeout = self.number(
-            STEP_TIMEOUT,
-            "a number of seconds",
-            &step.properties,
-            Some(&step.span),
-        );
+        let timeout = self.number(STEP_TIMEOUT, "seconds", &step.properties, Some(&step.span));
         BoundStep {
             max_starts: self.source.dialect.max_starts(step.start_limit),
             allow_start_if_complete: step.allow_start_if_complete,
@@ -278,7 +264,7 @@ impl Binder<'_> {
 
     /// Returns the maximum number of threads for the partitions of an element with these properties.
     pub(super) fn threads(&mut self, properties: &[Property]) -> Option<usize> {
-        self.number(PARTITION_THREADS, "a number of threads", properties, None)
+        self.number(PARTITION_THREADS, "threads", properties, None)
             .or(self.job_threads)
     }
 
@@ -287,18 +273,7 @@ impl Binder<'_> {
         let processor = self.artifact(Role::ItemProcessor, &chunk.processor, scope);
         let writer = self.artifact(Role::ItemWriter, &chunk.writer, scope);
         self.check_chunk_items(reader.as_ref(), processor.as_ref(), writer.as_ref(), chunk);
-        let mut filter = |classes: &ExceptionClasses| {
-            self.check_exception_classes(classes);
-            let names = |list: &[Spanned<String>]| list.iter().map(|class| class.value.clone()).collect();
-            ExceptionFilter::new(names(&classes.include), names(&classes.exclude))
-        };
-        let faults = FaultRules {
-            skippable: filter(&chunk.skippable),
-            skip_limit: chunk.skip_limit,
-            retryable: filter(&chunk.retryable),
-            retry_limit: chunk.retry_limit,
-            no_rollback: filter(&chunk.no_rollback),
-        };
+        let faults = self.fault_rules(chunk);
         let interval = match chunk.checkpoint_policy.value {
             CheckpointPolicy::Item => CheckpointInterval::Items(as_usize(chunk.commit_interval.get())),
             CheckpointPolicy::Time => {
@@ -316,16 +291,7 @@ impl Binder<'_> {
         };
         let info = info();
         if !info.transactional {
-            self.warnings.push(
-                Diagnostic::warning(
-                    AT_LEAST_ONCE,
-                    format!("writer `{}` may write the items of a chunk again after a crash", writer.name),
-                    chunk.writer.name.span.clone(),
-                )
-                .label("at least once")
-                .help("to write each item exactly once, take `tx: &mut ChunkTransaction` in `#[write_items]` and write \
-                       through it"),
-            );
+            self.warnings.push(at_least_once(&chunk.writer.name));
         }
         let write_batch = if info.buffered {
             as_usize(chunk.chunk_size.get())
@@ -342,6 +308,21 @@ impl Binder<'_> {
             buffer_reads: chunk.buffer_reads,
             faults,
         })
+    }
+
+    fn fault_rules(&mut self, chunk: &Chunk) -> FaultRules {
+        let mut filter = |classes: &ExceptionClasses| {
+            self.check_exception_classes(classes);
+            let names = |list: &[Spanned<String>]| list.iter().map(|class| class.value.clone()).collect();
+            ExceptionFilter::new(names(&classes.include), names(&classes.exclude))
+        };
+        FaultRules {
+            skippable: filter(&chunk.skippable),
+            skip_limit: chunk.skip_limit,
+            retryable: filter(&chunk.retryable),
+            retry_limit: chunk.retry_limit,
+            no_rollback: filter(&chunk.no_rollback),
+        }
     }
 
     /// Returns a runtime property of a job or step: from its properties, whose values are the effective ones, else
@@ -363,7 +344,7 @@ impl Binder<'_> {
     fn number(
         &mut self,
         name: &str,
-        what: &str,
+        unit: &str,
         properties: &[Property],
         of: Option<&Span>,
     ) -> Option<usize> {
@@ -378,7 +359,7 @@ impl Binder<'_> {
             format!("invalid value {value:?} for `{name}`"),
             span.clone(),
         )
-        .label(format!("expected {what}, at least 1"))
+        .label(format!("expected a number of {unit}, at least 1"))
         .help(format!("`{name}` is a property of the runtime"));
         self.diagnostics.push(wrong);
         None
@@ -489,6 +470,16 @@ impl Binder<'_> {
             properties,
         }
     }
+}
+
+fn at_least_once(writer: &Spanned<String>) -> Diagnostic {
+    let message = format!(
+        "writer `{}` may write the items of a chunk again after a crash",
+        writer.value
+    );
+    Diagnostic::warning(AT_LEAST_ONCE, message, writer.span.clone())
+        .label("at least once")
+        .help("to write each item exactly once, take `tx: &mut ChunkTransaction` in `#[write_items]` and write through it")
 }
 
 /// The roles of listeners that are bound at a place. Spec: PART-31

@@ -8,7 +8,9 @@ use batch_xml::suggest::nearest;
 
 use super::artifacts::place;
 use super::bind::{Binder, Scope};
-use crate::artifact::{ArtifactRegistration, ContextKind, Properties, PropertySource, short_type_name};
+use crate::artifact::{
+    ArtifactRegistration, ContextKind, Properties, PropertyInfo, PropertySource, short_type_name,
+};
 use crate::engine::PartitionKey;
 use crate::error::BatchError;
 
@@ -20,7 +22,7 @@ const PROPERTY_MISSING: &str = "ART0006";
 const CONTEXT_SCOPE: &str = "ART0007";
 
 impl Binder<'_> {
-    /// Spec: BPROP-10
+    /// Checks that each property of an artifact has a value that parses. Spec: BPROP-10
     pub(super) fn check_properties(
         &mut self,
         registration: &ArtifactRegistration,
@@ -34,103 +36,51 @@ impl Binder<'_> {
         for info in infos {
             self.parameter_names.insert(info.name.to_owned());
             let default = info.default.map(|text| (text, PropertySource::Default));
-            let (text, source) = match properties.get(info.name).or(default) {
-                Some(found) => found,
-                None if info.optional => continue,
-                // A partition may set it, or the mistake is in the XML.
-                None if self.is_incomplete => continue,
-                None => {
-                    let given = artifact
-                        .properties
-                        .iter()
-                        .map(|property| property.name.value.as_str());
-                    let near = nearest(info.name, given).map(|near| format!(" (the XML gives `{near}`)"));
-                    let (place, help) = match self.path.last() {
-                        None => (
-                            String::new(),
-                            format!(
-                                "add `<property name=\"{}\" value=\"...\"/>` or give a job parameter{}",
-                                info.name,
-                                near.unwrap_or_default()
-                            ),
-                        ),
-                        // One value for all partitions would make each do the work of the others.
-                        Some(PartitionKey { element, number, .. }) => (
-                            format!(" in partition {number} of `{element}`"),
-                            format!(
-                                "if each partition has its own value, add `<property name=\"{}.{number}\" \
-                                 value=\"...\"/>` to the properties of the partition, or set it in the plan of the algorithm{}",
-                                info.name,
-                                near.unwrap_or_default()
-                            ),
-                        ),
-                    };
-                    self.diagnostics.push(
-                        Diagnostic::error(
-                            PROPERTY_MISSING,
-                            format!(
-                                "`{}` requires the property `{}`{place}",
-                                artifact.name.value, info.name
-                            ),
-                            artifact.name.span.clone(),
-                        )
-                        .label(format!(
-                            "field `{}` is of type `{}`",
-                            info.field,
-                            short_type_name(info.type_name)
-                        ))
-                        .help(help),
-                    );
-                    continue;
-                }
+            let problem = match properties.get(info.name).or(default) {
+                Some((text, source)) => match parse_error(&info, text, properties) {
+                    Some(reason) => invalid(registration, artifact, &info, (text, source)).label(reason),
+                    None => continue,
+                },
+                // If the job is incomplete, a partition may set it, or the mistake is in the XML.
+                None if info.optional || self.is_incomplete => continue,
+                None => self.missing(artifact, &info),
             };
-            // A mark is not the value.
-            if properties.secrets.are_unread_in(text) {
-                continue;
-            }
-            // A panicking parser must not affect the caller of `start`. Spec: CHUNK-EXC-03
-            let checked = catch_unwind(AssertUnwindSafe(|| {
-                (info.check)(&properties.secrets.revealed(text))
-            }))
-            .unwrap_or_else(|payload| Err(BatchError::from_panic(payload).chain()))
-            // The parser's message may contain the value.
-            .map_err(|reason| match properties.secrets.are_in(text) {
-                true => "the secret is not valid".to_owned(),
-                false => reason,
-            });
-            if let Err(reason) = checked {
-                let in_xml = artifact
-                    .properties
-                    .iter()
-                    .find(|property| property.name.value == info.name);
-                let span = match (&source, in_xml) {
-                    (PropertySource::Xml(_), Some(property)) => property.value.span.clone(),
-                    _ => artifact.name.span.clone(),
-                };
-                let given = match source {
-                    PropertySource::Xml(_) => String::new(),
-                    other => format!(" (from {other})"),
-                };
-                self.diagnostics.push(
-                    Diagnostic::error(
-                        PROPERTY_VALUE,
-                        format!(
-                            "invalid value {text:?} for property `{}`{given}: expected `{}`",
-                            info.name,
-                            short_type_name(info.type_name)
-                        ),
-                        span,
-                    )
-                    .label(reason)
-                    .help(format!(
-                        "field `{}` of `{}`, {}",
-                        info.field,
-                        registration.class,
-                        place(registration)
-                    )),
-                );
-            }
+            self.diagnostics.push(problem);
         }
+    }
+
+    /// Reports a required property without a value.
+    fn missing(&self, artifact: &ArtifactRef, info: &PropertyInfo) -> Diagnostic {
+        let name = info.name;
+        let (place, mut help) = match self.path.last() {
+            None => (
+                String::new(),
+                format!("add `<property name=\"{name}\" value=\"...\"/>` or give a job parameter"),
+            ),
+            // One value for all partitions would make each do the work of the others.
+            Some(PartitionKey { element, number, .. }) => (
+                format!(" in partition {number} of `{element}`"),
+                format!(
+                    "if each partition has its own value, add `<property name=\"{name}.{number}\" value=\"...\"/>` to the \
+                     properties of the partition, or set it in the plan of the algorithm"
+                ),
+            ),
+        };
+        let given = artifact
+            .properties
+            .iter()
+            .map(|property| property.name.value.as_str());
+        if let Some(near) = nearest(name, given) {
+            help.push_str(&format!(" (the XML gives `{near}`)"));
+        }
+        let message = format!("`{}` requires the property `{name}`{place}", artifact.name.value);
+        Diagnostic::error(PROPERTY_MISSING, message, artifact.name.span.clone())
+            .label(format!(
+                "field `{}` is of type `{}`",
+                info.field,
+                short_type_name(info.type_name)
+            ))
+            .help(help)
     }
 
     /// Spec: CTX-05, CTX-12, D-66
@@ -168,4 +118,52 @@ impl Binder<'_> {
             );
         }
     }
+}
+
+/// Returns why a value does not parse as the type of its field.
+fn parse_error(info: &PropertyInfo, text: &str, properties: &Properties) -> Option<String> {
+    let secrets = &properties.secrets;
+    // A mark is not the value.
+    if secrets.are_unread_in(text) {
+        return None;
+    }
+    // A panicking parser must not affect the caller of `start`. Spec: CHUNK-EXC-03
+    let checked = catch_unwind(AssertUnwindSafe(|| (info.check)(&secrets.revealed(text))));
+    let reason = checked
+        .unwrap_or_else(|payload| Err(BatchError::from_panic(payload).chain()))
+        .err()?;
+    // The parser's message may contain the value.
+    Some(match secrets.are_in(text) {
+        true => "the secret is not valid".to_owned(),
+        false => reason,
+    })
+}
+
+/// Reports a value that does not parse as the type of its field.
+fn invalid(
+    registration: &ArtifactRegistration,
+    artifact: &ArtifactRef,
+    info: &PropertyInfo,
+    (text, source): (&str, PropertySource),
+) -> Diagnostic {
+    let mut of_xml = artifact.properties.iter();
+    let (span, given) = match source {
+        PropertySource::Xml(_) => {
+            let property = of_xml.find(|property| property.name.value == info.name);
+            (property.map(|property| &property.value.span), String::new())
+        }
+        other => (None, format!(" (from {other})")),
+    };
+    let message = format!(
+        "invalid value {text:?} for property `{}`{given}: expected `{}`",
+        info.name,
+        short_type_name(info.type_name)
+    );
+    let span = span.unwrap_or(&artifact.name.span);
+    Diagnostic::error(PROPERTY_VALUE, message, span.clone()).help(format!(
+        "field `{}` of `{}`, {}",
+        info.field,
+        registration.class,
+        place(registration)
+    ))
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::context_json::JobState;
+use super::context_json::{JobState, StoredContext};
 use crate::clock::Timestamp;
 use crate::execution::{JobInstance, StepCounters};
 use crate::ids::JobExecutionId;
@@ -47,7 +47,7 @@ pub(crate) struct ArchivedExecution {
     pub(crate) last_updated: Timestamp,
     pub(crate) definition: Option<String>,
     pub(crate) parameters: Vec<ArchivedParameter>,
-    pub(crate) context: Option<ArchivedContext>,
+    pub(crate) context: Option<StoredContext>,
     /// In the order of their start.
     pub(crate) steps: Vec<ArchivedStep>,
 }
@@ -75,15 +75,7 @@ pub(crate) struct ArchivedStep {
     pub(crate) ended: Option<Timestamp>,
     pub(crate) last_updated: Timestamp,
     pub(crate) counters: StepCounters,
-    pub(crate) context: Option<ArchivedContext>,
-}
-
-/// The columns of a context.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct ArchivedContext {
-    pub(crate) short: String,
-    pub(crate) serialized: Option<String>,
+    pub(crate) context: Option<StoredContext>,
 }
 
 impl ArchivedParameter {
@@ -130,14 +122,7 @@ impl ArchivedStep {
     fn problem(&self) -> Option<String> {
         text_problem("exit status", &self.exit_status, TEXT_LENGTH)
             .or_else(|| text_problem("exit message", &self.exit_message, TEXT_LENGTH))
-            .or_else(|| self.context.as_ref()?.problem())
-    }
-}
-
-impl ArchivedContext {
-    fn problem(&self) -> Option<String> {
-        let serialized = || text_problem("context", self.serialized.as_ref()?, usize::MAX);
-        text_problem("short context", &self.short, TEXT_LENGTH).or_else(serialized)
+            .or_else(|| context_problem(self.context.as_ref()?))
     }
 }
 
@@ -146,7 +131,7 @@ impl ArchivedExecution {
         text_problem("exit status", &self.exit_status, TEXT_LENGTH)
             .or_else(|| text_problem("exit message", &self.exit_message, TEXT_LENGTH))
             .or_else(|| text_problem("definition", self.definition.as_ref()?, TEXT_LENGTH))
-            .or_else(|| self.context.as_ref()?.problem())
+            .or_else(|| context_problem(self.context.as_ref()?))
             .or_else(|| {
                 let invalid = self.job_parameters().without_run_id().validate().err()?;
                 Some(invalid.to_string())
@@ -156,8 +141,7 @@ impl ArchivedExecution {
     /// Returns whether its context contains states of parallel elements, or cannot be read.
     pub(crate) fn keeps_elements(&self) -> bool {
         self.context.as_ref().is_some_and(|context| {
-            let text = context.serialized.as_ref().unwrap_or(&context.short);
-            JobState::decode(text).map_or(true, |state| !state.elements.is_empty())
+            JobState::decode(context.text()).map_or(true, |state| !state.elements.is_empty())
         })
     }
 
@@ -193,4 +177,9 @@ fn text_problem(what: &str, text: &str, max: usize) -> Option<String> {
         text.contains('\0')
             .then(|| format!("the {what} contains a NUL character"))
     }
+}
+
+fn context_problem(context: &StoredContext) -> Option<String> {
+    let serialized = || text_problem("context", context.serialized.as_ref()?, usize::MAX);
+    text_problem("short context", &context.short, TEXT_LENGTH).or_else(serialized)
 }

@@ -195,7 +195,8 @@ impl JobState {
 }
 
 /// The two columns of a context row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct StoredContext {
     /// SHORT_CONTEXT: the whole context, or its start.
     pub(crate) short: String,
@@ -204,6 +205,11 @@ pub(crate) struct StoredContext {
 }
 
 impl StoredContext {
+    /// Returns the whole context.
+    pub(crate) fn text(&self) -> &str {
+        self.serialized.as_ref().unwrap_or(&self.short)
+    }
+
     /// Encodes `entries` as texts.
     fn new<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>, other_entries: &OtherEntries) -> Self {
         let mut text = String::with_capacity(256);

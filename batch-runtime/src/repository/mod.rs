@@ -7,6 +7,7 @@
 
 mod archive;
 mod context_json;
+mod database_kind;
 mod diesel;
 mod error;
 mod owner;
@@ -15,13 +16,13 @@ mod store;
 mod url;
 
 pub(crate) use archive::{
-    ArchivedContext, ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT,
-    InstanceState,
+    ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT, InstanceState,
 };
 pub(crate) use context_json::{
     ElementBefore, ElementKind, ElementState, JobState, OtherEntries, RestartPosition, StepState,
     StoredContext, TxState,
 };
+pub use database_kind::DatabaseKind;
 pub use diesel::{ChunkTransaction, RepositoryConnection};
 pub(crate) use diesel::{Connector, open};
 pub(crate) use error::ClaimError;
@@ -32,4 +33,4 @@ pub(crate) use records::{
     Signal, StepHistory, StopOutcome, Target,
 };
 pub(crate) use store::{ArchiveStore, JobRepository, JobStore, OperatorStore, StepStore};
-pub use url::{DatabaseKind, MigrationStatus, RepositoryUrl};
+pub use url::{MigrationStatus, RepositoryUrl};

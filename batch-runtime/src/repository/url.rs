@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::RepositoryError;
 use super::diesel::{check_url, missing_migrations, named_as_in, shown_url};
+use super::{DatabaseKind, RepositoryError};
 
 /// The URL of a repository, as [`BatchRuntimeBuilder::repository`](crate::BatchRuntimeBuilder::repository) takes it.
 ///
@@ -20,18 +20,6 @@ use super::diesel::{check_url, missing_migrations, named_as_in, shown_url};
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct RepositoryUrl(String);
-
-/// A database that a repository can be on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum DatabaseKind {
-    /// SQLite.
-    Sqlite,
-    /// PostgreSQL.
-    Postgresql,
-    /// MySQL and MariaDB.
-    Mysql,
-}
 
 /// The state of a repository's tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,11 +41,8 @@ impl RepositoryUrl {
 
     /// Returns the database that the URL names.
     pub fn database(&self) -> DatabaseKind {
-        match self.0.split_once(':').map_or("", |(scheme, _)| scheme) {
-            "postgres" | "postgresql" => DatabaseKind::Postgresql,
-            "mysql" | "mariadb" => DatabaseKind::Mysql,
-            _ => DatabaseKind::Sqlite,
-        }
+        // The scheme was checked when the URL was parsed.
+        DatabaseKind::named_in(&self.0).unwrap_or(DatabaseKind::Sqlite)
     }
 
     /// Reads which migrations the repository lacks. Changes nothing.

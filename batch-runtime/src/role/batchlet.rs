@@ -56,26 +56,14 @@ pub use batch_macros::batchlet;
 )]
 pub trait Batchlet: Send + Sync {
     /// `#[begin_step]`. Spec: BLET-02
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn begin_step(&self) -> Result<(), BatchError>;
 
     /// `#[process]`: the exit status, not empty. Spec: BLET-03, BLET-04
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn process(&self) -> Result<String, BatchError>;
 
-    /// `#[cancel]`. Spec: BLET-06
-    ///
-    /// # Errors
-    /// The artifact's error, which is logged.
+    /// `#[cancel]`. An error is logged. Spec: BLET-06
     fn cancel(&self) -> Result<(), BatchError>;
 
     /// `#[end_step]`. Spec: BLET-10
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn end_step(&self) -> Result<(), BatchError>;
 }

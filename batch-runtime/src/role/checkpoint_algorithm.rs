@@ -49,26 +49,14 @@ pub use batch_macros::checkpoint_algorithm;
 )]
 pub trait CheckpointAlgorithm: Send {
     /// `#[get_checkpoint_timeout]`: seconds in, seconds out. Spec: CKALG-02 to CKALG-04
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn get_checkpoint_timeout(&mut self, timeout: i32) -> Result<i32, BatchError>;
 
     /// `#[begin_checkpoint]`. Spec: CKALG-05
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn begin_checkpoint(&mut self) -> Result<(), BatchError>;
 
     /// `#[is_ready_to_checkpoint]`. Spec: CKALG-06
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn is_ready_to_checkpoint(&mut self) -> Result<bool, BatchError>;
 
     /// `#[end_checkpoint]`. Spec: CKALG-07
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn end_checkpoint(&mut self) -> Result<(), BatchError>;
 }

@@ -36,15 +36,9 @@ pub use batch_macros::checkpoint_listener;
     label = "this type has no `#[checkpoint_listener]` impl block"
 )]
 pub trait CheckpointListener: Send {
-    /// `#[before_checkpoint]`. Spec: LISTEN-CKPT-02
-    ///
-    /// # Errors
-    /// The artifact's error; the interval is rolled back and the step ends FAILED.
+    /// `#[before_checkpoint]`. An error rolls back the interval and fails the step. Spec: LISTEN-CKPT-02
     fn before_checkpoint(&mut self) -> Result<(), BatchError>;
 
-    /// `#[after_checkpoint]`. Spec: LISTEN-CKPT-03
-    ///
-    /// # Errors
-    /// The artifact's error; the step ends FAILED, the commit remains.
+    /// `#[after_checkpoint]`. An error fails the step; the commit remains. Spec: LISTEN-CKPT-03
     fn after_checkpoint(&mut self) -> Result<(), BatchError>;
 }

@@ -41,9 +41,6 @@ pub use batch_macros::decider;
     label = "this type has no `#[decider]` impl block"
 )]
 pub trait Decider: Send {
-    /// `#[decide]`: the exit status, not empty. Spec: DECIDER-02
-    ///
-    /// # Errors
-    /// The artifact's error; the job then ends FAILED. Spec: DEC-17
+    /// `#[decide]`: the exit status, not empty. An error fails the job. Spec: DECIDER-02, DEC-17
     fn decide(&mut self) -> Result<String, BatchError>;
 }

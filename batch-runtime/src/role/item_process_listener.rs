@@ -49,21 +49,12 @@ pub use batch_macros::item_process_listener;
 )]
 pub trait ItemProcessListener: Send {
     /// `#[before_process]`. Spec: LISTEN-PROC-02
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn before_process(&mut self, item: &dyn Any) -> Result<(), BatchError>;
 
     /// `#[after_process]`; no result for a filtered item. Spec: LISTEN-PROC-03, LISTEN-PROC-04
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn after_process(&mut self, item: &dyn Any, result: Option<&dyn Any>) -> Result<(), BatchError>;
 
     /// `#[on_process_error]`. Spec: LISTEN-PROC-05
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn on_process_error(&mut self, error: &BatchError, item: &dyn Any) -> Result<(), BatchError>;
 
     /// Returns the item types that the methods name.

@@ -49,21 +49,12 @@ pub use batch_macros::item_read_listener;
 )]
 pub trait ItemReadListener: Send {
     /// `#[before_read]`. Spec: LISTEN-READ-02
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn before_read(&mut self) -> Result<(), BatchError>;
 
     /// `#[after_read]`. Spec: LISTEN-READ-03
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn after_read(&mut self, item: &dyn Any) -> Result<(), BatchError>;
 
     /// `#[on_read_error]`. Spec: LISTEN-READ-04
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn on_read_error(&mut self, error: &BatchError) -> Result<(), BatchError>;
 
     /// Returns the item types that the methods name.

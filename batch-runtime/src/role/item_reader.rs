@@ -57,37 +57,23 @@ pub use batch_macros::item_reader;
     label = "this type has no `#[item_reader]` impl block"
 )]
 pub trait ItemReader: Send {
-    /// `#[open]`: positions at the checkpoint, at the start for `None`. Spec: READ-02, READ-03
-    ///
-    /// # Errors
-    /// The artifact's error, or a checkpoint that does not decode.
+    /// `#[open]`: positions at the checkpoint, at the start for `None`. Fails as well if the checkpoint does not decode.
+    /// Spec: READ-02, READ-03
     fn open(&mut self, checkpoint: Option<&CheckpointInfo>) -> Result<(), BatchError>;
 
     /// `#[close]`. Spec: READ-05
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn close(&mut self) -> Result<(), BatchError>;
 
-    /// `#[get_checkpoint_info]`: the current position. Spec: READ-08
-    ///
-    /// # Errors
-    /// The artifact's error, or a checkpoint that does not encode.
+    /// `#[get_checkpoint_info]`: the current position. Fails as well if the checkpoint does not encode. Spec: READ-08
     fn checkpoint_info(&mut self) -> Result<CheckpointInfo, BatchError>;
 
-    /// `#[get_item_count]`: the number of items of the whole input, `None` if unknown. Called once, after the first `open` of
-    /// a step execution.
-    ///
-    /// # Errors
-    /// The artifact's error, which is logged; progress then has no bar.
+    /// `#[get_item_count]`: the number of items of the whole input, `None` if unknown. Called once, after the first `open`
+    /// of a step execution. An error is logged; progress then has no bar.
     fn get_item_count(&mut self) -> Result<Option<u64>, BatchError> {
         Ok(None)
     }
 
-    /// `#[read_item]`, in a loop. Spec: READ-06
-    ///
-    /// # Errors
-    /// The first error of reader or processor.
+    /// `#[read_item]`, in a loop. Returns the first error of reader or processor. Spec: READ-06
     fn fill(&mut self, fill: &mut Fill<'_>) -> Result<FillEnd, FillError>;
 
     /// Returns the type of the items.

@@ -48,21 +48,12 @@ pub use batch_macros::item_write_listener;
 )]
 pub trait ItemWriteListener: Send {
     /// `#[before_write]`. Spec: LISTEN-WRITE-02
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn before_write(&mut self, items: &ChunkItems<'_>) -> Result<(), BatchError>;
 
     /// `#[after_write]`. Spec: LISTEN-WRITE-03
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn after_write(&mut self, items: &ChunkItems<'_>) -> Result<(), BatchError>;
 
     /// `#[on_write_error]`. Spec: LISTEN-WRITE-04
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn on_write_error(&mut self, error: &BatchError, items: &ChunkItems<'_>) -> Result<(), BatchError>;
 
     /// Returns the item types that the methods name.

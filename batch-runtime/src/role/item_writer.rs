@@ -60,28 +60,16 @@ pub struct WriterInfo {
     label = "this type has no `#[item_writer]` impl block"
 )]
 pub trait ItemWriter: Send {
-    /// `#[open]`. Spec: WRITE-05
-    ///
-    /// # Errors
-    /// The artifact's error, or a checkpoint that does not decode.
+    /// `#[open]`. Fails as well if the checkpoint does not decode. Spec: WRITE-05
     fn open(&mut self, checkpoint: Option<&CheckpointInfo>) -> Result<(), BatchError>;
 
     /// `#[close]`. Spec: WRITE-06
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn close(&mut self) -> Result<(), BatchError>;
 
-    /// `#[get_checkpoint_info]`. Spec: WRITE-08
-    ///
-    /// # Errors
-    /// The artifact's error, or a checkpoint that does not encode.
+    /// `#[get_checkpoint_info]`. Fails as well if the checkpoint does not encode. Spec: WRITE-08
     fn checkpoint_info(&mut self) -> Result<CheckpointInfo, BatchError>;
 
     /// `#[write_items]`: never called with an empty list. Spec: WRITE-07
-    ///
-    /// # Errors
-    /// The artifact's error.
     fn write(&mut self, items: &ChunkItems<'_>, tx: &mut ChunkTransaction) -> Result<(), BatchError>;
 
     /// Returns the type of the items, and how they are written.

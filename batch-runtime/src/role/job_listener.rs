@@ -41,27 +41,15 @@ pub use batch_macros::job_listener;
     label = "this type has no `#[job_listener]` impl block"
 )]
 pub trait JobListener: Send {
-    /// `#[before_job]`. Spec: LISTEN-JOB-02
-    ///
-    /// # Errors
-    /// The artifact's error; no step is then executed and the job ends FAILED.
+    /// `#[before_job]`. An error fails the job before a step runs. Spec: LISTEN-JOB-02
     fn before_job(&mut self) -> Result<(), BatchError>;
 
-    /// `#[after_job]`. Spec: LISTEN-JOB-03
-    ///
-    /// # Errors
-    /// The artifact's error; the job then ends FAILED.
+    /// `#[after_job]`. An error fails the job. Spec: LISTEN-JOB-03
     fn after_job(&mut self) -> Result<(), BatchError>;
 
-    /// `#[before_step]`. Spec: LISTEN-JOB-04
-    ///
-    /// # Errors
-    /// The artifact's error; the step then ends FAILED without running.
+    /// `#[before_step]`. An error fails the step without running it. Spec: LISTEN-JOB-04
     fn before_step(&mut self) -> Result<(), BatchError>;
 
-    /// `#[after_step]`. Spec: LISTEN-JOB-05
-    ///
-    /// # Errors
-    /// The artifact's error; the step then ends FAILED.
+    /// `#[after_step]`. An error fails the step. Spec: LISTEN-JOB-05
     fn after_step(&mut self) -> Result<(), BatchError>;
 }

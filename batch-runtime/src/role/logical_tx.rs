@@ -2,7 +2,7 @@
 
 use crate::error::BatchError;
 
-/// Makes a type a logical transaction, which makes the subjobs of a step, flow or split one unit of work, undone as a
+/// Makes a type a logical transaction: the subjobs of a step, flow or split become one unit of work, which is undone as a
 /// whole. Section 5.5.2 of the draft.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
@@ -11,7 +11,7 @@ use crate::error::BatchError;
 /// |---|---|---|
 /// | [`logical_tx_begin`](macro@crate::logical_tx_begin) | no | before the partition algorithm and the subjobs |
 /// | [`logical_tx_before_completion`](macro@crate::logical_tx_before_completion) | no | when all subjobs are complete |
-/// | [`logical_tx_rollback`](macro@crate::logical_tx_rollback) | no | undoes what the subjobs did; none is running any more |
+/// | [`logical_tx_rollback`](macro@crate::logical_tx_rollback) | no | undoes the work of the subjobs, after all of them have ended |
 /// | [`logical_tx_after_completion`](macro@crate::logical_tx_after_completion) | no | with `COMMIT` or `ROLLBACK` |
 ///
 /// ```
@@ -50,28 +50,17 @@ pub use batch_macros::logical_tx;
     label = "this type has no `#[logical_tx]` impl block"
 )]
 pub trait LogicalTX: Send {
-    /// `#[logical_tx_begin]`. Spec: LTX-07
-    ///
-    /// # Errors
-    /// The artifact's error, which rolls back. Spec: LTX-13
+    /// `#[logical_tx_begin]`. An error rolls the logical transaction back. Spec: LTX-07, LTX-13
     fn logical_tx_begin(&mut self) -> Result<(), BatchError>;
 
-    /// `#[logical_tx_before_completion]`. Spec: LTX-08
-    ///
-    /// # Errors
-    /// The artifact's error, which rolls back. Spec: LTX-13
+    /// `#[logical_tx_before_completion]`. An error rolls the logical transaction back. Spec: LTX-08, LTX-13
     fn logical_tx_before_completion(&mut self) -> Result<(), BatchError>;
 
-    /// `#[logical_tx_rollback]`. Spec: LTX-09
-    ///
-    /// # Errors
-    /// The artifact's error; the rollback stays pending. Spec: LTX-22
+    /// `#[logical_tx_rollback]`. After an error, the rollback stays pending. Spec: LTX-09, LTX-22
     fn logical_tx_rollback(&mut self) -> Result<(), BatchError>;
 
-    /// `#[logical_tx_after_completion]`: `status` is `COMMIT` or `ROLLBACK`. Spec: LTX-17, LTX-18
-    ///
-    /// # Errors
-    /// The artifact's error; the element then ends FAILED.
+    /// `#[logical_tx_after_completion]`: `status` is `COMMIT` or `ROLLBACK`. An error fails the element. Spec: LTX-17,
+    /// LTX-18
     fn logical_tx_after_completion(&mut self, status: &str) -> Result<(), BatchError>;
 
     /// Returns whether there is a `#[logical_tx_rollback]` method. Spec: D-48

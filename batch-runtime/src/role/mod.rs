@@ -1,8 +1,8 @@
 //! The roles of artifacts: one file per role, with the documentation of its attribute and the erased trait that the
 //! attribute implements. `table.rs` lists them, generated from the table of `batch-macros`.
 //!
-//! Users write methods of any name; generated code adapts them to the traits. A trait's functions without `self` are what
-//! the loader asks of a type, through its registration.
+//! Users write methods of any name; generated code adapts them to the traits, whose methods return the artifact's error. A
+//! trait's functions without `self` are called by the loader, through the registration of the type.
 
 mod batchlet;
 mod checkpoint_algorithm;

@@ -37,9 +37,6 @@ pub use batch_macros::partition_algorithm;
     label = "this type has no `#[partition_algorithm]` impl block"
 )]
 pub trait PartitionAlgorithm: Send {
-    /// `#[calculate_partitions]`. Spec: PALG-04
-    ///
-    /// # Errors
-    /// The artifact's error; the step or flow then ends FAILED.
+    /// `#[calculate_partitions]`. An error fails the step or flow. Spec: PALG-04
     fn calculate_partitions(&mut self) -> Result<PartitionPlan, BatchError>;
 }

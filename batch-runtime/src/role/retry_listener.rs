@@ -40,16 +40,10 @@ pub use batch_macros::retry_listener;
     label = "this type has no `#[retry_listener]` impl block"
 )]
 pub trait RetryListener: Send {
-    /// `#[on_retry_exception]`. Spec: LISTEN-RETRY-02
-    ///
-    /// # Errors
-    /// The artifact's error; the whole chunk is then retried. Spec: LISTEN-RETRY-04
+    /// `#[on_retry_exception]`. After an error, the whole chunk is retried. Spec: LISTEN-RETRY-02, LISTEN-RETRY-04
     fn on_retry_exception(&mut self, error: &BatchError, item: &dyn Any) -> Result<(), BatchError>;
 
-    /// `#[on_retry_item]`. Spec: LISTEN-RETRY-06
-    ///
-    /// # Errors
-    /// The artifact's error, to which the skip rules apply. Spec: LISTEN-RETRY-09
+    /// `#[on_retry_item]`. The skip rules apply to an error. Spec: LISTEN-RETRY-06, LISTEN-RETRY-09
     fn on_retry_item(&mut self, error: &BatchError, item: &dyn Any) -> Result<(), BatchError>;
 
     /// Returns the item types that the methods name.

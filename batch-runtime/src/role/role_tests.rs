@@ -34,7 +34,7 @@ fn contexts() -> ContextScope {
     }
 }
 
-/// What the methods below need of their item type.
+/// The bounds that the methods below need on their item type.
 trait Item:
     Copy + Default + Serialize + DeserializeOwned + FromStr<Err: Display> + Send + Sync + 'static
 {

@@ -44,22 +44,13 @@ pub use batch_macros::skip_listener;
     label = "this type has no `#[skip_listener]` impl block"
 )]
 pub trait SkipListener: Send {
-    /// `#[on_skip_in_read]`. Spec: LISTEN-SKIP-02
-    ///
-    /// # Errors
-    /// The artifact's error; the step then ends FAILED.
+    /// `#[on_skip_in_read]`. An error fails the step. Spec: LISTEN-SKIP-02
     fn on_skip_in_read(&mut self, error: &BatchError) -> Result<(), BatchError>;
 
-    /// `#[on_skip_in_process]`. Spec: LISTEN-SKIP-03
-    ///
-    /// # Errors
-    /// The artifact's error; the step then ends FAILED.
+    /// `#[on_skip_in_process]`. An error fails the step. Spec: LISTEN-SKIP-03
     fn on_skip_in_process(&mut self, error: &BatchError, item: &dyn Any) -> Result<(), BatchError>;
 
-    /// `#[on_skip_in_write]`. Spec: LISTEN-SKIP-04, D-13
-    ///
-    /// # Errors
-    /// The artifact's error; the step then ends FAILED.
+    /// `#[on_skip_in_write]`. An error fails the step. Spec: LISTEN-SKIP-04, D-13
     fn on_skip_in_write(&mut self, error: &BatchError, item: &dyn Any) -> Result<(), BatchError>;
 
     /// Returns the item types that the methods name.

@@ -46,15 +46,9 @@ pub use batch_macros::step_listener;
     label = "this type has no `#[step_listener]` impl block"
 )]
 pub trait StepListener: Send {
-    /// `#[before_step]`. Spec: LISTEN-STEP-02
-    ///
-    /// # Errors
-    /// The artifact's error; the step then ends FAILED without running.
+    /// `#[before_step]`. An error fails the step without running it. Spec: LISTEN-STEP-02
     fn before_step(&mut self) -> Result<(), BatchError>;
 
-    /// `#[after_step]`. Spec: LISTEN-STEP-03
-    ///
-    /// # Errors
-    /// The artifact's error; the step then ends FAILED.
+    /// `#[after_step]`. An error fails the step. Spec: LISTEN-STEP-03
     fn after_step(&mut self) -> Result<(), BatchError>;
 }

@@ -4,7 +4,8 @@ use crate::artifact::item::ItemType;
 use crate::artifact::payload::CollectorData;
 use crate::error::BatchError;
 
-/// Makes a type a subjob analyzer, which receives on the main thread what the collectors send and how the subjobs end.
+/// Makes a type a subjob analyzer, which receives the payloads of the collectors and the exit statuses of the subjobs, on the
+/// main thread.
 /// Section 5.5.4 of the draft.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
@@ -46,16 +47,10 @@ pub use batch_macros::sub_job_analyzer;
     label = "this type has no `#[sub_job_analyzer]` impl block"
 )]
 pub trait SubJobAnalyzer: Send {
-    /// `#[analyze_collector_data]`. Spec: PALG-08
-    ///
-    /// # Errors
-    /// The artifact's error, which rolls back. Spec: LTX-15
+    /// `#[analyze_collector_data]`. An error rolls the logical transaction back. Spec: PALG-08, LTX-15
     fn analyze_collector_data(&mut self, data: CollectorData) -> Result<(), BatchError>;
 
-    /// `#[analyze_exit_status]`. Spec: PALG-09
-    ///
-    /// # Errors
-    /// The artifact's error, which rolls back. Spec: LTX-15
+    /// `#[analyze_exit_status]`. An error rolls the logical transaction back. Spec: PALG-09, LTX-15
     fn analyze_exit_status(&mut self, status: &str) -> Result<(), BatchError>;
 
     /// Returns the type of the payloads; `None` without an `#[analyze_collector_data]` method. Spec: PALG-11

@@ -47,10 +47,8 @@ pub use batch_macros::sub_job_collector;
     label = "this type has no `#[sub_job_collector]` impl block"
 )]
 pub trait SubJobCollector: Send {
-    /// `#[collect_sub_job_data]`; `None` sends nothing. Spec: PALG-06, SUBJOB-15
-    ///
-    /// # Errors
-    /// The artifact's error, which rolls back. Spec: LTX-14
+    /// `#[collect_sub_job_data]`; `None` sends nothing. An error rolls the logical transaction back. Spec: PALG-06,
+    /// SUBJOB-15, LTX-14
     fn collect_sub_job_data(&mut self) -> Result<Option<CollectorData>, BatchError>;
 
     /// Returns the type of the payloads. Spec: PALG-11

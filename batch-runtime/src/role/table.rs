@@ -10,13 +10,13 @@ use crate::artifact::inject::{InjectError, InjectionScope};
 use crate::artifact::item::ItemType;
 use crate::artifact::listener_items::ListenerItems;
 
-/// Makes an instance.
+/// Creates an instance.
 pub type Make<T> = fn(&InjectionScope<'_>) -> Result<Box<T>, InjectError>;
 
-/// A listener role of a type. One instance of the type may have several: it is made as an object of no role, and cast to
-/// each of its roles in turn. Spec: JSL-STEPLIS-07
+/// A listener role of a type. One instance of the type may have several: it is created as an object without a role, and
+/// cast to each of its roles. Spec: JSL-STEPLIS-07
 pub struct ListenerRole<R: ?Sized> {
-    /// Makes an instance.
+    /// Creates an instance.
     pub make: Make<dyn Any + Send>,
     /// Returns the instance in this role; `None` for an instance of another type.
     pub cast: fn(&mut (dyn Any + Send)) -> Option<&mut R>,
@@ -32,7 +32,7 @@ impl<R: ?Sized> Copy for ListenerRole<R> {}
 
 /// A role trait as an object, of a listener.
 pub(crate) trait ListenerObject {
-    /// Returns how an instance gets this role, if the factory is of this role.
+    /// Returns the listener role of a factory, if it is this one.
     fn of(factory: Factory) -> Option<ListenerRole<Self>>;
 }
 
@@ -89,7 +89,7 @@ macro_rules! table {
             }
         }
 
-        /// How to make an instance in a role, and what the loader asks of its type.
+        /// The constructor of an instance in a role, and the facts that the loader checks of its type.
         #[derive(Clone, Copy)]
         #[non_exhaustive]
         pub enum Factory {
@@ -112,7 +112,7 @@ macro_rules! table {
                 }
             }
 
-            /// Returns how to make an instance of no role, of a listener.
+            /// Returns the constructor of a listener, without a role.
             pub(crate) fn listener_maker(self) -> Option<Make<dyn Any + Send>> {
                 match self {
                     $(Self::$listener(role, ..) => Some(role.make),)*

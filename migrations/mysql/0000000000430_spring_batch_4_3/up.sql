@@ -1,5 +1,5 @@
--- The job repository as Spring Batch 4.3 ships it for MySQL, whose script also serves MariaDB. What Spring Batch
--- has made is there already; so is, on MySQL, what was made before the script was cut off.
+-- The job repository as Spring Batch 4.3 ships it for MySQL, whose script also serves MariaDB. Tables that
+-- Spring Batch has created are kept; so are, on MySQL, those that an interrupted run of this script has created.
 CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE (
     JOB_INSTANCE_ID BIGINT NOT NULL PRIMARY KEY,
     VERSION BIGINT,

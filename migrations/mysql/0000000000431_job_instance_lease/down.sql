@@ -1,4 +1,4 @@
--- The foreign key needs an index of its own again.
+-- The foreign key needs its own index again.
 CREATE INDEX JOB_EXEC_STEP_FK ON BATCH_STEP_EXECUTION (JOB_EXECUTION_ID);
 DROP INDEX BATCH_STEP_EXECUTION_NAME_IX ON BATCH_STEP_EXECUTION;
 DROP TABLE BATCH_JOB_INSTANCE_LEASE;

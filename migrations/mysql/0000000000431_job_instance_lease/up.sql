@@ -1,4 +1,5 @@
--- Who runs a job instance, and until when. No foreign key: tools that delete instances know nothing of this table.
+-- The lease of a job instance: its holder and its expiry. No foreign key, because tools that delete instances do not know
+-- this table.
 CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE_LEASE (
     JOB_INSTANCE_ID BIGINT NOT NULL PRIMARY KEY,
     JOB_EXECUTION_ID BIGINT NOT NULL,
@@ -9,8 +10,8 @@ CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE_LEASE (
     LAST_CHECKPOINT_VERSION BIGINT NOT NULL
 ) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- Every character of every name and message, whatever the database was made with; and names that differ in upper and lower
--- case, or in an accent, are different names, as on the other databases.
+-- Stores every character, regardless of the database's default. Names that differ in case or in an accent are different, as on
+-- the other databases.
 ALTER TABLE BATCH_JOB_INSTANCE CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 ALTER TABLE BATCH_JOB_EXECUTION CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 ALTER TABLE BATCH_JOB_EXECUTION_PARAMS CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -18,13 +19,13 @@ ALTER TABLE BATCH_STEP_EXECUTION CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb
 ALTER TABLE BATCH_STEP_EXECUTION_CONTEXT CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 ALTER TABLE BATCH_JOB_EXECUTION_CONTEXT CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- TEXT ends at 64 KB, elsewhere it does not.
+-- TEXT holds at most 64 KB here; other databases have no limit.
 ALTER TABLE BATCH_STEP_EXECUTION_CONTEXT MODIFY COLUMN SERIALIZED_CONTEXT LONGTEXT;
 ALTER TABLE BATCH_JOB_EXECUTION_CONTEXT MODIFY COLUMN SERIALIZED_CONTEXT LONGTEXT;
 
 
--- The look-up before every step (A.10 of the schema's description recommends it). Those of a launch and of a restart have
--- the indexes that MySQL makes for foreign keys.
+-- For the query before every step (recommended by A.10 of the schema's description). Those of a launch and of a restart use
+-- the indexes that MySQL creates for foreign keys.
 SET @statement = (
     SELECT IF(COUNT(*) = 0,
         'CREATE UNIQUE INDEX BATCH_STEP_EXECUTION_NAME_IX ON BATCH_STEP_EXECUTION (JOB_EXECUTION_ID, STEP_NAME)',

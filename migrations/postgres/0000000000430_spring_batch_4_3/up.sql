@@ -1,4 +1,4 @@
--- The job repository as Spring Batch 4.3 ships it for PostgreSQL. What Spring Batch has made is there already.
+-- The job repository as Spring Batch 4.3 ships it for PostgreSQL. Tables that Spring Batch has created are kept.
 CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE (
     JOB_INSTANCE_ID BIGINT NOT NULL PRIMARY KEY,
     VERSION BIGINT,

@@ -1,4 +1,5 @@
--- Who runs a job instance, and until when. No foreign key: tools that delete instances know nothing of this table.
+-- The lease of a job instance: its holder and its expiry. No foreign key, because tools that delete instances do not know
+-- this table.
 CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE_LEASE (
     JOB_INSTANCE_ID BIGINT NOT NULL PRIMARY KEY,
     JOB_EXECUTION_ID BIGINT NOT NULL,
@@ -9,7 +10,7 @@ CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE_LEASE (
     LAST_CHECKPOINT_VERSION BIGINT NOT NULL
 );
 
--- The look-ups of every launch, restart and step (A.10 of the schema's description recommends them).
+-- For the queries of every launch, restart and step (recommended by A.10 of the schema's description).
 CREATE INDEX IF NOT EXISTS BATCH_JOB_EXECUTION_INSTANCE_IX ON BATCH_JOB_EXECUTION (JOB_INSTANCE_ID);
 CREATE INDEX IF NOT EXISTS BATCH_JOB_EXECUTION_PARAMS_IX ON BATCH_JOB_EXECUTION_PARAMS (JOB_EXECUTION_ID);
 CREATE UNIQUE INDEX IF NOT EXISTS BATCH_STEP_EXECUTION_NAME_IX ON BATCH_STEP_EXECUTION (JOB_EXECUTION_ID, STEP_NAME);

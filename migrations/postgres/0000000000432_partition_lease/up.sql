@@ -1,5 +1,5 @@
--- Which worker process runs a partition, and until when; no row for partitions that run in the process of their job. No
--- foreign key: tools that delete executions know nothing of this table.
+-- The lease of a partition: the worker process that runs it, and its expiry. Partitions that run in the process of their job
+-- have no row. No foreign key, because tools that delete executions do not know this table.
 CREATE TABLE IF NOT EXISTS BATCH_PARTITION_LEASE (
     STEP_EXECUTION_ID BIGINT NOT NULL PRIMARY KEY,
     JOB_EXECUTION_ID BIGINT NOT NULL,

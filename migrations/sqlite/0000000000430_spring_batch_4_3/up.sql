@@ -1,5 +1,5 @@
 -- The job repository as Spring Batch 4.3 ships it for SQLite, with EXIT_CODE as wide as on the other databases
--- (docs/conformance.md, D-69). What Spring Batch has made is there already.
+-- (docs/internals/conformance.md, D-69). Tables that Spring Batch has created are kept.
 CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE (
     JOB_INSTANCE_ID INTEGER PRIMARY KEY AUTOINCREMENT,
     VERSION INTEGER,

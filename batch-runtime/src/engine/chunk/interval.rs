@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::super::call::{Failure, Interrupt, call};
+use super::super::call::{Failure, Interrupt};
 use super::super::elements::CheckpointInterval;
 use super::{ChunkListeners, ChunkRunner};
 use crate::artifact::FillEnd;
@@ -16,7 +16,9 @@ use crate::repository::{ChunkTransaction, RepositoryError, StepState};
 use crate::role::CheckpointAlgorithm;
 
 /// A checkpoint interval in progress.
-pub(super) struct Interval {
+pub(super) struct Interval<'r, 'l> {
+    pub(super) step: &'r mut StepExecution,
+    pub(super) listeners: &'r mut ChunkListeners<'l>,
     pub(super) tx: ChunkTransaction,
     pub(super) reads: usize,
     pub(super) read_skips: usize,
@@ -73,9 +75,16 @@ impl From<RepositoryError> for RolledBack {
     }
 }
 
-impl Interval {
-    pub(super) fn new(tx: ChunkTransaction, mode: Mode) -> Self {
+impl<'r, 'l> Interval<'r, 'l> {
+    pub(super) fn new(
+        tx: ChunkTransaction,
+        mode: Mode,
+        step: &'r mut StepExecution,
+        listeners: &'r mut ChunkListeners<'l>,
+    ) -> Self {
         Self {
+            step,
+            listeners,
             tx,
             reads: 0,
             read_skips: 0,
@@ -88,14 +97,16 @@ impl Interval {
     }
 
     /// Returns the skips of the step execution, including those of this interval. Spec: CHUNK-SKIP-06
-    pub(super) fn skips(&self, step: &StepExecution) -> u64 {
-        let before = step.counters.read_skips + step.counters.process_skips + step.counters.write_skips;
+    pub(super) fn skips(&self) -> u64 {
+        let counters = &self.step.counters;
+        let before = counters.read_skips + counters.process_skips + counters.write_skips;
         let here = self.read_skips + self.process_skips + self.write_skips;
         u64::try_from(before).unwrap_or(0) + here as u64
     }
 
     /// Returns the counters after the commit of this interval.
-    fn counters(&self, before: StepCounters) -> StepCounters {
+    fn counters(&self) -> StepCounters {
+        let before = self.step.counters;
         let written = self.flushed + self.next;
         let filtered = self.reads - self.process_skips - written - self.write_skips;
         StepCounters {
@@ -115,10 +126,8 @@ impl ChunkRunner<'_> {
     /// Runs an interval. Each ends with a checkpoint, even an empty one. Spec: CHUNK-LOOP-09
     pub(super) fn interval(
         &mut self,
-        interval: &mut Interval,
-        step: &mut StepExecution,
+        interval: &mut Interval<'_, '_>,
         state: &mut StepState,
-        listeners: &mut ChunkListeners<'_>,
     ) -> Result<IntervalEnd, RolledBack> {
         self.ask_algorithm("begin_checkpoint", CheckpointAlgorithm::begin_checkpoint)?;
         // Only the policy `time` needs the clock.
@@ -132,7 +141,7 @@ impl ChunkRunner<'_> {
                 CheckpointInterval::Items(items) => items - interval.reads,
                 CheckpointInterval::Time(_) | CheckpointInterval::Custom(_) => 1,
             };
-            let end = self.fill(interval, limit, step, listeners)?;
+            let end = self.fill(interval, limit)?;
             let due = match &self.chunk.interval {
                 CheckpointInterval::Items(items) => interval.reads >= *items,
                 CheckpointInterval::Time(_) => due_at.is_some_and(|due_at| due_at <= Instant::now()),
@@ -150,13 +159,13 @@ impl ChunkRunner<'_> {
                 FillEnd::Stop => break IntervalEnd::Stop,
                 FillEnd::Limit | FillEnd::Full if due => break IntervalEnd::CheckpointDue,
                 FillEnd::Limit => {}
-                FillEnd::Full => self.write(interval, step, listeners)?,
+                FillEnd::Full => self.write(interval)?,
             }
         };
         let begin = Instant::now();
         let written = self
-            .write(interval, step, listeners)
-            .and_then(|()| self.checkpoint(interval, step, state, listeners));
+            .write(interval)
+            .and_then(|()| self.checkpoint(interval, state));
         self.observed.chunk(begin.elapsed(), written.is_ok());
         written?;
         self.sink.clear();
@@ -166,32 +175,26 @@ impl ChunkRunner<'_> {
     /// Collects the checkpoints and commits them with the data and the counters. Spec: CHUNK-LOOP-10 to CHUNK-LOOP-12
     fn checkpoint(
         &mut self,
-        interval: &mut Interval,
-        step: &mut StepExecution,
+        interval: &mut Interval<'_, '_>,
         state: &mut StepState,
-        listeners: &mut ChunkListeners<'_>,
     ) -> Result<(), RolledBack> {
         let (chunk, env) = (self.chunk, self.env);
-        let counters = interval.counters(step.counters);
-        listeners.before_checkpoint()?;
-        state.reader = Some(
-            call(|| self.reader.checkpoint_info())
-                .map_err(|error| Failure::thrown(&chunk.reader, "get_checkpoint_info", error))?,
-        );
-        state.writer = Some(
-            call(|| self.writer.checkpoint_info())
-                .map_err(|error| Failure::thrown(&chunk.writer, "get_checkpoint_info", error))?,
-        );
+        let counters = interval.counters();
+        interval.listeners.before_checkpoint()?;
+        let reader = || self.reader.checkpoint_info();
+        state.reader = Some(chunk.reader.call("get_checkpoint_info", reader)?);
+        let writer = || self.writer.checkpoint_info();
+        state.writer = Some(chunk.writer.call("get_checkpoint_info", writer)?);
         state.user_data = env.context.persistent_info();
         self.ask_algorithm("end_checkpoint", CheckpointAlgorithm::end_checkpoint)?;
-        let before = step.counters;
+        let before = interval.step.counters;
         let renewal = env
             .running
             .renewal_due()
             .then(|| (Instant::now(), &env.running.lease));
         let lease = renewal.map(|(_, lease)| lease);
         env.repository
-            .commit_chunk(&mut interval.tx, step, counters, state, lease)?;
+            .commit_chunk(&mut interval.tx, interval.step, counters, state, lease)?;
         if let Some((asked, _)) = renewal {
             env.running.renewed(asked);
         }
@@ -211,12 +214,9 @@ impl ChunkRunner<'_> {
         let CheckpointInterval::Custom(bound) = &self.chunk.interval else {
             return Ok(None);
         };
-        let Some(algorithm) = &mut self.algorithm else {
-            return Ok(None);
-        };
-        call(|| ask(algorithm.as_mut()))
-            .map(Some)
-            .map_err(|error| Failure::thrown(bound, method, error))
+        let algorithm = self.algorithm.as_mut();
+        let asked = algorithm.map(|algorithm| bound.call(method, || ask(algorithm.as_mut())));
+        asked.transpose()
     }
 }
 

@@ -5,7 +5,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use super::super::bound::{Bound, BoundListener, Listener};
+use super::super::bound::{BoundListener, Listener};
 use super::super::call::{Failure, call};
 use super::super::listeners::{JobListeners, StepListeners};
 use crate::artifact::{ChunkItems, ContextScope};
@@ -66,7 +66,7 @@ macro_rules! notify {
                         return Ok(());
                     }
                     self.step.each().try_for_each(|listener| match listener.cast::<dyn $role>() {
-                        Some((bound, role)) => called(bound, stringify!($event), call(|| role.$event($($argument),*))),
+                        Some((bound, role)) => bound.call(stringify!($event), || role.$event($($argument),*)),
                         None => Ok(()),
                     })
                 }
@@ -125,7 +125,7 @@ impl<'r> ChunkListeners<'r> {
             return Ok(());
         }
         self.each(&mut |listener| match listener.cast::<dyn SkipListener>() {
-            Some((bound, role)) => called(bound, method, call(|| notify(role))),
+            Some((bound, role)) => bound.call(method, || notify(role)),
             None => Ok(()),
         })
     }
@@ -168,8 +168,4 @@ impl<'r> ChunkListeners<'r> {
 pub(super) struct Thrown {
     pub(super) failure: Failure,
     pub(super) error: Arc<BatchError>,
-}
-
-fn called(bound: &Bound, method: &str, result: Result<(), BatchError>) -> Result<(), Failure> {
-    result.map_err(|error| Failure::thrown(bound, method, error))
 }

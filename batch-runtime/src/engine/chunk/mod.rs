@@ -8,16 +8,15 @@ mod listeners;
 mod reading;
 mod writing;
 
+use super::body::{BodyEnd, StepEnv};
 use super::call::{Failure, Interrupt, call};
 use super::elements::{BoundChunk, CheckpointInterval};
 use super::observe::ObservedItems;
-use super::step::BodyEnd;
-use super::threads::{Collecting, Running, StepPlace, Worker};
 use crate::artifact::{ContextScope, ItemSink};
 use crate::checkpoint::CheckpointInfo;
-use crate::context::{JobContext, StepContext};
+use crate::context::JobContext;
 use crate::execution::StepExecution;
-use crate::repository::{JobRepository, StepState};
+use crate::repository::StepState;
 use crate::role::{CheckpointAlgorithm, ItemReader, ItemWriter};
 
 pub(crate) use self::faults::FaultRules;
@@ -25,19 +24,6 @@ pub(crate) use self::listeners::ChunkListeners;
 
 use self::faults::Budget;
 use self::interval::{Interval, IntervalEnd, Mode, RolledBack};
-
-/// The environment of a step execution.
-#[derive(Clone, Copy)]
-pub(crate) struct StepEnv<'a> {
-    pub(crate) repository: &'a dyn JobRepository,
-    pub(crate) running: &'a Running,
-    pub(crate) worker: &'a Worker,
-    pub(crate) context: &'a StepContext,
-    /// Publishes its progress.
-    pub(crate) place: StepPlace,
-    /// The collector of the subjob, and the contexts of the step.
-    pub(crate) collecting: Option<(&'a Collecting, &'a ContextScope)>,
-}
 
 /// Runs one chunk.
 pub(crate) struct ChunkRunner<'a> {
@@ -71,24 +57,11 @@ impl<'a> ChunkRunner<'a> {
         contexts: &ContextScope,
         env: StepEnv<'a>,
     ) -> Result<Self, Failure> {
-        let reader = chunk
-            .reader
-            .item_reader(contexts)
-            .map_err(|e| Failure::not_made(&chunk.reader, &e))?;
-        let processor = chunk
-            .processor
-            .item_processor(contexts)
-            .map_err(|e| Failure::not_made(&chunk.processor, &e))?;
-        let writer = chunk
-            .writer
-            .item_writer(contexts)
-            .map_err(|e| Failure::not_made(&chunk.writer, &e))?;
+        let reader = chunk.reader.item_reader(contexts)?;
+        let processor = chunk.processor.item_processor(contexts)?;
+        let writer = chunk.writer.item_writer(contexts)?;
         let algorithm = match &chunk.interval {
-            CheckpointInterval::Custom(bound) => Some(
-                bound
-                    .checkpoint_algorithm(contexts)
-                    .map_err(|e| Failure::not_made(bound, &e))?,
-            ),
+            CheckpointInterval::Custom(bound) => Some(bound.checkpoint_algorithm(contexts)?),
             CheckpointInterval::Items(_) | CheckpointInterval::Time(_) => None,
         };
         Ok(Self {
@@ -125,8 +98,8 @@ impl<'a> ChunkRunner<'a> {
     fn open(&mut self, state: &StepState) -> Result<(), Failure> {
         self.open_reader(state)?;
         self.publish_item_count();
-        call(|| self.writer.open(state.writer.as_ref()))
-            .map_err(|error| Failure::thrown(&self.chunk.writer, "open", error))?;
+        let checkpoint = state.writer.as_ref();
+        self.chunk.writer.call("open", || self.writer.open(checkpoint))?;
         self.writer_is_open = true;
         Ok(())
     }
@@ -146,8 +119,8 @@ impl<'a> ChunkRunner<'a> {
     }
 
     fn open_reader(&mut self, state: &StepState) -> Result<(), Failure> {
-        call(|| self.reader.open(state.reader.as_ref()))
-            .map_err(|e| Failure::thrown(&self.chunk.reader, "open", e))?;
+        let checkpoint = state.reader.as_ref();
+        self.chunk.reader.call("open", || self.reader.open(checkpoint))?;
         self.reader_is_open = true;
         Ok(())
     }
@@ -230,8 +203,8 @@ impl<'a> ChunkRunner<'a> {
             let _span = tracing::debug_span!("chunk", commit = step.counters.commits + 1).entered();
             self.env.running.ensure_owned(self.env.repository)?;
             let tx = self.env.repository.begin_chunk();
-            let mut interval = Interval::new(tx, std::mem::replace(&mut mode, Mode::Plain));
-            match self.interval(&mut interval, step, state, listeners) {
+            let mut interval = Interval::new(tx, std::mem::replace(&mut mode, Mode::Plain), step, listeners);
+            match self.interval(&mut interval, state) {
                 Ok(end) => {
                     listeners.after_checkpoint()?;
                     if let Some((collecting, contexts)) = self.env.collecting {

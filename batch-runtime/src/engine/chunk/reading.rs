@@ -13,7 +13,6 @@ use super::{ChunkListeners, ChunkRunner, ProgressCheck};
 use crate::artifact::{Fill, FillEnd, FillError, Halt, ItemObserver};
 use crate::context::StepContext;
 use crate::error::BatchError;
-use crate::execution::StepExecution;
 
 /// The number of consecutive skipped reads after which the reader's position has to change.
 const SUSPICIOUS_SKIPS: u32 = 1_000;
@@ -22,10 +21,8 @@ impl ChunkRunner<'_> {
     /// Reads and processes at most `limit` items, until the results fill one call of the writer.
     pub(super) fn fill(
         &mut self,
-        interval: &mut Interval,
+        interval: &mut Interval<'_, '_>,
         limit: usize,
-        step: &StepExecution,
-        listeners: &mut ChunkListeners<'_>,
     ) -> Result<FillEnd, RolledBack> {
         let chunk = self.chunk;
         let most = interval.reads + limit;
@@ -35,9 +32,9 @@ impl ChunkRunner<'_> {
                 chunk_processor: &chunk.processor,
                 rules: &chunk.faults,
                 context: self.env.context,
-                skips: interval.skips(step),
+                skips: interval.skips(),
                 process_skips: &mut interval.process_skips,
-                listeners: &mut *listeners,
+                listeners: &mut *interval.listeners,
                 failure: None,
             };
             let observed = observer.listeners.active.single_items();
@@ -62,8 +59,8 @@ impl ChunkRunner<'_> {
             }
             match result {
                 Ok(Ok(end)) => return Ok(end),
-                Ok(Err(FillError::Read(error))) => self.read_failed(interval, error, step, listeners)?,
-                Ok(Err(FillError::Process(error))) => self.process_failed(interval, error, step)?,
+                Ok(Err(FillError::Read(error))) => self.read_failed(interval, error)?,
+                Ok(Err(FillError::Process(error))) => self.process_failed(interval, error)?,
                 Ok(Err(FillError::Mismatch(error))) => {
                     return Err(Failure::thrown(&chunk.processor, "process_item", error).into());
                 }
@@ -77,23 +74,17 @@ impl ChunkRunner<'_> {
     }
 
     /// Skips a failed read, or returns the failure. Spec: CHUNK-SKIP-09, LISTEN-READ-04, LISTEN-SKIP-02
-    fn read_failed(
-        &mut self,
-        interval: &mut Interval,
-        error: BatchError,
-        step: &StepExecution,
-        listeners: &mut ChunkListeners<'_>,
-    ) -> Result<(), Failure> {
+    fn read_failed(&mut self, interval: &mut Interval<'_, '_>, error: BatchError) -> Result<(), Failure> {
         let chunk = self.chunk;
         let error = Arc::new(error);
         self.env.context.set_exception(Arc::clone(&error));
-        listeners.on_read_error(&error)?;
-        let skip = chunk.faults.skip(&error, interval.skips(step));
+        interval.listeners.on_read_error(&error)?;
+        let skip = chunk.faults.skip(&error, interval.skips());
         may_skip(skip, || {
             Failure::thrown(&chunk.reader, "read_item", Arc::clone(&error))
         })?;
         interval.read_skips += 1;
-        listeners.on_skip("on_skip_in_read", &mut |listener| {
+        interval.listeners.on_skip("on_skip_in_read", &mut |listener| {
             listener.on_skip_in_read(&error)
         })?;
         self.ensure_progress(&error)
@@ -106,8 +97,7 @@ impl ChunkRunner<'_> {
             return Ok(());
         }
         let reader = &self.chunk.reader;
-        let position = call(|| self.reader.checkpoint_info())
-            .map_err(|error| Failure::thrown(reader, "get_checkpoint_info", error))?;
+        let position = reader.call("get_checkpoint_info", || self.reader.checkpoint_info())?;
         let before = self.read_progress.position.replace(position);
         if before.is_some() && before == self.read_progress.position {
             let failure = Failure::thrown(reader, "read_item", Arc::clone(error));
@@ -121,15 +111,10 @@ impl ChunkRunner<'_> {
     }
 
     /// Skips an item for which no listener is called, or returns the failure. Spec: CHUNK-SKIP-10
-    fn process_failed(
-        &self,
-        interval: &mut Interval,
-        error: BatchError,
-        step: &StepExecution,
-    ) -> Result<(), Failure> {
+    fn process_failed(&self, interval: &mut Interval<'_, '_>, error: BatchError) -> Result<(), Failure> {
         let error = Arc::new(error);
         self.env.context.set_exception(Arc::clone(&error));
-        let skip = self.chunk.faults.skip(&error, interval.skips(step));
+        let skip = self.chunk.faults.skip(&error, interval.skips());
         may_skip(skip, || {
             Failure::thrown(&self.chunk.processor, "process_item", error)
         })?;

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::call::{Failure, call};
+use super::ChunkRunner;
 use super::faults::{Budget, Skip};
 use super::interval::{Interval, Mode, RolledBack};
 use super::reading::may_skip;
-use super::{ChunkListeners, ChunkRunner};
 use crate::error::BatchError;
-use crate::execution::StepExecution;
 
 /// The number of retries without a pause between two commits; later pauses grow up to the longest.
 const QUICK_RETRIES: u32 = 3;
@@ -30,30 +29,20 @@ struct FailedWrite {
 
 impl ChunkRunner<'_> {
     /// Passes the remaining results to the writer. Spec: CHUNK-LOOP-04, CHUNK-LOOP-05
-    pub(super) fn write(
-        &mut self,
-        interval: &mut Interval,
-        step: &mut StepExecution,
-        listeners: &mut ChunkListeners<'_>,
-    ) -> Result<(), RolledBack> {
+    pub(super) fn write(&mut self, interval: &mut Interval<'_, '_>) -> Result<(), RolledBack> {
         while interval.next < self.sink.len() {
-            let Some(range) = self.next_list(interval, step, listeners)? else {
+            let Some(range) = self.next_list(interval)? else {
                 continue;
             };
-            if let Err(failed) = self.write_list(interval, range, listeners)? {
-                self.write_failed(interval, failed, step, listeners)?;
+            if let Err(failed) = self.write_list(interval, range)? {
+                self.write_failed(interval, failed)?;
             }
         }
         Ok(())
     }
 
     /// Returns the range of the next call; `None` if there is none, and the mode has changed.
-    fn next_list(
-        &mut self,
-        interval: &mut Interval,
-        step: &mut StepExecution,
-        listeners: &mut ChunkListeners<'_>,
-    ) -> Result<Option<Range<usize>>, RolledBack> {
+    fn next_list(&mut self, interval: &mut Interval<'_, '_>) -> Result<Option<Range<usize>>, RolledBack> {
         let (next, end) = (interval.next, self.sink.len());
         let list = |to: usize| Some(next..end.min(to).min(next + self.chunk.write_batch));
         match &interval.mode {
@@ -63,7 +52,7 @@ impl ChunkRunner<'_> {
             }
             Mode::Retry { items, error } if interval.flushed + next == items.start => {
                 let (count, error) = (items.len(), Arc::clone(error));
-                let left = self.before_retry(interval, count, &error, step, listeners)?;
+                let left = self.before_retry(interval, count, &error)?;
                 Ok((left > 0).then_some(next..next + left))
             }
             Mode::Scan { until, .. } if next >= *until => {
@@ -89,26 +78,24 @@ impl ChunkRunner<'_> {
     /// returns the number of the others. Spec: LISTEN-RETRY-06, LISTEN-RETRY-09, LISTEN-RETRY-10
     fn before_retry(
         &mut self,
-        interval: &mut Interval,
+        interval: &mut Interval<'_, '_>,
         count: usize,
         error: &BatchError,
-        step: &StepExecution,
-        listeners: &mut ChunkListeners<'_>,
     ) -> Result<usize, RolledBack> {
         let mut index = interval.next;
         for _ in 0..count {
             let Some(item) = self.sink.item(index) else { break };
-            let told = listeners.on_retry("on_retry_item", &mut |listener| {
+            let notified = interval.listeners.on_retry("on_retry_item", &mut |listener| {
                 listener.on_retry_item(error, item)
             });
-            let Err(thrown) = told else {
+            let Err(thrown) = notified else {
                 index += 1;
                 continue;
             };
             self.env.context.set_exception(Arc::clone(&thrown.error));
-            let skip = self.chunk.faults.skip(&thrown.error, interval.skips(step));
+            let skip = self.chunk.faults.skip(&thrown.error, interval.skips());
             may_skip(skip, || thrown.failure)?;
-            self.drop_item(interval, index, &thrown.error, listeners)?;
+            self.drop_item(interval, index, &thrown.error)?;
         }
         Ok(index - interval.next)
     }
@@ -116,12 +103,11 @@ impl ChunkRunner<'_> {
     /// Calls the writer once, with its listeners. The inner error is the writer's. Spec: LISTEN-WRITE-02 to LISTEN-WRITE-05
     fn write_list(
         &mut self,
-        interval: &mut Interval,
+        interval: &mut Interval<'_, '_>,
         range: Range<usize>,
-        listeners: &mut ChunkListeners<'_>,
     ) -> Result<Result<(), FailedWrite>, RolledBack> {
         let items = self.sink.items(range.clone());
-        listeners.before_write(&items)?;
+        interval.listeners.before_write(&items)?;
         let guarded = self.is_undoable(interval, &range);
         if guarded {
             interval.tx.set_savepoint()?;
@@ -129,7 +115,7 @@ impl ChunkRunner<'_> {
         if let Err(error) = call(|| self.writer.write(&items, &mut interval.tx)) {
             let error = Arc::new(error);
             self.env.context.set_exception(Arc::clone(&error));
-            listeners.on_write_error(&error, &items)?;
+            interval.listeners.on_write_error(&error, &items)?;
             // A lost connection is not the fault of an item. Without a savepoint the transaction is over anyway.
             if self.chunk.transactional && !guarded && interval.tx.is_lost() {
                 return Err(Failure::thrown(&self.chunk.writer, "write_items", error).into());
@@ -162,7 +148,7 @@ impl ChunkRunner<'_> {
         if guarded {
             interval.tx.release_savepoint()?;
         }
-        listeners.after_write(&items)?;
+        interval.listeners.after_write(&items)?;
         interval.next = range.end;
         if !(self.chunk.faults.handle_writes() && self.chunk.buffer_reads) {
             interval.flushed += interval.next;
@@ -173,7 +159,7 @@ impl ChunkRunner<'_> {
     }
 
     /// Returns whether a failed write of this list is undone without a rollback of the whole interval.
-    fn is_undoable(&self, interval: &Interval, range: &Range<usize>) -> bool {
+    fn is_undoable(&self, interval: &Interval<'_, '_>, range: &Range<usize>) -> bool {
         let faults = &self.chunk.faults;
         let alone = range.len() == 1 || matches!(interval.mode, Mode::Scan { .. });
         self.chunk.transactional && faults.handle_writes() && (alone || faults.may_keep_transaction())
@@ -182,10 +168,8 @@ impl ChunkRunner<'_> {
     /// Retries, skips, searches, or returns the failure. Spec: CHUNK-RETRY-14, D-10, D-11
     fn write_failed(
         &mut self,
-        interval: &mut Interval,
+        interval: &mut Interval<'_, '_>,
         failed: FailedWrite,
-        step: &mut StepExecution,
-        listeners: &mut ChunkListeners<'_>,
     ) -> Result<(), RolledBack> {
         let (error, range, item) = (&failed.error, &failed.range, failed.item);
         if let (Mode::Scan { from, bad, .. }, None) = (&mut interval.mode, item)
@@ -199,10 +183,10 @@ impl ChunkRunner<'_> {
         }
         // A retried item is skipped if possible.
         let again = matches!(&interval.mode, Mode::Retry { items, .. } if interval.flushed + range.start == items.start);
-        let skip = self.chunk.faults.skip(error, interval.skips(step));
+        let skip = self.chunk.faults.skip(error, interval.skips());
         let try_retry = !(again && skip != Skip::No);
         if try_retry && self.chunk.faults.retry(error, &mut self.budget) {
-            return self.retry(interval, failed, step, listeners);
+            return self.retry(interval, failed);
         }
         may_skip(skip, || {
             let failure = Failure::thrown(&self.chunk.writer, "write_items", Arc::clone(error));
@@ -216,15 +200,15 @@ impl ChunkRunner<'_> {
         match item {
             Some(index) => {
                 let alone = range.len() == 1 || failed.undone;
-                self.drop_item(interval, index, error, listeners)?;
+                self.drop_item(interval, index, error)?;
                 if alone {
                     Ok(())
                 } else {
                     let mode = std::mem::replace(&mut interval.mode, Mode::Plain);
-                    self.write_again(interval, mode, step)
+                    self.write_again(interval, mode)
                 }
             }
-            None => self.write_again(interval, self.scan(range), step),
+            None => self.write_again(interval, self.scan(range)),
         }
     }
 
@@ -238,13 +222,7 @@ impl ChunkRunner<'_> {
     }
 
     /// Spec: CHUNK-RETRY-07 to CHUNK-RETRY-11, LISTEN-RETRY-02 to LISTEN-RETRY-08, D-15
-    fn retry(
-        &mut self,
-        interval: &mut Interval,
-        failed: FailedWrite,
-        step: &mut StepExecution,
-        listeners: &mut ChunkListeners<'_>,
-    ) -> Result<(), RolledBack> {
+    fn retry(&mut self, interval: &mut Interval<'_, '_>, failed: FailedWrite) -> Result<(), RolledBack> {
         let FailedWrite {
             error,
             range,
@@ -256,16 +234,16 @@ impl ChunkRunner<'_> {
         let items = match item {
             Some(index) => index..index + 1,
             None if keeps => range.clone(),
-            None => return self.retry_from_checkpoint(interval, self.scan(&range), step),
+            None => return self.retry_from_checkpoint(interval, self.scan(&range)),
         };
-        let forced = self.notify_retry(&items, &error, listeners)?;
+        let forced = self.notify_retry(interval, &items, &error)?;
         let first = if undone { range.start } else { items.start };
         let mode = Mode::Retry {
             items: interval.flushed + items.start..interval.flushed + items.end,
             error,
         };
         if forced || !keeps {
-            return self.retry_from_checkpoint(interval, mode, step);
+            return self.retry_from_checkpoint(interval, mode);
         }
         interval.next = first;
         interval.mode = mode;
@@ -280,15 +258,17 @@ impl ChunkRunner<'_> {
     /// rollback; a panic fails the step. Spec: LISTEN-RETRY-03, LISTEN-RETRY-04, CHUNK-EXC-03
     fn notify_retry(
         &self,
+        interval: &mut Interval<'_, '_>,
         items: &Range<usize>,
         error: &BatchError,
-        listeners: &mut ChunkListeners<'_>,
     ) -> Result<bool, Failure> {
         for item in items.clone().filter_map(|index| self.sink.item(index)) {
-            let told = listeners.on_retry("on_retry_exception", &mut |listener| {
-                listener.on_retry_exception(error, item)
-            });
-            let Err(thrown) = told else { continue };
+            let notified = interval
+                .listeners
+                .on_retry("on_retry_exception", &mut |listener| {
+                    listener.on_retry_exception(error, item)
+                });
+            let Err(thrown) = notified else { continue };
             if thrown.error.is_panic() {
                 return Err(thrown.failure);
             }
@@ -302,14 +282,13 @@ impl ChunkRunner<'_> {
     /// Skips one item. Spec: CHUNK-SKIP-11, LISTEN-SKIP-04, D-13
     fn drop_item(
         &mut self,
-        interval: &mut Interval,
+        interval: &mut Interval<'_, '_>,
         index: usize,
         error: &BatchError,
-        listeners: &mut ChunkListeners<'_>,
     ) -> Result<(), Failure> {
         interval.write_skips += 1;
         if let Some(item) = self.sink.item(index) {
-            listeners.on_skip("on_skip_in_write", &mut |listener| {
+            interval.listeners.on_skip("on_skip_in_write", &mut |listener| {
                 listener.on_skip_in_write(error, item)
             })?;
         }
@@ -336,16 +315,11 @@ impl ChunkRunner<'_> {
 
     /// Rolls back to the last checkpoint, and starts again with the kept items, or else reads them again. Spec:
     /// CHUNK-RETRY-07, CHUNK-RETRY-09, CHUNK-RETRY-11, CHUNK-RETRY-12, D-12
-    fn write_again(
-        &mut self,
-        interval: &mut Interval,
-        mode: Mode,
-        step: &mut StepExecution,
-    ) -> Result<(), RolledBack> {
+    fn write_again(&mut self, interval: &mut Interval<'_, '_>, mode: Mode) -> Result<(), RolledBack> {
         if !self.chunk.buffer_reads {
             return Err(RolledBack::ReadAgain(mode));
         }
-        step.counters.rollbacks += 1;
+        interval.step.counters.rollbacks += 1;
         interval.tx.restart();
         self.env.running.ensure_owned(self.env.repository)?;
         interval.next = 0;
@@ -356,11 +330,10 @@ impl ChunkRunner<'_> {
     /// Like `write_again`, with a pause after repeated retries.
     fn retry_from_checkpoint(
         &mut self,
-        interval: &mut Interval,
+        interval: &mut Interval<'_, '_>,
         mode: Mode,
-        step: &mut StepExecution,
     ) -> Result<(), RolledBack> {
-        self.write_again(interval, mode, step)?;
+        self.write_again(interval, mode)?;
         if self.pause_before_retry() {
             Ok(())
         } else {

@@ -1,11 +1,11 @@
-//! The channel to threads of this process: one for each partition that is out.
+//! The channel to threads of this process: one for each running partition.
 
 use std::time::Duration;
 
 use super::PartitionedElement;
 use crate::dispatch::{CollectedPayload, DispatchError, PartitionChannel, PartitionEvent, PartitionTicket};
+use crate::engine::outcome::Outcome;
 use crate::engine::threads::{Report, SubjobThreads, lock};
-use crate::engine::walk::Outcome;
 use crate::ids::StepExecutionId;
 
 pub(super) struct LocalThreads<'t, 'scope> {
@@ -18,7 +18,7 @@ pub(super) struct LocalThreads<'t, 'scope> {
 struct Out {
     number: usize,
     row: StepExecutionId,
-    /// How many payloads it has sent.
+    /// The number of payloads that it has sent.
     payloads: u64,
 }
 
@@ -57,7 +57,7 @@ impl PartitionChannel for LocalThreads<'_, '_> {
         Ok(())
     }
 
-    /// Waits for as long as it takes: a thread always reports its end, and stop requests reach it without this one.
+    /// Waits without a limit: a thread always reports its end, and stop requests reach it directly.
     fn receive(&mut self, _wait: Duration) -> Result<Option<PartitionEvent>, DispatchError> {
         Ok(match self.threads.next() {
             None => None,

@@ -1,7 +1,7 @@
-//! Partitioned steps and flows: their plan, their partitions, how they end.
+//! Partitioned steps and flows: their plan, their partitions, their end.
 //!
-//! `supervisor.rs` runs on the thread of the element and hands partitions to a channel; `local.rs` is the channel to threads of
-//! this process; `run.rs` runs one partition, wherever; `remote.rs` is its entry in a worker process.
+//! `supervisor.rs` runs on the thread of the element and submits partitions to a channel; `local.rs` is the channel to threads
+//! of this process; `run.rs` runs one partition, in any process; `remote.rs` is the entry of a worker process.
 //!
 //! Spec: PART-01 to PART-34, FPART-01 to FPART-11, PALG-01, PALG-03, PPLAN-04, D-34, D-48 to D-50, D-67, D-75
 
@@ -12,7 +12,7 @@ mod run;
 mod supervisor;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 pub(crate) use remote::RemotePartition;
 pub(super) use run::contexts_of_subjob;
@@ -22,22 +22,11 @@ use super::elements::BoundPartition;
 use super::threads::lock;
 use super::walk::Walk;
 use crate::artifact::ContextScope;
-use crate::dispatch::PartitionDispatcher;
 use crate::ids::StepExecutionId;
 use crate::plan::PartitionPlan;
 use crate::repository::RepositoryError;
 
-/// How the partitions of an execution reach other processes.
-#[derive(Clone)]
-pub(crate) struct Dispatch {
-    pub(crate) dispatcher: Arc<dyn PartitionDispatcher>,
-    /// Identifies the job to workers.
-    pub(crate) fingerprint: String,
-    /// The most workers that may die on one partition; 0 is no limit.
-    pub(crate) crash_limit: u32,
-}
-
-/// A partitioned element, and everything that its partitions need to run.
+/// A partitioned element, with the environment of its partitions.
 pub(super) struct PartitionedElement<'p> {
     pub(super) walk: &'p Walk<'p>,
     /// The id of the element.
@@ -52,7 +41,7 @@ pub(super) struct PartitionedElement<'p> {
     pub(super) contexts: &'p ContextScope,
     /// The partitions that were prepared, by their rows.
     prepared: Mutex<BTreeMap<StepExecutionId, Prepared>>,
-    /// How partitions ended that ran in this process: what their rows do not hold.
+    /// The failures of partitions that ran in this process, which their rows do not contain.
     ended_here: Mutex<BTreeMap<StepExecutionId, Result<LocalFailure, RepositoryError>>>,
 }
 

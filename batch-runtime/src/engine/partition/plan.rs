@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::artifact::ContextScope;
-use crate::engine::call::{Failure, call, discard};
+use crate::engine::call::{Failure, discard};
 use crate::engine::elements::BoundPartition;
 use crate::engine::walk::Walk;
 use crate::plan::PartitionPlan;
@@ -24,7 +24,7 @@ impl Walk<'_> {
         let algorithm = partition.algorithm.as_ref().map(|bound| bound.name.as_str());
         if let Some(plan) = stored.plan.filter(|_| is_valid) {
             let change = if stored.algorithm.is_some() != algorithm.is_some() {
-                "an algorithm has been added or removed since".to_owned()
+                "an algorithm has been added or removed".to_owned()
             } else if algorithm.is_none() && i64::from(plan.sub_job_count()) != i64::from(partition.instances)
             {
                 let (then, now) = (plan.sub_job_count(), partition.instances);
@@ -33,23 +33,19 @@ impl Walk<'_> {
                 return Ok(Ok(plan));
             };
             return Ok(Err(Failure::new(format!(
-                "the partitions were planned otherwise before: {change}, and what has been committed does not belong to other \
-                 partitions; start a new instance, or restart with the Job XML as it was"
+                "cannot reuse the partitions of an earlier execution: {change}, so its committed work belongs to other \
+                 partitions; start a new instance, or restart with the previous Job XML"
             ))));
         }
         let plan = match &partition.algorithm {
             None => Ok(PartitionPlan::new(
                 i32::try_from(partition.instances).unwrap_or(i32::MAX),
             )),
-            Some(bound) => bound
-                .partition_algorithm(contexts)
-                .map_err(|error| Failure::not_made(bound, &error))
-                .and_then(|mut algorithm| {
-                    let planned = call(|| algorithm.calculate_partitions());
-                    discard(algorithm);
-                    planned.map_err(|error| Failure::thrown(bound, "calculate_partitions", error))
-                })
-                .and_then(checked),
+            Some(bound) => bound.partition_algorithm(contexts).and_then(|mut algorithm| {
+                let planned = bound.call("calculate_partitions", || algorithm.calculate_partitions());
+                discard(algorithm);
+                checked(planned?)
+            }),
         };
         if let Ok(plan) = &plan {
             let planned = self.shared.running.lease.execution_id.0;

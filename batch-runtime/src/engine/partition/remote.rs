@@ -27,20 +27,20 @@ pub(crate) struct RemotePartition {
     pub(crate) partition_threads: usize,
 }
 
-/// A partitioned element of a job, with the contexts of what encloses it.
+/// A partitioned element of a job, with the contexts of the enclosing elements.
 struct Found<'j> {
     element: &'j Element,
     bound: &'j BoundPartition,
     contexts: ContextScope,
-    /// Where its step executions count from, because of an enclosing split.
+    /// The first job execution whose step executions count, because of an enclosing split.
     since: Option<i64>,
 }
 
 impl RemotePartition {
-    /// Runs the partition and writes how it ended.
+    /// Runs the partition and records its end.
     ///
     /// # Errors
-    /// If the repository rejects a write; nothing is then recorded of the end.
+    /// If the repository rejects a write; the end is not recorded then.
     pub(crate) fn run(self, sink: &CollectorSink) -> Result<(), RepositoryError> {
         let lease = self.running.lease;
         let job = JobContext::new(
@@ -72,15 +72,7 @@ impl RemotePartition {
         };
         let worker = self.running.workers.begin();
         worker.runs_here();
-        let walk = Walk {
-            shared,
-            worker: Arc::clone(&worker),
-            contexts: contexts.clone(),
-            prefix: String::new(),
-            path: Vec::new(),
-            since: None,
-            collecting: None,
-        };
+        let walk = Walk::new(shared, &worker);
         let path = path_of(&self.claimed.row.step_name);
         let ended = run_at(&walk, &self.job.elements, &path, &self.claimed, sink);
         self.running.workers.end(&worker);

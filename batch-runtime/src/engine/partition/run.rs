@@ -1,4 +1,4 @@
-//! One partition: own contexts, own artifacts, a row of its own.
+//! One partition: with its own contexts, artifacts and row.
 //!
 //! Spec: PART-06, PART-33, FPART-01, FPART-10, SUBJOB-02, D-67, D-75
 
@@ -12,14 +12,14 @@ use crate::context::{FlowContext, SplitContext};
 use crate::engine::call::Failure;
 use crate::engine::elements::{ElementBody, PartitionBody, PartitionKey};
 use crate::engine::ending;
+use crate::engine::outcome::{ElementEnd, Last, Outcome};
 use crate::engine::step::StepRunner;
 use crate::engine::threads::{Collecting, CollectorSink, Worker};
-use crate::engine::walk::{ElementEnd, Last, Outcome, Walk};
+use crate::engine::walk::Walk;
 use crate::execution::StepExecution;
 use crate::ids::StepExecutionId;
 use crate::repository::{RepositoryError, StepState};
 use crate::status::BatchStatus;
-use crate::transition::Follow;
 
 impl PartitionedElement<'_> {
     /// Claims a partition for a thread of this process and runs it.
@@ -44,7 +44,7 @@ impl PartitionedElement<'_> {
         self.run_claimed(worker, sink, number, (row, state, earlier_items))
     }
 
-    /// Runs a claimed partition and writes how it ended.
+    /// Runs a claimed partition and records its end.
     ///
     /// # Errors
     /// If the repository rejects a write.
@@ -108,14 +108,10 @@ impl PartitionedElement<'_> {
         let repository = self.walk.shared.repository;
         let counters = row.counters;
         repository.end_step(row, &ending::failed(problem.clone()), counters, None)?;
-        Ok(ElementEnd {
-            outcome: Outcome::Failed(Failure::new(problem)),
-            follow: Follow::Nothing,
-            last: None,
-        })
+        Ok(ElementEnd::failed(Failure::new(problem)))
     }
 
-    /// Writes how a partition of a flow ended.
+    /// Records the end of a partition of a flow.
     fn record(&self, row: &mut StepExecution, ended: ElementEnd) -> Result<ElementEnd, RepositoryError> {
         let (failure, termination) = match &ended.outcome {
             Outcome::Failed(failure) => (Some(failure.clone()), None),

@@ -1,4 +1,4 @@
-//! The partitions of one element, on the thread that waits for them: which is next, how each ended.
+//! Supervises the partitions of one element, on the thread that waits for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -12,15 +12,16 @@ use crate::dispatch::{PartitionChannel, PartitionEvent, PartitionTicket};
 use crate::engine::call::Failure;
 use crate::engine::elements::BoundPartition;
 use crate::engine::ending;
+use crate::engine::outcome::Outcome;
 use crate::engine::threads::{Analysis, SubjobOutcomes, SubjobThreads, lock};
-use crate::engine::walk::{Outcome, Walk};
+use crate::engine::walk::Walk;
 use crate::execution::StepExecution;
 use crate::ids::StepExecutionId;
 use crate::repository::{ElementState, PartitionState, RepositoryError, StepState};
 use crate::status::BatchStatus;
 use crate::transition::Termination;
 
-/// How long to wait for an event before looking for stop requests and expired leases.
+/// The longest wait for an event between two checks for stop requests and expired leases.
 const WAIT: Duration = Duration::from_millis(200);
 
 impl Walk<'_> {
@@ -101,7 +102,7 @@ impl PartitionedElement<'_> {
                     let mut channel = LocalThreads::new(self, threads);
                     Supervisor::new(self, &mut channel, analysis, &mut outcomes).run();
                 });
-                // The threads catch what panics in them.
+                // The threads catch panics.
                 supervised.map_err(|_| RepositoryError::Fault)?;
             }
             Some(dispatch) => match dispatch.dispatcher.open(shared.running.lease.execution_id) {
@@ -121,7 +122,7 @@ impl PartitionedElement<'_> {
         }
     }
 
-    /// Reads what earlier executions have stored of a partition, and creates its row unless it is complete.
+    /// Reads the history of a partition, and creates its row unless it is complete.
     /// Spec: PART-29, PART-32, FPART-11
     fn prepare(&self, number: u32) -> Result<Preparation, RepositoryError> {
         let shared = self.walk.shared;
@@ -158,7 +159,7 @@ impl PartitionedElement<'_> {
         self.ended(number, &row, &state, None)
     }
 
-    /// Returns how a partition ended according to its row. Spec: PART-26, FPART-09
+    /// Returns the end of a partition according to its row. Spec: PART-26, FPART-09
     fn result(&self, number: u32, row: StepExecutionId) -> Result<(Outcome, String), RepositoryError> {
         let failure = lock(&self.ended_here).remove(&row).unwrap_or(Ok(None))?;
         match self.walk.shared.repository.step(row)? {
@@ -196,7 +197,7 @@ impl PartitionedElement<'_> {
     }
 }
 
-/// What preparing a partition has found.
+/// The result of preparing a partition.
 enum Preparation {
     /// An earlier execution completed it.
     Complete(StepExecution, StepState),
@@ -204,7 +205,7 @@ enum Preparation {
     Ready(StepExecution),
 }
 
-/// Hands the partitions of an element to a channel and waits for them.
+/// Submits the partitions of an element to a channel and waits for them.
 struct Supervisor<'s, 'a> {
     element: &'s PartitionedElement<'s>,
     channel: &'s mut dyn PartitionChannel,
@@ -212,11 +213,11 @@ struct Supervisor<'s, 'a> {
     outcomes: &'s mut SubjobOutcomes,
     /// The partitions that have not been submitted.
     pending: RangeInclusive<u32>,
-    /// The partitions that are out.
+    /// The submitted partitions that have not ended.
     out: BTreeMap<StepExecutionId, PartitionTicket>,
     /// Those of them whose worker may be dead.
     lost: BTreeSet<StepExecutionId>,
-    /// The outcomes of partitions that were complete before; they count once the others have ended.
+    /// The outcomes of partitions that earlier executions completed; they count once the others have ended.
     complete: Vec<(Outcome, String)>,
 }
 

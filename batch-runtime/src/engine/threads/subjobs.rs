@@ -15,11 +15,10 @@ use crate::Dialect;
 use crate::artifact::{CollectorData, ContextScope};
 use crate::engine::bound::{Bound, BoundListener, Listener};
 use crate::engine::call::{Failure, call, discard};
-use crate::engine::walk::{ElementEnd, Last, Outcome};
+use crate::engine::outcome::{ElementEnd, Last, Outcome};
 use crate::repository::RepositoryError;
 use crate::role::{SubJobAnalyzer, SubJobCollector};
 use crate::status::BatchStatus;
-use crate::transition::Termination;
 
 /// The number of queued payloads for the analyzer, after which collectors block.
 const WAITING_PAYLOADS: usize = 64;
@@ -157,43 +156,26 @@ impl SubjobOutcomes {
     /// Returns how the element ends: by a terminating element, FAILED before STOPPED before COMPLETED, or else by the worst
     /// subjob. Spec: SPLIT-19, SPLIT-21, STATUS-15, PART-26
     pub(in crate::engine) fn outcome(&self) -> Outcome {
-        let terminated = |status: BatchStatus| {
-            self.finished.iter().find_map(|(outcome, _)| match outcome {
-                Outcome::Terminated(termination) if termination.status == status => Some(termination),
-                _ => None,
-            })
+        let precedence = |outcome: &&Outcome| match (outcome, outcome.status()) {
+            (Outcome::Terminated(_), BatchStatus::Failed) => 0,
+            (Outcome::Failed(_), _) => 1,
+            (Outcome::Terminated(_), BatchStatus::Stopped) => 2,
+            (Outcome::Terminated(_), _) => 3,
+            (Outcome::Stopped, _) => 4,
+            (Outcome::Completed, _) => 5,
         };
-        let end = |termination: &Termination| Outcome::Terminated(termination.clone());
-        if let Some(termination) = terminated(BatchStatus::Failed) {
-            return end(termination);
-        }
-        let failed = self
-            .finished
-            .iter()
-            .find(|(outcome, _)| matches!(outcome, Outcome::Failed(_)));
-        if let Some((outcome, _)) = failed {
-            return outcome.clone();
-        }
-        if let Some(termination) = terminated(BatchStatus::Stopped).or(terminated(BatchStatus::Completed)) {
-            return end(termination);
-        }
-        match self.worst() {
-            BatchStatus::Stopped => Outcome::Stopped,
-            _ => Outcome::Completed,
-        }
+        let outcomes = self.finished.iter().map(|(outcome, _)| outcome);
+        // The first one with the highest precedence.
+        let first = outcomes.min_by_key(precedence);
+        first.cloned().unwrap_or(Outcome::Completed)
     }
 
     /// Spec: SPLIT-19, PART-26, D-31
     pub(in crate::engine) fn worst(&self) -> BatchStatus {
-        let has = |status| {
-            self.finished
-                .iter()
-                .any(|(outcome, _)| outcome.status() == status)
-        };
-        [BatchStatus::Failed, BatchStatus::Stopped]
-            .into_iter()
-            .find(|status| has(*status))
-            .unwrap_or(BatchStatus::Completed)
+        let statuses = self.finished.iter().map(|(outcome, _)| outcome.status());
+        let has = |status: &BatchStatus| statuses.clone().any(|other| other == *status);
+        let mut worst = [BatchStatus::Failed, BatchStatus::Stopped].into_iter();
+        worst.find(has).unwrap_or(BatchStatus::Completed)
     }
 
     /// Returns the exit status of the subjob that finished last with a batch status. Spec: SPLIT-19, D-31
@@ -226,11 +208,7 @@ impl<'a> Analysis<'a> {
         bound: Option<&'a Bound>,
         contexts: &ContextScope,
     ) -> Result<Self, Failure> {
-        let made = bound.map(|bound| {
-            let made = bound.sub_job_analyzer(contexts);
-            made.map(|analyzer| (bound, analyzer))
-                .map_err(|error| Failure::not_made(bound, &error))
-        });
+        let made = bound.map(|bound| Ok((bound, bound.sub_job_analyzer(contexts)?)));
         Ok(Self {
             made: made.transpose()?,
             failure: None,
@@ -262,9 +240,7 @@ impl<'a> Analysis<'a> {
         let Some((bound, analyzer)) = self.made.as_mut().filter(|_| self.failure.is_none()) else {
             return;
         };
-        if let Err(error) = call(|| notification(analyzer.as_mut())) {
-            self.failure = Some(Failure::thrown(bound, method, error));
-        }
+        self.failure = bound.call(method, || notification(analyzer.as_mut())).err();
     }
 }
 
@@ -303,9 +279,10 @@ impl Collecting {
         let Some((artifact, collector)) = listener.cast::<dyn SubJobCollector>() else {
             return Ok(());
         };
-        let collected = call(|| bound.and_then(|()| collector.collect_sub_job_data()));
-        let data = collected.map_err(|error| Failure::thrown(artifact, "collect_sub_job_data", error))?;
-        if let Some(data) = data {
+        let collected = artifact.call("collect_sub_job_data", || {
+            bound.and_then(|()| collector.collect_sub_job_data())
+        });
+        if let Some(data) = collected? {
             (self.sink)(data);
         }
         Ok(())

@@ -9,7 +9,7 @@ use diesel::sql_types::BigInt;
 
 use super::connection::RepositoryConnection;
 use super::db_timestamp::DbTimestamp;
-use super::migrations::{Layout, MigrationFailed, Migrations};
+use super::migrations::{MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::session::Session;
 use crate::execution::StepCounters;
@@ -34,6 +34,8 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     const BEGIN_CHUNK: &'static str;
     /// Whether a connection can be lost because the database is another process.
     const IS_REMOTE: bool;
+    /// The query for the existing columns, as `TABLE.COLUMN` in upper case.
+    const COLUMNS: &'static str;
     /// The scripts that create and upgrade the tables.
     const MIGRATIONS: Migrations;
 
@@ -44,16 +46,16 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     fn write_lock(&self, priority: bool) -> QueryResult<Self::WriteLock>;
 
     /// Returns the statement that begins a transaction which a loss of power may undo until the next write, and the
-    /// statement to execute after its commit.
-    fn begin_relaxed(&self) -> (&'static str, Option<&'static str>);
+    /// statement to execute after its commit. By default it is not relaxed: a server may crash while this process lives and
+    /// expects the step to be recorded.
+    fn begin_relaxed(&self) -> (&'static str, Option<&'static str>) {
+        (Self::BEGIN_WRITE, None)
+    }
 
     /// Returns whether the database ends with its last connection.
     fn is_in_memory(&self) -> bool {
         false
     }
-
-    /// Reads which tables and columns exist.
-    fn layout(connection: &mut Session<Self::Connection>) -> QueryResult<Layout>;
 
     /// Brings the tables up to date, while no other process does so.
     fn migrate(connection: &mut Session<Self::Connection>) -> Result<(), MigrationFailed>;

@@ -62,9 +62,8 @@ impl Layout {
             .then_some("SELECT version AS name FROM __diesel_schema_migrations")
     }
 
-    pub(super) fn with_listed(mut self, listed: Vec<Name>) -> Self {
+    pub(super) fn set_listed(&mut self, listed: Vec<Name>) {
         self.listed = listed.into_iter().map(|version| version.name).collect();
-        self
     }
 
     pub(super) fn has_table(&self, table: &str) -> bool {

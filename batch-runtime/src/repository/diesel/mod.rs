@@ -35,13 +35,13 @@ pub(crate) use pool::Connector;
 
 use super::owner::Owner;
 use crate::clock::{Clock, Timestamp};
-use crate::repository::{JobRepository, RepositoryError};
+use crate::repository::{DatabaseKind, JobRepository, RepositoryError};
 use crate::time_zone::TimeZone;
 use backend::Backend;
 use db_timestamp::DbTimestamp;
 use pool::Pool;
 use session::SessionSettings;
-use url::{Scheme, table_prefix};
+use url::{database_of, table_prefix};
 
 pub(crate) use url::shown as shown_url;
 
@@ -82,31 +82,33 @@ pub(crate) fn open(
     lease_time: Duration,
     zone: &TimeZone,
 ) -> Result<Arc<dyn JobRepository>, RepositoryError> {
-    let scheme = Scheme::of(url)?;
-    let (url, mut settings) = settings(url, scheme)?;
-    if scheme.is_zoned() {
+    let database = database_of(url)?;
+    let (url, mut settings) = settings(url, database)?;
+    if database != DatabaseKind::Sqlite {
         settings.zone = zone.clone();
     }
-    Ok(match scheme {
+    Ok(match database {
         #[cfg(feature = "sqlite")]
-        Scheme::Sqlite => Arc::new(sqlite::open(&url, settings, clock, lease_time)?),
+        DatabaseKind::Sqlite => Arc::new(sqlite::open(&url, settings, clock, lease_time)?),
         #[cfg(feature = "postgres")]
-        Scheme::Postgres => Arc::new(postgres::open(&url, settings, clock, lease_time)?),
+        DatabaseKind::Postgresql => Arc::new(postgres::open(&url, settings, clock, lease_time)?),
         #[cfg(feature = "mysql")]
-        Scheme::Mysql => Arc::new(mysql::open(&url, settings, clock, lease_time)?),
+        DatabaseKind::Mysql => Arc::new(mysql::open(&url, settings, clock, lease_time)?),
+        #[allow(
+            unreachable_patterns,
+            reason = "`database_of` rejects what this build does not support"
+        )]
+        _ => return Err(RepositoryError::Fault),
     })
 }
 
 /// Splits the settings from the URL that the database's library gets.
-fn settings(url: &str, scheme: Scheme) -> Result<(String, SessionSettings), RepositoryError> {
+fn settings(url: &str, database: DatabaseKind) -> Result<(String, SessionSettings), RepositoryError> {
     let (url, prefix) = table_prefix(url)?;
-    let prefix = match scheme {
-        #[cfg(feature = "sqlite")]
-        Scheme::Sqlite => prefix.in_upper_case(),
-        #[cfg(feature = "postgres")]
-        Scheme::Postgres => prefix.in_lower_case(),
-        #[cfg(feature = "mysql")]
-        Scheme::Mysql => prefix,
+    let prefix = match database {
+        DatabaseKind::Sqlite => prefix.in_upper_case(),
+        DatabaseKind::Postgresql => prefix.in_lower_case(),
+        DatabaseKind::Mysql => prefix,
     };
     let zone = TimeZone::UTC;
     Ok((url, SessionSettings { prefix, zone }))
@@ -114,13 +116,11 @@ fn settings(url: &str, scheme: Scheme) -> Result<(String, SessionSettings), Repo
 
 /// Checks that `url` is valid, without connecting.
 pub(crate) fn check_url(url: &str) -> Result<(), RepositoryError> {
-    Scheme::of(url)?;
-    table_prefix(url)?;
-    #[cfg(feature = "sqlite")]
-    if Scheme::of(url)? == Scheme::Sqlite {
-        return sqlite::check_url(&table_prefix(url)?.0);
+    match database_of(url)? {
+        #[cfg(feature = "sqlite")]
+        DatabaseKind::Sqlite => sqlite::check_url(&table_prefix(url)?.0),
+        _ => table_prefix(url).map(drop),
     }
-    Ok(())
 }
 
 /// Returns statements that create tables, with the table prefix of `url`.
@@ -131,14 +131,19 @@ pub(crate) fn named_as_in(url: &str, statements: &str) -> Result<String, Reposit
 
 /// Returns the names of the migrations that opening `url` would run; `None` if there is no repository yet. Changes nothing.
 pub(crate) fn missing_migrations(url: &str) -> Result<Option<Vec<String>>, RepositoryError> {
-    let scheme = Scheme::of(url)?;
-    let (url, settings) = settings(url, scheme)?;
-    match scheme {
+    let database = database_of(url)?;
+    let (url, settings) = settings(url, database)?;
+    match database {
         #[cfg(feature = "sqlite")]
-        Scheme::Sqlite => sqlite::missing_migrations(&url, settings),
+        DatabaseKind::Sqlite => sqlite::missing_migrations(&url, settings),
         #[cfg(feature = "postgres")]
-        Scheme::Postgres => postgres::missing_migrations(&url, settings),
+        DatabaseKind::Postgresql => postgres::missing_migrations(&url, settings),
         #[cfg(feature = "mysql")]
-        Scheme::Mysql => mysql::missing_migrations(&url, settings),
+        DatabaseKind::Mysql => mysql::missing_migrations(&url, settings),
+        #[allow(
+            unreachable_patterns,
+            reason = "`database_of` rejects what this build does not support"
+        )]
+        _ => Err(RepositoryError::Fault),
     }
 }

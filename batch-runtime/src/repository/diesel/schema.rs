@@ -4,20 +4,18 @@
 macro_rules! tables {
     (
         $Time:ident:
-        $batch_job_instance:tt,
-        $batch_job_execution:tt,
-        $batch_job_execution_params:tt,
-        $batch_step_execution:tt,
-        $batch_step_execution_context:tt,
-        $batch_job_execution_context:tt,
-        $batch_job_instance_lease:tt,
-        $batch_partition_lease:tt,
+        $job_instance:tt,
+        $job_execution:tt,
+        $job_params:tt,
+        $step_execution:tt,
+        $step_context:tt,
+        $job_context:tt,
+        $instance_lease:tt,
+        $partition_lease:tt,
     ) => {
         diesel::table! {
-            use diesel::sql_types::*;
-
-            #[sql_name = $batch_job_instance]
-            batch_job_instance (job_instance_id) {
+            #[sql_name = $job_instance]
+            job_instance (job_instance_id) {
                 job_instance_id -> BigInt,
                 version -> Nullable<BigInt>,
                 job_name -> Text,
@@ -26,10 +24,8 @@ macro_rules! tables {
         }
 
         diesel::table! {
-            use diesel::sql_types::*;
-
-            #[sql_name = $batch_job_execution]
-            batch_job_execution (job_execution_id) {
+            #[sql_name = $job_execution]
+            job_execution (job_execution_id) {
                 job_execution_id -> BigInt,
                 version -> Nullable<BigInt>,
                 job_instance_id -> BigInt,
@@ -45,11 +41,9 @@ macro_rules! tables {
         }
 
         diesel::table! {
-            use diesel::sql_types::*;
-
             // diesel requires a primary key, which the table lacks.
-            #[sql_name = $batch_job_execution_params]
-            batch_job_execution_params (job_execution_id, key_name) {
+            #[sql_name = $job_params]
+            job_params (job_execution_id, key_name) {
                 job_execution_id -> BigInt,
                 type_cd -> Text,
                 key_name -> Text,
@@ -62,10 +56,8 @@ macro_rules! tables {
         }
 
         diesel::table! {
-            use diesel::sql_types::*;
-
-            #[sql_name = $batch_step_execution]
-            batch_step_execution (step_execution_id) {
+            #[sql_name = $step_execution]
+            step_execution (step_execution_id) {
                 step_execution_id -> BigInt,
                 version -> BigInt,
                 step_name -> Text,
@@ -88,10 +80,8 @@ macro_rules! tables {
         }
 
         diesel::table! {
-            use diesel::sql_types::*;
-
-            #[sql_name = $batch_step_execution_context]
-            batch_step_execution_context (step_execution_id) {
+            #[sql_name = $step_context]
+            step_context (step_execution_id) {
                 step_execution_id -> BigInt,
                 short_context -> Text,
                 serialized_context -> Nullable<Text>,
@@ -99,10 +89,8 @@ macro_rules! tables {
         }
 
         diesel::table! {
-            use diesel::sql_types::*;
-
-            #[sql_name = $batch_job_execution_context]
-            batch_job_execution_context (job_execution_id) {
+            #[sql_name = $job_context]
+            job_context (job_execution_id) {
                 job_execution_id -> BigInt,
                 short_context -> Text,
                 serialized_context -> Nullable<Text>,
@@ -110,10 +98,8 @@ macro_rules! tables {
         }
 
         diesel::table! {
-            use diesel::sql_types::*;
-
-            #[sql_name = $batch_job_instance_lease]
-            batch_job_instance_lease (job_instance_id) {
+            #[sql_name = $instance_lease]
+            instance_lease (job_instance_id) {
                 job_instance_id -> BigInt,
                 job_execution_id -> BigInt,
                 owner -> Text,
@@ -125,10 +111,8 @@ macro_rules! tables {
         }
 
         diesel::table! {
-            use diesel::sql_types::*;
-
-            #[sql_name = $batch_partition_lease]
-            batch_partition_lease (step_execution_id) {
+            #[sql_name = $partition_lease]
+            partition_lease (step_execution_id) {
                 step_execution_id -> BigInt,
                 job_execution_id -> BigInt,
                 owner -> Text,
@@ -137,9 +121,9 @@ macro_rules! tables {
             }
         }
 
-        diesel::allow_tables_to_appear_in_same_query!(batch_job_instance, batch_job_execution, batch_step_execution);
-        diesel::joinable!(batch_job_execution -> batch_job_instance (job_instance_id));
-        diesel::joinable!(batch_step_execution -> batch_job_execution (job_execution_id));
+        diesel::allow_tables_to_appear_in_same_query!(job_instance, job_execution, step_execution);
+        diesel::joinable!(job_execution -> job_instance (job_instance_id));
+        diesel::joinable!(step_execution -> job_execution (job_execution_id));
     };
 }
 

@@ -42,13 +42,11 @@ impl TablePrefix {
     }
 
     /// Returns the prefix in lower case, as PostgreSQL stores unquoted names.
-    #[cfg(feature = "postgres")]
     pub(super) fn in_lower_case(&self) -> Self {
         Self(self.0.as_deref().map(|prefix| prefix.to_ascii_lowercase().into()))
     }
 
     /// Returns the prefix in upper case, for a database that ignores the case of names.
-    #[cfg(feature = "sqlite")]
     pub(super) fn in_upper_case(&self) -> Self {
         Self(self.0.as_deref().map(|prefix| prefix.to_ascii_uppercase().into()))
     }

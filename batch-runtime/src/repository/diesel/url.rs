@@ -1,73 +1,33 @@
 //! Selects the database of a URL, and masks its password for display.
 
 use super::table_prefix::TablePrefix;
-use crate::repository::RepositoryError;
+use crate::repository::{DatabaseKind, RepositoryError};
 
-/// The databases that this build supports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scheme {
-    #[cfg(feature = "sqlite")]
-    Sqlite,
-    #[cfg(feature = "postgres")]
-    Postgres,
-    #[cfg(feature = "mysql")]
-    Mysql,
-}
-
-impl Scheme {
-    /// Parses the scheme, and checks the rest of the URL.
-    pub(super) fn of(url: &str) -> Result<Self, RepositoryError> {
-        let scheme = Self::named_in(url)?;
-        match problem_with_server(url).filter(|_| !url.starts_with("sqlite:")) {
-            None => Ok(scheme),
-            Some(problem) => Err(RepositoryError::Url {
-                url: shown(url),
-                problem: problem.into(),
-            }),
-        }
+/// Returns the database of a URL, after checking that this build supports it and that the rest of the URL is valid.
+pub(super) fn database_of(url: &str) -> Result<DatabaseKind, RepositoryError> {
+    let reject = |problem: String| RepositoryError::Url {
+        url: shown(url),
+        problem,
+    };
+    let Some(database) = DatabaseKind::named_in(url) else {
+        return Err(reject(
+            "expected `sqlite://PATH`, `sqlite://:memory:`, `postgres://USER@HOST/DATABASE` or `mysql://USER@HOST/DATABASE`"
+                .into(),
+        ));
+    };
+    let (is_supported, name, feature) = match database {
+        DatabaseKind::Sqlite => (cfg!(feature = "sqlite"), "SQLite", "sqlite"),
+        DatabaseKind::Postgresql => (cfg!(feature = "postgres"), "PostgreSQL", "postgres"),
+        DatabaseKind::Mysql => (cfg!(feature = "mysql"), "MySQL and MariaDB", "mysql"),
+    };
+    if !is_supported {
+        return Err(reject(format!(
+            "this program was built without {name}: enable the feature `{feature}` of `batch-runtime`"
+        )));
     }
-
-    fn named_in(url: &str) -> Result<Self, RepositoryError> {
-        let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
-        let problem = match scheme {
-            "sqlite" => {
-                #[cfg(feature = "sqlite")]
-                return Ok(Self::Sqlite);
-                #[cfg(not(feature = "sqlite"))]
-                without_feature("SQLite", "sqlite")
-            }
-            "postgres" | "postgresql" => {
-                #[cfg(feature = "postgres")]
-                return Ok(Self::Postgres);
-                #[cfg(not(feature = "postgres"))]
-                without_feature("PostgreSQL", "postgres")
-            }
-            "mysql" | "mariadb" => {
-                #[cfg(feature = "mysql")]
-                return Ok(Self::Mysql);
-                #[cfg(not(feature = "mysql"))]
-                without_feature("MySQL and MariaDB", "mysql")
-            }
-            _ => "expected `sqlite://PATH`, `sqlite://:memory:`, `postgres://USER@HOST/DATABASE` or \
-                  `mysql://USER@HOST/DATABASE`"
-                .to_owned(),
-        };
-        Err(RepositoryError::Url {
-            url: shown(url),
-            problem,
-        })
-    }
-
-    /// Returns whether TIMESTAMP columns contain the wall-clock time of some zone.
-    pub(super) fn is_zoned(self) -> bool {
-        match self {
-            #[cfg(feature = "sqlite")]
-            Self::Sqlite => false,
-            #[cfg(feature = "postgres")]
-            Self::Postgres => true,
-            #[cfg(feature = "mysql")]
-            Self::Mysql => true,
-        }
+    match problem_with_server(url).filter(|_| database != DatabaseKind::Sqlite) {
+        None => Ok(database),
+        Some(problem) => Err(reject(problem.into())),
     }
 }
 
@@ -97,11 +57,6 @@ fn problem_with_server(url: &str) -> Option<&'static str> {
         return Some(ENCODE);
     }
     (!has_port).then_some("the port after the host is not a number")
-}
-
-#[cfg(not(all(feature = "sqlite", feature = "postgres", feature = "mysql")))]
-fn without_feature(database: &str, feature: &str) -> String {
-    format!("this program was built without {database}: enable the feature `{feature}` of `batch-runtime`")
 }
 
 /// Splits a URL into the URL for the database and the runtime's option `table_prefix`.
@@ -207,7 +162,7 @@ mod tests {
             "mysql://me:ge?heim@127.0.0.1/batch",
             "postgres://me:geheim@127.0.0.1:x/batch",
         ] {
-            let error = Scheme::of(url).unwrap_err().to_string();
+            let error = database_of(url).unwrap_err().to_string();
             assert!(!error.contains("heim") && !error.contains("ge%"), "{error}");
         }
         for url in [
@@ -217,7 +172,7 @@ mod tests {
             "postgres://h1:1,h2:2/batch",
             "mysql://me@localhost/batch?unix_socket=/tmp/s",
         ] {
-            Scheme::of(url).unwrap_or_else(|error| panic!("{error}"));
+            database_of(url).unwrap_or_else(|error| panic!("{error}"));
         }
     }
 
@@ -229,7 +184,7 @@ mod tests {
             "",
             "host=h password=secret",
         ] {
-            let error = Scheme::of(url).unwrap_err().to_string();
+            let error = database_of(url).unwrap_err().to_string();
             assert!(error.contains("expected `sqlite://PATH`"), "{error}");
             assert!(!error.contains("secret"), "{error}");
         }

@@ -1,5 +1,5 @@
 -- Spring Batch 2.2: the parameters belong to the execution, no longer to the instance. The old table stays.
--- The new table gets its name only when it is complete: on MySQL what was made before the script was cut off is there.
+-- The new table gets its name only when it is complete: on MySQL, the statements of an interrupted script remain committed.
 DROP TABLE IF EXISTS BATCH_JOB_EXECUTION_PARAMS_22;
 CREATE TABLE BATCH_JOB_EXECUTION_PARAMS_22 (
     JOB_EXECUTION_ID BIGINT NOT NULL,

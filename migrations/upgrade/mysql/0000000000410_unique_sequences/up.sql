@@ -1,5 +1,5 @@
 -- Spring Batch 4.1: Oracle's columns count characters. Those of this database always did.
--- Sequence tables had one column once; the other one keeps a second row out.
+-- Sequence tables used to have one column; the second one prevents a second row.
 SET @statement = (
     SELECT IF(COUNT(*) = 0,
         'ALTER TABLE BATCH_STEP_EXECUTION_SEQ ADD COLUMN UNIQUE_KEY CHAR(1) NOT NULL DEFAULT ''0'', ADD UNIQUE UNIQUE_KEY_UN (UNIQUE_KEY)',

@@ -20,12 +20,12 @@ use diesel::result::Error as DieselError;
 use diesel::sql_types::BigInt;
 
 use super::backend::{Backend, ChunkRows, Sequence, UpdatedRows};
-use super::migrations::{Layout, MigrationFailed, Migrations, Name};
+use super::migrations::{MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session};
-use super::url::shown;
 use crate::repository::RepositoryError;
-use per_server::row_locks;
+use per_backend::layout;
+use per_server::{row_locks, unusable};
 
 pub(super) use per_server::missing_migrations;
 pub(super) use per_server::open;
@@ -51,14 +51,6 @@ impl MysqlDatabase {
         };
         Self { url }
     }
-
-    fn unusable(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> RepositoryError {
-        RepositoryError::Connect {
-            url: shown(&self.url),
-            source: source.into(),
-            hint: "",
-        }
-    }
 }
 
 impl Backend for MysqlDatabase {
@@ -71,42 +63,28 @@ impl Backend for MysqlDatabase {
     const IS_REMOTE: bool = true;
     const BEGIN_CHUNK: &'static str = "START TRANSACTION; SAVEPOINT batch_chunk";
 
+    /// On a server with case-sensitive names, tables in another case are different tables.
+    const COLUMNS: &'static str = "SELECT CONCAT(UPPER(TABLE_NAME), '.', UPPER(COLUMN_NAME)) AS name
+            FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()
+            AND (@@lower_case_table_names <> 0 OR BINARY LEFT(TABLE_NAME, CHAR_LENGTH('BATCH_')) = BINARY 'BATCH_'
+                OR TABLE_NAME LIKE '\\_\\_diesel%')";
     const MIGRATIONS: Migrations = Migrations(batch_migrations::MYSQL);
-
-    /// Never relaxed: the server may crash while this process lives and expects the step to be recorded.
-    fn begin_relaxed(&self) -> (&'static str, Option<&'static str>) {
-        (Self::BEGIN_WRITE, None)
-    }
 
     fn connect(&self) -> Result<MysqlConnection, RepositoryError> {
         let connection = MysqlConnection::establish(&self.url);
-        let mut connection = connection.map_err(|error| self.unusable(error))?;
+        let mut connection = connection.map_err(|error| unusable(&self.url, error))?;
         // Each statement sees what was committed before it. A text that does not fit is an error instead of being truncated.
         // The wait for a locked row is longer than a lease: a runner that has waited this long in vain has lost its lease.
         let settings = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
             SET SESSION innodb_lock_wait_timeout = 60;
             SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')";
         let set = connection.batch_execute(settings);
-        set.map_err(|error| self.unusable(error))?;
+        set.map_err(|error| unusable(&self.url, error))?;
         Ok(connection)
     }
 
     fn write_lock(&self, _priority: bool) -> QueryResult<()> {
         Ok(())
-    }
-
-    fn layout(connection: &mut Connection) -> QueryResult<Layout> {
-        // On a server with case-sensitive names, tables in another case are different tables.
-        let columns = "SELECT CONCAT(UPPER(TABLE_NAME), '.', UPPER(COLUMN_NAME)) AS name
-            FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()
-            AND (@@lower_case_table_names <> 0 OR BINARY LEFT(TABLE_NAME, CHAR_LENGTH('BATCH_')) = BINARY 'BATCH_'
-                OR TABLE_NAME LIKE '\\_\\_diesel%')";
-        let columns: Vec<Name> = diesel::sql_query(columns).load(connection)?;
-        let layout = Layout::new(columns, &connection.settings().prefix);
-        Ok(match layout.query_for_listed() {
-            Some(listed) => layout.with_listed(diesel::sql_query(listed).load(connection)?),
-            None => layout,
-        })
     }
 
     /// Of two processes that open a new database, the second one finds the migrations applied when it gets the lock. Each
@@ -120,7 +98,7 @@ impl Backend for MysqlDatabase {
             let waited = "another process has been changing the tables for ten minutes";
             return Err(MigrationFailed(waited.into()));
         }
-        let layout = Self::layout(connection)?;
+        let layout = layout(connection)?;
         let done = Self::MIGRATIONS.run(connection, &layout);
         diesel::sql_query(format!("DO RELEASE_LOCK({lock})")).execute(connection)?;
         Ok(done?)

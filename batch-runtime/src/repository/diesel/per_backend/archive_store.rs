@@ -2,12 +2,13 @@
 
 use diesel::prelude::*;
 
-use super::executions::{execution_in, instance_in};
+use super::contexts::{insert_job_context, insert_step_context, job_context_in, step_context_in};
+use super::executions::{execution_ids, execution_in, instance_in};
 use super::lease::lease_of;
 use super::rows::{StepRow, load_parameters, parameter_rows};
 use super::schema::{
-    batch_job_execution, batch_job_execution_context, batch_job_execution_params, batch_job_instance,
-    batch_job_instance_lease, batch_partition_lease, batch_step_execution, batch_step_execution_context,
+    instance_lease, job_context, job_execution, job_instance, job_params, partition_lease, step_context,
+    step_execution,
 };
 use super::step_store::counter_columns;
 use super::{Connection, Db, Repository, Work, rejected};
@@ -17,8 +18,8 @@ use crate::repository::diesel::backend::{Backend, Sequence};
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::{
-    ArchiveStore, ArchivedContext, ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep,
-    FORMAT, InstanceState, RepositoryError,
+    ArchiveStore, ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT,
+    InstanceState, RepositoryError,
 };
 use crate::status::BatchStatus;
 
@@ -30,18 +31,18 @@ impl ArchiveStore for Repository {
         count: u32,
     ) -> Result<Vec<InstanceState>, RepositoryError> {
         self.pool.read("read the states of job instances", |connection| {
-            let mut query = batch_job_instance::table
-                .filter(batch_job_instance::job_instance_id.gt(after.0))
-                .order(batch_job_instance::job_instance_id.asc())
+            let mut query = job_instance::table
+                .filter(job_instance::job_instance_id.gt(after.0))
+                .order(job_instance::job_instance_id.asc())
                 .limit(count.into())
                 .select((
-                    batch_job_instance::job_instance_id,
-                    batch_job_instance::job_name,
-                    batch_job_instance::job_key,
+                    job_instance::job_instance_id,
+                    job_instance::job_name,
+                    job_instance::job_key,
                 ))
                 .into_boxed();
             if let Some(job) = job {
-                query = query.filter(batch_job_instance::job_name.eq(job));
+                query = query.filter(job_instance::job_name.eq(job));
             }
             let instances: Vec<(i64, String, String)> = query.load(connection)?;
             let ids: Vec<i64> = instances.iter().map(|(id, ..)| *id).collect();
@@ -90,14 +91,9 @@ impl ArchiveStore for Repository {
             let Some(found) = instance_in(connection, instance.0)? else {
                 return Ok(None);
             };
-            let ids: Vec<i64> = batch_job_execution::table
-                .filter(batch_job_execution::job_instance_id.eq(instance.0))
-                .select(batch_job_execution::job_execution_id)
-                .order(batch_job_execution::job_execution_id.asc())
-                .load(connection)?;
             let mut executions = Vec::new();
-            for id in ids {
-                executions.extend(archived_execution(connection, id)?);
+            for id in execution_ids(connection, instance)? {
+                executions.extend(archived_execution(connection, id.0)?);
             }
             Ok(Some(ArchivedInstance {
                 format: FORMAT.to_owned(),
@@ -111,21 +107,21 @@ impl ArchiveStore for Repository {
 
     fn import_instance(&self, archived: &ArchivedInstance) -> Result<Option<JobInstanceId>, RepositoryError> {
         self.pool.write("import the job instance", |connection| {
-            let known: i64 = batch_job_instance::table
-                .filter(batch_job_instance::job_name.eq(&archived.job))
-                .filter(batch_job_instance::job_key.eq(&archived.job_key))
+            let known: i64 = job_instance::table
+                .filter(job_instance::job_name.eq(&archived.job))
+                .filter(job_instance::job_key.eq(&archived.job_key))
                 .count()
                 .get_result(connection)?;
             if known > 0 {
                 return Ok(None);
             }
             let id = Db::next_id(&self.pool, connection, Sequence::Instance)?;
-            diesel::insert_into(batch_job_instance::table)
+            diesel::insert_into(job_instance::table)
                 .values((
-                    batch_job_instance::job_instance_id.eq(id),
-                    batch_job_instance::version.eq(0),
-                    batch_job_instance::job_name.eq(&archived.job),
-                    batch_job_instance::job_key.eq(&archived.job_key),
+                    job_instance::job_instance_id.eq(id),
+                    job_instance::version.eq(0),
+                    job_instance::job_name.eq(&archived.job),
+                    job_instance::job_key.eq(&archived.job_key),
                 ))
                 .execute(connection)?;
             for execution in &archived.executions {
@@ -144,34 +140,28 @@ impl Repository {
         archived: &ArchivedExecution,
     ) -> Work<()> {
         let id = Db::next_id(&self.pool, connection, Sequence::Execution)?;
-        diesel::insert_into(batch_job_execution::table)
+        diesel::insert_into(job_execution::table)
             .values((
-                batch_job_execution::job_execution_id.eq(id),
-                batch_job_execution::version.eq(archived.version),
-                batch_job_execution::job_instance_id.eq(instance),
-                batch_job_execution::create_time.eq(self.column(archived.created)),
-                batch_job_execution::start_time.eq(archived.started.map(|time| self.column(time))),
-                batch_job_execution::end_time.eq(archived.ended.map(|time| self.column(time))),
-                batch_job_execution::status.eq(archived.status.as_str()),
-                batch_job_execution::exit_code.eq(&archived.exit_status),
-                batch_job_execution::exit_message.eq(&archived.exit_message),
-                batch_job_execution::last_updated.eq(self.column(archived.last_updated)),
-                batch_job_execution::job_configuration_location.eq(&archived.definition),
+                job_execution::job_execution_id.eq(id),
+                job_execution::version.eq(archived.version),
+                job_execution::job_instance_id.eq(instance),
+                job_execution::create_time.eq(self.column(archived.created)),
+                job_execution::start_time.eq(archived.started.map(|time| self.column(time))),
+                job_execution::end_time.eq(archived.ended.map(|time| self.column(time))),
+                job_execution::status.eq(archived.status.as_str()),
+                job_execution::exit_code.eq(&archived.exit_status),
+                job_execution::exit_message.eq(&archived.exit_message),
+                job_execution::last_updated.eq(self.column(archived.last_updated)),
+                job_execution::job_configuration_location.eq(&archived.definition),
             ))
             .execute(connection)?;
         for row in parameter_rows(id, &archived.job_parameters(), connection.settings()) {
-            diesel::insert_into(batch_job_execution_params::table)
+            diesel::insert_into(job_params::table)
                 .values(row)
                 .execute(connection)?;
         }
         if let Some(context) = &archived.context {
-            diesel::insert_into(batch_job_execution_context::table)
-                .values((
-                    batch_job_execution_context::job_execution_id.eq(id),
-                    batch_job_execution_context::short_context.eq(&context.short),
-                    batch_job_execution_context::serialized_context.eq(&context.serialized),
-                ))
-                .execute(connection)?;
+            insert_job_context(connection, id, context)?;
         }
         for step in &archived.steps {
             self.import_step(connection, id, step)?;
@@ -181,29 +171,23 @@ impl Repository {
 
     fn import_step(&self, connection: &mut Connection, execution: i64, archived: &ArchivedStep) -> Work<()> {
         let id = Db::next_id(&self.pool, connection, Sequence::Step)?;
-        diesel::insert_into(batch_step_execution::table)
+        diesel::insert_into(step_execution::table)
             .values((
-                batch_step_execution::step_execution_id.eq(id),
-                batch_step_execution::version.eq(archived.version),
-                batch_step_execution::step_name.eq(&archived.step),
-                batch_step_execution::job_execution_id.eq(execution),
-                batch_step_execution::start_time.eq(self.column(archived.started)),
-                batch_step_execution::end_time.eq(archived.ended.map(|time| self.column(time))),
-                batch_step_execution::status.eq(archived.status.as_str()),
+                step_execution::step_execution_id.eq(id),
+                step_execution::version.eq(archived.version),
+                step_execution::step_name.eq(&archived.step),
+                step_execution::job_execution_id.eq(execution),
+                step_execution::start_time.eq(self.column(archived.started)),
+                step_execution::end_time.eq(archived.ended.map(|time| self.column(time))),
+                step_execution::status.eq(archived.status.as_str()),
                 counter_columns!(archived.counters),
-                batch_step_execution::exit_code.eq(&archived.exit_status),
-                batch_step_execution::exit_message.eq(&archived.exit_message),
-                batch_step_execution::last_updated.eq(self.column(archived.last_updated)),
+                step_execution::exit_code.eq(&archived.exit_status),
+                step_execution::exit_message.eq(&archived.exit_message),
+                step_execution::last_updated.eq(self.column(archived.last_updated)),
             ))
             .execute(connection)?;
         if let Some(context) = &archived.context {
-            diesel::insert_into(batch_step_execution_context::table)
-                .values((
-                    batch_step_execution_context::step_execution_id.eq(id),
-                    batch_step_execution_context::short_context.eq(&context.short),
-                    batch_step_execution_context::serialized_context.eq(&context.serialized),
-                ))
-                .execute(connection)?;
+            insert_step_context(connection, id, context)?;
         }
         Ok(())
     }
@@ -213,15 +197,15 @@ impl Repository {
 type Executions = Vec<(i64, i64, Option<String>, Option<DbTimestamp>)>;
 
 fn executions_of(connection: &mut Connection, instances: &[i64]) -> QueryResult<Executions> {
-    batch_job_execution::table
-        .filter(batch_job_execution::job_instance_id.eq_any(instances))
+    job_execution::table
+        .filter(job_execution::job_instance_id.eq_any(instances))
         .select((
-            batch_job_execution::job_instance_id,
-            batch_job_execution::job_execution_id,
-            batch_job_execution::status,
-            batch_job_execution::end_time,
+            job_execution::job_instance_id,
+            job_execution::job_execution_id,
+            job_execution::status,
+            job_execution::end_time,
         ))
-        .order(batch_job_execution::job_execution_id.asc())
+        .order(job_execution::job_execution_id.asc())
         .load(connection)
 }
 
@@ -244,49 +228,38 @@ fn last_of(
 
 /// Deletes instances in the order of the foreign keys.
 fn delete(connection: &mut Connection, instances: &[i64]) -> QueryResult<()> {
-    let executions: Vec<i64> = batch_job_execution::table
-        .filter(batch_job_execution::job_instance_id.eq_any(instances))
-        .select(batch_job_execution::job_execution_id)
+    let executions: Vec<i64> = job_execution::table
+        .filter(job_execution::job_instance_id.eq_any(instances))
+        .select(job_execution::job_execution_id)
         .load(connection)?;
     let mut steps: Vec<i64> = Vec::new();
     for executions in executions.chunks(MAX_VALUES) {
-        let of_these = batch_step_execution::table
-            .filter(batch_step_execution::job_execution_id.eq_any(executions))
-            .select(batch_step_execution::step_execution_id);
+        let of_these = step_execution::table
+            .filter(step_execution::job_execution_id.eq_any(executions))
+            .select(step_execution::step_execution_id);
         steps.extend(of_these.load::<i64>(connection)?);
     }
-    // Databases limit the number of values in one statement.
-    for steps in steps.chunks(MAX_VALUES) {
-        let contexts = batch_step_execution_context::table
-            .filter(batch_step_execution_context::step_execution_id.eq_any(steps));
-        diesel::delete(contexts).execute(connection)?;
-        let steps = batch_step_execution::table.filter(batch_step_execution::step_execution_id.eq_any(steps));
-        diesel::delete(steps).execute(connection)?;
+    macro_rules! delete {
+        ($($table:ident: $column:ident in $ids:expr;)*) => {$(
+            for ids in $ids.chunks(MAX_VALUES) {
+                diesel::delete($table::table.filter($table::$column.eq_any(ids))).execute(connection)?;
+            }
+        )*};
     }
-    for executions in executions.chunks(MAX_VALUES) {
-        let contexts = batch_job_execution_context::table
-            .filter(batch_job_execution_context::job_execution_id.eq_any(executions));
-        diesel::delete(contexts).execute(connection)?;
-        let parameters = batch_job_execution_params::table
-            .filter(batch_job_execution_params::job_execution_id.eq_any(executions));
-        diesel::delete(parameters).execute(connection)?;
-        let executions =
-            batch_job_execution::table.filter(batch_job_execution::job_execution_id.eq_any(executions));
-        diesel::delete(executions).execute(connection)?;
+    delete! {
+        step_context: step_execution_id in steps;
+        step_execution: step_execution_id in steps;
+        job_context: job_execution_id in executions;
+        job_params: job_execution_id in executions;
+        job_execution: job_execution_id in executions;
+        partition_lease: job_execution_id in executions;
+        instance_lease: job_instance_id in instances;
+        job_instance: job_instance_id in instances;
     }
-    for executions in executions.chunks(MAX_VALUES) {
-        let leases =
-            batch_partition_lease::table.filter(batch_partition_lease::job_execution_id.eq_any(executions));
-        diesel::delete(leases).execute(connection)?;
-    }
-    let leases =
-        batch_job_instance_lease::table.filter(batch_job_instance_lease::job_instance_id.eq_any(instances));
-    diesel::delete(leases).execute(connection)?;
-    let instances = batch_job_instance::table.filter(batch_job_instance::job_instance_id.eq_any(instances));
-    diesel::delete(instances).execute(connection)?;
     Ok(())
 }
 
+/// Databases limit the number of values in one statement.
 const MAX_VALUES: usize = 1_000;
 
 fn archived_execution(connection: &mut Connection, id: i64) -> Work<Option<ArchivedExecution>> {
@@ -294,18 +267,11 @@ fn archived_execution(connection: &mut Connection, id: i64) -> Work<Option<Archi
         return Ok(None);
     };
     let parameters = load_parameters(connection, id)?;
-    let context: Option<(String, Option<String>)> = batch_job_execution_context::table
-        .find(id)
-        .select((
-            batch_job_execution_context::short_context,
-            batch_job_execution_context::serialized_context,
-        ))
-        .first(connection)
-        .optional()?;
-    let rows: Vec<StepRow> = batch_step_execution::table
-        .filter(batch_step_execution::job_execution_id.eq(id))
+    let context = job_context_in(connection, id)?;
+    let rows: Vec<StepRow> = step_execution::table
+        .filter(step_execution::job_execution_id.eq(id))
         .select(StepRow::as_select())
-        .order(batch_step_execution::step_execution_id.asc())
+        .order(step_execution::step_execution_id.asc())
         .load(connection)?;
     let mut steps = Vec::new();
     for row in rows {
@@ -324,20 +290,12 @@ fn archived_execution(connection: &mut Connection, id: i64) -> Work<Option<Archi
         last_updated: execution.last_updated,
         definition: execution.configuration_location,
         parameters: ArchivedParameter::all(&parameters),
-        context: context.map(archived_context),
+        context,
         steps,
     }))
 }
 
 fn archived_step(connection: &mut Connection, step: StepExecution) -> Work<ArchivedStep> {
-    let context: Option<(String, Option<String>)> = batch_step_execution_context::table
-        .find(step.id.0)
-        .select((
-            batch_step_execution_context::short_context,
-            batch_step_execution_context::serialized_context,
-        ))
-        .first(connection)
-        .optional()?;
     Ok(ArchivedStep {
         step_execution: step.id.0,
         step: step.step_name,
@@ -349,10 +307,6 @@ fn archived_step(connection: &mut Connection, step: StepExecution) -> Work<Archi
         ended: step.ended,
         last_updated: step.last_updated,
         counters: step.counters,
-        context: context.map(archived_context),
+        context: step_context_in(connection, step.id.0)?,
     })
-}
-
-fn archived_context((short, serialized): (String, Option<String>)) -> ArchivedContext {
-    ArchivedContext { short, serialized }
 }

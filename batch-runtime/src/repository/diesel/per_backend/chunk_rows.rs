@@ -4,21 +4,22 @@
 use diesel::prelude::*;
 
 use super::Connection;
-use super::per_backend::step_store::{counter_columns, update_context};
-use super::schema::batch_step_execution;
+use super::per_backend::contexts::update_context;
+use super::per_backend::step_store::counter_columns;
+use super::schema::step_execution;
 use crate::repository::diesel::backend::{ChunkRows, UpdatedRows};
 use crate::repository::diesel::session::RunQueryDsl;
 
 /// Implements `Backend::update_chunk_rows`.
 pub(super) fn update(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryResult<UpdatedRows> {
-    let row = batch_step_execution::table
+    let row = step_execution::table
         .find(rows.step.0)
-        .filter(batch_step_execution::version.eq(rows.version));
+        .filter(step_execution::version.eq(rows.version));
     let steps = diesel::update(row)
         .set((
-            batch_step_execution::version.eq(rows.version + 1),
+            step_execution::version.eq(rows.version + 1),
             counter_columns!(rows.counters),
-            batch_step_execution::last_updated.eq(rows.now),
+            step_execution::last_updated.eq(rows.now),
         ))
         .execute(connection)?;
     let contexts = match steps {

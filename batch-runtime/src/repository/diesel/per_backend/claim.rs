@@ -4,15 +4,12 @@ use std::cell::Cell;
 
 use diesel::prelude::*;
 
-use super::contexts::context_after;
+use super::contexts::{context_after, insert_job_context};
 use super::executions::{execution_in, last_execution};
 use super::lease::{LeaseRow, lease_of};
 use super::rows::parameter_rows;
-use super::schema::{
-    batch_job_execution, batch_job_execution_context, batch_job_execution_params, batch_job_instance,
-    batch_step_execution,
-};
-use super::{Connection, Db, Repository, Work};
+use super::schema::{job_execution, job_instance, job_params, step_execution};
+use super::{Connection, Db, Repository, Work, fenced};
 use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
 use crate::parameters::JobParameters;
@@ -21,10 +18,12 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::{
     TransactionError, concurrent_change, on_unique_violation,
 };
-use crate::repository::{Claim, ClaimError, ClaimRequest, JobState, Lease, RepositoryError, Target};
+use crate::repository::{Claim, ClaimError, ClaimRequest, JobState, Lease, Target};
 use crate::status::BatchStatus;
 
 type ClaimWork<T> = Work<T, ClaimError>;
+
+const ACTION: &str = "start the job execution";
 
 /// The ids that an earlier attempt of a claim has allocated.
 #[derive(Default)]
@@ -50,19 +49,18 @@ impl Repository {
     /// Implements `JobStore::claim`.
     pub(super) fn claim_instance(&self, request: &ClaimRequest<'_>) -> Result<Claim, ClaimError> {
         let earlier = AllocatedIds::default();
-        self.pool
-            .write_idempotent("start the job execution", |connection, in_doubt| {
-                earlier.in_doubt.set(in_doubt);
-                if let Some(claim) = self.claim_in_doubt(connection, &earlier)? {
-                    return Ok(Ok(claim));
-                }
-                let claimed = match &request.target {
-                    Target::New => self.new_instance(connection, request, &earlier)?,
-                    Target::Identified(key) => self.identified_instance(connection, request, key)?,
-                    Target::InstanceOf(id) => instance_of(connection, request, *id)?,
-                };
-                self.begin_execution(connection, request, claimed, &earlier)
-            })?
+        self.pool.write_idempotent(ACTION, |connection, in_doubt| {
+            earlier.in_doubt.set(in_doubt);
+            if let Some(claim) = self.claim_in_doubt(connection, &earlier)? {
+                return Ok(Ok(claim));
+            }
+            let claimed = match &request.target {
+                Target::New => self.new_instance(connection, request, &earlier)?,
+                Target::Identified(key) => self.identified_instance(connection, request, key)?,
+                Target::InstanceOf(id) => instance_of(connection, request, *id)?,
+            };
+            self.begin_execution(connection, request, claimed, &earlier)
+        })?
     }
 
     /// Inserts a new instance. Its id is also the value of the run parameter, which makes its key unique.
@@ -99,10 +97,10 @@ impl Repository {
         request: &ClaimRequest<'_>,
         key: &str,
     ) -> ClaimWork<Claimed> {
-        let found: Option<i64> = batch_job_instance::table
-            .filter(batch_job_instance::job_name.eq(request.job_name))
-            .filter(batch_job_instance::job_key.eq(key))
-            .select(batch_job_instance::job_instance_id)
+        let found: Option<i64> = job_instance::table
+            .filter(job_instance::job_name.eq(request.job_name))
+            .filter(job_instance::job_key.eq(key))
+            .select(job_instance::job_instance_id)
             .first(connection)
             .optional()?;
         let (instance, previous) = match found {
@@ -138,11 +136,7 @@ impl Repository {
         let Some(lease) =
             lease.filter(|lease| lease.owner == self.owner.name() && lease.job_execution_id == id)
         else {
-            return Err(TransactionError::Rejected(ClaimError::Repository(
-                RepositoryError::Fenced {
-                    action: "start the job execution",
-                },
-            )));
+            return Err(fenced(ACTION));
         };
         Ok(Some(Claim {
             lease: Lease {
@@ -225,21 +219,21 @@ impl Repository {
         let id = Db::next_id(&self.pool, connection, Sequence::Execution)?;
         let now = self.now();
         earlier.execution.set(Some(id));
-        diesel::insert_into(batch_job_execution::table)
+        diesel::insert_into(job_execution::table)
             .values((
-                batch_job_execution::job_execution_id.eq(id),
-                batch_job_execution::version.eq(0),
-                batch_job_execution::job_instance_id.eq(claimed.instance),
-                batch_job_execution::create_time.eq(now),
-                batch_job_execution::status.eq(BatchStatus::Starting.as_str()),
-                batch_job_execution::exit_code.eq("UNKNOWN"),
-                batch_job_execution::exit_message.eq(""),
-                batch_job_execution::last_updated.eq(now),
-                batch_job_execution::job_configuration_location.eq(request.location),
+                job_execution::job_execution_id.eq(id),
+                job_execution::version.eq(0),
+                job_execution::job_instance_id.eq(claimed.instance),
+                job_execution::create_time.eq(now),
+                job_execution::status.eq(BatchStatus::Starting.as_str()),
+                job_execution::exit_code.eq("UNKNOWN"),
+                job_execution::exit_message.eq(""),
+                job_execution::last_updated.eq(now),
+                job_execution::job_configuration_location.eq(request.location),
             ))
             .execute(connection)?;
         for row in parameter_rows(id, &claimed.parameters, connection.settings()) {
-            diesel::insert_into(batch_job_execution_params::table)
+            diesel::insert_into(job_params::table)
                 .values(row)
                 .execute(connection)?;
         }
@@ -247,13 +241,7 @@ impl Repository {
             Some(previous) => context_after(connection, previous.id.0)?,
             None => JobState::default().for_next(),
         };
-        diesel::insert_into(batch_job_execution_context::table)
-            .values((
-                batch_job_execution_context::job_execution_id.eq(id),
-                batch_job_execution_context::short_context.eq(context.short),
-                batch_job_execution_context::serialized_context.eq(context.serialized),
-            ))
-            .execute(connection)?;
+        insert_job_context(connection, id, &context)?;
         Ok(id)
     }
 
@@ -328,7 +316,7 @@ fn count_crashes(
     let is_over = |limit| limit > 0 && crashes > i64::from(limit);
     match &claimed.previous {
         Some(previous) if request.crash_limit.is_some_and(is_over) => {
-            Repository::void_lease_of_crash_loop(connection, claimed.instance, row, crashes, progress)?;
+            Repository::void_lease(connection, claimed.instance, row, Some((crashes, progress)))?;
             let execution = previous.id;
             Ok(Err(ClaimError::CrashLoop { execution, crashes }))
         }
@@ -346,12 +334,12 @@ fn lock_existing_instance(connection: &mut Connection, instance: i64) -> ClaimWo
 }
 
 fn insert_instance(connection: &mut Connection, id: i64, job_name: &str, key: &str) -> ClaimWork<i64> {
-    diesel::insert_into(batch_job_instance::table)
+    diesel::insert_into(job_instance::table)
         .values((
-            batch_job_instance::job_instance_id.eq(id),
-            batch_job_instance::version.eq(0),
-            batch_job_instance::job_name.eq(job_name),
-            batch_job_instance::job_key.eq(key),
+            job_instance::job_instance_id.eq(id),
+            job_instance::version.eq(0),
+            job_instance::job_name.eq(job_name),
+            job_instance::job_key.eq(key),
         ))
         .execute(connection)
         .map_err(on_unique_violation)?;
@@ -359,9 +347,9 @@ fn insert_instance(connection: &mut Connection, id: i64, job_name: &str, key: &s
 }
 
 fn is_taken(connection: &mut Connection, job_name: &str, key: &str) -> QueryResult<bool> {
-    let same: i64 = batch_job_instance::table
-        .filter(batch_job_instance::job_name.eq(job_name))
-        .filter(batch_job_instance::job_key.eq(key))
+    let same: i64 = job_instance::table
+        .filter(job_instance::job_name.eq(job_name))
+        .filter(job_instance::job_key.eq(key))
         .count()
         .get_result(connection)?;
     Ok(same > 0)
@@ -370,16 +358,16 @@ fn is_taken(connection: &mut Connection, job_name: &str, key: &str) -> QueryResu
 /// Returns the progress of an instance: it grows with each commit of a chunk and each completed step.
 fn progress_of(connection: &mut Connection, instance: i64) -> QueryResult<i64> {
     let of_instance = || {
-        batch_step_execution::table
-            .inner_join(batch_job_execution::table)
-            .filter(batch_job_execution::job_instance_id.eq(instance))
+        step_execution::table
+            .inner_join(job_execution::table)
+            .filter(job_execution::job_instance_id.eq(instance))
     };
     let commits: Vec<Option<i64>> = of_instance()
-        .filter(batch_step_execution::commit_count.gt(0))
-        .select(batch_step_execution::commit_count)
+        .filter(step_execution::commit_count.gt(0))
+        .select(step_execution::commit_count)
         .load(connection)?;
     let complete: i64 = of_instance()
-        .filter(batch_step_execution::status.eq(BatchStatus::Completed.as_str()))
+        .filter(step_execution::status.eq(BatchStatus::Completed.as_str()))
         .count()
         .get_result(connection)?;
     Ok(commits.into_iter().flatten().sum::<i64>() + complete)
@@ -391,10 +379,10 @@ fn rejection_of_ended_instance(
     instance: i64,
 ) -> QueryResult<Option<ClaimError>> {
     let final_statuses = [BatchStatus::Completed, BatchStatus::Abandoned].map(BatchStatus::as_str);
-    let ended: Vec<(i64, Option<String>)> = batch_job_execution::table
-        .filter(batch_job_execution::job_instance_id.eq(instance))
-        .filter(batch_job_execution::status.eq_any(final_statuses))
-        .select((batch_job_execution::job_execution_id, batch_job_execution::status))
+    let ended: Vec<(i64, Option<String>)> = job_execution::table
+        .filter(job_execution::job_instance_id.eq(instance))
+        .filter(job_execution::status.eq_any(final_statuses))
+        .select((job_execution::job_execution_id, job_execution::status))
         .load(connection)?;
     let with = |status: BatchStatus| {
         let found = ended

@@ -4,7 +4,7 @@ use diesel::prelude::*;
 
 use super::lease::{LeaseRow, NOBODY};
 use super::rows::status_of;
-use super::schema::{batch_job_execution, batch_partition_lease, batch_step_execution};
+use super::schema::{job_execution, partition_lease, step_execution};
 use super::{Connection, Db, Repository};
 use crate::ids::JobExecutionId;
 use crate::repository::RepositoryError;
@@ -16,6 +16,20 @@ use crate::status::BatchStatus;
 
 /// Exit status of an execution whose process died.
 const CRASHED: &str = "CRASHED";
+
+/// Updates an execution or step execution that its owner cannot end any more.
+macro_rules! closed {
+    ($table:ident, $id:expr, $ended:expr, $closing:expr) => {
+        diesel::update($table::table.find($id)).set((
+            $table::version.eq($table::version + 1),
+            $table::status.eq($closing.status.as_str()),
+            $table::exit_code.eq($closing.exit_code),
+            $table::exit_message.eq(&$closing.message),
+            $table::end_time.eq($ended),
+            $table::last_updated.eq($ended),
+        ))
+    };
+}
 
 impl Repository {
     /// Closes the open executions and step executions of an instance whose owner is dead. VERSION grows, so that the
@@ -32,26 +46,25 @@ impl Repository {
         Db::lock_executions(connection, instance)?;
         let owner = lease.map_or(NOBODY, |row| row.owner.as_str());
         let owner = if owner == NOBODY { "unknown" } else { owner };
-        let executions: Vec<(i64, DbTimestamp, Option<DbTimestamp>, Option<String>)> =
-            batch_job_execution::table
-                .filter(batch_job_execution::job_instance_id.eq(instance))
-                .filter(batch_job_execution::status.eq_any(open))
-                .select((
-                    batch_job_execution::job_execution_id,
-                    batch_job_execution::create_time,
-                    batch_job_execution::start_time,
-                    batch_job_execution::status,
-                ))
-                .load(connection)?;
-        let steps: Vec<(i64, DbTimestamp, Option<String>)> = batch_step_execution::table
-            .inner_join(batch_job_execution::table)
-            .filter(batch_job_execution::job_instance_id.eq(instance))
-            .filter(batch_step_execution::status.eq_any(open))
+        let executions: Vec<(i64, DbTimestamp, Option<DbTimestamp>, Option<String>)> = job_execution::table
+            .filter(job_execution::job_instance_id.eq(instance))
+            .filter(job_execution::status.eq_any(open))
             .select((
-                batch_step_execution::step_execution_id,
-                batch_step_execution::start_time,
+                job_execution::job_execution_id,
+                job_execution::create_time,
+                job_execution::start_time,
+                job_execution::status,
+            ))
+            .load(connection)?;
+        let steps: Vec<(i64, DbTimestamp, Option<String>)> = step_execution::table
+            .inner_join(job_execution::table)
+            .filter(job_execution::job_instance_id.eq(instance))
+            .filter(step_execution::status.eq_any(open))
+            .select((
+                step_execution::step_execution_id,
+                step_execution::start_time,
                 // The row of a step never shows STOPPING; that of its job does.
-                batch_job_execution::status,
+                job_execution::status,
             ))
             .load(connection)?;
         for (id, started, job_status) in steps {
@@ -63,34 +76,14 @@ impl Repository {
         for (id, created, started, status) in executions {
             let closing = Closing::of(status.as_deref(), owner)
                 .map_err(|error| TransactionError::Rejected(error.into()))?;
-            self.close_job(connection, id, started.unwrap_or(created), &closing)?;
+            let ended = self.now().max(started.unwrap_or(created));
+            closed!(job_execution, id, ended, closing).execute(connection)?;
             closed.push(JobExecutionId(id));
         }
         let ids = closed.iter().map(|id| id.0);
-        let workers =
-            batch_partition_lease::table.filter(batch_partition_lease::job_execution_id.eq_any(ids));
+        let workers = partition_lease::table.filter(partition_lease::job_execution_id.eq_any(ids));
         diesel::delete(workers).execute(connection)?;
         Ok(closed)
-    }
-
-    fn close_job(
-        &self,
-        connection: &mut Connection,
-        id: i64,
-        started: DbTimestamp,
-        closing: &Closing,
-    ) -> QueryResult<usize> {
-        let now = self.now().max(started);
-        diesel::update(batch_job_execution::table.find(id))
-            .set((
-                batch_job_execution::version.eq(batch_job_execution::version + 1),
-                batch_job_execution::status.eq(closing.status.as_str()),
-                batch_job_execution::exit_code.eq(closing.exit_code),
-                batch_job_execution::exit_message.eq(&closing.message),
-                batch_job_execution::end_time.eq(now),
-                batch_job_execution::last_updated.eq(now),
-            ))
-            .execute(connection)
     }
 
     /// Closes a step execution. The clock of the dead owner may have been ahead.
@@ -101,17 +94,7 @@ impl Repository {
         started: DbTimestamp,
         closing: &Closing,
     ) -> QueryResult<usize> {
-        let now = self.now().max(started);
-        diesel::update(batch_step_execution::table.find(id))
-            .set((
-                batch_step_execution::version.eq(batch_step_execution::version + 1),
-                batch_step_execution::status.eq(closing.status.as_str()),
-                batch_step_execution::exit_code.eq(closing.exit_code),
-                batch_step_execution::exit_message.eq(&closing.message),
-                batch_step_execution::end_time.eq(now),
-                batch_step_execution::last_updated.eq(now),
-            ))
-            .execute(connection)
+        closed!(step_execution, id, self.now().max(started), closing).execute(connection)
     }
 }
 

@@ -2,33 +2,85 @@
 
 use diesel::prelude::*;
 
-use super::schema::{batch_job_execution_context, batch_step_execution, batch_step_execution_context};
-use super::{Connection, Work, rejected};
+use super::schema::{job_context, step_context, step_execution};
+use super::{Connection, Work, corrupt};
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
-use crate::repository::{JobState, RepositoryError, StepState, StoredContext};
+use crate::repository::{JobState, StepState, StoredContext};
+
+/// Reads the context of a step execution.
+pub(super) fn step_context_in(connection: &mut Connection, step: i64) -> QueryResult<Option<StoredContext>> {
+    let row: Option<(String, Option<String>)> = step_context::table
+        .find(step)
+        .select((step_context::short_context, step_context::serialized_context))
+        .first(connection)
+        .optional()?;
+    Ok(row.map(|(short, serialized)| StoredContext { short, serialized }))
+}
+
+/// Inserts the context of a step execution.
+pub(super) fn insert_step_context(
+    connection: &mut Connection,
+    step: i64,
+    context: &StoredContext,
+) -> QueryResult<usize> {
+    diesel::insert_into(step_context::table)
+        .values((
+            step_context::step_execution_id.eq(step),
+            step_context::short_context.eq(&context.short),
+            step_context::serialized_context.eq(&context.serialized),
+        ))
+        .execute(connection)
+}
+
+/// Reads the context of a job execution.
+pub(super) fn job_context_in(connection: &mut Connection, job: i64) -> QueryResult<Option<StoredContext>> {
+    let row: Option<(String, Option<String>)> = job_context::table
+        .find(job)
+        .select((job_context::short_context, job_context::serialized_context))
+        .first(connection)
+        .optional()?;
+    Ok(row.map(|(short, serialized)| StoredContext { short, serialized }))
+}
+
+/// Inserts the context of a job execution.
+pub(super) fn insert_job_context(
+    connection: &mut Connection,
+    job: i64,
+    context: &StoredContext,
+) -> QueryResult<usize> {
+    diesel::insert_into(job_context::table)
+        .values((
+            job_context::job_execution_id.eq(job),
+            job_context::short_context.eq(&context.short),
+            job_context::serialized_context.eq(&context.serialized),
+        ))
+        .execute(connection)
+}
 
 /// Returns the stored state of a step execution.
 pub(super) fn step_state_in(connection: &mut Connection, step: StepExecutionId) -> Work<StepState> {
-    let row: Option<(String, Option<String>)> = batch_step_execution_context::table
-        .find(step.0)
-        .select((
-            batch_step_execution_context::short_context,
-            batch_step_execution_context::serialized_context,
+    match step_context_in(connection, step.0)? {
+        Some(context) => StepState::decode(context.text())
+            .map_err(|problem| corrupt(format!("the context of step execution {step}"), problem)),
+        // Without a context row the step starts without a checkpoint. Spec: RESTART-17
+        None => Ok(StepState::default()),
+    }
+}
+
+/// Updates the context of a step execution. Returns the number of rows.
+pub(in crate::repository::diesel) fn update_context(
+    connection: &mut Connection,
+    step: StepExecutionId,
+    context: &StoredContext,
+) -> QueryResult<usize> {
+    diesel::update(step_context::table.find(step.0))
+        .set((
+            step_context::short_context.eq(&context.short),
+            step_context::serialized_context.eq(&context.serialized),
         ))
-        .first(connection)
-        .optional()?;
-    // Without a context row the step starts without a checkpoint. Spec: RESTART-17
-    let Some((short, serialized)) = row else {
-        return Ok(StepState::default());
-    };
-    StepState::decode(&serialized.unwrap_or(short)).map_err(|problem| {
-        rejected(RepositoryError::Corrupt {
-            row: format!("the context of step execution {step}"),
-            problem,
-        })
-    })
+        .execute(connection)
 }
 
 /// Returns whether the latest executions of a step were run by another program and one of them has commits.
@@ -38,14 +90,11 @@ pub(super) fn has_commits_of_other_program(
     step_name: &str,
 ) -> Work<bool> {
     let ids: Vec<i64> = executions.iter().map(|id| id.0).collect();
-    let latest_first: Vec<(i64, Option<i64>)> = batch_step_execution::table
-        .filter(batch_step_execution::step_name.eq(step_name))
-        .filter(batch_step_execution::job_execution_id.eq_any(ids))
-        .order(batch_step_execution::step_execution_id.desc())
-        .select((
-            batch_step_execution::step_execution_id,
-            batch_step_execution::commit_count,
-        ))
+    let latest_first: Vec<(i64, Option<i64>)> = step_execution::table
+        .filter(step_execution::step_name.eq(step_name))
+        .filter(step_execution::job_execution_id.eq_any(ids))
+        .order(step_execution::step_execution_id.desc())
+        .select((step_execution::step_execution_id, step_execution::commit_count))
         .load(connection)?;
     for (step, commits) in latest_first {
         if !step_state_in(connection, StepExecutionId(step))?.of_other_program {
@@ -60,23 +109,11 @@ pub(super) fn has_commits_of_other_program(
 
 /// Returns the stored state of a job execution; an empty one if the row was deleted.
 pub(super) fn job_state_in(connection: &mut Connection, execution: i64) -> Work<JobState> {
-    let context: Option<(String, Option<String>)> = batch_job_execution_context::table
-        .find(execution)
-        .select((
-            batch_job_execution_context::short_context,
-            batch_job_execution_context::serialized_context,
-        ))
-        .first(connection)
-        .optional()?;
-    let Some((short, serialized)) = context else {
-        return Ok(JobState::default());
-    };
-    JobState::decode(&serialized.unwrap_or(short)).map_err(|problem| {
-        rejected(RepositoryError::Corrupt {
-            row: format!("the context of job execution {execution}"),
-            problem,
-        })
-    })
+    match job_context_in(connection, execution)? {
+        Some(context) => JobState::decode(context.text())
+            .map_err(|problem| corrupt(format!("the context of job execution {execution}"), problem)),
+        None => Ok(JobState::default()),
+    }
 }
 
 /// Returns the initial context of an execution that follows another one. It keeps the entries of other programs, as they do
@@ -95,24 +132,22 @@ pub(super) fn save_job_state(
     execution: JobExecutionId,
     state: &JobState,
 ) -> Work<()> {
-    let context = state.encode().map_err(|error| {
-        rejected(RepositoryError::Corrupt {
-            row: format!("the context of job execution {execution}"),
-            problem: error.to_string(),
-        })
-    })?;
-    let changed = diesel::update(batch_job_execution_context::table.find(execution.0))
+    let corrupt = |problem: &dyn ToString| {
+        corrupt(
+            format!("the context of job execution {execution}"),
+            problem.to_string(),
+        )
+    };
+    let context = state.encode().map_err(|error| corrupt(&error))?;
+    let changed = diesel::update(job_context::table.find(execution.0))
         .set((
-            batch_job_execution_context::short_context.eq(context.short),
-            batch_job_execution_context::serialized_context.eq(context.serialized),
+            job_context::short_context.eq(context.short),
+            job_context::serialized_context.eq(context.serialized),
         ))
         .execute(connection)?;
-    if changed == 1 {
-        return Ok(());
+    match changed {
+        1 => Ok(()),
+        // Without the row, a rollback that is still owed would be forgotten.
+        _ => Err(corrupt(&"has been deleted while the job was running")),
     }
-    // Without the row, a rollback that is still owed would be forgotten.
-    Err(rejected(RepositoryError::Corrupt {
-        row: format!("the context of job execution {execution}"),
-        problem: "has been deleted while the job was running".into(),
-    }))
 }

@@ -3,7 +3,7 @@
 use diesel::prelude::*;
 
 use super::rows::{ExecutionRow, InstanceRow};
-use super::schema::{batch_job_execution, batch_job_instance};
+use super::schema::{job_execution, job_instance};
 use super::{Connection, Work, rejected};
 use crate::execution::{JobExecution, JobInstance};
 use crate::ids::{JobExecutionId, JobInstanceId};
@@ -13,10 +13,10 @@ use crate::repository::diesel::session::RunQueryDsl;
 /// Selects executions with the name of their job, newest first.
 macro_rules! executions {
     () => {
-        batch_job_execution::table
-            .inner_join(batch_job_instance::table)
-            .select((ExecutionRow::as_select(), batch_job_instance::job_name))
-            .order(batch_job_execution::job_execution_id.desc())
+        job_execution::table
+            .inner_join(job_instance::table)
+            .select((ExecutionRow::as_select(), job_instance::job_name))
+            .order(job_execution::job_execution_id.desc())
     };
 }
 
@@ -41,18 +41,12 @@ pub(super) fn execution_in<E: From<RepositoryError>>(
     connection: &mut Connection,
     id: i64,
 ) -> Work<Option<JobExecution>, E> {
-    let row: Option<(ExecutionRow, String)> = executions!()
-        .filter(batch_job_execution::job_execution_id.eq(id))
-        .first(connection)
-        .optional()?;
-    let settings = connection.settings();
-    row.map(|(row, job_name)| row.into_execution(job_name, settings))
-        .transpose()
-        .map_err(rejected)
+    let query = executions!().filter(job_execution::job_execution_id.eq(id));
+    Ok(load_executions!(query, connection)?.pop())
 }
 
 pub(super) fn instance_in(connection: &mut Connection, id: i64) -> QueryResult<Option<JobInstance>> {
-    let row = batch_job_instance::table
+    let row = job_instance::table
         .find(id)
         .select(InstanceRow::as_select())
         .first(connection)
@@ -65,14 +59,8 @@ pub(super) fn last_execution<E: From<RepositoryError>>(
     connection: &mut Connection,
     instance: i64,
 ) -> Work<Option<JobExecution>, E> {
-    let row: Option<(ExecutionRow, String)> = executions!()
-        .filter(batch_job_execution::job_instance_id.eq(instance))
-        .first(connection)
-        .optional()?;
-    let settings = connection.settings();
-    row.map(|(row, job_name)| row.into_execution(job_name, settings))
-        .transpose()
-        .map_err(rejected)
+    let query = executions!().filter(job_execution::job_instance_id.eq(instance));
+    Ok(load_executions!(query.limit(1), connection)?.pop())
 }
 
 /// Returns the ids of the executions of an instance, oldest first.
@@ -80,10 +68,10 @@ pub(super) fn execution_ids(
     connection: &mut Connection,
     instance: JobInstanceId,
 ) -> QueryResult<Vec<JobExecutionId>> {
-    let ids: Vec<i64> = batch_job_execution::table
-        .filter(batch_job_execution::job_instance_id.eq(instance.0))
-        .select(batch_job_execution::job_execution_id)
-        .order(batch_job_execution::job_execution_id.asc())
+    let ids: Vec<i64> = job_execution::table
+        .filter(job_execution::job_instance_id.eq(instance.0))
+        .select(job_execution::job_execution_id)
+        .order(job_execution::job_execution_id.asc())
         .load(connection)?;
     Ok(ids.into_iter().map(JobExecutionId).collect())
 }

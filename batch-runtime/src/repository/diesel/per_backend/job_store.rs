@@ -8,14 +8,13 @@ use diesel::prelude::*;
 use super::contexts::{job_state_in, save_job_state};
 use super::executions::{execution_ids, execution_in};
 use super::rows::stored_message;
-use super::schema::batch_job_execution;
-use super::{Connection, Db, Repository, Work, rejected};
+use super::schema::job_execution;
+use super::{Connection, Db, Repository, Work, fenced};
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::session::RunQueryDsl;
-use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Connector, ElementState, Ending, JobState, JobStore, Lease,
     RepositoryError, RestartPosition, Signal,
@@ -31,15 +30,15 @@ impl JobStore for Repository {
         const ACTION: &str = "record the start of the job execution";
         let (started, now) = (BatchStatus::Started, self.now());
         let is_started = self.pool.write_idempotent(ACTION, |connection, in_doubt| {
-            let row = batch_job_execution::table
+            let row = job_execution::table
                 .find(execution.id.0)
-                .filter(batch_job_execution::version.eq(execution.version));
+                .filter(job_execution::version.eq(execution.version));
             let changed = diesel::update(row)
                 .set((
-                    batch_job_execution::version.eq(execution.version + 1),
-                    batch_job_execution::status.eq(started.as_str()),
-                    batch_job_execution::start_time.eq(now),
-                    batch_job_execution::last_updated.eq(now),
+                    job_execution::version.eq(execution.version + 1),
+                    job_execution::status.eq(started.as_str()),
+                    job_execution::start_time.eq(now),
+                    job_execution::last_updated.eq(now),
                 ))
                 .execute(connection)?;
             if in_doubt && changed == 0 && is_as_written(connection, execution, started, now)? {
@@ -71,17 +70,17 @@ impl JobStore for Repository {
             .map_or(self.now(), |started| self.column(started).max(self.now()));
         let message = stored_message(&ending.message);
         let is_ended = self.pool.write_idempotent(ACTION, |connection, in_doubt| {
-            let row = batch_job_execution::table
+            let row = job_execution::table
                 .find(execution.id.0)
-                .filter(batch_job_execution::version.eq(execution.version));
+                .filter(job_execution::version.eq(execution.version));
             let changed = diesel::update(row)
                 .set((
-                    batch_job_execution::version.eq(execution.version + 1),
-                    batch_job_execution::status.eq(ending.status.as_str()),
-                    batch_job_execution::exit_code.eq(&ending.exit_status),
-                    batch_job_execution::exit_message.eq(&message),
-                    batch_job_execution::end_time.eq(now),
-                    batch_job_execution::last_updated.eq(now),
+                    job_execution::version.eq(execution.version + 1),
+                    job_execution::status.eq(ending.status.as_str()),
+                    job_execution::exit_code.eq(&ending.exit_status),
+                    job_execution::exit_message.eq(&message),
+                    job_execution::end_time.eq(now),
+                    job_execution::last_updated.eq(now),
                 ))
                 .execute(connection)?;
             if in_doubt && changed == 0 && is_as_written(connection, execution, ending.status, now)? {
@@ -92,9 +91,7 @@ impl JobStore for Repository {
                 return Ok(false);
             }
             if !self.release_lease_in(connection, lease)? {
-                return Err(TransactionError::Rejected(RepositoryError::Fenced {
-                    action: ACTION,
-                }));
+                return Err(fenced(ACTION));
             }
             if let Some(restart) = &ending.restart {
                 let state = JobState {
@@ -118,11 +115,11 @@ impl JobStore for Repository {
 
     fn restart_position(&self, execution: &JobExecution) -> Result<Option<RestartPosition>, RepositoryError> {
         self.pool.read("read the restart position", |connection| {
-            let before: Option<(i64, Option<String>)> = batch_job_execution::table
-                .filter(batch_job_execution::job_instance_id.eq(execution.instance_id.0))
-                .filter(batch_job_execution::job_execution_id.lt(execution.id.0))
-                .order(batch_job_execution::job_execution_id.desc())
-                .select((batch_job_execution::job_execution_id, batch_job_execution::status))
+            let before: Option<(i64, Option<String>)> = job_execution::table
+                .filter(job_execution::job_instance_id.eq(execution.instance_id.0))
+                .filter(job_execution::job_execution_id.lt(execution.id.0))
+                .order(job_execution::job_execution_id.desc())
+                .select((job_execution::job_execution_id, job_execution::status))
                 .first(connection)
                 .optional()?;
             let Some((before, _)) =
@@ -159,9 +156,7 @@ impl JobStore for Repository {
             // Worker processes save states of the same execution. The row has no VERSION to compare, so the lease itself is
             // checked.
             Db::lock_executions(connection, lease.instance_id.0)?;
-            if !self.holds(connection, lease)? {
-                return Err(rejected(RepositoryError::Fenced { action: ACTION }));
-            }
+            self.ensure_held(connection, lease, ACTION)?;
             let mut stored = job_state_in(connection, lease.execution_id.0)?;
             stored.restart = None;
             stored.elements.insert(element.to_owned(), state.clone());
@@ -189,9 +184,9 @@ impl JobStore for Repository {
     fn signals(&self, executions: &[JobExecutionId]) -> Result<Vec<Signal>, RepositoryError> {
         self.pool.read_at_once("look for stop requests", |connection| {
             let ids = executions.iter().map(|id| id.0);
-            let rows: Vec<(i64, Option<String>)> = batch_job_execution::table
-                .filter(batch_job_execution::job_execution_id.eq_any(ids))
-                .select((batch_job_execution::job_execution_id, batch_job_execution::status))
+            let rows: Vec<(i64, Option<String>)> = job_execution::table
+                .filter(job_execution::job_execution_id.eq_any(ids))
+                .select((job_execution::job_execution_id, job_execution::status))
                 .load(connection)?;
             let stopping = BatchStatus::Stopping.as_str();
             let signal = |(id, status): (i64, Option<String>)| Signal {
@@ -217,10 +212,9 @@ impl Repository {
         execution: &mut JobExecution,
         action: &'static str,
     ) -> Work<()> {
-        let fenced = || TransactionError::Rejected(RepositoryError::Fenced { action });
-        let current = execution_in(connection, execution.id.0)?.ok_or_else(fenced)?;
+        let current = execution_in(connection, execution.id.0)?.ok_or_else(|| fenced(action))?;
         if current.status != BatchStatus::Stopping || !self.holds(connection, lease)? {
-            return Err(fenced());
+            return Err(fenced(action));
         }
         *execution = current;
         Ok(())
@@ -235,10 +229,10 @@ fn is_as_written(
     status: BatchStatus,
     now: DbTimestamp,
 ) -> QueryResult<bool> {
-    let row = batch_job_execution::table
+    let row = job_execution::table
         .find(before.id.0)
-        .filter(batch_job_execution::version.eq(before.version + 1))
-        .filter(batch_job_execution::status.eq(status.as_str()))
-        .filter(batch_job_execution::last_updated.eq(now));
+        .filter(job_execution::version.eq(before.version + 1))
+        .filter(job_execution::status.eq(status.as_str()))
+        .filter(job_execution::last_updated.eq(now));
     Ok(row.count().get_result::<i64>(connection)? == 1)
 }

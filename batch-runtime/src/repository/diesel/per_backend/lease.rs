@@ -5,9 +5,9 @@
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 
-use super::schema::batch_job_instance_lease::dsl as lease;
-use super::schema::{batch_job_instance_lease, batch_partition_lease};
-use super::{Connection, Db, Repository};
+use super::schema::instance_lease::dsl as lease;
+use super::schema::{instance_lease, partition_lease};
+use super::{Connection, Db, Repository, Work, fenced};
 use crate::ids::StepExecutionId;
 use crate::repository::Lease;
 use crate::repository::diesel::backend::Backend;
@@ -20,7 +20,7 @@ use crate::repository::diesel::transaction_error::{
 pub(super) const NOBODY: &str = "";
 
 #[derive(Queryable, Selectable)]
-#[diesel(table_name = batch_job_instance_lease)]
+#[diesel(table_name = instance_lease)]
 pub(super) struct LeaseRow {
     pub(super) job_execution_id: i64,
     pub(super) owner: String,
@@ -52,7 +52,7 @@ impl LeaseRow {
         let owner: &'a str = self.owner.as_str();
         let fence: i64 = self.fence;
         let expires_at: i64 = self.expires_at;
-        lease::batch_job_instance_lease
+        lease::instance_lease
             .filter(lease::job_instance_id.eq(instance))
             .filter(lease::fence.eq(fence))
             .filter(lease::owner.eq(owner))
@@ -69,7 +69,7 @@ fn conflict_if_none<E>(changed: usize) -> Result<(), TransactionError<E>> {
 }
 
 pub(super) fn lease_of(connection: &mut Connection, instance: i64) -> QueryResult<Option<LeaseRow>> {
-    lease::batch_job_instance_lease
+    lease::instance_lease
         .find(instance)
         .select(LeaseRow::as_select())
         .first(connection)
@@ -133,7 +133,7 @@ impl Repository {
             lease::last_checkpoint_version.eq(progress),
         );
         let Some(previous) = previous else {
-            diesel::insert_into(lease::batch_job_instance_lease)
+            diesel::insert_into(lease::instance_lease)
                 .values((lease::job_instance_id.eq(instance), values))
                 .execute(connection)
                 .map_err(on_unique_violation)?;
@@ -154,7 +154,7 @@ impl Repository {
                 .set(lease::expires_at.eq(expires_at))
                 .execute(connection)?,
             Some(partition) => diesel::update(self.held_partition(partition))
-                .set(batch_partition_lease::expires_at.eq(expires_at))
+                .set(partition_lease::expires_at.eq(expires_at))
                 .execute(connection)?,
         };
         #[cfg(batch_failpoints)]
@@ -179,8 +179,8 @@ impl Repository {
             }
             Some(partition) => {
                 let nobody = (
-                    batch_partition_lease::owner.eq(NOBODY),
-                    batch_partition_lease::expires_at.eq(0),
+                    partition_lease::owner.eq(NOBODY),
+                    partition_lease::expires_at.eq(0),
                 );
                 diesel::update(self.held_partition(partition))
                     .set(nobody)
@@ -199,32 +199,28 @@ impl Repository {
         Ok(rows == 1)
     }
 
+    /// Fails if this runtime does not hold the lease.
+    pub(super) fn ensure_held(
+        &self,
+        connection: &mut Connection,
+        held: &Lease,
+        action: &'static str,
+    ) -> Work<()> {
+        match self.holds(connection, held)? {
+            true => Ok(()),
+            false => Err(fenced(action)),
+        }
+    }
+
     /// Takes the lease from a dead owner without a new owner. If the owner is alive after all, the repository rejects what it
-    /// writes.
+    /// writes. `counted` are the crashes in a row and the progress since, if they have changed.
     pub(super) fn void_lease<E>(
         connection: &mut Connection,
         instance: i64,
         previous: &LeaseRow,
+        counted: Option<(i64, i64)>,
     ) -> Result<(), TransactionError<E>> {
-        let nobody = (
-            lease::owner.eq(NOBODY),
-            lease::expires_at.eq(0),
-            lease::fence.eq(previous.fence + 1),
-        );
-        let changed = diesel::update(previous.unchanged(instance))
-            .set(nobody)
-            .execute(connection)?;
-        conflict_if_none(changed)
-    }
-
-    /// As `void_lease`, and records the number of crashes that caused it.
-    pub(super) fn void_lease_of_crash_loop<E>(
-        connection: &mut Connection,
-        instance: i64,
-        previous: &LeaseRow,
-        crashes: i64,
-        progress: i64,
-    ) -> Result<(), TransactionError<E>> {
+        let (crashes, progress) = counted.unwrap_or((previous.takeovers, previous.last_checkpoint_version));
         let nobody = (
             lease::owner.eq(NOBODY),
             lease::expires_at.eq(0),
@@ -242,9 +238,9 @@ impl Repository {
     fn held_partition<'a>(&'a self, partition: StepExecutionId) -> _ {
         let id: i64 = partition.0;
         let owner: &'a str = self.owner.name();
-        batch_partition_lease::table
-            .filter(batch_partition_lease::step_execution_id.eq(id))
-            .filter(batch_partition_lease::owner.eq(owner))
+        partition_lease::table
+            .filter(partition_lease::step_execution_id.eq(id))
+            .filter(partition_lease::owner.eq(owner))
     }
 
     #[diesel::dsl::auto_type(no_type_alias)]
@@ -252,7 +248,7 @@ impl Repository {
         let instance: i64 = held.instance_id.0;
         let fence: i64 = held.fence;
         let owner: &'a str = self.owner.name();
-        lease::batch_job_instance_lease
+        lease::instance_lease
             .filter(lease::job_instance_id.eq(instance))
             .filter(lease::fence.eq(fence))
             .filter(lease::owner.eq(owner))

@@ -6,7 +6,7 @@
 mod archive_store;
 mod claim;
 mod closing;
-mod contexts;
+pub(super) mod contexts;
 mod executions;
 mod job_store;
 mod lease;
@@ -23,7 +23,8 @@ use super::{Db, schema};
 use crate::repository::RepositoryError;
 use crate::repository::diesel::DieselRepository;
 use crate::repository::diesel::backend::Backend;
-use crate::repository::diesel::session::Session;
+use crate::repository::diesel::migrations::{Layout, Name};
+use crate::repository::diesel::session::{RunQueryDsl, Session};
 use crate::repository::diesel::transaction_error::TransactionError;
 
 type Connection = Session<<Db as Backend>::Connection>;
@@ -32,6 +33,36 @@ type Repository = DieselRepository<Db>;
 /// The result of work in a transaction.
 type Work<T, E = RepositoryError> = Result<T, TransactionError<E>>;
 
+/// Reads which tables and columns exist, and which migrations are applied.
+pub(super) fn layout(connection: &mut Connection) -> diesel::QueryResult<Layout> {
+    let columns: Vec<Name> = diesel::sql_query(Db::COLUMNS).load(connection)?;
+    let mut layout = Layout::new(columns, &connection.settings().prefix);
+    if let Some(listed) = layout.query_for_listed() {
+        layout.set_listed(diesel::sql_query(listed).load(connection)?);
+    }
+    Ok(layout)
+}
+
 fn rejected<E: From<RepositoryError>>(error: RepositoryError) -> TransactionError<E> {
     TransactionError::Rejected(error.into())
+}
+
+/// Returns the rejection of a write because another runtime has taken the execution over. Spec: REPO-15
+fn fenced<E: From<RepositoryError>>(action: &'static str) -> TransactionError<E> {
+    rejected(RepositoryError::Fenced { action })
+}
+
+/// Fails if no row has the VERSION that this runner wrote last.
+fn fenced_if_none(changed: usize, action: &'static str) -> Work<()> {
+    match changed {
+        1 => Ok(()),
+        _ => Err(fenced(action)),
+    }
+}
+
+fn corrupt<E: From<RepositoryError>>(row: String, problem: impl ToString) -> TransactionError<E> {
+    rejected(RepositoryError::Corrupt {
+        row,
+        problem: problem.to_string(),
+    })
 }

@@ -9,7 +9,7 @@ use super::executions::{
 };
 use super::lease::lease_of;
 use super::rows::{ExecutionRow, InstanceRow, StepRow, load_parameters};
-use super::schema::{batch_job_execution, batch_job_instance, batch_step_execution};
+use super::schema::{job_execution, job_instance, step_execution};
 use super::{Db, Repository, rejected};
 use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId};
@@ -59,11 +59,11 @@ impl OperatorStore for Repository {
                 };
                 if execution.status != stopping {
                     let now = self.now();
-                    diesel::update(batch_job_execution::table.find(id.0))
+                    diesel::update(job_execution::table.find(id.0))
                         .set((
-                            batch_job_execution::version.eq(execution.version + 1),
-                            batch_job_execution::status.eq(stopping.as_str()),
-                            batch_job_execution::last_updated.eq(now),
+                            job_execution::version.eq(execution.version + 1),
+                            job_execution::status.eq(stopping.as_str()),
+                            job_execution::last_updated.eq(now),
                         ))
                         .execute(connection)?;
                 }
@@ -76,7 +76,7 @@ impl OperatorStore for Repository {
                     return Ok(Some(StopOutcome::Requested));
                 }
                 self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref())?;
-                Self::void_lease(connection, instance, row)?;
+                Self::void_lease(connection, instance, row, None)?;
                 Ok(Some(StopOutcome::Closed))
             })
     }
@@ -96,16 +96,16 @@ impl OperatorStore for Repository {
             }
             self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref())?;
             if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {
-                Self::void_lease(connection, instance, row)?;
+                Self::void_lease(connection, instance, row, None)?;
             }
-            let open = batch_job_execution::table
+            let open = job_execution::table
                 .find(id.0)
-                .filter(batch_job_execution::status.ne(BatchStatus::Completed.as_str()));
+                .filter(job_execution::status.ne(BatchStatus::Completed.as_str()));
             let changed = diesel::update(open)
                 .set((
-                    batch_job_execution::version.eq(batch_job_execution::version + 1),
-                    batch_job_execution::status.eq(BatchStatus::Abandoned.as_str()),
-                    batch_job_execution::last_updated.eq(self.now()),
+                    job_execution::version.eq(job_execution::version + 1),
+                    job_execution::status.eq(BatchStatus::Abandoned.as_str()),
+                    job_execution::last_updated.eq(self.now()),
                 ))
                 .execute(connection)?;
             Ok(Some(if changed == 1 {
@@ -138,7 +138,7 @@ impl OperatorStore for Repository {
             }
             self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref())?;
             if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {
-                Self::void_lease(connection, instance, row)?;
+                Self::void_lease(connection, instance, row, None)?;
             }
             Ok(Some(DeathOutcome::Closed))
         })
@@ -148,17 +148,17 @@ impl OperatorStore for Repository {
         self.pool.read("list job executions", |connection| {
             let mut query = executions!().into_boxed();
             if let Some(job) = &filter.job {
-                query = query.filter(batch_job_instance::job_name.eq(job));
+                query = query.filter(job_instance::job_name.eq(job));
             }
             if !filter.statuses.is_empty() {
                 let statuses: Vec<&str> = filter.statuses.iter().map(|status| status.as_str()).collect();
-                query = query.filter(batch_job_execution::status.eq_any(statuses));
+                query = query.filter(job_execution::status.eq_any(statuses));
             }
             if let Some(since) = filter.since {
-                query = query.filter(batch_job_execution::create_time.ge(self.column(since)));
+                query = query.filter(job_execution::create_time.ge(self.column(since)));
             }
             if let Some(until) = filter.until {
-                query = query.filter(batch_job_execution::create_time.lt(self.column(until)));
+                query = query.filter(job_execution::create_time.lt(self.column(until)));
             }
             if let Some(limit) = filter.limit {
                 query = query.limit(limit.into());
@@ -169,9 +169,9 @@ impl OperatorStore for Repository {
 
     fn find_instance(&self, job_name: &str, job_key: &str) -> Result<Option<JobInstance>, RepositoryError> {
         self.pool.read("find the job instance", |connection| {
-            let row = batch_job_instance::table
-                .filter(batch_job_instance::job_name.eq(job_name))
-                .filter(batch_job_instance::job_key.eq(job_key))
+            let row = job_instance::table
+                .filter(job_instance::job_name.eq(job_name))
+                .filter(job_instance::job_key.eq(job_key))
                 .select(InstanceRow::as_select())
                 .first(connection)
                 .optional()?;
@@ -187,9 +187,9 @@ impl OperatorStore for Repository {
 
     fn instances(&self, job_name: &str, start: i64, count: i64) -> Result<Vec<JobInstance>, RepositoryError> {
         self.pool.read("list the job instances", |connection| {
-            let rows = batch_job_instance::table
-                .filter(batch_job_instance::job_name.eq(job_name))
-                .order(batch_job_instance::job_instance_id.desc())
+            let rows = job_instance::table
+                .filter(job_instance::job_name.eq(job_name))
+                .order(job_instance::job_instance_id.desc())
                 .offset(start)
                 .limit(count)
                 .select(InstanceRow::as_select())
@@ -200,15 +200,15 @@ impl OperatorStore for Repository {
 
     fn instance_count(&self, job_name: &str) -> Result<i64, RepositoryError> {
         self.pool.read("count the job instances", |connection| {
-            let of_job = batch_job_instance::table.filter(batch_job_instance::job_name.eq(job_name));
+            let of_job = job_instance::table.filter(job_instance::job_name.eq(job_name));
             Ok(of_job.count().get_result(connection)?)
         })
     }
 
     fn job_names(&self) -> Result<BTreeSet<String>, RepositoryError> {
         self.pool.read("list the job names", |connection| {
-            let names: Vec<String> = batch_job_instance::table
-                .select(batch_job_instance::job_name)
+            let names: Vec<String> = job_instance::table
+                .select(job_instance::job_name)
                 .distinct()
                 .load(connection)?;
             Ok(names.into_iter().collect())
@@ -223,7 +223,7 @@ impl OperatorStore for Repository {
 
     fn job_executions(&self, instance: JobInstanceId) -> Result<Vec<JobExecution>, RepositoryError> {
         self.pool.read("list the job executions", |connection| {
-            let of_instance = executions!().filter(batch_job_execution::job_instance_id.eq(instance.0));
+            let of_instance = executions!().filter(job_execution::job_instance_id.eq(instance.0));
             load_executions!(of_instance, connection)
         })
     }
@@ -233,8 +233,8 @@ impl OperatorStore for Repository {
             [BatchStatus::Starting, BatchStatus::Started, BatchStatus::Stopping].map(BatchStatus::as_str);
         self.pool.read("list the running job executions", |connection| {
             let running = executions!()
-                .filter(batch_job_instance::job_name.eq(job_name))
-                .filter(batch_job_execution::status.eq_any(open));
+                .filter(job_instance::job_name.eq(job_name))
+                .filter(job_execution::status.eq_any(open));
             load_executions!(running, connection)
         })
     }
@@ -256,9 +256,9 @@ impl OperatorStore for Repository {
 
     fn step_executions(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>, RepositoryError> {
         self.pool.read("list the step executions", |connection| {
-            let rows: Vec<StepRow> = batch_step_execution::table
-                .filter(batch_step_execution::job_execution_id.eq(execution.0))
-                .order(batch_step_execution::step_execution_id.asc())
+            let rows: Vec<StepRow> = step_execution::table
+                .filter(step_execution::job_execution_id.eq(execution.0))
+                .order(step_execution::step_execution_id.asc())
                 .select(StepRow::as_select())
                 .load(connection)?;
             let settings = connection.settings();

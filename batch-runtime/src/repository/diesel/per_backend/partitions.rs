@@ -6,7 +6,7 @@ use super::closing::Closing;
 use super::contexts::step_state_in;
 use super::lease::{NOBODY, lease_of};
 use super::rows::StepRow;
-use super::schema::{batch_job_execution, batch_partition_lease, batch_step_execution};
+use super::schema::{job_execution, partition_lease, step_execution};
 use super::{Connection, Db, Repository, Work, rejected};
 use crate::execution::StepExecution;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
@@ -15,7 +15,7 @@ use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::pool::unknown_outcome;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
-use crate::repository::{ClaimedPartition, Lease, PartitionState, RepositoryError};
+use crate::repository::{ClaimedPartition, Lease, PartitionState};
 use crate::status::BatchStatus;
 
 impl Repository {
@@ -35,9 +35,9 @@ impl Repository {
         let execution = step.job_execution_id.0;
         Db::share_execution(connection, execution)?;
         Db::lock_step(connection, id.0)?;
-        let instance: i64 = batch_job_execution::table
+        let instance: i64 = job_execution::table
             .find(execution)
-            .select(batch_job_execution::job_instance_id)
+            .select(job_execution::job_instance_id)
             .first(connection)?;
         let (Some(mut step), Some(job)) = (step_in(connection, id)?, lease_of(connection, instance)?) else {
             return Ok(None);
@@ -46,12 +46,12 @@ impl Repository {
             return Ok(None);
         }
         let now = self.now().max(self.column(step.started));
-        diesel::update(batch_step_execution::table.find(id.0))
+        diesel::update(step_execution::table.find(id.0))
             .set((
-                batch_step_execution::version.eq(step.version + 1),
-                batch_step_execution::status.eq(BatchStatus::Started.as_str()),
-                batch_step_execution::start_time.eq(now),
-                batch_step_execution::last_updated.eq(now),
+                step_execution::version.eq(step.version + 1),
+                step_execution::status.eq(BatchStatus::Started.as_str()),
+                step_execution::start_time.eq(now),
+                step_execution::last_updated.eq(now),
             ))
             .execute(connection)?;
         self.take_partition_lease(connection, id, execution)?;
@@ -78,22 +78,19 @@ impl Repository {
     ) -> QueryResult<()> {
         let holder = || {
             (
-                batch_partition_lease::owner.eq(self.owner.name()),
-                batch_partition_lease::expires_at.eq(self.expiry()),
+                partition_lease::owner.eq(self.owner.name()),
+                partition_lease::expires_at.eq(self.expiry()),
             )
         };
-        let again = diesel::update(batch_partition_lease::table.find(id.0))
-            .set((
-                holder(),
-                batch_partition_lease::claims.eq(batch_partition_lease::claims + 1),
-            ))
+        let again = diesel::update(partition_lease::table.find(id.0))
+            .set((holder(), partition_lease::claims.eq(partition_lease::claims + 1)))
             .execute(connection)?;
         if again == 0 {
-            diesel::insert_into(batch_partition_lease::table)
+            diesel::insert_into(partition_lease::table)
                 .values((
-                    batch_partition_lease::step_execution_id.eq(id.0),
-                    batch_partition_lease::job_execution_id.eq(execution),
-                    batch_partition_lease::claims.eq(1),
+                    partition_lease::step_execution_id.eq(id.0),
+                    partition_lease::job_execution_id.eq(execution),
+                    partition_lease::claims.eq(1),
                     holder(),
                 ))
                 .execute(connection)?;
@@ -111,9 +108,7 @@ impl Repository {
     ) -> Work<PartitionState> {
         Db::share_execution(connection, lease.execution_id.0)?;
         Db::lock_step(connection, id.0)?;
-        if !self.holds(connection, lease)? {
-            return Err(rejected(RepositoryError::Fenced { action }));
-        }
+        self.ensure_held(connection, lease, action)?;
         let Some(step) = step_in(connection, id)? else {
             return Ok(PartitionState::Settled);
         };
@@ -133,23 +128,23 @@ impl Repository {
         // restart of the job resumes it.
         let has_steps = self.close_steps_within(connection, &step, &owner)?;
         let now = self.now();
-        let row = batch_step_execution::table.find(id.0);
+        let row = step_execution::table.find(id.0);
         if has_steps {
             self.close_step(connection, id.0, now, &Closing::crashed(&owner))?;
         } else {
             diesel::update(row)
                 .set((
-                    batch_step_execution::version.eq(step.version + 1),
-                    batch_step_execution::status.eq(BatchStatus::Starting.as_str()),
-                    batch_step_execution::last_updated.eq(now),
+                    step_execution::version.eq(step.version + 1),
+                    step_execution::status.eq(BatchStatus::Starting.as_str()),
+                    step_execution::last_updated.eq(now),
                 ))
                 .execute(connection)?;
         }
         let nobody = (
-            batch_partition_lease::owner.eq(NOBODY),
-            batch_partition_lease::expires_at.eq(0),
+            partition_lease::owner.eq(NOBODY),
+            partition_lease::expires_at.eq(0),
         );
-        diesel::update(batch_partition_lease::table.find(id.0))
+        diesel::update(partition_lease::table.find(id.0))
             .set(nobody)
             .execute(connection)?;
         Ok(match has_steps {
@@ -165,13 +160,13 @@ impl Repository {
         partition: &StepExecution,
         owner: &str,
     ) -> QueryResult<bool> {
-        let rows: Vec<(i64, String, Option<String>, DbTimestamp)> = batch_step_execution::table
-            .filter(batch_step_execution::job_execution_id.eq(partition.job_execution_id.0))
+        let rows: Vec<(i64, String, Option<String>, DbTimestamp)> = step_execution::table
+            .filter(step_execution::job_execution_id.eq(partition.job_execution_id.0))
             .select((
-                batch_step_execution::step_execution_id,
-                batch_step_execution::step_name,
-                batch_step_execution::status,
-                batch_step_execution::start_time,
+                step_execution::step_execution_id,
+                step_execution::step_name,
+                step_execution::status,
+                step_execution::start_time,
             ))
             .load(connection)?;
         let prefix = format!("{}/", partition.step_name);
@@ -195,19 +190,19 @@ fn partition_lease(
     connection: &mut Connection,
     id: StepExecutionId,
 ) -> QueryResult<Option<(String, i64, i64)>> {
-    batch_partition_lease::table
+    partition_lease::table
         .find(id.0)
         .select((
-            batch_partition_lease::owner,
-            batch_partition_lease::expires_at,
-            batch_partition_lease::claims,
+            partition_lease::owner,
+            partition_lease::expires_at,
+            partition_lease::claims,
         ))
         .first(connection)
         .optional()
 }
 
 fn step_in(connection: &mut Connection, id: StepExecutionId) -> Work<Option<StepExecution>> {
-    let row: Option<StepRow> = batch_step_execution::table
+    let row: Option<StepRow> = step_execution::table
         .find(id.0)
         .select(StepRow::as_select())
         .first(connection)

@@ -3,9 +3,7 @@
 use diesel::prelude::*;
 
 use super::Connection;
-use super::schema::{
-    batch_job_execution, batch_job_execution_params, batch_job_instance, batch_step_execution,
-};
+use super::schema::{job_execution, job_instance, job_params, step_execution};
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
@@ -42,7 +40,7 @@ pub(super) fn status_of(
 }
 
 #[derive(Queryable, Selectable)]
-#[diesel(table_name = batch_job_instance)]
+#[diesel(table_name = job_instance)]
 pub(super) struct InstanceRow {
     job_instance_id: i64,
     job_name: String,
@@ -60,7 +58,7 @@ impl From<InstanceRow> for JobInstance {
 }
 
 #[derive(Queryable, Selectable)]
-#[diesel(table_name = batch_job_execution)]
+#[diesel(table_name = job_execution)]
 pub(super) struct ExecutionRow {
     pub(super) job_execution_id: i64,
     version: Option<i64>,
@@ -101,7 +99,7 @@ impl ExecutionRow {
 }
 
 #[derive(Queryable, Selectable)]
-#[diesel(table_name = batch_step_execution)]
+#[diesel(table_name = step_execution)]
 pub(super) struct StepRow {
     step_execution_id: i64,
     version: i64,
@@ -154,7 +152,7 @@ impl StepRow {
 }
 
 #[derive(Queryable, Selectable, Insertable)]
-#[diesel(table_name = batch_job_execution_params, treat_none_as_default_value = false)]
+#[diesel(table_name = job_params, treat_none_as_default_value = false)]
 pub(super) struct ParameterRow {
     job_execution_id: i64,
     type_cd: String,
@@ -219,8 +217,8 @@ pub(super) fn load_parameters(
     connection: &mut Connection,
     execution: i64,
 ) -> Result<JobParameters, TransactionError<RepositoryError>> {
-    let rows: Vec<ParameterRow> = batch_job_execution_params::table
-        .filter(batch_job_execution_params::job_execution_id.eq(execution))
+    let rows: Vec<ParameterRow> = job_params::table
+        .filter(job_params::job_execution_id.eq(execution))
         .select(ParameterRow::as_select())
         .load(connection)?;
     let settings = connection.settings();

@@ -2,11 +2,11 @@
 
 use diesel::prelude::*;
 
-use super::contexts::{has_commits_of_other_program, step_state_in};
+use super::contexts::{has_commits_of_other_program, insert_step_context, step_state_in, update_context};
 use super::executions::execution_ids;
 use super::rows::{StepRow, stored_message};
-use super::schema::{batch_step_execution, batch_step_execution_context};
-use super::{Connection, Db, Repository, rejected};
+use super::schema::step_execution;
+use super::{Connection, Db, Repository, Work, corrupt, fenced, fenced_if_none, rejected};
 use crate::execution::{StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::{Backend, ChunkRows, Sequence};
@@ -17,7 +17,7 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::{TransactionError, on_unique_violation};
 use crate::repository::{
     ChunkTransaction, ClaimedPartition, Ending, Lease, PartitionState, RepositoryError, StepHistory,
-    StepState, StepStore, StoredContext,
+    StepState, StepStore,
 };
 use crate::status::BatchStatus;
 
@@ -29,14 +29,14 @@ macro_rules! counter_columns {
     ($counters:expr) => {{
         let counters: $crate::execution::StepCounters = $counters;
         (
-            batch_step_execution::read_count.eq(counters.reads),
-            batch_step_execution::write_count.eq(counters.writes),
-            batch_step_execution::filter_count.eq(counters.filters),
-            batch_step_execution::commit_count.eq(counters.commits),
-            batch_step_execution::rollback_count.eq(counters.rollbacks),
-            batch_step_execution::read_skip_count.eq(counters.read_skips),
-            batch_step_execution::process_skip_count.eq(counters.process_skips),
-            batch_step_execution::write_skip_count.eq(counters.write_skips),
+            step_execution::read_count.eq(counters.reads),
+            step_execution::write_count.eq(counters.writes),
+            step_execution::filter_count.eq(counters.filters),
+            step_execution::commit_count.eq(counters.commits),
+            step_execution::rollback_count.eq(counters.rollbacks),
+            step_execution::read_skip_count.eq(counters.read_skips),
+            step_execution::process_skip_count.eq(counters.process_skips),
+            step_execution::write_skip_count.eq(counters.write_skips),
         )
     }};
 }
@@ -88,40 +88,29 @@ impl StepStore for Repository {
         self.pool.write_relaxed(ACTION, |connection, in_doubt| {
             // An insert has no VERSION to compare, so the lease itself is checked.
             Db::share_execution(connection, lease.execution_id.0)?;
-            if !self.holds(connection, lease)? {
-                return Err(TransactionError::Rejected(RepositoryError::Fenced {
-                    action: ACTION,
-                }));
-            }
+            self.ensure_held(connection, lease, ACTION)?;
             if in_doubt && let Some(inserted) = inserted_step(connection, lease.execution_id, name)? {
                 return inserted.into_execution(connection.settings()).map_err(rejected);
             }
             let id = Db::next_id(&self.pool, connection, Sequence::Step)?;
-            diesel::insert_into(batch_step_execution::table)
+            diesel::insert_into(step_execution::table)
                 .values((
-                    batch_step_execution::step_execution_id.eq(id),
-                    batch_step_execution::version.eq(0),
-                    batch_step_execution::step_name.eq(name),
-                    batch_step_execution::job_execution_id.eq(lease.execution_id.0),
-                    batch_step_execution::start_time.eq(now),
-                    batch_step_execution::status.eq(BatchStatus::Starting.as_str()),
+                    step_execution::step_execution_id.eq(id),
+                    step_execution::version.eq(0),
+                    step_execution::step_name.eq(name),
+                    step_execution::job_execution_id.eq(lease.execution_id.0),
+                    step_execution::start_time.eq(now),
+                    step_execution::status.eq(BatchStatus::Starting.as_str()),
                     counter_columns!(StepCounters::default()),
-                    batch_step_execution::exit_code.eq("EXECUTING"),
-                    batch_step_execution::exit_message.eq(""),
-                    batch_step_execution::last_updated.eq(now),
+                    step_execution::exit_code.eq("EXECUTING"),
+                    step_execution::exit_message.eq(""),
+                    step_execution::last_updated.eq(now),
                 ))
                 .execute(connection)
                 // Inserted by an earlier attempt of unknown outcome.
                 .map_err(on_unique_violation)?;
-            let context = state.encode();
-            diesel::insert_into(batch_step_execution_context::table)
-                .values((
-                    batch_step_execution_context::step_execution_id.eq(id),
-                    batch_step_execution_context::short_context.eq(context.short),
-                    batch_step_execution_context::serialized_context.eq(context.serialized),
-                ))
-                .execute(connection)?;
-            let row = batch_step_execution::table
+            insert_step_context(connection, id, &state.encode())?;
+            let row = step_execution::table
                 .find(id)
                 .select(StepRow::as_select())
                 .first(connection)?;
@@ -167,7 +156,7 @@ impl StepStore for Repository {
 
     fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
         self.pool.read("read the step execution", |connection| {
-            let row = batch_step_execution::table
+            let row = step_execution::table
                 .find(id.0)
                 .select(StepRow::as_select())
                 .first(connection)
@@ -194,11 +183,7 @@ impl StepStore for Repository {
         let now = self.now();
         let tx = <&mut Chunk<Db>>::try_from(tx)?;
         write_rows(tx, step, counters, state, now, |connection| match renew {
-            Some(lease) if !self.renew_lease_in(connection, lease)? => {
-                Err(TransactionError::Rejected(RepositoryError::Fenced {
-                    action: ACTION,
-                }))
-            }
+            Some(lease) if !self.renew_lease_in(connection, lease)? => Err(fenced(ACTION)),
             _ => Ok(()),
         })?;
         if let Err(error) = tx.commit() {
@@ -227,18 +212,18 @@ impl StepStore for Repository {
         let now = self.now().max(self.column(step.started));
         let message = stored_message(&ending.message);
         self.pool.write_idempotent(ACTION, |connection, in_doubt| {
-            let row = batch_step_execution::table
+            let row = step_execution::table
                 .find(step.id.0)
-                .filter(batch_step_execution::version.eq(step.version));
+                .filter(step_execution::version.eq(step.version));
             let changed = diesel::update(row)
                 .set((
-                    batch_step_execution::version.eq(step.version + 1),
-                    batch_step_execution::status.eq(ending.status.as_str()),
+                    step_execution::version.eq(step.version + 1),
+                    step_execution::status.eq(ending.status.as_str()),
                     counter_columns!(counters),
-                    batch_step_execution::exit_code.eq(&ending.exit_status),
-                    batch_step_execution::exit_message.eq(&message),
-                    batch_step_execution::end_time.eq(now),
-                    batch_step_execution::last_updated.eq(now),
+                    step_execution::exit_code.eq(&ending.exit_status),
+                    step_execution::exit_message.eq(&message),
+                    step_execution::end_time.eq(now),
+                    step_execution::last_updated.eq(now),
                 ))
                 .execute(connection)?;
             if in_doubt && changed == 0 && is_as_written(connection, step, ending.status, now)? {
@@ -272,15 +257,15 @@ impl Repository {
             if in_doubt && is_contested {
                 return Err(TransactionError::Database(unknown_outcome()));
             }
-            let row = batch_step_execution::table
+            let row = step_execution::table
                 .find(step.id.0)
-                .filter(batch_step_execution::version.eq(step.version));
+                .filter(step_execution::version.eq(step.version));
             let changed = diesel::update(row)
                 .set((
-                    batch_step_execution::version.eq(step.version + 1),
-                    batch_step_execution::status.eq(started.as_str()),
-                    batch_step_execution::start_time.eq(now),
-                    batch_step_execution::last_updated.eq(now),
+                    step_execution::version.eq(step.version + 1),
+                    step_execution::status.eq(started.as_str()),
+                    step_execution::start_time.eq(now),
+                    step_execution::last_updated.eq(now),
                 ))
                 .execute(connection)?;
             if in_doubt && changed == 0 && is_as_written(connection, step, started, now)? {
@@ -313,24 +298,24 @@ fn last_step(
     name: &str,
 ) -> QueryResult<(Option<StepRow>, Vec<ReadRow>)> {
     let ids: Vec<i64> = executions.iter().map(|id| id.0).collect();
-    let of_instance = batch_step_execution::step_name
+    let of_instance = step_execution::step_name
         .eq(name)
-        .and(batch_step_execution::job_execution_id.eq_any(ids));
-    let last = batch_step_execution::table
+        .and(step_execution::job_execution_id.eq_any(ids));
+    let last = step_execution::table
         .filter(of_instance.clone())
-        .filter(batch_step_execution::job_execution_id.ge(since.unwrap_or(i64::MIN)))
-        .order(batch_step_execution::step_execution_id.desc())
+        .filter(step_execution::job_execution_id.ge(since.unwrap_or(i64::MIN)))
+        .order(step_execution::step_execution_id.desc())
         .select(StepRow::as_select())
         .first(connection)
         .optional()?;
-    let all = batch_step_execution::table
+    let all = step_execution::table
         .filter(of_instance)
-        .order(batch_step_execution::step_execution_id)
+        .order(step_execution::step_execution_id)
         .select((
-            batch_step_execution::job_execution_id,
-            batch_step_execution::status,
-            batch_step_execution::read_count,
-            batch_step_execution::read_skip_count,
+            step_execution::job_execution_id,
+            step_execution::status,
+            step_execution::read_count,
+            step_execution::read_skip_count,
         ))
         .load(connection)?;
     Ok((last, all))
@@ -361,7 +346,7 @@ fn write_rows(
     counters: StepCounters,
     state: &StepState,
     now: DbTimestamp,
-    renew: impl FnOnce(&mut Connection) -> Result<(), TransactionError<RepositoryError>>,
+    renew: impl FnOnce(&mut Connection) -> Work<()>,
 ) -> Result<(), RepositoryError> {
     #[cfg(batch_failpoints)]
     if crate::failpoints::is_on(crate::failpoints::Fault::SplitCommit) {
@@ -374,9 +359,9 @@ fn write_rows(
         let version = step.version;
         #[cfg(batch_failpoints)]
         let version = match crate::failpoints::is_on(crate::failpoints::Fault::NoFence) {
-            true => batch_step_execution::table
+            true => step_execution::table
                 .find(step.id.0)
-                .select(batch_step_execution::version)
+                .select(step_execution::version)
                 .first(connection)?,
             false => version,
         };
@@ -396,28 +381,14 @@ fn write_rows(
 }
 
 /// Fails if a context row is missing: without it the checkpoint would be lost silently.
-fn require_context(changed: usize, step: StepExecutionId) -> Result<(), TransactionError<RepositoryError>> {
-    if changed == 1 {
-        return Ok(());
+fn require_context(changed: usize, step: StepExecutionId) -> Work<()> {
+    match changed {
+        1 => Ok(()),
+        _ => Err(corrupt(
+            format!("the context of step execution {step}"),
+            "has been deleted while the step was running",
+        )),
     }
-    Err(TransactionError::Rejected(RepositoryError::Corrupt {
-        row: format!("the context of step execution {step}"),
-        problem: "has been deleted while the step was running".into(),
-    }))
-}
-
-/// Updates the context of a step execution. Returns the number of rows.
-pub(in crate::repository::diesel) fn update_context(
-    connection: &mut Connection,
-    step: StepExecutionId,
-    context: &StoredContext,
-) -> QueryResult<usize> {
-    diesel::update(batch_step_execution_context::table.find(step.0))
-        .set((
-            batch_step_execution_context::short_context.eq(&context.short),
-            batch_step_execution_context::serialized_context.eq(&context.serialized),
-        ))
-        .execute(connection)
 }
 
 /// Returns whether a row is as this runner has written it in a transaction whose outcome is unknown. Whoever closes the
@@ -428,11 +399,11 @@ fn is_as_written(
     status: BatchStatus,
     now: DbTimestamp,
 ) -> QueryResult<bool> {
-    let row = batch_step_execution::table
+    let row = step_execution::table
         .find(before.id.0)
-        .filter(batch_step_execution::version.eq(before.version + 1))
-        .filter(batch_step_execution::status.eq(status.as_str()))
-        .filter(batch_step_execution::last_updated.eq(now));
+        .filter(step_execution::version.eq(before.version + 1))
+        .filter(step_execution::status.eq(status.as_str()))
+        .filter(step_execution::last_updated.eq(now));
     Ok(row.count().get_result::<i64>(connection)? == 1)
 }
 
@@ -442,20 +413,10 @@ fn inserted_step(
     execution: JobExecutionId,
     name: &str,
 ) -> QueryResult<Option<StepRow>> {
-    batch_step_execution::table
-        .filter(batch_step_execution::job_execution_id.eq(execution.0))
-        .filter(batch_step_execution::step_name.eq(name))
+    step_execution::table
+        .filter(step_execution::job_execution_id.eq(execution.0))
+        .filter(step_execution::step_name.eq(name))
         .select(StepRow::as_select())
         .first(connection)
         .optional()
-}
-
-/// Fails if no row has the VERSION that this runner wrote last: another runtime has taken the execution over.
-/// Spec: REPO-15
-fn fenced_if_none(changed: usize, action: &'static str) -> Result<(), TransactionError<RepositoryError>> {
-    if changed == 1 {
-        Ok(())
-    } else {
-        Err(TransactionError::Rejected(RepositoryError::Fenced { action }))
-    }
 }

@@ -1,13 +1,29 @@
 //! The common code of PostgreSQL and MySQL, compiled once for each of them, like `per_backend`.
 
+#[cfg(test)]
+pub(super) mod fixture;
 mod open;
 pub(super) mod row_locks;
 
-use super::{Db, schema};
+use super::{Db, layout, schema};
+use crate::repository::RepositoryError;
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::session::Session;
+use crate::repository::diesel::url::shown;
 
 pub(in crate::repository::diesel) use open::missing_migrations;
 pub(in crate::repository::diesel) use open::open;
 
 type Connection = Session<<Db as Backend>::Connection>;
+
+/// Returns the error for a server that cannot be reached.
+pub(super) fn unusable(
+    url: &str,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> RepositoryError {
+    RepositoryError::Connect {
+        url: shown(url),
+        source: source.into(),
+        hint: "",
+    }
+}

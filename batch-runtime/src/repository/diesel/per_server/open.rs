@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Connection, Db};
+use super::{Connection, Db, layout};
 use crate::clock::Clock;
 use crate::repository::RepositoryError;
 use crate::repository::diesel::DieselRepository;
@@ -60,7 +60,7 @@ pub(in crate::repository::diesel) fn missing_migrations(
 fn connect(url: &str, settings: &SessionSettings) -> Result<(Db, Connection, Layout), RepositoryError> {
     let database = Db::from_url(url);
     let mut connection = Session::new(database.connect()?, settings.clone());
-    let layout = Db::layout(&mut connection).map_err(|error| RepositoryError::Schema {
+    let layout = layout(&mut connection).map_err(|error| RepositoryError::Schema {
         url: shown(url),
         problem: error.to_string(),
     })?;

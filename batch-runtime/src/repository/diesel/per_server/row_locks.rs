@@ -3,7 +3,7 @@
 use diesel::prelude::*;
 
 use super::Connection;
-use super::schema::{batch_job_execution, batch_job_instance, batch_step_execution};
+use super::schema::{job_execution, job_instance, step_execution};
 use crate::repository::diesel::session::RunQueryDsl;
 
 /// Implements `Backend::lock_instance`.
@@ -11,9 +11,9 @@ pub(in crate::repository::diesel) fn lock_instance(
     connection: &mut Connection,
     instance: i64,
 ) -> QueryResult<bool> {
-    let found: Option<i64> = batch_job_instance::table
+    let found: Option<i64> = job_instance::table
         .find(instance)
-        .select(batch_job_instance::job_instance_id)
+        .select(job_instance::job_instance_id)
         .for_update()
         .first(connection)
         .optional()?;
@@ -25,10 +25,10 @@ pub(in crate::repository::diesel) fn lock_executions(
     connection: &mut Connection,
     instance: i64,
 ) -> QueryResult<()> {
-    let _: Vec<i64> = batch_job_execution::table
-        .filter(batch_job_execution::job_instance_id.eq(instance))
-        .select(batch_job_execution::job_execution_id)
-        .order(batch_job_execution::job_execution_id.asc())
+    let _: Vec<i64> = job_execution::table
+        .filter(job_execution::job_instance_id.eq(instance))
+        .select(job_execution::job_execution_id)
+        .order(job_execution::job_execution_id.asc())
         .for_update()
         .load(connection)?;
     Ok(())
@@ -36,9 +36,9 @@ pub(in crate::repository::diesel) fn lock_executions(
 
 /// Implements `Backend::lock_step`.
 pub(in crate::repository::diesel) fn lock_step(connection: &mut Connection, step: i64) -> QueryResult<()> {
-    let _: Option<i64> = batch_step_execution::table
+    let _: Option<i64> = step_execution::table
         .find(step)
-        .select(batch_step_execution::step_execution_id)
+        .select(step_execution::step_execution_id)
         .for_update()
         .first(connection)
         .optional()?;

@@ -1,39 +1,15 @@
 //! The fixture of the tests in `per_backend/` for PostgreSQL.
 
-use std::sync::Arc;
-use std::time::Duration;
+use batch_test_servers::Kind;
 
-use batch_test_servers::{Kind, shared};
-
-use super::{Db, open};
-use crate::clock::Clock;
 use crate::repository::ChunkTransaction;
-use crate::repository::diesel::DieselRepository;
-use crate::repository::diesel::session::SessionSettings;
+
+pub(in crate::repository::diesel) use super::per_server::fixture::Place;
+
+pub(super) const KIND: Kind = Kind::Postgres;
 
 /// The type for casts to integers.
 pub(in crate::repository::diesel) const INTEGER: &str = "BIGINT";
-
-/// A database of one test.
-pub(in crate::repository::diesel) struct Place {
-    url: String,
-}
-
-impl Place {
-    pub(in crate::repository::diesel) fn new() -> Self {
-        Self {
-            url: shared(Kind::Postgres).new_database(),
-        }
-    }
-
-    pub(in crate::repository::diesel) fn open(
-        &self,
-        clock: Arc<dyn Clock>,
-        lease: Duration,
-    ) -> DieselRepository<Db> {
-        open(&self.url, SessionSettings::default(), clock, lease).unwrap()
-    }
-}
 
 /// Begins the transaction, as a writer does.
 pub(in crate::repository::diesel) fn begin(tx: &mut ChunkTransaction) {

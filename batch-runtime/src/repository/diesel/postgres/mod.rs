@@ -18,13 +18,13 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 
 use super::backend::{Backend, ChunkRows, Sequence, UpdatedRows};
-use super::migrations::{Layout, MigrationFailed, Migrations, Name};
+use super::migrations::{MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session};
-use super::url::shown;
 use crate::repository::RepositoryError;
-use per_server::row_locks;
-use schema::batch_job_execution;
+use per_backend::layout;
+use per_server::{row_locks, unusable};
+use schema::job_execution;
 
 pub(super) use per_server::missing_migrations;
 pub(super) use per_server::open;
@@ -46,14 +46,6 @@ impl PostgresDatabase {
     fn from_url(url: &str) -> Self {
         Self { url: url.to_owned() }
     }
-
-    fn unusable(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> RepositoryError {
-        RepositoryError::Connect {
-            url: shown(&self.url),
-            source: source.into(),
-            hint: "",
-        }
-    }
 }
 
 impl Backend for PostgresDatabase {
@@ -65,37 +57,23 @@ impl Backend for PostgresDatabase {
     const IS_REMOTE: bool = true;
     const BEGIN_CHUNK: &'static str = "BEGIN ISOLATION LEVEL READ COMMITTED; SAVEPOINT batch_chunk";
 
+    /// Lists what an unqualified name finds, in whichever schema.
+    const COLUMNS: &'static str = "SELECT upper(c.relname || '.' || a.attname) AS name
+            FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
+            WHERE c.relkind IN ('r', 'p') AND pg_catalog.pg_table_is_visible(c.oid)
+            AND a.attnum > 0 AND NOT a.attisdropped AND (starts_with(c.relname, 'batch_') OR starts_with(c.relname, '__diesel'))";
     const MIGRATIONS: Migrations = Migrations(batch_migrations::POSTGRESQL);
-
-    /// Never relaxed: the server may crash while this process lives and expects the step to be recorded.
-    fn begin_relaxed(&self) -> (&'static str, Option<&'static str>) {
-        (Self::BEGIN_WRITE, None)
-    }
 
     fn connect(&self) -> Result<PgConnection, RepositoryError> {
         let connection = PgConnection::establish(&self.url);
-        let mut connection = connection.map_err(|error| self.unusable(error))?;
+        let mut connection = connection.map_err(|error| unusable(&self.url, error))?;
         let set = connection.batch_execute(LOCK_TIMEOUT);
-        set.map_err(|error| self.unusable(error))?;
+        set.map_err(|error| unusable(&self.url, error))?;
         Ok(connection)
     }
 
     fn write_lock(&self, _priority: bool) -> QueryResult<()> {
         Ok(())
-    }
-
-    /// Lists what an unqualified name finds, in whichever schema.
-    fn layout(connection: &mut Connection) -> QueryResult<Layout> {
-        let columns = "SELECT upper(c.relname || '.' || a.attname) AS name
-            FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
-            WHERE c.relkind IN ('r', 'p') AND pg_catalog.pg_table_is_visible(c.oid)
-            AND a.attnum > 0 AND NOT a.attisdropped AND (starts_with(c.relname, 'batch_') OR starts_with(c.relname, '__diesel'))";
-        let columns: Vec<Name> = diesel::sql_query(columns).load(connection)?;
-        let layout = Layout::new(columns, &connection.settings().prefix);
-        Ok(match layout.query_for_listed() {
-            Some(listed) => layout.with_listed(diesel::sql_query(listed).load(connection)?),
-            None => layout,
-        })
     }
 
     /// Of two processes that open a new database, the second one finds the migrations applied when it gets the lock.
@@ -105,7 +83,7 @@ impl Backend for PostgresDatabase {
         Transaction::begin_transaction_sql(&mut **connection, Self::BEGIN_WRITE)?;
         // An arbitrary number that no other program is likely to use.
         diesel::sql_query("SELECT pg_advisory_xact_lock(4203520430)").execute(connection)?;
-        let layout = Self::layout(connection)?;
+        let layout = layout(connection)?;
         Self::MIGRATIONS.run(connection, &layout)?;
         Ok(Transaction::commit_transaction(&mut **connection)?)
     }
@@ -136,9 +114,9 @@ impl Backend for PostgresDatabase {
     }
 
     fn share_execution(connection: &mut Connection, execution: i64) -> QueryResult<()> {
-        let _: Option<i64> = batch_job_execution::table
+        let _: Option<i64> = job_execution::table
             .find(execution)
-            .select(batch_job_execution::job_execution_id)
+            .select(job_execution::job_execution_id)
             .for_share()
             .first(connection)
             .optional()?;

@@ -24,12 +24,13 @@ use diesel::sql_types::BigInt;
 
 use super::DieselRepository;
 use super::backend::{Backend, ChunkRows, Sequence, UpdatedRows};
-use super::migrations::{Layout, MigrationFailed, Migrations, Name};
+use super::migrations::{MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session, SessionSettings};
 use crate::clock::Clock;
 use crate::repository::RepositoryError;
 use crate::repository::owner::Owner;
+use per_backend::layout;
 use schema::{batch_job_execution_seq, batch_job_seq, batch_step_execution_seq};
 use write_lock::{WriteLock, WriteQueue};
 
@@ -50,7 +51,7 @@ pub(super) fn open(
         url: database.url.clone(),
         problem,
     };
-    let layout = Db::layout(&mut connection).map_err(|error| unusable(error.to_string()))?;
+    let layout = layout(&mut connection).map_err(|error| unusable(error.to_string()))?;
     let applied = Db::MIGRATIONS.are_applied(&mut connection, &layout);
     let applied = applied.map_err(|error| unusable(error.to_string()))?;
     // Only now: a file that is not a repository must stay unchanged.
@@ -88,7 +89,7 @@ pub(super) fn missing_migrations(
     }
     // Waits for locks like all connections: a process that ends may hold the file for a moment.
     let mut connection = Session::new(database.connect_unchanged()?, settings);
-    let layout = Db::layout(&mut connection).map_err(|error| database.unusable(Box::new(error)))?;
+    let layout = layout(&mut connection).map_err(|error| database.unusable(Box::new(error)))?;
     let missing = Db::MIGRATIONS.names_of_missing(&mut connection, &layout);
     missing.map_err(|error| RepositoryError::Schema {
         url: database.url.clone(),
@@ -117,6 +118,9 @@ impl Backend for SqliteDatabase {
     const BEGIN_READ: &'static str = "BEGIN";
     const IS_REMOTE: bool = false;
     const BEGIN_CHUNK: &'static str = "BEGIN IMMEDIATE; SAVEPOINT batch_chunk";
+    const COLUMNS: &'static str =
+        "SELECT upper(t.name || '.' || c.name) AS name FROM sqlite_master t, pragma_table_info(t.name) c
+            WHERE t.type = 'table'";
     const MIGRATIONS: Migrations = Migrations(batch_migrations::SQLITE);
 
     fn begin_relaxed(&self) -> (&'static str, Option<&'static str>) {
@@ -148,24 +152,12 @@ impl Backend for SqliteDatabase {
         self.file.is_none()
     }
 
-    fn layout(connection: &mut Connection) -> QueryResult<Layout> {
-        let columns =
-            "SELECT upper(t.name || '.' || c.name) AS name FROM sqlite_master t, pragma_table_info(t.name) c
-            WHERE t.type = 'table'";
-        let columns: Vec<Name> = diesel::sql_query(columns).load(connection)?;
-        let layout = Layout::new(columns, &connection.settings().prefix);
-        Ok(match layout.query_for_listed() {
-            Some(listed) => layout.with_listed(diesel::sql_query(listed).load(connection)?),
-            None => layout,
-        })
-    }
-
     /// Of two processes that open a new database, the second one finds the migrations applied when it gets the lock.
     fn migrate(connection: &mut Connection) -> Result<(), MigrationFailed> {
         type Transaction = AnsiTransactionManager;
         // After an error the connection is closed, which rolls back.
         Transaction::begin_transaction_sql(&mut **connection, Self::BEGIN_WRITE)?;
-        let layout = Self::layout(connection)?;
+        let layout = layout(connection)?;
         Self::MIGRATIONS.run(connection, &layout)?;
         Ok(Transaction::commit_transaction(&mut **connection)?)
     }

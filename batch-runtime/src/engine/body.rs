@@ -1,0 +1,34 @@
+//! The environment of a step's body, and its end.
+
+use super::threads::{Collecting, Running, StepPlace, Worker};
+use crate::artifact::ContextScope;
+use crate::context::StepContext;
+use crate::repository::JobRepository;
+
+/// The environment of a step execution.
+#[derive(Clone, Copy)]
+pub(crate) struct StepEnv<'a> {
+    pub(crate) repository: &'a dyn JobRepository,
+    pub(crate) running: &'a Running,
+    pub(crate) worker: &'a Worker,
+    pub(crate) context: &'a StepContext,
+    /// Publishes its progress.
+    pub(crate) place: StepPlace,
+    /// The collector of the subjob, and the contexts of the step.
+    pub(crate) collecting: Option<(&'a Collecting, &'a ContextScope)>,
+}
+
+/// The end of a step's body without a failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum BodyEnd {
+    /// Ended normally; a batchlet returns an exit status.
+    Completed { exit_status: Option<String> },
+    /// Ended after a stop request.
+    Stopped { exit_status: Option<String> },
+}
+
+impl BodyEnd {
+    pub(crate) fn stopped() -> Self {
+        Self::Stopped { exit_status: None }
+    }
+}
