@@ -67,7 +67,53 @@ pub enum ExecutionElement {
     Decision(Box<Decision>),
 }
 
+/// The kind of an execution element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ElementKind {
+    Step,
+    Flow,
+    Split,
+    Decision,
+}
+
+impl ElementKind {
+    /// Returns the name of the element.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            ElementKind::Step => "step",
+            ElementKind::Flow => "flow",
+            ElementKind::Split => "split",
+            ElementKind::Decision => "decision",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<ElementKind> {
+        use ElementKind::{Decision, Flow, Split, Step};
+        let mut all = [Step, Flow, Split, Decision].into_iter();
+        all.find(|kind| kind.as_str() == name)
+    }
+}
+
 impl ExecutionElement {
+    pub(crate) fn kind(&self) -> ElementKind {
+        match self {
+            ExecutionElement::Step(_) => ElementKind::Step,
+            ExecutionElement::Flow(_) => ElementKind::Flow,
+            ExecutionElement::Split(_) => ElementKind::Split,
+            ExecutionElement::Decision(_) => ElementKind::Decision,
+        }
+    }
+
+    /// Returns the start tag.
+    pub(crate) fn span(&self) -> &Span {
+        match self {
+            ExecutionElement::Step(step) => &step.span,
+            ExecutionElement::Flow(flow) => &flow.span,
+            ExecutionElement::Split(split) => &split.span,
+            ExecutionElement::Decision(decision) => &decision.span,
+        }
+    }
+
     /// Returns the id, unique within the job. Spec: JSL-DOC-14
     pub fn id(&self) -> &Spanned<String> {
         match self {

@@ -2,8 +2,8 @@
 
 use super::Lowering;
 use crate::codes;
-use crate::model::{Decision, ExecutionElement, Flow, Split};
-use crate::outline::{Kind, Node};
+use crate::model::{Decision, ElementKind, ExecutionElement, Flow, Split};
+use crate::outline::Node;
 use crate::schema;
 use crate::tree::Element;
 use crate::values;
@@ -13,7 +13,7 @@ impl<'a> Lowering<'a> {
     ///
     /// Spec: FLOW-01, FLOW-02, FLOW-03, FLOW-04, FLOW-08, FLOW-17, FPART-01, FPART-02, FPART-05, FPART-06
     pub(super) fn flow(&mut self, element: &'a Element) -> Option<Flow> {
-        let (node, container) = self.container(element, Kind::Flow)?;
+        let (node, container) = self.container(element, ElementKind::Flow)?;
         let (id, next) = node.map(|node| (node.id, node.next)).unzip();
         let prefix = self.prefix_of_partition(element, id.as_ref().map(|id| id.value.as_str()));
         let before = std::mem::replace(&mut self.prefix, prefix);
@@ -36,7 +36,7 @@ impl<'a> Lowering<'a> {
     ///
     /// Spec: SPLIT-01, SPLIT-02, SPLIT-03, SPLIT-04, SPLIT-12, SPLIT-24
     pub(super) fn split(&mut self, element: &'a Element) -> Option<Split> {
-        let (node, container) = self.container(element, Kind::Split)?;
+        let (node, container) = self.container(element, ElementKind::Split)?;
         let elements = self.elements_of(element, container);
         self.check_not_empty(element, "flow");
         let concurrency = self.concurrency(element);
@@ -53,7 +53,7 @@ impl<'a> Lowering<'a> {
     /// Spec: DEC-01, DEC-02, DEC-03, DEC-05, DEC-11, DEC-18, D-28
     pub(super) fn decision(&mut self, element: &'a Element) -> Option<Decision> {
         self.scope.enter(element, self.sink);
-        let node = self.node(element, Kind::Decision, false);
+        let node = self.node(element, ElementKind::Decision, false);
         let (decider, other) = (element.attribute("decider"), element.attribute("ref"));
         let name = match (decider, other) {
             (None, Some(_)) => "ref",
@@ -80,7 +80,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns the element as one of its siblings, and the number of its own container. `None` if it is abstract.
-    fn container(&mut self, element: &'a Element, kind: Kind) -> Option<(Option<Node>, usize)> {
+    fn container(&mut self, element: &'a Element, kind: ElementKind) -> Option<(Option<Node>, usize)> {
         let is_abstract = self.fixed(|lowering| lowering.boolean(element, "abstract", false));
         let node = self.node(element, kind, is_abstract);
         self.outline.nodes.extend(node.clone());

@@ -4,8 +4,8 @@ use super::Lowering;
 use super::flow::digits;
 use crate::codes;
 use crate::diagnostics::quoted;
-use crate::model::{ArtifactRef, ExecutionElement, Job, Target};
-use crate::outline::{JOB, Kind, Node};
+use crate::model::{ArtifactRef, ElementKind, ExecutionElement, Job, Target};
+use crate::outline::{JOB, Node};
 use crate::schema;
 use crate::span::Spanned;
 use crate::substitute::Value;
@@ -67,11 +67,11 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn execution_element(&mut self, element: &'a Element) -> Option<ExecutionElement> {
-        match Kind::from_name(&element.name)? {
-            Kind::Step => self.step(element).map(Box::new).map(ExecutionElement::Step),
-            Kind::Flow => self.flow(element).map(Box::new).map(ExecutionElement::Flow),
-            Kind::Split => self.split(element).map(Box::new).map(ExecutionElement::Split),
-            Kind::Decision => self
+        match ElementKind::from_name(&element.name)? {
+            ElementKind::Step => self.step(element).map(Box::new).map(ExecutionElement::Step),
+            ElementKind::Flow => self.flow(element).map(Box::new).map(ExecutionElement::Flow),
+            ElementKind::Split => self.split(element).map(Box::new).map(ExecutionElement::Split),
+            ElementKind::Decision => self
                 .decision(element)
                 .map(Box::new)
                 .map(ExecutionElement::Decision),
@@ -82,8 +82,8 @@ impl<'a> Lowering<'a> {
     /// all partitions.
     ///
     /// Spec: SEQ-02, D-44
-    pub(super) fn node(&mut self, element: &Element, kind: Kind, is_abstract: bool) -> Option<Node> {
-        let is_concrete = !is_abstract && kind != Kind::Decision;
+    pub(super) fn node(&mut self, element: &Element, kind: ElementKind, is_abstract: bool) -> Option<Node> {
+        let is_concrete = !is_abstract && kind != ElementKind::Decision;
         self.outline.has_concrete_element |= is_concrete && self.at == JOB;
         let id = self.fixed(|lowering| lowering.required(element, "id"));
         if let Some(id) = &id {

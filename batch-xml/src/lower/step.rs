@@ -3,8 +3,8 @@
 use super::Lowering;
 use crate::codes;
 use crate::diagnostics::quoted;
-use crate::model::{Step, StepBody, Transition, TransitionKind};
-use crate::outline::{Kind, Node, Reference};
+use crate::model::{ElementKind, Step, StepBody, Transition, TransitionKind};
+use crate::outline::{Node, Reference};
 use crate::pattern::{self, Pattern};
 use crate::schema;
 use crate::span::Spanned;
@@ -18,7 +18,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn step(&mut self, element: &'a Element) -> Option<Step> {
         self.scope.enter(element, self.sink);
         let is_abstract = self.fixed(|lowering| lowering.boolean(element, "abstract", false));
-        let node = self.node(element, Kind::Step, is_abstract);
+        let node = self.node(element, ElementKind::Step, is_abstract);
         let step = match node {
             Some(node) if is_abstract => {
                 self.outline.nodes.push(node);
