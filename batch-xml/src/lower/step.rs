@@ -5,7 +5,7 @@ use crate::codes;
 use crate::diagnostics::quoted;
 use crate::model::{ElementKind, Step, StepBody, Transition, TransitionKind};
 use crate::outline::{Node, Reference};
-use crate::pattern::{self, Pattern};
+use crate::pattern::Pattern;
 use crate::schema;
 use crate::span::Spanned;
 use crate::symbols;
@@ -95,7 +95,7 @@ impl<'a> Lowering<'a> {
             .filter(|transition| !symbols::has_symbols(dialect, transition.on.span.text()))
             .collect();
         let patterns: Vec<&Pattern> = literal.iter().map(|transition| &transition.on.value).collect();
-        for (index, before) in pattern::shadowed(dialect, &patterns) {
+        for (index, before) in dialect.shadowed(&patterns) {
             self.sink.warning(codes::SHADOWED, &literal[index].on.span, |d| {
                 d.message(format!(
                     "the transition on {} is never taken",
