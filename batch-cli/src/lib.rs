@@ -48,11 +48,8 @@ use clap::FromArgMatches;
 
 use crate::error::CliError;
 use crate::options::Arguments;
-use crate::session::Session;
+use crate::session::{Session, USAGE};
 use crate::settings::{Origin, Setting, Settings, Source};
-
-/// Exit code of wrong usage and of a job that could not be started.
-const USAGE: u8 = 2;
 
 /// Runs the command line with its defaults: jobs in the current directory, repository `sqlite://batch.db`.
 pub fn main() -> ExitCode {
@@ -142,6 +139,8 @@ impl Cli {
         let settings = Settings::load(arguments.options.into_source(), file.as_deref(), self.defaults)?;
         logging::start(&settings);
         record_panic_locations();
-        arguments.command.run(&Session::new(settings, self.runtime))
+        arguments
+            .command
+            .run(&Session::new(settings, self.runtime, options::command))
     }
 }

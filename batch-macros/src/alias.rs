@@ -7,10 +7,11 @@ use syn::ItemType;
 use syn::ext::IdentExt;
 
 use crate::diagnostics::Errors;
-use crate::expand::{registration, spanned};
+use crate::expand::registration;
 use crate::parse::{Argument, cfgs};
 use crate::role::Role;
 use crate::settings::{Target, settings};
+use crate::tokens::spanned;
 use crate::validate::Registration;
 
 /// Expands to the alias and its registration, or to the alias and the errors.

@@ -9,10 +9,10 @@ use syn::{
 };
 
 use crate::diagnostics::Errors;
-use crate::expand::spanned;
 use crate::fallback;
 use crate::parse::arguments;
 use crate::strings::Strings;
+use crate::tokens::{or_none, runtime, spanned};
 use crate::types::{list_of, mentions, option_of};
 
 /// Expands the derive.
@@ -213,7 +213,7 @@ struct Parts {
 
 fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
     let ident = &input.ident;
-    let runtime = quote!(::batch_runtime::__private);
+    let runtime = runtime();
     let generics = generics(input, slots);
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let Parts {
@@ -278,7 +278,7 @@ fn generics(input: &DeriveInput, slots: &[Slot<'_>]) -> Generics {
     if parameters.is_empty() {
         return generics;
     }
-    let runtime = quote!(::batch_runtime::__private);
+    let runtime = runtime();
     let types: Vec<Ident> = generics
         .type_params()
         .map(|parameter| parameter.ident.clone())
@@ -357,13 +357,10 @@ fn property_helper(
     separator: char,
     generics: &Generics,
 ) -> TokenStream {
-    let runtime = quote!(::batch_runtime::__private);
+    let runtime = runtime();
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let Slot { name: field, ty, .. } = slot;
-    let default = match default {
-        Some(text) => quote!(::core::option::Option::Some(#text)),
-        None => quote!(::core::option::Option::None),
-    };
+    let default = or_none(default);
     let (value, optional) = match option_of(ty) {
         Some(inner) => (inner, true),
         None => (*ty, false),
@@ -393,7 +390,7 @@ fn property_helper(
 
 /// Returns the function with the context's description and its injection, in one body as above.
 fn context_helper(helper: &Ident, slot: &Slot<'_>, generics: &Generics) -> TokenStream {
-    let runtime = quote!(::batch_runtime::__private);
+    let runtime = runtime();
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let Slot { name: field, ty, .. } = slot;
     quote! {

@@ -8,6 +8,7 @@ use syn::{Attribute, Data, DeriveInput, Fields, LitStr, Meta};
 use crate::diagnostics::Errors;
 use crate::parse::arguments;
 use crate::strings::Strings;
+use crate::tokens::{or_none, runtime};
 
 /// Expands the derive.
 pub(crate) fn derive(input: TokenStream) -> TokenStream {
@@ -87,15 +88,12 @@ fn declared(attributes: &[Attribute], errors: &mut Errors) -> Declared {
 }
 
 fn expand(input: &DeriveInput, (of_type, of_variants): &(Declared, Vec<Declared>)) -> TokenStream {
-    let runtime = quote!(::batch_runtime::__private);
+    let runtime = runtime();
     let ident = &input.ident;
     let name = ident.unraw().to_string();
     let class = |path: &str, declared: &Declared| {
-        let text = |text: &Option<LitStr>| match text {
-            Some(text) => quote!(::core::option::Option::Some(#text)),
-            None => quote!(::core::option::Option::None),
-        };
-        let (class, extends) = (text(&declared.class), text(&declared.extends));
+        let class = or_none(declared.class.as_ref());
+        let extends = or_none(declared.extends.as_ref());
         quote! {
             #runtime::ExceptionClass {
                 path: ::core::concat!(::core::module_path!(), "::", #path),

@@ -1,13 +1,14 @@
 //! The tokens of a valid artifact: the impl of its role trait, which adapts the user's methods, and its registration.
 //! Checks nothing: the compiler reports what the types cannot do, at the user's own tokens, whose spans the calls carry.
 
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Attribute, ItemImpl, Meta, ReturnType, Type};
 
 use crate::parameters::{Param, ParamBinding, Parameters};
 use crate::parse::cfgs;
 use crate::role::{Method, ParamKind, Receiver, Role, Shape, Side};
+use crate::tokens::{or_none, runtime, spanned};
 use crate::validate::{Artifact, ArtifactMethod, Registration};
 use crate::warnings;
 
@@ -51,10 +52,7 @@ pub(crate) fn role(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenSt
 pub(crate) fn registration(role: &Role, names: &Registration, self_ty: impl ToTokens) -> TokenStream {
     let constructor = format_ident!("{}", role.attribute);
     let Registration { name, type_name, .. } = names;
-    let class = match &names.class {
-        Some(class) => quote!(::core::option::Option::Some(#class)),
-        None => quote!(::core::option::Option::None),
-    };
+    let class = or_none(names.class.as_ref());
     quote! {
         ::batch_runtime::__private::inventory::submit! {
             ::batch_runtime::__private::ArtifactRegistration::#constructor::<#self_ty>(
@@ -542,25 +540,4 @@ fn result_type(method: &ArtifactMethod) -> TokenStream {
         ReturnType::Default => quote_spanned!(method.ident.span()=> ()),
         ReturnType::Type(_, ty) => ty.to_token_stream(),
     }
-}
-
-/// Builds tokens with the spans of the first and the last token of `place`; rustc underlines what lies between. Stable
-/// Rust cannot make a span of the whole.
-pub(crate) fn spanned(place: impl ToTokens, build: impl FnOnce(Span, Span) -> TokenStream) -> TokenStream {
-    let mut tokens = place.into_token_stream().into_iter();
-    let first = tokens.next();
-    let last = tokens.last().or_else(|| first.clone());
-    let close = last.map_or_else(Span::call_site, |token| match token {
-        TokenTree::Group(group) => group.span_close(),
-        token => token.span(),
-    });
-    let open = first.map_or_else(Span::call_site, |token| match token {
-        TokenTree::Group(group) => group.span_open(),
-        token => token.span(),
-    });
-    build(open, close)
-}
-
-fn runtime() -> TokenStream {
-    quote!(::batch_runtime::__private)
 }

@@ -18,6 +18,7 @@ mod settings;
 #[cfg(test)]
 mod snapshots;
 mod strings;
+mod tokens;
 mod types;
 mod validate;
 mod warnings;

@@ -9,6 +9,7 @@ use syn::{Item, ItemImpl, LitStr, PathSegment, Type};
 use crate::diagnostics::Errors;
 use crate::parse::{self, cfgs};
 use crate::strings::Strings;
+use crate::tokens::or_none;
 use crate::types::ungroup;
 
 /// Expands the attribute.
@@ -102,10 +103,7 @@ fn expand(block: &ItemImpl, segment: &PathSegment, class: Option<&LitStr>) -> To
     let self_ty = &block.self_ty;
     let type_name = segment.ident.unraw().to_string();
     let cfgs = cfgs(&block.attrs);
-    let class = match class {
-        Some(class) => quote!(::core::option::Option::Some(#class)),
-        None => quote!(::core::option::Option::None),
-    };
+    let class = or_none(class);
     quote! {
         #block
 

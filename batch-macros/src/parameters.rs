@@ -1,11 +1,11 @@
 //! The parameters of a marked method, checked against its row of the table.
 
+use quote::ToTokens;
 use syn::{FnArg, Signature, Type};
 
 use crate::diagnostics::{Errors, with_article};
 use crate::role::{Method, ParamKind, Shape};
-use crate::types::{is_named, item_type, items_type, option_of, reference_to, type_text};
-use crate::validate::{expected, owns};
+use crate::types::{borrow_in, is_named, item_type, items_type, option_of, reference_to, type_text};
 
 /// The parameters after the receiver, by the method's shape.
 pub(crate) enum Parameters {
@@ -71,12 +71,12 @@ pub(crate) fn parameters(row: &Method, signature: &Signature, errors: &mut Error
                 with_article(row.attribute)
             ),
         };
-        errors.error(extra, message, &expected(row));
+        errors.error(extra, message, &row.expected());
         return None;
     }
     if types.len() < least {
         let message = format!("this `#[{}]` method lacks a parameter", row.attribute);
-        errors.error(&signature.ident, message, &expected(row));
+        errors.error(&signature.ident, message, &row.expected());
         return None;
     }
     match by_shape(row, &types) {
@@ -90,7 +90,7 @@ pub(crate) fn parameters(row: &Method, signature: &Signature, errors: &mut Error
                 with_article(row.attribute),
                 type_text(place)
             );
-            errors.error(place, message, &expected(row));
+            errors.error(place, message, &row.expected());
             None
         }
     }
@@ -174,6 +174,22 @@ fn item(ty: &Type, written: &Type) -> Option<ParamBinding> {
     // The exception comes first: this one is in the wrong place.
     let (item, _) = item_type(ty).filter(|(item, _)| !is_named(item, "BatchError"))?;
     Some(ParamBinding::Item(item.clone()))
+}
+
+/// Reports a type that borrows: items and checkpoints outlive the call.
+pub(crate) fn owns(row: &Method, ty: &Type, errors: &mut Errors) -> bool {
+    let Some(place) = borrow_in(ty.to_token_stream()) else {
+        return true;
+    };
+    errors.error(
+        place,
+        format!(
+            "{} method cannot take or return a type that borrows: the values outlive the call",
+            with_article(row.attribute)
+        ),
+        &["use an owned type, such as `String` for `&str`".to_owned()],
+    );
+    false
 }
 
 impl Parameters {

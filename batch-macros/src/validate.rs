@@ -9,11 +9,11 @@ use syn::{
 };
 
 use crate::diagnostics::{Errors, one_of, with_article};
-use crate::parameters::{Parameters, parameters};
+use crate::parameters::{Parameters, owns, parameters};
 use crate::parse::{Argument, Block, Mark};
 use crate::role::{Method, Receiver, Role, roles_with};
 use crate::settings::{Target, settings};
-use crate::types::{borrow_in, type_text, ungroup};
+use crate::types::{type_text, ungroup};
 
 /// A checked artifact.
 pub(crate) struct Artifact {
@@ -292,7 +292,7 @@ fn supported(row: &Method, signature: &Signature, errors: &mut Errors) -> bool {
     errors.error(
         place,
         format!("{what} is not supported as `#[{}]`", row.attribute),
-        &expected(row),
+        &row.expected(),
     );
     false
 }
@@ -305,14 +305,14 @@ fn receiver(row: &Method, signature: &Signature, errors: &mut Errors) -> bool {
     };
     let Some(receiver) = signature.receiver() else {
         let message = format!("{} method takes `{wanted}`", with_article(row.attribute));
-        errors.error(&signature.ident, message, &expected(row));
+        errors.error(&signature.ident, message, &row.expected());
         return false;
     };
     let mutable = match &receiver.kind {
         ReceiverKind::Reference(_, _, mutable) => mutable.as_ref(),
         _ => {
             let message = format!("{} method takes `{wanted}`", with_article(row.attribute));
-            errors.error(receiver, message, &expected(row));
+            errors.error(receiver, message, &row.expected());
             return false;
         }
     };
@@ -327,7 +327,7 @@ fn receiver(row: &Method, signature: &Signature, errors: &mut Errors) -> bool {
                     "{} method takes &self, not &mut self",
                     with_article(row.attribute)
                 ),
-                &[vec![why], expected(row)].concat(),
+                &[vec![why], row.expected()].concat(),
             );
             false
         }
@@ -344,34 +344,11 @@ fn result(row: &Method, signature: &Signature, errors: &mut Errors) -> bool {
                     "`impl Trait` is not supported as the result of {} method",
                     with_article(row.attribute)
                 );
-                errors.error(ty, message, &expected(row));
+                errors.error(ty, message, &row.expected());
                 return false;
             }
             owns(row, ty, errors)
         }
-    }
-}
-
-/// Reports a type that borrows: items and checkpoints outlive the call.
-pub(crate) fn owns(row: &Method, ty: &Type, errors: &mut Errors) -> bool {
-    let Some(place) = borrow_in(ty.to_token_stream()) else {
-        return true;
-    };
-    errors.error(
-        place,
-        format!(
-            "{} method cannot take or return a type that borrows: the values outlive the call",
-            with_article(row.attribute)
-        ),
-        &["use an owned type, such as `String` for `&str`".to_owned()],
-    );
-    false
-}
-
-pub(crate) fn expected(row: &Method) -> Vec<String> {
-    match row.alternative {
-        None => vec![format!("expected `{}`", row.signature)],
-        Some(alternative) => vec![format!("expected `{}`\n      or `{alternative}`", row.signature)],
     }
 }
 

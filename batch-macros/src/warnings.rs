@@ -6,8 +6,8 @@ use syn::ext::IdentExt;
 use syn::{Ident, ImplItem, ItemImpl};
 
 use crate::diagnostics::one_of;
-use crate::expand::spanned;
 use crate::role::Role;
+use crate::tokens::spanned;
 use crate::validate::Artifact;
 
 /// Returns the warnings of an artifact: about methods that have an attribute's name and no attribute, and about an artifact

@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::origins::Origins;
-use crate::render;
 use crate::span::Span;
 
 /// Maximum number of diagnostics kept in one report; the rest is counted.
@@ -98,19 +97,6 @@ impl Diagnostic {
             Some(name) => self.help(format!("did you mean {}?", quoted(name))),
             None => self,
         }
-    }
-
-    /// Renders the diagnostic with the source line underlined, optionally in ANSI colors. Ends with a line break.
-    /// Control characters of the document are escaped.
-    pub fn render(&self, color: bool) -> String {
-        render::render(self, color)
-    }
-}
-
-impl fmt::Display for Diagnostic {
-    /// Writes the plain rendering, without the final line break.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.render(false).trim_end())
     }
 }
 

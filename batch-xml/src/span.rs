@@ -4,10 +4,6 @@ use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use crate::decode;
-use crate::diagnostics::JobXmlErrors;
-use crate::limits::Limits;
-
 /// An XML text together with the name that diagnostics display.
 ///
 /// Shared as `Arc<Source>`: every [`Span`] keeps its source, so a diagnostic can be rendered after the document is dropped.
@@ -33,23 +29,6 @@ impl Source {
             text,
             line_starts,
         })
-    }
-
-    /// Decodes a source from UTF-8 or UTF-16, detected by the byte order mark or the first characters, and checks
-    /// that the XML declaration names the same encoding.
-    ///
-    /// Spec: JSL-DOC-01
-    ///
-    /// # Errors
-    ///
-    /// A diagnostic if there are more than [`Limits::file_bytes`] bytes, if they cannot be decoded, or if the
-    /// declaration names another encoding.
-    pub fn from_bytes(
-        name: impl Into<String>,
-        bytes: &[u8],
-        limits: &Limits,
-    ) -> Result<Arc<Source>, JobXmlErrors> {
-        decode::source_from_bytes(name.into(), bytes, limits)
     }
 
     /// Returns the name displayed in diagnostics, usually a path.

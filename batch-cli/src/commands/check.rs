@@ -7,10 +7,10 @@ use batch_runtime::xml::{Severity, Span};
 use clap::Args;
 use serde_json::{Value, json as value};
 
+use crate::json;
 use crate::parameters::Parameters;
 use crate::print::{err, out};
-use crate::session::{Outcome, Session};
-use crate::{USAGE, json};
+use crate::session::{Outcome, Session, USAGE};
 
 /// Checks jobs against their artifacts, and starts nothing
 #[derive(Args, Debug)]

@@ -1,5 +1,6 @@
 //! The report of an execution, as a page of HTML or a text in Markdown.
 
+mod escape;
 mod html;
 mod markdown;
 mod timeline;

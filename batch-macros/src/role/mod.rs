@@ -143,6 +143,16 @@ impl Role {
     }
 }
 
+impl Method {
+    /// Returns the help of an error in the signature.
+    pub(crate) fn expected(&self) -> Vec<String> {
+        match self.alternative {
+            None => vec![format!("expected `{}`", self.signature)],
+            Some(alternative) => vec![format!("expected `{}`\n      or `{alternative}`", self.signature)],
+        }
+    }
+}
+
 /// Returns the role with that attribute.
 pub(crate) fn role(attribute: &str) -> Option<&'static Role> {
     ROLES.iter().find(|role| role.attribute == attribute)

@@ -3,7 +3,7 @@
 //! Follows Sugiyama: reverse lines until there is no cycle, assign layers, split long lines into pieces of one layer,
 //! reduce crossings, and move boxes to their neighbors. Labels have the odd layers, so they never overlap boxes.
 
-use super::rank::{ends, layers, turned};
+use super::rank::{Ends, ends, layers, turned};
 
 /// A box. Lines attach along its middle.
 #[derive(Clone, Copy, Debug)]
@@ -85,8 +85,9 @@ struct Drawing {
 
 /// Lays out boxes and lines. A line must not start and end at the same box.
 pub(super) fn lay_out(items: &[Item], links: &[Link]) -> Layout {
-    let turned = turned(items.len(), links);
-    let layers = layers(items.len(), links, &turned);
+    let ends: Vec<Ends> = links.iter().map(|link| (link.from, link.to)).collect();
+    let turned = turned(items.len(), &ends);
+    let layers = layers(items.len(), &ends, &turned);
     let mut drawing = Drawing::new(items, links, &turned, &layers);
     drawing.order();
     let x = drawing.across();
@@ -109,7 +110,7 @@ impl Drawing {
         };
         let mut left = MAX_PIECES;
         for (link, turned) in links.iter().zip(turned) {
-            let (upper, lower) = ends(link, *turned);
+            let (upper, lower) = ends((link.from, link.to), *turned);
             let pieces = drawing.vertices[upper].layer + 1..drawing.vertices[lower].layer;
             let mut chain = vec![upper];
             let mut label = None;
