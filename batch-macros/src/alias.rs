@@ -12,6 +12,7 @@ use crate::parse::{Argument, cfgs};
 use crate::role::Role;
 use crate::settings::{Target, settings};
 use crate::tokens::spanned;
+use crate::types::ends_in;
 use crate::validate::Registration;
 
 /// Expands to the alias and its registration, or to the alias and the errors.
@@ -28,11 +29,8 @@ pub(crate) fn alias(role: &Role, arguments: &[Argument], item: &ItemType, mut er
             )],
         );
     }
-    let again = item.attrs.iter().find(|attribute| {
-        let last = attribute.path().segments.last();
-        last.is_some_and(|segment| segment.ident == role.attribute)
-    });
-    if let Some(again) = again {
+    let mut attributes = item.attrs.iter();
+    if let Some(again) = attributes.find(|attribute| ends_in(attribute.path(), role.attribute)) {
         errors.error(
             again,
             format!("`#[{}]` is given twice for `{ident}`", role.attribute),
@@ -40,7 +38,6 @@ pub(crate) fn alias(role: &Role, arguments: &[Argument], item: &ItemType, mut er
         );
     }
     if !errors.is_empty() {
-        let errors = errors.into_tokens();
         return quote!(#item #errors);
     }
     let type_name = ident.unraw().to_string();

@@ -4,13 +4,13 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{
-    Attribute, Data, DeriveInput, Field, Fields, Generics, Ident, LitStr, Member, Meta, Type, WherePredicate,
+    Attribute, Data, DataStruct, DeriveInput, Field, Fields, Generics, Ident, LitStr, Member, Meta, Type,
     parse_quote,
 };
 
 use crate::diagnostics::Errors;
 use crate::fallback;
-use crate::parse::arguments;
+use crate::parse::list;
 use crate::strings::Strings;
 use crate::tokens::{or_none, runtime, spanned};
 use crate::types::{list_of, mentions, option_of};
@@ -26,7 +26,7 @@ pub(crate) fn derive(input: TokenStream) -> TokenStream {
     if errors.is_empty() {
         expand(&input, &slots)
     } else {
-        fallback::artifact(&input, errors)
+        fallback::artifact(&input, &errors)
     }
 }
 
@@ -51,25 +51,20 @@ enum Source {
 }
 
 fn slots<'a>(input: &'a DeriveInput, errors: &mut Errors) -> Vec<Slot<'a>> {
-    let data = match &input.data {
-        Data::Struct(data) => data,
-        Data::Enum(data) => {
-            errors.error(
-                data.enum_token,
-                "an enum cannot be a batch artifact",
-                &[a_struct()],
-            );
-            return Vec::new();
-        }
-        Data::Union(data) => {
-            errors.error(
-                data.union_token,
-                "a union cannot be a batch artifact",
-                &[a_struct()],
-            );
-            return Vec::new();
-        }
+    let (place, what) = match &input.data {
+        Data::Struct(data) => return fields(input, data, errors),
+        Data::Enum(data) => (data.enum_token.to_token_stream(), "an enum"),
+        Data::Union(data) => (data.union_token.to_token_stream(), "a union"),
     };
+    errors.error(
+        place,
+        format!("{what} cannot be a batch artifact"),
+        &["an artifact is a struct: its fields are the properties and contexts".to_owned()],
+    );
+    Vec::new()
+}
+
+fn fields<'a>(input: &'a DeriveInput, data: &'a DataStruct, errors: &mut Errors) -> Vec<Slot<'a>> {
     if let Some(lifetime) = input.generics.lifetimes().next() {
         errors.error(
             lifetime,
@@ -89,10 +84,6 @@ fn slots<'a>(input: &'a DeriveInput, errors: &mut Errors) -> Vec<Slot<'a>> {
         .collect()
 }
 
-fn a_struct() -> String {
-    "an artifact is a struct: its fields are the properties and contexts".to_owned()
-}
-
 fn slot<'a>(field: &'a Field, member: Member, errors: &mut Errors) -> Slot<'a> {
     let name = match &member {
         Member::Named(ident) => ident.unraw().to_string(),
@@ -110,7 +101,7 @@ fn slot<'a>(field: &'a Field, member: Member, errors: &mut Errors) -> Slot<'a> {
                 errors.error(
                     &attribute.meta,
                     "`#[batch_context]` takes no arguments",
-                    &[the_type_decides()],
+                    &["the field's type says which context it is".to_owned()],
                 );
             }
             Source::Context
@@ -139,24 +130,11 @@ fn slot<'a>(field: &'a Field, member: Member, errors: &mut Errors) -> Slot<'a> {
     }
 }
 
-fn the_type_decides() -> String {
-    "the field's type says which context it is".to_owned()
-}
-
 fn property(attribute: &Attribute, field: &Field, field_name: &str, errors: &mut Errors) -> Source {
-    let list = match &attribute.meta {
-        Meta::List(list) => arguments(list.tokens.clone()),
-        _ => Ok(Vec::new()),
-    };
-    let list = match list {
-        Ok(list) => list,
-        Err(error) => {
-            errors.syntax(error);
-            return Source::Default;
-        }
-    };
     let mut strings = Strings::new("batch_property", ["name", "value", "separator"]);
-    list.iter().for_each(|argument| strings.take(argument, errors));
+    if strings.read(list(attribute), errors).is_none() {
+        return Source::Default;
+    }
     let [name, default, separator] = strings.into_values();
     let separator = list_separator(separator.as_ref(), &field.ty, errors);
     let name = name.or_else(|| {
@@ -269,30 +247,19 @@ fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
 /// type requires less than one on the parameter: `Vec<T>` is `Default` whatever `T` is.
 fn generics(input: &DeriveInput, slots: &[Slot<'_>]) -> Generics {
     let mut generics = input.generics.clone();
-    let parameters: Vec<Ident> = generics
-        .type_params()
-        .map(|parameter| &parameter.ident)
-        .chain(generics.const_params().map(|parameter| &parameter.ident))
-        .cloned()
-        .collect();
+    let types: Vec<Ident> = generics.type_params().map(|one| one.ident.clone()).collect();
+    let mut parameters: Vec<Ident> = generics.const_params().map(|one| one.ident.clone()).collect();
+    parameters.extend_from_slice(&types);
     if parameters.is_empty() {
         return generics;
     }
     let runtime = runtime();
-    let types: Vec<Ident> = generics
-        .type_params()
-        .map(|parameter| parameter.ident.clone())
-        .collect();
     let predicates = &mut generics.make_where_clause().predicates;
-    predicates.extend(
-        types
-            .iter()
-            .map(|ty| -> WherePredicate { parse_quote!(#ty: 'static) }),
-    );
-    for slot in slots
-        .iter()
-        .filter(|slot| mentions(slot.ty.to_token_stream(), &parameters))
-    {
+    for ty in &types {
+        predicates.push(parse_quote!(#ty: 'static));
+    }
+    let depends = |slot: &&Slot<'_>| mentions(slot.ty.to_token_stream(), &parameters);
+    for slot in slots.iter().filter(depends) {
         let ty = slot.ty;
         predicates.push(match &slot.source {
             Source::Property { .. } => {

@@ -32,10 +32,12 @@ impl Errors {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
 
-    /// Returns one `compile_error!` per error.
-    pub(crate) fn into_tokens(self) -> TokenStream {
-        self.0.into_iter().map(syn::Error::into_compile_error).collect()
+/// One `compile_error!` per error.
+impl ToTokens for Errors {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        tokens.extend(self.0.iter().map(syn::Error::to_compile_error));
     }
 }
 
@@ -54,7 +56,6 @@ pub(crate) fn stray(attribute: &str, item: TokenStream) -> TokenStream {
         format!("`#[{attribute}]` is only valid on a method inside an impl block marked with an artifact attribute"),
         &[format!("the impl block needs {}", one_of(&blocks))],
     );
-    let errors = errors.into_tokens();
     quote!(#errors #item)
 }
 
@@ -81,47 +82,14 @@ pub(crate) fn with_article(attribute: &str) -> String {
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let (distance, candidate) = candidates
         .into_iter()
-        .map(|candidate| (distance(word, candidate), candidate))
+        .map(|candidate| (strsim::osa_distance(word, candidate), candidate))
         .min()?;
     (distance <= candidate.len() / 3).then_some(candidate)
-}
-
-/// Counts the letters to insert, delete, replace or swap.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<_>, Vec<_>) = (a.chars().collect(), b.chars().collect());
-    let mut before: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for i in 0..a.len() {
-        let mut next = vec![i + 1];
-        for j in 0..b.len() {
-            let mut best = (row[j] + usize::from(a[i] != b[j]))
-                .min(row[j + 1] + 1)
-                .min(next[j] + 1);
-            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
-                best = best.min(before[j - 1] + 1);
-            }
-            next.push(best);
-        }
-        before = std::mem::replace(&mut row, next);
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn distance_counts_letters() {
-        for (a, b, expected) in [
-            ("open", "open", 0),
-            ("oepn", "open", 1),
-            ("read_items", "read_item", 1),
-            ("", "abc", 3),
-        ] {
-            assert_eq!(distance(a, b), expected, "{a} {b}");
-        }
-    }
 
     #[test]
     fn nearest_is_near() {

@@ -158,7 +158,15 @@ fn method_signature(row: &Method) -> TokenStream {
         }
         _ => quote!(),
     };
-    let value = match row.shape {
+    let value = result(row);
+    let name = format_ident!("{name}");
+    quote!(fn #name(#receiver #params) -> ::core::result::Result<#value, #runtime::BatchError>)
+}
+
+/// Returns the type of the value that the trait's method returns.
+fn result(row: &Method) -> TokenStream {
+    let runtime = runtime();
+    match row.shape {
         Shape::Checkpoint => quote!(#runtime::CheckpointInfo),
         Shape::Text => quote!(::std::string::String),
         Shape::Flag => quote!(bool),
@@ -167,9 +175,7 @@ fn method_signature(row: &Method) -> TokenStream {
         Shape::Plan => quote!(#runtime::PartitionPlan),
         Shape::Collect => quote!(::core::option::Option<#runtime::CollectorData>),
         _ => quote!(()),
-    };
-    let name = format_ident!("{name}");
-    quote!(fn #name(#receiver #params) -> ::core::result::Result<#value, #runtime::BatchError>)
+    }
 }
 
 /// Returns the name and the type of a parameter in the trait.
@@ -215,17 +221,11 @@ fn adapters(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
         Shape::Checkpoint => vec![checkpoint_info(method, artifact)],
         Shape::Notice(_) => vec![notice(method)],
         Shape::Compensation => vec![notice(method), quote!(true)],
-        Shape::Text => vec![value(method, quote!(::std::string::String), quote!(self))],
-        Shape::Flag => vec![value(method, quote!(bool), quote!(self))],
-        Shape::Count => vec![value(method, quote!(::core::option::Option<u64>), quote!(self))],
+        Shape::Text | Shape::Flag | Shape::Count | Shape::Plan => vec![value(method, quote!(self))],
         Shape::Timeout => {
             let bound = bind_params(method);
-            let call = value(method, quote!(i32), quote!(self, timeout));
+            let call = value(method, quote!(self, timeout));
             vec![quote!(#bound #call)]
-        }
-        Shape::Plan => {
-            let runtime = runtime();
-            vec![value(method, quote!(#runtime::PartitionPlan), quote!(self))]
         }
         Shape::Collect => collect(method),
         Shape::Analyze => analyze(method),
@@ -293,7 +293,8 @@ fn notice(method: &ArtifactMethod) -> TokenStream {
 }
 
 /// Calls the user's method, whose result needs no conversion but that of `Result`.
-fn value(method: &ArtifactMethod, ty: TokenStream, arguments: TokenStream) -> TokenStream {
+fn value(method: &ArtifactMethod, arguments: TokenStream) -> TokenStream {
+    let ty = result(method.row);
     converted(method, quote!(ValueReturn<#ty>), "into_value", arguments)
 }
 

@@ -4,31 +4,20 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ext::IdentExt;
-use syn::{Item, ItemImpl, LitStr, PathSegment, Type};
+use syn::{Item, ItemImpl, LitStr, PathSegment};
 
 use crate::diagnostics::Errors;
-use crate::parse::{self, cfgs};
+use crate::parse::cfgs;
 use crate::strings::Strings;
 use crate::tokens::or_none;
-use crate::types::ungroup;
+use crate::types::type_name;
 
 /// Expands the attribute.
 pub(crate) fn attribute(attr: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
-    let class = match parse::arguments(attr) {
-        Ok(arguments) => {
-            let mut strings = Strings::new("artifact_loader", ["class"]);
-            arguments
-                .iter()
-                .for_each(|argument| strings.take(argument, &mut errors));
-            let [class] = strings.into_values();
-            class
-        }
-        Err(error) => {
-            errors.syntax(error);
-            None
-        }
-    };
+    let mut strings = Strings::new("artifact_loader", ["class"]);
+    strings.read(attr, &mut errors);
+    let [class] = strings.into_values();
     let block = match syn::parse2::<Item>(item.clone()) {
         Ok(Item::Impl(block)) => block,
         Ok(_) => {
@@ -37,12 +26,10 @@ pub(crate) fn attribute(attr: TokenStream, item: TokenStream) -> TokenStream {
                 "`#[artifact_loader]` goes on the impl of a trait",
                 &[on_the_trait()],
             );
-            let errors = errors.into_tokens();
             return quote!(#item #errors);
         }
         Err(error) => {
             errors.syntax(error);
-            let errors = errors.into_tokens();
             return quote!(#item #errors);
         }
     };
@@ -50,7 +37,6 @@ pub(crate) fn attribute(attr: TokenStream, item: TokenStream) -> TokenStream {
     match segment.filter(|_| errors.is_empty()) {
         Some(segment) => expand(&block, &segment, class.as_ref()),
         None => {
-            let errors = errors.into_tokens();
             quote!(#block #errors)
         }
     }
@@ -78,10 +64,7 @@ fn loader_type(block: &ItemImpl, has_class: bool, errors: &mut Errors) -> Option
         );
         return None;
     }
-    let segment = match ungroup(&block.self_ty) {
-        Type::Path(path) if path.qself.is_none() => path.path.segments.last().cloned(),
-        _ => None,
-    };
+    let segment = type_name(&block.self_ty).cloned();
     match &segment {
         None => errors.error(
             &block.self_ty,

@@ -13,7 +13,7 @@ use crate::parameters::{Parameters, owns, parameters};
 use crate::parse::{Argument, Block, Mark};
 use crate::role::{Method, Receiver, Role, roles_with};
 use crate::settings::{Target, settings};
-use crate::types::{type_text, ungroup};
+use crate::types::{type_name, type_text};
 
 /// A checked artifact.
 pub(crate) struct Artifact {
@@ -101,10 +101,7 @@ fn artifact_type(role: &Role, block: &Block, errors: &mut Errors) -> Option<Path
         );
         return None;
     }
-    let segment = match ungroup(&item.self_ty) {
-        Type::Path(path) if path.qself.is_none() => path.path.segments.last().cloned(),
-        _ => None,
-    };
+    let segment = type_name(&item.self_ty).cloned();
     if segment.is_none() {
         errors.error(
             &item.self_ty,
@@ -303,36 +300,26 @@ fn receiver(row: &Method, signature: &Signature, errors: &mut Errors) -> bool {
     } else {
         "&mut self` or `&self"
     };
-    let Some(receiver) = signature.receiver() else {
-        let message = format!("{} method takes `{wanted}`", with_article(row.attribute));
-        errors.error(&signature.ident, message, &row.expected());
-        return false;
-    };
-    let mutable = match &receiver.kind {
-        ReceiverKind::Reference(_, _, mutable) => mutable.as_ref(),
-        _ => {
-            let message = format!("{} method takes `{wanted}`", with_article(row.attribute));
-            errors.error(receiver, message, &row.expected());
-            return false;
-        }
-    };
-    match (row.receiver, mutable) {
-        (Receiver::Shared, Some(place)) => {
-            let why = "`#[cancel]` runs on another thread while `#[process]` does; keep what they share in an atomic \
-                       or a `Mutex`"
-                .to_owned();
-            errors.error(
-                place,
-                format!(
+    let place = match signature.receiver() {
+        None => signature.ident.to_token_stream(),
+        Some(receiver) => match (&receiver.kind, row.receiver) {
+            (ReceiverKind::Reference(_, _, Some(mutable)), Receiver::Shared) => {
+                let why = "`#[cancel]` runs on another thread while `#[process]` does; keep what they share in an \
+                           atomic or a `Mutex`";
+                let message = format!(
                     "{} method takes &self, not &mut self",
                     with_article(row.attribute)
-                ),
-                &[vec![why], row.expected()].concat(),
-            );
-            false
-        }
-        _ => true,
-    }
+                );
+                errors.error(mutable, message, &[vec![why.to_owned()], row.expected()].concat());
+                return false;
+            }
+            (ReceiverKind::Reference(..), _) => return true,
+            _ => receiver.to_token_stream(),
+        },
+    };
+    let message = format!("{} method takes `{wanted}`", with_article(row.attribute));
+    errors.error(place, message, &row.expected());
+    false
 }
 
 fn result(row: &Method, signature: &Signature, errors: &mut Errors) -> bool {
