@@ -48,6 +48,7 @@ use clap::FromArgMatches;
 
 use crate::error::CliError;
 use crate::options::Arguments;
+use crate::print::errln;
 use crate::session::{Session, USAGE};
 use crate::settings::{Origin, Setting, Settings, Source};
 
@@ -121,7 +122,7 @@ impl Cli {
         let matches = options::command().try_get_matches_from(parameters::escaped(std::env::args_os()));
         match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
             Ok(arguments) => self.run(arguments).unwrap_or_else(|error| {
-                print::err(format_args!("error: {error}"));
+                errln!("error: {error}");
                 ExitCode::from(USAGE)
             }),
             Err(error) => {

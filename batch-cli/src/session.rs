@@ -18,6 +18,15 @@ pub(crate) const USAGE: u8 = 2;
 
 pub(crate) type Outcome = Result<ExitCode, CliError>;
 
+/// Returns the exit code of a command that succeeded, or did not.
+pub(crate) fn exit_code(succeeded: bool) -> ExitCode {
+    if succeeded {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
 pub(crate) struct Session {
     pub(crate) settings: Settings,
     runtime: BatchRuntimeBuilder,

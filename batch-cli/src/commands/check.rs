@@ -9,7 +9,7 @@ use serde_json::{Value, json as value};
 
 use crate::json;
 use crate::parameters::Parameters;
-use crate::print::{err, out};
+use crate::print::{errln, outln};
 use crate::session::{Outcome, Session, USAGE};
 
 /// Checks jobs against their artifacts, and starts nothing
@@ -49,13 +49,10 @@ impl Check {
 fn print_check(check: &JobCheck) {
     let report = check.report();
     if !report.is_empty() {
-        err(format_args!("{report}\n"));
+        errln!("{report}\n");
     }
     if let Some(job) = &check.job {
-        out(format_args!(
-            "{job}: {}",
-            if check.is_ok { "ok" } else { "failed" }
-        ));
+        outln!("{job}: {}", if check.is_ok { "ok" } else { "failed" });
     }
 }
 

@@ -2,13 +2,12 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
 
 use crate::error::CliError;
-use crate::print::{err, out};
-use crate::session::{Outcome, Session};
+use crate::print::{errln, outln};
+use crate::session::{Outcome, Session, exit_code};
 
 /// Imports instances that were exported or archived, one on each line of a file
 #[derive(Args, Debug)]
@@ -22,17 +21,17 @@ impl Import {
     pub(crate) fn run(self, session: &Session) -> Outcome {
         let operator = session.create()?;
         let text = fs::read_to_string(&self.file).map_err(CliError::file("read", &self.file))?;
-        let mut code = ExitCode::SUCCESS;
+        let mut succeeded = true;
         let lines = (1..).zip(text.lines());
         for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
             match operator.import(line) {
-                Ok(id) => out(format_args!("imported as instance {id}")),
+                Ok(id) => outln!("imported as instance {id}"),
                 Err(error) => {
-                    code = ExitCode::FAILURE;
-                    err(format_args!("error: {}:{number}: {error}", self.file.display()));
+                    succeeded = false;
+                    errln!("error: {}:{number}: {error}", self.file.display());
                 }
             }
         }
-        Ok(code)
+        Ok(exit_code(succeeded))
     }
 }
