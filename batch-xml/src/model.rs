@@ -266,6 +266,22 @@ pub enum Target {
     Writer,
 }
 
+impl Target {
+    pub(crate) const ALL: [Target; 3] = [Target::Reader, Target::Processor, Target::Writer];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Target::Reader => "reader",
+            Target::Processor => "processor",
+            Target::Writer => "writer",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Target> {
+        Target::ALL.into_iter().find(|target| target.as_str() == name)
+    }
+}
+
 /// A decision: an artifact selects the transition.
 ///
 /// Spec: DEC-01, DEC-05
@@ -398,10 +414,9 @@ pub struct ArtifactRef {
 impl ArtifactRef {
     /// Returns the effective value of a property, if the XML has it.
     pub fn property(&self, name: &str) -> Option<&Spanned<String>> {
-        self.properties
-            .iter()
-            .find(|property| property.name.value == name)
-            .map(|property| &property.value)
+        let mut properties = self.properties.iter();
+        let found = properties.find(|property| property.name.value == name)?;
+        Some(&found.value)
     }
 }
 

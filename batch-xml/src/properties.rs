@@ -12,17 +12,6 @@ use crate::symbols;
 use crate::tree::{Attribute, Element};
 use crate::values;
 
-impl Target {
-    fn from_name(name: &str) -> Option<Target> {
-        match name {
-            "reader" => Some(Target::Reader),
-            "processor" => Some(Target::Processor),
-            "writer" => Some(Target::Writer),
-            _ => None,
-        }
-    }
-}
-
 impl<'a> Scope<'a> {
     /// Enters an element, whose properties are visible from here on.
     ///
@@ -42,10 +31,8 @@ impl<'a> Scope<'a> {
                 self.define(definition, sink);
             }
         }
-        if let Some(merge) = element
-            .child("properties")
-            .and_then(|list| list.attribute("merge"))
-        {
+        let list = element.child("properties");
+        if let Some(merge) = list.and_then(|list| list.attribute("merge")) {
             self.boolean(merge, sink);
         }
     }
@@ -187,7 +174,7 @@ impl<'a> Scope<'a> {
         let value = self.attribute(attribute, sink)?.known()?;
         let target = Target::from_name(&value);
         if target.is_none() {
-            values::bad_choice("target", &value, &["reader", "processor", "writer"], sink);
+            values::bad_choice("target", &value, &Target::ALL.map(Target::as_str), sink);
         }
         target.map(Some)
     }

@@ -54,16 +54,9 @@ impl Source {
     pub(crate) fn line_range(&self, byte: usize) -> Range<usize> {
         let line = self.line_index(byte);
         let start = self.line_starts[line];
-        let end = self
-            .line_starts
-            .get(line + 1)
-            .map_or(self.text.len(), |next| next - 1);
-        let end = if self.text[start..end].ends_with('\r') {
-            end - 1
-        } else {
-            end
-        };
-        start..end
+        let next = self.line_starts.get(line + 1);
+        let text = &self.text[start..next.map_or(self.text.len(), |next| next - 1)];
+        start..start + text.strip_suffix('\r').unwrap_or(text).len()
     }
 
     fn line_index(&self, byte: usize) -> usize {

@@ -261,17 +261,9 @@ impl<'a> Scope<'a> {
     ///
     /// Spec: SUBST-01, SUBST-02, JSL-DOC-12
     pub(crate) fn attribute(&mut self, attribute: &Attribute, sink: &mut Sink) -> Option<Value> {
-        let view = View {
-            levels: self.levels.len(),
-            target: None,
-        };
-        let text = self.expand(attribute, view, &mut Vec::new(), sink)?;
+        let text = self.expand(attribute, self.view(None), &mut Vec::new(), sink)?;
         let text = self.made(text, &attribute.value.span, sink)?;
-        Some(value(
-            &text,
-            attribute.value.value.as_str(),
-            &attribute.value.span,
-        ))
+        Some(value(&text, &attribute.value))
     }
 
     /// Returns the value from outside the document that a name has.
@@ -288,10 +280,7 @@ impl<'a> Scope<'a> {
         target: Option<Target>,
         sink: &mut Sink,
     ) -> Option<Value> {
-        let view = View {
-            levels: self.levels.len(),
-            target,
-        };
+        let view = self.view(target);
         let place = self.place(name, target).unwrap_or_else(|| name.span.clone());
         match self.meaning(name, view, &[]).ok()? {
             Meaning::Given(given) => {
@@ -309,8 +298,16 @@ impl<'a> Scope<'a> {
                     self.known.insert(key, made);
                 }
                 let text = self.known.get(&key)?.as_ref()?;
-                Some(self::value(text, value.value.value.as_str(), &value.value.span))
+                Some(self::value(text, &value.value))
             }
+        }
+    }
+
+    /// Returns the view from here.
+    fn view(&self, target: Option<Target>) -> View {
+        View {
+            levels: self.levels.len(),
+            target,
         }
     }
 
@@ -483,28 +480,18 @@ impl<'a> Scope<'a> {
                 return None;
             }
         };
-        if pending.len() >= self.limits.max_symbol_depth() {
-            self.stop(
-                sink,
-                &place,
-                format!(
-                    "symbols refer to each other over more than {} levels",
-                    self.limits.max_symbol_depth()
-                ),
-            );
-            return None;
+        let depth = self.limits.max_symbol_depth();
+        if pending.len() >= depth {
+            let message = format!("symbols refer to each other over more than {depth} levels");
+            return self.stop(sink, &place, message);
         }
         self.property(number, name, value, view, pending, sink)
     }
 
     fn report_cycle(&mut self, cycle: &[Pending], name: &str, place: &Span, sink: &mut Sink) {
         self.failed.extend(cycle.iter().map(|property| property.number));
-        let path: Vec<String> = cycle
-            .iter()
-            .map(|property| property.name.as_str())
-            .chain([name])
-            .map(quoted)
-            .collect();
+        let names = cycle.iter().map(|property| property.name.as_str());
+        let path: Vec<String> = names.chain([name]).map(quoted).collect();
         sink.error(codes::SYMBOL_CYCLE, place, |d| {
             d.message(format!(
                 "the value of {} depends on itself: {}",
@@ -541,14 +528,10 @@ impl<'a> Scope<'a> {
     }
 
     fn check_length(&mut self, bytes: usize, span: &Span, sink: &mut Sink) -> Option<()> {
-        if bytes > self.limits.value_bytes {
-            let limit = self.limits.value_bytes;
-            self.stop(
-                sink,
-                span,
-                format!("the value has more than {limit} bytes after substitution"),
-            );
-            return None;
+        let limit = self.limits.value_bytes;
+        if bytes > limit {
+            let message = format!("the value has more than {limit} bytes after substitution");
+            return self.stop(sink, span, message);
         }
         Some(())
     }
@@ -564,36 +547,33 @@ impl<'a> Scope<'a> {
             return None;
         }
         let budget = budget(self);
-        match budget.left.checked_sub(amount) {
-            Some(left) => {
-                budget.left = left;
-                Some(())
-            }
-            None => {
-                let message = format!("the job has more than {} {}", budget.limit, budget.what);
-                self.stop(sink, span, message);
-                None
-            }
-        }
+        let Some(left) = budget.left.checked_sub(amount) else {
+            let message = format!("the job has more than {} {}", budget.limit, budget.what);
+            return self.stop(sink, span, message);
+        };
+        budget.left = left;
+        Some(())
     }
 
-    fn stop(&mut self, sink: &mut Sink, span: &Span, message: String) {
+    /// Reports that a limit is exceeded. Returns `None`.
+    fn stop<T>(&mut self, sink: &mut Sink, span: &Span, message: String) -> Option<T> {
         self.stopped = true;
         sink.error(codes::SUBSTITUTION_LIMIT, span, |d| {
             d.message(message)
                 .label("the limit is exceeded here")
                 .help("the rest of the document was not substituted")
         });
+        None
     }
 }
 
-fn value(text: &Text, written: &str, span: &Span) -> Value {
+fn value(text: &Text, written: &Spanned<String>) -> Value {
     let (text, deferred) = match text {
-        Text::Known(text) => (text.as_str(), false),
-        Text::Deferred => (written, true),
+        Text::Known(text) => (text, false),
+        Text::Deferred => (&written.value, true),
     };
     Value {
-        text: Spanned::new(text.to_owned(), span.clone()),
+        text: Spanned::new(text.clone(), written.span.clone()),
         deferred,
     }
 }

@@ -18,6 +18,19 @@ pub(super) struct Item {
     pub(super) port: f64,
 }
 
+impl Item {
+    /// Creates a box that reaches equally far to the left and right.
+    pub(super) fn centered(half: f64, height: f64, port: f64) -> Item {
+        Item {
+            left: half,
+            right: half,
+            height,
+            inset: 0.0,
+            port,
+        }
+    }
+}
+
 /// A line between two boxes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
@@ -161,9 +174,7 @@ impl Drawing {
 
     fn sort(&mut self, down: bool) {
         let mut place = vec![0.0; self.vertices.len()];
-        let count = self.layers.len();
-        for step in 0..count {
-            let layer = if down { step } else { count - 1 - step };
+        for layer in self.sweep(down) {
             let mut keyed: Vec<(f64, usize)> = Vec::with_capacity(self.layers[layer].len());
             for (position, vertex) in self.layers[layer].iter().enumerate() {
                 let joined = self.joined(*vertex, down);
@@ -182,6 +193,12 @@ impl Drawing {
             }
             self.layers[layer] = keyed.into_iter().map(|(_, vertex)| vertex).collect();
         }
+    }
+
+    /// Returns the layers in the order of a sweep.
+    fn sweep(&self, down: bool) -> impl Iterator<Item = usize> + use<> {
+        let count = self.layers.len();
+        (0..count).map(move |step| if down { step } else { count - 1 - step })
     }
 
     fn joined(&self, vertex: usize, above: bool) -> &[(usize, f64)] {
@@ -234,8 +251,7 @@ impl Drawing {
             let down = sweep % 2 == 0;
             // The last sweeps take both sides into account.
             let both = sweep + SWEEPS >= ACROSS_SWEEPS;
-            for step in 0..self.layers.len() {
-                let layer = if down { step } else { self.layers.len() - 1 - step };
+            for layer in self.sweep(down) {
                 self.settle(&self.layers[layer], down || both, !down || both, &mut x);
             }
         }
@@ -296,8 +312,7 @@ impl Drawing {
     /// Straightens lines that are almost straight, if there is room.
     fn straighten(&self, x: &mut [f64]) {
         for down in [true, false] {
-            for step in 0..self.layers.len() {
-                let layer = if down { step } else { self.layers.len() - 1 - step };
+            for layer in self.sweep(down) {
                 let layer = &self.layers[layer];
                 for (position, vertex) in layer.iter().enumerate() {
                     let Some(main) = self.main(*vertex, down) else {
@@ -348,17 +363,13 @@ impl Drawing {
         let mut tops = Vec::with_capacity(self.layers.len());
         let mut y = 0.0;
         for (index, layer) in self.layers.iter().enumerate() {
-            let height = layer
-                .iter()
-                .map(|vertex| self.vertices[*vertex].item.height)
-                .fold(0.0, f64::max);
+            let heights = layer.iter().map(|vertex| self.vertices[*vertex].item.height);
+            let height = heights.fold(0.0, f64::max);
             tops.push((y, y + height));
-            y += height
-                + if index + 1 < self.layers.len() {
-                    LAYER_GAP
-                } else {
-                    0.0
-                };
+            y += height;
+            if index + 1 < self.layers.len() {
+                y += LAYER_GAP;
+            }
         }
         // Boxes of similar height are aligned by their middles, others by their upper edges.
         let top = |vertex: usize| {
@@ -439,13 +450,7 @@ impl Drawing {
 fn piece(layer: usize, label: Option<f64>) -> Vertex {
     let half = label.unwrap_or_default() / 2.0;
     Vertex {
-        item: Item {
-            left: half,
-            right: half,
-            height: label.map_or(0.0, |_| LABEL_HEIGHT),
-            inset: 0.0,
-            port: 0.0,
-        },
+        item: Item::centered(half, label.map_or(0.0, |_| LABEL_HEIGHT), 0.0),
         layer,
         is_piece: true,
         above: Vec::new(),

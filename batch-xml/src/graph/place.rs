@@ -74,7 +74,11 @@ impl Lines {
 /// Lays out the contents of the job, a flow or a split; `marked` draws its begin and end.
 fn inner(group: &Group, marked: bool) -> Block {
     let blocks: Vec<Block> = group.nodes.iter().map(node).collect();
-    let mark = if group.is_split { bar() } else { dot() };
+    let mark = if group.is_split {
+        Item::centered(BAR_END, 5.0, f64::INFINITY)
+    } else {
+        Item::centered(DOT / 2.0, DOT, 0.0)
+    };
     let marks = match (marked, group.ends.is_empty()) {
         (false, _) => 0,
         (true, true) => 1,
@@ -148,26 +152,6 @@ fn reach(mark: usize, x: f64, links: &[Link], layout: &Layout) -> (f64, f64) {
 const DOT: f64 = 12.0;
 const BAR_END: f64 = 24.0;
 
-fn dot() -> Item {
-    Item {
-        left: DOT / 2.0,
-        right: DOT / 2.0,
-        height: DOT,
-        inset: 0.0,
-        port: 0.0,
-    }
-}
-
-fn bar() -> Item {
-    Item {
-        left: BAR_END,
-        right: BAR_END,
-        height: 5.0,
-        inset: 0.0,
-        port: f64::INFINITY,
-    }
-}
-
 fn line_of(edge: &Edge) -> Line {
     if edge.on.is_empty() {
         Line::Always
@@ -230,13 +214,7 @@ fn decision(node: &Node, name: &str) -> Block {
     picture.text("name", 0.0, 32.0, name);
     picture.text("detail", 0.0, 47.0, &detail);
     Block {
-        item: Item {
-            left: half,
-            right: half,
-            height: DIAMOND_HEIGHT,
-            inset: 0.0,
-            port: 0.0,
-        },
+        item: Item::centered(half, DIAMOND_HEIGHT, 0.0),
         picture,
     }
 }

@@ -15,12 +15,11 @@ impl<'a> Lowering<'a> {
     pub(super) fn flow(&mut self, element: &'a Element) -> Option<Flow> {
         let (node, container) = self.container(element, ElementKind::Flow)?;
         let (id, next) = node.map(|node| (node.id, node.next)).unzip();
-        let prefix = self.prefix_of_partition(element, id.as_ref().map(|id| id.value.as_str()));
+        let name = id.as_ref().map(|id| id.value.as_str());
+        let prefix = self.prefix_of_partition(element, name);
         let before = std::mem::replace(&mut self.prefix, prefix);
-        let (elements, partition) =
-            self.partitioned(element, id.as_ref().map(|id| id.value.as_str()), |lowering| {
-                lowering.elements_of(element, container)
-            });
+        let inside = |lowering: &mut Self| lowering.elements_of(element, container);
+        let (elements, partition) = self.partitioned(element, name, inside);
         self.prefix = before;
         self.check_not_empty(element, "step");
         Some(Flow {

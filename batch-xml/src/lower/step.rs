@@ -196,24 +196,22 @@ impl<'a> Lowering<'a> {
 
     /// Spec: SEQ-05, SEQ-06, TERM-04, TERM-05, TERM-09
     fn transition(&mut self, element: &Element) -> Option<Transition> {
+        let exit_status = |lowering: &mut Self| lowering.text_or_written(element, "exit-status");
         let kind = match element.name.value.as_str() {
             "next" => {
                 let to = self.fixed(|lowering| lowering.required(element, "to"));
                 to.map(|to| TransitionKind::Next { to })
             }
             "fail" => Some(TransitionKind::Fail {
-                exit_status: self.text_or_written(element, "exit-status"),
+                exit_status: exit_status(self),
             }),
             "end" => Some(TransitionKind::End {
-                exit_status: self.text_or_written(element, "exit-status"),
+                exit_status: exit_status(self),
             }),
-            "stop" => {
-                let exit_status = self.text_or_written(element, "exit-status");
-                Some(TransitionKind::Stop {
-                    exit_status,
-                    restart: self.fixed(|lowering| lowering.named(element, "restart")),
-                })
-            }
+            "stop" => Some(TransitionKind::Stop {
+                exit_status: exit_status(self),
+                restart: self.fixed(|lowering| lowering.named(element, "restart")),
+            }),
             _ => return None,
         };
         let on = self.required_value(element, "on")?.text;
