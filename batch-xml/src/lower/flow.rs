@@ -51,13 +51,13 @@ impl<'a> Lowering<'a> {
 
     /// Spec: DEC-01, DEC-02, DEC-03, DEC-05, DEC-11, DEC-18, D-28
     pub(super) fn decision(&mut self, element: &'a Element) -> Option<Decision> {
-        self.scope.enter(element, self.sink);
+        self.scope.enter(element);
         let node = self.node(element, ElementKind::Decision, false);
         let (decider, other) = (element.attribute("decider"), element.attribute("ref"));
         let name = match (decider, other) {
             (None, Some(_)) => "ref",
             (Some(decider), Some(other)) => {
-                self.sink.error(codes::DECIDER_TWICE, &other.name.span, |d| {
+                self.error(codes::DECIDER_TWICE, &other.name.span, |d| {
                     d.message("a decision cannot have both `decider` and `ref`")
                         .label("remove one of them")
                         .related(decider.name.span.clone(), "the decider is named here")
@@ -116,7 +116,7 @@ impl<'a> Lowering<'a> {
         {
             return;
         }
-        self.sink.error(codes::EMPTY_CONTAINER, &element.name.span, |d| {
+        self.error(codes::EMPTY_CONTAINER, &element.name.span, |d| {
             d.message(format!("a {} without a {what}", element.name.value))
                 .label(format!("a {what} that is not abstract is required"))
         });

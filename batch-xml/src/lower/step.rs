@@ -16,7 +16,7 @@ impl<'a> Lowering<'a> {
     ///
     /// Spec: JSL-STEP-01, JSL-STEP-14
     pub(super) fn step(&mut self, element: &'a Element) -> Option<Step> {
-        self.scope.enter(element, self.sink);
+        self.scope.enter(element);
         let is_abstract = self.fixed(|lowering| lowering.boolean(element, "abstract", false));
         let node = self.node(element, ElementKind::Step, is_abstract);
         let step = match node {
@@ -42,7 +42,7 @@ impl<'a> Lowering<'a> {
         let transitions = self.transitions(element, node);
         let ((properties, listeners, body), partition) =
             self.partitioned(element, id.as_deref(), |lowering| {
-                let properties = lowering.scope.own(lowering.sink);
+                let properties = lowering.scope.own();
                 let listeners = lowering.listeners(element);
                 (properties, listeners, lowering.body(element, lacks_parent))
             });
@@ -96,7 +96,7 @@ impl<'a> Lowering<'a> {
             .collect();
         let patterns: Vec<&Pattern> = literal.iter().map(|transition| &transition.on.value).collect();
         for (index, before) in dialect.shadowed(&patterns) {
-            self.sink.warning(codes::SHADOWED, &literal[index].on.span, |d| {
+            self.warning(codes::SHADOWED, &literal[index].on.span, |d| {
                 d.message(format!(
                     "the transition on {} is never taken",
                     quoted(patterns[index])
@@ -116,7 +116,7 @@ impl<'a> Lowering<'a> {
             .iter()
             .find(|transition| transition.on.covers(&everything));
         if let (Some(all), Some(next)) = (all, element.attribute("next")) {
-            self.sink.warning(codes::SHADOWED, &next.value.span, |d| {
+            self.warning(codes::SHADOWED, &next.value.span, |d| {
                 d.message("the attribute `next` has no effect")
                     .label("transition elements are tried first")
                     .related(all.on.span.clone(), "this one always matches")
@@ -135,7 +135,7 @@ impl<'a> Lowering<'a> {
             } else {
                 (batchlet, chunk)
             };
-            self.sink.error(codes::STEP_BODY, &second.name.span, |d| {
+            self.error(codes::STEP_BODY, &second.name.span, |d| {
                 d.message("a step cannot contain both `chunk` and `batchlet`")
                     .label("remove one of them")
                     .related(first.name.span.clone(), "the other one is here")
@@ -147,7 +147,7 @@ impl<'a> Lowering<'a> {
             (None, None) => {
                 // An unknown element may be a typo, and has been reported.
                 if !lacks_parent && !schema::has_unknown_child(self.scope.dialect, element) {
-                    self.sink.error(codes::STEP_BODY, &element.name.span, |d| {
+                    self.error(codes::STEP_BODY, &element.name.span, |d| {
                         d.message("a step requires a `chunk` or a `batchlet`")
                             .label("contains neither")
                     });
@@ -160,7 +160,7 @@ impl<'a> Lowering<'a> {
     /// Spec: SEQ-07
     fn check_next_once(&mut self, element: &Element) {
         if let (Some(attribute), Some(child)) = (element.attribute("next"), element.child("next")) {
-            self.sink.error(codes::NEXT_TWICE, &child.name.span, |d| {
+            self.error(codes::NEXT_TWICE, &child.name.span, |d| {
                 d.message("a step cannot have both a `next` attribute and `next` elements")
                     .label("not allowed with the attribute")
                     .related(attribute.name.span.clone(), "the attribute is here")
@@ -184,13 +184,12 @@ impl<'a> Lowering<'a> {
             .flat_map(|list| list.children("property"))
             .filter_map(|property| property.attribute("target"))
         {
-            self.sink
-                .warning(codes::TARGET_WITHOUT_CHUNK, &target.name.span, |d| {
-                    d.message("a property with a target reaches no artifact of this step")
-                        .label("has no effect without a chunk")
-                        .related(batchlet.name.span.clone(), "the step contains a batchlet")
-                        .help("remove `target`, so that the property reaches the batchlet")
-                });
+            self.warning(codes::TARGET_WITHOUT_CHUNK, &target.name.span, |d| {
+                d.message("a property with a target reaches no artifact of this step")
+                    .label("has no effect without a chunk")
+                    .related(batchlet.name.span.clone(), "the step contains a batchlet")
+                    .help("remove `target`, so that the property reaches the batchlet")
+            });
         }
     }
 
