@@ -23,7 +23,7 @@ pub(crate) fn alias(role: &Role, arguments: &[Argument], item: &ItemType, mut er
         errors.error(
             &item.generics,
             "a generic alias cannot be registered: an artifact is one concrete type",
-            &[format!(
+            &[&format!(
                 "write `#[{}(\"Name\")] type Name = Type<Concrete>;`",
                 role.attribute
             )],
@@ -34,7 +34,7 @@ pub(crate) fn alias(role: &Role, arguments: &[Argument], item: &ItemType, mut er
         errors.error(
             again,
             format!("`#[{}]` is given twice for `{ident}`", role.attribute),
-            &["an alias registers one name; write a second alias for a second name".to_owned()],
+            &[&"an alias registers one name; write a second alias for a second name"],
         );
     }
     if !errors.is_empty() {

@@ -59,19 +59,13 @@ fn slots<'a>(input: &'a DeriveInput, errors: &mut Errors) -> Vec<Slot<'a>> {
     errors.error(
         place,
         format!("{what} cannot be a batch artifact"),
-        &["an artifact is a struct: its fields are the properties and contexts".to_owned()],
+        &[&"an artifact is a struct: its fields are the properties and contexts"],
     );
     Vec::new()
 }
 
 fn fields<'a>(input: &'a DeriveInput, data: &'a DataStruct, errors: &mut Errors) -> Vec<Slot<'a>> {
-    if let Some(lifetime) = input.generics.lifetimes().next() {
-        errors.error(
-            lifetime,
-            "a batch artifact cannot have lifetime parameters: it borrows from nothing",
-            &["use an owned type, such as `String` for `&str`".to_owned()],
-        );
-    }
+    errors.lifetimes(&input.generics);
     let fields = match &data.fields {
         Fields::Named(fields) => &fields.named,
         Fields::Unnamed(fields) => &fields.unnamed,
@@ -101,7 +95,7 @@ fn slot<'a>(field: &'a Field, member: Member, errors: &mut Errors) -> Slot<'a> {
                 errors.error(
                     &attribute.meta,
                     "`#[batch_context]` takes no arguments",
-                    &["the field's type says which context it is".to_owned()],
+                    &[&"the field's type says which context it is"],
                 );
             }
             Source::Context
@@ -117,7 +111,7 @@ fn slot<'a>(field: &'a Field, member: Member, errors: &mut Errors) -> Slot<'a> {
             Some(_) => errors.error(
                 attribute.path(),
                 format!("field `{name}` cannot be both a `#[batch_property]` and a `#[batch_context]`"),
-                &["remove one of the two attributes".to_owned()],
+                &[&"remove one of the two attributes"],
             ),
         }
     }
@@ -152,7 +146,7 @@ fn property(attribute: &Attribute, field: &Field, field_name: &str, errors: &mut
             errors.error(
                 attribute.path(),
                 "the property of a field without a name needs a `name`",
-                &[remedy],
+                &[&remedy],
             );
             Source::Default
         }
@@ -164,7 +158,7 @@ fn list_separator(given: Option<&LitStr>, ty: &Type, errors: &mut Errors) -> cha
     let Some(text) = given else { return ',' };
     if list_of(option_of(ty).unwrap_or(ty)).is_none() {
         let remedy = "make the field a `Vec<..>`, or leave the argument out".to_owned();
-        errors.error(text, "only a list has a `separator`", &[remedy]);
+        errors.error(text, "only a list has a `separator`", &[&remedy]);
     }
     let value = text.value();
     let mut characters = value.chars();
@@ -172,7 +166,7 @@ fn list_separator(given: Option<&LitStr>, ty: &Type, errors: &mut Errors) -> cha
         (Some(separator), None) => separator,
         _ => {
             let remedy = "write `separator = \"\\n\"` for lines, `separator = \" \"` for words".to_owned();
-            errors.error(text, "a `separator` is a single character", &[remedy]);
+            errors.error(text, "a `separator` is a single character", &[&remedy]);
             ','
         }
     }

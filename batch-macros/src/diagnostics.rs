@@ -5,8 +5,12 @@ use std::fmt::Display;
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
+use syn::Generics;
 
 use crate::role::roles_with;
+
+/// The remedy for a type that borrows.
+pub(crate) const USE_OWNED: &str = "use an owned type, such as `String` for `&str`";
 
 /// The errors found so far.
 #[derive(Default)]
@@ -14,14 +18,27 @@ pub(crate) struct Errors(Vec<syn::Error>);
 
 impl Errors {
     /// Adds an error at `place`, the smallest thing that the user has to change, and the remedies.
-    pub(crate) fn error(&mut self, place: impl ToTokens, message: impl Display, remedies: &[String]) {
+    pub(crate) fn error(&mut self, place: impl ToTokens, message: impl Display, remedies: &[&dyn Display]) {
         let mut text = message.to_string();
         for remedy in remedies {
             // Code in the remedy is aligned with the remedy's first word.
             text.push_str("\n= help: ");
-            text.push_str(&remedy.replace('\n', "\n        "));
+            text.push_str(&remedy.to_string().replace('\n', "\n        "));
         }
         self.0.push(syn::Error::new_spanned(place, text));
+    }
+
+    /// Adds an error if an artifact has lifetime parameters. Returns whether it has.
+    pub(crate) fn lifetimes(&mut self, generics: &Generics) -> bool {
+        let lifetime = generics.lifetimes().next();
+        if let Some(lifetime) = lifetime {
+            self.error(
+                lifetime,
+                "a batch artifact cannot have lifetime parameters: it borrows from nothing",
+                &[&USE_OWNED],
+            );
+        }
+        lifetime.is_some()
     }
 
     /// Adds an error of the parser.
@@ -54,7 +71,7 @@ pub(crate) fn stray(attribute: &str, item: TokenStream) -> TokenStream {
         // Without tokens, the place is the attribute.
         TokenStream::new(),
         format!("`#[{attribute}]` is only valid on a method inside an impl block marked with an artifact attribute"),
-        &[format!("the impl block needs {}", one_of(&blocks))],
+        &[&format!("the impl block needs {}", one_of(&blocks))],
     );
     quote!(#errors #item)
 }

@@ -38,7 +38,7 @@ fn classes(input: &DeriveInput, errors: &mut Errors) -> (Declared, Vec<Declared>
         errors.error(
             &input.generics,
             "a generic error type cannot have a class name: generics are not supported",
-            &["derive `BatchException` on the concrete error inside, which Job XML then finds as its source".to_owned()],
+            &[&"derive `BatchException` on the concrete error inside, which Job XML then finds as its source"],
         );
     }
     let variants = match &input.data {
@@ -52,7 +52,7 @@ fn classes(input: &DeriveInput, errors: &mut Errors) -> (Declared, Vec<Declared>
             errors.error(
                 data.union_token,
                 "a union cannot be an error type",
-                &["derive `BatchException` on a struct or an enum".to_owned()],
+                &[&"derive `BatchException` on a struct or an enum"],
             );
             Vec::new()
         }
@@ -68,7 +68,7 @@ fn declared(attributes: &[Attribute], errors: &mut Errors) -> Declared {
             errors.error(
                 attribute.path(),
                 "`#[batch_exception]` declares nothing",
-                &["write `#[batch_exception(class = \"..\")]`, `extends = \"..\"` or both".to_owned()],
+                &[&"write `#[batch_exception(class = \"..\")]`, `extends = \"..\"` or both"],
             );
         }
     }

@@ -107,7 +107,8 @@ fn all(cfgs: &[Attribute]) -> TokenStream {
     quote!(all(#(#conditions),*))
 }
 
-/// Returns the signatures of the trait's functions for a row: the method, and what the loader asks about it.
+/// Returns the signatures of the trait's functions for a row: the method, and the function by which the
+/// loader inspects it.
 fn signatures(row: &Method) -> Vec<TokenStream> {
     let runtime = runtime();
     let fact = match row.shape {

@@ -24,7 +24,7 @@ pub(crate) fn attribute(attr: TokenStream, item: TokenStream) -> TokenStream {
             errors.error(
                 TokenStream::new(),
                 "`#[artifact_loader]` goes on the impl of a trait",
-                &[on_the_trait()],
+                &[&ON_THE_TRAIT],
             );
             return quote!(#item #errors);
         }
@@ -42,9 +42,7 @@ pub(crate) fn attribute(attr: TokenStream, item: TokenStream) -> TokenStream {
     }
 }
 
-fn on_the_trait() -> String {
-    "put it on `impl BatchArtifactLoader for Type { .. }`".to_owned()
-}
+const ON_THE_TRAIT: &str = "put it on `impl BatchArtifactLoader for Type { .. }`";
 
 /// Returns the last segment of the type's path, the last part of its class.
 fn loader_type(block: &ItemImpl, has_class: bool, errors: &mut Errors) -> Option<PathSegment> {
@@ -52,7 +50,7 @@ fn loader_type(block: &ItemImpl, has_class: bool, errors: &mut Errors) -> Option
         errors.error(
             &block.self_ty,
             "an artifact loader implements a trait, which this impl block does not",
-            &[on_the_trait()],
+            &[&ON_THE_TRAIT],
         );
         return None;
     }
@@ -69,12 +67,12 @@ fn loader_type(block: &ItemImpl, has_class: bool, errors: &mut Errors) -> Option
         None => errors.error(
             &block.self_ty,
             "this type cannot be an artifact loader",
-            &["a loader is a struct or an enum of this crate".to_owned()],
+            &[&"a loader is a struct or an enum of this crate"],
         ),
         Some(segment) if !segment.arguments.is_none() && !has_class => errors.error(
             segment,
             "a loader of a generic type needs a class",
-            &["write `#[artifact_loader(class = \"..\")]`".to_owned()],
+            &[&"write `#[artifact_loader(class = \"..\")]`"],
         ),
         Some(_) => {}
     }

@@ -3,7 +3,7 @@
 use quote::ToTokens;
 use syn::{FnArg, Signature, Type, TypeParamBound};
 
-use crate::diagnostics::{Errors, with_article};
+use crate::diagnostics::{Errors, USE_OWNED, with_article};
 use crate::role::{Method, ParamKind, Shape};
 use crate::types::{borrow_in, ends_in, is_named, item_type, items_type, option_of, reference_to, type_text};
 
@@ -66,12 +66,12 @@ pub(crate) fn parameters(row: &Method, signature: &Signature, errors: &mut Error
             _ => "no further parameter",
         };
         let message = format!("{} method takes {what}", with_article(row.attribute));
-        errors.error(extra, message, &row.expected());
+        errors.error(extra, message, &[&row.expected()]);
         return None;
     }
     if types.len() < least {
         let message = format!("this `#[{}]` method lacks a parameter", row.attribute);
-        errors.error(&signature.ident, message, &row.expected());
+        errors.error(&signature.ident, message, &[&row.expected()]);
         return None;
     }
     match by_shape(row, &types) {
@@ -85,7 +85,7 @@ pub(crate) fn parameters(row: &Method, signature: &Signature, errors: &mut Error
                 with_article(row.attribute),
                 type_text(place)
             );
-            errors.error(place, message, &row.expected());
+            errors.error(place, message, &[&row.expected()]);
             None
         }
     }
@@ -178,7 +178,7 @@ pub(crate) fn owns(row: &Method, ty: &Type, errors: &mut Errors) -> bool {
             "{} method cannot take or return a type that borrows: the values outlive the call",
             with_article(row.attribute)
         ),
-        &["use an owned type, such as `String` for `&str`".to_owned()],
+        &[&USE_OWNED],
     );
     false
 }

@@ -1,4 +1,4 @@
-//! What the macros expand to, one artifact per role: `quote!` in, the formatted expansion out.
+//! The expansions of the macros, one artifact per role: `quote!` in, the formatted expansion out.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::quote;

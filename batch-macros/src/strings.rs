@@ -45,7 +45,7 @@ impl<const N: usize> Strings<N> {
             Argument::Text(text) => {
                 let remedy = format!("write `{} = {}`", keys[0], text.to_token_stream());
                 let message = format!("the arguments of `#[{attribute}]` need names");
-                return errors.error(text, message, &[remedy]);
+                return errors.error(text, message, &[&remedy]);
             }
         };
         let name = key.to_string();
@@ -58,7 +58,7 @@ impl<const N: usize> Strings<N> {
                 None => format!("its arguments are `{}`", keys.join("`, `")),
             };
             let message = format!("`#[{attribute}]` has no argument `{name}`");
-            return errors.error(key, message, &[remedy]);
+            return errors.error(key, message, &[&remedy]);
         };
         if self.values[position].is_some() {
             return errors.error(key, format!("`{name}` is given twice"), &[]);
@@ -71,7 +71,7 @@ impl<const N: usize> Strings<N> {
             Some(text) => self.values[position] = Some(text.clone()),
             None => {
                 let remedy = format!("write `{name} = \"..\"`");
-                errors.error(value, format!("`{name}` is a string in quotes"), &[remedy]);
+                errors.error(value, format!("`{name}` is a string in quotes"), &[&remedy]);
             }
         }
     }

@@ -1,4 +1,5 @@
-//! Warnings of what is legal and probably a mistake. Macros cannot warn on stable, so generated code uses deprecated items.
+//! Warnings about legal code that is probably a mistake. Macros cannot warn on stable, so generated code uses deprecated
+//! items.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
