@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use batch_runtime::execution::JobExecution;
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperator, JobOperatorError};
 
-use crate::print::{err, out, printable};
+use crate::print::{errln, out, printable};
 use crate::progress;
 use crate::session::{Outcome, Session};
 use crate::signals::Shutdown;
@@ -28,7 +28,7 @@ pub(crate) fn follow(
     resume: Resume,
     mut shutdown: Shutdown,
 ) -> Outcome {
-    let report = |error: JobOperatorError| err(format_args!("error: {error}"));
+    let report = |error: JobOperatorError| errln!("error: {error}");
     let interval = session.settings.progress_interval;
     let code = match progress::watch(operator, execution, &[execution], interval, &mut shutdown) {
         Ok(Some(ended)) => {
@@ -58,7 +58,7 @@ fn print_end(operator: &JobOperator, ended: &JobExecution, resume: Resume) -> Re
     }
     out(line);
     if ended.status == BatchStatus::Failed {
-        err(format_args!("error: {}", printable(&ended.exit_message)));
+        errln!("error: {}", printable(&ended.exit_message));
     }
     let can_resume = matches!(ended.status, BatchStatus::Failed | BatchStatus::Stopped)
         && operator.definitions().is_restartable(&ended.job_name);
@@ -67,10 +67,10 @@ fn print_end(operator: &JobOperator, ended: &JobExecution, resume: Resume) -> Re
             Resume::ByLaunch => "the same `launch` again, or ",
             Resume::ById => "",
         };
-        err(format_args!(
+        errln!(
             "to resume from the last checkpoint, run {launch}`restart {}`",
             ended.id
-        ));
+        );
     }
     Ok(())
 }

@@ -3,11 +3,11 @@
 use batch_runtime::execution::{JobExecution, StepExecution};
 use serde_json::{Value, json};
 
-use crate::print::out;
+use crate::print::outln;
 
 /// Prints JSON on the standard output.
 pub(crate) fn print(value: &Value) {
-    out(format_args!("{value:#}"));
+    outln!("{value:#}");
 }
 
 pub(crate) fn job_execution(execution: &JobExecution) -> Value {

@@ -48,11 +48,9 @@ use clap::FromArgMatches;
 
 use crate::error::CliError;
 use crate::options::Arguments;
-use crate::session::Session;
+use crate::print::errln;
+use crate::session::{Session, USAGE};
 use crate::settings::{Origin, Setting, Settings, Source};
-
-/// Exit code of wrong usage and of a job that could not be started.
-const USAGE: u8 = 2;
 
 /// Runs the command line with its defaults: jobs in the current directory, repository `sqlite://batch.db`.
 pub fn main() -> ExitCode {
@@ -124,7 +122,7 @@ impl Cli {
         let matches = options::command().try_get_matches_from(parameters::escaped(std::env::args_os()));
         match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
             Ok(arguments) => self.run(arguments).unwrap_or_else(|error| {
-                print::err(format_args!("error: {error}"));
+                errln!("error: {error}");
                 ExitCode::from(USAGE)
             }),
             Err(error) => {
@@ -142,6 +140,8 @@ impl Cli {
         let settings = Settings::load(arguments.options.into_source(), file.as_deref(), self.defaults)?;
         logging::start(&settings);
         record_panic_locations();
-        arguments.command.run(&Session::new(settings, self.runtime))
+        arguments
+            .command
+            .run(&Session::new(settings, self.runtime, options::command))
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
 use crate::error::CliError;
-use crate::print::err;
+use crate::print::errln;
 
 /// How long a client may take to send its request, or to read the response.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -22,7 +22,7 @@ const UPKEEP: Duration = Duration::from_secs(5);
 pub(crate) fn serve(port: Option<u16>) -> Result<(), CliError> {
     let Some(port) = port else { return Ok(()) };
     let at = start(port).map_err(|source| CliError::Metrics { port, source })?;
-    err(format_args!("metrics at http://{at}/metrics"));
+    errln!("metrics at http://{at}/metrics");
     Ok(())
 }
 

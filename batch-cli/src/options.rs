@@ -101,7 +101,7 @@ pub(crate) fn command() -> clap::Command {
 }
 
 /// The name of the program.
-pub(crate) fn program() -> String {
+fn program() -> String {
     let program = std::env::current_exe().ok();
     let stem = program.as_deref().and_then(Path::file_stem);
     stem.map_or_else(|| "batch".into(), |stem| stem.to_string_lossy().into_owned())

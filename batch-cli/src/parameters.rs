@@ -117,16 +117,14 @@ fn parameter(text: &str) -> Result<(String, JobParameter), String> {
         "string" => ParameterValue::String(value.into()),
         "long" => ParameterValue::Long(value.parse().map_err(|_| invalid("a 64-bit integer"))?),
         "double" => ParameterValue::Double(value.parse().map_err(|_| invalid("a number"))?),
-        "date" => ParameterValue::Date(
-            value
-                .parse()
-                .map_err(|error| format!("invalid value `{value}`: {error}"))?,
-        ),
-        "secret" => ParameterValue::Secret(
-            value
-                .parse()
-                .map_err(|error| format!("parameter `{name}`: {error}"))?,
-        ),
+        "date" => {
+            let date = value.parse();
+            ParameterValue::Date(date.map_err(|error| format!("invalid value `{value}`: {error}"))?)
+        }
+        "secret" => {
+            let reference = value.parse();
+            ParameterValue::Secret(reference.map_err(|error| format!("parameter `{name}`: {error}"))?)
+        }
         other => {
             return Err(format!(
                 "unknown type `{other}`: expected string, long, double, date or secret"
@@ -229,29 +227,13 @@ mod tests {
 
     #[test]
     fn only_parameters_are_escaped() {
-        let arguments = [
-            "p",
-            "launch",
-            "-note=x",
-            "-Da=b",
-            "--json",
-            "-o=f",
-            "-h",
-            "n=-5",
-            "--log=info",
-        ];
-        let escaped: Vec<OsString> = escaped(arguments.map(OsString::from)).collect();
-        let expected = [
-            "p",
-            "launch",
-            " -note=x",
-            "-Da=b",
-            "--json",
-            "-o=f",
-            "-h",
-            "n=-5",
-            "--log=info",
-        ];
-        assert_eq!(escaped, expected.map(OsString::from));
+        let check = |argument: &str, expected: &str| {
+            let escaped: Vec<OsString> = escaped([OsString::from(argument)]).collect();
+            assert_eq!(escaped, [expected]);
+        };
+        check("-note=x", " -note=x");
+        for argument in "p launch -Da=b --json -o=f -h n=-5 --log=info".split(' ') {
+            check(argument, argument);
+        }
     }
 }

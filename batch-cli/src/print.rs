@@ -3,14 +3,28 @@
 use std::fmt::Display;
 use std::io::{ErrorKind, Write, stderr, stdout};
 
+/// Formats and prints a line on the standard output.
+macro_rules! outln {
+    ($($text:tt)*) => {
+        $crate::print::out(format_args!($($text)*))
+    };
+}
+
+/// Formats and prints a line on the standard error.
+macro_rules! errln {
+    ($($text:tt)*) => {
+        $crate::print::err(format_args!($($text)*))
+    };
+}
+
+pub(crate) use {errln, outln};
+
 /// Prints a line on the standard output.
 pub(crate) fn out(text: impl Display) {
     match writeln!(stdout(), "{text}") {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
-        Err(error) => err(format_args!(
-            "error: cannot write to the standard output: {error}"
-        )),
+        Err(error) => errln!("error: cannot write to the standard output: {error}"),
     }
 }
 

@@ -13,15 +13,33 @@ use crate::signals::Shutdown;
 
 const IN_MEMORY: &str = "sqlite://:memory:";
 
+/// Exit code of wrong usage and of a job that could not be started.
+pub(crate) const USAGE: u8 = 2;
+
 pub(crate) type Outcome = Result<ExitCode, CliError>;
+
+/// Returns the exit code of a command that succeeded, or did not.
+pub(crate) fn exit_code(succeeded: bool) -> ExitCode {
+    if succeeded {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
 
 pub(crate) struct Session {
     pub(crate) settings: Settings,
     runtime: BatchRuntimeBuilder,
+    arguments: fn() -> clap::Command,
 }
 
 impl Session {
-    pub(crate) fn new(settings: Settings, runtime: BatchRuntimeBuilder) -> Self {
+    /// `arguments` returns the arguments of the program.
+    pub(crate) fn new(
+        settings: Settings,
+        runtime: BatchRuntimeBuilder,
+        arguments: fn() -> clap::Command,
+    ) -> Self {
         let mut runtime = runtime
             .repository(settings.repository.as_str())
             .repository_time_zone(settings.repository_time_zone.clone())
@@ -39,7 +57,16 @@ impl Session {
         {
             runtime = runtime.job_path(directories);
         }
-        Self { settings, runtime }
+        Self {
+            settings,
+            runtime,
+            arguments,
+        }
+    }
+
+    /// The arguments of the program, as clap knows them.
+    pub(crate) fn arguments(&self) -> clap::Command {
+        (self.arguments)()
     }
 
     /// The configured runtime, for what needs no repository.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
-use crate::print::err;
+use crate::print::{err, errln};
 
 /// Added to the signal, the exit code of a process that a signal ended, as shells report it.
 const BY_SIGNAL: c_int = 128;
@@ -35,9 +35,9 @@ impl Shutdown {
                 flag::register_conditional_shutdown(*signal, BY_SIGNAL + signal, Arc::clone(&at_once))
                     .and_then(|_| flag::register(*signal, Arc::clone(arrived)));
             if let Err(error) = registered {
-                err(format_args!(
+                errln!(
                     "warning: cannot handle signal {signal}, which will end the process like a crash: {error}"
-                ));
+                );
             }
         }
         let polled = Arc::clone(&signalled);
@@ -45,9 +45,9 @@ impl Shutdown {
         let thread = thread::Builder::new().name("batch-signals".into());
         if let Err(error) = thread.spawn(move || poll(&signals, &polled, &ending)) {
             at_once.store(true, Ordering::Relaxed);
-            err(format_args!(
+            errln!(
                 "warning: cannot start the thread that handles signals, which will end the process like a crash: {error}"
-            ));
+            );
         }
         Self {
             signalled,

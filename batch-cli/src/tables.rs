@@ -4,7 +4,7 @@ use batch_runtime::execution::{JobExecution, StepExecution};
 use batch_runtime::{JobOperator, JobOperatorError, Timestamp};
 use comfy_table::{Cell, CellAlignment, presets};
 
-use crate::print::{cut, out, printable};
+use crate::print::{cut, out, outln, printable};
 
 /// Longer exit statuses are cut in tables.
 const EXIT_STATUS_WIDTH: usize = 30;
@@ -77,10 +77,10 @@ pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
         let has_message = !step.exit_message.is_empty() && step.exit_message != printed;
         let is_cut = shortened(&step.exit_status) != step.exit_status;
         if has_message || is_cut {
-            out(format_args!("\nstep {}", step.step_name));
+            outln!("\nstep {}", step.step_name);
         }
         if is_cut {
-            out(format_args!("exit status  {}", printable(&step.exit_status)));
+            outln!("exit status  {}", printable(&step.exit_status));
         }
         if has_message {
             print_message(&step.exit_message);
@@ -97,7 +97,7 @@ pub(crate) fn skips(step: &StepExecution) -> i64 {
 pub(crate) fn print_message(message: &str) {
     if !message.is_empty() {
         let message = printable(message).replace('\n', "\n             ");
-        out(format_args!("message      {message}"));
+        outln!("message      {message}");
     }
 }
 

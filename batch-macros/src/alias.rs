@@ -7,10 +7,12 @@ use syn::ItemType;
 use syn::ext::IdentExt;
 
 use crate::diagnostics::Errors;
-use crate::expand::{registration, spanned};
+use crate::expand::registration;
 use crate::parse::{Argument, cfgs};
 use crate::role::Role;
 use crate::settings::{Target, settings};
+use crate::tokens::spanned;
+use crate::types::ends_in;
 use crate::validate::Registration;
 
 /// Expands to the alias and its registration, or to the alias and the errors.
@@ -21,25 +23,21 @@ pub(crate) fn alias(role: &Role, arguments: &[Argument], item: &ItemType, mut er
         errors.error(
             &item.generics,
             "a generic alias cannot be registered: an artifact is one concrete type",
-            &[format!(
+            &[&format!(
                 "write `#[{}(\"Name\")] type Name = Type<Concrete>;`",
                 role.attribute
             )],
         );
     }
-    let again = item.attrs.iter().find(|attribute| {
-        let last = attribute.path().segments.last();
-        last.is_some_and(|segment| segment.ident == role.attribute)
-    });
-    if let Some(again) = again {
+    let mut attributes = item.attrs.iter();
+    if let Some(again) = attributes.find(|attribute| ends_in(attribute.path(), role.attribute)) {
         errors.error(
             again,
             format!("`#[{}]` is given twice for `{ident}`", role.attribute),
-            &["an alias registers one name; write a second alias for a second name".to_owned()],
+            &[&"an alias registers one name; write a second alias for a second name"],
         );
     }
     if !errors.is_empty() {
-        let errors = errors.into_tokens();
         return quote!(#item #errors);
     }
     let type_name = ident.unraw().to_string();

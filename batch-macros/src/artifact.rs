@@ -4,15 +4,15 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{
-    Attribute, Data, DeriveInput, Field, Fields, Generics, Ident, LitStr, Member, Meta, Type, WherePredicate,
+    Attribute, Data, DataStruct, DeriveInput, Field, Fields, Generics, Ident, LitStr, Member, Meta, Type,
     parse_quote,
 };
 
 use crate::diagnostics::Errors;
-use crate::expand::spanned;
 use crate::fallback;
-use crate::parse::arguments;
+use crate::parse::list;
 use crate::strings::Strings;
+use crate::tokens::{or_none, runtime, spanned};
 use crate::types::{list_of, mentions, option_of};
 
 /// Expands the derive.
@@ -26,7 +26,7 @@ pub(crate) fn derive(input: TokenStream) -> TokenStream {
     if errors.is_empty() {
         expand(&input, &slots)
     } else {
-        fallback::artifact(&input, errors)
+        fallback::artifact(&input, &errors)
     }
 }
 
@@ -51,32 +51,21 @@ enum Source {
 }
 
 fn slots<'a>(input: &'a DeriveInput, errors: &mut Errors) -> Vec<Slot<'a>> {
-    let data = match &input.data {
-        Data::Struct(data) => data,
-        Data::Enum(data) => {
-            errors.error(
-                data.enum_token,
-                "an enum cannot be a batch artifact",
-                &[a_struct()],
-            );
-            return Vec::new();
-        }
-        Data::Union(data) => {
-            errors.error(
-                data.union_token,
-                "a union cannot be a batch artifact",
-                &[a_struct()],
-            );
-            return Vec::new();
-        }
+    let (place, what) = match &input.data {
+        Data::Struct(data) => return fields(input, data, errors),
+        Data::Enum(data) => (data.enum_token.to_token_stream(), "an enum"),
+        Data::Union(data) => (data.union_token.to_token_stream(), "a union"),
     };
-    if let Some(lifetime) = input.generics.lifetimes().next() {
-        errors.error(
-            lifetime,
-            "a batch artifact cannot have lifetime parameters: it borrows from nothing",
-            &["use an owned type, such as `String` for `&str`".to_owned()],
-        );
-    }
+    errors.error(
+        place,
+        format!("{what} cannot be a batch artifact"),
+        &[&"an artifact is a struct: its fields are the properties and contexts"],
+    );
+    Vec::new()
+}
+
+fn fields<'a>(input: &'a DeriveInput, data: &'a DataStruct, errors: &mut Errors) -> Vec<Slot<'a>> {
+    errors.lifetimes(&input.generics);
     let fields = match &data.fields {
         Fields::Named(fields) => &fields.named,
         Fields::Unnamed(fields) => &fields.unnamed,
@@ -87,10 +76,6 @@ fn slots<'a>(input: &'a DeriveInput, errors: &mut Errors) -> Vec<Slot<'a>> {
         .zip(data.fields.members())
         .map(|(field, member)| slot(field, member, errors))
         .collect()
-}
-
-fn a_struct() -> String {
-    "an artifact is a struct: its fields are the properties and contexts".to_owned()
 }
 
 fn slot<'a>(field: &'a Field, member: Member, errors: &mut Errors) -> Slot<'a> {
@@ -110,7 +95,7 @@ fn slot<'a>(field: &'a Field, member: Member, errors: &mut Errors) -> Slot<'a> {
                 errors.error(
                     &attribute.meta,
                     "`#[batch_context]` takes no arguments",
-                    &[the_type_decides()],
+                    &[&"the field's type says which context it is"],
                 );
             }
             Source::Context
@@ -126,7 +111,7 @@ fn slot<'a>(field: &'a Field, member: Member, errors: &mut Errors) -> Slot<'a> {
             Some(_) => errors.error(
                 attribute.path(),
                 format!("field `{name}` cannot be both a `#[batch_property]` and a `#[batch_context]`"),
-                &["remove one of the two attributes".to_owned()],
+                &[&"remove one of the two attributes"],
             ),
         }
     }
@@ -139,24 +124,11 @@ fn slot<'a>(field: &'a Field, member: Member, errors: &mut Errors) -> Slot<'a> {
     }
 }
 
-fn the_type_decides() -> String {
-    "the field's type says which context it is".to_owned()
-}
-
 fn property(attribute: &Attribute, field: &Field, field_name: &str, errors: &mut Errors) -> Source {
-    let list = match &attribute.meta {
-        Meta::List(list) => arguments(list.tokens.clone()),
-        _ => Ok(Vec::new()),
-    };
-    let list = match list {
-        Ok(list) => list,
-        Err(error) => {
-            errors.syntax(error);
-            return Source::Default;
-        }
-    };
     let mut strings = Strings::new("batch_property", ["name", "value", "separator"]);
-    list.iter().for_each(|argument| strings.take(argument, errors));
+    if strings.read(list(attribute), errors).is_none() {
+        return Source::Default;
+    }
     let [name, default, separator] = strings.into_values();
     let separator = list_separator(separator.as_ref(), &field.ty, errors);
     let name = name.or_else(|| {
@@ -174,7 +146,7 @@ fn property(attribute: &Attribute, field: &Field, field_name: &str, errors: &mut
             errors.error(
                 attribute.path(),
                 "the property of a field without a name needs a `name`",
-                &[remedy],
+                &[&remedy],
             );
             Source::Default
         }
@@ -186,7 +158,7 @@ fn list_separator(given: Option<&LitStr>, ty: &Type, errors: &mut Errors) -> cha
     let Some(text) = given else { return ',' };
     if list_of(option_of(ty).unwrap_or(ty)).is_none() {
         let remedy = "make the field a `Vec<..>`, or leave the argument out".to_owned();
-        errors.error(text, "only a list has a `separator`", &[remedy]);
+        errors.error(text, "only a list has a `separator`", &[&remedy]);
     }
     let value = text.value();
     let mut characters = value.chars();
@@ -194,7 +166,7 @@ fn list_separator(given: Option<&LitStr>, ty: &Type, errors: &mut Errors) -> cha
         (Some(separator), None) => separator,
         _ => {
             let remedy = "write `separator = \"\\n\"` for lines, `separator = \" \"` for words".to_owned();
-            errors.error(text, "a `separator` is a single character", &[remedy]);
+            errors.error(text, "a `separator` is a single character", &[&remedy]);
             ','
         }
     }
@@ -213,7 +185,7 @@ struct Parts {
 
 fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
     let ident = &input.ident;
-    let runtime = quote!(::batch_runtime::__private);
+    let runtime = runtime();
     let generics = generics(input, slots);
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let Parts {
@@ -269,30 +241,19 @@ fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
 /// type requires less than one on the parameter: `Vec<T>` is `Default` whatever `T` is.
 fn generics(input: &DeriveInput, slots: &[Slot<'_>]) -> Generics {
     let mut generics = input.generics.clone();
-    let parameters: Vec<Ident> = generics
-        .type_params()
-        .map(|parameter| &parameter.ident)
-        .chain(generics.const_params().map(|parameter| &parameter.ident))
-        .cloned()
-        .collect();
+    let types: Vec<Ident> = generics.type_params().map(|one| one.ident.clone()).collect();
+    let mut parameters: Vec<Ident> = generics.const_params().map(|one| one.ident.clone()).collect();
+    parameters.extend_from_slice(&types);
     if parameters.is_empty() {
         return generics;
     }
-    let runtime = quote!(::batch_runtime::__private);
-    let types: Vec<Ident> = generics
-        .type_params()
-        .map(|parameter| parameter.ident.clone())
-        .collect();
+    let runtime = runtime();
     let predicates = &mut generics.make_where_clause().predicates;
-    predicates.extend(
-        types
-            .iter()
-            .map(|ty| -> WherePredicate { parse_quote!(#ty: 'static) }),
-    );
-    for slot in slots
-        .iter()
-        .filter(|slot| mentions(slot.ty.to_token_stream(), &parameters))
-    {
+    for ty in &types {
+        predicates.push(parse_quote!(#ty: 'static));
+    }
+    let depends = |slot: &&Slot<'_>| mentions(slot.ty.to_token_stream(), &parameters);
+    for slot in slots.iter().filter(depends) {
         let ty = slot.ty;
         predicates.push(match &slot.source {
             Source::Property { .. } => {
@@ -357,13 +318,10 @@ fn property_helper(
     separator: char,
     generics: &Generics,
 ) -> TokenStream {
-    let runtime = quote!(::batch_runtime::__private);
+    let runtime = runtime();
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let Slot { name: field, ty, .. } = slot;
-    let default = match default {
-        Some(text) => quote!(::core::option::Option::Some(#text)),
-        None => quote!(::core::option::Option::None),
-    };
+    let default = or_none(default);
     let (value, optional) = match option_of(ty) {
         Some(inner) => (inner, true),
         None => (*ty, false),
@@ -393,7 +351,7 @@ fn property_helper(
 
 /// Returns the function with the context's description and its injection, in one body as above.
 fn context_helper(helper: &Ident, slot: &Slot<'_>, generics: &Generics) -> TokenStream {
-    let runtime = quote!(::batch_runtime::__private);
+    let runtime = runtime();
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let Slot { name: field, ty, .. } = slot;
     quote! {

@@ -5,8 +5,12 @@ use std::fmt::Display;
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
+use syn::Generics;
 
 use crate::role::roles_with;
+
+/// The remedy for a type that borrows.
+pub(crate) const USE_OWNED: &str = "use an owned type, such as `String` for `&str`";
 
 /// The errors found so far.
 #[derive(Default)]
@@ -14,14 +18,27 @@ pub(crate) struct Errors(Vec<syn::Error>);
 
 impl Errors {
     /// Adds an error at `place`, the smallest thing that the user has to change, and the remedies.
-    pub(crate) fn error(&mut self, place: impl ToTokens, message: impl Display, remedies: &[String]) {
+    pub(crate) fn error(&mut self, place: impl ToTokens, message: impl Display, remedies: &[&dyn Display]) {
         let mut text = message.to_string();
         for remedy in remedies {
             // Code in the remedy is aligned with the remedy's first word.
             text.push_str("\n= help: ");
-            text.push_str(&remedy.replace('\n', "\n        "));
+            text.push_str(&remedy.to_string().replace('\n', "\n        "));
         }
         self.0.push(syn::Error::new_spanned(place, text));
+    }
+
+    /// Adds an error if an artifact has lifetime parameters. Returns whether it has.
+    pub(crate) fn lifetimes(&mut self, generics: &Generics) -> bool {
+        let lifetime = generics.lifetimes().next();
+        if let Some(lifetime) = lifetime {
+            self.error(
+                lifetime,
+                "a batch artifact cannot have lifetime parameters: it borrows from nothing",
+                &[&USE_OWNED],
+            );
+        }
+        lifetime.is_some()
     }
 
     /// Adds an error of the parser.
@@ -32,10 +49,12 @@ impl Errors {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
 
-    /// Returns one `compile_error!` per error.
-    pub(crate) fn into_tokens(self) -> TokenStream {
-        self.0.into_iter().map(syn::Error::into_compile_error).collect()
+/// One `compile_error!` per error.
+impl ToTokens for Errors {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        tokens.extend(self.0.iter().map(syn::Error::to_compile_error));
     }
 }
 
@@ -52,9 +71,8 @@ pub(crate) fn stray(attribute: &str, item: TokenStream) -> TokenStream {
         // Without tokens, the place is the attribute.
         TokenStream::new(),
         format!("`#[{attribute}]` is only valid on a method inside an impl block marked with an artifact attribute"),
-        &[format!("the impl block needs {}", one_of(&blocks))],
+        &[&format!("the impl block needs {}", one_of(&blocks))],
     );
-    let errors = errors.into_tokens();
     quote!(#errors #item)
 }
 
@@ -81,47 +99,14 @@ pub(crate) fn with_article(attribute: &str) -> String {
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let (distance, candidate) = candidates
         .into_iter()
-        .map(|candidate| (distance(word, candidate), candidate))
+        .map(|candidate| (strsim::osa_distance(word, candidate), candidate))
         .min()?;
     (distance <= candidate.len() / 3).then_some(candidate)
-}
-
-/// Counts the letters to insert, delete, replace or swap.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<_>, Vec<_>) = (a.chars().collect(), b.chars().collect());
-    let mut before: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for i in 0..a.len() {
-        let mut next = vec![i + 1];
-        for j in 0..b.len() {
-            let mut best = (row[j] + usize::from(a[i] != b[j]))
-                .min(row[j + 1] + 1)
-                .min(next[j] + 1);
-            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
-                best = best.min(before[j - 1] + 1);
-            }
-            next.push(best);
-        }
-        before = std::mem::replace(&mut row, next);
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn distance_counts_letters() {
-        for (a, b, expected) in [
-            ("open", "open", 0),
-            ("oepn", "open", 1),
-            ("read_items", "read_item", 1),
-            ("", "abc", 3),
-        ] {
-            assert_eq!(distance(a, b), expected, "{a} {b}");
-        }
-    }
 
     #[test]
     fn nearest_is_near() {

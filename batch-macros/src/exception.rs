@@ -1,13 +1,15 @@
 //! `#[derive(BatchException)]`: the class names by which Job XML knows an error type and its variants.
 
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
-use syn::{Attribute, Data, DeriveInput, Fields, LitStr, Meta};
+use syn::{Attribute, Data, DeriveInput, Fields, LitStr};
 
 use crate::diagnostics::Errors;
-use crate::parse::arguments;
+use crate::parse::list;
 use crate::strings::Strings;
+use crate::tokens::{or_none, runtime};
+use crate::types::ends_in;
 
 /// Expands the derive.
 pub(crate) fn derive(input: TokenStream) -> TokenStream {
@@ -20,7 +22,7 @@ pub(crate) fn derive(input: TokenStream) -> TokenStream {
     if errors.is_empty() {
         expand(&input, &classes)
     } else {
-        errors.into_tokens()
+        errors.into_token_stream()
     }
 }
 
@@ -36,7 +38,7 @@ fn classes(input: &DeriveInput, errors: &mut Errors) -> (Declared, Vec<Declared>
         errors.error(
             &input.generics,
             "a generic error type cannot have a class name: generics are not supported",
-            &["derive `BatchException` on the concrete error inside, which Job XML then finds as its source".to_owned()],
+            &[&"derive `BatchException` on the concrete error inside, which Job XML then finds as its source"],
         );
     }
     let variants = match &input.data {
@@ -50,7 +52,7 @@ fn classes(input: &DeriveInput, errors: &mut Errors) -> (Declared, Vec<Declared>
             errors.error(
                 data.union_token,
                 "a union cannot be an error type",
-                &["derive `BatchException` on a struct or an enum".to_owned()],
+                &[&"derive `BatchException` on a struct or an enum"],
             );
             Vec::new()
         }
@@ -60,26 +62,14 @@ fn classes(input: &DeriveInput, errors: &mut Errors) -> (Declared, Vec<Declared>
 
 fn declared(attributes: &[Attribute], errors: &mut Errors) -> Declared {
     let mut strings = Strings::new("batch_exception", ["class", "extends"]);
-    let ours = |attribute: &&Attribute| {
-        attribute
-            .path()
-            .segments
-            .last()
-            .is_some_and(|segment| segment.ident == "batch_exception")
-    };
+    let ours = |attribute: &&Attribute| ends_in(attribute.path(), "batch_exception");
     for attribute in attributes.iter().filter(ours) {
-        let list = match &attribute.meta {
-            Meta::List(list) => arguments(list.tokens.clone()),
-            _ => Ok(Vec::new()),
-        };
-        match list {
-            Ok(list) if list.is_empty() => errors.error(
+        if strings.read(list(attribute), errors) == Some(0) {
+            errors.error(
                 attribute.path(),
                 "`#[batch_exception]` declares nothing",
-                &["write `#[batch_exception(class = \"..\")]`, `extends = \"..\"` or both".to_owned()],
-            ),
-            Ok(list) => list.iter().for_each(|argument| strings.take(argument, errors)),
-            Err(error) => errors.syntax(error),
+                &[&"write `#[batch_exception(class = \"..\")]`, `extends = \"..\"` or both"],
+            );
         }
     }
     let [class, extends] = strings.into_values();
@@ -87,15 +77,12 @@ fn declared(attributes: &[Attribute], errors: &mut Errors) -> Declared {
 }
 
 fn expand(input: &DeriveInput, (of_type, of_variants): &(Declared, Vec<Declared>)) -> TokenStream {
-    let runtime = quote!(::batch_runtime::__private);
+    let runtime = runtime();
     let ident = &input.ident;
     let name = ident.unraw().to_string();
     let class = |path: &str, declared: &Declared| {
-        let text = |text: &Option<LitStr>| match text {
-            Some(text) => quote!(::core::option::Option::Some(#text)),
-            None => quote!(::core::option::Option::None),
-        };
-        let (class, extends) = (text(&declared.class), text(&declared.extends));
+        let class = or_none(declared.class.as_ref());
+        let extends = or_none(declared.extends.as_ref());
         quote! {
             #runtime::ExceptionClass {
                 path: ::core::concat!(::core::module_path!(), "::", #path),

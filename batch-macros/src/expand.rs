@@ -1,13 +1,14 @@
 //! The tokens of a valid artifact: the impl of its role trait, which adapts the user's methods, and its registration.
 //! Checks nothing: the compiler reports what the types cannot do, at the user's own tokens, whose spans the calls carry.
 
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Attribute, ItemImpl, Meta, ReturnType, Type};
 
 use crate::parameters::{Param, ParamBinding, Parameters};
 use crate::parse::cfgs;
 use crate::role::{Method, ParamKind, Receiver, Role, Shape, Side};
+use crate::tokens::{or_none, runtime, spanned};
 use crate::validate::{Artifact, ArtifactMethod, Registration};
 use crate::warnings;
 
@@ -51,10 +52,7 @@ pub(crate) fn role(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenSt
 pub(crate) fn registration(role: &Role, names: &Registration, self_ty: impl ToTokens) -> TokenStream {
     let constructor = format_ident!("{}", role.attribute);
     let Registration { name, type_name, .. } = names;
-    let class = match &names.class {
-        Some(class) => quote!(::core::option::Option::Some(#class)),
-        None => quote!(::core::option::Option::None),
-    };
+    let class = or_none(names.class.as_ref());
     quote! {
         ::batch_runtime::__private::inventory::submit! {
             ::batch_runtime::__private::ArtifactRegistration::#constructor::<#self_ty>(
@@ -109,7 +107,8 @@ fn all(cfgs: &[Attribute]) -> TokenStream {
     quote!(all(#(#conditions),*))
 }
 
-/// Returns the signatures of the trait's functions for a row: the method, and what the loader asks about it.
+/// Returns the signatures of the trait's functions for a row: the method, and the function by which the
+/// loader inspects it.
 fn signatures(row: &Method) -> Vec<TokenStream> {
     let runtime = runtime();
     let fact = match row.shape {
@@ -160,7 +159,15 @@ fn method_signature(row: &Method) -> TokenStream {
         }
         _ => quote!(),
     };
-    let value = match row.shape {
+    let value = result(row);
+    let name = format_ident!("{name}");
+    quote!(fn #name(#receiver #params) -> ::core::result::Result<#value, #runtime::BatchError>)
+}
+
+/// Returns the type of the value that the trait's method returns.
+fn result(row: &Method) -> TokenStream {
+    let runtime = runtime();
+    match row.shape {
         Shape::Checkpoint => quote!(#runtime::CheckpointInfo),
         Shape::Text => quote!(::std::string::String),
         Shape::Flag => quote!(bool),
@@ -169,9 +176,7 @@ fn method_signature(row: &Method) -> TokenStream {
         Shape::Plan => quote!(#runtime::PartitionPlan),
         Shape::Collect => quote!(::core::option::Option<#runtime::CollectorData>),
         _ => quote!(()),
-    };
-    let name = format_ident!("{name}");
-    quote!(fn #name(#receiver #params) -> ::core::result::Result<#value, #runtime::BatchError>)
+    }
 }
 
 /// Returns the name and the type of a parameter in the trait.
@@ -217,17 +222,11 @@ fn adapters(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
         Shape::Checkpoint => vec![checkpoint_info(method, artifact)],
         Shape::Notice(_) => vec![notice(method)],
         Shape::Compensation => vec![notice(method), quote!(true)],
-        Shape::Text => vec![value(method, quote!(::std::string::String), quote!(self))],
-        Shape::Flag => vec![value(method, quote!(bool), quote!(self))],
-        Shape::Count => vec![value(method, quote!(::core::option::Option<u64>), quote!(self))],
+        Shape::Text | Shape::Flag | Shape::Count | Shape::Plan => vec![value(method, quote!(self))],
         Shape::Timeout => {
             let bound = bind_params(method);
-            let call = value(method, quote!(i32), quote!(self, timeout));
+            let call = value(method, quote!(self, timeout));
             vec![quote!(#bound #call)]
-        }
-        Shape::Plan => {
-            let runtime = runtime();
-            vec![value(method, quote!(#runtime::PartitionPlan), quote!(self))]
         }
         Shape::Collect => collect(method),
         Shape::Analyze => analyze(method),
@@ -295,7 +294,8 @@ fn notice(method: &ArtifactMethod) -> TokenStream {
 }
 
 /// Calls the user's method, whose result needs no conversion but that of `Result`.
-fn value(method: &ArtifactMethod, ty: TokenStream, arguments: TokenStream) -> TokenStream {
+fn value(method: &ArtifactMethod, arguments: TokenStream) -> TokenStream {
+    let ty = result(method.row);
     converted(method, quote!(ValueReturn<#ty>), "into_value", arguments)
 }
 
@@ -542,25 +542,4 @@ fn result_type(method: &ArtifactMethod) -> TokenStream {
         ReturnType::Default => quote_spanned!(method.ident.span()=> ()),
         ReturnType::Type(_, ty) => ty.to_token_stream(),
     }
-}
-
-/// Builds tokens with the spans of the first and the last token of `place`; rustc underlines what lies between. Stable
-/// Rust cannot make a span of the whole.
-pub(crate) fn spanned(place: impl ToTokens, build: impl FnOnce(Span, Span) -> TokenStream) -> TokenStream {
-    let mut tokens = place.into_token_stream().into_iter();
-    let first = tokens.next();
-    let last = tokens.last().or_else(|| first.clone());
-    let close = last.map_or_else(Span::call_site, |token| match token {
-        TokenTree::Group(group) => group.span_close(),
-        token => token.span(),
-    });
-    let open = first.map_or_else(Span::call_site, |token| match token {
-        TokenTree::Group(group) => group.span_open(),
-        token => token.span(),
-    });
-    build(open, close)
-}
-
-fn runtime() -> TokenStream {
-    quote!(::batch_runtime::__private)
 }

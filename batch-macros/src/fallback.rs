@@ -6,17 +6,16 @@ use quote::quote;
 use syn::{DeriveInput, ItemImpl, parse_quote};
 
 use crate::diagnostics::Errors;
+use crate::tokens::runtime;
 
 /// Returns the impl block without its method attributes. The role trait needs no stub, because only the registration names
 /// it, which is left out as well.
-pub(crate) fn role(item: &ItemImpl, errors: Errors) -> TokenStream {
-    let errors = errors.into_tokens();
+pub(crate) fn role(item: &ItemImpl, errors: &Errors) -> TokenStream {
     quote!(#item #errors)
 }
 
 /// Returns a stub of `BatchArtifact`, which the role blocks of the type require.
-pub(crate) fn artifact(input: &DeriveInput, errors: Errors) -> TokenStream {
-    let errors = errors.into_tokens();
+pub(crate) fn artifact(input: &DeriveInput, errors: &Errors) -> TokenStream {
     let ident = &input.ident;
     let mut generics = input.generics.clone();
     if !generics.params.is_empty() {
@@ -27,7 +26,7 @@ pub(crate) fn artifact(input: &DeriveInput, errors: Errors) -> TokenStream {
             .push(parse_quote!(Self: ::core::marker::Send + 'static));
     }
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
-    let runtime = quote!(::batch_runtime::__private);
+    let runtime = runtime();
     quote! {
         #errors
         #[automatically_derived]

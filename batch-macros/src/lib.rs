@@ -18,6 +18,7 @@ mod settings;
 #[cfg(test)]
 mod snapshots;
 mod strings;
+mod tokens;
 mod types;
 mod validate;
 mod warnings;
@@ -78,19 +79,17 @@ fn artifact_attribute(
         Ok(syn::Item::Type(item)) => return alias::alias(role, &arguments, &item, errors),
         Ok(other) => {
             validate::not_an_impl_block(role, &other, &mut errors);
-            let errors = errors.into_tokens();
             return quote!(#other #errors);
         }
         Err(error) => {
             errors.syntax(error);
-            let errors = errors.into_tokens();
             return quote!(#item #errors);
         }
     };
     let block = parse::block(role, item);
     match validate::artifact(role, &arguments, &block, &mut errors) {
         Some(artifact) => expand::role(role, &artifact, &block.item),
-        None => fallback::role(&block.item, errors),
+        None => fallback::role(&block.item, &errors),
     }
 }
 

@@ -4,44 +4,32 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ext::IdentExt;
-use syn::{Item, ItemImpl, LitStr, PathSegment, Type};
+use syn::{Item, ItemImpl, LitStr, PathSegment};
 
 use crate::diagnostics::Errors;
-use crate::parse::{self, cfgs};
+use crate::parse::cfgs;
 use crate::strings::Strings;
-use crate::types::ungroup;
+use crate::tokens::or_none;
+use crate::types::type_name;
 
 /// Expands the attribute.
 pub(crate) fn attribute(attr: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
-    let class = match parse::arguments(attr) {
-        Ok(arguments) => {
-            let mut strings = Strings::new("artifact_loader", ["class"]);
-            arguments
-                .iter()
-                .for_each(|argument| strings.take(argument, &mut errors));
-            let [class] = strings.into_values();
-            class
-        }
-        Err(error) => {
-            errors.syntax(error);
-            None
-        }
-    };
+    let mut strings = Strings::new("artifact_loader", ["class"]);
+    strings.read(attr, &mut errors);
+    let [class] = strings.into_values();
     let block = match syn::parse2::<Item>(item.clone()) {
         Ok(Item::Impl(block)) => block,
         Ok(_) => {
             errors.error(
                 TokenStream::new(),
                 "`#[artifact_loader]` goes on the impl of a trait",
-                &[on_the_trait()],
+                &[&ON_THE_TRAIT],
             );
-            let errors = errors.into_tokens();
             return quote!(#item #errors);
         }
         Err(error) => {
             errors.syntax(error);
-            let errors = errors.into_tokens();
             return quote!(#item #errors);
         }
     };
@@ -49,15 +37,12 @@ pub(crate) fn attribute(attr: TokenStream, item: TokenStream) -> TokenStream {
     match segment.filter(|_| errors.is_empty()) {
         Some(segment) => expand(&block, &segment, class.as_ref()),
         None => {
-            let errors = errors.into_tokens();
             quote!(#block #errors)
         }
     }
 }
 
-fn on_the_trait() -> String {
-    "put it on `impl BatchArtifactLoader for Type { .. }`".to_owned()
-}
+const ON_THE_TRAIT: &str = "put it on `impl BatchArtifactLoader for Type { .. }`";
 
 /// Returns the last segment of the type's path, the last part of its class.
 fn loader_type(block: &ItemImpl, has_class: bool, errors: &mut Errors) -> Option<PathSegment> {
@@ -65,7 +50,7 @@ fn loader_type(block: &ItemImpl, has_class: bool, errors: &mut Errors) -> Option
         errors.error(
             &block.self_ty,
             "an artifact loader implements a trait, which this impl block does not",
-            &[on_the_trait()],
+            &[&ON_THE_TRAIT],
         );
         return None;
     }
@@ -77,20 +62,17 @@ fn loader_type(block: &ItemImpl, has_class: bool, errors: &mut Errors) -> Option
         );
         return None;
     }
-    let segment = match ungroup(&block.self_ty) {
-        Type::Path(path) if path.qself.is_none() => path.path.segments.last().cloned(),
-        _ => None,
-    };
+    let segment = type_name(&block.self_ty).cloned();
     match &segment {
         None => errors.error(
             &block.self_ty,
             "this type cannot be an artifact loader",
-            &["a loader is a struct or an enum of this crate".to_owned()],
+            &[&"a loader is a struct or an enum of this crate"],
         ),
         Some(segment) if !segment.arguments.is_none() && !has_class => errors.error(
             segment,
             "a loader of a generic type needs a class",
-            &["write `#[artifact_loader(class = \"..\")]`".to_owned()],
+            &[&"write `#[artifact_loader(class = \"..\")]`"],
         ),
         Some(_) => {}
     }
@@ -102,10 +84,7 @@ fn expand(block: &ItemImpl, segment: &PathSegment, class: Option<&LitStr>) -> To
     let self_ty = &block.self_ty;
     let type_name = segment.ident.unraw().to_string();
     let cfgs = cfgs(&block.attrs);
-    let class = match class {
-        Some(class) => quote!(::core::option::Option::Some(#class)),
-        None => quote!(::core::option::Option::None),
-    };
+    let class = or_none(class);
     quote! {
         #block
 

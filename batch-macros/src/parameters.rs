@@ -1,11 +1,11 @@
 //! The parameters of a marked method, checked against its row of the table.
 
-use syn::{FnArg, Signature, Type};
+use quote::ToTokens;
+use syn::{FnArg, Signature, Type, TypeParamBound};
 
-use crate::diagnostics::{Errors, with_article};
+use crate::diagnostics::{Errors, USE_OWNED, with_article};
 use crate::role::{Method, ParamKind, Shape};
-use crate::types::{is_named, item_type, items_type, option_of, reference_to, type_text};
-use crate::validate::{expected, owns};
+use crate::types::{borrow_in, ends_in, is_named, item_type, items_type, option_of, reference_to, type_text};
 
 /// The parameters after the receiver, by the method's shape.
 pub(crate) enum Parameters {
@@ -61,22 +61,17 @@ pub(crate) fn parameters(row: &Method, signature: &Signature, errors: &mut Error
         _ => (0, 0),
     };
     if let Some(extra) = types.get(most) {
-        let message = match most {
-            0 => format!(
-                "{} method takes no parameter besides `self`",
-                with_article(row.attribute)
-            ),
-            _ => format!(
-                "{} method takes no further parameter",
-                with_article(row.attribute)
-            ),
+        let what = match most {
+            0 => "no parameter besides `self`",
+            _ => "no further parameter",
         };
-        errors.error(extra, message, &expected(row));
+        let message = format!("{} method takes {what}", with_article(row.attribute));
+        errors.error(extra, message, &[&row.expected()]);
         return None;
     }
     if types.len() < least {
         let message = format!("this `#[{}]` method lacks a parameter", row.attribute);
-        errors.error(&signature.ident, message, &expected(row));
+        errors.error(&signature.ident, message, &[&row.expected()]);
         return None;
     }
     match by_shape(row, &types) {
@@ -90,7 +85,7 @@ pub(crate) fn parameters(row: &Method, signature: &Signature, errors: &mut Error
                 with_article(row.attribute),
                 type_text(place)
             );
-            errors.error(place, message, &expected(row));
+            errors.error(place, message, &[&row.expected()]);
             None
         }
     }
@@ -160,20 +155,32 @@ fn binding(kind: ParamKind, ty: &Type) -> Option<ParamBinding> {
 fn item(ty: &Type, written: &Type) -> Option<ParamBinding> {
     let item = reference_to(ty)?;
     if let Type::TraitObject(object) = item {
-        let any = object.bounds.len() == 1
-            && object.bounds.iter().all(|bound| match bound {
-                syn::TypeParamBound::Trait(bound) => bound
-                    .path
-                    .segments
-                    .last()
-                    .is_some_and(|segment| segment.ident == "Any"),
-                _ => false,
-            });
+        let is_any = |bound: &TypeParamBound| match bound {
+            TypeParamBound::Trait(bound) => ends_in(&bound.path, "Any"),
+            _ => false,
+        };
+        let any = object.bounds.len() == 1 && object.bounds.iter().all(is_any);
         return any.then(|| ParamBinding::AnyItem(written.clone()));
     }
     // The exception comes first: this one is in the wrong place.
     let (item, _) = item_type(ty).filter(|(item, _)| !is_named(item, "BatchError"))?;
     Some(ParamBinding::Item(item.clone()))
+}
+
+/// Reports a type that borrows: items and checkpoints outlive the call.
+pub(crate) fn owns(row: &Method, ty: &Type, errors: &mut Errors) -> bool {
+    let Some(place) = borrow_in(ty.to_token_stream()) else {
+        return true;
+    };
+    errors.error(
+        place,
+        format!(
+            "{} method cannot take or return a type that borrows: the values outlive the call",
+            with_article(row.attribute)
+        ),
+        &[&USE_OWNED],
+    );
+    false
 }
 
 impl Parameters {

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{
-    Attribute, Expr, ExprGroup, ExprLit, Ident, ImplItem, ItemImpl, Lit, LitStr, Path, Signature, Token,
+    Attribute, Expr, ExprGroup, ExprLit, Ident, ImplItem, ItemImpl, Lit, LitStr, Meta, Path, Signature, Token,
 };
 
 use crate::diagnostics::nearest;
@@ -113,9 +113,9 @@ pub(crate) fn block(role: &Role, mut item: ItemImpl) -> Block {
                 meant: misspelt(role, &name),
                 name,
                 arguments: match &attribute.meta {
-                    syn::Meta::Path(_) => None,
-                    syn::Meta::List(list) => Some(list.tokens.clone()),
-                    syn::Meta::NameValue(pair) => Some(quote::quote!(#pair)),
+                    Meta::Path(_) => None,
+                    Meta::List(list) => Some(list.tokens.clone()),
+                    Meta::NameValue(pair) => Some(quote::quote!(#pair)),
                 },
                 path: attribute.path().clone(),
                 method: function.sig.clone(),
@@ -124,6 +124,14 @@ pub(crate) fn block(role: &Role, mut item: ItemImpl) -> Block {
         }
     }
     Block { item, marks }
+}
+
+/// Returns the tokens in an attribute's parentheses.
+pub(crate) fn list(attribute: &Attribute) -> TokenStream {
+    match &attribute.meta {
+        Meta::List(list) => list.tokens.clone(),
+        _ => TokenStream::new(),
+    }
 }
 
 /// Returns the `#[cfg]` attributes among `attributes`.
@@ -147,26 +155,26 @@ fn is_method_attribute(role: &Role, attribute: &Attribute) -> bool {
 
 /// Returns the method attribute of this role that `name` nearly matches, unless `name` is a known attribute.
 fn misspelt(role: &Role, name: &str) -> Option<&'static str> {
-    if !roles_with(name).is_empty() || BUILT_IN.contains(&name) {
+    // Attributes of the language that methods may have.
+    let is_built_in = matches!(
+        name,
+        "allow"
+            | "cfg"
+            | "cfg_attr"
+            | "cold"
+            | "deny"
+            | "deprecated"
+            | "doc"
+            | "expect"
+            | "forbid"
+            | "inline"
+            | "must_use"
+            | "target_feature"
+            | "track_caller"
+            | "warn"
+    );
+    if !roles_with(name).is_empty() || is_built_in {
         return None;
     }
     nearest(name, role.methods.iter().map(|method| method.attribute))
 }
-
-/// Attributes of the language that methods may have: never taken for a misspelling.
-const BUILT_IN: [&str; 14] = [
-    "allow",
-    "cfg",
-    "cfg_attr",
-    "cold",
-    "deny",
-    "deprecated",
-    "doc",
-    "expect",
-    "forbid",
-    "inline",
-    "must_use",
-    "target_feature",
-    "track_caller",
-    "warn",
-];

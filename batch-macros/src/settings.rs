@@ -65,7 +65,7 @@ pub(crate) fn settings(role: &Role, target: Target, arguments: &[Argument], erro
             (Argument::Named { .. }, "buffered") if role.buffered => errors.error(
                 place,
                 "`buffered` cannot be set on a type alias",
-                &["set it on the impl block that holds the writer's methods".to_owned()],
+                &[&"set it on the impl block that holds the writer's methods"],
             ),
             (Argument::Named { .. }, "buffered") => errors.error(
                 place,
@@ -78,7 +78,7 @@ pub(crate) fn settings(role: &Role, target: Target, arguments: &[Argument], erro
             (Argument::Named { .. }, unknown) => errors.error(
                 place,
                 format!("`#[{}]` has no argument `{unknown}`", role.attribute),
-                &[argument_remedy(role, unknown)],
+                &[&argument_remedy(role, unknown)],
             ),
         }
         seen.push(key);
@@ -91,7 +91,7 @@ fn registers_nothing(role: &Role, key: &str, place: TokenStream, errors: &mut Er
     errors.error(
         place,
         format!("a generic impl block registers no artifact, so it has no {what}"),
-        &[format!(
+        &[&format!(
             "register a concrete type by an alias: `#[{}(\"Name\")] type Name = Type<Concrete>;`",
             role.attribute
         )],

@@ -1,10 +1,11 @@
 //! Arguments that all are `key = "text"`: those of `#[batch_property]`, `#[batch_exception]` and `#[artifact_loader]`.
 
+use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::LitStr;
 
 use crate::diagnostics::{Errors, nearest};
-use crate::parse::{Argument, string};
+use crate::parse::{Argument, arguments, string};
 
 /// The known arguments of an attribute, and the values found so far.
 pub(crate) struct Strings<const N: usize> {
@@ -22,19 +23,29 @@ impl<const N: usize> Strings<N> {
         }
     }
 
-    /// Takes the value of an argument, or reports it.
-    pub(crate) fn take(&mut self, argument: &Argument, errors: &mut Errors) {
+    /// Takes the values of a list of arguments, and reports what is wrong. Returns the number of arguments; `None` if the
+    /// tokens are no list of arguments.
+    pub(crate) fn read(&mut self, list: TokenStream, errors: &mut Errors) -> Option<usize> {
+        match arguments(list) {
+            Ok(list) => {
+                list.iter().for_each(|argument| self.take(argument, errors));
+                Some(list.len())
+            }
+            Err(error) => {
+                errors.syntax(error);
+                None
+            }
+        }
+    }
+
+    fn take(&mut self, argument: &Argument, errors: &mut Errors) {
         let Self { attribute, keys, .. } = self;
         let (key, value) = match argument {
             Argument::Named { key, value } => (key, value),
             Argument::Text(text) => {
                 let remedy = format!("write `{} = {}`", keys[0], text.to_token_stream());
-                errors.error(
-                    text,
-                    format!("the arguments of `#[{attribute}]` need names"),
-                    &[remedy],
-                );
-                return;
+                let message = format!("the arguments of `#[{attribute}]` need names");
+                return errors.error(text, message, &[&remedy]);
             }
         };
         let name = key.to_string();
@@ -46,16 +57,11 @@ impl<const N: usize> Strings<N> {
                 }
                 None => format!("its arguments are `{}`", keys.join("`, `")),
             };
-            errors.error(
-                key,
-                format!("`#[{attribute}]` has no argument `{name}`"),
-                &[remedy],
-            );
-            return;
+            let message = format!("`#[{attribute}]` has no argument `{name}`");
+            return errors.error(key, message, &[&remedy]);
         };
         if self.values[position].is_some() {
-            errors.error(key, format!("`{name}` is given twice"), &[]);
-            return;
+            return errors.error(key, format!("`{name}` is given twice"), &[]);
         }
         match string(value) {
             // Only the value of a property may be empty.
@@ -65,7 +71,7 @@ impl<const N: usize> Strings<N> {
             Some(text) => self.values[position] = Some(text.clone()),
             None => {
                 let remedy = format!("write `{name} = \"..\"`");
-                errors.error(value, format!("`{name}` is a string in quotes"), &[remedy]);
+                errors.error(value, format!("`{name}` is a string in quotes"), &[&remedy]);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::ToTokens;
-use syn::{GenericArgument, PathArguments, Type};
+use syn::{GenericArgument, Path, PathArguments, PathSegment, Type};
 
 /// Returns the first lifetime besides `'static`, or the `&` that omits it.
 pub(crate) fn borrow_in(tokens: TokenStream) -> Option<TokenTree> {
@@ -55,21 +55,12 @@ pub(crate) fn list_of(ty: &Type) -> Option<&Type> {
 }
 
 fn argument_of<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
-    let Type::Path(path) = ungroup(ty) else {
+    let segment = last_segment(ty).filter(|segment| segment.ident == name)?;
+    let PathArguments::AngleBracketed(arguments) = &segment.arguments else {
         return None;
     };
-    let segment = path
-        .path
-        .segments
-        .last()
-        .filter(|segment| segment.ident == name)?;
-    match &segment.arguments {
-        PathArguments::AngleBracketed(arguments) if arguments.args.len() == 1 => {
-            match arguments.args.first()? {
-                GenericArgument::Type(inner) => Some(inner),
-                _ => None,
-            }
-        }
+    match (arguments.args.first()?, arguments.args.len()) {
+        (GenericArgument::Type(inner), 1) => Some(inner),
         _ => None,
     }
 }
@@ -104,14 +95,25 @@ pub(crate) fn reference_to(ty: &Type) -> Option<&Type> {
 
 /// Returns whether the type is a path that ends in `name`.
 pub(crate) fn is_named(ty: &Type, name: &str) -> bool {
+    last_segment(ty).is_some_and(|segment| segment.ident == name)
+}
+
+fn last_segment(ty: &Type) -> Option<&PathSegment> {
     match ungroup(ty) {
-        Type::Path(path) => path
-            .path
-            .segments
-            .last()
-            .is_some_and(|segment| segment.ident == name),
-        _ => false,
+        Type::Path(path) => path.path.segments.last(),
+        _ => None,
     }
+}
+
+/// Returns the last segment of a type's path, which names the artifact or loader.
+pub(crate) fn type_name(ty: &Type) -> Option<&PathSegment> {
+    let is_qualified = matches!(ungroup(ty), Type::Path(path) if path.qself.is_some());
+    last_segment(ty).filter(|_| !is_qualified)
+}
+
+/// Returns whether the path ends in `name`.
+pub(crate) fn ends_in(path: &Path, name: &str) -> bool {
+    path.segments.last().is_some_and(|segment| segment.ident == name)
 }
 
 fn is_unsized(ty: &Type) -> bool {
@@ -132,11 +134,15 @@ pub(crate) fn ungroup(mut ty: &Type) -> &Type {
 
 /// Returns the type as written, without the blanks between tokens.
 pub(crate) fn type_text(ty: &Type) -> String {
-    let text = ty.to_token_stream().to_string();
-    let text = text
-        .replace(" < ", "<")
-        .replace(" >", ">")
-        .replace(" :: ", "::")
-        .replace("& ", "&");
-    text.replace(" ,", ",")
+    let mut text = ty.to_token_stream().to_string();
+    for (spaced, tight) in [
+        (" < ", "<"),
+        (" >", ">"),
+        (" :: ", "::"),
+        ("& ", "&"),
+        (" ,", ","),
+    ] {
+        text = text.replace(spaced, tight);
+    }
+    text
 }

@@ -1,6 +1,8 @@
 //! The checks: an impl block as written becomes a complete, well-formed artifact, or errors. What types can do, the
 //! compiler checks, through the traits that generated code calls.
 
+use std::fmt::Display;
+
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::ext::IdentExt;
@@ -9,11 +11,11 @@ use syn::{
 };
 
 use crate::diagnostics::{Errors, one_of, with_article};
-use crate::parameters::{Parameters, parameters};
+use crate::parameters::{Parameters, owns, parameters};
 use crate::parse::{Argument, Block, Mark};
 use crate::role::{Method, Receiver, Role, roles_with};
 use crate::settings::{Target, settings};
-use crate::types::{borrow_in, type_text, ungroup};
+use crate::types::{type_name, type_text};
 
 /// A checked artifact.
 pub(crate) struct Artifact {
@@ -62,7 +64,7 @@ pub(crate) fn artifact(
         errors.error(
             &segment,
             "an artifact of a generic type needs a name",
-            &[format!("write `#[{}(\"Name\")]`", role.attribute)],
+            &[&format!("write `#[{}(\"Name\")]`", role.attribute)],
         );
     }
     let type_name = segment.ident.unraw().to_string();
@@ -89,27 +91,19 @@ fn artifact_type(role: &Role, block: &Block, errors: &mut Errors) -> Option<Path
                 "`#[{}]` goes on an inherent impl block, not on the impl of a trait",
                 role.attribute
             ),
-            &["put it on the impl block of the type: `impl Type { .. }`".to_owned()],
+            &[&"put it on the impl block of the type: `impl Type { .. }`"],
         );
         return None;
     }
-    if let Some(lifetime) = item.generics.lifetimes().next() {
-        errors.error(
-            lifetime,
-            "a batch artifact cannot have lifetime parameters: it borrows from nothing",
-            &["use an owned type, such as `String` for `&str`".to_owned()],
-        );
+    if errors.lifetimes(&item.generics) {
         return None;
     }
-    let segment = match ungroup(&item.self_ty) {
-        Type::Path(path) if path.qself.is_none() => path.path.segments.last().cloned(),
-        _ => None,
-    };
+    let segment = type_name(&item.self_ty).cloned();
     if segment.is_none() {
         errors.error(
             &item.self_ty,
             "this type cannot be an artifact",
-            &["an artifact is a struct with `#[derive(BatchArtifact)]`".to_owned()],
+            &[&"an artifact is a struct with `#[derive(BatchArtifact)]`"],
         );
     }
     segment
@@ -131,7 +125,7 @@ fn methods(role: &'static Role, block: &Block, errors: &mut Errors) -> Vec<Artif
         let attribute = row.attribute;
         if mark.meant.is_some() {
             let message = format!("there is no attribute `#[{}]`", mark.name);
-            errors.error(&mark.path, message, &[format!("did you mean `#[{attribute}]`?")]);
+            errors.error(&mark.path, message, &[&format!("did you mean `#[{attribute}]`?")]);
         }
         if let Some(arguments) = &mark.arguments {
             errors.error(arguments, format!("`#[{attribute}]` takes no arguments"), &[]);
@@ -176,7 +170,7 @@ fn duplicate(role: &Role, earlier: &Mark, later: &Mark, errors: &mut Errors) {
             earlier.method.ident,
             later.method.ident
         ),
-        &[format!(
+        &[&format!(
             "the first is marked {}; remove one of the two attributes",
             line_of(&earlier.path)
         )],
@@ -197,21 +191,24 @@ fn foreign_attribute(role: &Role, mark: &Mark, missing: &[&Method], errors: &mut
         .iter()
         .map(|owner| format!("`#[{}]`", owner.attribute))
         .collect();
-    let mut remedies = vec![format!("`#[{attribute}]` belongs to {}", one_of(&owners))];
-    if !missing.is_empty() {
-        let names: Vec<_> = missing
-            .iter()
-            .map(|row| format!("`#[{}]`", row.attribute))
-            .collect();
-        remedies.push(format!("missing in this block: {}", names.join(", ")));
-    }
+    let owner = format!("`#[{attribute}]` belongs to {}", one_of(&owners));
+    let names: Vec<_> = missing
+        .iter()
+        .map(|row| format!("`#[{}]`", row.attribute))
+        .collect();
+    let absent = format!("missing in this block: {}", names.join(", "));
+    let remedies: [&dyn Display; 2] = [&owner, &absent];
     errors.error(
         &mark.path,
         format!(
             "`#[{attribute}]` does not belong to {}",
             with_article(role.attribute)
         ),
-        &remedies,
+        if missing.is_empty() {
+            &remedies[..1]
+        } else {
+            &remedies
+        },
     );
 }
 
@@ -238,11 +235,11 @@ fn missing_method(role: &Role, row: &Method, block: &Block, errors: &mut Errors)
     match unmarked {
         Some(ident) => {
             let remedy = format!("add `#[{}]` to `fn {ident}`", row.attribute);
-            errors.error(ident, message, &[remedy]);
+            errors.error(ident, message, &[&remedy]);
         }
         None => {
             let remedy = format!("add the method:\n    #[{}]\n    {}", row.attribute, row.signature);
-            errors.error(self_ty, message, &[remedy]);
+            errors.error(self_ty, message, &[&remedy]);
         }
     }
 }
@@ -292,7 +289,7 @@ fn supported(row: &Method, signature: &Signature, errors: &mut Errors) -> bool {
     errors.error(
         place,
         format!("{what} is not supported as `#[{}]`", row.attribute),
-        &expected(row),
+        &[&row.expected()],
     );
     false
 }
@@ -303,36 +300,26 @@ fn receiver(row: &Method, signature: &Signature, errors: &mut Errors) -> bool {
     } else {
         "&mut self` or `&self"
     };
-    let Some(receiver) = signature.receiver() else {
-        let message = format!("{} method takes `{wanted}`", with_article(row.attribute));
-        errors.error(&signature.ident, message, &expected(row));
-        return false;
-    };
-    let mutable = match &receiver.kind {
-        ReceiverKind::Reference(_, _, mutable) => mutable.as_ref(),
-        _ => {
-            let message = format!("{} method takes `{wanted}`", with_article(row.attribute));
-            errors.error(receiver, message, &expected(row));
-            return false;
-        }
-    };
-    match (row.receiver, mutable) {
-        (Receiver::Shared, Some(place)) => {
-            let why = "`#[cancel]` runs on another thread while `#[process]` does; keep what they share in an atomic \
-                       or a `Mutex`"
-                .to_owned();
-            errors.error(
-                place,
-                format!(
+    let place = match signature.receiver() {
+        None => signature.ident.to_token_stream(),
+        Some(receiver) => match (&receiver.kind, row.receiver) {
+            (ReceiverKind::Reference(_, _, Some(mutable)), Receiver::Shared) => {
+                let why = "`#[cancel]` runs on another thread while `#[process]` does; keep what they share in an \
+                           atomic or a `Mutex`";
+                let message = format!(
                     "{} method takes &self, not &mut self",
                     with_article(row.attribute)
-                ),
-                &[vec![why], expected(row)].concat(),
-            );
-            false
-        }
-        _ => true,
-    }
+                );
+                errors.error(mutable, message, &[&why, &row.expected()]);
+                return false;
+            }
+            (ReceiverKind::Reference(..), _) => return true,
+            _ => receiver.to_token_stream(),
+        },
+    };
+    let message = format!("{} method takes `{wanted}`", with_article(row.attribute));
+    errors.error(place, message, &[&row.expected()]);
+    false
 }
 
 fn result(row: &Method, signature: &Signature, errors: &mut Errors) -> bool {
@@ -344,34 +331,11 @@ fn result(row: &Method, signature: &Signature, errors: &mut Errors) -> bool {
                     "`impl Trait` is not supported as the result of {} method",
                     with_article(row.attribute)
                 );
-                errors.error(ty, message, &expected(row));
+                errors.error(ty, message, &[&row.expected()]);
                 return false;
             }
             owns(row, ty, errors)
         }
-    }
-}
-
-/// Reports a type that borrows: items and checkpoints outlive the call.
-pub(crate) fn owns(row: &Method, ty: &Type, errors: &mut Errors) -> bool {
-    let Some(place) = borrow_in(ty.to_token_stream()) else {
-        return true;
-    };
-    errors.error(
-        place,
-        format!(
-            "{} method cannot take or return a type that borrows: the values outlive the call",
-            with_article(row.attribute)
-        ),
-        &["use an owned type, such as `String` for `&str`".to_owned()],
-    );
-    false
-}
-
-pub(crate) fn expected(row: &Method) -> Vec<String> {
-    match row.alternative {
-        None => vec![format!("expected `{}`", row.signature)],
-        Some(alternative) => vec![format!("expected `{}`\n      or `{alternative}`", row.signature)],
     }
 }
 
@@ -413,6 +377,6 @@ pub(crate) fn not_an_impl_block(role: &Role, item: &syn::Item, errors: &mut Erro
         // Without tokens, the place is the attribute.
         TokenStream::new(),
         format!("`#[{}]` cannot be on {what}", role.attribute),
-        &[remedy],
+        &[&remedy],
     );
 }

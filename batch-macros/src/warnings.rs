@@ -1,4 +1,5 @@
-//! Warnings of what is legal and probably a mistake. Macros cannot warn on stable, so generated code uses deprecated items.
+//! Warnings about legal code that is probably a mistake. Macros cannot warn on stable, so generated code uses deprecated
+//! items.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
@@ -6,8 +7,8 @@ use syn::ext::IdentExt;
 use syn::{Ident, ImplItem, ItemImpl};
 
 use crate::diagnostics::one_of;
-use crate::expand::spanned;
 use crate::role::Role;
+use crate::tokens::spanned;
 use crate::validate::Artifact;
 
 /// Returns the warnings of an artifact: about methods that have an attribute's name and no attribute, and about an artifact

@@ -5,7 +5,7 @@ use crate::document::{Document, parse};
 use crate::limits::Limits;
 use crate::model::Target;
 use crate::span::Source;
-use crate::write::{self, Node};
+use crate::write::Node;
 
 /// Builds a [`Document`] in Rust instead of XML. Values may hold symbols `${..}`; everything is checked by
 /// [`document`](JobBuilder::document).
@@ -87,9 +87,9 @@ macro_rules! attributes {
 }
 
 macro_rules! artifacts {
-    ($($(#[$doc:meta])* $method:ident => $name:literal;)*) => {
+    ($($(#[$doc:meta])* $method:ident => $name:literal $(in $list:literal)?;)*) => {
         $($(#[$doc])* pub fn $method(mut self, artifact: ArtifactBuilder) -> Self {
-            self.0.push(artifact.named($name));
+            self.0$(.child($list))?.push(artifact.named($name));
             self
         })*
     };
@@ -99,9 +99,7 @@ macro_rules! properties {
     () => {
         /// Adds a property.
         pub fn property(mut self, name: &str, value: &str) -> Self {
-            self.0
-                .child("properties")
-                .push(write::property(name, value, None));
+            self.0.push_property(name, value, None);
             self
         }
     };
@@ -110,19 +108,7 @@ macro_rules! properties {
 
         /// Adds a property for one artifact of the chunk.
         pub fn property_for(mut self, target: Target, name: &str, value: &str) -> Self {
-            self.0
-                .child("properties")
-                .push(write::property(name, value, Some(target)));
-            self
-        }
-    };
-}
-
-macro_rules! listeners {
-    () => {
-        /// Adds a listener.
-        pub fn listener(mut self, listener: ArtifactBuilder) -> Self {
-            self.0.child("listeners").push(listener.named("listener"));
+            self.0.push_property(name, value, Some(target));
             self
         }
     };
@@ -168,14 +154,9 @@ macro_rules! transitions {
             exit_status: Option<&str>,
             restart: Option<&str>,
         ) -> Self {
-            let mut node = Node::new(name).with("on", on);
-            exit_status
-                .into_iter()
-                .for_each(|value| node.set("exit-status", value));
-            restart
-                .into_iter()
-                .for_each(|value| node.set("restart", value));
-            self.0.push(node);
+            let node = Node::new(name).with("on", on);
+            let node = node.with_some("exit-status", exit_status);
+            self.0.push(node.with_some("restart", restart));
             self
         }
     };
@@ -200,7 +181,10 @@ impl JobBuilder {
     }
 
     properties!();
-    listeners!();
+    artifacts! {
+        /// Adds a listener.
+        listener => "listener" in "listeners";
+    }
     elements!("a step, flow, split or decision; execution starts with the first that is not a decision");
     attributes! {
         /// Whether executions of the job may be restarted.
@@ -248,7 +232,10 @@ impl StepBuilder {
     }
 
     properties!(targeted);
-    listeners!();
+    artifacts! {
+        /// Adds a listener.
+        listener => "listener" in "listeners";
+    }
     transitions!();
     attributes! {
         /// The element that follows.
@@ -365,24 +352,13 @@ impl SplitBuilder {
         is_abstract: bool => "abstract";
     }
 
-    /// Sets the observer of the logical transaction around all flows.
-    pub fn logical_tx(self, artifact: ArtifactBuilder) -> SplitBuilder {
-        self.companion(artifact.named("logicalTX"))
-    }
-
-    /// Collects data on the thread of each flow.
-    pub fn collector(self, artifact: ArtifactBuilder) -> SplitBuilder {
-        self.companion(artifact.named("collector"))
-    }
-
-    /// Analyzes the data of the collectors.
-    pub fn analyzer(self, artifact: ArtifactBuilder) -> SplitBuilder {
-        self.companion(artifact.named("analyzer"))
-    }
-
-    fn companion(mut self, node: Node) -> SplitBuilder {
-        self.0.child("concurrency").push(node);
-        self
+    artifacts! {
+        /// Sets the observer of the logical transaction around all flows.
+        logical_tx => "logicalTX" in "concurrency";
+        /// Collects data on the thread of each flow.
+        collector => "collector" in "concurrency";
+        /// Analyzes the data of the collectors.
+        analyzer => "analyzer" in "concurrency";
     }
 }
 
@@ -440,8 +416,7 @@ impl PartitionBuilder {
         value: &str,
         target: Option<Target>,
     ) -> PartitionBuilder {
-        let property = write::property(&format!("{name}.{number}"), value, target);
-        self.0.child("properties").push(property);
+        self.0.push_property(&format!("{name}.{number}"), value, target);
         self
     }
 }

@@ -14,34 +14,44 @@ enum Encoding {
     Utf16Be,
 }
 
-/// See [`Source::from_bytes`].
-pub(crate) fn source_from_bytes(
-    name: String,
-    bytes: &[u8],
-    limits: &Limits,
-) -> Result<Arc<Source>, JobXmlErrors> {
-    if bytes.len() > limits.file_bytes {
-        let source = Source::new(name, "");
-        return Err(too_large(&source, bytes.len(), limits).into());
-    }
-    let (encoding, mark) = detect(bytes);
-    let decoded = match encoding {
-        Encoding::Utf8 => utf8(&bytes[mark..]),
-        Encoding::Utf16Le => utf16(&bytes[mark..], u16::from_le_bytes),
-        Encoding::Utf16Be => utf16(&bytes[mark..], u16::from_be_bytes),
-    };
-    match decoded {
-        Ok(text) => declared_as_is(Source::new(name, text), encoding),
-        Err(broken) => {
-            let source = Source::new(name, broken.lossy);
-            let span = Span::new(
-                &source,
-                broken.at..broken.at + char::REPLACEMENT_CHARACTER.len_utf8(),
-            );
-            let message = format!("the file is not valid {}", encoding.name());
-            let error =
-                Diagnostic::error(codes::ENCODING, message, span).label("these bytes are not a character");
-            Err(error.help("save the file as UTF-8").into())
+impl Source {
+    /// Decodes a source from UTF-8 or UTF-16, detected by the byte order mark or the first characters, and checks
+    /// that the XML declaration names the same encoding.
+    ///
+    /// Spec: JSL-DOC-01
+    ///
+    /// # Errors
+    ///
+    /// A diagnostic if there are more than [`Limits::file_bytes`] bytes, if they cannot be decoded, or if the
+    /// declaration names another encoding.
+    pub fn from_bytes(
+        name: impl Into<String>,
+        bytes: &[u8],
+        limits: &Limits,
+    ) -> Result<Arc<Source>, JobXmlErrors> {
+        if bytes.len() > limits.file_bytes {
+            let source = Source::new(name, "");
+            return Err(too_large(&source, bytes.len(), limits).into());
+        }
+        let (encoding, mark) = detect(bytes);
+        let decoded = match encoding {
+            Encoding::Utf8 => utf8(&bytes[mark..]),
+            Encoding::Utf16Le => utf16(&bytes[mark..], u16::from_le_bytes),
+            Encoding::Utf16Be => utf16(&bytes[mark..], u16::from_be_bytes),
+        };
+        match decoded {
+            Ok(text) => declared_as_is(Source::new(name, text), encoding),
+            Err(broken) => {
+                let source = Source::new(name, broken.lossy);
+                let span = Span::new(
+                    &source,
+                    broken.at..broken.at + char::REPLACEMENT_CHARACTER.len_utf8(),
+                );
+                let message = format!("the file is not valid {}", encoding.name());
+                let error = Diagnostic::error(codes::ENCODING, message, span)
+                    .label("these bytes are not a character");
+                Err(error.help("save the file as UTF-8").into())
+            }
         }
     }
 }

@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::origins::Origins;
-use crate::render;
 use crate::span::Span;
 
 /// Maximum number of diagnostics kept in one report; the rest is counted.
@@ -63,27 +62,21 @@ impl Diagnostic {
     }
 
     /// Replaces the message.
-    pub(crate) fn message(self, message: impl Into<String>) -> Diagnostic {
-        Diagnostic {
-            message: message.into(),
-            ..self
-        }
+    pub(crate) fn message(mut self, message: impl Into<String>) -> Diagnostic {
+        self.message = message.into();
+        self
     }
 
     /// Sets the text beside the underlined place.
-    pub fn label(self, label: impl Into<String>) -> Diagnostic {
-        Diagnostic {
-            label: label.into(),
-            ..self
-        }
+    pub fn label(mut self, label: impl Into<String>) -> Diagnostic {
+        self.label = label.into();
+        self
     }
 
     /// Sets the remedy.
-    pub fn help(self, help: impl Into<String>) -> Diagnostic {
-        Diagnostic {
-            help: Some(help.into()),
-            ..self
-        }
+    pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
+        self.help = Some(help.into());
+        self
     }
 
     /// Adds a related place.
@@ -98,19 +91,6 @@ impl Diagnostic {
             Some(name) => self.help(format!("did you mean {}?", quoted(name))),
             None => self,
         }
-    }
-
-    /// Renders the diagnostic with the source line underlined, optionally in ANSI colors. Ends with a line break.
-    /// Control characters of the document are escaped.
-    pub fn render(&self, color: bool) -> String {
-        render::render(self, color)
-    }
-}
-
-impl fmt::Display for Diagnostic {
-    /// Writes the plain rendering, without the final line break.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.render(false).trim_end())
     }
 }
 
@@ -150,11 +130,7 @@ impl JobXmlErrors {
 
     /// Renders all diagnostics, optionally in ANSI colors.
     pub fn render(&self, color: bool) -> String {
-        let rendered: Vec<String> = self
-            .diagnostics
-            .iter()
-            .map(|diagnostic| diagnostic.render(color))
-            .collect();
+        let rendered: Vec<String> = self.iter().map(|one| one.render(color)).collect();
         let mut text = rendered.join("\n");
         if self.omitted > 0 {
             text.push_str(&format!("\n… and {} more\n", self.omitted));
@@ -298,11 +274,9 @@ impl Sink {
     /// Returns all diagnostics, in the order of the text; those of the job's own text first.
     pub(crate) fn into_errors(mut self) -> JobXmlErrors {
         let origins = &self.origins;
-        self.diagnostics.sort_by_key(|diagnostic| {
-            (
-                origins.rank(diagnostic.span.source()),
-                diagnostic.span.range().start,
-            )
+        self.diagnostics.sort_by_key(|Diagnostic { span, .. }| {
+            let rank = origins.rank(span.source());
+            (rank, span.range().start)
         });
         JobXmlErrors {
             diagnostics: self.diagnostics,

@@ -100,12 +100,8 @@ impl Effective {
     ) -> Result<ExecutionElement, JobXmlErrors> {
         let mut sink = Sink::default();
         sink.set_origins(self.origins.clone());
-        let element = lower::lower_partition(
-            &self.root,
-            Scope::new(self.dialect, *values, limits),
-            path,
-            &mut sink,
-        );
+        let scope = Scope::new(self.dialect, *values, limits, &mut sink);
+        let element = lower::lower_partition(&self.root, scope, path);
         if element.is_none() && !sink.failed() {
             let ids: Vec<&str> = path.iter().map(|view| view.element).collect();
             sink.error(codes::UNKNOWN_TARGET, &self.root.tag, |d| {

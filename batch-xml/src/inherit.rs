@@ -76,13 +76,8 @@ type Key<'k> = (&'k str, Vec<Option<&'k str>>);
 fn key(element: &Element) -> Key<'_> {
     match ENTRIES.iter().find(|(name, ..)| element.name.value == *name) {
         Some((_, group, attributes)) => {
-            let values = attributes.iter().map(|name| element.attribute(name));
-            (
-                group,
-                values
-                    .map(|found| found.map(|attribute| attribute.value.value.as_str()))
-                    .collect(),
-            )
+            let value = |name: &&str| Some(element.attribute(name)?.value.value.as_str());
+            (group, attributes.iter().map(value).collect())
         }
         None => (element.name.value.as_str(), Vec::new()),
     }
@@ -305,12 +300,8 @@ impl<'a> Inheritance<'a, '_> {
                 if let Some(element) = self.files[file].nested.get(&(kind, id)).copied() {
                     return Some(Place { file, element });
                 }
-                let others = self
-                    .dialect
-                    .rules()
-                    .inheritable
-                    .iter()
-                    .filter_map(|kind| self.files[file].nested.get(&(*kind, id)));
+                let kinds = self.dialect.rules().inheritable.iter();
+                let others = kinds.filter_map(|kind| self.files[file].nested.get(&(*kind, id)));
                 other_kind = other_kind.or(others.copied().next());
             }
         }
@@ -385,20 +376,15 @@ impl<'a> Inheritance<'a, '_> {
                 .message(format!("`parent` refers to an unknown {kind} {}", quoted(id)))
                 .label(format!("no {kind} {of}of the job path has this id"))
                 .suggestion(suggest::nearest(id, known.iter().map(String::as_str)));
-            let broken = library.broken(id);
+            let mut broken = library.broken(id);
+            broken.truncate(MAX_BROKEN);
             if broken.is_empty() {
                 return d;
             }
-            let names: Vec<String> = broken
-                .iter()
-                .take(MAX_BROKEN)
-                .map(|place| quoted(place.source().name()))
-                .collect();
-            let help = format!(
-                "a file that may define it cannot be read: {}; fix that file first",
-                names.join(", ")
-            );
-            let d = broken.into_iter().take(MAX_BROKEN).fold(d, |d, place| {
+            let names = broken.iter().map(|place| quoted(place.source().name()));
+            let names = names.collect::<Vec<_>>().join(", ");
+            let help = format!("a file that may define it cannot be read: {names}; fix that file first");
+            let d = broken.into_iter().fold(d, |d, place| {
                 d.related(place, "this file cannot be read and may define it")
             });
             d.help(help)
@@ -509,16 +495,13 @@ impl<'a> Inheritance<'a, '_> {
     fn spend(&mut self, elements: usize, bytes: usize, link: &Span) -> bool {
         self.copied += elements;
         self.copied_bytes += bytes;
-        let (limit, what) = match self.limits {
-            Limits {
-                inherited_elements: limit,
-                ..
-            } if self.copied > *limit => (limit, "elements"),
-            Limits {
-                inherited_bytes: limit,
-                ..
-            } if self.copied_bytes > *limit => (limit, "bytes of values"),
-            _ => return true,
+        let limits = self.limits;
+        let (limit, what) = if self.copied > limits.inherited_elements {
+            (limits.inherited_elements, "elements")
+        } else if self.copied_bytes > limits.inherited_bytes {
+            (limits.inherited_bytes, "bytes of values")
+        } else {
+            return true;
         };
         if !self.full {
             self.full = true;

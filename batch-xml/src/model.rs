@@ -67,7 +67,53 @@ pub enum ExecutionElement {
     Decision(Box<Decision>),
 }
 
+/// The kind of an execution element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ElementKind {
+    Step,
+    Flow,
+    Split,
+    Decision,
+}
+
+impl ElementKind {
+    /// Returns the name of the element.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            ElementKind::Step => "step",
+            ElementKind::Flow => "flow",
+            ElementKind::Split => "split",
+            ElementKind::Decision => "decision",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<ElementKind> {
+        use ElementKind::{Decision, Flow, Split, Step};
+        let mut all = [Step, Flow, Split, Decision].into_iter();
+        all.find(|kind| kind.as_str() == name)
+    }
+}
+
 impl ExecutionElement {
+    pub(crate) fn kind(&self) -> ElementKind {
+        match self {
+            ExecutionElement::Step(_) => ElementKind::Step,
+            ExecutionElement::Flow(_) => ElementKind::Flow,
+            ExecutionElement::Split(_) => ElementKind::Split,
+            ExecutionElement::Decision(_) => ElementKind::Decision,
+        }
+    }
+
+    /// Returns the start tag.
+    pub(crate) fn span(&self) -> &Span {
+        match self {
+            ExecutionElement::Step(step) => &step.span,
+            ExecutionElement::Flow(flow) => &flow.span,
+            ExecutionElement::Split(split) => &split.span,
+            ExecutionElement::Decision(decision) => &decision.span,
+        }
+    }
+
     /// Returns the id, unique within the job. Spec: JSL-DOC-14
     pub fn id(&self) -> &Spanned<String> {
         match self {
@@ -220,6 +266,22 @@ pub enum Target {
     Writer,
 }
 
+impl Target {
+    pub(crate) const ALL: [Target; 3] = [Target::Reader, Target::Processor, Target::Writer];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Target::Reader => "reader",
+            Target::Processor => "processor",
+            Target::Writer => "writer",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Target> {
+        Target::ALL.into_iter().find(|target| target.as_str() == name)
+    }
+}
+
 /// A decision: an artifact selects the transition.
 ///
 /// Spec: DEC-01, DEC-05
@@ -352,10 +414,9 @@ pub struct ArtifactRef {
 impl ArtifactRef {
     /// Returns the effective value of a property, if the XML has it.
     pub fn property(&self, name: &str) -> Option<&Spanned<String>> {
-        self.properties
-            .iter()
-            .find(|property| property.name.value == name)
-            .map(|property| &property.value)
+        let mut properties = self.properties.iter();
+        let found = properties.find(|property| property.name.value == name)?;
+        Some(&found.value)
     }
 }
 

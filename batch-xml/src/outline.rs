@@ -1,26 +1,7 @@
 //! The execution elements of a job as a graph of ids.
 
+use crate::model::ElementKind;
 use crate::span::Spanned;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Step,
-    Flow,
-    Split,
-    Decision,
-}
-
-impl Kind {
-    pub(crate) fn from_name(name: &str) -> Option<Kind> {
-        match name {
-            "step" => Some(Kind::Step),
-            "flow" => Some(Kind::Flow),
-            "split" => Some(Kind::Split),
-            "decision" => Some(Kind::Decision),
-            _ => None,
-        }
-    }
-}
 
 /// The container that is the job itself.
 pub(crate) const JOB: usize = 0;
@@ -29,7 +10,7 @@ pub(crate) const JOB: usize = 0;
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) id: Spanned<String>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ElementKind,
     /// [`JOB`], or the number of its flow or split. Only siblings lead to each other.
     pub(crate) container: usize,
     pub(crate) is_abstract: bool,
@@ -55,20 +36,20 @@ pub(crate) struct Reference {
 pub(crate) struct Outline {
     pub(crate) nodes: Vec<Node>,
     /// The kinds of the flows and splits that contain something that runs, from container 1 on.
-    containers: Vec<Kind>,
+    containers: Vec<ElementKind>,
     /// Whether the job level has a step, flow or split that is not abstract, even if it is too wrong to be a node.
     pub(crate) has_concrete_element: bool,
 }
 
 impl Outline {
     /// Adds a container of siblings.
-    pub(crate) fn add_container(&mut self, kind: Kind) -> usize {
+    pub(crate) fn add_container(&mut self, kind: ElementKind) -> usize {
         self.containers.push(kind);
         self.containers.len()
     }
 
     /// Returns all containers with their kinds; `None` is the job.
-    pub(crate) fn containers(&self) -> impl Iterator<Item = (usize, Option<Kind>)> {
+    pub(crate) fn containers(&self) -> impl Iterator<Item = (usize, Option<ElementKind>)> {
         let within = self.containers.iter().enumerate();
         std::iter::once((JOB, None)).chain(within.map(|(index, kind)| (index + 1, Some(*kind))))
     }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::codes;
-use crate::diagnostics::{Sink, quoted};
+use crate::diagnostics::quoted;
 use crate::dialect::Dialect;
 use crate::model::{Property, Target};
 use crate::span::Spanned;
@@ -12,22 +12,11 @@ use crate::symbols;
 use crate::tree::{Attribute, Element};
 use crate::values;
 
-impl Target {
-    fn from_name(name: &str) -> Option<Target> {
-        match name {
-            "reader" => Some(Target::Reader),
-            "processor" => Some(Target::Processor),
-            "writer" => Some(Target::Writer),
-            _ => None,
-        }
-    }
-}
-
 impl<'a> Scope<'a> {
     /// Enters an element, whose properties are visible from here on.
     ///
     /// Spec: SUBST-11, JSL-CHPROP-08
-    pub(crate) fn enter(&mut self, element: &'a Element, sink: &mut Sink) {
+    pub(crate) fn enter(&mut self, element: &'a Element) {
         self.levels.push(Level::default());
         let listed = element
             .child("properties")
@@ -38,15 +27,13 @@ impl<'a> Scope<'a> {
         let (symbolic, literal): (Vec<_>, Vec<_>) =
             listed.partition(|property| has_symbolic_key(self.dialect, property));
         for property in literal.into_iter().chain(symbolic) {
-            if let Some(definition) = self.definition(element, property, sink) {
-                self.define(definition, sink);
+            if let Some(definition) = self.definition(element, property) {
+                self.define(definition);
             }
         }
-        if let Some(merge) = element
-            .child("properties")
-            .and_then(|list| list.attribute("merge"))
-        {
-            self.boolean(merge, sink);
+        let list = element.child("properties");
+        if let Some(merge) = list.and_then(|list| list.attribute("merge")) {
+            self.boolean(merge);
         }
     }
 
@@ -56,11 +43,11 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns the value of a boolean attribute; `None`, after a report, if it is invalid.
-    pub(crate) fn boolean(&mut self, attribute: &Attribute, sink: &mut Sink) -> Option<bool> {
-        let value = self.attribute(attribute, sink)?.known()?;
+    pub(crate) fn boolean(&mut self, attribute: &Attribute) -> Option<bool> {
+        let value = self.attribute(attribute)?.known()?;
         let boolean = values::boolean(&value);
         if boolean.is_none() {
-            values::bad_boolean(&attribute.name, &value, sink);
+            values::bad_boolean(&attribute.name, &value, self.sink);
         }
         boolean
     }
@@ -68,7 +55,7 @@ impl<'a> Scope<'a> {
     /// Returns the properties that reach an artifact at this place, outermost first, each name once.
     ///
     /// Spec: OVR-05, OVR-13, JSL-CHPROP-04, JSL-CHPROP-05, D-35, D-36
-    pub(crate) fn reaching(&mut self, target: Option<Target>, sink: &mut Sink) -> Vec<Property> {
+    pub(crate) fn reaching(&mut self, target: Option<Target>) -> Vec<Property> {
         if self.stopped {
             return Vec::new();
         }
@@ -85,13 +72,13 @@ impl<'a> Scope<'a> {
         let mut names: Vec<Spanned<String>> = planned.collect();
         let known: HashSet<String> = names.iter().map(|name| name.value.clone()).collect();
         names.extend(written.filter(|name| !known.contains(&name.value)));
-        self.effective_all(names, target, sink)
+        self.effective_all(names, target)
     }
 
     /// Returns the properties of the innermost element without a target, with their effective values.
     ///
     /// Spec: JSL-JOBPROP-03, JSL-STEPPROP-03, OVR-07
-    pub(crate) fn own(&mut self, sink: &mut Sink) -> Vec<Property> {
+    pub(crate) fn own(&mut self) -> Vec<Property> {
         let own = self
             .levels
             .last()
@@ -100,22 +87,17 @@ impl<'a> Scope<'a> {
         let names = own
             .filter(|definition| definition.target.is_none())
             .map(|definition| definition.name.clone());
-        self.effective_all(names.collect(), None, sink)
+        self.effective_all(names.collect(), None)
     }
 
-    fn effective_all(
-        &mut self,
-        names: Vec<Spanned<String>>,
-        target: Option<Target>,
-        sink: &mut Sink,
-    ) -> Vec<Property> {
+    fn effective_all(&mut self, names: Vec<Spanned<String>>, target: Option<Target>) -> Vec<Property> {
         let mut properties = Vec::new();
         for name in names {
-            let Some(Value { text, deferred }) = self.effective(&name, target, sink) else {
+            let Some(Value { text, deferred }) = self.effective(&name, target) else {
                 continue;
             };
             let bytes = size_of::<Property>() + name.len() + text.len();
-            if self.handed(bytes, &text.span, sink).is_none() {
+            if self.handed(bytes, &text.span).is_none() {
                 break;
             }
             properties.push(Property {
@@ -127,17 +109,12 @@ impl<'a> Scope<'a> {
         properties
     }
 
-    pub(crate) fn definition(
-        &mut self,
-        owner: &Element,
-        property: &'a Element,
-        sink: &mut Sink,
-    ) -> Option<Definition<'a>> {
-        let name = self.property_name(property, sink);
-        let target = self.property_target(owner, property, sink);
+    pub(crate) fn definition(&mut self, owner: &Element, property: &'a Element) -> Option<Definition<'a>> {
+        let name = self.property_name(property);
+        let target = self.property_target(owner, property);
         let value = property.attribute("value");
         if value.is_none() {
-            values::missing_attribute(property, "value", sink);
+            values::missing_attribute(property, "value", self.sink);
         }
         self.definitions += 1;
         Some(Definition {
@@ -149,14 +126,14 @@ impl<'a> Scope<'a> {
         })
     }
 
-    fn property_name(&mut self, property: &Element, sink: &mut Sink) -> Option<Spanned<String>> {
+    fn property_name(&mut self, property: &Element) -> Option<Spanned<String>> {
         let Some(attribute) = property.attribute("name") else {
-            values::missing_attribute(property, "name", sink);
+            values::missing_attribute(property, "name", self.sink);
             return None;
         };
-        let name = self.attribute(attribute, sink)?.known()?;
+        let name = self.attribute(attribute)?.known()?;
         if name.is_empty() {
-            values::empty_value(property, "name", &name.span, sink);
+            values::empty_value(property, "name", &name.span, self.sink);
             return None;
         }
         Some(name)
@@ -165,50 +142,47 @@ impl<'a> Scope<'a> {
     /// Returns `None` if there is a target but an invalid one.
     ///
     /// Spec: JSL-CHPROP-03, JSL-STEPPROP-04, D-35
-    fn property_target(
-        &mut self,
-        owner: &Element,
-        property: &Element,
-        sink: &mut Sink,
-    ) -> Option<Option<Target>> {
+    fn property_target(&mut self, owner: &Element, property: &Element) -> Option<Option<Target>> {
         let Some(attribute) = property.attribute("target") else {
             return Some(None);
         };
         if !matches!(owner.name.value.as_str(), "chunk" | "step" | "partition") {
-            sink.error(codes::MISPLACED_TARGET, &attribute.name.span, |d| {
-                d.message(format!(
-                    "a property of {} cannot have a target",
-                    quoted(&owner.name)
-                ))
-                .label("allowed on properties of a chunk, step or partition")
-            });
+            self.sink
+                .error(codes::MISPLACED_TARGET, &attribute.name.span, |d| {
+                    d.message(format!(
+                        "a property of {} cannot have a target",
+                        quoted(&owner.name)
+                    ))
+                    .label("allowed on properties of a chunk, step or partition")
+                });
             return None;
         }
-        let value = self.attribute(attribute, sink)?.known()?;
+        let value = self.attribute(attribute)?.known()?;
         let target = Target::from_name(&value);
         if target.is_none() {
-            values::bad_choice("target", &value, &["reader", "processor", "writer"], sink);
+            values::bad_choice("target", &value, &Target::ALL.map(Target::as_str), self.sink);
         }
         target.map(Some)
     }
 
     /// Spec: JSL-JOBPROP-04, JSL-CHPROP-06, OVR-14, D-38
-    fn define(&mut self, definition: Definition<'a>, sink: &mut Sink) {
+    fn define(&mut self, definition: Definition<'a>) {
         let Some(level) = self.levels.last_mut() else {
             return;
         };
         let same = |other: &&Definition<'a>| other.target == definition.target;
         if let Some(first) = level.matching(&definition.name, definition.target).find(same) {
-            sink.error(codes::DUPLICATE_PROPERTY, &definition.name.span, |d| {
-                let also = if definition.target.is_some() {
-                    " with this target"
-                } else {
-                    ""
-                };
-                d.message(format!("duplicate property {}", quoted(&definition.name)))
-                    .label(format!("the list already has a property of this name{also}"))
-                    .related(first.name.span.clone(), "the first one is here")
-            });
+            self.sink
+                .error(codes::DUPLICATE_PROPERTY, &definition.name.span, |d| {
+                    let also = if definition.target.is_some() {
+                        " with this target"
+                    } else {
+                        ""
+                    };
+                    d.message(format!("duplicate property {}", quoted(&definition.name)))
+                        .label(format!("the list already has a property of this name{also}"))
+                        .related(first.name.span.clone(), "the first one is here")
+                });
             return;
         }
         self.names.insert(definition.name.value.clone());

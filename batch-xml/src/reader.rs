@@ -88,7 +88,7 @@ impl Builder<'_> {
                 Ok(event) => self.event(&event, range)?,
                 Err(error) => {
                     let at = usize::try_from(reader.error_position()).unwrap_or(start);
-                    self.not_well_formed(at..at + 1, &reason(&error), |d| d);
+                    self.not_well_formed(at..at + 1, reason(&error));
                     // Reading can only continue after an error within a complete tag.
                     if !matches!(error, quick_xml::Error::IllFormed(_)) || range.is_empty() {
                         return Err(Unreadable);
@@ -110,12 +110,12 @@ impl Builder<'_> {
         }
         // The source dropped the byte order mark; quick-xml would drop a second one without counting it.
         if text.starts_with('\u{feff}') {
-            self.not_well_formed(0..3, "text outside the root element", |d| d);
+            self.not_well_formed(0..3, "text outside the root element");
             return Err(Unreadable);
         }
         if let Some((at, c)) = text.char_indices().find(|(_, c)| !xml::is_char(*c)) {
             let message = format!("the character U+{:04X} is not allowed in XML", u32::from(c));
-            self.not_well_formed(at..at + c.len_utf8(), &message, |d| d);
+            self.not_well_formed(at..at + c.len_utf8(), message);
             return Err(Unreadable);
         }
         Ok(())
@@ -165,17 +165,13 @@ impl Builder<'_> {
                     quoted(other)
                 ),
             };
-            self.not_well_formed(span.range(), &message, |d| d);
+            self.not_well_formed(span.range(), message);
         }
     }
 
     fn declaration(&mut self, range: Range<usize>) {
         if range.start > 0 {
-            return self.not_well_formed(
-                range,
-                "the XML declaration is not at the start of the file",
-                |d| d,
-            );
+            return self.not_well_formed(range, "the XML declaration is not at the start of the file");
         }
         let span = self.span(range);
         let text = span.text();
@@ -195,12 +191,11 @@ impl Builder<'_> {
                 "1.1" => self.sink.warning(codes::XML_VERSION, &version, |d| {
                     d.message("XML 1.1 is read as XML 1.0")
                 }),
-                _ => self.not_well_formed(version.range(), "unsupported version of XML; use 1.0", |d| d),
+                _ => self.not_well_formed(version.range(), "unsupported version of XML; use 1.0"),
             },
             _ => self.not_well_formed(
                 span.range(),
                 "the XML declaration does not start with the version",
-                |d| d,
             ),
         }
         let mut allowed = ["encoding", "standalone"].as_slice();
@@ -208,8 +203,7 @@ impl Builder<'_> {
             let Some(at) = allowed.iter().position(|allowed| name.text() == *allowed) else {
                 self.not_well_formed(
                     name.range(),
-                    "the XML declaration has the attributes `version`, `encoding` and `standalone`, in this order",
-                    |d| d,
+                    "the XML declaration has the attributes `version`, `encoding` and `standalone`, in this order"
                 );
                 return;
             };
@@ -223,7 +217,7 @@ impl Builder<'_> {
                     quoted(value.text()),
                     allowed[at]
                 );
-                self.not_well_formed(value.range(), &message, |d| d);
+                self.not_well_formed(value.range(), message);
             }
             allowed = &allowed[at + 1..];
         }
@@ -237,30 +231,20 @@ impl Builder<'_> {
     ) -> Result<(), Unreadable> {
         let span = self.span(range.clone());
         self.elements += 1;
-        self.limit(
-            &span,
-            "elements in a document",
-            self.elements,
-            self.limits.elements,
-        )?;
-        self.limit(
-            &span,
-            "levels of elements",
-            self.open.len() + 1,
-            self.limits.max_depth(),
-        )?;
+        let (limits, depth) = (self.limits, self.open.len() + 1);
+        self.limit(&span, "elements in a document", self.elements, limits.elements)?;
+        self.limit(&span, "levels of elements", depth, limits.max_depth())?;
         let name = tag.name().as_ref().to_owned();
         let name_span = span.part(1..1 + name.len());
-        self.limit(&name_span, "bytes in a name", name.len(), self.limits.name_bytes)?;
+        self.limit(&name_span, "bytes in a name", name.len(), limits.name_bytes)?;
         if !xml::is_name(&name) {
             self.not_well_formed(
                 name_span.range(),
-                &format!("{} is not a valid element name", quoted(&name)),
-                |d| d,
+                format!("{} is not a valid element name", quoted(&name)),
             );
         }
         if self.open.is_empty() && self.root.is_some() {
-            self.not_well_formed(span.range(), "a document has only one root element", |d| {
+            self.ill_formed(span.range(), "a document has only one root element", |d| {
                 d.label("this is the second")
             });
         }
@@ -294,17 +278,13 @@ impl Builder<'_> {
             };
             let name = &raw[scanned.name.clone()];
             let span = tag.part(offset + scanned.name.start..offset + scanned.name.end);
-            self.limit(
-                &span,
-                "attributes of an element",
-                count + 1,
-                self.limits.attributes,
-            )?;
-            self.limit(&span, "bytes in a name", name.len(), self.limits.name_bytes)?;
+            let limits = self.limits;
+            self.limit(&span, "attributes of an element", count + 1, limits.attributes)?;
+            self.limit(&span, "bytes in a name", name.len(), limits.name_bytes)?;
             if let Some(first) = names.insert(name, span.clone()) {
-                self.not_well_formed(
+                self.ill_formed(
                     span.range(),
-                    &format!("duplicate attribute {}", quoted(name)),
+                    format!("duplicate attribute {}", quoted(name)),
                     |d| d.related(first, "the first one is here"),
                 );
                 continue;
@@ -343,9 +323,9 @@ impl Builder<'_> {
                 .open
                 .last()
                 .map(|open| (open.name.clone(), open.element.tag.clone()));
-            return self.not_well_formed(
+            return self.ill_formed(
                 range,
-                &format!("the end tag {} has no start tag", quoted(name)),
+                format!("the end tag {} has no start tag", quoted(name)),
                 |d| match open {
                     Some((name, tag)) => d.related(tag, format!("{} is open", quoted(&name))),
                     None => d,
@@ -370,7 +350,7 @@ impl Builder<'_> {
             let range = innermost.element.tag.range();
             let verb = if names.len() == 1 { "is" } else { "are" };
             let message = format!("{} {verb} not closed", names.join(", "));
-            self.not_well_formed(range, &message, |d| more(d.label("the end tag is missing")));
+            self.ill_formed(range, message, |d| more(d.label("the end tag is missing")));
         }
     }
 
@@ -392,7 +372,7 @@ impl Builder<'_> {
     fn text(&mut self, range: Range<usize>) {
         let text = &self.source.text()[range.clone()];
         if text.contains("]]>") {
-            self.not_well_formed(range.clone(), "`]]>` is not allowed in text", |d| d);
+            self.not_well_formed(range.clone(), "`]]>` is not allowed in text");
         }
         let trimmed = text.trim_matches(xml::is_blank);
         let start = range.start + text.find(trimmed).unwrap_or(0);
@@ -424,7 +404,7 @@ impl Builder<'_> {
             Some(open) => {
                 open.element.text.get_or_insert(span);
             }
-            None => self.not_well_formed(span.range(), "text outside the root element", |d| d),
+            None => self.not_well_formed(span.range(), "text outside the root element"),
         }
     }
 
@@ -436,7 +416,7 @@ impl Builder<'_> {
             }
         } else if self.root.is_none() {
             let end = self.source.text().len();
-            self.not_well_formed(end..end, "the document has no root element", |d| d);
+            self.not_well_formed(end..end, "the document has no root element");
         }
     }
 
@@ -455,22 +435,27 @@ impl Builder<'_> {
         Err(Unreadable)
     }
 
-    fn not_well_formed(
+    fn not_well_formed(&mut self, range: Range<usize>, reason: impl Into<String>) {
+        self.ill_formed(range, reason, |d| d);
+    }
+
+    /// Reports that the text is not well-formed, with `more` than the reason.
+    fn ill_formed(
         &mut self,
         range: Range<usize>,
-        reason: &str,
+        reason: impl Into<String>,
         more: impl FnOnce(Diagnostic) -> Diagnostic,
     ) {
         let span = self.span(range);
-        self.sink
-            .error(codes::NOT_WELL_FORMED, &span, |d| more(d.message(reason)));
+        let build = |d: Diagnostic| more(d.message(reason));
+        self.sink.error(codes::NOT_WELL_FORMED, &span, build);
     }
 
     /// Reports a flaw whose range counts from `offset` bytes after the start of `span`.
     fn flaw(&mut self, span: &Span, offset: usize, flaw: Flaw) {
         let span = span.part(offset + flaw.range.start..offset + flaw.range.end);
         match flaw.kind {
-            FlawKind::Syntax(reason) => self.not_well_formed(span.range(), reason, |d| d),
+            FlawKind::Syntax(reason) => self.not_well_formed(span.range(), reason),
             FlawKind::UndefinedEntity => self.sink.error(codes::UNDEFINED_ENTITY, &span, |d| {
                 d.message(format!("the entity {} is not defined", quoted(span.text())))
                     .help("write `&amp;` for a literal `&`")

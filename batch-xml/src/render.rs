@@ -1,6 +1,6 @@
 //! Diagnostics as text for people, in the layout of rustc.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::span::Span;
@@ -42,7 +42,22 @@ const ANSI: Style = Style {
     reset: "\x1b[0m",
 };
 
-pub(crate) fn render(diagnostic: &Diagnostic, color: bool) -> String {
+impl Diagnostic {
+    /// Renders the diagnostic with the source line underlined, optionally in ANSI colors. Ends with a line break.
+    /// Control characters of the document are escaped.
+    pub fn render(&self, color: bool) -> String {
+        render(self, color)
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    /// Writes the plain rendering, without the final line break.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.render(false).trim_end())
+    }
+}
+
+fn render(diagnostic: &Diagnostic, color: bool) -> String {
     let style = if color { &ANSI } else { &PLAIN };
     let (word, paint) = match diagnostic.severity {
         Severity::Error => ("error", style.error),

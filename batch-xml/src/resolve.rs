@@ -75,7 +75,8 @@ pub fn resolve_or_part(
     let effective = Effective::collect(document, library, limits, &mut sink);
     let root = effective.root();
     let symbols = symbols::collect(document.dialect(), root, &mut sink);
-    let lowered = lower::lower(root, Scope::new(document.dialect(), *values, limits), &mut sink);
+    let scope = Scope::new(document.dialect(), *values, limits, &mut sink);
+    let lowered = lower::lower(root, scope);
     if let Some((_, outline)) = &lowered {
         validate::validate(outline, &mut sink);
     }

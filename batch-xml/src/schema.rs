@@ -6,66 +6,19 @@
 use crate::codes;
 use crate::diagnostics::{Sink, quoted};
 use crate::dialect::Dialect;
+use crate::dialect::elements::{Rule, elements};
 use crate::suggest;
 use crate::tree::Element;
 
-/// A row of an element table. The rows of its parents say where the element is allowed.
-#[derive(Debug)]
-pub(crate) struct Rule {
-    pub(crate) name: &'static str,
-    pub(crate) attributes: &'static [&'static str],
-    /// Children that are allowed at most once.
-    pub(crate) once: &'static [&'static str],
-    /// Children that are allowed any number of times.
-    pub(crate) many: &'static [&'static str],
-}
-
-/// What a complete element requires: its attributes, and one of its children.
-#[derive(Debug)]
-pub(crate) struct Required {
-    pub(crate) element: &'static str,
-    pub(crate) attributes: &'static [&'static str],
-    pub(crate) one_child_of: &'static [&'static str],
-}
-
-pub(crate) const fn rule(
-    name: &'static str,
-    attributes: &'static [&'static str],
-    once: &'static [&'static str],
-    many: &'static [&'static str],
-) -> Rule {
-    Rule {
-        name,
-        attributes,
-        once,
-        many,
-    }
-}
-
-/// An element that names an artifact and gives it properties.
-pub(crate) const fn artifact(name: &'static str) -> Rule {
-    rule(name, &["ref"], &["properties"], &[])
-}
-
 /// The elements of batch.xml, whose root may have any name and attributes. Spec: LOADER-10, LOADER-11, D-64
-const BATCH_XML: &[Rule] = &[
-    rule(BATCH_ROOT, &[], &["loader"], &["artifact"]),
-    rule("loader", &["classname"], &[], &[]),
-    rule("artifact", &["id", "classname"], &[], &[]),
-];
+const BATCH_XML: &[Rule] = elements! {
+    "the root element" [] once ["loader"] many ["artifact"];
+    "loader" ["classname"];
+    "artifact" ["id" "classname"];
+};
 
 /// The name of the root in its table; the blank prevents a clash with an XML element.
-const BATCH_ROOT: &str = "the root element";
-
-impl Rule {
-    pub(crate) fn children(&self) -> impl Iterator<Item = &'static str> {
-        self.once.iter().chain(self.many).copied()
-    }
-
-    pub(crate) fn allows(&self, child: &str) -> bool {
-        self.children().any(|name| name == child)
-    }
-}
+const BATCH_ROOT: &str = BATCH_XML[0].name;
 
 fn find_in(rules: &'static [Rule], name: &str) -> Option<&'static Rule> {
     rules.iter().find(|rule| rule.name == name)

@@ -4,10 +4,6 @@ use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use crate::decode;
-use crate::diagnostics::JobXmlErrors;
-use crate::limits::Limits;
-
 /// An XML text together with the name that diagnostics display.
 ///
 /// Shared as `Arc<Source>`: every [`Span`] keeps its source, so a diagnostic can be rendered after the document is dropped.
@@ -35,23 +31,6 @@ impl Source {
         })
     }
 
-    /// Decodes a source from UTF-8 or UTF-16, detected by the byte order mark or the first characters, and checks
-    /// that the XML declaration names the same encoding.
-    ///
-    /// Spec: JSL-DOC-01
-    ///
-    /// # Errors
-    ///
-    /// A diagnostic if there are more than [`Limits::file_bytes`] bytes, if they cannot be decoded, or if the
-    /// declaration names another encoding.
-    pub fn from_bytes(
-        name: impl Into<String>,
-        bytes: &[u8],
-        limits: &Limits,
-    ) -> Result<Arc<Source>, JobXmlErrors> {
-        decode::source_from_bytes(name.into(), bytes, limits)
-    }
-
     /// Returns the name displayed in diagnostics, usually a path.
     pub fn name(&self) -> &str {
         &self.name
@@ -75,16 +54,9 @@ impl Source {
     pub(crate) fn line_range(&self, byte: usize) -> Range<usize> {
         let line = self.line_index(byte);
         let start = self.line_starts[line];
-        let end = self
-            .line_starts
-            .get(line + 1)
-            .map_or(self.text.len(), |next| next - 1);
-        let end = if self.text[start..end].ends_with('\r') {
-            end - 1
-        } else {
-            end
-        };
-        start..end
+        let next = self.line_starts.get(line + 1);
+        let text = &self.text[start..next.map_or(self.text.len(), |next| next - 1)];
+        start..start + text.strip_suffix('\r').unwrap_or(text).len()
     }
 
     fn line_index(&self, byte: usize) -> usize {

@@ -212,6 +212,7 @@ impl Budget {
 #[derive(Debug)]
 pub(crate) struct Scope<'a> {
     pub(crate) dialect: Dialect,
+    pub(crate) sink: &'a mut Sink,
     values: Values<'a>,
     limits: &'a Limits,
     pub(crate) levels: Vec<Level<'a>>,
@@ -235,11 +236,17 @@ pub(crate) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    pub(crate) fn new(dialect: Dialect, values: Values<'a>, limits: &'a Limits) -> Scope<'a> {
+    pub(crate) fn new(
+        dialect: Dialect,
+        values: Values<'a>,
+        limits: &'a Limits,
+        sink: &'a mut Sink,
+    ) -> Scope<'a> {
         // Text that is expanded and then dropped because of a mistake is limited too.
         let work = limits.job_value_bytes.saturating_mul(16);
         Scope {
             dialect,
+            sink,
             values,
             limits,
             levels: Vec::new(),
@@ -260,18 +267,10 @@ impl<'a> Scope<'a> {
     /// Returns the value of an attribute; `None`, after a report, if it has none.
     ///
     /// Spec: SUBST-01, SUBST-02, JSL-DOC-12
-    pub(crate) fn attribute(&mut self, attribute: &Attribute, sink: &mut Sink) -> Option<Value> {
-        let view = View {
-            levels: self.levels.len(),
-            target: None,
-        };
-        let text = self.expand(attribute, view, &mut Vec::new(), sink)?;
-        let text = self.made(text, &attribute.value.span, sink)?;
-        Some(value(
-            &text,
-            attribute.value.value.as_str(),
-            &attribute.value.span,
-        ))
+    pub(crate) fn attribute(&mut self, attribute: &Attribute) -> Option<Value> {
+        let text = self.expand(attribute, self.view(None), &mut Vec::new())?;
+        let text = self.made(text, &attribute.value.span)?;
+        Some(value(&text, &attribute.value))
     }
 
     /// Returns the value from outside the document that a name has.
@@ -282,20 +281,12 @@ impl<'a> Scope<'a> {
     /// Returns the effective value of `name` here, with the place of `name` in the XML.
     ///
     /// Spec: OVR-02, OVR-04, OVR-05, OVR-07, PART-12
-    pub(crate) fn effective(
-        &mut self,
-        name: &Spanned<String>,
-        target: Option<Target>,
-        sink: &mut Sink,
-    ) -> Option<Value> {
-        let view = View {
-            levels: self.levels.len(),
-            target,
-        };
+    pub(crate) fn effective(&mut self, name: &Spanned<String>, target: Option<Target>) -> Option<Value> {
+        let view = self.view(target);
         let place = self.place(name, target).unwrap_or_else(|| name.span.clone());
         match self.meaning(name, view, &[]).ok()? {
             Meaning::Given(given) => {
-                self.check_length(given.len(), &place, sink)?;
+                self.check_length(given.len(), &place)?;
                 Some(Value {
                     text: Spanned::new(given.to_owned(), place),
                     deferred: false,
@@ -304,13 +295,21 @@ impl<'a> Scope<'a> {
             Meaning::Property { number, value, view } => {
                 let key = (number, view.target, self.subjobs.len());
                 if !self.known.contains_key(&key) {
-                    let expanded = self.property(number, name, value, view, &mut Vec::new(), sink);
-                    let made = expanded.and_then(|text| self.made(text, &value.value.span, sink));
+                    let expanded = self.property(number, name, value, view, &mut Vec::new());
+                    let made = expanded.and_then(|text| self.made(text, &value.value.span));
                     self.known.insert(key, made);
                 }
                 let text = self.known.get(&key)?.as_ref()?;
-                Some(self::value(text, value.value.value.as_str(), &value.value.span))
+                Some(self::value(text, &value.value))
             }
+        }
+    }
+
+    /// Returns the view from here.
+    fn view(&self, target: Option<Target>) -> View {
+        View {
+            levels: self.levels.len(),
+            target,
         }
     }
 
@@ -382,8 +381,8 @@ impl<'a> Scope<'a> {
     }
 
     /// Accounts for a property that an artifact receives.
-    pub(crate) fn handed(&mut self, bytes: usize, span: &Span, sink: &mut Sink) -> Option<()> {
-        self.spend(|scope| &mut scope.list_bytes, bytes, span, sink)
+    pub(crate) fn handed(&mut self, bytes: usize, span: &Span) -> Option<()> {
+        self.spend(|scope| &mut scope.list_bytes, bytes, span)
     }
 
     /// Returns the expanded value of a property, seen from its own element.
@@ -394,7 +393,6 @@ impl<'a> Scope<'a> {
         value: &Attribute,
         view: View,
         pending: &mut Vec<Pending>,
-        sink: &mut Sink,
     ) -> Option<Text> {
         if self.failed.contains(&number) {
             return None;
@@ -403,7 +401,7 @@ impl<'a> Scope<'a> {
             number,
             name: name.to_owned(),
         });
-        let expanded = self.expand(value, view, pending, sink);
+        let expanded = self.expand(value, view, pending);
         pending.pop();
         if expanded.is_none() {
             self.failed.insert(number);
@@ -412,13 +410,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Replaces the symbols of a value. Continues after a mistake, to find the others.
-    fn expand(
-        &mut self,
-        attribute: &Attribute,
-        view: View,
-        pending: &mut Vec<Pending>,
-        sink: &mut Sink,
-    ) -> Option<Text> {
+    fn expand(&mut self, attribute: &Attribute, view: View, pending: &mut Vec<Pending>) -> Option<Text> {
         if self.stopped {
             return None;
         }
@@ -431,16 +423,14 @@ impl<'a> Scope<'a> {
         for piece in symbols::pieces(self.dialect, &attribute.value) {
             let part = match piece {
                 Piece::Literal(literal) => Some(literal.to_owned()),
-                Piece::Symbol(name, range) => {
-                    match self.symbol(name, attribute, range, view, pending, sink) {
-                        Some(Text::Known(text)) => Some(text),
-                        Some(Text::Deferred) => {
-                            deferred = true;
-                            continue;
-                        }
-                        None => None,
+                Piece::Symbol(name, range) => match self.symbol(name, attribute, range, view, pending) {
+                    Some(Text::Known(text)) => Some(text),
+                    Some(Text::Deferred) => {
+                        deferred = true;
+                        continue;
                     }
-                }
+                    None => None,
+                },
                 // Reported when the symbols of the document were collected.
                 Piece::Malformed(..) => None,
             };
@@ -448,8 +438,8 @@ impl<'a> Scope<'a> {
                 text = None;
                 continue;
             };
-            self.check_length(so_far.len() + part.len(), span, sink)?;
-            self.spend(|scope| &mut scope.work_bytes, part.len(), span, sink)?;
+            self.check_length(so_far.len() + part.len(), span)?;
+            self.spend(|scope| &mut scope.work_bytes, part.len(), span)?;
             so_far.push_str(&part);
         }
         let text = text.map(Text::Known)?;
@@ -463,10 +453,9 @@ impl<'a> Scope<'a> {
         range: Range<usize>,
         view: View,
         pending: &mut Vec<Pending>,
-        sink: &mut Sink,
     ) -> Option<Text> {
         let place = symbols::place(attribute, range);
-        self.spend(|scope| &mut scope.symbols, 1, &place, sink)?;
+        self.spend(|scope| &mut scope.symbols, 1, &place)?;
         let (number, value, view) = match self.meaning(name, view, pending) {
             Ok(Meaning::Given(given)) => return Some(Text::Known(given.to_owned())),
             Ok(Meaning::Property { number, value, view }) => (number, value, view),
@@ -477,35 +466,25 @@ impl<'a> Scope<'a> {
                     return Some(Text::Deferred);
                 }
                 match passed_over {
-                    Some(position) => self.report_cycle(&pending[position..], name, &place, sink),
-                    None => self.report_unresolved(name, view, &place, sink),
+                    Some(position) => self.report_cycle(&pending[position..], name, &place),
+                    None => self.report_unresolved(name, view, &place),
                 }
                 return None;
             }
         };
-        if pending.len() >= self.limits.max_symbol_depth() {
-            self.stop(
-                sink,
-                &place,
-                format!(
-                    "symbols refer to each other over more than {} levels",
-                    self.limits.max_symbol_depth()
-                ),
-            );
-            return None;
+        let depth = self.limits.max_symbol_depth();
+        if pending.len() >= depth {
+            let message = format!("symbols refer to each other over more than {depth} levels");
+            return self.stop(&place, message);
         }
-        self.property(number, name, value, view, pending, sink)
+        self.property(number, name, value, view, pending)
     }
 
-    fn report_cycle(&mut self, cycle: &[Pending], name: &str, place: &Span, sink: &mut Sink) {
+    fn report_cycle(&mut self, cycle: &[Pending], name: &str, place: &Span) {
         self.failed.extend(cycle.iter().map(|property| property.number));
-        let path: Vec<String> = cycle
-            .iter()
-            .map(|property| property.name.as_str())
-            .chain([name])
-            .map(quoted)
-            .collect();
-        sink.error(codes::SYMBOL_CYCLE, place, |d| {
+        let names = cycle.iter().map(|property| property.name.as_str());
+        let path: Vec<String> = names.chain([name]).map(quoted).collect();
+        self.sink.error(codes::SYMBOL_CYCLE, place, |d| {
             d.message(format!(
                 "the value of {} depends on itself: {}",
                 quoted(name),
@@ -515,8 +494,8 @@ impl<'a> Scope<'a> {
         });
     }
 
-    fn report_unresolved(&self, name: &str, view: View, place: &Span, sink: &mut Sink) {
-        sink.error(codes::UNRESOLVED_SYMBOL, place, |d| {
+    fn report_unresolved(&mut self, name: &str, view: View, place: &Span) {
+        self.sink.error(codes::UNRESOLVED_SYMBOL, place, |d| {
             let enclosing = self.levels[..view.levels]
                 .iter()
                 .flat_map(|level| &level.definitions);
@@ -532,23 +511,19 @@ impl<'a> Scope<'a> {
     }
 
     /// Accounts for an expanded text.
-    fn made(&mut self, text: Text, span: &Span, sink: &mut Sink) -> Option<Text> {
+    fn made(&mut self, text: Text, span: &Span) -> Option<Text> {
         if let Text::Known(text) = &text {
-            self.check_length(text.len(), span, sink)?;
-            self.spend(|scope| &mut scope.value_bytes, text.len(), span, sink)?;
+            self.check_length(text.len(), span)?;
+            self.spend(|scope| &mut scope.value_bytes, text.len(), span)?;
         }
         Some(text)
     }
 
-    fn check_length(&mut self, bytes: usize, span: &Span, sink: &mut Sink) -> Option<()> {
-        if bytes > self.limits.value_bytes {
-            let limit = self.limits.value_bytes;
-            self.stop(
-                sink,
-                span,
-                format!("the value has more than {limit} bytes after substitution"),
-            );
-            return None;
+    fn check_length(&mut self, bytes: usize, span: &Span) -> Option<()> {
+        let limit = self.limits.value_bytes;
+        if bytes > limit {
+            let message = format!("the value has more than {limit} bytes after substitution");
+            return self.stop(span, message);
         }
         Some(())
     }
@@ -558,42 +533,38 @@ impl<'a> Scope<'a> {
         budget: for<'s> fn(&'s mut Scope<'a>) -> &'s mut Budget,
         amount: usize,
         span: &Span,
-        sink: &mut Sink,
     ) -> Option<()> {
         if self.stopped {
             return None;
         }
         let budget = budget(self);
-        match budget.left.checked_sub(amount) {
-            Some(left) => {
-                budget.left = left;
-                Some(())
-            }
-            None => {
-                let message = format!("the job has more than {} {}", budget.limit, budget.what);
-                self.stop(sink, span, message);
-                None
-            }
-        }
+        let Some(left) = budget.left.checked_sub(amount) else {
+            let message = format!("the job has more than {} {}", budget.limit, budget.what);
+            return self.stop(span, message);
+        };
+        budget.left = left;
+        Some(())
     }
 
-    fn stop(&mut self, sink: &mut Sink, span: &Span, message: String) {
+    /// Reports that a limit is exceeded. Returns `None`.
+    fn stop<T>(&mut self, span: &Span, message: String) -> Option<T> {
         self.stopped = true;
-        sink.error(codes::SUBSTITUTION_LIMIT, span, |d| {
+        self.sink.error(codes::SUBSTITUTION_LIMIT, span, |d| {
             d.message(message)
                 .label("the limit is exceeded here")
                 .help("the rest of the document was not substituted")
         });
+        None
     }
 }
 
-fn value(text: &Text, written: &str, span: &Span) -> Value {
+fn value(text: &Text, written: &Spanned<String>) -> Value {
     let (text, deferred) = match text {
-        Text::Known(text) => (text.as_str(), false),
-        Text::Deferred => (written, true),
+        Text::Known(text) => (text, false),
+        Text::Deferred => (&written.value, true),
     };
     Value {
-        text: Spanned::new(text.to_owned(), span.clone()),
+        text: Spanned::new(text.clone(), written.span.clone()),
         deferred,
     }
 }

@@ -6,7 +6,8 @@ use std::collections::{HashMap, HashSet};
 use crate::codes;
 use crate::diagnostics::{Sink, quoted};
 use crate::dominators::Dominators;
-use crate::outline::{JOB, Kind, Node, Outline};
+use crate::model::ElementKind;
+use crate::outline::{JOB, Node, Outline};
 use crate::span::Spanned;
 use crate::suggest;
 
@@ -30,7 +31,7 @@ pub(crate) fn validate(outline: &Outline, sink: &mut Sink) {
             check_target(outline, place, from, attribute, id, sink);
         }
         check_cycles(group, sink);
-        if group.kind == Some(Kind::Split) {
+        if group.kind == Some(ElementKind::Split) {
             check_predecessors(group, sink);
         }
     }
@@ -46,7 +47,7 @@ pub(crate) fn validate(outline: &Outline, sink: &mut Sink) {
 /// The elements that may lead to each other, by id; of duplicates the first.
 struct Siblings<'a> {
     /// The kind of their container; `None` is the job.
-    kind: Option<Kind>,
+    kind: Option<ElementKind>,
     nodes: Vec<&'a Node>,
     index: HashMap<&'a str, usize>,
 }
@@ -91,7 +92,7 @@ impl<'a> Siblings<'a> {
         // A stop within a flow or split stops all of it.
         let stops_within = outline.nodes.iter().filter(nested).any(|node| node.restarts_here);
         let here = self.nodes.iter().copied().filter(move |node| {
-            node.restarts_here || stops_within && matches!(node.kind, Kind::Flow | Kind::Split)
+            node.restarts_here || stops_within && matches!(node.kind, ElementKind::Flow | ElementKind::Split)
         });
         let named = outline.nodes.iter().flat_map(|node| &node.targets);
         let named = named.filter(|target| target.attribute == "restart");
@@ -104,7 +105,7 @@ impl<'a> Siblings<'a> {
     /// Spec: SEQ-01, FLOW-11
     fn first(&self) -> Option<&'a Node> {
         let mut nodes = self.nodes.iter().copied();
-        nodes.find(|node| !node.is_abstract && node.kind != Kind::Decision)
+        nodes.find(|node| !node.is_abstract && node.kind != ElementKind::Decision)
     }
 }
 
@@ -181,12 +182,12 @@ fn check_target(
             ))
             .label(match (is_elsewhere, siblings.kind) {
                 (false, None) => "no step, flow, split or decision has this id",
-                (false, Some(Kind::Split)) => "no flow or decision of this split has this id",
+                (false, Some(ElementKind::Split)) => "no flow or decision of this split has this id",
                 (false, Some(_)) => "no step or decision of this flow has this id",
                 (true, None) => {
                     "the element with this id is in a flow or split, and cannot be reached from here"
                 }
-                (true, Some(Kind::Split)) => "a split can only lead to its own flows and decisions",
+                (true, Some(ElementKind::Split)) => "a split can only lead to its own flows and decisions",
                 (true, Some(_)) => "a flow can only lead to its own steps and decisions",
             })
             .suggestion(suggest::nearest(id, possible.map(|node| node.id.as_str())))
@@ -195,8 +196,8 @@ fn check_target(
     };
     let reason = match (target.kind, attribute) {
         _ if target.is_abstract => "is abstract and never executed",
-        (Kind::Decision, "restart") => "is a decision, but a job restarts at a step, flow or split",
-        (Kind::Decision, _) if from.kind == Kind::Decision => {
+        (ElementKind::Decision, "restart") => "is a decision, but a job restarts at a step, flow or split",
+        (ElementKind::Decision, _) if from.kind == ElementKind::Decision => {
             "is a decision, but a decision leads to a step, flow or split"
         }
         _ => return,
@@ -220,7 +221,7 @@ fn check_cycles(siblings: &Siblings<'_>, sink: &mut Sink) {
         let mut at = (!done.contains(start.id.as_str())).then_some(*start);
         loop {
             if let Some(node) = at.take() {
-                let all = siblings.kind == Some(Kind::Split);
+                let all = siblings.kind == Some(ElementKind::Split);
                 let mut left: Vec<_> = successors(node)
                     .filter(|id| all || node.next.as_ref() == Some(id))
                     .collect();
@@ -301,13 +302,16 @@ fn check_reach(outline: &Outline, siblings: &Siblings<'_>, sink: &mut Sink) {
         let restarts = targets.filter(|target| target.attribute == "restart");
         waiting.extend(restarts.filter_map(|target| siblings.get(&target.id)));
     }
-    if siblings.kind == Some(Kind::Split) {
+    if siblings.kind == Some(ElementKind::Split) {
         let targets: HashSet<&str> = siblings
             .nodes
             .iter()
             .flat_map(|node| successors(node).map(|id| id.as_str()))
             .collect();
-        let flows = siblings.nodes.iter().filter(|node| node.kind == Kind::Flow);
+        let flows = siblings
+            .nodes
+            .iter()
+            .filter(|node| node.kind == ElementKind::Flow);
         waiting.extend(flows.filter(|flow| !targets.contains(flow.id.as_str())));
     } else {
         waiting.extend(siblings.first());
@@ -330,7 +334,7 @@ fn check_reach(outline: &Outline, siblings: &Siblings<'_>, sink: &mut Sink) {
     for node in unreached {
         sink.warning(codes::UNREACHABLE, &node.id.span, |d| {
             let d = d.message(format!("{} is never executed", quoted(&node.id)));
-            if siblings.kind == Some(Kind::Split) {
+            if siblings.kind == Some(ElementKind::Split) {
                 return d.label("no flow of the split leads here");
             }
             d.label("no path of transitions leads here from the first element")
@@ -345,7 +349,7 @@ fn check_reach(outline: &Outline, siblings: &Siblings<'_>, sink: &mut Sink) {
 /// Spec: SEQ-25, D-76
 fn check_repeats(outline: &Outline, siblings: &Siblings<'_>, sink: &mut Sink) {
     // In a split it is an error.
-    if siblings.kind == Some(Kind::Split) {
+    if siblings.kind == Some(ElementKind::Split) {
         return;
     }
     let index_of = |id: &Spanned<String>| siblings.index.get(id.as_str()).copied();
@@ -375,7 +379,7 @@ fn check_repeats(outline: &Outline, siblings: &Siblings<'_>, sink: &mut Sink) {
                             quoted(to)
                         ))
                         .label("a job execution runs each element once, so the job fails here");
-                    if siblings.kind.is_some() || siblings.nodes[target].kind == Kind::Decision {
+                    if siblings.kind.is_some() || siblings.nodes[target].kind == ElementKind::Decision {
                         return d;
                     }
                     d.help(format!(

@@ -50,7 +50,7 @@ impl Node {
         self
     }
 
-    fn with_some(self, name: &str, value: Option<impl ToString>) -> Node {
+    pub(crate) fn with_some(self, name: &str, value: Option<impl ToString>) -> Node {
         match value {
             Some(value) => self.with(name, value),
             None => self,
@@ -59,6 +59,10 @@ impl Node {
 
     pub(crate) fn push(&mut self, child: Node) {
         self.children.push(child);
+    }
+
+    pub(crate) fn push_property(&mut self, name: &str, value: &str, target: Option<Target>) {
+        self.child("properties").push(property(name, value, target));
     }
 
     fn and(mut self, children: impl IntoIterator<Item = Node>) -> Node {
@@ -139,11 +143,9 @@ fn well_formed(text: String) -> String {
         return text;
     }
     let legal = |c| {
-        if xml::is_char(c) {
-            c
-        } else {
-            char::REPLACEMENT_CHARACTER
-        }
+        Some(c)
+            .filter(|c| xml::is_char(*c))
+            .unwrap_or(char::REPLACEMENT_CHARACTER)
     };
     text.chars().map(legal).collect()
 }
@@ -192,12 +194,9 @@ fn step(step: &Step, outer: &[&str]) -> Node {
     if step.allow_start_if_complete {
         node.set("allow-start-if-complete", true);
     }
-    let own = step
-        .properties
-        .iter()
-        .filter(|property| !outer.contains(&property.name.value.as_str()));
-    let own: Vec<Property> = own.cloned().collect();
-    let inner: Vec<&str> = outer.iter().copied().chain(names(&own)).collect();
+    let own = names(&step.properties);
+    let own = own.into_iter().filter(|name| !outer.contains(name));
+    let inner: Vec<&str> = outer.iter().copied().chain(own).collect();
     let body = match &step.body {
         StepBody::Chunk(chunk) => self::chunk(chunk, &inner),
         StepBody::Batchlet(batchlet) => artifact("batchlet", batchlet, &inner),
@@ -239,7 +238,7 @@ fn chunk(chunk: &Chunk, outer: &[&str]) -> Node {
         .into_iter()
         .filter_map(|(artifact, target)| list(&artifact.properties, outer, Some(target)));
     let entries: Vec<Node> = lists.flat_map(|list| list.children).collect();
-    let properties = (!entries.is_empty()).then(|| Node::new("properties").and(entries));
+    let properties = node_of("properties", entries);
     let algorithm = chunk.checkpoint_algorithm.as_ref();
     node.with_some("skip-limit", chunk.skip_limit)
         .with_some("retry-limit", chunk.retry_limit)
@@ -279,7 +278,7 @@ fn split(split: &Split, outer: &[&str]) -> Node {
         ("analyzer", analyzer),
     ];
     let children: Vec<Node> = of_names(&companions, outer).collect();
-    let concurrency = (!children.is_empty()).then(|| Node::new("concurrency").and(children));
+    let concurrency = node_of("concurrency", children);
     Node::new("split")
         .with("id", &split.id)
         .with_some("next", split.next.as_ref())
@@ -296,19 +295,16 @@ fn decision(decision: &Decision, outer: &[&str]) -> Node {
 }
 
 fn transition(transition: &Transition) -> Node {
-    match &transition.kind {
-        TransitionKind::Next { to } => Node::new("next").with("on", &transition.on).with("to", to),
-        TransitionKind::Fail { exit_status } => Node::new("fail")
-            .with("on", &transition.on)
-            .with_some("exit-status", exit_status.as_ref()),
-        TransitionKind::End { exit_status } => Node::new("end")
-            .with("on", &transition.on)
-            .with_some("exit-status", exit_status.as_ref()),
-        TransitionKind::Stop { exit_status, restart } => Node::new("stop")
-            .with("on", &transition.on)
-            .with_some("exit-status", exit_status.as_ref())
-            .with_some("restart", restart.as_ref()),
-    }
+    let (name, exit_status, restart) = match &transition.kind {
+        TransitionKind::Next { to } => return Node::new("next").with("on", &transition.on).with("to", to),
+        TransitionKind::Fail { exit_status } => ("fail", exit_status, &None),
+        TransitionKind::End { exit_status } => ("end", exit_status, &None),
+        TransitionKind::Stop { exit_status, restart } => ("stop", exit_status, restart),
+    };
+    Node::new(name)
+        .with("on", &transition.on)
+        .with_some("exit-status", exit_status.as_ref())
+        .with_some("restart", restart.as_ref())
 }
 
 fn partition(partition: Option<&Partition>, outer: &[&str]) -> Option<Node> {
@@ -321,7 +317,7 @@ fn partition(partition: Option<&Partition>, outer: &[&str]) -> Option<Node> {
             self::property(&name, &property.value, property.target)
         })
         .collect();
-    let properties = (!entries.is_empty()).then(|| Node::new("properties").and(entries));
+    let properties = node_of("properties", entries);
     let companions = [
         ("algorithm", &partition.algorithm),
         ("logicalTX", &partition.logical_tx),
@@ -344,11 +340,15 @@ fn of_names<'a>(
         .filter_map(move |(name, found)| found.as_ref().map(|found| artifact(name, found, outer)))
 }
 
+/// Returns a node with these children, unless there are none.
+fn node_of(name: &str, children: Vec<Node>) -> Option<Node> {
+    (!children.is_empty()).then(|| Node::new(name).and(children))
+}
+
 fn listeners(listeners: &[ArtifactRef], outer: &[&str]) -> Option<Node> {
-    let entries = listeners
-        .iter()
-        .map(|listener| artifact("listener", listener, outer));
-    (!listeners.is_empty()).then(|| Node::new("listeners").and(entries))
+    let entries = listeners.iter();
+    let entries = entries.map(|listener| artifact("listener", listener, outer));
+    node_of("listeners", entries.collect())
 }
 
 fn artifact(name: &str, artifact: &ArtifactRef, outer: &[&str]) -> Node {
@@ -363,17 +363,12 @@ fn list(properties: &[Property], outer: &[&str], target: Option<Target>) -> Opti
         .iter()
         .filter(|property| !outer.contains(&property.name.value.as_str()));
     let entries: Vec<Node> = own.map(|own| property(&own.name, &own.value, target)).collect();
-    (!entries.is_empty()).then(|| Node::new("properties").and(entries))
+    node_of("properties", entries)
 }
 
-pub(crate) fn property(name: &str, value: &str, target: Option<Target>) -> Node {
-    let target = target.map(|target| match target {
-        Target::Reader => "reader",
-        Target::Processor => "processor",
-        Target::Writer => "writer",
-    });
+fn property(name: &str, value: &str, target: Option<Target>) -> Node {
     Node::new("property")
         .with("name", name)
         .with("value", value)
-        .with_some("target", target)
+        .with_some("target", target.map(Target::as_str))
 }

@@ -292,28 +292,20 @@ mod tests {
     /// Spec: JSL-DOC-02
     #[test]
     fn ill_formed_attributes_are_flaws() {
-        assert_eq!(
-            flaw(" a='1'b='2'"),
-            ("b", "a blank is missing before this attribute")
-        );
-        assert_eq!(
-            flaw(" a='1'ä='2'"),
-            ("ä", "a blank is missing before this attribute")
-        );
-        assert_eq!(
-            flaw(" a=1"),
-            ("a", "the value of this attribute is not in quotes")
-        );
-        assert_eq!(flaw(" a="), ("a", "the value of this attribute is not in quotes"));
-        assert_eq!(
-            flaw(" a='x"),
-            ("a", "the value of this attribute has no closing quote")
-        );
-        assert_eq!(flaw(" a b='x'"), ("a", "this attribute has no value"));
-        assert_eq!(flaw(" 1a='x'"), ("1a", "not a valid attribute name"));
-        assert_eq!(flaw(" a:b:c='x'"), ("a:b:c", "not a valid attribute name"));
-        assert_eq!(flaw(" ='x'"), ("=", "not a valid attribute name"));
-        assert_eq!(flaw(" <a b='x'"), ("<a", "not a valid attribute name"));
+        for (text, at, what) in [
+            (" a='1'b='2'", "b", "a blank is missing before this attribute"),
+            (" a='1'ä='2'", "ä", "a blank is missing before this attribute"),
+            (" a=1", "a", "the value of this attribute is not in quotes"),
+            (" a=", "a", "the value of this attribute is not in quotes"),
+            (" a='x", "a", "the value of this attribute has no closing quote"),
+            (" a b='x'", "a", "this attribute has no value"),
+            (" 1a='x'", "1a", "not a valid attribute name"),
+            (" a:b:c='x'", "a:b:c", "not a valid attribute name"),
+            (" ='x'", "=", "not a valid attribute name"),
+            (" <a b='x'", "<a", "not a valid attribute name"),
+        ] {
+            assert_eq!(flaw(text), (at, what), "{text}");
+        }
     }
 
     #[track_caller]

@@ -6,7 +6,7 @@ use batch_runtime::JobExecutionId;
 use clap::Args;
 
 use super::execution_id;
-use crate::print::out;
+use crate::print::outln;
 use crate::session::{Outcome, Session};
 
 /// Abandons an execution that failed, stopped or died: its instance can no longer be resumed
@@ -21,9 +21,7 @@ impl Abandon {
     pub(crate) fn run(self, session: &Session) -> Outcome {
         let id = self.execution;
         session.open()?.abandon(id)?;
-        out(format_args!(
-            "execution {id} is abandoned: its instance can no longer be resumed"
-        ));
+        outln!("execution {id} is abandoned: its instance can no longer be resumed");
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -7,10 +7,10 @@ use batch_runtime::xml::{Severity, Span};
 use clap::Args;
 use serde_json::{Value, json as value};
 
+use crate::json;
 use crate::parameters::Parameters;
-use crate::print::{err, out};
-use crate::session::{Outcome, Session};
-use crate::{USAGE, json};
+use crate::print::{errln, outln};
+use crate::session::{Outcome, Session, USAGE};
 
 /// Checks jobs against their artifacts, and starts nothing
 #[derive(Args, Debug)]
@@ -49,13 +49,10 @@ impl Check {
 fn print_check(check: &JobCheck) {
     let report = check.report();
     if !report.is_empty() {
-        err(format_args!("{report}\n"));
+        errln!("{report}\n");
     }
     if let Some(job) = &check.job {
-        out(format_args!(
-            "{job}: {}",
-            if check.is_ok { "ok" } else { "failed" }
-        ));
+        outln!("{job}: {}", if check.is_ok { "ok" } else { "failed" });
     }
 }
 

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use clap::Args;
 use clap_complete::Shell;
 
-use crate::options;
 use crate::print::out;
 use crate::session::{Outcome, Session};
 
@@ -17,14 +16,11 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    pub(crate) fn run(self, _: &Session) -> Outcome {
+    pub(crate) fn run(self, session: &Session) -> Outcome {
         let mut script = Vec::new();
-        clap_complete::generate(
-            self.shell,
-            &mut options::command(),
-            options::program(),
-            &mut script,
-        );
+        let mut arguments = session.arguments();
+        let program = arguments.get_display_name().unwrap_or_default().to_owned();
+        clap_complete::generate(self.shell, &mut arguments, program, &mut script);
         out(String::from_utf8_lossy(&script).trim_end());
         Ok(ExitCode::SUCCESS)
     }

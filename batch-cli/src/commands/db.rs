@@ -6,7 +6,7 @@ use batch_runtime::repository::{DatabaseKind, MigrationStatus, RepositoryUrl};
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::error::CliError;
-use crate::print::out;
+use crate::print::{out, outln};
 use crate::session::{Outcome, Session};
 
 /// The tables of the repository
@@ -58,7 +58,7 @@ impl Db {
             Action::Status => return print_status(url),
             Action::Migrate => {
                 session.create()?;
-                out(format_args!("`{url}` is up to date"));
+                outln!("`{url}` is up to date");
             }
             Action::ExportSchema { database } => {
                 let database = database.map_or_else(|| url.database(), DatabaseKind::from);
@@ -73,18 +73,14 @@ impl Db {
 fn print_status(url: &RepositoryUrl) -> Result<ExitCode, CliError> {
     match url.migration_status()? {
         MigrationStatus::UpToDate => {
-            out(format_args!("`{url}` is up to date"));
+            outln!("`{url}` is up to date");
             return Ok(ExitCode::SUCCESS);
         }
         MigrationStatus::Pending(missing) => {
-            out(format_args!(
-                "`{url}` is not up to date; the next start, or `db migrate`, runs"
-            ));
-            missing.iter().for_each(|name| out(format_args!("  {name}")));
+            outln!("`{url}` is not up to date; the next start, or `db migrate`, runs");
+            missing.iter().for_each(|name| outln!("  {name}"));
         }
-        _ => out(format_args!(
-            "`{url}` has no tables; the first start creates them"
-        )),
+        _ => outln!("`{url}` has no tables; the first start creates them"),
     }
     Ok(ExitCode::FAILURE)
 }

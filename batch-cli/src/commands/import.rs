@@ -3,13 +3,12 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 
 use crate::error::CliError;
-use crate::print::{err, out};
-use crate::session::{Outcome, Session};
+use crate::print::{errln, outln};
+use crate::session::{Outcome, Session, exit_code};
 
 /// The longest line, in bytes: an instance with contexts of many megabytes.
 const MAX_LINE: u64 = 256 * 1024 * 1024;
@@ -26,7 +25,7 @@ impl Import {
     pub(crate) fn run(self, session: &Session) -> Outcome {
         let mut lines = open(&self.file).map_err(CliError::file("read", &self.file))?;
         let operator = session.create()?;
-        let mut code = ExitCode::SUCCESS;
+        let mut succeeded = true;
         for number in 1.. {
             let line = next_line(&mut lines).map_err(CliError::file("read", &self.file))?;
             let Some(line) = line else { break };
@@ -34,14 +33,14 @@ impl Import {
                 continue;
             }
             match operator.import(&line) {
-                Ok(id) => out(format_args!("imported as instance {id}")),
+                Ok(id) => outln!("imported as instance {id}"),
                 Err(error) => {
-                    code = ExitCode::FAILURE;
-                    err(format_args!("error: {}:{number}: {error}", self.file.display()));
+                    succeeded = false;
+                    errln!("error: {}:{number}: {error}", self.file.display());
                 }
             }
         }
-        Ok(code)
+        Ok(exit_code(succeeded))
     }
 }
 

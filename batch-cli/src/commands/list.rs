@@ -8,7 +8,7 @@ use serde_json::{Value, json as value};
 
 use super::executions::print_executions;
 use crate::json;
-use crate::print::out;
+use crate::print::{out, outln};
 use crate::session::{Outcome, Session};
 use crate::tables::{Table, live_status};
 
@@ -37,7 +37,7 @@ impl List {
                 }
                 executions.sort_by_key(|execution| std::cmp::Reverse(execution.id));
                 if executions.is_empty() && !self.json {
-                    out(format_args!("{job} has no executions"));
+                    outln!("{job} has no executions");
                 }
                 print_executions(&operator, &executions, false, self.json)?;
             }

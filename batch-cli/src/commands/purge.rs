@@ -14,7 +14,7 @@ use clap::{ArgGroup, Args};
 
 use super::count;
 use crate::error::CliError;
-use crate::print::out;
+use crate::print::outln;
 use crate::session::{Outcome, Session};
 
 const DAY_MILLIS: i64 = 86_400_000;
@@ -58,18 +58,15 @@ impl Purge {
         if self.dry_run {
             let all = operator.purgeable(&selection)?;
             for instance in &all {
-                out(format_args!(
-                    "instance {} of `{}`",
-                    instance.id, instance.job_name
-                ));
+                outln!("instance {} of `{}`", instance.id, instance.job_name);
             }
-            out(format_args!("{} would be deleted", instances(all.len() as u64)));
+            outln!("{} would be deleted", instances(all.len() as u64));
             return Ok(ExitCode::SUCCESS);
         }
         let mut archive = self.archive.as_deref().map(Archive::open).transpose()?;
         let archive = archive.as_mut().map(|archive| archive as &mut dyn Write);
         let deleted = operator.purge(&selection, archive)?;
-        out(format_args!("{} deleted", instances(deleted)));
+        outln!("{} deleted", instances(deleted));
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -9,9 +9,9 @@ use clap::Args;
 
 use super::execution_id;
 use crate::error::CliError;
-use crate::print::{err, out};
+use crate::print::{errln, out, outln};
 use crate::progress;
-use crate::session::{Outcome, Session};
+use crate::session::{Outcome, Session, exit_code};
 
 /// Resumes executions whose process is dead, and waits for their end
 ///
@@ -31,21 +31,16 @@ impl Recover {
     pub(crate) fn run(self, session: &Session) -> Outcome {
         if let Some(id) = self.declare_dead {
             session.open()?.declare_dead(id)?;
-            out(format_args!(
-                "execution {id} is closed: its instance can be resumed"
-            ));
+            outln!("execution {id} is closed: its instance can be resumed");
             return Ok(ExitCode::SUCCESS);
         }
         if self.dry_run {
             let dead = session.open()?.dead_executions()?;
             for execution in &dead {
-                out(format_args!(
-                    "{} {}, process dead",
-                    name(execution),
-                    execution.status
-                ));
+                outln!("{} {}, process dead", name(execution), execution.status);
             }
-            return Ok(nothing_to_do(dead.is_empty()));
+            print_if_none(dead.is_empty());
+            return Ok(ExitCode::SUCCESS);
         }
         recover(session)
     }
@@ -60,53 +55,46 @@ fn recover(session: &Session) -> Outcome {
     for id in &resumed {
         match progress::watch(&operator, *id, &resumed, interval, &mut shutdown) {
             Ok(Some(ended)) => {
-                out(format_args!("{} {}", ended.name(), ended.status));
+                outln!("{} {}", ended.name(), ended.status);
                 succeeded &= ended.status == BatchStatus::Completed;
             }
             Ok(None) => return Ok(ExitCode::FAILURE),
             Err(error) => {
                 succeeded = false;
-                err(format_args!("error: {error}"));
+                errln!("error: {error}");
             }
         }
     }
-    Ok(if succeeded {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(exit_code(succeeded))
 }
 
 /// Resumes all dead executions. Returns the new ones, and whether none was rejected.
 fn resume(operator: &JobOperator) -> Result<(Vec<JobExecutionId>, bool), CliError> {
     let all = operator.recover()?;
-    nothing_to_do(all.is_empty());
+    print_if_none(all.is_empty());
     let (mut resumed, mut succeeded) = (Vec::new(), true);
     for recovered in all {
         let name = name(&recovered.execution);
         match recovered.recovery {
             Recovery::Restarted(id) => {
-                out(format_args!("{name} is resumed as execution {id}"));
+                outln!("{name} is resumed as execution {id}");
                 resumed.push(id);
             }
-            Recovery::Stopped => out(format_args!(
-                "{name} was requested to stop, and is closed STOPPED"
-            )),
+            Recovery::Stopped => outln!("{name} was requested to stop, and is closed STOPPED"),
             Recovery::Failed(error) => {
                 succeeded = false;
-                err(format_args!("error: {name} is not resumed: {error}"));
+                errln!("error: {name} is not resumed: {error}");
             }
-            _ => out(format_args!("{name} was taken over by another process")),
+            _ => outln!("{name} was taken over by another process"),
         }
     }
     Ok((resumed, succeeded))
 }
 
-fn nothing_to_do(is_so: bool) -> ExitCode {
-    if is_so {
+fn print_if_none(is_none: bool) {
+    if is_none {
         out("no execution is dead");
     }
-    ExitCode::SUCCESS
 }
 
 fn name(execution: &JobExecution) -> String {

@@ -10,7 +10,7 @@ use serde_json::json as value;
 
 use super::execution_id;
 use crate::parameters::format_parameter;
-use crate::print::out;
+use crate::print::{out, outln};
 use crate::session::{Outcome, Session};
 use crate::tables::{is_dead, or_dash, print_message, print_steps};
 use crate::{json, report};
@@ -83,11 +83,11 @@ fn print_text(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
         ("ended", or_dash(execution.ended)),
         ("definition", definition.unwrap_or("-").to_owned()),
     ] {
-        out(format_args!("{fact:<11}  {value}"));
+        outln!("{fact:<11}  {value}");
     }
     for (name, parameter) in parameters.iter() {
         let parameter = format_parameter(name, parameter);
-        out(format_args!("parameter    {}", parameter.escape_debug()));
+        outln!("parameter    {}", parameter.escape_debug());
     }
     print_message(&execution.exit_message);
     out("");

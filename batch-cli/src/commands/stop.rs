@@ -1,13 +1,11 @@
 //! `stop`: requests an execution to stop.
 
-use std::process::ExitCode;
-
 use batch_runtime::JobExecutionId;
 use clap::Args;
 
 use super::execution_id;
-use crate::print::out;
-use crate::session::{Outcome, Session};
+use crate::print::{out, outln};
+use crate::session::{Outcome, Session, exit_code};
 
 /// Requests a running execution, in whatever process, to stop after the current item, and waits up to 5 seconds
 #[derive(Args, Debug)]
@@ -23,21 +21,15 @@ impl Stop {
         let id = self.execution;
         let has_stopped = operator.stop(id)?;
         if has_stopped {
-            out(format_args!("execution {id} has stopped"));
+            outln!("execution {id} has stopped");
         } else {
-            out(format_args!(
-                "requested execution {id} to stop; it is still running"
-            ));
+            outln!("requested execution {id} to stop; it is still running");
         }
         if let Some(execution) = operator.job_execution(id)?
             && !execution.exit_message.is_empty()
         {
             out(execution.exit_message);
         }
-        Ok(if has_stopped {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        })
+        Ok(exit_code(has_stopped))
     }
 }

@@ -11,7 +11,7 @@ use batch_runtime::execution::JobExecution;
 use batch_runtime::{JobExecutionId, JobOperator, JobOperatorError};
 
 use self::screen::Screen;
-use crate::print::err;
+use crate::print::{err, errln};
 use crate::signals::Shutdown;
 
 const REDRAW: Duration = Duration::from_millis(100);
@@ -59,17 +59,15 @@ pub(crate) fn watch(
             // A second signal ends the process without restoring the terminal.
             display.screen = None;
             let seconds = shutdown.limit().as_secs();
-            err(format_args!(
+            errln!(
                 "stopping execution {execution}, which has {seconds} s to stop; a second signal ends the process"
-            ));
+            );
             for one in all {
                 stop(operator.clone(), *one, stopping.clone());
             }
         }
         if shutdown.is_overdue() {
-            err(format_args!(
-                "execution {execution} did not stop in time and is left running, like after a crash"
-            ));
+            errln!("execution {execution} did not stop in time and is left running, like after a crash");
             return Ok(None);
         }
     }
@@ -81,7 +79,7 @@ fn stop(operator: JobOperator, execution: JobExecutionId, stopping: Option<SyncS
         match operator.stop(execution) {
             // It may have ended in the meantime.
             Ok(_) | Err(JobOperatorError::JobExecutionNotRunning(_)) => {}
-            Err(error) => err(format_args!("error: cannot stop execution {execution}: {error}")),
+            Err(error) => errln!("error: cannot stop execution {execution}: {error}"),
         }
         drop(operator);
         drop(stopping);
@@ -121,7 +119,7 @@ impl Display {
         for step in steps.skip(*announced) {
             *announced += 1;
             if self.screen.is_none() {
-                err(format_args!("step {step}"));
+                errln!("step {step}");
             }
         }
     }

@@ -82,15 +82,11 @@ pub(super) fn summary(shown: &Shown) -> Vec<String> {
                 Some(step) => Row::of(name, step, &progress.steps),
                 None => Row::of_parts(name, outermost, &progress.steps),
             };
-            let share = row.share().map(|share| format!("{}%", percent(share)));
-            let left = row.left().map(|left| format!("{} left", clock(left)));
-            let parts = [
-                share.unwrap_or_default(),
-                row.counts(),
-                clock(row.elapsed),
-                left.unwrap_or_default(),
-            ];
-            let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            let mut parts = Vec::new();
+            parts.extend(row.share().map(|share| format!("{}%", percent(share))));
+            parts.extend(Some(row.counts()).filter(|counts| !counts.is_empty()));
+            parts.push(clock(row.elapsed));
+            parts.extend(row.left().map(|left| format!("{} left", clock(left))));
             lines.push(format!("step {}  {}", row.name, parts.join(", ")));
         }
     }
@@ -250,13 +246,8 @@ fn bar(share: f64, width: usize) -> String {
 fn coloured(line: &str) -> String {
     match (line.find(FULL), line.rfind(FULL)) {
         (Some(from), Some(last)) => {
-            let until = last + FULL.len_utf8();
-            format!(
-                "{}\x1b[32m{}\x1b[39m{}",
-                &line[..from],
-                &line[from..until],
-                &line[until..]
-            )
+            let (bar, rest) = line[from..].split_at(last - from + FULL.len_utf8());
+            format!("{}\x1b[32m{bar}\x1b[39m{rest}", &line[..from])
         }
         _ => line.to_owned(),
     }

@@ -1,8 +1,9 @@
 //! The report as HTML.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
-use super::timeline::{class, svg};
+use super::escape::{Escaped, class};
+use super::timeline::svg;
 use super::{COLUMNS, FIRST_NUMBER, Run};
 use crate::parameters::format_parameter;
 
@@ -78,24 +79,4 @@ fn table(run: &Run, page: &mut String) {
         page.push_str("</tr>\n");
     }
     page.push_str("</table>\n");
-}
-
-/// Text with the characters escaped that HTML interprets.
-pub(super) struct Escaped<'a>(pub(super) &'a str);
-
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for character in self.0.chars() {
-            match character {
-                '&' => f.write_str("&amp;")?,
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '"' => f.write_str("&quot;")?,
-                '\n' | '\t' => f.write_char(character)?,
-                character if character.is_control() => f.write_char(char::REPLACEMENT_CHARACTER)?,
-                character => f.write_char(character)?,
-            }
-        }
-        Ok(())
-    }
 }

@@ -1,9 +1,11 @@
 //! The report of an execution, as a page of HTML or a text in Markdown.
 
+mod escape;
 mod html;
 mod markdown;
 mod timeline;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
@@ -108,11 +110,7 @@ const FIRST_NUMBER: usize = 3;
 
 /// Writes the report of an execution, in the format of the file's extension.
 pub(crate) fn write(operator: &JobOperator, id: JobExecutionId, file: &Path) -> Result<(), CliError> {
-    let extension = file
-        .extension()
-        .and_then(|extension| extension.to_str())
-        .unwrap_or_default();
-    let write = match extension {
+    let write = match file.extension().and_then(OsStr::to_str).unwrap_or_default() {
         "html" | "htm" => html::write,
         "md" | "markdown" => markdown::write,
         _ => return Err(CliError::ReportFormat(file.to_owned())),

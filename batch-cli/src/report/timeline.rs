@@ -2,9 +2,7 @@
 
 use std::fmt::Write as _;
 
-use batch_runtime::BatchStatus;
-
-use super::html::Escaped;
+use super::escape::{Escaped, class};
 use super::{Run, duration};
 use crate::print::cut;
 
@@ -73,14 +71,4 @@ pub(super) fn svg(run: &Run) -> String {
         let _ = writeln!(svg, "<p>{} more are not drawn.</p>", run.steps.len() - shown);
     }
     svg
-}
-
-/// The CSS class of a status.
-pub(super) fn class(status: BatchStatus) -> &'static str {
-    match status {
-        BatchStatus::Completed => "completed",
-        BatchStatus::Failed | BatchStatus::Unknown => "failed",
-        BatchStatus::Stopped | BatchStatus::Stopping | BatchStatus::Abandoned => "stopped",
-        BatchStatus::Starting | BatchStatus::Started => "running",
-    }
 }

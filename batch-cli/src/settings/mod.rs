@@ -16,7 +16,7 @@ use batch_runtime::xml::suggest::nearest;
 use tracing::level_filters::LevelFilter;
 
 use crate::error::CliError;
-use crate::print::err;
+use crate::print::errln;
 
 /// The prefix of all environment variables.
 const PREFIX: &str = "BATCH_";
@@ -128,7 +128,8 @@ pub(crate) enum LogFormat {
 /// The effective settings.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    values: Values,
+    /// The values as they were given, in the order of `Setting::ALL`.
+    values: Vec<(String, Origin)>,
     /// System properties by name.
     system: BTreeMap<String, (String, Origin)>,
     pub(crate) repository: RepositoryUrl,
@@ -153,26 +154,19 @@ impl Settings {
     pub(crate) fn load(arguments: Source, file: Option<&Path>, program: Source) -> Result<Self, CliError> {
         let mut problems = Vec::new();
         let file = file::read(file, &mut problems);
-        let values = Values(
-            Setting::ALL
-                .iter()
-                .map(|&setting| {
-                    arguments
-                        .get(setting)
-                        .or_else(|| from_environment(setting, &mut problems))
-                        .or_else(|| file.get(setting))
-                        .or_else(|| program.get(setting))
-                        .unwrap_or_else(|| (setting.default().to_owned(), Origin::Default))
-                })
-                .collect(),
-        );
-        let system = [program.system, file.system, arguments.system]
-            .into_iter()
-            .flatten();
-        let system = system
-            .map(|(name, value, origin)| (name, (value, origin)))
-            .collect();
-        let settings = Self::parse(values, system, &mut problems);
+        let value = |&setting: &Setting| {
+            let given = arguments.get(setting);
+            given
+                .or_else(|| from_environment(setting, &mut problems))
+                .or_else(|| file.get(setting))
+                .or_else(|| program.get(setting))
+                .unwrap_or_else(|| (setting.default().to_owned(), Origin::Default))
+        };
+        let values = Setting::ALL.iter().map(value).collect();
+        let system = [program.system, file.system, arguments.system];
+        let system = system.into_iter().flatten();
+        let system = system.map(|(name, value, origin)| (name, (value, origin)));
+        let settings = Self::parse(values, system.collect(), &mut problems);
         settings
             .filter(|_| problems.is_empty())
             .ok_or(CliError::Settings(problems))
@@ -180,7 +174,7 @@ impl Settings {
 
     /// Parses all values, in the order of `Setting::ALL`. `None` if one of them is invalid.
     fn parse(
-        values: Values,
+        values: Vec<(String, Origin)>,
         system: BTreeMap<String, (String, Origin)>,
         problems: &mut Vec<String>,
     ) -> Option<Self> {
@@ -223,7 +217,8 @@ impl Settings {
 
     /// A value as it was given, and its source.
     pub(crate) fn get(&self, setting: Setting) -> (&str, &Origin) {
-        self.values.get(setting)
+        let (value, origin) = &self.values[setting as usize];
+        (value, origin)
     }
 
     pub(crate) fn system_properties(&self) -> impl Iterator<Item = (&str, &str)> {
@@ -256,20 +251,9 @@ impl Settings {
     }
 }
 
-/// The values as they were given, in the order of `Setting::ALL`.
-#[derive(Debug)]
-struct Values(Vec<(String, Origin)>);
-
-impl Values {
-    fn get(&self, setting: Setting) -> (&str, &Origin) {
-        let (value, origin) = &self.0[setting as usize];
-        (value, origin)
-    }
-}
-
 /// Parses values and collects what is invalid.
 struct Parser<'a> {
-    values: &'a Values,
+    values: &'a [(String, Origin)],
     problems: &'a mut Vec<String>,
 }
 
@@ -280,7 +264,7 @@ impl Parser<'_> {
         setting: Setting,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let (text, origin) = self.values.get(setting);
+        let (text, origin) = &self.values[setting as usize];
         parse(text)
             .map_err(|error| self.problems.push(format!("{origin}: {error}")))
             .ok()
@@ -348,9 +332,8 @@ fn from_environment(setting: Setting, problems: &mut Vec<String>) -> Option<(Str
 
 fn names_secret(property: &str) -> bool {
     let name = property.to_ascii_lowercase();
-    ["password", "secret", "token"]
-        .iter()
-        .any(|word| name.contains(word))
+    let words = ["password", "secret", "token"];
+    words.iter().any(|word| name.contains(word))
 }
 
 /// Warns about environment variables that nearly match a setting. Others with the prefix may belong to another program.
@@ -370,9 +353,7 @@ pub(crate) fn warn_of_misspelt_variables() {
         let rest = name.strip_prefix(PREFIX);
         let unknown = rest.filter(|rest| known().all(|known| known != *rest));
         if let Some(near) = unknown.and_then(|rest| nearest(rest, known())) {
-            err(format_args!(
-                "warning: environment variable {name} is ignored; did you mean {PREFIX}{near}?"
-            ));
+            errln!("warning: environment variable {name} is ignored; did you mean {PREFIX}{near}?");
         }
     }
 }

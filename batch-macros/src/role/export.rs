@@ -16,7 +16,7 @@ use super::{ROLES, Role};
 /// }
 /// ```
 ///
-/// `function: Type` is missing where the loader asks nothing. The methods are those that are exported: each name once.
+/// `function: Type` is missing where the loader inspects nothing. The methods are those that are exported: each name once.
 pub(crate) fn for_each_role(callback: &TokenStream) -> TokenStream {
     let (listeners, artifacts): (Vec<&Role>, Vec<&Role>) =
         ROLES.iter().partition(|role| role.places.is_some());

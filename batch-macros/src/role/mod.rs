@@ -1,4 +1,4 @@
-//! The roles: what an artifact attribute is, and the table of all of them. Parsing, checking, expansion and diagnostics
+//! The roles: the parts of an artifact attribute, and the table of all of them. Parsing, checking, expansion and diagnostics
 //! read the table.
 
 mod export;
@@ -13,13 +13,13 @@ pub(crate) struct Role {
     pub(crate) attribute: &'static str,
     /// Name of the role trait.
     pub(crate) trait_name: &'static str,
-    /// What the artifact does, for the index of the documentation.
+    /// The purpose of the artifact, for the index of the documentation.
     pub(crate) summary: &'static str,
     /// Its method attributes.
     pub(crate) methods: &'static [Method],
     /// Whether `buffered = ...` is an argument.
     pub(crate) buffered: bool,
-    /// What the loader asks of a type in this role: an associated function of the trait, and its result.
+    /// The associated function of the trait by which the loader inspects a type, and its result.
     pub(crate) fact: Option<(&'static str, &'static str)>,
     /// For a listener, the `listeners` elements that accept it. `None` for every other artifact.
     pub(crate) places: Option<&'static [Place]>,
@@ -44,7 +44,7 @@ pub(crate) struct Method {
     pub(crate) alias: Option<&'static str>,
     /// Parameters and result.
     pub(crate) shape: Shape,
-    /// Which receivers are accepted.
+    /// The accepted receivers.
     pub(crate) receiver: Receiver,
     /// Whether the role is incomplete without it.
     pub(crate) required: bool,
@@ -65,7 +65,7 @@ pub(crate) enum Shape {
     Checkpoint,
     /// The parameters of an event, no result.
     Notice(&'static [ParamKind]),
-    /// No parameter, no result; the loader asks whether there is such a method.
+    /// No parameter, no result; the loader checks whether there is such a method.
     Compensation,
     /// No parameter, the next item as the result.
     Read,
@@ -125,21 +125,31 @@ pub(crate) enum Receiver {
 }
 
 impl Role {
-    /// The role in words.
+    /// Returns the role in words.
     pub(crate) fn title(&self) -> String {
         self.attribute.replace('_', " ")
     }
 
-    /// The method attribute of that name.
+    /// Returns the method attribute of that name.
     pub(crate) fn method(&self, attribute: &str) -> Option<&'static Method> {
         self.methods
             .iter()
             .find(|method| method.attribute == attribute || method.alias == Some(attribute))
     }
 
-    /// Whether its methods name item types, which the loader compares.
+    /// Returns whether its methods name item types, which the loader compares.
     pub(crate) fn names_items(&self) -> bool {
         self.fact.is_some_and(|(function, _)| function == "items")
+    }
+}
+
+impl Method {
+    /// Returns the help of an error in the signature.
+    pub(crate) fn expected(&self) -> String {
+        match self.alternative {
+            None => format!("expected `{}`", self.signature),
+            Some(alternative) => format!("expected `{}`\n      or `{alternative}`", self.signature),
+        }
     }
 }
 

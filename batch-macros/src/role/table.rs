@@ -4,7 +4,7 @@
 /// Calls `$callback!` with every row:
 ///
 /// ```text
-/// /// What the artifact does: the role's line in the index of the documentation.
+/// /// The purpose of the artifact: the role's line in the index of the documentation.
 /// attribute Trait { fields of `Role` } [
 ///     /// Documentation of the method attribute; none if an earlier row has the same one.
 ///     attribute | alias ("signature" or "the other signature") { fields of `Method` }
@@ -35,7 +35,7 @@ macro_rules! role_table {
             /// executions have read, so the bar resumes where it was. Items that a skipped read passed over count too.
             ///
             /// Nothing else depends on the number: a wrong one shows in the bar only, and an error or panic is logged
-            /// as a warning. It should be cheap to find out, because no item is read before.
+            /// as a warning. It should be cheap to determine, because no item is read before.
             get_item_count("fn item_count(&mut self) -> Result<Option<u64>, E>") { shape: Shape::Count, ..NOTICE }
         ]
 
@@ -286,7 +286,7 @@ macro_rules! optional {
 
 role_table!(statics);
 
-/// What most roles have.
+/// The fields that most roles share.
 const ROLE: Role = Role {
     attribute: "",
     trait_name: "",

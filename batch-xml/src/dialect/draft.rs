@@ -1,7 +1,7 @@
 //! The draft of 5 July 2012: its elements, and its rules where dialects differ.
 
+use super::elements::{Required, Rule, elements, required};
 use super::{Rules, ValueSource};
-use crate::schema::{Required, Rule, artifact, rule};
 
 pub(super) const RULES: Rules = Rules {
     elements: ELEMENTS,
@@ -27,138 +27,61 @@ pub(super) const RULES: Rules = Rules {
 /// The elements of appendix A of the catalogue.
 ///
 /// Spec: JSL-JOB-09, JSL-STEP-17, JSL-CHUNK-25, PART-05, FLOW-08, SPLIT-24, DEC-05, D-52, D-84
-const ELEMENTS: &[Rule] = &[
-    rule(
-        "job",
-        &["id", "restartable", "abstract", "parent"],
-        &["properties", "listeners"],
-        &["listener", "step", "flow", "split", "decision"],
-    ),
-    rule(
-        "step",
-        &[
-            "id",
-            "start-limit",
-            "allow-start-if-complete",
-            "next",
-            "abstract",
-            "parent",
-        ],
-        &["properties", "listeners", "chunk", "batchlet", "partition"],
-        &["listener", "next", "fail", "end", "stop"],
-    ),
-    rule(
-        "flow",
-        &["id", "next", "abstract", "parent"],
-        &["partition"],
-        &["step", "decision"],
-    ),
-    rule(
-        "split",
-        &["id", "next", "abstract", "parent"],
-        &["concurrency"],
-        &["flow", "decision"],
-    ),
-    rule(
-        "decision",
-        &["id", "decider", "ref"],
-        &["properties"],
-        &["next", "fail", "end", "stop"],
-    ),
-    rule("listeners", &["merge"], &[], &["listener"]),
-    artifact("listener"),
-    rule("properties", &["merge"], &[], &["property"]),
-    rule("property", &["name", "value", "target"], &[], &[]),
-    rule(
-        "chunk",
-        &[
-            "reader",
-            "processor",
-            "writer",
-            "checkpoint-policy",
-            "commit-interval",
-            "buffer-reads",
-            "chunk-size",
-            "skip-limit",
-            "retry-limit",
-            "checkpoint-timeout",
-        ],
-        &[
-            "properties",
-            "checkpoint-algorithm",
-            "skippable-exception-classes",
-            "retryable-exception-classes",
-            "no-rollback-exception-classes",
-        ],
-        &["property"],
-    ),
-    rule(
-        "skippable-exception-classes",
-        &["merge"],
-        &[],
-        &["include", "exclude"],
-    ),
-    rule(
-        "retryable-exception-classes",
-        &["merge"],
-        &[],
-        &["include", "exclude"],
-    ),
-    rule(
-        "no-rollback-exception-classes",
-        &["merge"],
-        &[],
-        &["include", "exclude"],
-    ),
-    rule("include", &["class"], &[], &[]),
-    rule("exclude", &["class"], &[], &[]),
-    artifact("checkpoint-algorithm"),
-    artifact("batchlet"),
-    rule(
-        "partition",
-        &["instances"],
-        &["properties", "algorithm", "logicalTX", "collector", "analyzer"],
-        &[],
-    ),
-    rule("concurrency", &[], &["logicalTX", "collector", "analyzer"], &[]),
-    artifact("algorithm"),
-    artifact("logicalTX"),
-    artifact("collector"),
-    artifact("analyzer"),
-    rule("next", &["on", "to"], &[], &[]),
-    rule("fail", &["on", "exit-status"], &[], &[]),
-    rule("end", &["on", "exit-status"], &[], &[]),
-    rule("stop", &["on", "exit-status", "restart"], &[], &[]),
-];
-
-const fn required(
-    element: &'static str,
-    attributes: &'static [&'static str],
-    one_child_of: &'static [&'static str],
-) -> Required {
-    Required {
-        element,
-        attributes,
-        one_child_of,
-    }
-}
+const ELEMENTS: &[Rule] = elements! {
+    "job" ["id" "restartable" "abstract" "parent"]
+        once ["properties" "listeners"] many ["listener" "step" "flow" "split" "decision"];
+    "step" ["id" "start-limit" "allow-start-if-complete" "next" "abstract" "parent"]
+        once ["properties" "listeners" "chunk" "batchlet" "partition"] many ["listener" "next" "fail" "end" "stop"];
+    "flow" ["id" "next" "abstract" "parent"] once ["partition"] many ["step" "decision"];
+    "split" ["id" "next" "abstract" "parent"] once ["concurrency"] many ["flow" "decision"];
+    "decision" ["id" "decider" "ref"] once ["properties"] many ["next" "fail" "end" "stop"];
+    "listeners" ["merge"] many ["listener"];
+    "listener" ["ref"] once ["properties"];
+    "properties" ["merge"] many ["property"];
+    "property" ["name" "value" "target"];
+    "chunk" [
+        "reader" "processor" "writer" "checkpoint-policy" "commit-interval" "buffer-reads" "chunk-size" "skip-limit"
+        "retry-limit" "checkpoint-timeout"
+    ]
+        once [
+            "properties" "checkpoint-algorithm" "skippable-exception-classes" "retryable-exception-classes"
+            "no-rollback-exception-classes"
+        ] many ["property"];
+    "skippable-exception-classes" ["merge"] many ["include" "exclude"];
+    "retryable-exception-classes" ["merge"] many ["include" "exclude"];
+    "no-rollback-exception-classes" ["merge"] many ["include" "exclude"];
+    "include" ["class"];
+    "exclude" ["class"];
+    "checkpoint-algorithm" ["ref"] once ["properties"];
+    "batchlet" ["ref"] once ["properties"];
+    "partition" ["instances"] once ["properties" "algorithm" "logicalTX" "collector" "analyzer"];
+    "concurrency" [] once ["logicalTX" "collector" "analyzer"];
+    "algorithm" ["ref"] once ["properties"];
+    "logicalTX" ["ref"] once ["properties"];
+    "collector" ["ref"] once ["properties"];
+    "analyzer" ["ref"] once ["properties"];
+    "next" ["on" "to"];
+    "fail" ["on" "exit-status"];
+    "end" ["on" "exit-status"];
+    "stop" ["on" "exit-status" "restart"];
+};
 
 /// List entries are not combined with those of a parent, so missing parts of them cannot be inherited.
 ///
 /// Spec: INH-17
-const REQUIRED: &[Required] = &[
-    required("step", &["id"], &["chunk", "batchlet"]),
-    required("flow", &["id"], &["step"]),
-    required("split", &["id"], &["flow"]),
-    required("decision", &["id"], &[]),
-    required("chunk", &["reader", "processor", "writer"], &[]),
-    required("batchlet", &["ref"], &[]),
-    required("checkpoint-algorithm", &["ref"], &[]),
-    required("algorithm", &["ref"], &[]),
-    required("logicalTX", &["ref"], &[]),
-    required("collector", &["ref"], &[]),
-    required("analyzer", &["ref"], &[]),
-];
+const REQUIRED: &[Required] = required! {
+    "step" ["id"] one of ["chunk" "batchlet"];
+    "flow" ["id"] one of ["step"];
+    "split" ["id"] one of ["flow"];
+    "decision" ["id"];
+    "chunk" ["reader" "processor" "writer"];
+    "batchlet" ["ref"];
+    "checkpoint-algorithm" ["ref"];
+    "algorithm" ["ref"];
+    "logicalTX" ["ref"];
+    "collector" ["ref"];
+    "analyzer" ["ref"];
+};
 
 #[cfg(test)]
 mod tests {

@@ -5,9 +5,10 @@
 //! a variant of [`Dialect`].
 
 mod draft;
+pub(crate) mod elements;
 
-use crate::pattern::Pattern;
-use crate::schema::{Required, Rule};
+use crate::pattern::{self, Pattern};
+use elements::{Required, Rule};
 
 /// The rules that a job follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -102,6 +103,11 @@ impl Dialect {
         } else {
             matching.next()
         }
+    }
+
+    /// Returns, for each transition that is never taken, its index and that of one which always precedes it.
+    pub(crate) fn shadowed(self, patterns: &[&Pattern]) -> Vec<(usize, usize)> {
+        pattern::shadowed(patterns, self.rules().most_specific_transition_first)
     }
 
     /// Returns whether a step fails the job if it has `next` elements and none matches, instead of completing it.

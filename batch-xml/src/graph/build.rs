@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Edge, Exit, ExitKind, Group, Node, NodeKind};
-use crate::model::{Chunk, ExecutionElement, Partition, StepBody, Transition, TransitionKind};
+use super::{Edge, Exit, ExitKind, Group, Node};
+use crate::model::{Chunk, ElementKind, ExecutionElement, Partition, StepBody, Transition, TransitionKind};
 use crate::span::Spanned;
 
 /// Builds the graph of the elements of a job (`None`), flow or split.
-pub(super) fn group(elements: &[ExecutionElement], within: Option<NodeKind>) -> Group {
+pub(super) fn group(elements: &[ExecutionElement], within: Option<ElementKind>) -> Group {
     let index: HashMap<&str, usize> = elements
         .iter()
         .enumerate()
@@ -42,13 +42,13 @@ pub(super) fn group(elements: &[ExecutionElement], within: Option<NodeKind>) -> 
         nodes.push(node(element, exits));
     }
     let edges = edges.all;
-    let is_split = within == Some(NodeKind::Split);
+    let is_split = within == Some(ElementKind::Split);
     let starts = if is_split {
         let led_to: HashSet<usize> = edges.iter().map(|edge| edge.to).collect();
-        let flows = (0..nodes.len()).filter(|node| nodes[*node].kind == NodeKind::Flow);
+        let flows = (0..nodes.len()).filter(|node| nodes[*node].kind == ElementKind::Flow);
         flows.filter(|flow| !led_to.contains(flow)).collect()
     } else {
-        let first = nodes.iter().position(|node| node.kind != NodeKind::Decision);
+        let first = nodes.iter().position(|node| node.kind != ElementKind::Decision);
         first.into_iter().collect()
     };
     Group {
@@ -83,23 +83,16 @@ impl Edges {
 }
 
 fn node(element: &ExecutionElement, exits: Vec<Exit>) -> Node {
-    let (kind, detail, span) = match element {
-        ExecutionElement::Step(step) => {
-            let detail = match &step.body {
-                StepBody::Chunk(chunk) => chunk_detail(chunk),
-                StepBody::Batchlet(batchlet) => batchlet.name.value.clone(),
-            };
-            (NodeKind::Step, detail, &step.span)
-        }
-        ExecutionElement::Decision(decision) => (
-            NodeKind::Decision,
-            decision.decider.name.value.clone(),
-            &decision.span,
-        ),
-        ExecutionElement::Flow(flow) => (NodeKind::Flow, String::new(), &flow.span),
-        ExecutionElement::Split(split) => (NodeKind::Split, String::new(), &split.span),
+    let kind = element.kind();
+    let detail = match element {
+        ExecutionElement::Step(step) => match &step.body {
+            StepBody::Chunk(chunk) => chunk_detail(chunk),
+            StepBody::Batchlet(batchlet) => batchlet.name.value.clone(),
+        },
+        ExecutionElement::Decision(decision) => decision.decider.name.value.clone(),
+        ExecutionElement::Flow(_) | ExecutionElement::Split(_) => String::new(),
     };
-    let is_container = matches!(kind, NodeKind::Flow | NodeKind::Split);
+    let is_container = matches!(kind, ElementKind::Flow | ElementKind::Split);
     Node {
         kind,
         id: element.id().value.clone(),
@@ -107,7 +100,7 @@ fn node(element: &ExecutionElement, exits: Vec<Exit>) -> Node {
         partitions: element.partition().map(count),
         exits,
         group: is_container.then(|| group(element.elements(), Some(kind))),
-        place: span.to_string(),
+        place: element.span().to_string(),
     }
 }
 

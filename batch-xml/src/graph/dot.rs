@@ -3,28 +3,26 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use super::{ExitKind, Group, Node, NodeKind};
+use super::{Exit, ExitKind, Group, Lines, Node};
+use crate::model::ElementKind;
 
 /// Returns the whole file.
 pub(super) fn write(title: &str, root: &Group) -> String {
     let mut dot = Dot::default();
-    dot.line(0, format_args!("digraph {} {{", Quoted(title)));
-    dot.line(
-        1,
-        format_args!("graph [compound=true, fontname=\"Helvetica\", fontsize=12];"),
-    );
-    dot.line(
-        1,
-        format_args!("node [fontname=\"Helvetica\", fontsize=11, style=filled];"),
-    );
-    dot.line(
-        1,
-        format_args!("edge [fontname=\"Helvetica\", fontsize=10, color=\"#57606a\"];"),
-    );
-    dot.group(1, root);
+    writeln!(dot.lines, "digraph {} {{", Quoted(title));
+    dot.lines.depth = 1;
+    for defaults in [
+        "graph [compound=true, fontname=\"Helvetica\", fontsize=12];",
+        "node [fontname=\"Helvetica\", fontsize=11, style=filled];",
+        "edge [fontname=\"Helvetica\", fontsize=10, color=\"#57606a\"];",
+    ] {
+        writeln!(dot.lines, "{defaults}");
+    }
+    dot.group(root);
     dot.restarts();
-    dot.line(0, format_args!("}}"));
-    dot.text
+    dot.lines.depth = 0;
+    writeln!(dot.lines, "}}");
+    dot.lines.text
 }
 
 /// The end points of a node's edges, and the cluster at which they end.
@@ -37,52 +35,39 @@ struct Ports {
 
 #[derive(Default)]
 struct Dot {
-    text: String,
-    count: usize,
+    lines: Lines,
     by_id: HashMap<String, Ports>,
-    /// The edges from an exit to the id that a restart starts with.
-    restarts: Vec<(String, String)>,
 }
 
 impl Dot {
-    fn line(&mut self, depth: usize, text: std::fmt::Arguments<'_>) {
-        // Writing to a `String` cannot fail.
-        let _ = writeln!(self.text, "{:1$}{text}", "", 2 * depth);
-    }
-
-    fn name(&mut self) -> String {
-        self.count += 1;
-        format!("n{}", self.count)
-    }
-
     /// Writes a group, and returns its begin and end nodes.
-    fn group(&mut self, depth: usize, group: &Group) -> (String, String) {
-        let (begin, end) = (self.name(), self.name());
+    fn group(&mut self, group: &Group) -> (String, String) {
+        let (begin, end) = (self.lines.name(), self.lines.name());
         let shape = if group.is_split {
             "shape=box, label=\"\", height=0.05, width=0.8, fillcolor=\"#57606a\""
         } else {
             "shape=circle, label=\"\", width=0.15, fillcolor=\"#57606a\""
         };
-        self.line(depth, format_args!("{begin} [{shape}];"));
+        writeln!(self.lines, "{begin} [{shape}];");
         let shape = shape.replace("circle", "doublecircle");
-        self.line(depth, format_args!("{end} [{shape}];"));
-        let ports: Vec<Ports> = group.nodes.iter().map(|node| self.node(depth, node)).collect();
+        writeln!(self.lines, "{end} [{shape}];");
+        let ports: Vec<Ports> = group.nodes.iter().map(|node| self.node(node)).collect();
         for start in &group.starts {
-            self.edge(depth, &Ports::of(&begin), &ports[*start], "");
+            self.edge(&Ports::of(&begin), &ports[*start], "");
         }
         for edge in &group.edges {
             let attributes = edge.label().map_or_else(String::new, |label| {
                 format!("label={}, color=\"#0969da\"", Quoted(&label))
             });
-            self.edge(depth, &ports[edge.from], &ports[edge.to], &attributes);
+            self.edge(&ports[edge.from], &ports[edge.to], &attributes);
         }
         for last in &group.ends {
-            self.edge(depth, &ports[*last], &Ports::of(&end), "");
+            self.edge(&ports[*last], &Ports::of(&end), "");
         }
         (begin, end)
     }
 
-    fn edge(&mut self, depth: usize, from: &Ports, to: &Ports, attributes: &str) {
+    fn edge(&mut self, from: &Ports, to: &Ports, attributes: &str) {
         let tail = from.cluster.as_ref().map(|cluster| format!("ltail={cluster}"));
         let head = to.cluster.as_ref().map(|cluster| format!("lhead={cluster}"));
         let own = (!attributes.is_empty()).then(|| attributes.to_owned());
@@ -92,91 +77,83 @@ impl Dot {
         } else {
             format!(" [{}]", all.join(", "))
         };
-        self.line(depth, format_args!("{} -> {}{all};", from.leave, to.enter));
+        writeln!(self.lines, "{} -> {}{all};", from.leave, to.enter);
     }
 
-    fn node(&mut self, depth: usize, node: &Node) -> Ports {
-        let count = node.partitions.as_ref().map(|count| format!(" × {count}"));
-        let title = format!("{}{}", node.id, count.unwrap_or_default());
+    fn node(&mut self, node: &Node) -> Ports {
         let ports = match &node.group {
-            Some(group) => {
-                let cluster = format!("cluster_{}", self.count + 1);
-                let style = match node.kind {
-                    NodeKind::Split => "style=\"rounded,dashed\", color=\"#57606a\"",
-                    _ => "style=\"rounded,filled\", color=\"#8c959f\", fillcolor=\"#f6f8fa\"",
-                };
-                self.line(depth, format_args!("subgraph {cluster} {{"));
-                let label = format!("{} {title}", node.kind.word());
-                self.line(
-                    depth + 1,
-                    format_args!(
-                        "label={}; labeljust=l; {};",
-                        Quoted(&label),
-                        style.replace(", color", "; color").replace(", fill", "; fill")
-                    ),
-                );
-                let (enter, leave) = self.group(depth + 1, group);
-                self.line(depth, format_args!("}}"));
-                Ports {
-                    enter,
-                    leave,
-                    cluster: Some(cluster),
-                }
-            }
-            None => {
-                let name = self.name();
-                let label = format!("{title}\n{}", node.detail);
-                let style = match node.kind {
-                    NodeKind::Decision => "shape=diamond, fillcolor=\"#fff3c4\", color=\"#b7860b\"",
-                    _ => "shape=box, style=\"filled,rounded\", fillcolor=\"#ddeeff\", color=\"#3b7dc4\"",
-                };
-                let several = if node.partitions.is_some() {
-                    ", peripheries=2"
-                } else {
-                    ""
-                };
-                self.line(
-                    depth,
-                    format_args!("{name} [label={}, {style}{several}];", Quoted(&label)),
-                );
-                Ports::of(&name)
-            }
+            Some(group) => self.cluster(node, group),
+            None => self.leaf(node),
         };
         for exit in &node.exits {
-            let label = Quoted(&exit.on);
-            let (shape, color) = match exit.kind {
-                ExitKind::End => (
-                    "shape=box, style=\"filled,rounded\", fillcolor=\"#d9f5e0\"",
-                    "#2da44e",
-                ),
-                ExitKind::Fail => ("shape=box, fillcolor=\"#fde2e3\"", "#d1434b"),
-                ExitKind::Stop => ("shape=octagon, fillcolor=\"#fdebd3\"", "#c4701c"),
-                ExitKind::Again => {
-                    let back = format!("label={label}, color=\"#0969da\"");
-                    self.edge(depth, &ports, &ports, &back);
-                    continue;
-                }
-            };
-            let name = self.name();
-            let text = exit.text();
-            self.line(
-                depth,
-                format_args!("{name} [label={}, {shape}, color=\"{color}\"];", Quoted(&text)),
-            );
-            let attributes = format!("label={label}, color=\"{color}\"");
-            self.edge(depth, &ports, &Ports::of(&name), &attributes);
-            self.restarts.extend(exit.restart.clone().map(|id| (name, id)));
+            self.exit(&ports, exit);
         }
         self.by_id.insert(node.id.clone(), ports.clone());
         ports
     }
 
-    /// Writes the edges of restarts, once all nodes have names.
+    fn cluster(&mut self, node: &Node, group: &Group) -> Ports {
+        let cluster = format!("cluster_{}", self.lines.names + 1);
+        let style = match node.kind {
+            ElementKind::Split => "style=\"rounded,dashed\"; color=\"#57606a\"",
+            _ => "style=\"rounded,filled\"; color=\"#8c959f\"; fillcolor=\"#f6f8fa\"",
+        };
+        writeln!(self.lines, "subgraph {cluster} {{");
+        self.lines.depth += 1;
+        let label = format!("{} {}", node.kind.as_str(), node.title());
+        writeln!(self.lines, "label={}; labeljust=l; {style};", Quoted(&label));
+        let (enter, leave) = self.group(group);
+        self.lines.depth -= 1;
+        writeln!(self.lines, "}}");
+        Ports {
+            enter,
+            leave,
+            cluster: Some(cluster),
+        }
+    }
+
+    fn leaf(&mut self, node: &Node) -> Ports {
+        let name = self.lines.name();
+        let label = format!("{}\n{}", node.title(), node.detail);
+        let style = match (node.kind, &node.partitions) {
+            (ElementKind::Decision, _) => "shape=diamond, fillcolor=\"#fff3c4\", color=\"#b7860b\"",
+            (_, None) => "shape=box, style=\"filled,rounded\", fillcolor=\"#ddeeff\", color=\"#3b7dc4\"",
+            (_, Some(_)) => {
+                "shape=box, style=\"filled,rounded\", fillcolor=\"#ddeeff\", color=\"#3b7dc4\", peripheries=2"
+            }
+        };
+        writeln!(self.lines, "{name} [label={}, {style}];", Quoted(&label));
+        Ports::of(&name)
+    }
+
+    fn exit(&mut self, from: &Ports, exit: &Exit) {
+        let label = Quoted(&exit.on);
+        let (shape, color) = match exit.kind {
+            ExitKind::End => (
+                "shape=box, style=\"filled,rounded\", fillcolor=\"#d9f5e0\"",
+                "#2da44e",
+            ),
+            ExitKind::Fail => ("shape=box, fillcolor=\"#fde2e3\"", "#d1434b"),
+            ExitKind::Stop => ("shape=octagon, fillcolor=\"#fdebd3\"", "#c4701c"),
+            ExitKind::Again => {
+                return self.edge(from, from, &format!("label={label}, color=\"#0969da\""));
+            }
+        };
+        let name = self.lines.name();
+        let text = exit.text();
+        let text = Quoted(&text);
+        writeln!(self.lines, "{name} [label={text}, {shape}, color=\"{color}\"];");
+        let attributes = format!("label={label}, color=\"{color}\"");
+        self.edge(from, &Ports::of(&name), &attributes);
+        let restart = exit.restart.clone();
+        self.lines.restarts.extend(restart.map(|id| (name, id)));
+    }
+
     fn restarts(&mut self) {
-        for (from, id) in std::mem::take(&mut self.restarts) {
+        for (from, id) in std::mem::take(&mut self.lines.restarts) {
             if let Some(to) = self.by_id.get(&id).cloned() {
                 let attributes = "style=dotted, color=\"#c4701c\", constraint=false";
-                self.edge(1, &Ports::of(&from), &to, attributes);
+                self.edge(&Ports::of(&from), &to, attributes);
             }
         }
     }

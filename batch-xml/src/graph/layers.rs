@@ -3,7 +3,7 @@
 //! Follows Sugiyama: reverse lines until there is no cycle, assign layers, split long lines into pieces of one layer,
 //! reduce crossings, and move boxes to their neighbors. Labels have the odd layers, so they never overlap boxes.
 
-use super::rank::{ends, layers, turned};
+use super::rank::{Ends, ends, layers, turned};
 
 /// A box. Lines attach along its middle.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,19 @@ pub(super) struct Item {
     pub(super) inset: f64,
     /// Maximum distance from the middle at which lines attach; infinite, if the box grows with its lines.
     pub(super) port: f64,
+}
+
+impl Item {
+    /// Creates a box that reaches equally far to the left and right.
+    pub(super) fn centered(half: f64, height: f64, port: f64) -> Item {
+        Item {
+            left: half,
+            right: half,
+            height,
+            inset: 0.0,
+            port,
+        }
+    }
 }
 
 /// A line between two boxes.
@@ -85,8 +98,9 @@ struct Drawing {
 
 /// Lays out boxes and lines. A line must not start and end at the same box.
 pub(super) fn lay_out(items: &[Item], links: &[Link]) -> Layout {
-    let turned = turned(items.len(), links);
-    let layers = layers(items.len(), links, &turned);
+    let ends: Vec<Ends> = links.iter().map(|link| (link.from, link.to)).collect();
+    let turned = turned(items.len(), &ends);
+    let layers = layers(items.len(), &ends, &turned);
     let mut drawing = Drawing::new(items, links, &turned, &layers);
     drawing.order();
     let x = drawing.across();
@@ -109,7 +123,7 @@ impl Drawing {
         };
         let mut left = MAX_PIECES;
         for (link, turned) in links.iter().zip(turned) {
-            let (upper, lower) = ends(link, *turned);
+            let (upper, lower) = ends((link.from, link.to), *turned);
             let pieces = drawing.vertices[upper].layer + 1..drawing.vertices[lower].layer;
             let mut chain = vec![upper];
             let mut label = None;
@@ -160,9 +174,7 @@ impl Drawing {
 
     fn sort(&mut self, down: bool) {
         let mut place = vec![0.0; self.vertices.len()];
-        let count = self.layers.len();
-        for step in 0..count {
-            let layer = if down { step } else { count - 1 - step };
+        for layer in self.sweep(down) {
             let mut keyed: Vec<(f64, usize)> = Vec::with_capacity(self.layers[layer].len());
             for (position, vertex) in self.layers[layer].iter().enumerate() {
                 let joined = self.joined(*vertex, down);
@@ -181,6 +193,12 @@ impl Drawing {
             }
             self.layers[layer] = keyed.into_iter().map(|(_, vertex)| vertex).collect();
         }
+    }
+
+    /// Returns the layers in the order of a sweep.
+    fn sweep(&self, down: bool) -> impl Iterator<Item = usize> + use<> {
+        let count = self.layers.len();
+        (0..count).map(move |step| if down { step } else { count - 1 - step })
     }
 
     fn joined(&self, vertex: usize, above: bool) -> &[(usize, f64)] {
@@ -233,8 +251,7 @@ impl Drawing {
             let down = sweep % 2 == 0;
             // The last sweeps take both sides into account.
             let both = sweep + SWEEPS >= ACROSS_SWEEPS;
-            for step in 0..self.layers.len() {
-                let layer = if down { step } else { self.layers.len() - 1 - step };
+            for layer in self.sweep(down) {
                 self.settle(&self.layers[layer], down || both, !down || both, &mut x);
             }
         }
@@ -295,8 +312,7 @@ impl Drawing {
     /// Straightens lines that are almost straight, if there is room.
     fn straighten(&self, x: &mut [f64]) {
         for down in [true, false] {
-            for step in 0..self.layers.len() {
-                let layer = if down { step } else { self.layers.len() - 1 - step };
+            for layer in self.sweep(down) {
                 let layer = &self.layers[layer];
                 for (position, vertex) in layer.iter().enumerate() {
                     let Some(main) = self.main(*vertex, down) else {
@@ -347,17 +363,13 @@ impl Drawing {
         let mut tops = Vec::with_capacity(self.layers.len());
         let mut y = 0.0;
         for (index, layer) in self.layers.iter().enumerate() {
-            let height = layer
-                .iter()
-                .map(|vertex| self.vertices[*vertex].item.height)
-                .fold(0.0, f64::max);
+            let heights = layer.iter().map(|vertex| self.vertices[*vertex].item.height);
+            let height = heights.fold(0.0, f64::max);
             tops.push((y, y + height));
-            y += height
-                + if index + 1 < self.layers.len() {
-                    LAYER_GAP
-                } else {
-                    0.0
-                };
+            y += height;
+            if index + 1 < self.layers.len() {
+                y += LAYER_GAP;
+            }
         }
         // Boxes of similar height are aligned by their middles, others by their upper edges.
         let top = |vertex: usize| {
@@ -438,13 +450,7 @@ impl Drawing {
 fn piece(layer: usize, label: Option<f64>) -> Vertex {
     let half = label.unwrap_or_default() / 2.0;
     Vertex {
-        item: Item {
-            left: half,
-            right: half,
-            height: label.map_or(0.0, |_| LABEL_HEIGHT),
-            inset: 0.0,
-            port: 0.0,
-        },
+        item: Item::centered(half, label.map_or(0.0, |_| LABEL_HEIGHT), 0.0),
         layer,
         is_piece: true,
         above: Vec::new(),

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use super::{ExitKind, Group, Node, NodeKind};
+use super::{Exit, ExitKind, Group, Lines, Node};
+use crate::model::ElementKind;
 
 const CLASSES: &str = "\
 classDef step fill:#ddeeff,stroke:#3b7dc4,color:#1f2328
@@ -18,108 +19,96 @@ classDef split fill:#e6e9ee,stroke:#6e7781,color:#1f2328,stroke-dasharray:7 4";
 /// Returns the whole text.
 pub(super) fn write(root: &Group) -> String {
     let mut mermaid = Mermaid::default();
-    mermaid.line(0, format_args!("flowchart TD"));
-    mermaid.group(1, root, true);
+    writeln!(mermaid.lines, "flowchart TD");
+    mermaid.lines.depth = 1;
+    mermaid.group(root, true);
     mermaid.restarts();
     for class in CLASSES.lines() {
-        mermaid.line(1, format_args!("{class}"));
+        writeln!(mermaid.lines, "{class}");
     }
-    mermaid.text
+    mermaid.lines.text
 }
 
 #[derive(Default)]
 struct Mermaid {
-    text: String,
-    count: usize,
-    names: HashMap<String, String>,
-    /// The edges from an exit to the id that a restart starts with.
-    restarts: Vec<(String, String)>,
+    lines: Lines,
+    by_id: HashMap<String, String>,
 }
 
 impl Mermaid {
-    fn line(&mut self, depth: usize, text: std::fmt::Arguments<'_>) {
-        // Writing to a `String` cannot fail.
-        let _ = writeln!(self.text, "{:1$}{text}", "", 2 * depth);
-    }
-
-    fn name(&mut self) -> String {
-        self.count += 1;
-        format!("n{}", self.count)
-    }
-
     /// Writes a group; `marked` draws its begin and end.
-    fn group(&mut self, depth: usize, group: &Group, marked: bool) {
-        let names: Vec<String> = group.nodes.iter().map(|node| self.node(depth, node)).collect();
+    fn group(&mut self, group: &Group, marked: bool) {
+        let names: Vec<String> = group.nodes.iter().map(|node| self.node(node)).collect();
         if marked {
-            let begin = self.name();
-            self.line(depth, format_args!("{begin}(( )):::mark"));
+            let begin = self.lines.name();
+            writeln!(self.lines, "{begin}(( )):::mark");
             for start in &group.starts {
-                self.line(depth, format_args!("{begin} --> {}", names[*start]));
+                writeln!(self.lines, "{begin} --> {}", names[*start]);
             }
         }
         for edge in &group.edges {
             let (from, to) = (&names[edge.from], &names[edge.to]);
             match edge.label() {
-                Some(label) => self.line(depth, format_args!("{from} -->|{}| {to}", Quoted(&label))),
-                None => self.line(depth, format_args!("{from} --> {to}")),
+                Some(label) => writeln!(self.lines, "{from} -->|{}| {to}", Quoted(&label)),
+                None => writeln!(self.lines, "{from} --> {to}"),
             }
         }
         if marked && !group.ends.is_empty() {
-            let end = self.name();
-            self.line(depth, format_args!("{end}((( ))):::mark"));
+            let end = self.lines.name();
+            writeln!(self.lines, "{end}((( ))):::mark");
             for last in &group.ends {
-                self.line(depth, format_args!("{} --> {end}", names[*last]));
+                writeln!(self.lines, "{} --> {end}", names[*last]);
             }
         }
     }
 
-    fn node(&mut self, depth: usize, node: &Node) -> String {
-        let name = self.name();
-        self.names.insert(node.id.clone(), name.clone());
-        let count = node.partitions.as_ref().map(|count| format!(" × {count}"));
-        let title = format!("{}{}", node.id, count.unwrap_or_default());
+    fn node(&mut self, node: &Node) -> String {
+        let name = self.lines.name();
+        self.by_id.insert(node.id.clone(), name.clone());
         if let Some(group) = &node.group {
-            let word = node.kind.word();
-            let label = format!("{word} {title}");
-            self.line(depth, format_args!("subgraph {name} [{}]", Quoted(&label)));
-            self.group(depth + 1, group, group.is_split);
-            self.line(depth, format_args!("end"));
-            self.line(depth, format_args!("class {name} {word}"));
+            let word = node.kind.as_str();
+            let label = format!("{word} {}", node.title());
+            writeln!(self.lines, "subgraph {name} [{}]", Quoted(&label));
+            self.lines.depth += 1;
+            self.group(group, group.is_split);
+            self.lines.depth -= 1;
+            writeln!(self.lines, "end");
+            writeln!(self.lines, "class {name} {word}");
             return name;
         }
-        let label = format!("{title}\n{}", node.detail);
+        let label = format!("{}\n{}", node.title(), node.detail);
         let label = Quoted(&label);
         match (node.kind, &node.partitions) {
-            (NodeKind::Decision, _) => self.line(depth, format_args!("{name}{{{label}}}:::decision")),
+            (ElementKind::Decision, _) => writeln!(self.lines, "{name}{{{label}}}:::decision"),
             // Double sides show that it is partitioned.
-            (_, Some(_)) => self.line(depth, format_args!("{name}[[{label}]]:::step")),
-            _ => self.line(depth, format_args!("{name}[{label}]:::step")),
+            (_, Some(_)) => writeln!(self.lines, "{name}[[{label}]]:::step"),
+            _ => writeln!(self.lines, "{name}[{label}]:::step"),
         }
         for exit in &node.exits {
-            let on = Quoted(&exit.on);
-            if exit.kind == ExitKind::Again {
-                self.line(depth, format_args!("{name} -->|{on}| {name}"));
-                continue;
-            }
-            let to = self.name();
-            let text = exit.text();
-            let text = Quoted(&text);
-            let (shape, class) = match exit.kind {
-                ExitKind::Fail => (format!("[{text}]"), "failExit"),
-                ExitKind::Stop => (format!("{{{{{text}}}}}"), "stopExit"),
-                ExitKind::End | ExitKind::Again => (format!("([{text}])"), "endExit"),
-            };
-            self.line(depth, format_args!("{name} -->|{on}| {to}{shape}:::{class}"));
-            self.restarts.extend(exit.restart.clone().map(|id| (to, id)));
+            self.exit(&name, exit);
         }
         name
     }
 
-    /// Writes the edges of restarts, once all nodes have names.
+    fn exit(&mut self, from: &str, exit: &Exit) {
+        let (on, text) = (Quoted(&exit.on), exit.text());
+        let text = Quoted(&text);
+        let (shape, class) = match exit.kind {
+            ExitKind::End => (format!("([{text}])"), "endExit"),
+            ExitKind::Fail => (format!("[{text}]"), "failExit"),
+            ExitKind::Stop => (format!("{{{{{text}}}}}"), "stopExit"),
+            ExitKind::Again => return writeln!(self.lines, "{from} -->|{on}| {from}"),
+        };
+        let to = self.lines.name();
+        writeln!(self.lines, "{from} -->|{on}| {to}{shape}:::{class}");
+        let restart = exit.restart.clone();
+        self.lines.restarts.extend(restart.map(|id| (to, id)));
+    }
+
     fn restarts(&mut self) {
-        for (from, id) in std::mem::take(&mut self.restarts) {
-            if let Some(to) = self.names.get(&id).cloned() {
-                self.line(1, format_args!("{from} -.-> {to}"));
+        for (from, id) in std::mem::take(&mut self.lines.restarts) {
+            if let Some(to) = self.by_id.get(&id) {
+                writeln!(self.lines, "{from} -.-> {to}");
             }
         }
     }

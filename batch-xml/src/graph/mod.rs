@@ -13,7 +13,9 @@ mod place;
 mod rank;
 mod svg;
 
-use crate::model::Job;
+use std::fmt::{self, Write as _};
+
+use crate::model::{ElementKind, Job};
 
 /// The drawing of one job.
 ///
@@ -81,7 +83,7 @@ struct Group {
 
 #[derive(Clone, Debug)]
 struct Node {
-    kind: NodeKind,
+    kind: ElementKind,
     id: String,
     /// A short description of its work.
     detail: String,
@@ -95,21 +97,12 @@ struct Node {
     place: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NodeKind {
-    Step,
-    Decision,
-    Flow,
-    Split,
-}
-
-impl NodeKind {
-    fn word(self) -> &'static str {
-        match self {
-            NodeKind::Step => "step",
-            NodeKind::Decision => "decision",
-            NodeKind::Flow => "flow",
-            NodeKind::Split => "split",
+impl Node {
+    /// Returns the id, with the number of partitions.
+    fn title(&self) -> String {
+        match &self.partitions {
+            Some(count) => format!("{} × {count}", self.id),
+            None => self.id.clone(),
         }
     }
 }
@@ -167,5 +160,30 @@ impl Exit {
         } else {
             format!("{} {}", self.kind.word(), self.detail)
         }
+    }
+}
+
+/// The lines of a drawing as text, indented by depth.
+#[derive(Default)]
+struct Lines {
+    text: String,
+    depth: usize,
+    /// The number of names given.
+    names: usize,
+    /// The edges from an exit to the id that a restart starts with, which are written once all nodes have names.
+    restarts: Vec<(String, String)>,
+}
+
+impl Lines {
+    /// Lets `writeln!` append a line.
+    fn write_fmt(&mut self, line: fmt::Arguments<'_>) {
+        // Writing to a `String` cannot fail.
+        let _ = write!(self.text, "{:1$}{line}", "", 2 * self.depth);
+    }
+
+    /// Returns a new name of a node.
+    fn name(&mut self) -> String {
+        self.names += 1;
+        format!("n{}", self.names)
     }
 }

@@ -1,78 +1,14 @@
 //! Computes the positions and sizes of shapes from the elements.
 
 use super::layers::{Item, Layout, Link, Route, lay_out};
-use super::{Edge, Exit, ExitKind, Group, Node, NodeKind};
+use super::svg::{Area, Line, Picture, Scene};
+use super::{Edge, Exit, Group, Node};
+use crate::model::ElementKind;
 
-/// A part of the picture. Coordinates count from the middle of the upper edge of its parent.
-#[derive(Debug)]
-pub(super) enum Shape {
-    /// Translated shapes.
-    Moved(f64, f64, Vec<Shape>),
-    /// An element, with its tooltip.
-    Element(NodeKind, String, Vec<Shape>),
-    /// A rectangle: left, top, width, height.
-    Rectangle(Look, f64, f64, f64, f64),
-    /// A diamond around the middle: half its width, its height.
-    Diamond(Look, f64, f64),
-    /// The end of a transition out of the job: left, top, width, height.
-    Exit(ExitKind, f64, f64, f64, f64),
-    /// A text: its start or middle, and its baseline.
-    Text(Writing, f64, f64, String),
-    /// The pattern of a transition: its middle and width.
-    Label(Line, f64, f64, f64, String),
-    /// A line with an arrow at its end.
-    Arrow(Line, Route),
-    /// The start of a job or flow: the middle.
-    Begin(f64, f64),
-    /// The end of a job or flow: the middle.
-    End(f64, f64),
-    /// The bar where the flows of a split part or meet: left, top, width.
-    Bar(f64, f64, f64),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
-    Step,
-    Decision,
-    Flow,
-    Split,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Writing {
-    /// The id of an element, centered.
-    Name,
-    /// Its description.
-    Detail,
-    /// The title at the upper left of a container.
-    Title,
-    /// The text of an exit.
-    Exit,
-}
-
-/// Lines by their condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Line {
-    /// The attribute `next`, or an implicit edge.
-    Always,
-    /// The element `next`.
-    Next,
-    Exit(ExitKind),
-}
-
-/// The whole picture.
-#[derive(Debug)]
-pub(super) struct Scene {
-    pub(super) width: f64,
-    pub(super) height: f64,
-    /// The shapes; coordinates count from the upper left.
-    pub(super) shapes: Vec<Shape>,
-}
-
-/// Shapes with their size.
+/// A drawn box.
 struct Block {
     item: Item,
-    shapes: Vec<Shape>,
+    picture: Picture,
 }
 
 const MARGIN: f64 = 12.0;
@@ -89,143 +25,132 @@ const MAX_CHARS: usize = 48;
 /// Lays out the whole picture.
 pub(super) fn place(root: &Group) -> Scene {
     let inner = inner(root, true);
-    let width = inner.item.left + inner.item.right + 2.0 * MARGIN;
+    let mut picture = Picture::default();
+    picture.moved(MARGIN + inner.item.left, MARGIN, inner.picture);
     Scene {
-        width,
+        width: inner.item.left + inner.item.right + 2.0 * MARGIN,
         height: inner.item.height + 2.0 * MARGIN,
-        shapes: vec![Shape::Moved(MARGIN + inner.item.left, MARGIN, inner.shapes)],
+        picture,
     }
 }
 
-/// Lays out the contents of the job, a flow or a split; `marked` draws its begin and end.
-fn inner(group: &Group, marked: bool) -> Block {
-    let mut blocks: Vec<Block> = group.nodes.iter().map(node).collect();
-    let count = blocks.len();
-    let (begin, end) = (count, count + 1);
-    let mut links: Vec<Link> = Vec::new();
-    let mut lines: Vec<(Line, Option<String>)> = Vec::new();
-    let mut link = |from, to, line, label: Option<String>| {
+/// The lines between boxes: for the layout, and with what is drawn of them.
+#[derive(Default)]
+struct Lines {
+    links: Vec<Link>,
+    looks: Vec<(Line, Option<String>)>,
+}
+
+impl Lines {
+    fn add(&mut self, from: usize, to: usize, line: Line, label: Option<String>) {
         let label = label.map(|label| cut(&label));
-        links.push(Link {
+        self.links.push(Link {
             from,
             to,
             label: label.as_deref().map(label_width),
             // The unconditional path is the main one.
             weight: if line == Line::Always { 2.0 } else { 1.0 },
         });
-        lines.push((line, label));
+        self.looks.push((line, label));
+    }
+
+    /// Returns the lines of a group whose begin and end, if it has these marks, follow its elements.
+    fn of(group: &Group, marked: bool) -> Lines {
+        let mut lines = Lines::default();
+        let begin = group.nodes.len();
+        for start in group.starts.iter().filter(|_| marked) {
+            lines.add(begin, *start, Line::Always, None);
+        }
+        for edge in &group.edges {
+            lines.add(edge.from, edge.to, line_of(edge), edge.label());
+        }
+        for last in group.ends.iter().filter(|_| marked) {
+            lines.add(*last, begin + 1, Line::Always, None);
+        }
+        lines
+    }
+}
+
+/// Lays out the contents of the job, a flow or a split; `marked` draws its begin and end.
+fn inner(group: &Group, marked: bool) -> Block {
+    let blocks: Vec<Block> = group.nodes.iter().map(node).collect();
+    let mark = if group.is_split {
+        Item::centered(BAR_END, 5.0, f64::INFINITY)
+    } else {
+        Item::centered(DOT / 2.0, DOT, 0.0)
     };
-    if marked {
-        let mark = if group.is_split { bar() } else { dot() };
-        blocks.push(Block {
-            item: mark,
-            shapes: Vec::new(),
-        });
-        for start in &group.starts {
-            link(begin, *start, Line::Always, None);
-        }
-        if !group.ends.is_empty() {
-            blocks.push(Block {
-                item: mark,
-                shapes: Vec::new(),
-            });
-        }
-    }
-    for edge in &group.edges {
-        link(edge.from, edge.to, line_of(edge), edge.label());
-    }
-    if marked {
-        for last in &group.ends {
-            link(*last, end, Line::Always, None);
-        }
-    }
-    let items: Vec<Item> = blocks.iter().map(|block| block.item).collect();
-    let layout = lay_out(&items, &links);
+    let marks = match (marked, group.ends.is_empty()) {
+        (false, _) => 0,
+        (true, true) => 1,
+        (true, false) => 2,
+    };
+    let items = blocks.iter().map(|block| block.item);
+    let items: Vec<Item> = items.chain(std::iter::repeat_n(mark, marks)).collect();
+    let lines = Lines::of(group, marked);
+    let layout = lay_out(&items, &lines.links);
     // Lines from above enter where the first element is.
     let middle = match group.starts.as_slice() {
         [first] => layout.at[*first].0,
         _ => (layout.left + layout.right) / 2.0,
     };
-    let item = Item {
-        left: middle - layout.left,
-        right: layout.right - middle,
-        height: layout.height,
-        inset: 0.0,
-        port: 0.0,
-    };
-    let marks = if marked {
-        marks(group, &layout, &links, begin)
-    } else {
-        Vec::new()
-    };
-    let mut shapes = Vec::new();
-    let mut labels = Vec::new();
-    for (route, (line, label)) in layout.routes.into_iter().zip(lines) {
-        if let (Some((x, y)), Some(text)) = (route.label, label) {
-            labels.push(Shape::Label(line, x, y, label_width(&text), text));
-        }
-        shapes.push(Shape::Arrow(line, route));
-    }
-    let placed = blocks.into_iter().zip(&layout.at);
-    shapes.extend(placed.map(|(block, (x, y))| Shape::Moved(*x, *y, block.shapes)));
-    shapes.extend(marks);
-    shapes.extend(labels);
+    let mut picture = Picture::default();
+    picture.moved(-middle, 0.0, drawn(group, blocks, &lines, &layout));
     Block {
-        item,
-        shapes: vec![Shape::Moved(-middle, 0.0, shapes)],
+        item: Item {
+            left: middle - layout.left,
+            right: layout.right - middle,
+            height: layout.height,
+            inset: 0.0,
+            port: 0.0,
+        },
+        picture,
     }
 }
 
-/// Draws begin and end.
-fn marks(group: &Group, layout: &Layout, links: &[Link], begin: usize) -> Vec<Shape> {
-    let mut marks = Vec::new();
+/// Draws the lines of a layout first, then its boxes and marks, and the labels on top.
+fn drawn(group: &Group, blocks: Vec<Block>, lines: &Lines, layout: &Layout) -> Picture {
+    let mut picture = Picture::default();
+    let mut labels = Picture::default();
+    for (route, (line, label)) in layout.routes.iter().zip(&lines.looks) {
+        if let (Some((x, y)), Some(text)) = (route.label, label) {
+            labels.label(*line, x, y, label_width(text), text);
+        }
+        picture.arrow(*line, route);
+    }
+    let begin = blocks.len();
+    for (block, (x, y)) in blocks.into_iter().zip(&layout.at) {
+        picture.moved(*x, *y, block.picture);
+    }
     for mark in begin..layout.at.len() {
         let (x, y) = layout.at[mark];
-        if !group.is_split {
-            marks.push(if mark == begin {
-                Shape::Begin(x, y + DOT / 2.0)
-            } else {
-                Shape::End(x, y + DOT / 2.0)
-            });
-            continue;
+        if group.is_split {
+            let (left, right) = reach(mark, x, &lines.links, layout);
+            picture.bar(left - BAR_END, y, right - left + 2.0 * BAR_END);
+        } else if mark == begin {
+            picture.begin(x, y + DOT / 2.0);
+        } else {
+            picture.end(x, y + DOT / 2.0);
         }
-        // The bar is as long as its lines require.
-        let at_mark = links.iter().zip(&layout.routes).filter_map(|(link, route)| {
-            let leg = match mark {
-                _ if link.from == mark => route.legs.first(),
-                _ if link.to == mark => route.legs.last(),
-                _ => None,
-            };
-            leg.map(|leg| leg.0)
-        });
-        let (left, right) = at_mark.fold((x, x), |(left, right), at| (left.min(at), right.max(at)));
-        marks.push(Shape::Bar(left - BAR_END, y, right - left + 2.0 * BAR_END));
     }
-    marks
+    picture.append(labels);
+    picture
+}
+
+/// Returns how far to the left and right the lines of a mark reach, which is at `x`.
+fn reach(mark: usize, x: f64, links: &[Link], layout: &Layout) -> (f64, f64) {
+    let at_mark = links.iter().zip(&layout.routes).filter_map(|(link, route)| {
+        let leg = match mark {
+            _ if link.from == mark => route.legs.first(),
+            _ if link.to == mark => route.legs.last(),
+            _ => None,
+        };
+        leg.map(|leg| leg.0)
+    });
+    at_mark.fold((x, x), |(left, right), at| (left.min(at), right.max(at)))
 }
 
 const DOT: f64 = 12.0;
 const BAR_END: f64 = 24.0;
-
-fn dot() -> Item {
-    Item {
-        left: DOT / 2.0,
-        right: DOT / 2.0,
-        height: DOT,
-        inset: 0.0,
-        port: 0.0,
-    }
-}
-
-fn bar() -> Item {
-    Item {
-        left: BAR_END,
-        right: BAR_END,
-        height: 5.0,
-        inset: 0.0,
-        port: f64::INFINITY,
-    }
-}
 
 fn line_of(edge: &Edge) -> Line {
     if edge.on.is_empty() {
@@ -240,85 +165,70 @@ fn node(node: &Node) -> Block {
     if let Some(count) = &node.partitions {
         name.push_str(&format!(" × {count}"));
     }
-    let Block { mut item, mut shapes } = match (&node.group, node.kind) {
-        (Some(group), kind) => container(group, kind, &format!("{} {name}", kind.word())),
-        (None, NodeKind::Decision) => decision(node, name),
-        (None, _) => step(node, name),
+    let mut block = match (&node.group, node.kind) {
+        (Some(group), kind) => container(group, kind, &format!("{} {name}", kind.as_str())),
+        (None, ElementKind::Decision) => decision(node, &name),
+        (None, _) => step(node, &name),
     };
     if !node.exits.is_empty() {
-        exits(node, &mut item, &mut shapes);
+        block = with_exits(node, block);
     }
-    let pointer = format!("{} {} ({})", node.kind.word(), node.id, node.place);
+    let tooltip = format!("{} {} ({})", node.kind.as_str(), node.id, node.place);
     Block {
-        item,
-        shapes: vec![Shape::Element(node.kind, pointer, shapes)],
+        picture: block.picture.of_element(node.kind, &tooltip),
+        ..block
     }
 }
 
-fn step(node: &Node, name: String) -> Block {
+fn step(node: &Node, name: &str) -> Block {
     let detail = cut(&node.detail);
-    let half = ((text_width(&name, 14.0).max(text_width(&detail, 12.0))) / 2.0 + 16.0).max(60.0);
-    let mut shapes = Vec::new();
-    let mut right = half;
-    let mut height = STEP_HEIGHT;
-    if node.partitions.is_some() {
-        // Copies behind the step show that it is partitioned.
-        for behind in [8.0, 4.0] {
-            shapes.push(Shape::Rectangle(
-                Look::Step,
-                behind - half,
-                behind,
-                2.0 * half,
-                STEP_HEIGHT,
-            ));
-        }
-        right += 8.0;
-        height += 8.0;
+    let half = ((text_width(name, 14.0).max(text_width(&detail, 12.0))) / 2.0 + 16.0).max(60.0);
+    let mut picture = Picture::default();
+    // Copies behind the step show that it is partitioned.
+    let behind = if node.partitions.is_some() { 8.0 } else { 0.0 };
+    for offset in [8.0, 4.0, 0.0].into_iter().filter(|offset| *offset <= behind) {
+        let area = Area::new(offset - half, offset, 2.0 * half, STEP_HEIGHT);
+        picture.rectangle(ElementKind::Step, area);
     }
-    shapes.push(Shape::Rectangle(Look::Step, -half, 0.0, 2.0 * half, STEP_HEIGHT));
-    shapes.push(Shape::Text(Writing::Name, 0.0, 19.0, name));
-    shapes.push(Shape::Text(Writing::Detail, 0.0, 36.0, detail));
+    picture.text("name", 0.0, 19.0, name);
+    picture.text("detail", 0.0, 36.0, &detail);
     Block {
         item: Item {
             left: half,
-            right,
-            height,
+            right: half + behind,
+            height: STEP_HEIGHT + behind,
             inset: 0.0,
             port: half - 12.0,
         },
-        shapes,
+        picture,
     }
 }
 
-fn decision(node: &Node, name: String) -> Block {
+fn decision(node: &Node, name: &str) -> Block {
     let detail = cut(&node.detail);
-    let text = text_width(&name, 14.0).max(text_width(&detail, 12.0));
+    let text = text_width(name, 14.0).max(text_width(&detail, 12.0));
     // The text has to fit where the diamond is narrower than at its widest.
     let half = (text / 2.0 + 10.0) * 1.45;
+    let mut picture = Picture::default();
+    picture.diamond(half, DIAMOND_HEIGHT);
+    picture.text("name", 0.0, 32.0, name);
+    picture.text("detail", 0.0, 47.0, &detail);
     Block {
-        item: Item {
-            left: half,
-            right: half,
-            height: DIAMOND_HEIGHT,
-            inset: 0.0,
-            port: 0.0,
-        },
-        shapes: vec![
-            Shape::Diamond(Look::Decision, half, DIAMOND_HEIGHT),
-            Shape::Text(Writing::Name, 0.0, 32.0, name),
-            Shape::Text(Writing::Detail, 0.0, 47.0, detail),
-        ],
+        item: Item::centered(half, DIAMOND_HEIGHT, 0.0),
+        picture,
     }
 }
 
-fn container(group: &Group, kind: NodeKind, title: &str) -> Block {
-    let is_split = kind == NodeKind::Split;
-    let inner = inner(group, is_split || !is_chain(group));
+fn container(group: &Group, kind: ElementKind, title: &str) -> Block {
+    let inner = inner(group, group.is_split || !is_chain(group));
     let title_width = text_width(title, 13.0) + 24.0;
     let left = inner.item.left + PADDING;
     let right = (inner.item.right + PADDING).max(title_width - left);
     let height = TITLE + inner.item.height + PADDING;
-    let look = if is_split { Look::Split } else { Look::Flow };
+    let mut picture = Picture::default();
+    picture.rectangle(kind, Area::new(-left, 0.0, left + right, height));
+    picture.text("title", -left + 12.0, 19.0, title);
+    picture.moved(0.0, TITLE, inner.picture);
     Block {
         item: Item {
             left,
@@ -327,11 +237,7 @@ fn container(group: &Group, kind: NodeKind, title: &str) -> Block {
             inset: 0.0,
             port: left.min(right) - 12.0,
         },
-        shapes: vec![
-            Shape::Rectangle(look, -left, 0.0, left + right, height),
-            Shape::Text(Writing::Title, -left + 12.0, 19.0, title.to_owned()),
-            Shape::Moved(0.0, TITLE, inner.shapes),
-        ],
+        picture,
     }
 }
 
@@ -341,53 +247,48 @@ fn is_chain(group: &Group) -> bool {
     group.edges.len() + 1 == group.nodes.len()
         && group.edges.iter().all(follows)
         && group.ends.len() == 1
-        && group.nodes.iter().all(|node| node.kind == NodeKind::Step)
+        && group.nodes.iter().all(|node| node.kind == ElementKind::Step)
 }
 
-/// Draws the exits to the right of an element.
-fn exits(node: &Node, item: &mut Item, shapes: &mut Vec<Shape>) {
-    let from = item.right;
-    let count = node.exits.len();
-    let rows = (0..count).fold(0.0, |sum, _| sum + EXIT_ROW);
-    let own_height = item.height;
-    let total = own_height.max(rows);
+/// Adds the exits of an element, to its right.
+fn with_exits(node: &Node, Block { item, picture: own }: Block) -> Block {
+    let is_decision = node.kind == ElementKind::Decision;
+    let rows = (0..node.exits.len()).fold(0.0, |sum, _| sum + EXIT_ROW);
+    let total = item.height.max(rows);
     // The element stays in the middle of the rows.
-    let down = (total - own_height) / 2.0;
-    let own = std::mem::take(shapes);
+    let down = (total - item.height) / 2.0;
     let labels: Vec<String> = node.exits.iter().map(|exit| cut(&exit.on)).collect();
     let widest = labels.iter().map(|label| label_width(label)).fold(0.0, f64::max);
-    let bend = from
-        + if node.kind == NodeKind::Decision {
-            18.0
-        } else {
-            8.0
-        };
+    let bend = item.right + if is_decision { 18.0 } else { 8.0 };
     let exit_left = bend + widest + 26.0;
     let mut y = (total - rows) / 2.0 + EXIT_ROW / 2.0;
-    let middle = total / 2.0;
     let mut right = exit_left;
+    let mut picture = Picture::default();
     for (exit, label) in node.exits.iter().zip(labels) {
         let line = Line::Exit(exit.kind);
-        // Lines start at the corner of a diamond, or anywhere at the side of a box.
-        let start = match node.kind {
-            NodeKind::Decision => middle,
-            _ => y.clamp(down + 8.0, down + STEP_HEIGHT - 8.0),
+        // Lines start at the corner of a diamond, or anywhere at the side of a box; that of a partitioned step excludes
+        // the copies behind it.
+        let start = if is_decision {
+            (item.right, total / 2.0)
+        } else {
+            (item.left, y.clamp(down + 8.0, down + STEP_HEIGHT - 8.0))
         };
-        let edge = match node.kind {
-            NodeKind::Decision => from,
-            // The side of a partitioned step excludes the copies behind it.
-            _ => item.left,
-        };
-        shapes.push(Shape::Arrow(line, sideways((edge, start), (bend, y), exit_left)));
+        picture.arrow(line, &sideways(start, (bend, y), exit_left));
         let width = label_width(&label);
-        shapes.push(Shape::Label(line, bend + width / 2.0, y, width, label));
-        right = right.max(exit_left + end(exit, exit_left, y, shapes));
+        picture.label(line, bend + width / 2.0, y, width, &label);
+        right = right.max(exit_left + end(exit, exit_left, y, &mut picture));
         y += EXIT_ROW;
     }
-    shapes.push(Shape::Moved(0.0, down, own));
-    item.right = right;
-    item.height = total;
-    item.inset = down;
+    picture.moved(0.0, down, own);
+    Block {
+        item: Item {
+            right,
+            height: total,
+            inset: down,
+            ..item
+        },
+        picture,
+    }
 }
 
 /// Returns a line to the right; its legs are horizontal.
@@ -399,17 +300,14 @@ fn sideways(from: (f64, f64), bend: (f64, f64), to: f64) -> Route {
 }
 
 /// Draws the end of an exit, and returns its width.
-fn end(exit: &Exit, left: f64, y: f64, shapes: &mut Vec<Shape>) -> f64 {
+fn end(exit: &Exit, left: f64, y: f64, picture: &mut Picture) -> f64 {
     let text = cut(&exit.text());
     let width = text_width(&text, 12.0) + 26.0;
-    shapes.push(Shape::Exit(
+    picture.exit(
         exit.kind,
-        left,
-        y - EXIT_HEIGHT / 2.0,
-        width,
-        EXIT_HEIGHT,
-    ));
-    shapes.push(Shape::Text(Writing::Exit, left + width / 2.0, y + 4.0, text));
+        Area::new(left, y - EXIT_HEIGHT / 2.0, width, EXIT_HEIGHT),
+    );
+    picture.text("word", left + width / 2.0, y + 4.0, &text);
     width
 }
 

@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 
-use super::layers::Link;
+/// The boxes that a line leads from and to.
+pub(super) type Ends = (usize, usize);
 
 /// Returns the links to reverse to break all cycles: those that lead back on the current path.
-pub(super) fn turned(count: usize, links: &[Link]) -> Vec<bool> {
+pub(super) fn turned(count: usize, links: &[Ends]) -> Vec<bool> {
     let mut leaving: Vec<Vec<usize>> = vec![Vec::new(); count];
     for (index, link) in links.iter().enumerate() {
-        leaving[link.from].push(index);
+        leaving[link.0].push(index);
     }
     #[derive(Clone, Copy, PartialEq)]
     enum State {
@@ -31,7 +32,7 @@ pub(super) fn turned(count: usize, links: &[Link]) -> Vec<bool> {
                 continue;
             };
             *tried += 1;
-            let to = links[index].to;
+            let (_, to) = links[index];
             match states[to] {
                 State::OnTheWay => turned[index] = true,
                 State::New => {
@@ -46,11 +47,11 @@ pub(super) fn turned(count: usize, links: &[Link]) -> Vec<bool> {
 }
 
 /// Returns the layer of each box: the length of the longest path to it.
-pub(super) fn layers(count: usize, links: &[Link], turned: &[bool]) -> Vec<usize> {
+pub(super) fn layers(count: usize, links: &[Ends], turned: &[bool]) -> Vec<usize> {
     let mut below: Vec<Vec<usize>> = vec![Vec::new(); count];
     let mut open = vec![0_usize; count];
     for (link, turned) in links.iter().zip(turned) {
-        let (upper, lower) = ends(link, *turned);
+        let (upper, lower) = ends(*link, *turned);
         below[upper].push(lower);
         open[lower] += 1;
     }
@@ -76,10 +77,6 @@ pub(super) fn layers(count: usize, links: &[Link], turned: &[bool]) -> Vec<usize
 }
 
 /// Returns the upper and the lower end of a link.
-pub(super) fn ends(link: &Link, turned: bool) -> (usize, usize) {
-    if turned {
-        (link.to, link.from)
-    } else {
-        (link.from, link.to)
-    }
+pub(super) fn ends((from, to): Ends, turned: bool) -> Ends {
+    if turned { (to, from) } else { (from, to) }
 }

@@ -1,10 +1,10 @@
-//! Writes the picture as SVG.
+//! Draws shapes as SVG.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
+use super::ExitKind;
 use super::layers::Route;
-use super::place::{Line, Look, Scene, Shape, Writing};
-use super::{ExitKind, NodeKind};
+use crate::model::ElementKind;
 
 /// Colors that are distinguishable on light and dark pages; every text is on a filled shape. Classes of shapes are
 /// `step`, `decision`, `flow` and `split`, of lines `always`, `next`, `end`, `fail`, `stop` and `again`.
@@ -42,189 +42,176 @@ const LINES: [Line; 6] = [
     Line::Exit(ExitKind::Again),
 ];
 
+/// The whole picture.
+#[derive(Debug)]
+pub(super) struct Scene {
+    pub(super) width: f64,
+    pub(super) height: f64,
+    /// The picture; coordinates count from the upper left.
+    pub(super) picture: Picture,
+}
+
 /// Returns the whole file.
 pub(super) fn write(title: &str, scene: &Scene) -> String {
     let (width, height) = (Number(scene.width.ceil()), Number(scene.height.ceil()));
-    let mut svg = Svg(String::new());
-    svg.line(format_args!(
+    let mut svg = Picture::default();
+    writeln!(
+        svg,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\" role=\"img\">"
-    ));
-    svg.line(format_args!(
-        "<title>{}</title>",
-        Escaped(&format!("job {title}"))
-    ));
-    svg.line(format_args!("<style>{STYLE}</style>"));
-    svg.line(format_args!("<defs>"));
-    for line in LINES {
-        let class = class_of(line);
-        svg.line(format_args!(
+    );
+    writeln!(svg, "<title>job {}</title>", Escaped(title));
+    writeln!(svg, "<style>{STYLE}</style>\n<defs>");
+    for class in LINES.map(Line::class) {
+        writeln!(
+            svg,
             "<marker id=\"tip-{class}\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"8\" markerHeight=\"8\" \
              markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path class=\"{class} tip\" d=\"M0 1 L10 5 L0 9 z\"/></marker>"
-        ));
+        );
     }
-    svg.line(format_args!("</defs>"));
-    svg.shapes(&scene.shapes);
-    svg.line(format_args!("</svg>"));
+    writeln!(svg, "</defs>\n{}</svg>", scene.picture.0);
     svg.0
 }
 
-struct Svg(String);
+/// Lines by their condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// The attribute `next`, or an implicit edge.
+    Always,
+    /// The element `next`.
+    Next,
+    Exit(ExitKind),
+}
 
-impl Svg {
-    fn line(&mut self, text: std::fmt::Arguments<'_>) {
+impl Line {
+    fn class(self) -> &'static str {
+        match self {
+            Line::Always => "always",
+            Line::Next => "next",
+            Line::Exit(kind) => kind.word(),
+        }
+    }
+}
+
+/// A part of the picture, one shape on each line. Coordinates count from the middle of the upper edge of its parent.
+#[derive(Debug, Default)]
+pub(super) struct Picture(String);
+
+impl Picture {
+    /// Lets `write!` append text.
+    fn write_fmt(&mut self, text: fmt::Arguments<'_>) {
         // Writing to a `String` cannot fail.
-        let _ = writeln!(self.0, "{text}");
+        let _ = self.0.write_fmt(text);
     }
 
-    fn shapes(&mut self, shapes: &[Shape]) {
-        for shape in shapes {
-            self.shape(shape);
+    pub(super) fn append(&mut self, other: Picture) {
+        self.0.push_str(&other.0);
+    }
+
+    /// Draws a part at another place.
+    pub(super) fn moved(&mut self, x: f64, y: f64, part: Picture) {
+        if !part.0.is_empty() {
+            let (x, y) = (Number(x), Number(y));
+            writeln!(self, "<g transform=\"translate({x} {y})\">\n{}</g>", part.0);
         }
     }
 
-    fn shape(&mut self, shape: &Shape) {
-        match shape {
-            Shape::Moved(x, y, shapes) => {
-                if shapes.is_empty() {
-                    return;
-                }
-                self.line(format_args!(
-                    "<g transform=\"translate({} {})\">",
-                    Number(*x),
-                    Number(*y)
-                ));
-                self.shapes(shapes);
-                self.line(format_args!("</g>"));
-            }
-            Shape::Element(kind, pointer, shapes) => {
-                self.line(format_args!(
-                    "<g class=\"of-{}\"><title>{}</title>",
-                    kind.word(),
-                    Escaped(pointer)
-                ));
-                self.shapes(shapes);
-                self.line(format_args!("</g>"));
-            }
-            Shape::Rectangle(look, x, y, width, height) => {
-                let round = if *look == Look::Step { 6 } else { 10 };
-                self.line(format_args!(
-                    "<rect class=\"{}\" {} rx=\"{round}\"/>",
-                    look_of(*look),
-                    Area(*x, *y, *width, *height)
-                ));
-            }
-            Shape::Diamond(look, half, height) => {
-                let (half, middle, height) = (Number(*half), Number(height / 2.0), Number(*height));
-                self.line(format_args!(
-                    "<path class=\"{}\" d=\"M0 0 L{half} {middle} L0 {height} L-{half} {middle} z\"/>",
-                    look_of(*look)
-                ));
-            }
-            Shape::Exit(kind, x, y, width, height) => self.exit(*kind, *x, *y, *width, *height),
-            Shape::Text(writing, x, y, text) => {
-                let class = match writing {
-                    Writing::Name => "name",
-                    Writing::Detail => "detail",
-                    Writing::Title => "title",
-                    Writing::Exit => "word",
-                };
-                self.text(class, *x, *y, text);
-            }
-            Shape::Label(line, x, y, width, text) => {
-                self.line(format_args!(
-                    "<rect class=\"{} pill\" {} rx=\"9\"/>",
-                    class_of(*line),
-                    Area(x - width / 2.0, y - 9.0, *width, 18.0)
-                ));
-                self.text("on", *x, y + 4.0, text);
-            }
-            Shape::Arrow(line, route) => {
-                let class = class_of(*line);
-                let is_sideways = matches!(line, Line::Exit(_));
-                self.line(format_args!(
-                    "<path class=\"{class} line\" d=\"{}\" marker-end=\"url(#tip-{class})\"/>",
-                    Way(route, is_sideways)
-                ));
-            }
-            Shape::Begin(x, y) => self.line(format_args!(
-                "<circle class=\"mark\" cx=\"{}\" cy=\"{}\" r=\"6\"/>",
-                Number(*x),
-                Number(*y)
-            )),
-            Shape::End(x, y) => {
-                let (x, y) = (Number(*x), Number(*y));
-                self.line(format_args!(
-                    "<circle class=\"ring\" cx=\"{x}\" cy=\"{y}\" r=\"5.5\"/>"
-                ));
-                self.line(format_args!(
-                    "<circle class=\"mark\" cx=\"{x}\" cy=\"{y}\" r=\"3\"/>"
-                ));
-            }
-            Shape::Bar(x, y, width) => self.line(format_args!(
-                "<rect class=\"mark\" {} rx=\"2\"/>",
-                Area(*x, *y, *width, 5.0)
-            )),
-        }
+    /// Makes the picture that of an element, with a tooltip.
+    pub(super) fn of_element(self, kind: ElementKind, tooltip: &str) -> Picture {
+        let (class, tooltip) = (kind.as_str(), Escaped(tooltip));
+        Picture(format!(
+            "<g class=\"of-{class}\"><title>{tooltip}</title>\n{}</g>\n",
+            self.0
+        ))
     }
 
-    /// Each kind has a shape of its own, so that colors are not required.
-    fn exit(&mut self, kind: ExitKind, x: f64, y: f64, width: f64, height: f64) {
+    /// Draws the box of a step, flow or split.
+    pub(super) fn rectangle(&mut self, kind: ElementKind, area: Area) {
+        let class = kind.as_str();
+        let round = if kind == ElementKind::Step { 6 } else { 10 };
+        writeln!(self, "<rect class=\"{class}\" {area} rx=\"{round}\"/>");
+    }
+
+    /// Draws the diamond of a decision around the middle.
+    pub(super) fn diamond(&mut self, half: f64, height: f64) {
+        let class = ElementKind::Decision.as_str();
+        let (half, middle, height) = (Number(half), Number(height / 2.0), Number(height));
+        writeln!(
+            self,
+            "<path class=\"{class}\" d=\"M0 0 L{half} {middle} L0 {height} L-{half} {middle} z\"/>"
+        );
+    }
+
+    /// Draws the end of a transition out of the job. Each kind has a shape of its own, so that colors are not required.
+    pub(super) fn exit(&mut self, kind: ExitKind, area: Area) {
         let class = kind.word();
         match kind {
-            ExitKind::End | ExitKind::Again => self.line(format_args!(
-                "<rect class=\"{class} exit\" {} rx=\"{}\"/>",
-                Area(x, y, width, height),
-                Number(height / 2.0)
-            )),
-            ExitKind::Fail => self.line(format_args!(
-                "<rect class=\"{class} exit\" {}/>",
-                Area(x, y, width, height)
-            )),
+            ExitKind::End | ExitKind::Again => {
+                let round = Number(area.height / 2.0);
+                writeln!(self, "<rect class=\"{class} exit\" {area} rx=\"{round}\"/>");
+            }
+            ExitKind::Fail => writeln!(self, "<rect class=\"{class} exit\" {area}/>"),
             ExitKind::Stop => {
-                let (left, right) = (Number(x), Number(x + width));
-                let (inner_left, inner_right) = (Number(x + 8.0), Number(x + width - 8.0));
-                let (top, middle, bottom) = (Number(y), Number(y + height / 2.0), Number(y + height));
-                self.line(format_args!(
+                let [left, inner_left] = [area.x, area.x + 8.0].map(Number);
+                let [inner_right, right] = [-8.0, 0.0].map(|inset| Number(area.x + area.width + inset));
+                let [top, middle, bottom] = [0.0, 0.5, 1.0].map(|part| Number(area.y + part * area.height));
+                writeln!(
+                    self,
                     "<path class=\"{class} exit\" d=\"M{inner_left} {top} L{inner_right} {top} L{right} {middle} \
                      L{inner_right} {bottom} L{inner_left} {bottom} L{left} {middle} z\"/>"
-                ));
+                );
             }
         }
     }
 
-    fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
-        self.line(format_args!(
-            "<text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>",
-            Number(x),
-            Number(y),
-            Escaped(text)
-        ));
+    /// Draws a text at its start or middle, and its baseline.
+    pub(super) fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
+        let (x, y, text) = (Number(x), Number(y), Escaped(text));
+        writeln!(self, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{text}</text>");
     }
-}
 
-fn look_of(look: Look) -> &'static str {
-    match look {
-        Look::Step => NodeKind::Step.word(),
-        Look::Decision => NodeKind::Decision.word(),
-        Look::Flow => NodeKind::Flow.word(),
-        Look::Split => NodeKind::Split.word(),
+    /// Draws the pattern of a transition around its middle.
+    pub(super) fn label(&mut self, line: Line, x: f64, y: f64, width: f64, text: &str) {
+        let (class, area) = (line.class(), Area::new(x - width / 2.0, y - 9.0, width, 18.0));
+        writeln!(self, "<rect class=\"{class} pill\" {area} rx=\"9\"/>");
+        self.text("on", x, y + 4.0, text);
     }
-}
 
-fn class_of(line: Line) -> &'static str {
-    match line {
-        Line::Always => "always",
-        Line::Next => "next",
-        Line::Exit(kind) => kind.word(),
+    /// Draws a line with an arrow at its end.
+    pub(super) fn arrow(&mut self, line: Line, route: &Route) {
+        let class = line.class();
+        let way = Way(route, matches!(line, Line::Exit(_)));
+        writeln!(
+            self,
+            "<path class=\"{class} line\" d=\"{way}\" marker-end=\"url(#tip-{class})\"/>"
+        );
+    }
+
+    /// Draws the start of a job or flow around its middle.
+    pub(super) fn begin(&mut self, x: f64, y: f64) {
+        let (x, y) = (Number(x), Number(y));
+        writeln!(self, "<circle class=\"mark\" cx=\"{x}\" cy=\"{y}\" r=\"6\"/>");
+    }
+
+    /// Draws the end of a job or flow around its middle.
+    pub(super) fn end(&mut self, x: f64, y: f64) {
+        let (x, y) = (Number(x), Number(y));
+        writeln!(self, "<circle class=\"ring\" cx=\"{x}\" cy=\"{y}\" r=\"5.5\"/>");
+        writeln!(self, "<circle class=\"mark\" cx=\"{x}\" cy=\"{y}\" r=\"3\"/>");
+    }
+
+    /// Draws the bar where the flows of a split part or meet.
+    pub(super) fn bar(&mut self, left: f64, top: f64, width: f64) {
+        let area = Area::new(left, top, width, 5.0);
+        writeln!(self, "<rect class=\"mark\" {area} rx=\"2\"/>");
     }
 }
 
 /// A number with at most one decimal place, so that all platforms write the same file.
 struct Number(f64);
 
-impl std::fmt::Display for Number {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Avoids `-0`.
         let rounded = (self.0 * 10.0).round() / 10.0 + 0.0;
         write!(f, "{rounded}")
@@ -232,11 +219,23 @@ impl std::fmt::Display for Number {
 }
 
 /// Position and size of a rectangle.
-struct Area(f64, f64, f64, f64);
+#[derive(Clone, Copy)]
+pub(super) struct Area {
+    x: f64,
+    y: f64,
+    width: f64,
+    height: f64,
+}
 
-impl std::fmt::Display for Area {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (x, y, width, height) = (Number(self.0), Number(self.1), Number(self.2), Number(self.3));
+impl Area {
+    pub(super) fn new(x: f64, y: f64, width: f64, height: f64) -> Area {
+        Area { x, y, width, height }
+    }
+}
+
+impl fmt::Display for Area {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, width, height] = [self.x, self.y, self.width, self.height].map(Number);
         write!(f, "x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"")
     }
 }
@@ -244,8 +243,8 @@ impl std::fmt::Display for Area {
 /// The legs of a route, joined by curves; `true` for horizontal legs.
 struct Way<'a>(&'a Route, bool);
 
-impl std::fmt::Display for Way<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Way<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Way(route, is_sideways) = self;
         let point = |across: f64, along: f64| {
             let (x, y) = if *is_sideways {
@@ -259,8 +258,7 @@ impl std::fmt::Display for Way<'_> {
         for (across, from, to) in &route.legs {
             match before {
                 None => write!(f, "M{}", point(*across, *from))?,
-                Some((last, end)) if (last - across).abs() < 0.05 => {
-                    let _ = end;
+                Some((last, _)) if (last - across).abs() < 0.05 => {
                     write!(f, " L{}", point(*across, *from))?;
                 }
                 Some((last, end)) => {
@@ -282,8 +280,8 @@ impl std::fmt::Display for Way<'_> {
 /// Escaped text for XML, without characters that XML cannot hold.
 struct Escaped<'a>(&'a str);
 
-impl std::fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for c in self.0.chars() {
             match c {
                 '<' => f.write_str("&lt;")?,

@@ -10,7 +10,7 @@ use crate::values;
 impl Lowering<'_> {
     /// Returns the value of an attribute, which may be deferred.
     pub(super) fn value(&mut self, element: &Element, name: &str) -> Option<Value> {
-        self.scope.attribute(element.attribute(name)?, self.sink)
+        self.scope.attribute(element.attribute(name)?)
     }
 
     /// Returns any text, including the empty one; `None` if it is deferred.
@@ -41,7 +41,7 @@ impl Lowering<'_> {
     pub(super) fn required_value(&mut self, element: &Element, name: &str) -> Option<Value> {
         // A mistyped name has been reported already.
         if element.attribute(name).is_none() && !schema::is_mistyped(self.scope.dialect, element, name) {
-            values::missing_attribute(element, name, self.sink);
+            values::missing_attribute(element, name, self.scope.sink);
         }
         self.named_value(element, name)
     }
@@ -49,7 +49,7 @@ impl Lowering<'_> {
     fn named_value(&mut self, element: &Element, name: &str) -> Option<Value> {
         let value = self.value(element, name)?;
         if value.text.is_empty() {
-            values::empty_value(element, name, &value.text.span, self.sink);
+            values::empty_value(element, name, &value.text.span, self.scope.sink);
             return None;
         }
         Some(value)
@@ -58,7 +58,7 @@ impl Lowering<'_> {
     pub(super) fn boolean(&mut self, element: &Element, name: &str, default: bool) -> bool {
         let attribute = element.attribute(name);
         attribute
-            .and_then(|attribute| self.scope.boolean(attribute, self.sink))
+            .and_then(|attribute| self.scope.boolean(attribute))
             .unwrap_or(default)
     }
 
@@ -67,7 +67,7 @@ impl Lowering<'_> {
         let value = self.text(element, name)?;
         let integer = values::integer(&value, least);
         if integer.is_none() {
-            values::bad_integer(name, &value, least, self.sink);
+            values::bad_integer(name, &value, least, self.scope.sink);
         }
         integer
     }

@@ -15,7 +15,7 @@ const DEFAULT_ITEMS: NonZeroU32 = NonZeroU32::new(10).expect("ten is not zero");
 impl<'a> Lowering<'a> {
     /// Spec: JSL-CHUNK-01, JSL-CHUNK-25
     pub(super) fn chunk(&mut self, element: &'a Element) -> Option<Chunk> {
-        self.scope.enter(element, self.sink);
+        self.scope.enter(element);
         let chunk = self.chunk_in_scope(element);
         self.scope.leave();
         chunk
@@ -85,14 +85,14 @@ impl<'a> Lowering<'a> {
             "time" => CheckpointPolicy::Time,
             "custom" => CheckpointPolicy::Custom,
             "record" => {
-                self.sink.warning(codes::RECORD_POLICY, &value.span, |d| {
+                self.warning(codes::RECORD_POLICY, &value.span, |d| {
                     d.message("the checkpoint policy `record` is an obsolete name of `item`")
                         .help("write `item`")
                 });
                 CheckpointPolicy::Item
             }
             _ => {
-                values::bad_choice(name, &value, &["item", "time", "custom"], self.sink);
+                values::bad_choice(name, &value, &["item", "time", "custom"], self.scope.sink);
                 return None;
             }
         };
@@ -103,18 +103,17 @@ impl<'a> Lowering<'a> {
     fn check_algorithm(&mut self, policy: &Spanned<CheckpointPolicy>, algorithm: Option<&Element>) {
         match (policy.value, algorithm) {
             (CheckpointPolicy::Custom, None) => {
-                self.sink.error(codes::CHECKPOINT_ALGORITHM, &policy.span, |d| {
+                self.error(codes::CHECKPOINT_ALGORITHM, &policy.span, |d| {
                     d.message("the checkpoint policy `custom` requires a `checkpoint-algorithm` element")
                         .label("the chunk has none")
                 });
             }
             (CheckpointPolicy::Item | CheckpointPolicy::Time, Some(algorithm)) => {
-                self.sink
-                    .error(codes::CHECKPOINT_ALGORITHM, &algorithm.name.span, |d| {
-                        d.message("a `checkpoint-algorithm` requires the checkpoint policy `custom`")
-                            .label("the chunk has another policy")
-                            .help("add `checkpoint-policy=\"custom\"` to the chunk")
-                    });
+                self.error(codes::CHECKPOINT_ALGORITHM, &algorithm.name.span, |d| {
+                    d.message("a `checkpoint-algorithm` requires the checkpoint policy `custom`")
+                        .label("the chunk has another policy")
+                        .help("add `checkpoint-policy=\"custom\"` to the chunk")
+                });
             }
             (CheckpointPolicy::Custom, Some(_)) | (CheckpointPolicy::Item | CheckpointPolicy::Time, None) => {
             }

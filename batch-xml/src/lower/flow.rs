@@ -2,8 +2,8 @@
 
 use super::Lowering;
 use crate::codes;
-use crate::model::{Decision, ExecutionElement, Flow, Split};
-use crate::outline::{Kind, Node};
+use crate::model::{Decision, ElementKind, ExecutionElement, Flow, Split};
+use crate::outline::Node;
 use crate::schema;
 use crate::tree::Element;
 use crate::values;
@@ -13,14 +13,13 @@ impl<'a> Lowering<'a> {
     ///
     /// Spec: FLOW-01, FLOW-02, FLOW-03, FLOW-04, FLOW-08, FLOW-17, FPART-01, FPART-02, FPART-05, FPART-06
     pub(super) fn flow(&mut self, element: &'a Element) -> Option<Flow> {
-        let (node, container) = self.container(element, Kind::Flow)?;
+        let (node, container) = self.container(element, ElementKind::Flow)?;
         let (id, next) = node.map(|node| (node.id, node.next)).unzip();
-        let prefix = self.prefix_of_partition(element, id.as_ref().map(|id| id.value.as_str()));
+        let name = id.as_ref().map(|id| id.value.as_str());
+        let prefix = self.prefix_of_partition(element, name);
         let before = std::mem::replace(&mut self.prefix, prefix);
-        let (elements, partition) =
-            self.partitioned(element, id.as_ref().map(|id| id.value.as_str()), |lowering| {
-                lowering.elements_of(element, container)
-            });
+        let inside = |lowering: &mut Self| lowering.elements_of(element, container);
+        let (elements, partition) = self.partitioned(element, name, inside);
         self.prefix = before;
         self.check_not_empty(element, "step");
         Some(Flow {
@@ -36,7 +35,7 @@ impl<'a> Lowering<'a> {
     ///
     /// Spec: SPLIT-01, SPLIT-02, SPLIT-03, SPLIT-04, SPLIT-12, SPLIT-24
     pub(super) fn split(&mut self, element: &'a Element) -> Option<Split> {
-        let (node, container) = self.container(element, Kind::Split)?;
+        let (node, container) = self.container(element, ElementKind::Split)?;
         let elements = self.elements_of(element, container);
         self.check_not_empty(element, "flow");
         let concurrency = self.concurrency(element);
@@ -52,13 +51,13 @@ impl<'a> Lowering<'a> {
 
     /// Spec: DEC-01, DEC-02, DEC-03, DEC-05, DEC-11, DEC-18, D-28
     pub(super) fn decision(&mut self, element: &'a Element) -> Option<Decision> {
-        self.scope.enter(element, self.sink);
-        let node = self.node(element, Kind::Decision, false);
+        self.scope.enter(element);
+        let node = self.node(element, ElementKind::Decision, false);
         let (decider, other) = (element.attribute("decider"), element.attribute("ref"));
         let name = match (decider, other) {
             (None, Some(_)) => "ref",
             (Some(decider), Some(other)) => {
-                self.sink.error(codes::DECIDER_TWICE, &other.name.span, |d| {
+                self.error(codes::DECIDER_TWICE, &other.name.span, |d| {
                     d.message("a decision cannot have both `decider` and `ref`")
                         .label("remove one of them")
                         .related(decider.name.span.clone(), "the decider is named here")
@@ -80,7 +79,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns the element as one of its siblings, and the number of its own container. `None` if it is abstract.
-    fn container(&mut self, element: &'a Element, kind: Kind) -> Option<(Option<Node>, usize)> {
+    fn container(&mut self, element: &'a Element, kind: ElementKind) -> Option<(Option<Node>, usize)> {
         let is_abstract = self.fixed(|lowering| lowering.boolean(element, "abstract", false));
         let node = self.node(element, kind, is_abstract);
         self.outline.nodes.extend(node.clone());
@@ -117,7 +116,7 @@ impl<'a> Lowering<'a> {
         {
             return;
         }
-        self.sink.error(codes::EMPTY_CONTAINER, &element.name.span, |d| {
+        self.error(codes::EMPTY_CONTAINER, &element.name.span, |d| {
             d.message(format!("a {} without a {what}", element.name.value))
                 .label(format!("a {what} that is not abstract is required"))
         });

@@ -4,8 +4,8 @@ use super::Lowering;
 use super::flow::digits;
 use crate::codes;
 use crate::diagnostics::quoted;
-use crate::model::{ArtifactRef, ExecutionElement, Job, Target};
-use crate::outline::{JOB, Kind, Node};
+use crate::model::{ArtifactRef, ElementKind, ExecutionElement, Job, Target};
+use crate::outline::{JOB, Node};
 use crate::schema;
 use crate::span::Spanned;
 use crate::substitute::Value;
@@ -15,14 +15,14 @@ use crate::values;
 impl<'a> Lowering<'a> {
     /// Spec: JSL-JOB-01, JSL-JOB-06, JSL-JOB-09, DOM-04
     pub(super) fn job(&mut self, root: &'a Element) -> Option<Job> {
-        self.scope.enter(root, self.sink);
+        self.scope.enter(root);
         if self.boolean(root, "abstract", false) {
             return self.abstract_job(root);
         }
         let id = self.required(root, "id");
         let lacks_parent = self.lacks_parent(root);
         let restartable = self.boolean(root, "restartable", true);
-        let properties = self.scope.own(self.sink);
+        let properties = self.scope.own();
         let listeners = self.listeners(root);
         let elements = root
             .children
@@ -33,7 +33,7 @@ impl<'a> Lowering<'a> {
             && !self.outline.has_concrete_element
             && !schema::has_unknown_child(self.scope.dialect, root)
         {
-            self.sink.error(codes::EMPTY_JOB, &root.name.span, |d| {
+            self.error(codes::EMPTY_JOB, &root.name.span, |d| {
                 d.message(format!(
                     "job {} has nothing to execute",
                     quoted(id.as_deref().map_or("", |id| id))
@@ -59,7 +59,7 @@ impl<'a> Lowering<'a> {
         let span = root
             .attribute("abstract")
             .map_or(&root.name.span, |attribute| &attribute.name.span);
-        self.sink.error(codes::ABSTRACT_JOB, span, |d| {
+        self.error(codes::ABSTRACT_JOB, span, |d| {
             d.message("an abstract job cannot be started")
                 .label("can only be used as a parent")
         });
@@ -67,11 +67,11 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn execution_element(&mut self, element: &'a Element) -> Option<ExecutionElement> {
-        match Kind::from_name(&element.name)? {
-            Kind::Step => self.step(element).map(Box::new).map(ExecutionElement::Step),
-            Kind::Flow => self.flow(element).map(Box::new).map(ExecutionElement::Flow),
-            Kind::Split => self.split(element).map(Box::new).map(ExecutionElement::Split),
-            Kind::Decision => self
+        match ElementKind::from_name(&element.name)? {
+            ElementKind::Step => self.step(element).map(Box::new).map(ExecutionElement::Step),
+            ElementKind::Flow => self.flow(element).map(Box::new).map(ExecutionElement::Flow),
+            ElementKind::Split => self.split(element).map(Box::new).map(ExecutionElement::Split),
+            ElementKind::Decision => self
                 .decision(element)
                 .map(Box::new)
                 .map(ExecutionElement::Decision),
@@ -82,8 +82,8 @@ impl<'a> Lowering<'a> {
     /// all partitions.
     ///
     /// Spec: SEQ-02, D-44
-    pub(super) fn node(&mut self, element: &Element, kind: Kind, is_abstract: bool) -> Option<Node> {
-        let is_concrete = !is_abstract && kind != Kind::Decision;
+    pub(super) fn node(&mut self, element: &Element, kind: ElementKind, is_abstract: bool) -> Option<Node> {
+        let is_concrete = !is_abstract && kind != ElementKind::Decision;
         self.outline.has_concrete_element |= is_concrete && self.at == JOB;
         let id = self.fixed(|lowering| lowering.required(element, "id"));
         if let Some(id) = &id {
@@ -113,9 +113,9 @@ impl<'a> Lowering<'a> {
         let partition = element.child("partition");
         let numbers = self.prefix + partition.map_or(0, |partition| ":".len() + digits(partition));
         if length > values::MAX_ID_CHARS {
-            values::long_id(&id.span, self.sink);
+            values::long_id(&id.span, self.scope.sink);
         } else if element.name.value == "step" && numbers + length > values::MAX_ID_CHARS {
-            self.sink.error(codes::BAD_ID, &id.span, |d| {
+            self.error(codes::BAD_ID, &id.span, |d| {
                 d.message(format!(
                     "the id with a partition number is longer than {} characters",
                     values::MAX_ID_CHARS
@@ -124,7 +124,7 @@ impl<'a> Lowering<'a> {
             });
         }
         if let Some(c) = id.chars().find(|c| c.is_control()) {
-            self.sink.error(codes::BAD_ID, &id.span, |d| {
+            self.error(codes::BAD_ID, &id.span, |d| {
                 d.message("the id contains a control character")
                     .label(format!("{c:?} is not allowed"))
             });
@@ -163,7 +163,7 @@ impl<'a> Lowering<'a> {
     ///
     /// Spec: JSL-JOBLIS-04, JSL-JOBLIS-09, JSL-STEPLIS-04, JSL-STEPLIS-06, CHUNK-CKPT-02, CHUNK-CKPT-05
     pub(super) fn artifact(&mut self, element: &'a Element) -> Option<ArtifactRef> {
-        self.scope.enter(element, self.sink);
+        self.scope.enter(element);
         let artifact = self.artifact_named(element, "ref", None);
         self.scope.leave();
         artifact
@@ -177,7 +177,7 @@ impl<'a> Lowering<'a> {
         target: Option<Target>,
     ) -> Option<ArtifactRef> {
         let name = self.required_value(element, attribute);
-        let properties = self.scope.reaching(target, self.sink);
+        let properties = self.scope.reaching(target);
         let Value { text, deferred } = name?;
         Some(ArtifactRef {
             name: text,

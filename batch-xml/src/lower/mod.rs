@@ -9,9 +9,10 @@ mod job;
 mod partition;
 mod step;
 
-use crate::diagnostics::Sink;
+use crate::diagnostics::Diagnostic;
 use crate::model::{ExecutionElement, Job};
 use crate::outline::{JOB, Outline};
+use crate::span::Span;
 use crate::substitute::Scope;
 use crate::symbols;
 use crate::tree::Element;
@@ -21,7 +22,6 @@ pub use partition::PartitionView;
 /// The state of lowering one job.
 pub(crate) struct Lowering<'a> {
     scope: Scope<'a>,
-    sink: &'a mut Sink,
     outline: Outline,
     /// The container whose elements are being lowered.
     at: usize,
@@ -32,15 +32,22 @@ pub(crate) struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(scope: Scope<'a>, views: &'a [PartitionView<'a>], sink: &'a mut Sink) -> Lowering<'a> {
+    fn new(scope: Scope<'a>, views: &'a [PartitionView<'a>]) -> Lowering<'a> {
         Lowering {
             scope,
-            sink,
             outline: Outline::default(),
             at: JOB,
             prefix: 0,
             views,
         }
+    }
+
+    fn error(&mut self, code: &'static str, span: &Span, build: impl FnOnce(Diagnostic) -> Diagnostic) {
+        self.scope.sink.error(code, span, build);
+    }
+
+    fn warning(&mut self, code: &'static str, span: &Span, build: impl FnOnce(Diagnostic) -> Diagnostic) {
+        self.scope.sink.warning(code, span, build);
     }
 
     /// Runs `action` as if outside of partitioned elements: nothing is deferred.
@@ -52,9 +59,9 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Lowers a job. Mistakes are reported to `sink`; the job is then `None` or incomplete.
-pub(crate) fn lower<'a>(root: &'a Element, scope: Scope<'a>, sink: &'a mut Sink) -> Option<(Job, Outline)> {
-    let mut lowering = Lowering::new(scope, &[], sink);
+/// Lowers a job. Mistakes are reported to the scope's sink; the job is then `None` or incomplete.
+pub(crate) fn lower<'a>(root: &'a Element, scope: Scope<'a>) -> Option<(Job, Outline)> {
+    let mut lowering = Lowering::new(scope, &[]);
     let job = lowering.job(root)?;
     Some((job, lowering.outline))
 }
@@ -67,11 +74,10 @@ pub(crate) fn lower_partition<'a>(
     root: &'a Element,
     scope: Scope<'a>,
     views: &'a [PartitionView<'a>],
-    sink: &'a mut Sink,
 ) -> Option<ExecutionElement> {
     let (outermost, innermost) = (views.first()?, views.last()?);
-    let mut lowering = Lowering::new(scope, views, sink);
-    lowering.scope.enter(root, lowering.sink);
+    let mut lowering = Lowering::new(scope, views);
+    lowering.scope.enter(root);
     let element = lowering.find(root, outermost.element)?;
     let element = lowering.execution_element(element)?;
     let mut within = std::iter::once(&element).chain(element.elements());
@@ -107,8 +113,8 @@ impl<'a> Lowering<'a> {
         if !symbols::has_symbols(self.scope.dialect, &attribute.value) {
             return attribute.value.value == id;
         }
-        self.scope.enter(element, self.sink);
-        let value = self.scope.attribute(attribute, self.sink);
+        self.scope.enter(element);
+        let value = self.scope.attribute(attribute);
         self.scope.leave();
         value.is_some_and(|value| value.text.value == id)
     }

@@ -124,7 +124,7 @@ impl<'a> Lowering<'a> {
         let mut seen: HashMap<_, Span> = HashMap::new();
         let mut numbered = Vec::new();
         for property in list.children("property") {
-            let Some(mut definition) = self.scope.definition(element, property, self.sink) else {
+            let Some(mut definition) = self.scope.definition(element, property) else {
                 continue;
             };
             let raw = definition.name.clone();
@@ -134,7 +134,7 @@ impl<'a> Lowering<'a> {
             };
             let key = (name.to_owned(), number, definition.target);
             if let Some(first) = seen.get(&key) {
-                self.sink.error(codes::DUPLICATE_PROPERTY, &raw.span, |d| {
+                self.error(codes::DUPLICATE_PROPERTY, &raw.span, |d| {
                     d.message(format!("duplicate property {}", quoted(&raw)))
                         .label("the list already has a property of this name and partition")
                         .related(Span::clone(first), "the first one is here")
@@ -162,7 +162,7 @@ impl<'a> Lowering<'a> {
         if let Some((name, number)) = found.filter(|(_, number): &(_, NonZeroU32)| number.get() <= most) {
             return Some((name, number));
         }
-        self.sink.error(codes::PARTITION_NUMBER, &raw.span, |d| {
+        self.error(codes::PARTITION_NUMBER, &raw.span, |d| {
             let d = match found {
                 Some(_) => d.message(format!("{} is for a partition that does not exist", quoted(raw))),
                 None => d.message(format!(
@@ -183,7 +183,7 @@ impl<'a> Lowering<'a> {
     fn written(&mut self, property: Numbered<'a>) -> PartitionProperty {
         let Numbered { number, definition } = property;
         if definition.given.is_none() {
-            self.scope.attribute(definition.value, self.sink);
+            self.scope.attribute(definition.value);
         }
         PartitionProperty {
             number,
@@ -198,9 +198,9 @@ impl<'a> Lowering<'a> {
     /// Spec: PART-16, PART-19, PART-20, LTX-05, LTX-20, SUBJOB-08, SUBJOB-13
     fn parent_side(&mut self, partition: &'a Element, name: &str) -> Option<ArtifactRef> {
         let element = partition.children.iter().find(|child| child.name.value == name)?;
-        self.scope.enter(element, self.sink);
+        self.scope.enter(element);
         let name = self.fixed(|lowering| lowering.required(element, "ref"));
-        let mut properties = self.scope.reaching(None, self.sink);
+        let mut properties = self.scope.reaching(None);
         for property in properties.iter().filter(|property| property.deferred) {
             self.own_value_must_be_known(element, property);
         }
@@ -222,7 +222,7 @@ impl<'a> Lowering<'a> {
         let mut values = listed.filter_map(|listed| listed.attribute("value"));
         let own = values.find(|value| value.value.span.is(&property.value.span));
         if let Some(value) = own {
-            self.fixed(|lowering| lowering.scope.attribute(value, lowering.sink));
+            self.fixed(|lowering| lowering.scope.attribute(value));
         }
     }
 

@@ -3,9 +3,9 @@
 use super::Lowering;
 use crate::codes;
 use crate::diagnostics::quoted;
-use crate::model::{Step, StepBody, Transition, TransitionKind};
-use crate::outline::{Kind, Node, Reference};
-use crate::pattern::{self, Pattern};
+use crate::model::{ElementKind, Step, StepBody, Transition, TransitionKind};
+use crate::outline::{Node, Reference};
+use crate::pattern::Pattern;
 use crate::schema;
 use crate::span::Spanned;
 use crate::symbols;
@@ -16,9 +16,9 @@ impl<'a> Lowering<'a> {
     ///
     /// Spec: JSL-STEP-01, JSL-STEP-14
     pub(super) fn step(&mut self, element: &'a Element) -> Option<Step> {
-        self.scope.enter(element, self.sink);
+        self.scope.enter(element);
         let is_abstract = self.fixed(|lowering| lowering.boolean(element, "abstract", false));
-        let node = self.node(element, Kind::Step, is_abstract);
+        let node = self.node(element, ElementKind::Step, is_abstract);
         let step = match node {
             Some(node) if is_abstract => {
                 self.outline.nodes.push(node);
@@ -42,7 +42,7 @@ impl<'a> Lowering<'a> {
         let transitions = self.transitions(element, node);
         let ((properties, listeners, body), partition) =
             self.partitioned(element, id.as_deref(), |lowering| {
-                let properties = lowering.scope.own(lowering.sink);
+                let properties = lowering.scope.own();
                 let listeners = lowering.listeners(element);
                 (properties, listeners, lowering.body(element, lacks_parent))
             });
@@ -95,8 +95,8 @@ impl<'a> Lowering<'a> {
             .filter(|transition| !symbols::has_symbols(dialect, transition.on.span.text()))
             .collect();
         let patterns: Vec<&Pattern> = literal.iter().map(|transition| &transition.on.value).collect();
-        for (index, before) in pattern::shadowed(dialect, &patterns) {
-            self.sink.warning(codes::SHADOWED, &literal[index].on.span, |d| {
+        for (index, before) in dialect.shadowed(&patterns) {
+            self.warning(codes::SHADOWED, &literal[index].on.span, |d| {
                 d.message(format!(
                     "the transition on {} is never taken",
                     quoted(patterns[index])
@@ -116,7 +116,7 @@ impl<'a> Lowering<'a> {
             .iter()
             .find(|transition| transition.on.covers(&everything));
         if let (Some(all), Some(next)) = (all, element.attribute("next")) {
-            self.sink.warning(codes::SHADOWED, &next.value.span, |d| {
+            self.warning(codes::SHADOWED, &next.value.span, |d| {
                 d.message("the attribute `next` has no effect")
                     .label("transition elements are tried first")
                     .related(all.on.span.clone(), "this one always matches")
@@ -135,7 +135,7 @@ impl<'a> Lowering<'a> {
             } else {
                 (batchlet, chunk)
             };
-            self.sink.error(codes::STEP_BODY, &second.name.span, |d| {
+            self.error(codes::STEP_BODY, &second.name.span, |d| {
                 d.message("a step cannot contain both `chunk` and `batchlet`")
                     .label("remove one of them")
                     .related(first.name.span.clone(), "the other one is here")
@@ -147,7 +147,7 @@ impl<'a> Lowering<'a> {
             (None, None) => {
                 // An unknown element may be a typo, and has been reported.
                 if !lacks_parent && !schema::has_unknown_child(self.scope.dialect, element) {
-                    self.sink.error(codes::STEP_BODY, &element.name.span, |d| {
+                    self.error(codes::STEP_BODY, &element.name.span, |d| {
                         d.message("a step requires a `chunk` or a `batchlet`")
                             .label("contains neither")
                     });
@@ -160,7 +160,7 @@ impl<'a> Lowering<'a> {
     /// Spec: SEQ-07
     fn check_next_once(&mut self, element: &Element) {
         if let (Some(attribute), Some(child)) = (element.attribute("next"), element.child("next")) {
-            self.sink.error(codes::NEXT_TWICE, &child.name.span, |d| {
+            self.error(codes::NEXT_TWICE, &child.name.span, |d| {
                 d.message("a step cannot have both a `next` attribute and `next` elements")
                     .label("not allowed with the attribute")
                     .related(attribute.name.span.clone(), "the attribute is here")
@@ -184,36 +184,33 @@ impl<'a> Lowering<'a> {
             .flat_map(|list| list.children("property"))
             .filter_map(|property| property.attribute("target"))
         {
-            self.sink
-                .warning(codes::TARGET_WITHOUT_CHUNK, &target.name.span, |d| {
-                    d.message("a property with a target reaches no artifact of this step")
-                        .label("has no effect without a chunk")
-                        .related(batchlet.name.span.clone(), "the step contains a batchlet")
-                        .help("remove `target`, so that the property reaches the batchlet")
-                });
+            self.warning(codes::TARGET_WITHOUT_CHUNK, &target.name.span, |d| {
+                d.message("a property with a target reaches no artifact of this step")
+                    .label("has no effect without a chunk")
+                    .related(batchlet.name.span.clone(), "the step contains a batchlet")
+                    .help("remove `target`, so that the property reaches the batchlet")
+            });
         }
     }
 
     /// Spec: SEQ-05, SEQ-06, TERM-04, TERM-05, TERM-09
     fn transition(&mut self, element: &Element) -> Option<Transition> {
+        let exit_status = |lowering: &mut Self| lowering.text_or_written(element, "exit-status");
         let kind = match element.name.value.as_str() {
             "next" => {
                 let to = self.fixed(|lowering| lowering.required(element, "to"));
                 to.map(|to| TransitionKind::Next { to })
             }
             "fail" => Some(TransitionKind::Fail {
-                exit_status: self.text_or_written(element, "exit-status"),
+                exit_status: exit_status(self),
             }),
             "end" => Some(TransitionKind::End {
-                exit_status: self.text_or_written(element, "exit-status"),
+                exit_status: exit_status(self),
             }),
-            "stop" => {
-                let exit_status = self.text_or_written(element, "exit-status");
-                Some(TransitionKind::Stop {
-                    exit_status,
-                    restart: self.fixed(|lowering| lowering.named(element, "restart")),
-                })
-            }
+            "stop" => Some(TransitionKind::Stop {
+                exit_status: exit_status(self),
+                restart: self.fixed(|lowering| lowering.named(element, "restart")),
+            }),
             _ => return None,
         };
         let on = self.required_value(element, "on")?.text;
