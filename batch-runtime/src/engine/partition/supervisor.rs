@@ -11,13 +11,12 @@ use crate::checkpoint::CheckpointInfo;
 use crate::dispatch::{PartitionChannel, PartitionEvent, PartitionTicket};
 use crate::engine::call::Failure;
 use crate::engine::elements::BoundPartition;
-use crate::engine::ending;
 use crate::engine::outcome::Outcome;
 use crate::engine::threads::{Analysis, SubjobOutcomes, SubjobThreads, lock};
 use crate::engine::walk::Walk;
 use crate::execution::StepExecution;
 use crate::ids::StepExecutionId;
-use crate::repository::{ElementState, PartitionState, RepositoryError, StepState};
+use crate::repository::{ElementState, Ending, PartitionState, RepositoryError, StepState};
 use crate::status::BatchStatus;
 use crate::transition::Termination;
 
@@ -153,8 +152,7 @@ impl PartitionedElement<'_> {
             return Err(RepositoryError::Fault);
         };
         if !row.status.is_final() {
-            let counters = row.counters;
-            repository.end_step(&mut row, &ending::failed(problem), counters, None)?;
+            repository.end_step(&mut row, &Ending::of(BatchStatus::Failed, problem), None)?;
         }
         self.ended(number, &row, &state, None)
     }
@@ -408,8 +406,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         let repository = self.element.walk.shared.repository;
         let stopped = repository.step(id).and_then(|found| {
             let (mut row, _) = found.ok_or(RepositoryError::Fault)?;
-            let counters = row.counters;
-            repository.end_step(&mut row, &ending::stopped(), counters, None)
+            repository.end_step(&mut row, &Ending::of(BatchStatus::Stopped, String::new()), None)
         });
         let number = self.number(id);
         self.note(stopped.and_then(|()| self.element.result(number, id)));

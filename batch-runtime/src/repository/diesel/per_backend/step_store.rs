@@ -205,7 +205,6 @@ impl StepStore for Repository {
         &self,
         step: &mut StepExecution,
         ending: &Ending,
-        counters: StepCounters,
         state: Option<&StepState>,
     ) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the end of the step execution";
@@ -219,7 +218,7 @@ impl StepStore for Repository {
                 .set((
                     step_execution::version.eq(step.version + 1),
                     step_execution::status.eq(ending.status.as_str()),
-                    counter_columns!(counters),
+                    counter_columns!(step.counters),
                     step_execution::exit_code.eq(&ending.exit_status),
                     step_execution::exit_message.eq(&message),
                     step_execution::end_time.eq(now),
@@ -240,7 +239,6 @@ impl StepStore for Repository {
         step.status = ending.status;
         step.exit_status.clone_from(&ending.exit_status);
         step.exit_message = message;
-        step.counters = counters;
         step.ended = Some(self.time(now));
         step.last_updated = self.time(now);
         Ok(())
