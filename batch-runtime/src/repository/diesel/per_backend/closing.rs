@@ -107,15 +107,13 @@ pub(super) struct Closing {
 
 impl Closing {
     fn of(status: Option<&str>, owner: &str) -> Result<Self, RepositoryError> {
-        let corrupt = |problem| RepositoryError::Corrupt {
-            row: "a job execution".into(),
-            problem,
-        };
-        let status = status_of(status.map(str::to_owned), || "a job execution".into())?;
-        match status
-            .after(StatusEvent::Crash)
-            .map_err(|illegal| corrupt(illegal.to_string()))?
-        {
+        let row = || "a job execution".to_owned();
+        let status = status_of(status.map(str::to_owned), row)?;
+        let closed = status.after(StatusEvent::Crash);
+        match closed.map_err(|illegal| RepositoryError::Corrupt {
+            row: row(),
+            problem: illegal.to_string(),
+        })? {
             status @ BatchStatus::Stopped => Ok(Self {
                 status,
                 exit_code: status.as_str(),

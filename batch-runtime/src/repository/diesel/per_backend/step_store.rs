@@ -4,6 +4,7 @@ use diesel::prelude::*;
 
 use super::contexts::{has_commits_of_other_program, insert_step_context, step_state_in, update_context};
 use super::executions::execution_ids;
+use super::partitions::step_in;
 use super::rows::{StepRow, stored_message};
 use super::schema::step_execution;
 use super::{Connection, Db, Repository, Work, corrupt, fenced, fenced_if_none, rejected};
@@ -156,15 +157,10 @@ impl StepStore for Repository {
 
     fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
         self.pool.read("read the step execution", |connection| {
-            let row = step_execution::table
-                .find(id.0)
-                .select(StepRow::as_select())
-                .first(connection)
-                .optional()?;
-            let Some(row) = row else { return Ok(None) };
-            let step = row.into_execution(connection.settings()).map_err(rejected)?;
-            let state = step_state_in(connection, id)?;
-            Ok(Some((step, state)))
+            let Some(step) = step_in(connection, id)? else {
+                return Ok(None);
+            };
+            Ok(Some((step, step_state_in(connection, id)?)))
         })
     }
 
