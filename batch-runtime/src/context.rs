@@ -125,6 +125,13 @@ macro_rules! shows_stop {
             pub(crate) fn set_batch_status(&self, status: BatchStatus) {
                 lock(&self.0.element).batch_status = status;
             }
+
+            /// Sets the final statuses.
+            pub(crate) fn ended(self, status: BatchStatus, exit_status: &str) -> Self {
+                self.set_batch_status(status);
+                self.set_exit_status(Some(exit_status));
+                self
+            }
         }
     )*};
 }

@@ -114,6 +114,9 @@ impl TransitionAction {
 mod tests {
     use super::*;
 
+    use BatchStatus::{Completed, Failed, Stopped};
+    use TransitionAction::Next;
+
     fn terminate(status: BatchStatus) -> TransitionAction {
         TransitionAction::Terminate(Termination {
             status,
@@ -133,93 +136,63 @@ mod tests {
         }
     }
 
+    fn check(transitions: &Transitions, status: BatchStatus, exit_status: &str, expected: Follow) {
+        let follow = transitions.after(Dialect::Draft, status, exit_status);
+        assert_eq!(follow, expected, "{status} {exit_status}");
+    }
+
     /// Spec: SEQ-17, SEQ-18, SEQ-19, D-19
     #[test]
     fn the_most_specific_transition_acts_whatever_its_place() {
         let mut elements = vec![
-            ("*", TransitionAction::Next(1)),
-            ("FAIL*", terminate(BatchStatus::Failed)),
-            ("FAILED", terminate(BatchStatus::Completed)),
+            ("*", Next(1)),
+            ("FAIL*", terminate(Failed)),
+            ("FAILED", terminate(Completed)),
         ];
         for _ in 0..3 {
             elements.rotate_left(1);
             let transitions = transitions(&elements, None);
-            let follow = |status| transitions.after(Dialect::Draft, BatchStatus::Failed, status);
-            assert!(
-                matches!(follow("FAILED"), Follow::Terminate(end) if end.status == BatchStatus::Completed)
-            );
-            assert!(matches!(follow("FAILURE"), Follow::Terminate(end) if end.status == BatchStatus::Failed));
-            assert_eq!(follow("OTHER"), Follow::Element(1));
+            check(&transitions, Failed, "FAILED", terminate(Completed).follow());
+            check(&transitions, Failed, "FAILURE", terminate(Failed).follow());
+            check(&transitions, Failed, "OTHER", Follow::Element(1));
         }
     }
 
     /// Among equally specific transitions, the first in the document is taken. Spec: SEQ-18
     #[test]
     fn document_order_decides_between_equals() {
-        let transitions = transitions(
-            &[
-                ("A*", TransitionAction::Next(1)),
-                ("*A", TransitionAction::Next(2)),
-            ],
-            None,
-        );
-        assert_eq!(
-            transitions.after(Dialect::Draft, BatchStatus::Completed, "AAA"),
-            Follow::Element(1)
-        );
+        let transitions = transitions(&[("A*", Next(1)), ("*A", Next(2))], None);
+        check(&transitions, Completed, "AAA", Follow::Element(1));
     }
 
     /// Spec: SEQ-08, SEQ-21, SEQ-22, SEQ-23, SEQ-24, D-18, D-21, D-22
     #[test]
     fn what_follows_when_nothing_matches() {
-        use BatchStatus::{Completed, Failed, Stopped};
-        let leading = transitions(
-            &[("X", TransitionAction::Next(1)), ("Y", terminate(Failed))],
-            None,
-        );
+        let leading = transitions(&[("X", Next(1)), ("Y", terminate(Failed))], None);
         let ending = transitions(&[("X", terminate(Failed))], Some(2));
         let last = transitions(&[("X", terminate(Failed))], None);
-        for (transitions, status, expected) in [
-            (&leading, Completed, Follow::Unmatched),
-            (&leading, Failed, Follow::Nothing),
-            (&leading, Stopped, Follow::Nothing),
-            (&ending, Completed, Follow::Element(2)),
-            (&ending, Failed, Follow::Nothing),
-            (&ending, Stopped, Follow::Nothing),
-            (&last, Completed, Follow::Nothing),
-        ] {
-            assert_eq!(
-                transitions.after(Dialect::Draft, status, "Z"),
-                expected,
-                "{status}"
-            );
-        }
-        assert_eq!(leading.after(Dialect::Draft, Stopped, "X"), Follow::Nothing);
-        assert_eq!(leading.after(Dialect::Draft, Failed, "X"), Follow::Element(1));
-        assert!(matches!(
-            ending.after(Dialect::Draft, Completed, "X"),
-            Follow::Terminate(_)
-        ));
+        check(&leading, Completed, "Z", Follow::Unmatched);
+        check(&leading, Failed, "Z", Follow::Nothing);
+        check(&leading, Stopped, "Z", Follow::Nothing);
+        check(&ending, Completed, "Z", Follow::Element(2));
+        check(&ending, Failed, "Z", Follow::Nothing);
+        check(&ending, Stopped, "Z", Follow::Nothing);
+        check(&last, Completed, "Z", Follow::Nothing);
+        check(&leading, Stopped, "X", Follow::Nothing);
+        check(&leading, Failed, "X", Follow::Element(1));
+        check(&ending, Completed, "X", terminate(Failed).follow());
     }
 
     /// Spec: DEC-05, DEC-10, DEC-15
     #[test]
     fn a_decision_has_to_account_for_every_value() {
-        let transitions = transitions(
-            &[
-                ("LOAD", TransitionAction::Next(3)),
-                ("L*", terminate(BatchStatus::Stopped)),
-            ],
-            None,
-        );
-        assert_eq!(
-            transitions.after_decision(Dialect::Draft, "LOAD"),
-            Follow::Element(3)
-        );
-        assert!(matches!(
-            transitions.after_decision(Dialect::Draft, "LATE"),
-            Follow::Terminate(_)
-        ));
-        assert_eq!(transitions.after_decision(Dialect::Draft, "L"), Follow::Unmatched);
+        let transitions = transitions(&[("LOAD", Next(3)), ("L*", terminate(Stopped))], None);
+        let check = |decided, expected| {
+            let follow = transitions.after_decision(Dialect::Draft, decided);
+            assert_eq!(follow, expected, "{decided}");
+        };
+        check("LOAD", Follow::Element(3));
+        check("LATE", terminate(Stopped).follow());
+        check("L", Follow::Unmatched);
     }
 }

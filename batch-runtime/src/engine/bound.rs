@@ -119,6 +119,18 @@ impl Listener {
         Some((bound, (role.cast)(self.object.as_mut())?))
     }
 
+    /// Calls a method of the listener, if it has the role.
+    pub(crate) fn call<R: ListenerObject + ?Sized>(
+        &mut self,
+        method: &str,
+        call: impl FnOnce(&mut R) -> Result<(), BatchError>,
+    ) -> Result<(), Failure> {
+        match self.cast::<R>() {
+            Some((bound, role)) => bound.call(method, || call(role)),
+            None => Ok(()),
+        }
+    }
+
     /// Sets the context fields again, because a listener of the job outlives the steps. Spec: LISTEN-JOB-06, D-66
     pub(crate) fn bind_contexts(&mut self, contexts: &ContextScope) -> Result<(), InjectError> {
         match self.bound.roles.first() {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::bound::{Bound, BoundListener};
 use super::chunk::FaultRules;
 use crate::Dialect;
+use crate::plan::PartitionPlan;
 use crate::transition::Transitions;
 
 /// A job that is ready to run.
@@ -85,6 +86,13 @@ pub(crate) struct BoundPartition {
     /// The maximum number of concurrent partitions.
     pub(crate) threads: Option<usize>,
     pub(crate) binder: Arc<dyn BindPartition>,
+}
+
+impl BoundPartition {
+    /// Returns the plan of the Job XML, which applies without an algorithm.
+    pub(crate) fn plan_of_xml(&self) -> PartitionPlan {
+        PartitionPlan::new(i32::try_from(self.instances).unwrap_or(i32::MAX))
+    }
 }
 
 /// Binds the body of a partition when it starts, because its properties are known then. Spec: SUBST-09

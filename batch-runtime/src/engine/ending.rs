@@ -19,17 +19,9 @@ pub(crate) fn settle(
 ) -> (Ending, Option<Failure>) {
     match exit_status(chosen, status) {
         Ok(exit_status) => {
-            let message = failure
-                .as_ref()
-                .map(|failure| failure.message.clone())
-                .unwrap_or_default();
+            let message = failure.as_ref().map(|failure| failure.message.clone());
             (
-                Ending {
-                    status,
-                    exit_status,
-                    message,
-                    restart: None,
-                },
+                Ending::new(status, exit_status, message.unwrap_or_default()),
                 failure,
             )
         }
@@ -39,39 +31,9 @@ pub(crate) fn settle(
                 Some(first) => format!("{}\n{problem}", first.message),
                 None => problem.clone(),
             };
-            let status = BatchStatus::Failed;
             let failure = failure.unwrap_or_else(|| Failure::new(problem));
-            (
-                Ending {
-                    status,
-                    exit_status: status.to_string(),
-                    message,
-                    restart: None,
-                },
-                Some(failure),
-            )
+            (Ending::of(BatchStatus::Failed, message), Some(failure))
         }
-    }
-}
-
-/// Returns the end of a partition that was stopped before a worker ran it.
-pub(crate) fn stopped() -> Ending {
-    let status = BatchStatus::Stopped;
-    Ending {
-        status,
-        exit_status: status.to_string(),
-        message: String::new(),
-        restart: None,
-    }
-}
-
-/// Returns the ending of an execution that failed before it could start.
-pub(crate) fn failed(message: String) -> Ending {
-    Ending {
-        status: BatchStatus::Failed,
-        exit_status: BatchStatus::Failed.to_string(),
-        message,
-        restart: None,
     }
 }
 

@@ -258,25 +258,13 @@ fn before(last: &Last) -> ElementBefore {
 /// Restores the recorded element for a decider.
 fn last_before(before: &ElementBefore) -> Last {
     let status = BatchStatus::from_repository(&before.batch_status).unwrap_or(BatchStatus::Unknown);
-    let exit_status = Some(before.exit_status.as_str());
+    let (id, exit_status) = (&before.id, &before.exit_status);
     match before.kind {
         ElementKind::Step => {
-            let context = StepContext::new(&before.id, StepExecutionId(0), Default::default(), None);
-            context.set_batch_status(status);
-            context.set_exit_status(exit_status);
-            Last::Step(context)
+            let context = StepContext::new(id, StepExecutionId(0), Default::default(), None);
+            Last::Step(context.ended(status, exit_status))
         }
-        ElementKind::Flow => {
-            let context = FlowContext::new(&before.id);
-            context.set_batch_status(status);
-            context.set_exit_status(exit_status);
-            Last::Flow(context)
-        }
-        ElementKind::Split => {
-            let context = SplitContext::new(&before.id);
-            context.set_batch_status(status);
-            context.set_exit_status(exit_status);
-            Last::Split(context)
-        }
+        ElementKind::Flow => Last::Flow(FlowContext::new(id).ended(status, exit_status)),
+        ElementKind::Split => Last::Split(SplitContext::new(id).ended(status, exit_status)),
     }
 }

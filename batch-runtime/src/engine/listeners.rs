@@ -48,14 +48,9 @@ impl JobListeners {
 
     /// Spec: LISTEN-JOB-04, LISTEN-JOB-06
     pub(crate) fn before_step(&self, contexts: &ContextScope, after: &ContextScope) -> Result<(), Failure> {
-        self.each_within(
-            contexts,
-            after,
-            &mut |listener| match listener.cast::<dyn JobListener>() {
-                Some((bound, role)) => bound.call("before_step", || role.before_step()),
-                None => Ok(()),
-            },
-        )
+        self.each_within(contexts, after, &mut |listener| {
+            listener.call::<dyn JobListener>("before_step", |role| role.before_step())
+        })
     }
 
     /// Calls every listener, and `failed` for each that fails. `after` are the contexts once the step is over.
@@ -67,9 +62,7 @@ impl JobListeners {
         failed: &mut dyn FnMut(Failure),
     ) {
         let visited = self.each_within(contexts, after, &mut |listener| {
-            if let Some((bound, role)) = listener.cast::<dyn JobListener>()
-                && let Err(failure) = bound.call("after_step", || role.after_step())
-            {
+            if let Err(failure) = listener.call::<dyn JobListener>("after_step", |role| role.after_step()) {
                 failed(failure);
             }
             Ok(())

@@ -142,9 +142,8 @@ impl StepRunner<'_> {
     /// Spec: RESTART-05, RESTART-06, JSL-STEP-09
     fn skip_completed(&self, last: &StepExecution, state: &StepState) -> ElementEnd {
         let properties = self.step.properties.clone();
-        let context = StepContext::new(self.id, last.id, properties, state.user_data.clone());
-        context.set_batch_status(last.status);
-        context.set_exit_status(Some(&last.exit_status));
+        let context = StepContext::new(self.id, last.id, properties, state.user_data.clone())
+            .ended(last.status, &last.exit_status);
         context.set_counters(last.counters);
         let dialect = self.walk.shared.job.dialect;
         ElementEnd {
@@ -446,11 +445,8 @@ impl StepRunner<'_> {
                 ..StepState::default()
             }),
         };
-        let counters = execution.counters;
         let shared = self.walk.shared;
-        let recorded = shared
-            .repository
-            .end_step(execution, ending, counters, state.as_ref());
+        let recorded = shared.repository.end_step(execution, ending, state.as_ref());
         recorded.inspect_err(|_| {
             // Logs the true cause, which could not be recorded.
             tracing::error!(step = self.id, status = %ending.status, message = ending.message, "cannot record the end of the step");

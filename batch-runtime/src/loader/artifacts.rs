@@ -258,26 +258,16 @@ impl Artifacts {
             .collect();
         names.sort_unstable();
         names.dedup();
-        let diagnostic = Diagnostic::error(
-            UNKNOWN,
-            format!("unknown {role} `{}`", name.value),
-            name.span.clone(),
-        );
         let linked = "an artifact crate is linked only if the program names it: `use my_artifacts as _;`";
-        match nearest(&name.value, names.iter().copied()) {
-            Some(near) => diagnostic
-                .label("unknown artifact")
-                .help(format!("did you mean `{near}`? If not: {linked}")),
-            None if names.is_empty() => diagnostic
-                .label("unknown artifact")
-                .help(format!("the program has no {role}; {linked}")),
-            None => {
-                let known = names.join("`, `");
-                diagnostic
-                    .label("unknown artifact")
-                    .help(format!("known: `{known}`. If yours is missing: {linked}"))
-            }
-        }
+        let help = match nearest(&name.value, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`? If not: {linked}"),
+            None if names.is_empty() => format!("the program has no {role}; {linked}"),
+            None => format!("known: `{}`. If yours is missing: {linked}", names.join("`, `")),
+        };
+        let message = format!("unknown {role} `{}`", name.value);
+        Diagnostic::error(UNKNOWN, message, name.span.clone())
+            .label("unknown artifact")
+            .help(help)
     }
 }
 

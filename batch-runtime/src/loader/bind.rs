@@ -516,11 +516,7 @@ pub(super) fn without_place(listeners: Vec<ListenerAt>) -> Vec<Arc<BoundListener
 
 /// Returns `None` if some part could not be bound.
 pub(super) fn all<T>(bound: Option<Option<T>>) -> Option<Option<T>> {
-    match bound {
-        Some(None) => None,
-        Some(one) => Some(one),
-        None => Some(None),
-    }
+    bound.map_or(Some(None), |bound| bound.map(Some))
 }
 
 /// The enclosing elements of an artifact, whose contexts are in scope. Spec: CTX-10 to CTX-12

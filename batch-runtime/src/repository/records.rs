@@ -142,6 +142,23 @@ pub(crate) struct Ending {
     pub(crate) restart: Option<RestartPosition>,
 }
 
+impl Ending {
+    /// Creates an end without a restart position.
+    pub(crate) fn new(status: BatchStatus, exit_status: String, message: String) -> Self {
+        Self {
+            status,
+            exit_status,
+            message,
+            restart: None,
+        }
+    }
+
+    /// Creates an end whose exit status is the batch status.
+    pub(crate) fn of(status: BatchStatus, message: String) -> Self {
+        Self::new(status, status.to_string(), message)
+    }
+}
+
 /// The earlier executions of a step within its instance.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StepHistory {

@@ -65,9 +65,8 @@ macro_rules! notify {
                     if !self.active.has(Role::$role) {
                         return Ok(());
                     }
-                    self.step.each().try_for_each(|listener| match listener.cast::<dyn $role>() {
-                        Some((bound, role)) => bound.call(stringify!($event), || role.$event($($argument),*)),
-                        None => Ok(()),
+                    self.step.each().try_for_each(|listener| {
+                        listener.call::<dyn $role>(stringify!($event), |role| role.$event($($argument),*))
                     })
                 }
             )*
@@ -124,10 +123,7 @@ impl<'r> ChunkListeners<'r> {
         if !self.active.has(Role::SkipListener) {
             return Ok(());
         }
-        self.each(&mut |listener| match listener.cast::<dyn SkipListener>() {
-            Some((bound, role)) => bound.call(method, || notify(role)),
-            None => Ok(()),
-        })
+        self.each(&mut |listener| listener.call::<dyn SkipListener>(method, |role| notify(role)))
     }
 
     /// Calls the retry listeners of the job, then those of the step, all of them even if one fails. Returns the first error. Spec: LISTEN-RETRY-11, D-53

@@ -38,9 +38,7 @@ impl Walk<'_> {
             ))));
         }
         let plan = match &partition.algorithm {
-            None => Ok(PartitionPlan::new(
-                i32::try_from(partition.instances).unwrap_or(i32::MAX),
-            )),
+            None => Ok(partition.plan_of_xml()),
             Some(bound) => bound.partition_algorithm(contexts).and_then(|mut algorithm| {
                 let planned = bound.call("calculate_partitions", || algorithm.calculate_partitions());
                 discard(algorithm);

@@ -9,13 +9,11 @@ use crate::engine::call::{Failure, discard};
 use crate::engine::elements::{
     BoundBody, BoundJob, BoundPartition, Element, ElementBody, Elements, PartitionBody,
 };
-use crate::engine::ending;
 use crate::engine::listeners::JobListeners;
 use crate::engine::states::States;
 use crate::engine::threads::{CollectorSink, Running};
 use crate::engine::walk::{Shared, Walk};
-use crate::plan::PartitionPlan;
-use crate::repository::{ClaimedPartition, JobRepository, RepositoryError};
+use crate::repository::{ClaimedPartition, Ending, JobRepository, RepositoryError};
 use crate::status::BatchStatus;
 
 /// A partition that a worker process has claimed, with its job.
@@ -91,9 +89,8 @@ impl RemotePartition {
 
     fn fail(&self, failure: Failure) -> Result<(), RepositoryError> {
         let mut row = self.claimed.row.clone();
-        let counters = row.counters;
         self.repository
-            .end_step(&mut row, &ending::failed(failure.message), counters, None)
+            .end_step(&mut row, &Ending::of(BatchStatus::Failed, failure.message), None)
     }
 }
 
@@ -120,8 +117,7 @@ fn run_at(
     };
     let key = format!("{}{id}", walk.prefix);
     let stored = walk.state_of(&key).plan;
-    let plan = stored
-        .unwrap_or_else(|| PartitionPlan::new(i32::try_from(found.bound.instances).unwrap_or(i32::MAX)));
+    let plan = stored.unwrap_or_else(|| found.bound.plan_of_xml());
     let around = Walk {
         since: walk.since.max(found.since),
         ..walk.clone()

@@ -18,7 +18,7 @@ use crate::engine::threads::{Collecting, CollectorSink, Worker};
 use crate::engine::walk::Walk;
 use crate::execution::StepExecution;
 use crate::ids::StepExecutionId;
-use crate::repository::{RepositoryError, StepState};
+use crate::repository::{Ending, RepositoryError, StepState};
 use crate::status::BatchStatus;
 
 impl PartitionedElement<'_> {
@@ -106,8 +106,7 @@ impl PartitionedElement<'_> {
     /// Ends a partition whose artifacts cannot be bound. Its stored state stays.
     fn cannot_bind(&self, row: &mut StepExecution, problem: String) -> Result<ElementEnd, RepositoryError> {
         let repository = self.walk.shared.repository;
-        let counters = row.counters;
-        repository.end_step(row, &ending::failed(problem.clone()), counters, None)?;
+        repository.end_step(row, &Ending::of(BatchStatus::Failed, problem.clone()), None)?;
         Ok(ElementEnd::failed(Failure::new(problem)))
     }
 
@@ -130,11 +129,7 @@ impl PartitionedElement<'_> {
             termination: termination.map_err(|_| RepositoryError::Fault)?,
             ..StepState::default()
         };
-        let counters = row.counters;
-        self.walk
-            .shared
-            .repository
-            .end_step(row, &ending, counters, Some(&state))?;
+        self.walk.shared.repository.end_step(row, &ending, Some(&state))?;
         Ok(match failure {
             Some(failure) => ElementEnd {
                 outcome: Outcome::Failed(failure),

@@ -11,13 +11,12 @@ use crate::checkpoint::CheckpointInfo;
 use crate::dispatch::{PartitionChannel, PartitionEvent, PartitionTicket};
 use crate::engine::call::Failure;
 use crate::engine::elements::BoundPartition;
-use crate::engine::ending;
 use crate::engine::outcome::Outcome;
 use crate::engine::threads::{Analysis, SubjobOutcomes, SubjobThreads, lock};
 use crate::engine::walk::Walk;
 use crate::execution::StepExecution;
 use crate::ids::StepExecutionId;
-use crate::repository::{ElementState, PartitionState, RepositoryError, StepState};
+use crate::repository::{ElementState, Ending, PartitionState, RepositoryError, StepState};
 use crate::status::BatchStatus;
 use crate::transition::Termination;
 
@@ -130,7 +129,8 @@ impl PartitionedElement<'_> {
         let name = format!("{}:{number}", self.key);
         let history = repository.step_history(lease.instance_id, &name, self.since)?;
         if let Some(last) = history.last.filter(|last| last.status == BatchStatus::Completed) {
-            return Ok(Preparation::Complete(last, history.state));
+            let (outcome, exit_status) = self.ended(&last, &history.state, None)?;
+            return Ok(Preparation::Complete(outcome, exit_status));
         }
         let row = repository.create_step(lease, &name, &history.state)?;
         let prepared = Prepared {
@@ -141,36 +141,27 @@ impl PartitionedElement<'_> {
         Ok(Preparation::Ready(row))
     }
 
-    /// Ends a partition that cannot run.
-    fn fail(
-        &self,
-        number: u32,
-        row: StepExecutionId,
-        problem: String,
-    ) -> Result<(Outcome, String), RepositoryError> {
+    /// Ends a partition that no worker runs.
+    fn end(&self, row: StepExecutionId, ending: &Ending) -> Result<(Outcome, String), RepositoryError> {
         let repository = self.walk.shared.repository;
-        let Some((mut row, state)) = repository.step(row)? else {
-            return Err(RepositoryError::Fault);
-        };
+        let (mut row, state) = repository.step(row)?.ok_or(RepositoryError::Fault)?;
         if !row.status.is_final() {
-            let counters = row.counters;
-            repository.end_step(&mut row, &ending::failed(problem), counters, None)?;
+            repository.end_step(&mut row, ending, None)?;
         }
-        self.ended(number, &row, &state, None)
+        self.ended(&row, &state, None)
     }
 
     /// Returns the end of a partition according to its row. Spec: PART-26, FPART-09
-    fn result(&self, number: u32, row: StepExecutionId) -> Result<(Outcome, String), RepositoryError> {
+    fn result(&self, row: StepExecutionId) -> Result<(Outcome, String), RepositoryError> {
         let failure = lock(&self.ended_here).remove(&row).unwrap_or(Ok(None))?;
         match self.walk.shared.repository.step(row)? {
-            Some((row, state)) if row.status.is_final() => self.ended(number, &row, &state, failure),
+            Some((row, state)) if row.status.is_final() => self.ended(&row, &state, failure),
             _ => Err(RepositoryError::Fault),
         }
     }
 
     fn ended(
         &self,
-        number: u32,
         row: &StepExecution,
         state: &StepState,
         failure: LocalFailure,
@@ -189,8 +180,8 @@ impl PartitionedElement<'_> {
             (None, BatchStatus::Stopped) => Outcome::Stopped,
             (None, _) => {
                 let failure = failure.unwrap_or_else(|| Failure::new(row.exit_message.clone()));
-                let place = format_args!("in partition {number} of `{}`", self.id);
-                Outcome::Failed(failure.because(place))
+                let number = row.step_name.rsplit(':').next().unwrap_or_default();
+                Outcome::Failed(failure.because(format_args!("in partition {number} of `{}`", self.id)))
             }
         };
         Ok((outcome, row.exit_status.clone()))
@@ -200,7 +191,7 @@ impl PartitionedElement<'_> {
 /// The result of preparing a partition.
 enum Preparation {
     /// An earlier execution completed it.
-    Complete(StepExecution, StepState),
+    Complete(Outcome, String),
     /// Its row exists.
     Ready(StepExecution),
 }
@@ -287,15 +278,11 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         {
             let Some(number) = self.pending.next() else { break };
             match self.element.prepare(number) {
-                Ok(Preparation::Complete(row, state)) => match self.element.ended(number, &row, &state, None)
-                {
-                    Ok((outcome, exit_status)) => {
-                        self.count_ended();
-                        self.analysis.ended(&exit_status);
-                        self.complete.push((outcome, exit_status));
-                    }
-                    Err(error) => self.outcomes.broken = Some(error),
-                },
+                Ok(Preparation::Complete(outcome, exit_status)) => {
+                    self.count_ended();
+                    self.analysis.ended(&exit_status);
+                    self.complete.push((outcome, exit_status));
+                }
                 Ok(Preparation::Ready(row)) => {
                     let dispatch = walk.shared.dispatch;
                     self.submit(PartitionTicket {
@@ -327,8 +314,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             PartitionEvent::Ended(id) if self.has_ended(id) => {
                 if self.out.remove(&id).is_some() {
                     self.lost.remove(&id);
-                    let number = self.number(id);
-                    self.note(self.element.result(number, id));
+                    self.note(self.element.result(id));
                 }
             }
             // A worker that returns without an end could not record it: it is fenced, or its database is out of reach.
@@ -342,11 +328,9 @@ impl<'s, 'a> Supervisor<'s, 'a> {
 
     /// Returns whether the end of a partition can be read from its row or from this process.
     fn has_ended(&self, id: StepExecutionId) -> bool {
-        let Some(_) = self.element.walk.shared.dispatch else {
-            return true;
-        };
-        let row = self.element.walk.shared.repository.step(id);
-        !matches!(row, Ok(Some((row, _))) if !row.status.is_final())
+        let shared = self.element.walk.shared;
+        let is_open = || matches!(shared.repository.step(id), Ok(Some((row, _))) if !row.status.is_final());
+        shared.dispatch.is_none() || !is_open()
     }
 
     /// Reopens the partitions whose worker is dead, and submits them again.
@@ -376,19 +360,16 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     }
 
     fn submit_again(&mut self, ticket: PartitionTicket, claims: i64) {
-        let limit = self
-            .element
-            .walk
-            .shared
-            .dispatch
-            .map_or(0, |dispatch| dispatch.crash_limit);
+        let walk = self.element.walk;
+        let limit = walk.shared.dispatch.map_or(0, |dispatch| dispatch.crash_limit);
         let deaths = claims.max(i64::from(ticket.attempt));
         if limit > 0 && deaths >= i64::from(limit) {
             let problem = format!("{deaths} workers died while they ran the partition");
             return self.fail(ticket.step_execution, problem);
         }
-        if self.outcomes.are_ending() || self.element.walk.worker.stop_requested() {
-            return self.stop_unclaimed(ticket.step_execution);
+        if self.outcomes.are_ending() || walk.worker.stop_requested() {
+            let ending = Ending::of(BatchStatus::Stopped, String::new());
+            return self.note(self.element.end(ticket.step_execution, &ending));
         }
         tracing::warn!(step_execution = %ticket.step_execution, "the worker of a partition is dead; submitting it again");
         self.submit(PartitionTicket {
@@ -399,20 +380,8 @@ impl<'s, 'a> Supervisor<'s, 'a> {
 
     /// Ends a partition as FAILED.
     fn fail(&mut self, id: StepExecutionId, problem: String) {
-        let number = self.number(id);
-        self.note(self.element.fail(number, id, problem));
-    }
-
-    /// Ends a partition as STOPPED that no worker runs.
-    fn stop_unclaimed(&mut self, id: StepExecutionId) {
-        let repository = self.element.walk.shared.repository;
-        let stopped = repository.step(id).and_then(|found| {
-            let (mut row, _) = found.ok_or(RepositoryError::Fault)?;
-            let counters = row.counters;
-            repository.end_step(&mut row, &ending::stopped(), counters, None)
-        });
-        let number = self.number(id);
-        self.note(stopped.and_then(|()| self.element.result(number, id)));
+        let ending = Ending::of(BatchStatus::Failed, problem);
+        self.note(self.element.end(id, &ending));
     }
 
     /// Counts the end of a partition. Spec: SUBJOB-10
@@ -432,9 +401,5 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     fn count_ended(&self) {
         let running = self.element.walk.shared.running;
         running.publish_partitions(self.element.key, |partitions| partitions.ended += 1);
-    }
-
-    fn number(&self, id: StepExecutionId) -> u32 {
-        self.element.prepared(id).map_or(0, |prepared| prepared.number)
     }
 }

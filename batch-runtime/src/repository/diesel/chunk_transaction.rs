@@ -223,10 +223,7 @@ impl<D: Backend> Chunk<D> {
         let guarded = std::mem::take(&mut self.guarded);
         let connection = self
             .transaction(D::BEGIN_WRITE)
-            .map_err(|source| RepositoryError::Database {
-                action: "begin the transaction of the checkpoint",
-                source: Box::new(source),
-            })?;
+            .map_err(|source| pool::database_error("begin the transaction of the checkpoint", source))?;
         if guarded {
             connection
                 .batch_execute(CLOSE_GUARD)
@@ -236,10 +233,8 @@ impl<D: Backend> Chunk<D> {
     }
 
     fn set_savepoint(&mut self) -> Result<(), RepositoryError> {
-        let begun = self.for_writer().map(|_| ());
-        begun.map_err(|source| RepositoryError::Database {
-            action: "begin the transaction of the chunk",
-            source: Box::new(source),
+        self.for_writer().map_err(|source| -> RepositoryError {
+            pool::database_error("begin the transaction of the chunk", source)
         })?;
         self.at_savepoint(SET_SAVEPOINT)
     }
@@ -284,10 +279,7 @@ impl<D: Backend> Chunk<D> {
         let committed = AnsiTransactionManager::commit_transaction(&mut *open.connection);
         if let Err(source) = committed {
             self.lost = pool::is_lost::<D>(&mut open.connection);
-            return Err(RepositoryError::Database {
-                action,
-                source: Box::new(source),
-            });
+            return Err(pool::database_error(action, source));
         }
         self.pool.put_back(open.connection);
         Ok(())

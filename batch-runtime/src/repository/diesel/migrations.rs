@@ -205,41 +205,35 @@ impl Migrations {
 
 /// A migration that is to be run, as diesel wants it.
 struct Step {
-    name: StepName,
-    statements: String,
-}
-
-struct StepName {
     name: &'static str,
     /// The version in the table of applied migrations.
     version: String,
+    statements: String,
 }
 
 impl Step {
     fn new(script: &Script, prefix: &TablePrefix) -> Self {
         Self {
-            name: StepName {
-                name: script.name,
-                version: prefix.listed(script.version()),
-            },
+            name: script.name,
+            version: prefix.listed(script.version()),
             statements: prefix.rename_all(script.statements),
         }
     }
 }
 
-impl fmt::Display for StepName {
+impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
     }
 }
 
-impl MigrationName for StepName {
+impl MigrationName for Step {
     fn version(&self) -> MigrationVersion<'_> {
         MigrationVersion::from(&*self.version)
     }
 }
 
-impl MigrationMetadata for StepName {}
+impl MigrationMetadata for Step {}
 
 impl<DB: Backend> Migration<DB> for Step {
     fn run(&self, connection: &mut dyn BoxableConnection<DB>) -> migration::Result<()> {
@@ -251,11 +245,11 @@ impl<DB: Backend> Migration<DB> for Step {
     }
 
     fn metadata(&self) -> &dyn MigrationMetadata {
-        &self.name
+        self
     }
 
     fn name(&self) -> &dyn MigrationName {
-        &self.name
+        self
     }
 }
 

@@ -126,12 +126,11 @@ pub(crate) trait StepStore: Send + Sync {
         renew: Option<&Lease>,
     ) -> Result<(), RepositoryError>;
 
-    /// Writes the end of a step execution, and its state if given.
+    /// Writes the end of a step execution with its counters, and its state if given.
     fn end_step(
         &self,
         step: &mut StepExecution,
         ending: &Ending,
-        counters: StepCounters,
         state: Option<&StepState>,
     ) -> Result<(), RepositoryError>;
 }

@@ -107,15 +107,12 @@ pub(super) struct Closing {
 
 impl Closing {
     fn of(status: Option<&str>, owner: &str) -> Result<Self, RepositoryError> {
-        let corrupt = |problem| RepositoryError::Corrupt {
-            row: "a job execution".into(),
-            problem,
-        };
-        let status = status_of(status.map(str::to_owned), || "a job execution".into())?;
-        match status
-            .after_crash()
-            .ok_or_else(|| corrupt(format!("no process runs it, but it has batch status {status}")))?
-        {
+        let row = || "a job execution".to_owned();
+        let status = status_of(status.map(str::to_owned), row)?;
+        match status.after_crash().ok_or_else(|| RepositoryError::Corrupt {
+            row: row(),
+            problem: format!("no process runs it, but it has batch status {status}"),
+        })? {
             status @ BatchStatus::Stopped => Ok(Self {
                 status,
                 exit_code: status.as_str(),

@@ -201,7 +201,7 @@ fn partition_lease(
         .optional()
 }
 
-fn step_in(connection: &mut Connection, id: StepExecutionId) -> Work<Option<StepExecution>> {
+pub(super) fn step_in(connection: &mut Connection, id: StepExecutionId) -> Work<Option<StepExecution>> {
     let row: Option<StepRow> = step_execution::table
         .find(id.0)
         .select(StepRow::as_select())

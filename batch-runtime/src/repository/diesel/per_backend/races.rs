@@ -15,12 +15,7 @@ const ROUNDS: usize = 20;
 const LONG: Duration = Duration::from_secs(3_600);
 
 fn failed() -> Ending {
-    Ending {
-        status: BatchStatus::Failed,
-        exit_status: "FAILED".into(),
-        message: String::new(),
-        restart: None,
-    }
+    Ending::of(BatchStatus::Failed, String::new())
 }
 
 /// A runner that slept starts steps while its execution is closed: each is either closed too, or rejected. An open

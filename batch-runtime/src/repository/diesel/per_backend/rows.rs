@@ -2,8 +2,8 @@
 
 use diesel::prelude::*;
 
-use super::Connection;
 use super::schema::{job_execution, job_instance, job_params, step_execution};
+use super::{Connection, Work, corrupt};
 use crate::clock::Timestamp;
 use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
@@ -11,7 +11,6 @@ use crate::parameters::{JobParameters, ParameterValue};
 use crate::repository::RepositoryError;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::session::{RunQueryDsl, SessionSettings};
-use crate::repository::diesel::transaction_error::TransactionError;
 use crate::status::BatchStatus;
 
 /// Width of EXIT_MESSAGE, in characters.
@@ -213,10 +212,7 @@ pub(super) fn parameter_rows(
 /// Returns the parameters of an execution. Fillers and values that Spring Batch wrote may be NULL.
 ///
 /// Spec: REPO-38
-pub(super) fn load_parameters(
-    connection: &mut Connection,
-    execution: i64,
-) -> Result<JobParameters, TransactionError<RepositoryError>> {
+pub(super) fn load_parameters(connection: &mut Connection, execution: i64) -> Work<JobParameters> {
     let rows: Vec<ParameterRow> = job_params::table
         .filter(job_params::job_execution_id.eq(execution))
         .select(ParameterRow::as_select())
@@ -232,10 +228,10 @@ pub(super) fn load_parameters(
                     ParameterValue::Date(row.date_val.map_or(Timestamp(0), |date| settings.to_time(date)))
                 }
                 other => {
-                    return Err(TransactionError::Rejected(RepositoryError::Corrupt {
-                        row: format!("parameter `{}` of job execution {execution}", row.key_name),
-                        problem: format!("has TYPE_CD {other:?}, which is not a parameter type"),
-                    }));
+                    return Err(corrupt(
+                        format!("parameter `{}` of job execution {execution}", row.key_name),
+                        format!("has TYPE_CD {other:?}, which is not a parameter type"),
+                    ));
                 }
             };
             Ok(parameters.with_parameter(row.key_name, value, row.identifying.eq_ignore_ascii_case("y")))

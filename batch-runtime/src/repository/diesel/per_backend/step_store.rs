@@ -4,6 +4,7 @@ use diesel::prelude::*;
 
 use super::contexts::{has_commits_of_other_program, insert_step_context, step_state_in, update_context};
 use super::executions::execution_ids;
+use super::partitions::step_in;
 use super::rows::{StepRow, stored_message};
 use super::schema::step_execution;
 use super::{Connection, Db, Repository, Work, corrupt, fenced, fenced_if_none, rejected};
@@ -156,15 +157,10 @@ impl StepStore for Repository {
 
     fn step(&self, id: StepExecutionId) -> Result<Option<(StepExecution, StepState)>, RepositoryError> {
         self.pool.read("read the step execution", |connection| {
-            let row = step_execution::table
-                .find(id.0)
-                .select(StepRow::as_select())
-                .first(connection)
-                .optional()?;
-            let Some(row) = row else { return Ok(None) };
-            let step = row.into_execution(connection.settings()).map_err(rejected)?;
-            let state = step_state_in(connection, id)?;
-            Ok(Some((step, state)))
+            let Some(step) = step_in(connection, id)? else {
+                return Ok(None);
+            };
+            Ok(Some((step, step_state_in(connection, id)?)))
         })
     }
 
@@ -205,7 +201,6 @@ impl StepStore for Repository {
         &self,
         step: &mut StepExecution,
         ending: &Ending,
-        counters: StepCounters,
         state: Option<&StepState>,
     ) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the end of the step execution";
@@ -219,7 +214,7 @@ impl StepStore for Repository {
                 .set((
                     step_execution::version.eq(step.version + 1),
                     step_execution::status.eq(ending.status.as_str()),
-                    counter_columns!(counters),
+                    counter_columns!(step.counters),
                     step_execution::exit_code.eq(&ending.exit_status),
                     step_execution::exit_message.eq(&message),
                     step_execution::end_time.eq(now),
@@ -240,7 +235,6 @@ impl StepStore for Repository {
         step.status = ending.status;
         step.exit_status.clone_from(&ending.exit_status);
         step.exit_message = message;
-        step.counters = counters;
         step.ended = Some(self.time(now));
         step.last_updated = self.time(now);
         Ok(())

@@ -12,7 +12,7 @@ use super::super::fixture::{INTEGER, Place, begin, end_of_refusal, refusal};
 use super::*;
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::execution::{JobExecution, StepCounters, StepExecution};
-use crate::ids::{JobInstanceId, StepExecutionId};
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::{
@@ -89,34 +89,6 @@ impl StartedJob {
         }
     }
 
-    fn renew(&self, repository: &Repository) -> Result<(), RepositoryError> {
-        renewed(repository.renew_lease(&self.lease))
-    }
-
-    fn begin_job(&self, repository: &Repository) -> Result<(), RepositoryError> {
-        repository.begin_job(&self.lease, &mut self.job.clone()).map(drop)
-    }
-
-    fn end_job(&self, repository: &Repository) -> Result<(), RepositoryError> {
-        repository
-            .end_job(&self.lease, &mut self.job.clone(), &completed())
-            .map(drop)
-    }
-
-    fn create_step(&self, repository: &Repository) -> Result<(), RepositoryError> {
-        repository
-            .create_step(&self.lease, "two", &StepState::default())
-            .map(drop)
-    }
-
-    fn begin_step(&self, repository: &Repository) -> Result<(), RepositoryError> {
-        repository.begin_step(&mut self.step.clone())
-    }
-
-    fn save_element_state(&self, repository: &Repository) -> Result<(), RepositoryError> {
-        repository.save_element_state(&self.lease, "element", &ElementState::default())
-    }
-
     fn commit(&self, repository: &Repository, renew: Option<&Lease>) -> Result<(), RepositoryError> {
         let counters = StepCounters {
             reads: 7,
@@ -125,31 +97,8 @@ impl StartedJob {
         };
         let mut tx = repository.begin_chunk();
         begin(&mut tx);
-        repository.commit_chunk(
-            &mut tx,
-            &mut self.step.clone(),
-            counters,
-            &StepState::default(),
-            renew,
-        )
-    }
-
-    fn commit_chunk(&self, repository: &Repository) -> Result<(), RepositoryError> {
-        self.commit(repository, None)
-    }
-
-    fn commit_and_renew(&self, repository: &Repository) -> Result<(), RepositoryError> {
-        self.commit(repository, Some(&self.lease))
-    }
-
-    fn end_step(&self, repository: &Repository) -> Result<(), RepositoryError> {
         let state = StepState::default();
-        repository.end_step(
-            &mut self.step.clone(),
-            &completed(),
-            StepCounters::default(),
-            Some(&state),
-        )
+        repository.commit_chunk(&mut tx, &mut self.step.clone(), counters, &state, renew)
     }
 }
 
@@ -157,44 +106,72 @@ type Write = fn(&StartedJob, &Repository) -> Result<(), RepositoryError>;
 
 /// All writes of a runner.
 const WRITES: [(&str, Write); 9] = [
-    ("renew", StartedJob::renew),
-    ("begin_job", StartedJob::begin_job),
-    ("create_step", StartedJob::create_step),
-    ("begin_step", StartedJob::begin_step),
-    ("save_element_state", StartedJob::save_element_state),
-    ("commit_chunk", StartedJob::commit_chunk),
-    ("commit_chunk that renews", StartedJob::commit_and_renew),
-    ("end_step", StartedJob::end_step),
-    ("end_job", StartedJob::end_job),
+    ("renew", |started, repository| {
+        match repository.renew_lease(&started.lease)? {
+            true => Ok(()),
+            // A rejected renewal counts as a fence.
+            false => Err(RepositoryError::Fenced { action: "renew" }),
+        }
+    }),
+    ("begin_job", |started, repository| {
+        repository
+            .begin_job(&started.lease, &mut started.job.clone())
+            .map(drop)
+    }),
+    ("create_step", |started, repository| {
+        repository
+            .create_step(&started.lease, "two", &StepState::default())
+            .map(drop)
+    }),
+    ("begin_step", |started, repository| {
+        repository.begin_step(&mut started.step.clone())
+    }),
+    ("save_element_state", |started, repository| {
+        repository.save_element_state(&started.lease, "element", &ElementState::default())
+    }),
+    ("commit_chunk", |started, repository| {
+        started.commit(repository, None)
+    }),
+    ("commit_and_renew", |started, repository| {
+        started.commit(repository, Some(&started.lease))
+    }),
+    ("end_step", |started, repository| {
+        repository.end_step(
+            &mut started.step.clone(),
+            &completed(),
+            Some(&StepState::default()),
+        )
+    }),
+    ("end_job", |started, repository| {
+        repository
+            .end_job(&started.lease, &mut started.job.clone(), &completed())
+            .map(drop)
+    }),
 ];
 
-fn completed() -> Ending {
-    Ending {
-        status: BatchStatus::Completed,
-        exit_status: "COMPLETED".into(),
-        message: String::new(),
-        restart: None,
-    }
+fn write(name: &str) -> Write {
+    WRITES.into_iter().find(|(other, _)| *other == name).unwrap().1
 }
 
-/// A rejected renewal counts as a fence.
-fn renewed(renewed: Result<bool, RepositoryError>) -> Result<(), RepositoryError> {
-    if renewed? {
-        Ok(())
-    } else {
-        Err(RepositoryError::Fenced { action: "renew" })
-    }
+fn completed() -> Ending {
+    Ending::of(BatchStatus::Completed, String::new())
+}
+
+fn assert_fenced<T: std::fmt::Debug>(name: &str, result: Result<T, RepositoryError>) {
+    let is_fenced = matches!(result, Err(RepositoryError::Fenced { .. }));
+    assert!(is_fenced, "{name}: {result:?}");
+}
+
+fn assert_running(refused: Result<Claim, ClaimError>, expected: JobExecutionId) {
+    let is_running = matches!(&refused, Err(ClaimError::Running { execution, .. }) if *execution == expected);
+    assert!(is_running, "{refused:?}");
 }
 
 /// Checks that every write of the loser is rejected and leaves no trace.
 fn check_fenced(loser: &Repository, started: &StartedJob) {
     let before = content(loser);
     for (name, write) in WRITES {
-        let result = write(started, loser);
-        assert!(
-            matches!(result, Err(RepositoryError::Fenced { .. })),
-            "{name}: {result:?}"
-        );
+        assert_fenced(name, write(started, loser));
         assert_eq!(content(loser), before, "{name}");
     }
 }
@@ -246,15 +223,12 @@ fn a_runner_that_was_stopped_before_it_began_is_fenced() {
     let stopped = other.request_stop(execution.id).unwrap();
     assert_eq!(stopped, Some(StopOutcome::Closed));
     for _ in 0..2 {
-        let started = zombie.begin_job(&lease, &mut execution);
-        assert!(
-            matches!(started, Err(RepositoryError::Fenced { .. })),
-            "{started:?}"
+        assert_fenced("begin_job", zombie.begin_job(&lease, &mut execution));
+        assert_fenced(
+            "create_step",
+            zombie.create_step(&lease, "one", &StepState::default()),
         );
-        let step = zombie.create_step(&lease, "one", &StepState::default());
-        assert!(matches!(step, Err(RepositoryError::Fenced { .. })), "{step:?}");
-        let ended = zombie.end_job(&lease, &mut execution, &completed());
-        assert!(matches!(ended, Err(RepositoryError::Fenced { .. })), "{ended:?}");
+        assert_fenced("end_job", zombie.end_job(&lease, &mut execution, &completed()));
         let _ = claim(&other);
     }
 }
@@ -268,11 +242,14 @@ fn a_runner_that_was_taken_over_is_fenced() {
     let next = StartedJob::new(&other);
     check_fenced(&zombie, &started);
     // Starting the job is not fenced.
-    for (name, write) in WRITES.into_iter().filter(|(name, _)| *name != "begin_job") {
-        if name.starts_with("commit") || name == "end_step" {
-            continue;
-        }
-        assert!(write(&next, &other).is_ok(), "{name}");
+    for name in [
+        "renew",
+        "create_step",
+        "begin_step",
+        "save_element_state",
+        "end_job",
+    ] {
+        assert!(write(name)(&next, &other).is_ok(), "{name}");
     }
 }
 
@@ -328,17 +305,8 @@ fn a_lost_lease_is_noticed_without_a_change_of_the_rows() {
         "UPDATE BATCH_JOB_INSTANCE_LEASE SET FENCE = FENCE + 1",
     );
     let before = content(&repository);
-    for (name, write) in [
-        WRITES[0],
-        ("create_step", StartedJob::create_step),
-        ("commit_chunk that renews", StartedJob::commit_and_renew),
-        ("end_job", StartedJob::end_job),
-    ] {
-        let result = write(&started, &repository);
-        assert!(
-            matches!(result, Err(RepositoryError::Fenced { .. })),
-            "{name}: {result:?}"
-        );
+    for name in ["renew", "create_step", "commit_and_renew", "end_job"] {
+        assert_fenced(name, write(name)(&started, &repository));
         assert_eq!(content(&repository), before, "{name}");
     }
 }
@@ -359,7 +327,7 @@ fn a_renewal_moves_the_expiry() {
     execute(&repository, expire);
     assert!(repository.renew_lease(&started.lease).unwrap() && is_held());
     execute(&repository, expire);
-    started.commit_and_renew(&repository).unwrap();
+    started.commit(&repository, Some(&started.lease)).unwrap();
     assert!(is_held(), "a commit with a renewal of the lease");
 }
 
@@ -369,11 +337,7 @@ fn a_released_lease_can_be_acquired_at_once() {
     let place = Place::new();
     let (one, other) = (open(&place, LONG), open(&place, LONG));
     let started = StartedJob::new(&one);
-    let refused = claim(&other);
-    assert!(
-        matches!(&refused, Err(ClaimError::Running { execution, .. }) if *execution == started.job.id),
-        "{refused:?}"
-    );
+    assert_running(claim(&other), started.job.id);
     one.release_lease(&started.lease).unwrap();
     assert_eq!(claim(&other).unwrap().taken_over, [started.job.id]);
     check_fenced(&one, &started);
@@ -392,11 +356,7 @@ fn a_held_lease_counts_more_than_the_status() {
             format!("UPDATE {table} SET STATUS = 'FAILED', END_TIME = LAST_UPDATED, VERSION = VERSION + 1");
         execute(&one, &close);
     }
-    let refused = claim(&other);
-    assert!(
-        matches!(&refused, Err(ClaimError::Running { execution, .. }) if *execution == started.job.id),
-        "{refused:?}"
-    );
+    assert_running(claim(&other), started.job.id);
     one.release_lease(&started.lease).unwrap();
     claim(&other).unwrap();
 }
@@ -447,24 +407,24 @@ fn the_true_cause_of_a_failed_write_is_shown() {
         execute(&repository, "UPDATE BATCH_JOB_INSTANCE SET VERSION = VERSION");
         assert!(write(&started, &repository).is_ok(), "{event} {table}");
     };
-    check("UPDATE", "BATCH_JOB_EXECUTION", StartedJob::begin_job);
-    check("UPDATE", "BATCH_JOB_EXECUTION", StartedJob::end_job);
+    check("UPDATE", "BATCH_JOB_EXECUTION", write("begin_job"));
+    check("UPDATE", "BATCH_JOB_EXECUTION", write("end_job"));
     check("UPDATE", "BATCH_JOB_EXECUTION", |started, repository| {
         repository.request_stop(started.job.id).map(drop)
     });
-    check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", StartedJob::renew);
-    check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", StartedJob::end_job);
-    check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", StartedJob::commit_and_renew);
+    check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", write("renew"));
+    check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", write("end_job"));
+    check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", write("commit_and_renew"));
     check("UPDATE", "BATCH_JOB_INSTANCE_LEASE", |started, repository| {
         repository.release_lease(&started.lease)
     });
-    check("INSERT", "BATCH_STEP_EXECUTION", StartedJob::create_step);
-    check("INSERT", "BATCH_STEP_EXECUTION_CONTEXT", StartedJob::create_step);
-    check("UPDATE", "BATCH_STEP_EXECUTION", StartedJob::begin_step);
-    check("UPDATE", "BATCH_STEP_EXECUTION", StartedJob::commit_chunk);
-    check("UPDATE", "BATCH_STEP_EXECUTION", StartedJob::end_step);
-    check("UPDATE", "BATCH_STEP_EXECUTION_CONTEXT", StartedJob::commit_chunk);
-    check("UPDATE", "BATCH_STEP_EXECUTION_CONTEXT", StartedJob::end_step);
+    check("INSERT", "BATCH_STEP_EXECUTION", write("create_step"));
+    check("INSERT", "BATCH_STEP_EXECUTION_CONTEXT", write("create_step"));
+    check("UPDATE", "BATCH_STEP_EXECUTION", write("begin_step"));
+    check("UPDATE", "BATCH_STEP_EXECUTION", write("commit_chunk"));
+    check("UPDATE", "BATCH_STEP_EXECUTION", write("end_step"));
+    check("UPDATE", "BATCH_STEP_EXECUTION_CONTEXT", write("commit_chunk"));
+    check("UPDATE", "BATCH_STEP_EXECUTION_CONTEXT", write("end_step"));
 }
 
 /// The same for a claim, which writes most tables.
@@ -544,19 +504,14 @@ fn an_instance_that_has_run_again_is_not_deleted() {
         let mut started = StartedJob::new(&repository);
         assert_eq!(seen()[0].status, None, "it runs");
         assert_eq!(repository.delete_instances(&seen()).unwrap(), 0);
-        repository
-            .end_step(&mut started.step, ending, StepCounters::default(), None)
-            .unwrap();
+        repository.end_step(&mut started.step, ending, None).unwrap();
         assert!(
             repository
                 .end_job(&started.lease, &mut started.job, ending)
                 .unwrap()
         );
     };
-    run(&Ending {
-        status: BatchStatus::Failed,
-        ..completed()
-    });
+    run(&Ending::of(BatchStatus::Failed, String::new()));
     let failed = seen();
     assert_eq!(failed[0].status, Some(BatchStatus::Failed));
     run(&completed());
@@ -564,24 +519,15 @@ fn an_instance_that_has_run_again_is_not_deleted() {
     assert_eq!(seen()[0].status, Some(BatchStatus::Completed));
     assert_eq!(repository.delete_instances(&seen()).unwrap(), 1);
     for table in [
-        "INSTANCE",
-        "INSTANCE_LEASE",
-        "EXECUTION",
-        "EXECUTION_PARAMS",
-        "EXECUTION_CONTEXT",
+        "JOB_INSTANCE",
+        "JOB_INSTANCE_LEASE",
+        "JOB_EXECUTION",
+        "JOB_EXECUTION_PARAMS",
+        "JOB_EXECUTION_CONTEXT",
+        "STEP_EXECUTION",
+        "STEP_EXECUTION_CONTEXT",
     ] {
-        assert_eq!(
-            number(&repository, &format!("SELECT COUNT(*) FROM BATCH_JOB_{table}")),
-            0,
-            "{table}"
-        );
+        let rows = number(&repository, &format!("SELECT COUNT(*) FROM BATCH_{table}"));
+        assert_eq!(rows, 0, "{table}");
     }
-    assert_eq!(
-        number(&repository, "SELECT COUNT(*) FROM BATCH_STEP_EXECUTION"),
-        0
-    );
-    assert_eq!(
-        number(&repository, "SELECT COUNT(*) FROM BATCH_STEP_EXECUTION_CONTEXT"),
-        0
-    );
 }

@@ -13,6 +13,7 @@ mod fixture;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use diesel::connection::{AnsiTransactionManager, Connection as _, SimpleConnection, TransactionManager};
@@ -230,37 +231,29 @@ impl SqliteDatabase {
                 }
             };
         }
-        match path {
-            "" => Err(reject("the path is missing".into())),
+        let (target, file) = match path {
+            "" => return Err(reject("the path is missing".into())),
             ":memory:" => {
                 // SQLite's memdb file system, unlike `:memory:`, shares one database between connections.
-                static NUMBER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-                let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                let target = format!("file:/batch-memory-{number}?vfs=memdb");
-                Ok(Self {
-                    url: url.to_owned(),
-                    target,
-                    file: None,
-                    synchronous,
-                    write_queue: Arc::default(),
-                })
+                static NUMBER: AtomicU64 = AtomicU64::new(0);
+                let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+                (format!("file:/batch-memory-{number}?vfs=memdb"), None)
             }
             path => {
                 // Absolute, because the program may change its working directory.
                 let file = std::path::absolute(path).map_err(|error| reject(error.to_string()))?;
-                let target = file
-                    .to_str()
-                    .ok_or_else(|| reject("the path is not valid UTF-8".into()))?
-                    .to_owned();
-                Ok(Self {
-                    url: url.to_owned(),
-                    target,
-                    file: Some(file),
-                    synchronous,
-                    write_queue: Arc::default(),
-                })
+                let target = file.to_str().map(str::to_owned);
+                let target = target.ok_or_else(|| reject("the path is not valid UTF-8".into()))?;
+                (target, Some(file))
             }
-        }
+        };
+        Ok(Self {
+            url: url.to_owned(),
+            target,
+            file,
+            synchronous,
+            write_queue: Arc::default(),
+        })
     }
 
     /// Returns the directory for the owners' lock files; `None` for a database in memory. Symbolic links to the database lead
