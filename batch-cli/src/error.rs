@@ -1,4 +1,4 @@
-//! Why a command failed. Displays as the text behind `error: `.
+//! The errors of commands. Each displays as the text after `error: `.
 
 use std::error::Error;
 use std::io;
@@ -17,7 +17,7 @@ pub(crate) enum CliError {
     Repository(#[from] RepositoryError),
     #[error(transparent)]
     Definitions(#[from] JobXmlErrors),
-    /// Each with its origin.
+    /// The problems, each with its source.
     #[error("{}", .0.join("\nerror: "))]
     Settings(Vec<String>),
     #[error("cannot {action} `{}`: {source}", .path.display())]
