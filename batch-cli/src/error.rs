@@ -30,7 +30,7 @@ pub(crate) enum CliError {
     ParameterFile { place: String, problem: String },
     #[error("parameter `{0}` is given twice")]
     ParameterTwice(String),
-    #[error("there is no repository `{0}`")]
+    #[error("repository `{0}` does not exist; `launch` or `db migrate` creates it")]
     NoRepository(String),
     #[error("unknown job instance {0}")]
     NoInstance(JobInstanceId),
