@@ -1,4 +1,4 @@
-//! Why a command failed. Displays as the text behind `error: `.
+//! The errors of commands. Each displays as the text after `error: `.
 
 use std::error::Error;
 use std::io;
@@ -17,7 +17,7 @@ pub(crate) enum CliError {
     Repository(#[from] RepositoryError),
     #[error(transparent)]
     Definitions(#[from] JobXmlErrors),
-    /// Each with its origin.
+    /// The problems, each with its source.
     #[error("{}", .0.join("\nerror: "))]
     Settings(Vec<String>),
     #[error("cannot {action} `{}`: {source}", .path.display())]
@@ -30,7 +30,7 @@ pub(crate) enum CliError {
     ParameterFile { place: String, problem: String },
     #[error("parameter `{0}` is given twice")]
     ParameterTwice(String),
-    #[error("there is no repository `{0}`")]
+    #[error("repository `{0}` does not exist; `launch` or `db migrate` creates it")]
     NoRepository(String),
     #[error("unknown job instance {0}")]
     NoInstance(JobInstanceId),

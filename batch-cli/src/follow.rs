@@ -11,16 +11,16 @@ use crate::session::{Outcome, Session};
 use crate::signals::Shutdown;
 use crate::tables::{print_steps, seconds};
 
-/// How an execution can be resumed, beside by its id.
+/// The ways to resume an execution.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resume {
-    /// By the same `launch`: its parameters find the instance again.
+    /// By its id, or by the same `launch`, whose parameters identify the instance.
     ByLaunch,
-    /// Only by its id.
+    /// By its id only.
     ById,
 }
 
-/// Follows an execution to its end. The job has run, so no error from here on is one of usage.
+/// Follows an execution to its end. The job has run, so an error from here on is never reported as wrong usage.
 pub(crate) fn follow(
     session: &Session,
     operator: &JobOperator,

@@ -1,4 +1,4 @@
-//! JSON for programs.
+//! Job and step executions as JSON, for programs.
 
 use batch_runtime::execution::{JobExecution, StepExecution};
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, stderr};
 
 use crate::settings::{LogFormat, Settings};
 
-/// Starts to log as the settings say. A logger that the program installed before stays.
+/// Installs the logger that the settings configure, unless the program has installed another one before.
 pub(crate) fn start(settings: &Settings) {
     let log = tracing_subscriber::fmt()
         .with_max_level(settings.log)

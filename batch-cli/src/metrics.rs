@@ -11,11 +11,11 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use crate::error::CliError;
 use crate::print::errln;
 
-/// How long a client may take to send its request, or to read the response.
+/// The time limit of a client to send its request, and to read the response.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Longer requests are cut.
+/// Maximum length of a request, in bytes; the rest is ignored.
 const LONGEST: u64 = 8 * 1024;
-/// How often the exporter drains its histograms.
+/// The interval at which the exporter drains its histograms.
 const UPKEEP: Duration = Duration::from_secs(5);
 
 /// Starts the metrics endpoint if a port is configured. Port 0 picks a free port, which is printed.

@@ -69,6 +69,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Returns the settings that were given as arguments.
     pub(crate) fn into_source(self) -> Source {
         let mut source = Source::default();
         for (setting, value) in [
@@ -91,7 +92,7 @@ impl Options {
     }
 }
 
-/// The arguments as clap knows them, for this program.
+/// Returns the command line of this program.
 pub(crate) fn command() -> clap::Command {
     Arguments::command().display_name(program()).version(concat!(
         "(batch-runtime ",
@@ -100,7 +101,7 @@ pub(crate) fn command() -> clap::Command {
     ))
 }
 
-/// The name of the program.
+/// Returns the name of the program.
 fn program() -> String {
     let program = std::env::current_exe().ok();
     let stem = program.as_deref().and_then(Path::file_stem);

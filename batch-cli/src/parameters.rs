@@ -57,8 +57,10 @@ pub(crate) fn escaped(arguments: impl IntoIterator<Item = OsString>) -> impl Ite
 }
 
 impl Parameters {
+    /// Returns the parameters of the arguments and of the files that they name.
+    ///
     /// # Errors
-    /// When a name is given twice, or a file cannot be used.
+    /// If a name is given twice, or a file cannot be used.
     pub(crate) fn into_parameters(self) -> Result<JobParameters, CliError> {
         let mut all = Vec::new();
         for argument in self.arguments {

@@ -30,11 +30,11 @@ pub(crate) fn out(text: impl Display) {
 
 /// Prints a line on the standard error.
 pub(crate) fn err(text: impl Display) {
-    // There is no other place to report it.
+    // There is no other place to report a failure.
     let _ = writeln!(stderr(), "{text}");
 }
 
-/// Replaces control characters, which a terminal would obey, except for line breaks.
+/// Replaces control characters, which a terminal would interpret, except line breaks.
 pub(crate) fn printable(text: &str) -> String {
     let replace = |c: char| match c {
         '\n' => c,
@@ -44,7 +44,7 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(replace).collect()
 }
 
-/// Cuts text after `width` characters, the last of which is an ellipsis then.
+/// Cuts a text to `width` characters; the last one of a cut text is an ellipsis.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! What every command works with: the settings, and a runtime configured by them.
+//! The state that every command works with: the settings, and a runtime configured by them.
 
 use std::process::ExitCode;
 
@@ -18,7 +18,7 @@ pub(crate) const USAGE: u8 = 2;
 
 pub(crate) type Outcome = Result<ExitCode, CliError>;
 
-/// Returns the exit code of a command that succeeded, or did not.
+/// Returns the exit code of a command that has succeeded or failed.
 pub(crate) fn exit_code(succeeded: bool) -> ExitCode {
     if succeeded {
         ExitCode::SUCCESS
@@ -34,7 +34,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// `arguments` returns the arguments of the program.
+    /// Creates a session. `arguments` returns the command line of the program.
     pub(crate) fn new(
         settings: Settings,
         runtime: BatchRuntimeBuilder,
@@ -64,17 +64,17 @@ impl Session {
         }
     }
 
-    /// The arguments of the program, as clap knows them.
+    /// Returns the command line of the program.
     pub(crate) fn arguments(&self) -> clap::Command {
         (self.arguments)()
     }
 
-    /// The configured runtime, for what needs no repository.
+    /// Returns the configured runtime, for commands that need no repository.
     pub(crate) fn runtime(&self) -> BatchRuntimeBuilder {
         self.runtime.clone()
     }
 
-    /// Jobs and artifacts, without a repository.
+    /// Returns the jobs and artifacts, without a repository.
     pub(crate) fn definitions(&self) -> Result<Definitions, CliError> {
         Ok(self.runtime().definitions()?)
     }

@@ -11,12 +11,12 @@ use signal_hook::{flag, low_level};
 
 use crate::print::{err, errln};
 
-/// Added to the signal, the exit code of a process that a signal ended, as shells report it.
+/// The exit code of a process that a signal ended is this number plus the signal, as shells report it.
 const BY_SIGNAL: c_int = 128;
-/// How often signals are polled. Two of one kind within this time count as one, as they may for the system.
+/// The interval at which signals are polled. Two of one kind within this time count as one, as they may for the system.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Whether a signal has requested the process to end, and since when.
+/// The request of a signal to end the process.
 pub(crate) struct Shutdown {
     signalled: Arc<AtomicBool>,
     limit: Duration,
@@ -24,7 +24,7 @@ pub(crate) struct Shutdown {
 }
 
 impl Shutdown {
-    /// Starts to listen. A job that is requested to stop has `limit` to do so.
+    /// Starts to listen for signals. A job that is requested to stop has `limit` to do so.
     pub(crate) fn listen(limit: Duration) -> Self {
         let signalled = Arc::new(AtomicBool::new(false));
         let at_once = Arc::new(AtomicBool::new(false));
@@ -65,13 +65,13 @@ impl Shutdown {
         starts
     }
 
-    /// Whether the time to stop is over.
+    /// Returns whether the time to stop is over.
     pub(crate) fn is_overdue(&self) -> bool {
         self.requested
             .is_some_and(|requested| requested.elapsed() >= self.limit)
     }
 
-    /// The time that a job has to stop.
+    /// Returns the time that a job has to stop.
     pub(crate) fn limit(&self) -> Duration {
         self.limit
     }

@@ -6,7 +6,7 @@ use comfy_table::{Cell, CellAlignment, presets};
 
 use crate::print::{cut, out, outln, printable};
 
-/// Longer exit statuses are cut in tables.
+/// Maximum length of an exit status in a table.
 const EXIT_STATUS_WIDTH: usize = 30;
 
 pub(crate) struct Table(comfy_table::Table);
@@ -50,8 +50,8 @@ impl Table {
     }
 }
 
-/// Prints the steps of an execution, and the messages that differ from `printed`, which the reader has seen already. The
-/// column of skipped items appears if there are any.
+/// Prints the steps of an execution, and their messages, except those that equal `printed`, which is printed elsewhere. The
+/// table has a column of skipped items only if there are any.
 pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
     let has_skips = steps.iter().any(|step| skips(step) > 0);
     let mut head = vec!["STEP", "STATUS", "EXIT STATUS", "READ", "FILTERED", "WRITTEN"];
@@ -88,7 +88,7 @@ pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
     }
 }
 
-/// The items that were skipped while they were read, processed or written.
+/// Returns the number of items that were skipped while they were read, processed or written.
 pub(crate) fn skips(step: &StepExecution) -> i64 {
     let counters = step.counters;
     counters.read_skips + counters.process_skips + counters.write_skips
@@ -101,12 +101,12 @@ pub(crate) fn print_message(message: &str) {
     }
 }
 
-/// Whether an execution has not ended although its process is dead.
+/// Returns whether an execution has not ended although its process is dead.
 pub(crate) fn is_dead(operator: &JobOperator, execution: &JobExecution) -> Result<bool, JobOperatorError> {
     Ok(!execution.status.is_final() && !operator.is_alive(execution.id)?)
 }
 
-/// The status, marked if the process is dead.
+/// Returns the status, marked if the process is dead.
 pub(crate) fn live_status(
     operator: &JobOperator,
     execution: &JobExecution,
@@ -119,6 +119,7 @@ pub(crate) fn live_status(
     Ok(format!("{}{mark}", execution.status))
 }
 
+/// Returns an exit status as a cell of a table.
 pub(crate) fn shortened(exit_status: &str) -> String {
     cut(&printable(exit_status).replace('\n', " "), EXIT_STATUS_WIDTH)
 }

@@ -1,5 +1,5 @@
-//! An artifact attribute on a type alias: registers a concrete type, whose role is implemented elsewhere, under a name.
-//! Whether the type has the role, the compiler says.
+//! An artifact attribute on a type alias: registers a concrete type, which an impl block gives the role, under a name.
+//! The compiler checks that the type has the role.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;

@@ -158,7 +158,7 @@ fn list_separator(given: Option<&LitStr>, ty: &Type, errors: &mut Errors) -> cha
     let Some(text) = given else { return ',' };
     if list_of(option_of(ty).unwrap_or(ty)).is_none() {
         let remedy = "make the field a `Vec<..>`, or leave the argument out".to_owned();
-        errors.error(text, "only a list has a `separator`", &[&remedy]);
+        errors.error(text, "only a list can have a `separator`", &[&remedy]);
     }
     let value = text.value();
     let mut characters = value.chars();
@@ -166,7 +166,7 @@ fn list_separator(given: Option<&LitStr>, ty: &Type, errors: &mut Errors) -> cha
         (Some(separator), None) => separator,
         _ => {
             let remedy = "write `separator = \"\\n\"` for lines, `separator = \" \"` for words".to_owned();
-            errors.error(text, "a `separator` is a single character", &[&remedy]);
+            errors.error(text, "a `separator` must be a single character", &[&remedy]);
             ','
         }
     }

@@ -62,8 +62,8 @@ fn classes(input: &DeriveInput, errors: &mut Errors) -> (Declared, Vec<Declared>
 
 fn declared(attributes: &[Attribute], errors: &mut Errors) -> Declared {
     let mut strings = Strings::new("batch_exception", ["class", "extends"]);
-    let ours = |attribute: &&Attribute| ends_in(attribute.path(), "batch_exception");
-    for attribute in attributes.iter().filter(ours) {
+    let is_class = |attribute: &&Attribute| ends_in(attribute.path(), "batch_exception");
+    for attribute in attributes.iter().filter(is_class) {
         if strings.read(list(attribute), errors) == Some(0) {
             errors.error(
                 attribute.path(),

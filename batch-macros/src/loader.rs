@@ -23,7 +23,7 @@ pub(crate) fn attribute(attr: TokenStream, item: TokenStream) -> TokenStream {
         Ok(_) => {
             errors.error(
                 TokenStream::new(),
-                "`#[artifact_loader]` goes on the impl of a trait",
+                "`#[artifact_loader]` belongs on the impl of a trait",
                 &[&ON_THE_TRAIT],
             );
             return quote!(#item #errors);

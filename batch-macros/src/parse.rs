@@ -149,7 +149,7 @@ fn is_method_attribute(role: &Role, attribute: &Attribute) -> bool {
         return false;
     };
     let name = segment.ident.to_string();
-    // A path such as `#[tracing::instrument]` names another crate's attribute, not a misspelt one of ours.
+    // A path such as `#[tracing::instrument]` names another crate's attribute, not a misspelt one of this crate.
     !roles_with(&name).is_empty() || (path.get_ident().is_some() && misspelt(role, &name).is_some())
 }
 

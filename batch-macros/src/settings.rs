@@ -15,7 +15,7 @@ pub(crate) enum Target {
     Block,
     /// A generic impl block: implements, registers nothing.
     GenericBlock,
-    /// A type alias: registers a type that implements the role elsewhere.
+    /// A type alias: registers a type that another block gives the role.
     Alias,
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn settings(role: &Role, target: Target, arguments: &[Argument], erro
             (Argument::Named { value, .. }, "buffered") if role.buffered && target != Target::Alias => {
                 match literal(value) {
                     Some(Lit::Bool(flag)) => settings.buffered = flag.value,
-                    _ => errors.error(value, "`buffered` is `true` or `false`", &[]),
+                    _ => errors.error(value, "`buffered` must be `true` or `false`", &[]),
                 }
             }
             (Argument::Named { .. }, "buffered") if role.buffered => errors.error(
@@ -122,7 +122,7 @@ fn text(what: &str, value: &Expr, errors: &mut Errors) -> Option<LitStr> {
     match string(value) {
         Some(text) => not_empty(what, text, errors),
         None => {
-            errors.error(value, format!("the {what} is a string in quotes"), &[]);
+            errors.error(value, format!("the {what} must be a string in quotes"), &[]);
             None
         }
     }

@@ -71,7 +71,7 @@ impl<const N: usize> Strings<N> {
             Some(text) => self.values[position] = Some(text.clone()),
             None => {
                 let remedy = format!("write `{name} = \"..\"`");
-                errors.error(value, format!("`{name}` is a string in quotes"), &[&remedy]);
+                errors.error(value, format!("`{name}` must be a string in quotes"), &[&remedy]);
             }
         }
     }

@@ -88,7 +88,7 @@ fn artifact_type(role: &Role, block: &Block, errors: &mut Errors) -> Option<Path
         errors.error(
             path,
             format!(
-                "`#[{}]` goes on an inherent impl block, not on the impl of a trait",
+                "`#[{}]` belongs on an inherent impl block, not on the impl of a trait",
                 role.attribute
             ),
             &[&"put it on the impl block of the type: `impl Type { .. }`"],
@@ -124,7 +124,7 @@ fn methods(role: &'static Role, block: &Block, errors: &mut Errors) -> Vec<Artif
         };
         let attribute = row.attribute;
         if mark.meant.is_some() {
-            let message = format!("there is no attribute `#[{}]`", mark.name);
+            let message = format!("unknown attribute `#[{}]`", mark.name);
             errors.error(&mark.path, message, &[&format!("did you mean `#[{attribute}]`?")]);
         }
         if let Some(arguments) = &mark.arguments {
@@ -151,7 +151,7 @@ fn methods(role: &'static Role, block: &Block, errors: &mut Errors) -> Vec<Artif
     for mark in &foreign {
         foreign_attribute(role, mark, &missing, errors);
     }
-    // A wrong attribute probably stands for the missing one, which its error names.
+    // A wrong attribute is probably meant to be the missing one, which its error names.
     if foreign.is_empty() {
         for row in missing {
             missing_method(role, row, block, errors);

@@ -86,6 +86,17 @@ macro_rules! attributes {
     };
 }
 
+macro_rules! inherits {
+    ($kind:literal) => {
+        attributes! {
+            #[doc = concat!("The ", $kind, " it inherits from.")]
+            parent: &str => "parent";
+            /// Whether it can only be used as a parent.
+            is_abstract: bool => "abstract";
+        }
+    };
+}
+
 macro_rules! artifacts {
     ($($(#[$doc:meta])* $method:ident => $name:literal $(in $list:literal)?;)*) => {
         $($(#[$doc])* pub fn $method(mut self, artifact: ArtifactBuilder) -> Self {
@@ -189,11 +200,8 @@ impl JobBuilder {
     attributes! {
         /// Whether executions of the job may be restarted.
         restartable: bool => "restartable";
-        /// The job it inherits from.
-        parent: &str => "parent";
-        /// Whether it can only be used as a parent.
-        is_abstract: bool => "abstract";
     }
+    inherits!("job");
 
     /// Returns the job as XML.
     pub fn to_xml(&self) -> String {
@@ -244,11 +252,8 @@ impl StepBuilder {
         start_limit: u32 => "start-limit";
         /// Whether a restart runs the step again although it completed.
         allow_start_if_complete: bool => "allow-start-if-complete";
-        /// The step it inherits from.
-        parent: &str => "parent";
-        /// Whether it can only be used as a parent.
-        is_abstract: bool => "abstract";
     }
+    inherits!("step");
 
     /// Partitions the step.
     pub fn partition(mut self, partition: PartitionBuilder) -> StepBuilder {
@@ -323,11 +328,8 @@ impl FlowBuilder {
     attributes! {
         /// The element that follows the whole flow.
         next: &str => "next";
-        /// The flow it inherits from.
-        parent: &str => "parent";
-        /// Whether it can only be used as a parent.
-        is_abstract: bool => "abstract";
     }
+    inherits!("flow");
 
     /// Partitions the flow.
     pub fn partition(mut self, partition: PartitionBuilder) -> FlowBuilder {
@@ -346,11 +348,8 @@ impl SplitBuilder {
     attributes! {
         /// The element that follows the whole split.
         next: &str => "next";
-        /// The split it inherits from.
-        parent: &str => "parent";
-        /// Whether it can only be used as a parent.
-        is_abstract: bool => "abstract";
     }
+    inherits!("split");
 
     artifacts! {
         /// Sets the observer of the logical transaction around all flows.

@@ -2,6 +2,8 @@
 //!
 //! The algorithm of Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm".
 
+use crate::search::{Visit, depth_first};
+
 /// The dominators of a graph with several entry nodes.
 pub(crate) struct Dominators {
     /// The nearest node that every path to a node passes, by node. The last one is a virtual root, from which the
@@ -13,7 +15,14 @@ impl Dominators {
     /// Computes the dominators. `successors` lists the nodes that each node leads to.
     pub(crate) fn of(successors: &[Vec<usize>], entries: &[usize]) -> Dominators {
         let outside = successors.len();
-        let order = post_order(successors, entries);
+        let mut edges = successors.to_vec();
+        edges.push(entries.to_vec());
+        // The reachable nodes in post-order; the virtual root is the last.
+        let mut order = Vec::new();
+        depth_first(&edges, [outside], |visit| match visit {
+            Visit::Done(node) => order.push(node),
+            Visit::Back { .. } => {}
+        });
         let mut number = vec![0; outside + 1];
         for (position, node) in order.iter().enumerate() {
             number[*node] = position;
@@ -69,30 +78,6 @@ fn meet(nearest: &[Option<usize>], number: &[usize], mut one: usize, mut other: 
         one = nearest[one].unwrap_or(other);
     }
     one
-}
-
-/// Returns the reachable nodes in post-order; the virtual root is the last.
-fn post_order(successors: &[Vec<usize>], entries: &[usize]) -> Vec<usize> {
-    let outside = successors.len();
-    let next = |node: usize| successors.get(node).map_or(entries, Vec::as_slice);
-    let mut order = Vec::new();
-    let mut seen = vec![false; outside + 1];
-    let mut path = vec![(outside, 0)];
-    while let Some((node, looked_at)) = path.last_mut() {
-        match next(*node).get(*looked_at) {
-            Some(to) => {
-                *looked_at += 1;
-                if !std::mem::replace(&mut seen[*to], true) {
-                    path.push((*to, 0));
-                }
-            }
-            None => {
-                order.push(*node);
-                path.pop();
-            }
-        }
-    }
-    order
 }
 
 #[cfg(test)]

@@ -77,6 +77,7 @@ mod reader;
 mod render;
 mod resolve;
 mod schema;
+mod search;
 mod span;
 mod substitute;
 pub mod suggest;

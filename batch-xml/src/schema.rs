@@ -8,7 +8,7 @@ use crate::diagnostics::{Sink, quoted};
 use crate::dialect::Dialect;
 use crate::dialect::elements::{Rule, elements};
 use crate::suggest;
-use crate::tree::Element;
+use crate::tree::{Attribute, Element};
 
 /// The elements of batch.xml, whose root may have any name and attributes. Spec: LOADER-10, LOADER-11, D-64
 const BATCH_XML: &[Rule] = elements! {
@@ -76,10 +76,8 @@ pub(crate) fn check_complete(dialect: Dialect, parent: &Element, sink: &mut Sink
             return;
         };
         let children = row.one_child_of;
-        let missing = row
-            .attributes
-            .iter()
-            .find(|attribute| element.attribute(attribute).is_none());
+        let mut attributes = row.attributes.iter();
+        let missing = attributes.find(|attribute| element.attribute(attribute).is_none());
         let lacks_child =
             !children.is_empty() && !children.iter().any(|child| element.child(child).is_some());
         let what = match missing {
@@ -101,10 +99,8 @@ pub(crate) fn check_complete(dialect: Dialect, parent: &Element, sink: &mut Sink
 
 fn check_first(element: &Element, index: usize, sink: &mut Sink) {
     let child = &element.children[index];
-    if let Some(first) = element.children[..index]
-        .iter()
-        .find(|earlier| earlier.name == child.name)
-    {
+    let mut earlier = element.children[..index].iter();
+    if let Some(first) = earlier.find(|earlier| earlier.name == child.name) {
         sink.error(codes::REPEATED_ELEMENT, &child.name.span, |d| {
             d.message(format!(
                 "{} is repeated in {}",
@@ -118,11 +114,7 @@ fn check_first(element: &Element, index: usize, sink: &mut Sink) {
 }
 
 fn check_attributes(rule: &Rule, element: &Element, sink: &mut Sink) {
-    for attribute in element
-        .attributes
-        .iter()
-        .filter(|found| !rule.attributes.contains(&found.name.as_str()))
-    {
+    for attribute in unknown_attributes(rule, element) {
         let name = attribute.name.value.as_str();
         sink.error(codes::UNKNOWN_ATTRIBUTE, &attribute.name.span, |d| {
             let d = d
@@ -136,31 +128,27 @@ fn check_attributes(rule: &Rule, element: &Element, sink: &mut Sink) {
     }
 }
 
+fn unknown_attributes<'e>(rule: &'e Rule, element: &'e Element) -> impl Iterator<Item = &'e Attribute> {
+    let attributes = element.attributes.iter();
+    attributes.filter(|found| !rule.attributes.contains(&found.name.as_str()))
+}
+
 fn unknown_element(rules: &'static [Rule], rule: &Rule, parent: &Element, child: &Element, sink: &mut Sink) {
     let name = child.name.value.as_str();
-    let parents: Vec<&str> = rules
-        .iter()
-        .filter(|rule| rule.allows(name))
-        .map(|rule| rule.name)
-        .collect();
+    let allowing = rules.iter().filter(|rule| rule.allows(name));
+    let parents: Vec<&str> = allowing.map(|rule| rule.name).collect();
     sink.error(codes::UNKNOWN_ELEMENT, &child.name.span, |d| {
         let d = d.message(format!(
             "{} is not allowed in {}",
             quoted(name),
             quoted(&parent.name)
         ));
-        match parents.as_slice() {
-            [] => {}
-            [BATCH_ROOT] => {
-                return d
-                    .label("not allowed here")
-                    .help(format!("it belongs in {BATCH_ROOT}"));
-            }
-            parents => {
-                return d
-                    .label("not allowed here")
-                    .help(format!("it belongs in `{}`", parents.join("`, `")));
-            }
+        if !parents.is_empty() {
+            let place = match parents.as_slice() {
+                [BATCH_ROOT] => BATCH_ROOT.to_owned(),
+                parents => format!("`{}`", parents.join("`, `")),
+            };
+            return d.label("not allowed here").help(format!("it belongs in {place}"));
         }
         let d = d.label("unknown element");
         match suggest::nearest(name, rule.children()) {
@@ -189,11 +177,7 @@ pub(crate) fn is_mistyped_in_batch_xml(element: &Element, name: &str) -> bool {
 }
 
 fn is_mistyped_in(rule: &Rule, element: &Element, name: &str) -> bool {
-    let unknown = element
-        .attributes
-        .iter()
-        .filter(|attribute| !rule.attributes.contains(&attribute.name.as_str()));
-    unknown
+    unknown_attributes(rule, element)
         .map(|attribute| suggest::nearest(&attribute.name, rule.attributes.iter().copied()))
         .any(|meant| meant == Some(name))
 }

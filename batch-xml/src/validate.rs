@@ -8,6 +8,7 @@ use crate::diagnostics::{Sink, quoted};
 use crate::dominators::Dominators;
 use crate::model::ElementKind;
 use crate::outline::{JOB, Node, Outline};
+use crate::search::{Visit, depth_first};
 use crate::span::Spanned;
 use crate::suggest;
 
@@ -213,43 +214,31 @@ fn check_target(
 ///
 /// Spec: SEQ-25, SPLIT-11, D-29, D-76
 fn check_cycles(siblings: &Siblings<'_>, sink: &mut Sink) {
-    let mut done: HashSet<&str> = HashSet::new();
-    for start in &siblings.nodes {
-        // The current path: each element with its successors that are not visited yet.
-        let mut path: Vec<(&Node, Vec<&Spanned<String>>)> = Vec::new();
-        let mut on_path: HashMap<&str, usize> = HashMap::new();
-        let mut at = (!done.contains(start.id.as_str())).then_some(*start);
-        loop {
-            if let Some(node) = at.take() {
-                let all = siblings.kind == Some(ElementKind::Split);
-                let mut left: Vec<_> = successors(node)
-                    .filter(|id| all || node.next.as_ref() == Some(id))
-                    .collect();
-                left.reverse();
-                on_path.insert(&node.id, path.len());
-                path.push((node, left));
-            }
-            let Some((node, left)) = path.last_mut() else {
-                break;
-            };
-            let Some(next) = left.pop() else {
-                on_path.remove(node.id.as_str());
-                done.insert(&node.id);
-                path.pop();
-                continue;
-            };
-            if let Some(entry) = on_path.get(next.as_str()) {
-                let ids = path[*entry..].iter().map(|(node, _)| &node.id).chain([next]);
-                let ids: Vec<String> = ids.map(|id| quoted(id)).collect();
-                sink.error(codes::TRANSITION_CYCLE, &next.span, |d| {
-                    d.message(format!("`next` is circular: {}", cut(&ids).join(" -> ")))
-                        .label("this would execute an element a second time")
-                });
-            } else if !done.contains(next.as_str()) {
-                at = siblings.get(next);
-            }
-        }
-    }
+    let all = siblings.kind == Some(ElementKind::Split);
+    let steps: Vec<Vec<(usize, &Spanned<String>)>> = siblings
+        .nodes
+        .iter()
+        .map(|node| {
+            let ids = successors(node).filter(|id| all || node.next.as_ref() == Some(id));
+            ids.filter_map(|id| Some((*siblings.index.get(id.as_str())?, id)))
+                .collect()
+        })
+        .collect();
+    let targets = |steps: &Vec<(usize, &Spanned<String>)>| steps.iter().map(|(to, _)| *to).collect();
+    let edges: Vec<Vec<usize>> = steps.iter().map(targets).collect();
+    depth_first(&edges, 0..edges.len(), |visit| {
+        let Visit::Back { path, entry } = visit else {
+            return;
+        };
+        let (last, followed) = path[path.len() - 1];
+        let (_, back) = steps[last][followed - 1];
+        let ids = path[entry..].iter().map(|(node, _)| &siblings.nodes[*node].id);
+        let ids: Vec<String> = ids.chain([back]).map(|id| quoted(id)).collect();
+        sink.error(codes::TRANSITION_CYCLE, &back.span, |d| {
+            d.message(format!("`next` is circular: {}", cut(&ids).join(" -> ")))
+                .label("this would execute an element a second time")
+        });
+    });
 }
 
 /// Spec: SPLIT-11, D-29

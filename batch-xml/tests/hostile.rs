@@ -494,10 +494,7 @@ fn fragment() -> impl Strategy<Value = String> {
         " parent='p'",
         " parent='s'",
     ];
-    prop_oneof![
-        4 => prop::sample::select(words.to_vec()).prop_map(str::to_owned),
-        1 => any::<char>().prop_map(String::from),
-    ]
+    crate::random::word(&words, 4)
 }
 
 proptest! {
@@ -531,12 +528,7 @@ proptest! {
         document in prop::sample::select(valid_documents()),
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..8, fragment()), 1..6),
     ) {
-        let mut text = document;
-        for (place, length, piece) in edits {
-            let start = text.floor_char_boundary(place.index(text.len() + 1));
-            let end = text.ceil_char_boundary((start + length).min(text.len()));
-            text.replace_range(start..end, &piece);
-        }
+        let text = crate::random::edited(document, edits);
         exercise(&Source::new("t.xml", text));
     }
 

@@ -12,6 +12,7 @@ mod jsl;
 mod large;
 mod oracle;
 mod partitions;
+mod random;
 mod resolve;
 mod transitions;
 mod write;

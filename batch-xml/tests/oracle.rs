@@ -90,10 +90,7 @@ fn fragment() -> impl Strategy<Value = String> {
         ":",
         "-",
     ];
-    prop_oneof![
-        6 => prop::sample::select(words.to_vec()).prop_map(str::to_owned),
-        1 => any::<char>().prop_map(String::from),
-    ]
+    crate::random::word(&words, 6)
 }
 
 proptest! {
@@ -116,12 +113,7 @@ proptest! {
         document in prop::sample::select(documents()),
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..4, fragment()), 0..4),
     ) {
-        let mut text = document;
-        for (place, length, piece) in edits {
-            let start = text.floor_char_boundary(place.index(text.len() + 1));
-            let end = text.ceil_char_boundary((start + length).min(text.len()));
-            text.replace_range(start..end, &piece);
-        }
+        let text = crate::random::edited(document, edits);
         read(&text);
     }
 }

@@ -254,7 +254,10 @@ fn wrong_usage_is_exit_code_2_and_help_is_0() {
     let elsewhere = ["--repository", "sqlite://no/such/x.db"];
     for verb in [&["list"][..], &["show", "1"], &["stop", "1"], &["restart", "1"]] {
         let (_, err) = run_expecting(2, "hello", folder.path(), &[&elsewhere, verb].concat());
-        assert_eq!(err, "error: there is no repository `sqlite://no/such/x.db`\n");
+        assert_eq!(
+            err,
+            "error: repository `sqlite://no/such/x.db` does not exist; `launch` or `db migrate` creates it\n"
+        );
     }
     let (_, err) = run_expecting(
         2,
@@ -513,11 +516,11 @@ fn a_database_of_another_program_is_left_alone() {
     for (tables, reason) in [
         (
             "CREATE TABLE customer (id INTEGER); INSERT INTO customer VALUES (1)",
-            "there is no repository",
+            "does not exist",
         ),
         (instances, "created by another program"),
         (&format!("{instances}{spring5}"), "Spring Batch 5 or later"),
-        ("", "there is no repository"),
+        ("", "does not exist"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("theirs.db");
@@ -545,7 +548,7 @@ fn a_database_of_another_program_is_left_alone() {
             );
         }
         // What was refused is left alone by a `start` too.
-        if reason != "there is no repository" {
+        if reason != "does not exist" {
             let start = [&repository[..], &["start", "hello"]].concat();
             let (_, err) = run_expecting(2, "hello", folder.path(), &start);
             assert!(err.contains(reason), "{err}");

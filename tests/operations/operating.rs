@@ -331,7 +331,7 @@ fn executions_are_found() {
     );
     assert_eq!(
         ends(0, folder.path(), &["executions", "--job", "x"]).0,
-        "no such executions\n"
+        "no matching executions\n"
     );
     for (filter, problem) in [
         (

@@ -205,7 +205,7 @@ fn invalid_settings_are_reported() {
         ),
         (
             "stop-timeout = 1.5",
-            "batch.toml:1: invalid value for `stop-timeout`: expected a text or a whole number",
+            "batch.toml:1: invalid value for `stop-timeout`: expected a string or a whole number",
         ),
         (
             "partition-threads = 0",

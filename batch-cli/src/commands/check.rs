@@ -100,7 +100,7 @@ fn problem_to_json(problem: &Problem) -> Value {
     json
 }
 
-/// From the first character to the one behind the last, lines and columns counted from 1.
+/// Sets the place of a problem: from its first character to the one after its last, lines and columns counted from 1.
 fn set_place(json: &mut Value, span: &Span) {
     let (source, range) = (span.source(), span.range());
     let (line, column) = source.line_column(range.start);

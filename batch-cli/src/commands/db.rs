@@ -69,7 +69,7 @@ impl Db {
     }
 }
 
-/// The exit code tells scripts whether a start would change the tables.
+/// Prints the status of the tables. The exit code reports to scripts whether a start would change them.
 fn print_status(url: &RepositoryUrl) -> Result<ExitCode, CliError> {
     match url.migration_status()? {
         MigrationStatus::UpToDate => {

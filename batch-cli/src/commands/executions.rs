@@ -46,7 +46,7 @@ impl Executions {
             limit: Some(self.limit),
         })?;
         if executions.is_empty() && !self.json {
-            out("no such executions");
+            out("no matching executions");
         }
         print_executions(&operator, &executions, true, self.json)?;
         Ok(ExitCode::SUCCESS)

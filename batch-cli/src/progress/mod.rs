@@ -15,12 +15,12 @@ use crate::print::{err, errln};
 use crate::signals::Shutdown;
 
 const REDRAW: Duration = Duration::from_millis(100);
-/// How long the process waits for the threads that requested a stop, after the execution has ended.
+/// The time that the process waits for the threads that requested a stop, after the execution has ended.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
-/// Waits for the end of an execution and shows its progress: every `interval` where there is no terminal, never if that is zero.
+/// Waits for the end of an execution and shows its progress: without a terminal every `interval`, or never if that is zero.
 /// After a signal it requests the execution to stop; returns `None` if it does not stop in time. `all` are the executions that
-/// are shown with it and stopped with it.
+/// are shown and stopped with it.
 ///
 /// Its threads may still run when it returns, and end with the process.
 pub(crate) fn watch(
@@ -113,7 +113,7 @@ impl Display {
         }
     }
 
-    /// Prints the steps that have started, where there is no terminal to show them.
+    /// Prints the steps that have started, if there is no terminal to show them.
     fn announce<'a>(&mut self, execution: usize, steps: impl Iterator<Item = &'a str>) {
         let announced = &mut self.announced[execution];
         for step in steps.skip(*announced) {

@@ -8,7 +8,7 @@
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _, stderr};
 
-/// A lower terminal shows no progress.
+/// Minimum height of a terminal that shows progress.
 const LEAST_HEIGHT: u16 = 6;
 
 /// The bottom of the terminal that the standard error is connected to.
@@ -20,7 +20,7 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    /// `None` without a terminal, or on one without control sequences.
+    /// Returns the screen; `None` without a terminal, or on one without control sequences.
     pub(super) fn of_terminal() -> Option<Self> {
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
         if !stderr().is_terminal() || is_dumb {
@@ -33,7 +33,7 @@ impl Screen {
         })
     }
 
-    /// Draws the lines that `lines` makes for a width and a height, which is half of the terminal's.
+    /// Draws the lines that `lines` returns for a width and a height, which is half of the terminal's.
     pub(super) fn show(&mut self, lines: impl FnOnce(usize, usize) -> Vec<String>) {
         let size = size().unwrap_or(self.size);
         let mut text = String::new();
@@ -52,7 +52,7 @@ impl Screen {
         put(&text);
     }
 
-    /// The control sequences that draw the lines and limit scrolling to the region above them.
+    /// Returns the control sequences that draw the lines and limit scrolling to the region above them.
     fn drawing(&mut self, lines: Vec<String>) -> String {
         let (height, before) = (self.size.0, count(&self.drawn));
         let now = count(&lines).min(height - 1);
@@ -79,7 +79,7 @@ impl Screen {
         text
     }
 
-    /// The control sequences that remove the lines. Nothing else is below the cursor.
+    /// Returns the control sequences that remove the lines. Nothing else is below the cursor.
     fn removed(&mut self) -> String {
         if std::mem::take(&mut self.drawn).is_empty() {
             return String::new();
@@ -94,13 +94,13 @@ impl Drop for Screen {
     }
 }
 
-/// Saves and restores the cursor.
+/// The control sequences that save and restore the cursor.
 const SAVE: &str = "\x1b7";
 const RESTORE: &str = "\x1b8";
 
-/// Writes in one call, so that no output of other threads comes in between.
+/// Writes in one call, so that no output of another thread comes in between.
 fn put(text: &str) {
-    // There is no other place to report it.
+    // There is no other place to report a failure.
     let _ = stderr().write_all(text.as_bytes());
 }
 
@@ -108,7 +108,7 @@ fn count(lines: &[String]) -> u16 {
     u16::try_from(lines.len()).unwrap_or(u16::MAX)
 }
 
-/// Lines and columns; `None` if unknown.
+/// Returns lines and columns; `None` if unknown.
 #[cfg(unix)]
 fn size() -> Option<(u16, u16)> {
     let size = rustix::termios::tcgetwinsize(stderr()).ok()?;

@@ -7,9 +7,9 @@ use batch_runtime::operator::{PartitionProgress, Progress, StepProgress};
 
 use crate::print::{cut, printable};
 
-/// The time after which a rate is shown; before, it would be a guess.
+/// The time after which a rate is shown; an earlier one would be a guess.
 const RATE_AFTER: Duration = Duration::from_millis(500);
-/// Longer names are cut.
+/// Maximum length of a name; longer ones are cut.
 const LONGEST_NAME: usize = 30;
 /// The usual width of a line without its name and its bar.
 const USUAL_TEXT: usize = 60;
@@ -93,12 +93,12 @@ pub(super) fn summary(shown: &Shown) -> Vec<String> {
     lines
 }
 
-/// The step or flow that a partition, and those within it, belong to.
+/// Returns the step or flow that a partition, and those within it, belong to.
 fn outermost(step: &str) -> &str {
     step.split(':').next().unwrap_or(step)
 }
 
-/// Sorts `load:2` before `load:10`.
+/// Returns a sort key by which `load:2` precedes `load:10`.
 fn by_number(step: &str) -> Vec<(u64, &str)> {
     let parts = step.split([':', '/']);
     parts
@@ -119,7 +119,7 @@ struct Row {
 }
 
 impl Row {
-    /// The row of a step, with the work of its partitions if it has any.
+    /// Creates the row of a step, with the work of its partitions if it has any.
     fn of(prefix: &str, step: &StepProgress, all: &[StepProgress]) -> Self {
         if step.partitions.is_some() {
             return Self {
@@ -138,7 +138,7 @@ impl Row {
         }
     }
 
-    /// The row of all partitions of `element` together.
+    /// Creates the row of all partitions of `element` together.
     fn of_parts(prefix: &str, element: &str, all: &[StepProgress]) -> Self {
         let mut sum = Self {
             name: name(prefix, element),
@@ -169,7 +169,7 @@ impl Row {
         sum
     }
 
-    /// The share of the work that is done.
+    /// Returns the share of the work that is done.
     fn share(&self) -> Option<f64> {
         let (done, all) = match (self.items, self.partitions) {
             (Some((done, all)), _) => (done as f64, all as f64),
@@ -181,7 +181,7 @@ impl Row {
         Some(if all == 0.0 { 1.0 } else { done / all })
     }
 
-    /// Items read per second.
+    /// Returns the number of items read per second.
     fn rate(&self) -> Option<f64> {
         let is_known = self.elapsed >= RATE_AFTER && self.counters.reads > 0;
         is_known.then(|| self.counters.reads as f64 / self.elapsed.as_secs_f64())
@@ -192,7 +192,7 @@ impl Row {
         Duration::try_from_secs_f64((all - done) as f64 / self.rate()?).ok()
     }
 
-    /// The time that is left if it is known, else the elapsed time.
+    /// Returns the remaining time if it is known, else the elapsed time.
     fn time(&self) -> String {
         self.left()
             .map_or_else(|| clock(self.elapsed), |left| format!("{} left", clock(left)))
@@ -226,7 +226,7 @@ fn name(prefix: &str, step: &str) -> String {
     cut(&name, LONGEST_NAME)
 }
 
-/// Rounds down, so that 100 means done.
+/// Returns the percentage, rounded down, so that 100 means done.
 fn percent(share: f64) -> u8 {
     (share * 100.0).floor().clamp(0.0, 100.0) as u8
 }
@@ -234,7 +234,7 @@ fn percent(share: f64) -> u8 {
 const FULL: char = '█';
 const EMPTY: char = '░';
 
-/// A bar of `width` columns and seven more for the percentage.
+/// Returns a bar of `width` columns, and seven more columns for the percentage.
 fn bar(share: f64, width: usize) -> String {
     let full = ((share * width as f64).floor() as usize).min(width);
     let bar: String = (0..width)

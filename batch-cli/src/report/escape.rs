@@ -24,7 +24,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// The CSS class of a status.
+/// Returns the CSS class of a status.
 pub(super) fn class(status: BatchStatus) -> &'static str {
     match status {
         BatchStatus::Completed => "completed",

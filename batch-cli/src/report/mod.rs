@@ -23,7 +23,7 @@ struct Run {
     execution: JobExecution,
     parameters: JobParameters,
     steps: Vec<StepExecution>,
-    /// When it was read, which is where the bars of running steps end.
+    /// The time at which it was read, where the bars of running steps end.
     now: Timestamp,
 }
 
@@ -46,7 +46,7 @@ impl Run {
         self.execution.ended.unwrap_or(self.now)
     }
 
-    /// Name and text of each fact.
+    /// Returns name and text of each fact.
     fn facts(&self) -> Vec<(&'static str, String)> {
         let execution = &self.execution;
         let mut facts = vec![
@@ -65,7 +65,7 @@ impl Run {
         facts
     }
 
-    /// The cells of a step, in the order of [`COLUMNS`].
+    /// Returns the cells of a step, in the order of [`COLUMNS`].
     fn cells(&self, step: &StepExecution) -> Vec<String> {
         let StepCounters {
             reads,
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use batch_runtime::{BatchStatus, JobInstanceId, ParameterValue, StepExecutionId};
 
-    /// Texts that a page must not interpret.
+    /// Returns an execution with texts that a page must not interpret.
     fn hostile() -> Run {
         let step = |name: &str, from: i64, to: Option<i64>, status| StepExecution {
             id: StepExecutionId(1),

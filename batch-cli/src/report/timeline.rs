@@ -14,9 +14,9 @@ const BAR: u64 = 16;
 const TOP: u64 = 30;
 /// The number of intervals between the time marks.
 const MARKS: u64 = 4;
-/// Longer names are cut.
+/// Maximum length of a name; longer ones are cut.
 const LONGEST_NAME: usize = 26;
-/// Further steps are not drawn; the picture would be too long to read.
+/// Maximum number of steps in the picture; a longer one would be hard to read.
 const MOST_ROWS: usize = 200;
 
 /// Returns an SVG element with a bar for each step, from its start to its end.

@@ -106,7 +106,7 @@ impl File<'_> {
             _ => {
                 let place = self.place(value.span().start);
                 Err(format!(
-                    "{place}: invalid value for `{name}`: expected a text or a whole number"
+                    "{place}: invalid value for `{name}`: expected a string or a whole number"
                 ))
             }
         }
@@ -116,7 +116,7 @@ impl File<'_> {
         Origin::File(self.place(at.span().start))
     }
 
-    /// File and line of a byte.
+    /// Returns file and line of a byte.
     fn place(&self, byte: usize) -> String {
         let before = self.text.get(..byte).unwrap_or(self.text);
         format!("{}:{}", self.path.display(), before.matches('\n').count() + 1)

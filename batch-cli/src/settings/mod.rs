@@ -34,7 +34,7 @@ macro_rules! settings {
         impl Setting {
             const ALL: &[Self] = &[$(Self::$name),+];
 
-            /// The key in the file, and the name of the option.
+            /// Returns the key in the file, which is also the name of the option.
             pub(crate) fn key(self) -> &'static str {
                 match self { $(Self::$name => $key,)+ }
             }
@@ -43,7 +43,7 @@ macro_rules! settings {
                 match self { $(Self::$name => $variable,)+ }
             }
 
-            /// The default; empty if the setting is not set by default.
+            /// Returns the default; empty if the setting is not set by default.
             fn default(self) -> &'static str {
                 match self { $(Self::$name => $default,)+ }
             }
@@ -67,7 +67,7 @@ settings! {
     ProgressInterval   "progress-interval"    "BATCH_PROGRESS_INTERVAL"    "10"
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Argument(String),
@@ -107,7 +107,7 @@ impl Source {
         }
     }
 
-    /// The value of a setting. A system property can set the job path too.
+    /// Returns the value of a setting. A system property can set the job path too.
     fn get(&self, setting: Setting) -> Option<(String, Origin)> {
         let value = self.values.iter().find(|(other, ..)| *other == setting);
         if let Some((_, value, origin)) = value {
@@ -150,7 +150,7 @@ impl Settings {
     /// that an argument names.
     ///
     /// # Errors
-    /// All invalid values, each with its source.
+    /// All invalid values, each with its origin.
     pub(crate) fn load(arguments: Source, file: Option<&Path>, program: Source) -> Result<Self, CliError> {
         let mut problems = Vec::new();
         let file = file::read(file, &mut problems);
@@ -215,7 +215,7 @@ impl Settings {
         })
     }
 
-    /// A value as it was given, and its source.
+    /// Returns a value as it was given, and its origin.
     pub(crate) fn get(&self, setting: Setting) -> (&str, &Origin) {
         let (value, origin) = &self.values[setting as usize];
         (value, origin)
@@ -227,7 +227,7 @@ impl Settings {
             .map(|(name, (value, _))| (name.as_str(), value.as_str()))
     }
 
-    /// Key, value and source of every setting and system property, without passwords.
+    /// Returns key, value and origin of every setting and system property, without passwords.
     pub(crate) fn describe(&self) -> Vec<[String; 3]> {
         let settings = Setting::ALL.iter().map(|&setting| {
             let (value, origin) = self.get(setting);
@@ -251,14 +251,14 @@ impl Settings {
     }
 }
 
-/// Parses values and collects what is invalid.
+/// Parses values and collects the problems.
 struct Parser<'a> {
     values: &'a [(String, Origin)],
     problems: &'a mut Vec<String>,
 }
 
 impl Parser<'_> {
-    /// Parses a value whose error says what is expected.
+    /// Parses a value by a function whose error says what is expected.
     fn result<T, E: fmt::Display>(
         &mut self,
         setting: Setting,
@@ -281,7 +281,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A value that may be left empty.
+    /// Parses a value that may be empty.
     fn optional<T: std::str::FromStr>(&mut self, setting: Setting, expected: &str) -> Option<Option<T>> {
         self.value(setting, expected, |text| match text {
             "" => Some(None),

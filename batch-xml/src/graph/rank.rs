@@ -2,47 +2,29 @@
 
 use std::collections::HashSet;
 
+use crate::search::{Visit, depth_first};
+
 /// The boxes that a line leads from and to.
 pub(super) type Ends = (usize, usize);
 
 /// Returns the links to reverse to break all cycles: those that lead back on the current path.
 pub(super) fn turned(count: usize, links: &[Ends]) -> Vec<bool> {
     let mut leaving: Vec<Vec<usize>> = vec![Vec::new(); count];
-    for (index, link) in links.iter().enumerate() {
-        leaving[link.0].push(index);
+    let mut edges: Vec<Vec<usize>> = vec![Vec::new(); count];
+    for (index, (from, to)) in links.iter().enumerate() {
+        leaving[*from].push(index);
+        edges[*from].push(*to);
     }
-    #[derive(Clone, Copy, PartialEq)]
-    enum State {
-        New,
-        OnTheWay,
-        Done,
-    }
-    let mut states = vec![State::New; count];
     let mut turned = vec![false; links.len()];
-    for start in 0..count {
-        if states[start] != State::New {
-            continue;
+    depth_first(&edges, 0..count, |visit| {
+        if let Visit::Back {
+            path: [.., (from, followed)],
+            ..
+        } = visit
+        {
+            turned[leaving[*from][followed - 1]] = true;
         }
-        states[start] = State::OnTheWay;
-        let mut path = vec![(start, 0)];
-        while let Some((at, tried)) = path.last_mut() {
-            let Some(index) = leaving[*at].get(*tried).copied() else {
-                states[*at] = State::Done;
-                path.pop();
-                continue;
-            };
-            *tried += 1;
-            let (_, to) = links[index];
-            match states[to] {
-                State::OnTheWay => turned[index] = true,
-                State::New => {
-                    states[to] = State::OnTheWay;
-                    path.push((to, 0));
-                }
-                State::Done => {}
-            }
-        }
-    }
+    });
     turned
 }
 

@@ -23,7 +23,7 @@ pub(super) fn print(explanation: &JobExplanation) {
     rows.print();
 }
 
-/// Longer texts do not move the right column.
+/// Maximum width of a text that moves the right column.
 const WIDEST: usize = 64;
 
 #[derive(Default)]
@@ -201,7 +201,7 @@ fn place(span: &Span) -> String {
     visible(&span.to_string())
 }
 
-/// Escapes control characters, which a terminal would obey.
+/// Escapes control characters, which a terminal would interpret.
 fn visible(text: &str) -> String {
     text.escape_debug()
         .to_string()
