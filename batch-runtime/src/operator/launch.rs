@@ -160,7 +160,6 @@ impl JobOperator {
     ) -> Result<JobExecutionId> {
         let restarting = matches!(target, Target::InstanceOf(_));
         let job_name = prepared.job.id.clone();
-        let asked = Instant::now();
         let request = ClaimRequest {
             job_name: &job_name,
             target,
@@ -169,37 +168,40 @@ impl JobOperator {
             location: &prepared.location,
             crash_limit,
         };
-        let claim = self
-            .shared
-            .repository
-            .claim(&request)
-            .map_err(|error| match error {
-                ClaimError::Running { execution, owner } if restarting => {
-                    reject(StartError::Running { execution, owner })
-                }
-                ClaimError::Running { execution, owner } => JobOperatorError::JobExecutionAlreadyRunning {
-                    job: job_name.clone(),
-                    execution,
-                    owner,
-                },
-                ClaimError::Complete { execution } => JobOperatorError::JobInstanceAlreadyComplete {
-                    job: job_name.clone(),
-                    execution,
-                },
-                ClaimError::NotRestartable { execution } => reject(StartError::NotRestartable { execution }),
-                ClaimError::Abandoned { execution } => JobOperatorError::JobInstanceAbandoned {
-                    job: job_name.clone(),
-                    execution,
-                },
-                ClaimError::CrashLoop { execution, crashes } => reject(StartError::CrashLoop {
-                    execution,
-                    crashes,
-                    place: self.place_of(execution),
-                }),
-                ClaimError::TakenOver => reject(StartError::TakenOver),
-                ClaimError::NoSuchExecution(id) => JobOperatorError::NoSuchJobExecution(id),
-                ClaimError::Repository(error) => error.into(),
-            })?;
+        let (asked, claim) = loop {
+            let asked = Instant::now();
+            match self.shared.repository.claim(&request) {
+                Err(ClaimError::Running { execution, .. }) if self.await_certainty(execution)? => {}
+                claim => break (asked, claim),
+            }
+        };
+        let claim = claim.map_err(|error| match error {
+            ClaimError::Running { execution, owner } if restarting => {
+                reject(StartError::Running { execution, owner })
+            }
+            ClaimError::Running { execution, owner } => JobOperatorError::JobExecutionAlreadyRunning {
+                job: job_name.clone(),
+                execution,
+                owner,
+            },
+            ClaimError::Complete { execution } => JobOperatorError::JobInstanceAlreadyComplete {
+                job: job_name.clone(),
+                execution,
+            },
+            ClaimError::NotRestartable { execution } => reject(StartError::NotRestartable { execution }),
+            ClaimError::Abandoned { execution } => JobOperatorError::JobInstanceAbandoned {
+                job: job_name.clone(),
+                execution,
+            },
+            ClaimError::CrashLoop { execution, crashes } => reject(StartError::CrashLoop {
+                execution,
+                crashes,
+                place: self.place_of(execution),
+            }),
+            ClaimError::TakenOver => reject(StartError::TakenOver),
+            ClaimError::NoSuchExecution(id) => JobOperatorError::NoSuchJobExecution(id),
+            ClaimError::Repository(error) => error.into(),
+        })?;
         for dead in &claim.taken_over {
             tracing::warn!(execution = %dead, by = %claim.execution.id, "took over an execution whose owner is dead");
         }

@@ -7,6 +7,7 @@
 
 mod archive;
 mod callback;
+mod certainty;
 mod check;
 mod definitions;
 mod error;

@@ -7,7 +7,7 @@ use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::job_path::JobPathReport;
 use crate::parameters::JobParameters;
-use crate::repository::ExecutionFilter;
+use crate::repository::{ExecutionFilter, HolderState};
 
 impl JobOperator {
     /// Returns the ids of all jobs on the job path and in the repository. Spec: OP-21
@@ -186,13 +186,14 @@ impl JobOperator {
         Ok(self.shared.repository.step_executions(execution)?)
     }
 
-    /// Reports whether an execution has not ended and its process is alive. If it has not ended and its process is dead, the
-    /// next launch or restart of its instance resumes it.
+    /// Reports whether an execution has not ended and its process is alive, as far as can be seen at once: if its process runs
+    /// on another host, whether its lease has not expired. If it has not ended and its process is dead, the next launch or
+    /// restart of its instance resumes it.
     ///
     /// # Errors
     /// When the repository fails.
     pub fn is_alive(&self, execution: JobExecutionId) -> Result<bool> {
-        Ok(self.shared.repository.is_running(execution)?)
+        Ok(self.shared.repository.holder_state(execution)? == Some(HolderState::Alive))
     }
 
     fn require_execution(&self, execution: JobExecutionId) -> Result<()> {

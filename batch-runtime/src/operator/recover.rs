@@ -64,7 +64,8 @@ impl JobOperator {
         let known = self.shared.definitions.job_path.jobs();
         let mut dead = Vec::new();
         for execution in self.shared.repository.find_executions(&open)? {
-            if known.contains(&execution.job_name) && !self.shared.repository.is_running(execution.id)? {
+            let is_dead = || self.is_alive(execution.id).map(|alive| !alive);
+            if known.contains(&execution.job_name) && is_dead()? {
                 dead.push(execution);
             }
         }
@@ -106,6 +107,9 @@ impl JobOperator {
     pub fn declare_dead(&self, execution: JobExecutionId) -> Result<()> {
         match self.shared.repository.declare_dead(execution)? {
             Some(DeathOutcome::Closed) => Ok(()),
+            Some(DeathOutcome::Running { .. }) if self.await_certainty(execution)? => {
+                self.declare_dead(execution)
+            }
             Some(DeathOutcome::Running { owner }) => {
                 Err(JobOperatorError::JobExecutionIsRunning { execution, owner })
             }
@@ -122,6 +126,9 @@ impl JobOperator {
     pub fn abandon(&self, execution: JobExecutionId) -> Result<()> {
         match self.shared.repository.abandon(execution)? {
             Some(AbandonOutcome::Abandoned) => Ok(()),
+            Some(AbandonOutcome::Running { .. }) if self.await_certainty(execution)? => {
+                self.abandon(execution)
+            }
             Some(AbandonOutcome::Running { owner }) => {
                 Err(JobOperatorError::JobExecutionIsRunning { execution, owner })
             }

@@ -33,6 +33,12 @@ pub(crate) struct Limits {
     pub(crate) crash_limit: u32,
 }
 
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.repository.close();
+    }
+}
+
 impl Shared {
     pub(crate) fn new(
         repository: Arc<dyn JobRepository>,

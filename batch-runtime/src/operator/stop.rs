@@ -8,7 +8,7 @@ use super::{JobOperator, JobOperatorError, Result};
 use crate::engine::{Progress, Running};
 use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
-use crate::repository::{RepositoryError, StopOutcome};
+use crate::repository::{HolderState, RepositoryError, StopOutcome};
 use crate::status::BatchStatus;
 
 /// How often the repository is polled for an execution of another process.
@@ -48,6 +48,8 @@ impl JobOperator {
                     return Ok(false);
                 }
             }
+            // The request is recorded, so a process that is alive after all stops meanwhile.
+            None if self.await_certainty(execution)? => return self.stop(execution),
             None => {
                 self.poll_until(execution, Some(self.shared.limits.stop_timeout))?;
             }
@@ -123,7 +125,8 @@ impl JobOperator {
                 return Ok(None);
             }
             // The execution may have ended between the two queries; then the next round finds it ended.
-            let alive = self.shared.repository.is_running(execution)?;
+            let state = self.shared.repository.holder_state(execution)?;
+            let alive = matches!(state, Some(HolderState::Alive | HolderState::Silent { .. }));
             let ended = || self.shared.repository.job_execution(execution);
             if !alive && !ended()?.is_some_and(|current| current.status.is_final()) {
                 let reason = "its process is dead".to_owned();

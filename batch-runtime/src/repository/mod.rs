@@ -10,6 +10,7 @@ mod context_json;
 mod database_kind;
 mod diesel;
 mod error;
+mod observation;
 mod owner;
 mod records;
 mod store;
@@ -27,6 +28,7 @@ pub use diesel::{ChunkTransaction, RepositoryConnection};
 pub(crate) use diesel::{Connector, open};
 pub(crate) use error::ClaimError;
 pub use error::RepositoryError;
+pub(crate) use observation::{HolderState, LeaseKey, Observations};
 pub use records::ExecutionFilter;
 pub(crate) use records::{
     AbandonOutcome, Claim, ClaimRequest, ClaimedPartition, DeathOutcome, Ending, Lease, PartitionState,

@@ -1,23 +1,37 @@
 //! The owners of executions, one per runtime, and the liveness of their processes.
 //!
-//! An owner holds an operating-system lock on its own file beside the database. The kernel releases the lock when the
-//! process dies, so other runtimes on the same host detect the death at once. On other hosts the lease has to expire.
+//! An owner holds an operating-system lock on its own file beside the database. The kernel releases the lock when the process
+//! dies, so other runtimes on the same host know at once whether it is alive. Where the lock cannot be checked, on another host
+//! or without the file, only the lease tells, see `observation.rs`.
 
 use std::fs::{self, File, TryLockError};
 use std::hash::{BuildHasher, RandomState};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Marks the name of an owner that holds a lock file.
 const LOCKED: &str = "locked";
+
+/// The liveness of an owner, as its lock file shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Liveness {
+    /// Its process holds the lock.
+    Alive,
+    /// Its process has released the lock, so it is dead.
+    Dead,
+    /// There is no lock to check: another host, no lock file, or a lost one.
+    Unknown,
+}
 
 /// This runtime as an owner of executions.
 #[derive(Debug)]
 pub(crate) struct Owner {
     name: String,
+    nonce: String,
     host: String,
     directory: Option<PathBuf>,
-    lock: Option<(PathBuf, File)>,
+    lock: Mutex<Option<File>>,
 }
 
 impl Owner {
@@ -28,21 +42,23 @@ impl Owner {
             .to_string_lossy()
             .replace(['/', '\0'], "-");
         let nonce = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
-        if let Some(directory) = &directory {
-            sweep(directory);
-        }
-        let lock = directory
-            .as_deref()
-            .and_then(|directory| take_lock(directory, &nonce));
+        let lock = directory.as_deref().and_then(|directory| {
+            let path = directory.display();
+            take_lock(directory, &nonce)
+                .inspect_err(|error| {
+                    tracing::warn!(%path, %error, "no owner lock: a crash of this process is detected only when its lease expires");
+                })
+                .ok()
+        });
         let mark = if lock.is_some() { LOCKED } else { "unlocked" };
         // OWNER is VARCHAR(250); a host name has at most 64 characters on Linux, 253 in the DNS.
         let shown: String = host.chars().take(150).collect();
-        let name = format!("{shown}/{}/{nonce}/{mark}", std::process::id());
         Self {
-            name,
+            name: format!("{shown}/{}/{nonce}/{mark}", std::process::id()),
+            nonce,
             host: shown,
-            directory,
-            lock,
+            directory: directory.filter(|_| lock.is_some()),
+            lock: Mutex::new(lock),
         }
     }
 
@@ -51,78 +67,171 @@ impl Owner {
         &self.name
     }
 
-    /// Returns whether the process of the owner `name` is certainly dead; `false` means alive or unknown.
-    pub(crate) fn is_dead(&self, name: &str) -> bool {
-        let mut parts = name.split('/');
-        let (Some(host), Some(_), Some(nonce), Some(LOCKED)) =
-            (parts.next(), parts.next(), parts.next(), parts.next())
-        else {
-            return false;
-        };
-        let Some(directory) = &self.directory else {
-            return false;
-        };
-        if host != self.host || name == self.name || !nonce.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return false;
+    /// Returns whether the process of the owner `name` is alive.
+    pub(crate) fn liveness(&self, name: &str) -> Liveness {
+        match (self.lock_path_of(name), &self.directory) {
+            (Some(path), Some(directory)) if is_directory(directory) => liveness(&path),
+            _ => Liveness::Unknown,
         }
-        remove_if_free(&lock_path(directory, nonce))
     }
-}
 
-impl Drop for Owner {
-    fn drop(&mut self) {
-        if let Some((path, _file)) = self.lock.take() {
+    /// Returns the lock file of another owner on this host.
+    fn lock_path_of(&self, name: &str) -> Option<PathBuf> {
+        let parts: Vec<&str> = name.split('/').collect();
+        let [host, _, nonce, LOCKED] = parts[..] else {
+            return None;
+        };
+        let is_checked = host == self.host && name != self.name && is_nonce(nonce);
+        Some(lock_path(self.directory.as_ref()?, nonce)).filter(|_| is_checked)
+    }
+
+    /// Creates the lock file anew if it was removed: without it, other runtimes would have to wait for the lease to learn that
+    /// this process is alive.
+    pub(crate) fn restore_lock(&self) {
+        let Some(directory) = &self.directory else { return };
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock
+            .as_ref()
+            .is_some_and(|file| is_at(file, &lock_path(directory, &self.nonce)))
+        {
+            return;
+        }
+        match take_lock(directory, &self.nonce) {
+            Ok(file) => {
+                tracing::warn!(path = %directory.display(), "the owner lock was removed; created it again");
+                *lock = Some(file);
+            }
+            Err(error) => {
+                tracing::warn!(path = %directory.display(), %error, "the owner lock was removed and cannot be created again");
+            }
+        }
+    }
+
+    /// Removes the lock files of dead owners, except those of the owners that `needed` returns: their leases are still to be
+    /// taken over. Touches only files that are named like those of owners.
+    pub(crate) fn sweep(&self, needed: impl FnOnce() -> Option<Vec<String>>) {
+        let Some(directory) = self
+            .directory
+            .as_ref()
+            .filter(|directory| is_directory(directory))
+        else {
+            return;
+        };
+        let Ok(entries) = fs::read_dir(directory) else {
+            return;
+        };
+        let is_lock = |path: &PathBuf| {
+            let nonce = path
+                .file_name()
+                .and_then(|name| name.to_str()?.strip_suffix(".lock"));
+            nonce.is_some_and(|nonce| is_nonce(nonce) && nonce != self.nonce)
+        };
+        let paths = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(is_lock);
+        let dead: Vec<PathBuf> = paths.filter(|path| liveness(path) == Liveness::Dead).collect();
+        if dead.is_empty() {
+            return;
+        }
+        let Some(needed) = needed() else { return };
+        let needed: Vec<PathBuf> = needed
+            .iter()
+            .filter_map(|owner| self.lock_path_of(owner))
+            .collect();
+        for path in dead.iter().filter(|path| !needed.contains(path)) {
             let _ = fs::remove_file(path);
         }
     }
+
+    /// Removes the lock file, at the end of a runtime that holds no lease.
+    pub(crate) fn remove_lock(&self) {
+        let Some(directory) = &self.directory else { return };
+        if self
+            .lock
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+            .is_some()
+        {
+            let _ = fs::remove_file(lock_path(directory, &self.nonce));
+        }
+    }
 }
 
-/// Creates and locks the owner's file. The file gets its name only once it is locked, so an unlocked file with that
-/// name always belongs to a dead owner.
-fn take_lock(directory: &Path, nonce: &str) -> Option<(PathBuf, File)> {
+/// Returns the liveness of the owner of a lock file. The file gets its name once it is locked, so an unlocked file belongs to
+/// a dead owner.
+fn liveness(path: &Path) -> Liveness {
+    // A symbolic link or a device is not a lock file.
+    if !fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+        return Liveness::Unknown;
+    }
+    // A shared lock, so that two who look at the same time do not take each other for the owner.
+    match File::open(path).map(|file| file.try_lock_shared()) {
+        Ok(Ok(())) => Liveness::Dead,
+        Ok(Err(TryLockError::WouldBlock)) => Liveness::Alive,
+        Ok(Err(TryLockError::Error(_))) | Err(_) => Liveness::Unknown,
+    }
+}
+
+/// Creates and locks the owner's file. It gets its name only once it is locked.
+fn take_lock(directory: &Path, nonce: &str) -> io::Result<File> {
+    create_directory(directory)?;
+    if !is_directory(directory) {
+        return Err(io::Error::other("it is a symbolic link or not a directory"));
+    }
     let path = lock_path(directory, nonce);
     let made = path.with_extension("new");
-    let taken = fs::create_dir_all(directory).and_then(|()| {
-        let file = File::create_new(&made)?;
-        file.lock()?;
-        fs::rename(&made, &path)?;
-        Ok(file)
-    });
-    match taken {
-        Ok(file) => Some((path, file)),
+    let file = create_file(&made)?;
+    let locked = file.lock().and_then(|()| fs::rename(&made, &path));
+    match locked {
+        Ok(()) => Ok(file),
         Err(error) => {
-            let path = path.display();
-            tracing::warn!(%path, %error, "no owner lock: a crash of this process is detected only when its lease expires");
-            None
+            let _ = fs::remove_file(&made);
+            Err(error)
         }
     }
 }
 
-/// Removes the lock files of dead owners. A missing file has the same meaning as an unlocked one.
-fn sweep(directory: &Path) {
-    let Ok(entries) = fs::read_dir(directory) else {
-        return;
-    };
-    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-        if path.extension().is_some_and(|extension| extension == "lock") {
-            remove_if_free(&path);
-        }
+/// Creates a directory that only its user may read.
+fn create_directory(directory: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(directory) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        other => other,
     }
 }
 
-/// Removes an unlocked file. Returns whether its owner is dead.
-fn remove_if_free(path: &Path) -> bool {
-    match File::open(path) {
-        Ok(file) => match file.try_lock() {
-            Ok(()) => {
-                let _ = fs::remove_file(path);
-                true
-            }
-            Err(TryLockError::WouldBlock | TryLockError::Error(_)) => false,
-        },
-        // The owner removed its file at its end, or another runtime found it dead.
-        Err(error) => error.kind() == ErrorKind::NotFound,
+fn create_file(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.read(true).write(true).create_new(true).open(path)
+}
+
+/// Returns whether this is a directory and not a link to one, which may belong to somebody else.
+fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
+}
+
+/// Returns whether `path` still leads to this file.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (file.metadata(), fs::symlink_metadata(path)) {
+        (Ok(held), Ok(found)) => (held.dev(), held.ino()) == (found.dev(), found.ino()),
+        _ => false,
     }
+}
+
+#[cfg(not(unix))]
+fn is_at(_file: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+fn is_nonce(text: &str) -> bool {
+    text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn lock_path(directory: &Path, nonce: &str) -> PathBuf {
@@ -133,43 +242,117 @@ fn lock_path(directory: &Path, nonce: &str) -> PathBuf {
 mod tests {
     use super::*;
 
-    #[test]
-    fn an_owner_is_dead_when_its_lock_is_free_or_missing() {
-        let directory = tempfile::tempdir().unwrap();
-        let owners = directory.path().join("owners");
-        let (one, other) = (Owner::new(Some(owners.clone())), Owner::new(Some(owners.clone())));
-        let name = one.name().to_owned();
-        assert!(!other.is_dead(&name), "its lock is held");
-        assert!(!one.is_dead(&name), "nobody is dead to itself");
-
-        // The death of the process releases the lock, but leaves the file.
-        let mut dead = one;
-        let (path, file) = dead.lock.take().unwrap();
-        drop(file);
-        assert!(path.exists() && other.is_dead(&name));
-        assert!(
-            !path.exists() && other.is_dead(&name),
-            "still dead when the file is gone"
-        );
-        assert!(!other.is_dead("elsewhere/1/00ff/locked"), "another host");
-        assert!(
-            !other.is_dead(&name.replace("locked", "unlocked")),
-            "no lock to look at"
-        );
-        drop((dead, other));
-        assert_eq!(fs::read_dir(&owners).unwrap().count(), 0);
+    fn owner(directory: &Path) -> Owner {
+        Owner::new(Some(directory.to_owned()))
     }
 
+    /// As the kernel does when the process dies.
+    fn die(owner: &Owner) {
+        owner.lock.lock().unwrap().take().unwrap();
+    }
+
+    fn files(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect()
+    }
+
+    /// A missing file tells nothing.
+    ///
+    /// Spec: OP-35
     #[test]
-    fn a_new_owner_removes_only_the_files_of_dead_ones() {
-        let directory = tempfile::tempdir().unwrap();
-        let owners = directory.path().join("owners");
-        let alive = Owner::new(Some(owners.clone()));
-        fs::write(owners.join("00ff.lock"), "").unwrap();
-        fs::write(owners.join("note.txt"), "").unwrap();
-        let other = Owner::new(Some(owners.clone()));
-        assert!(!owners.join("00ff.lock").exists() && owners.join("note.txt").exists());
-        assert!(!other.is_dead(alive.name()));
+    fn an_owner_is_dead_when_its_lock_is_free() {
+        let folder = tempfile::tempdir().unwrap();
+        let owners = folder.path().join("owners");
+        let (one, other) = (owner(&owners), owner(&owners));
+        let name = one.name().to_owned();
+        assert_eq!(other.liveness(&name), Liveness::Alive);
+        assert_eq!(one.liveness(&name), Liveness::Unknown, "its own");
+        for unknown in [
+            "elsewhere/1/00ff00ff00ff00ff/locked".to_owned(),
+            name.replace("locked", "unlocked"),
+        ] {
+            assert_eq!(other.liveness(&unknown), Liveness::Unknown, "{unknown}");
+        }
+        die(&one);
+        assert_eq!(other.liveness(&name), Liveness::Dead);
+        fs::remove_dir_all(&owners).unwrap();
+        assert_eq!(other.liveness(&name), Liveness::Unknown);
+    }
+
+    /// Spec: OP-35
+    #[test]
+    fn a_living_owner_restores_its_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let owners = folder.path().join("owners");
+        let (one, other) = (owner(&owners), owner(&owners));
+        one.restore_lock();
+        assert_eq!(files(&owners).len(), 2, "nothing to restore");
+        fs::remove_dir_all(&owners).unwrap();
+        one.restore_lock();
+        assert_eq!(other.liveness(one.name()), Liveness::Alive);
+        die(&one);
+        assert_eq!(
+            other.liveness(one.name()),
+            Liveness::Dead,
+            "by the lock of the new file"
+        );
+    }
+
+    /// The files of dead owners stay as long as a lease names them.
+    ///
+    /// Spec: OP-35
+    #[test]
+    fn only_files_of_dead_owners_without_leases_are_swept() {
+        let folder = tempfile::tempdir().unwrap();
+        let owners = folder.path().join("owners");
+        let (alive, dead, leased) = (owner(&owners), owner(&owners), owner(&owners));
+        die(&dead);
+        die(&leased);
+        for foreign in ["note.txt", "cargo.lock", "00ff.lock", "00FF00FF00FF00FF.lock"] {
+            fs::write(owners.join(foreign), "").unwrap();
+        }
+        let sweeper = owner(&owners);
+        sweeper.sweep(|| None);
+        assert_eq!(files(&owners).len(), 4 + 4, "the leases are unknown");
+        sweeper.sweep(|| Some(vec![leased.name().to_owned(), "elsewhere/1/x/locked".to_owned()]));
+        assert!(!lock_path(&owners, &dead.nonce).exists());
+        assert_eq!(files(&owners).len(), 3 + 4);
+        assert_eq!(sweeper.liveness(leased.name()), Liveness::Dead);
+        assert_eq!(sweeper.liveness(alive.name()), Liveness::Alive);
+        sweeper.sweep(|| Some(Vec::new()));
+        assert_eq!(files(&owners).len(), 2 + 4);
+    }
+
+    /// A link may lead to files of other programs.
+    ///
+    /// Spec: OP-35
+    #[test]
+    #[cfg(unix)]
+    fn links_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (foreign, owners) = (folder.path().join("foreign"), folder.path().join("owners"));
+        fs::create_dir(&foreign).unwrap();
+        fs::write(foreign.join("00ff00ff00ff00ff.lock"), "").unwrap();
+        std::os::unix::fs::symlink(&foreign, &owners).unwrap();
+        let unlocked = owner(&owners);
+        assert!(unlocked.name().ends_with("/unlocked"));
+        unlocked.sweep(|| Some(Vec::new()));
+        assert_eq!(files(&foreign), ["00ff00ff00ff00ff.lock"]);
+    }
+
+    /// Spec: OP-35
+    #[test]
+    #[cfg(unix)]
+    fn others_cannot_read_the_locks() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let owners = folder.path().join("owners");
+        let one = owner(&owners);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&owners), 0o700);
+        assert_eq!(mode(&lock_path(&owners, &one.nonce)), 0o600);
     }
 
     /// Owners that start, sweep and end on many threads: none is considered dead while it is alive.
@@ -177,23 +360,24 @@ mod tests {
     /// Spec: OP-34, OP-35
     #[test]
     fn no_living_owner_is_ever_seen_dead() {
-        let directory = tempfile::tempdir().unwrap();
-        let owners = directory.path().join("owners");
-        let observer = Owner::new(Some(owners.clone()));
+        let folder = tempfile::tempdir().unwrap();
+        let owners = folder.path().join("owners");
+        let observer = owner(&owners);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for _ in 0..400 {
-                        let owner = Owner::new(Some(owners.clone()));
-                        let (path, _) = owner.lock.as_ref().expect("it holds a lock");
+                        let one = owner(&owners);
+                        one.sweep(|| Some(Vec::new()));
                         std::thread::yield_now();
-                        assert!(path.exists(), "its file was swept away");
-                        assert!(!observer.is_dead(owner.name()) && !owner.is_dead(observer.name()));
+                        assert_eq!(observer.liveness(one.name()), Liveness::Alive);
+                        assert_eq!(one.liveness(observer.name()), Liveness::Alive);
+                        one.remove_lock();
                     }
                 });
             }
         });
-        drop(observer);
-        assert_eq!(fs::read_dir(&owners).unwrap().count(), 0);
+        observer.remove_lock();
+        assert_eq!(files(&owners), [""; 0]);
     }
 }

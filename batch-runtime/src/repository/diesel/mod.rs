@@ -35,7 +35,7 @@ pub(crate) use pool::Connector;
 
 use super::owner::Owner;
 use crate::clock::{Clock, Timestamp};
-use crate::repository::{DatabaseKind, JobRepository, RepositoryError};
+use crate::repository::{DatabaseKind, JobRepository, Observations, RepositoryError};
 use crate::time_zone::TimeZone;
 use backend::Backend;
 use db_timestamp::DbTimestamp;
@@ -52,6 +52,7 @@ compile_error!("enable one of the features `sqlite`, `postgres` and `mysql`: a r
 struct DieselRepository<D: Backend> {
     pool: Pool<D>,
     owner: Owner,
+    observations: Observations,
     clock: Arc<dyn Clock>,
     lease_time: Duration,
     settings: SessionSettings,

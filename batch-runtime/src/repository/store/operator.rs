@@ -5,12 +5,15 @@ use std::collections::BTreeSet;
 use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::parameters::JobParameters;
-use crate::repository::{AbandonOutcome, DeathOutcome, ExecutionFilter, RepositoryError, StopOutcome};
+use crate::repository::{
+    AbandonOutcome, DeathOutcome, ExecutionFilter, HolderState, RepositoryError, StopOutcome,
+};
 
 /// The operations of the operator: requests to running executions, and queries.
 pub(crate) trait OperatorStore: Send + Sync {
-    /// Returns whether an execution has not ended and its owner is alive.
-    fn is_running(&self, execution: JobExecutionId) -> Result<bool, RepositoryError>;
+    /// Returns the state of the lease holder of an execution; `None` if the execution has ended or does not exist. An execution
+    /// of another program, which holds no lease, is alive.
+    fn holder_state(&self, execution: JobExecutionId) -> Result<Option<HolderState>, RepositoryError>;
 
     /// Requests an execution to stop; closes it if its owner is dead. Returns `None` if there is no such execution.
     fn request_stop(&self, execution: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError>;

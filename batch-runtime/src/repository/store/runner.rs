@@ -57,6 +57,9 @@ pub(crate) trait JobStore: Send + Sync {
     /// Releases a lease without an end of the execution: the next claim closes the execution at once.
     fn release_lease(&self, lease: &Lease) -> Result<(), RepositoryError>;
 
+    /// Releases what shows other runtimes that this one is alive. It claims nothing afterwards.
+    fn close(&self);
+
     /// Returns how long a lease lasts.
     fn lease_time(&self) -> Duration;
 

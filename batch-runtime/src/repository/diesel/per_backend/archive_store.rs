@@ -72,7 +72,7 @@ impl ArchiveStore for Repository {
                 Db::lock_instance(connection, id)?;
                 Db::lock_executions(connection, id)?;
                 let held = match lease_of(connection, id)? {
-                    Some(row) => self.is_held(connection, &row)?,
+                    Some(row) => self.is_held(connection, id, &row)?,
                     None => false,
                 };
                 // The instance may have run again since it was read.

@@ -197,7 +197,7 @@ impl Repository {
         lease: Option<&LeaseRow>,
     ) -> ClaimWork<()> {
         let previous = claimed.previous.as_ref();
-        let rejection = match self.running_execution(connection, previous, lease)? {
+        let rejection = match self.running_execution(connection, claimed.instance, previous, lease)? {
             Some(running) => Some(running),
             None => rejection_of_ended_instance(connection, claimed.instance)?,
         };
@@ -250,11 +250,12 @@ impl Repository {
     pub(super) fn running_execution(
         &self,
         connection: &mut Connection,
+        instance: i64,
         previous: Option<&JobExecution>,
         lease: Option<&LeaseRow>,
     ) -> QueryResult<Option<ClaimError>> {
         match (lease, previous) {
-            (Some(row), _) if self.is_held(connection, row)? => {
+            (Some(row), _) if self.is_held(connection, instance, row)? => {
                 let execution = JobExecutionId(row.job_execution_id);
                 let owner = self.described_owner(connection, row)?;
                 Ok(Some(ClaimError::Running { execution, owner }))

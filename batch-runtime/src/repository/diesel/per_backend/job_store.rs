@@ -165,6 +165,7 @@ impl JobStore for Repository {
     }
 
     fn renew_lease(&self, lease: &Lease) -> Result<bool, RepositoryError> {
+        self.owner.restore_lock();
         self.pool.write_with_priority("renew the lease", |connection, _| {
             Ok(self.renew_lease_in(connection, lease)?)
         })
@@ -175,6 +176,10 @@ impl JobStore for Repository {
             self.release_lease_in(connection, lease)?;
             Ok(())
         })
+    }
+
+    fn close(&self) {
+        self.close_owner();
     }
 
     fn lease_time(&self) -> Duration {

@@ -8,13 +8,14 @@ use diesel::sql_types::BigInt;
 use super::schema::instance_lease::dsl as lease;
 use super::schema::{instance_lease, partition_lease};
 use super::{Connection, Db, Repository, Work, fenced};
-use crate::ids::StepExecutionId;
-use crate::repository::Lease;
+use crate::ids::{JobInstanceId, StepExecutionId};
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::{
     TransactionError, concurrent_change, on_unique_violation,
 };
+use crate::repository::owner::Liveness;
+use crate::repository::{HolderState, Lease, LeaseKey};
 
 /// The owner of a released lease.
 pub(super) const NOBODY: &str = "";
@@ -81,23 +82,93 @@ impl Repository {
         Db::now() + i64::try_from(self.lease_time.as_millis()).unwrap_or(i64::MAX / 2)
     }
 
-    /// Returns whether the owner of the lease is alive.
-    pub(super) fn is_held(&self, connection: &mut Connection, row: &LeaseRow) -> QueryResult<bool> {
-        self.is_alive(connection, &row.owner, row.expires_at)
-    }
-
-    /// Returns whether the owner of a lease that expires then is alive.
-    pub(super) fn is_alive(
+    /// Returns whether the lease of an instance is held: until its holder is certainly dead.
+    pub(super) fn is_held(
         &self,
         connection: &mut Connection,
+        instance: i64,
+        row: &LeaseRow,
+    ) -> QueryResult<bool> {
+        let state = self.holder_of(connection, instance, row)?;
+        Ok(state != HolderState::Dead)
+    }
+
+    /// Returns the state of the holder of an instance's lease.
+    pub(super) fn holder_of(
+        &self,
+        connection: &mut Connection,
+        instance: i64,
+        row: &LeaseRow,
+    ) -> QueryResult<HolderState> {
+        let key = LeaseKey::Instance(JobInstanceId(instance));
+        self.holder(connection, key, &row.owner, row.expires_at)
+    }
+
+    /// Returns the state of the holder of a lease. If its process can be checked, no clock decides.
+    ///
+    /// Spec: OP-35
+    pub(super) fn holder(
+        &self,
+        connection: &mut Connection,
+        key: LeaseKey,
         owner: &str,
         expires_at: i64,
-    ) -> QueryResult<bool> {
-        if owner == NOBODY || self.owner.is_dead(owner) {
-            return Ok(false);
+    ) -> QueryResult<HolderState> {
+        let liveness = match owner {
+            NOBODY => Liveness::Dead,
+            owner => self.owner.liveness(owner),
+        };
+        let unseen = match liveness {
+            Liveness::Alive => return Ok(HolderState::Alive),
+            Liveness::Dead => {
+                self.observations.forget(key);
+                return Ok(HolderState::Dead);
+            }
+            Liveness::Unknown => self.observations.look(key, owner, expires_at),
+        };
+        let remaining = self.lease_time.saturating_sub(unseen);
+        if remaining.is_zero() {
+            return Ok(HolderState::Dead);
         }
         let now: i64 = diesel::select(Db::now()).get_result(connection)?;
-        Ok(expires_at > now)
+        Ok(match expires_at > now {
+            true => HolderState::Alive,
+            false => HolderState::Silent { remaining },
+        })
+    }
+
+    /// Removes this runtime's lock file, unless it holds a lease: an execution without a recorded end is to be seen dead.
+    pub(super) fn close_owner(&self) {
+        let name = self.owner.name();
+        let held = self.pool.read("read the leases", |connection| {
+            let instances = instance_lease::table.filter(instance_lease::owner.eq(name));
+            let partitions = partition_lease::table.filter(partition_lease::owner.eq(name));
+            let of_instances: i64 = instances.count().get_result(connection)?;
+            let of_partitions: i64 = partitions.count().get_result(connection)?;
+            Ok(of_instances + of_partitions)
+        });
+        if held.is_ok_and(|held| held == 0) {
+            self.owner.remove_lock();
+        }
+    }
+
+    /// Removes the lock files of dead owners that hold no lease.
+    pub(in crate::repository::diesel) fn sweep_owners(&self) {
+        self.owner.sweep(|| {
+            let owners = self.pool.read("read the lease holders", |connection| {
+                let mut owners: Vec<String> = instance_lease::table
+                    .filter(instance_lease::owner.ne(NOBODY))
+                    .select(lease::owner)
+                    .load(connection)?;
+                let workers: Vec<String> = partition_lease::table
+                    .filter(partition_lease::owner.ne(NOBODY))
+                    .select(partition_lease::owner)
+                    .load(connection)?;
+                owners.extend(workers);
+                Ok(owners)
+            });
+            owners.ok()
+        });
     }
 
     /// Describes the lease holder, with the time to expiry if its liveness cannot be checked locally.

@@ -17,24 +17,26 @@ use crate::parameters::JobParameters;
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::{
-    AbandonOutcome, ClaimError, DeathOutcome, ExecutionFilter, OperatorStore, RepositoryError, StopOutcome,
+    AbandonOutcome, ClaimError, DeathOutcome, ExecutionFilter, HolderState, OperatorStore, RepositoryError,
+    StopOutcome,
 };
 use crate::status::BatchStatus;
 
 impl OperatorStore for Repository {
-    fn is_running(&self, execution: JobExecutionId) -> Result<bool, RepositoryError> {
+    fn holder_state(&self, execution: JobExecutionId) -> Result<Option<HolderState>, RepositoryError> {
         self.pool.read("read the owner", |connection| {
-            let Some(execution) = execution_in(connection, execution.0)? else {
-                return Ok(false);
+            let execution = execution_in(connection, execution.0)?;
+            let Some(execution) = execution.filter(|execution| !execution.status.is_final()) else {
+                return Ok(None);
             };
-            if execution.status.is_final() {
-                return Ok(false);
-            }
-            match lease_of(connection, execution.instance_id.0)? {
-                Some(row) if row.job_execution_id == execution.id.0 => Ok(self.is_held(connection, &row)?),
-                // An execution of another program, which keeps no lease.
-                _ => Ok(true),
-            }
+            let instance = execution.instance_id.0;
+            Ok(Some(match lease_of(connection, instance)? {
+                Some(row) if row.job_execution_id == execution.id.0 => {
+                    self.holder_of(connection, instance, &row)?
+                }
+                // An execution of another program, which holds no lease.
+                _ => HolderState::Alive,
+            }))
         })
     }
 
@@ -72,7 +74,7 @@ impl OperatorStore for Repository {
                 let Some(row) = lease.as_ref().filter(|row| row.job_execution_id == id.0) else {
                     return Ok(Some(StopOutcome::Requested));
                 };
-                if self.is_held(connection, row)? {
+                if self.is_held(connection, instance, row)? {
                     return Ok(Some(StopOutcome::Requested));
                 }
                 self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref())?;
@@ -90,7 +92,7 @@ impl OperatorStore for Repository {
             Db::lock_instance(connection, instance)?;
             let lease = lease_of(connection, instance)?;
             let newest = last_execution(connection, instance)?;
-            let running = self.running_execution(connection, newest.as_ref(), lease.as_ref())?;
+            let running = self.running_execution(connection, instance, newest.as_ref(), lease.as_ref())?;
             if let Some(ClaimError::Running { owner, .. }) = running {
                 return Ok(Some(AbandonOutcome::Running { owner }));
             }
@@ -125,7 +127,7 @@ impl OperatorStore for Repository {
             Db::lock_instance(connection, instance)?;
             let lease = lease_of(connection, instance)?;
             if let Some(row) = &lease
-                && self.is_held(connection, row)?
+                && self.is_held(connection, instance, row)?
             {
                 let owner = self.described_owner(connection, row)?;
                 return Ok(Some(DeathOutcome::Running { owner }));

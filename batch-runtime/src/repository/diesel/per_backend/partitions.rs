@@ -15,7 +15,7 @@ use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::pool::unknown_outcome;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
-use crate::repository::{ClaimedPartition, Lease, PartitionState};
+use crate::repository::{ClaimedPartition, HolderState, Lease, LeaseKey, PartitionState};
 use crate::status::BatchStatus;
 
 impl Repository {
@@ -121,7 +121,8 @@ impl Repository {
             }
             None => return Ok(PartitionState::Settled),
         };
-        if self.is_alive(connection, &owner, expires_at)? {
+        let key = LeaseKey::Partition(id);
+        if self.holder(connection, key, &owner, expires_at)? != HolderState::Dead {
             return Ok(PartitionState::Held);
         }
         // The steps of a flow have rows of their own, one for each name in a job execution: such a partition ends here, and a

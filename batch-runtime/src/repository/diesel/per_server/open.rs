@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::{Connection, Db, layout};
 use crate::clock::Clock;
-use crate::repository::RepositoryError;
 use crate::repository::diesel::DieselRepository;
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::migrations::{Layout, MigrationFailed};
@@ -13,6 +12,7 @@ use crate::repository::diesel::pool::Pool;
 use crate::repository::diesel::session::{Session, SessionSettings};
 use crate::repository::diesel::url::shown;
 use crate::repository::owner::Owner;
+use crate::repository::{Observations, RepositoryError};
 
 /// Opens the database of `url` and brings its tables up to date.
 pub(in crate::repository::diesel) fn open(
@@ -36,6 +36,7 @@ pub(in crate::repository::diesel) fn open(
         pool,
         // Whether the process of an owner is alive cannot be checked; only its lease counts.
         owner: Owner::new(None),
+        observations: Observations::default(),
         clock,
         lease_time,
         settings,

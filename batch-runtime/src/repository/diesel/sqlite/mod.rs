@@ -29,8 +29,8 @@ use super::migrations::{MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session, SessionSettings};
 use crate::clock::Clock;
-use crate::repository::RepositoryError;
 use crate::repository::owner::Owner;
+use crate::repository::{Observations, RepositoryError};
 use per_backend::layout;
 use schema::{batch_job_execution_seq, batch_job_seq, batch_step_execution_seq};
 use write_lock::{WriteLock, WriteQueue};
@@ -64,13 +64,16 @@ pub(super) fn open(
     let owner = Owner::new(database.owners_directory());
     let pool = Pool::new(database, settings.clone(), lease_time)?;
     pool.put_back(connection);
-    Ok(DieselRepository {
+    let repository = DieselRepository {
         pool,
         owner,
+        observations: Observations::default(),
         clock,
         lease_time,
         settings,
-    })
+    };
+    repository.sweep_owners();
+    Ok(repository)
 }
 
 /// Checks that `url` is valid.

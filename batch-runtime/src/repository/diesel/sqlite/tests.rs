@@ -4,7 +4,7 @@ use super::fixture::Place;
 use super::per_backend::tests::{StartedJob, claim, number};
 use super::*;
 use crate::clock::SystemClock;
-use crate::repository::{ClaimError, OperatorStore};
+use crate::repository::{ClaimError, HolderState, OperatorStore};
 
 const LONG: Duration = Duration::from_secs(3_600);
 
@@ -22,7 +22,10 @@ fn an_owner_is_alive_through_a_symbolic_link() {
     std::os::unix::fs::symlink("batch.db", folder.path().join("link.db")).unwrap();
     let other = at("link.db");
     assert!(matches!(claim(&other), Err(ClaimError::Running { .. })));
-    assert!(other.is_running(started.job.id).unwrap());
+    assert_eq!(
+        other.holder_state(started.job.id).unwrap(),
+        Some(HolderState::Alive)
+    );
     let next = claim(&{
         drop(one);
         other
