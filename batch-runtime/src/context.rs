@@ -125,8 +125,16 @@ macro_rules! shows_stop {
             pub(crate) fn set_batch_status(&self, status: BatchStatus) {
                 lock(&self.0.element).batch_status = status;
             }
+        }
+    )*};
+}
 
-            /// Sets the final statuses.
+shows_stop!(JobContext, StepContext, FlowContext, SplitContext);
+
+macro_rules! ended {
+    ($($context:ident),*) => {$(
+        impl $context {
+            /// Sets the final statuses, for a decider.
             pub(crate) fn ended(self, status: BatchStatus, exit_status: &str) -> Self {
                 self.set_batch_status(status);
                 self.set_exit_status(Some(exit_status));
@@ -136,7 +144,7 @@ macro_rules! shows_stop {
     )*};
 }
 
-shows_stop!(JobContext, StepContext, FlowContext, SplitContext);
+ended!(StepContext, FlowContext, SplitContext);
 
 /// The context of a running job. Spec: CTX-06, CTX-13 to CTX-19
 #[derive(Clone)]
