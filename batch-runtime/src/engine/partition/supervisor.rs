@@ -352,7 +352,8 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             match state {
                 PartitionState::Reopened { claims } => self.submit_again(ticket, claims),
                 PartitionState::Settled | PartitionState::Held => {
-                    let problem = "its worker has died, and no other worker has claimed the partition".to_owned();
+                    let problem =
+                        "its worker has died, and no other worker has claimed the partition".to_owned();
                     self.fail(id, problem);
                 }
             }
