@@ -210,44 +210,36 @@ impl Artifacts {
 
     fn not_found(&self, resolution: &Resolution<'_>, role: Role, name: &Spanned<String>) -> Diagnostic {
         let other = self.matching(resolution, name).into_iter().flatten().next();
-        if let Some(other) = other {
-            let diagnostic = Diagnostic::error(
-                WRONG_ROLE,
-                format!(
-                    "`{}` is not {} but {}",
-                    name.value,
-                    role.with_article(),
-                    other.role().with_article()
-                ),
-                name.span.clone(),
+        let (wanted, name_text) = (role.with_article(), &name.value);
+        let but = |other: &ArtifactRegistration| {
+            format!(
+                "`{name_text}` is not {wanted} but {}",
+                other.role().with_article()
             )
-            .label(format!("{} is required here", role.with_article()));
-            return match resolution {
-                Resolution::Loaded(_, type_name) => diagnostic.help(format!(
+        };
+        let (message, help) = match (resolution, other) {
+            (Resolution::Loaded(_, type_name), Some(other)) => (
+                but(other),
+                format!(
                     "the artifact loader returns a `{type_name}`, which is registered at {}",
                     place(other)
-                )),
-                _ => with_entry(resolution, diagnostic).help(format!(
-                    "`{}` is registered at {}",
-                    name.value,
-                    place(other)
-                )),
-            };
-        }
-        if let Resolution::Loaded(_, type_name) = resolution {
-            let message = format!(
-                "`{}` is not {}: the artifact loader returns a `{type_name}`",
-                name.value,
-                role.with_article()
-            );
-            return Diagnostic::error(WRONG_ROLE, message, name.span.clone())
-                .label(format!("{} is required here", role.with_article()))
-                .help(format!(
+                ),
+            ),
+            (_, Some(other)) => (
+                but(other),
+                format!("`{name_text}` is registered at {}", place(other)),
+            ),
+            (Resolution::Loaded(_, type_name), None) => (
+                format!("`{name_text}` is not {wanted}: the artifact loader returns a `{type_name}`"),
+                format!(
                     "write `#[{}]` on an impl block of that type; if it is generic, also on a type alias of it",
                     role.attribute()
-                ));
-        }
-        self.unknown(role, name)
+                ),
+            ),
+            (_, None) => return self.unknown(role, name),
+        };
+        let diagnostic = Diagnostic::error(WRONG_ROLE, message, name.span.clone());
+        with_entry(resolution, diagnostic.label(format!("{wanted} is required here"))).help(help)
     }
 
     fn unknown(&self, role: Role, name: &Spanned<String>) -> Diagnostic {

@@ -247,7 +247,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                 Ok(Some(event)) => self.handle(event),
                 Ok(None) => {}
                 Err(error) => {
-                    tracing::error!(%error, element = self.element.id, "no partition can be reached any more");
+                    tracing::error!(%error, element = self.element.id, "the channel to the workers of the partitions is broken");
                     self.outcomes.broken.get_or_insert(RepositoryError::Fault);
                     self.lost.extend(self.out.keys());
                     walk.worker.pause(WAIT);
@@ -352,7 +352,8 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             match state {
                 PartitionState::Reopened { claims } => self.submit_again(ticket, claims),
                 PartitionState::Settled | PartitionState::Held => {
-                    let problem = "its worker is gone, and no other one has claimed the partition".to_owned();
+                    let problem =
+                        "its worker has died, and no other worker has claimed the partition".to_owned();
                     self.fail(id, problem);
                 }
             }
