@@ -4,7 +4,6 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use syn::ItemType;
-use syn::ext::IdentExt;
 
 use crate::diagnostics::Errors;
 use crate::expand::registration;
@@ -13,7 +12,6 @@ use crate::role::Role;
 use crate::settings::{Target, settings};
 use crate::tokens::spanned;
 use crate::types::ends_in;
-use crate::validate::Registration;
 
 /// Expands to the alias and its registration, or to the alias and the errors.
 pub(crate) fn alias(role: &Role, arguments: &[Argument], item: &ItemType, mut errors: Errors) -> TokenStream {
@@ -40,24 +38,13 @@ pub(crate) fn alias(role: &Role, arguments: &[Argument], item: &ItemType, mut er
     if !errors.is_empty() {
         return quote!(#item #errors);
     }
-    let type_name = ident.unraw().to_string();
     let cfgs = cfgs(&item.attrs);
     // The alias, so that a private one is not reported as unused; at the place of the type that may lack the role.
     let alias = spanned(&item.ty, |open, _| {
         let alias = Ident::new(&ident.to_string(), Span::call_site().located_at(open));
         quote!(#alias)
     });
-    let registration = registration(
-        role,
-        &Registration {
-            name: settings
-                .name
-                .map_or_else(|| type_name.clone(), |name| name.value()),
-            class: settings.class,
-            type_name,
-        },
-        &alias,
-    );
+    let registration = registration(role, &settings.registration(ident), &alias);
     quote! {
         #item
 

@@ -8,8 +8,9 @@ use syn::{Attribute, ItemImpl, Meta, ReturnType, Type};
 use crate::parameters::{Param, ParamBinding, Parameters};
 use crate::parse::cfgs;
 use crate::role::{Method, ParamKind, Receiver, Role, Shape, Side};
+use crate::settings::Registration;
 use crate::tokens::{or_none, runtime, spanned};
-use crate::validate::{Artifact, ArtifactMethod, Registration};
+use crate::validate::{Artifact, ArtifactMethod};
 use crate::warnings;
 
 /// Returns the user's impl block, and the code that makes it an artifact.

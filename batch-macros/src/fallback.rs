@@ -3,16 +3,10 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{DeriveInput, ItemImpl, parse_quote};
+use syn::{DeriveInput, parse_quote};
 
 use crate::diagnostics::Errors;
 use crate::tokens::runtime;
-
-/// Returns the impl block without its method attributes. The role trait needs no stub, because only the registration names
-/// it, which is left out as well.
-pub(crate) fn role(item: &ItemImpl, errors: &Errors) -> TokenStream {
-    quote!(#item #errors)
-}
 
 /// Returns a stub of `BatchArtifact`, which the role blocks of the type require.
 pub(crate) fn artifact(input: &DeriveInput, errors: &Errors) -> TokenStream {

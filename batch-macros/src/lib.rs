@@ -89,7 +89,11 @@ fn artifact_attribute(
     let block = parse::block(role, item);
     match validate::artifact(role, &arguments, &block, &mut errors) {
         Some(artifact) => expand::role(role, &artifact, &block.item),
-        None => fallback::role(&block.item, &errors),
+        None => {
+            // The role trait needs no stub, because only the registration names it, which is left out as well.
+            let item = &block.item;
+            quote!(#item #errors)
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
-use syn::{Expr, Lit, LitStr};
+use syn::ext::IdentExt;
+use syn::{Expr, Ident, Lit, LitStr};
 
 use crate::diagnostics::{Errors, nearest};
 use crate::parse::{Argument, literal, string};
@@ -25,6 +26,28 @@ pub(crate) struct Settings {
     /// `class = "..."`
     pub(crate) class: Option<LitStr>,
     pub(crate) buffered: bool,
+}
+
+/// The names under which a concrete type is registered.
+pub(crate) struct Registration {
+    pub(crate) name: String,
+    /// `class = "..."`
+    pub(crate) class: Option<LitStr>,
+    /// The identifier of the type or alias, last part of its path.
+    pub(crate) type_name: String,
+}
+
+impl Settings {
+    /// Returns the registration of the type or alias `ident`, whose name is the default.
+    pub(crate) fn registration(self, ident: &Ident) -> Registration {
+        let type_name = ident.unraw().to_string();
+        let name = self.name.map(|name| name.value());
+        Registration {
+            name: name.unwrap_or_else(|| type_name.clone()),
+            class: self.class,
+            type_name,
+        }
+    }
 }
 
 /// Checks the arguments. Reports and drops each wrong one.

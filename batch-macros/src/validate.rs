@@ -7,14 +7,14 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{
-    Attribute, FnArg, Ident, ImplItem, LitStr, PathSegment, ReceiverKind, ReturnType, Safety, Signature, Type,
+    Attribute, FnArg, Ident, ImplItem, PathSegment, ReceiverKind, ReturnType, Safety, Signature, Type,
 };
 
 use crate::diagnostics::{Errors, one_of, with_article};
 use crate::parameters::{Parameters, owns, parameters};
 use crate::parse::{Argument, Block, Mark};
 use crate::role::{Method, Receiver, Role, roles_with};
-use crate::settings::{Target, settings};
+use crate::settings::{Registration, Target, settings};
 use crate::types::{type_name, type_text};
 
 /// A checked artifact.
@@ -23,15 +23,6 @@ pub(crate) struct Artifact {
     pub(crate) registration: Option<Registration>,
     pub(crate) buffered: bool,
     pub(crate) methods: Vec<ArtifactMethod>,
-}
-
-/// The names under which a concrete type is registered.
-pub(crate) struct Registration {
-    pub(crate) name: String,
-    /// `class = "..."`
-    pub(crate) class: Option<LitStr>,
-    /// The identifier of the type or alias, last part of its path.
-    pub(crate) type_name: String,
 }
 
 /// A checked method.
@@ -67,16 +58,9 @@ pub(crate) fn artifact(
             &[&format!("write `#[{}(\"Name\")]`", role.attribute)],
         );
     }
-    let type_name = segment.ident.unraw().to_string();
     errors.is_empty().then(|| Artifact {
-        registration: (target == Target::Block).then(|| Registration {
-            name: settings
-                .name
-                .map_or_else(|| type_name.clone(), |name| name.value()),
-            class: settings.class,
-            type_name,
-        }),
         buffered: settings.buffered,
+        registration: (target == Target::Block).then(|| settings.registration(&segment.ident)),
         methods,
     })
 }

@@ -14,7 +14,8 @@ const SHOWN_AFTER: usize = 60;
 
 const TAB: &str = "    ";
 
-/// The ANSI sequences of one rendering; all empty without colour.
+/// The ANSI sequences of one rendering; all empty without color.
+#[derive(Clone, Copy, Default)]
 struct Style {
     error: &'static str,
     warning: &'static str,
@@ -23,15 +24,6 @@ struct Style {
     bold: &'static str,
     reset: &'static str,
 }
-
-const PLAIN: Style = Style {
-    error: "",
-    warning: "",
-    note: "",
-    frame: "",
-    bold: "",
-    reset: "",
-};
 
 const ANSI: Style = Style {
     error: "\x1b[1;31m",
@@ -46,7 +38,35 @@ impl Diagnostic {
     /// Renders the diagnostic with the source line underlined, optionally in ANSI colors. Ends with a line break.
     /// Control characters of the document are escaped.
     pub fn render(&self, color: bool) -> String {
-        render(self, color)
+        let style = if color { ANSI } else { Style::default() };
+        let (word, paint) = match self.severity {
+            Severity::Error => ("error", style.error),
+            Severity::Warning => ("warning", style.warning),
+        };
+        let gutter = gutter_width(self);
+        let mut out = Rendering {
+            text: String::new(),
+            style,
+            gutter,
+        };
+        let Style {
+            bold,
+            reset,
+            frame,
+            note,
+            ..
+        } = style;
+        let (code, message) = (self.code, visible(&self.message));
+        writeln!(out, "{paint}{word}[{code}]{reset}{bold}: {message}{reset}");
+        out.snippet(&self.span, ('^', paint), &visible(&self.label));
+        for (span, message) in &self.related {
+            writeln!(out, "{note}note{reset}: {}", visible(message));
+            out.snippet(span, ('-', note), "");
+        }
+        if let Some(help) = self.help.as_deref().map(visible) {
+            writeln!(out, "{:gutter$} {frame}={reset} {bold}help{reset}: {help}", "");
+        }
+        out.text
     }
 }
 
@@ -55,62 +75,6 @@ impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.render(false).trim_end())
     }
-}
-
-fn render(diagnostic: &Diagnostic, color: bool) -> String {
-    let style = if color { &ANSI } else { &PLAIN };
-    let (word, paint) = match diagnostic.severity {
-        Severity::Error => ("error", style.error),
-        Severity::Warning => ("warning", style.warning),
-    };
-    let gutter = gutter_width(diagnostic);
-    let mut out = String::new();
-    let Style {
-        bold,
-        reset,
-        frame,
-        note,
-        ..
-    } = style;
-    let message = visible(&diagnostic.message);
-    put(
-        &mut out,
-        format_args!(
-            "{paint}{word}[{}]{reset}{bold}: {message}{reset}\n",
-            diagnostic.code
-        ),
-    );
-    snippet(
-        &mut out,
-        style,
-        gutter,
-        &diagnostic.span,
-        ('^', paint),
-        &visible(&diagnostic.label),
-    );
-    for (span, message) in &diagnostic.related {
-        put(
-            &mut out,
-            format_args!("{note}note{reset}: {}\n", visible(message)),
-        );
-        snippet(&mut out, style, gutter, span, ('-', note), "");
-    }
-    if let Some(help) = &diagnostic.help {
-        put(
-            &mut out,
-            format_args!(
-                "{:gutter$} {frame}={reset} {bold}help{reset}: {}\n",
-                "",
-                visible(help)
-            ),
-        );
-    }
-    out
-}
-
-/// Writing to a `String` cannot fail.
-fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
-    let _ = out.write_fmt(text);
 }
 
 /// Columns for the line numbers, the same for all snippets of one diagnostic.
@@ -126,40 +90,44 @@ fn gutter_width(diagnostic: &Diagnostic) -> usize {
     last.unwrap_or(1).to_string().len()
 }
 
-/// The line a span starts on, with the span underlined.
-fn snippet(
-    out: &mut String,
-    style: &Style,
+/// The text of a rendering.
+struct Rendering {
+    text: String,
+    style: Style,
+    /// Columns for the line numbers.
     gutter: usize,
-    span: &Span,
-    (mark, paint): (char, &str),
-    label: &str,
-) {
-    let Style { frame, reset, .. } = style;
-    let (line, column) = span.source().line_column(span.range().start);
-    let place = format!("{}:{line}:{column}", visible(span.source().name()));
-    let excerpt = Excerpt::new(span);
-    let blank = " ".repeat(excerpt.indent);
-    let marks = String::from(mark).repeat(excerpt.underlined.max(1));
-    let label = if label.is_empty() {
-        String::new()
-    } else {
-        format!(" {label}")
-    };
-    put(out, format_args!("{:gutter$}{frame}-->{reset} {place}\n", ""));
-    put(out, format_args!("{:gutter$} {frame}|{reset}\n", ""));
-    let text = format!(" {}", excerpt.text);
-    put(
-        out,
-        format_args!("{frame}{line:>gutter$} |{reset}{}\n", text.trim_end()),
-    );
-    put(
-        out,
-        format_args!(
-            "{:gutter$} {frame}|{reset} {blank}{paint}{marks}{label}{reset}\n",
+}
+
+impl Rendering {
+    /// Lets `writeln!` append a line.
+    fn write_fmt(&mut self, line: fmt::Arguments<'_>) {
+        // Writing to a `String` cannot fail.
+        let _ = self.text.write_fmt(line);
+    }
+
+    /// Appends the line that a span starts on, with the span underlined.
+    fn snippet(&mut self, span: &Span, (mark, paint): (char, &str), label: &str) {
+        let (Style { frame, reset, .. }, gutter) = (self.style, self.gutter);
+        let (line, column) = span.source().line_column(span.range().start);
+        let name = visible(span.source().name());
+        let excerpt = Excerpt::new(span);
+        let blank = " ".repeat(excerpt.indent);
+        let marks = String::from(mark).repeat(excerpt.underlined.max(1));
+        let text = format!(" {}", excerpt.text);
+        let label = if label.is_empty() {
+            String::new()
+        } else {
+            format!(" {label}")
+        };
+        writeln!(self, "{:gutter$}{frame}-->{reset} {name}:{line}:{column}", "");
+        writeln!(self, "{:gutter$} {frame}|{reset}", "");
+        writeln!(self, "{frame}{line:>gutter$} |{reset}{}", text.trim_end());
+        writeln!(
+            self,
+            "{:gutter$} {frame}|{reset} {blank}{paint}{marks}{label}{reset}",
             ""
-        ),
-    );
+        );
+    }
 }
 
 /// The shown part of a source line and where to underline it, in columns of the terminal.

@@ -25,16 +25,7 @@ pub(crate) fn boolean(text: &str) -> Option<bool> {
 /// Spec: JSL-DOC-11, D-07
 pub(crate) fn integer(text: &str, least: u32) -> Option<u32> {
     let trimmed = text.trim_matches([' ', '\t', '\n', '\r']);
-    let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
-    if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
-        return None;
-    }
-    let value: u32 = match digits.trim_start_matches('0') {
-        "" => 0,
-        // A negative number other than zero is out of range.
-        _ if trimmed.starts_with('-') => return None,
-        significant => significant.parse().ok()?,
-    };
+    let value = u32::try_from(trimmed.parse::<i64>().ok()?).ok()?;
     (least..=i32::MAX.unsigned_abs())
         .contains(&value)
         .then_some(value)
