@@ -256,7 +256,8 @@ fn what_does_not_fit_the_terminal_is_counted() {
     assert!(lines[..12].iter().all(String::is_empty), "{lines:#?}");
     fs::write(folder.path().join("go"), "").unwrap();
     let (status, lines) = terminal.ends();
-    assert!(status.success() && terminal.is_left_as_it_was(), "{lines:#?}");
+    assert!(status.success(), "{status}: {lines:#?}");
+    assert!(terminal.is_left_as_it_was(), "{lines:#?}");
 }
 
 /// A window that is made smaller or larger has its lines at the bottom again.
@@ -276,7 +277,8 @@ fn the_lines_follow_the_size_of_the_window() {
     }
     fs::write(folder.path().join("go"), "").unwrap();
     let (status, lines) = terminal.ends();
-    assert!(status.success() && terminal.is_left_as_it_was(), "{lines:#?}");
+    assert!(status.success(), "{status}: {lines:#?}");
+    assert!(terminal.is_left_as_it_was(), "{lines:#?}");
 }
 
 /// Ctrl-C stops at the next commit. The bar is removed then, and after a restart it resumes where it was.

@@ -292,7 +292,8 @@ impl Sweep {
         for name in ["batch.db", "batch.db-wal", "batch.db-shm"] {
             let _ = fs::remove_file(self.path().join(name));
         }
-        let _ = fs::remove_dir_all(self.path().join("batch.db-owners"));
+        let owners = self.path().join("batch.db-owners");
+        let _ = fs::remove_dir_all(&owners).or_else(|_| fs::remove_file(&owners));
     }
 
     /// A launch of the job.

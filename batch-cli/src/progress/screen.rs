@@ -46,7 +46,9 @@ impl Screen {
             return put(&text);
         }
         let lines = lines(usize::from(width), usize::from(height / 2));
-        if lines != self.drawn {
+        if lines.is_empty() {
+            text += &self.removed();
+        } else if lines != self.drawn {
             text += &self.drawing(lines);
         }
         put(&text);

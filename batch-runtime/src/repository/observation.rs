@@ -39,38 +39,86 @@ struct Sighting {
     owner: String,
     expires_at: i64,
     since: Instant,
+    /// Whether another state of the lease was seen before, so that its holder has been alive since.
+    is_renewal: bool,
 }
 
 /// The leases that this runtime observes.
-#[derive(Debug, Default)]
-pub(crate) struct Observations(Mutex<HashMap<LeaseKey, Sighting>>);
+#[derive(Debug)]
+pub(crate) struct Observations {
+    /// The time without a renewal after which a holder counts as dead.
+    patience: Duration,
+    seen: Mutex<HashMap<LeaseKey, Sighting>>,
+}
 
 impl Observations {
-    /// Records a look at a lease. Returns how long it has been seen without a renewal.
-    pub(crate) fn look(&self, key: LeaseKey, owner: &str, expires_at: i64) -> Duration {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn new(patience: Duration) -> Self {
+        Self {
+            patience,
+            seen: Mutex::default(),
+        }
+    }
+
+    /// Records a look at a lease whose holder cannot be checked otherwise, and that has expired by the clock of the database or
+    /// not. Returns the state of its holder.
+    pub(crate) fn look(&self, key: LeaseKey, owner: &str, expires_at: i64, has_expired: bool) -> HolderState {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        match seen.get(&key) {
-            Some(sighting) if sighting.owner == owner && sighting.expires_at == expires_at => {
-                now - sighting.since
-            }
-            _ => {
-                let owner = owner.to_owned();
-                seen.insert(
-                    key,
-                    Sighting {
-                        owner,
-                        expires_at,
-                        since: now,
-                    },
-                );
-                Duration::ZERO
-            }
+        let sighting = seen.entry(key).or_insert_with(|| Sighting {
+            owner: owner.to_owned(),
+            expires_at,
+            since: now,
+            is_renewal: false,
+        });
+        if sighting.owner != owner || sighting.expires_at != expires_at {
+            *sighting = Sighting {
+                owner: owner.to_owned(),
+                expires_at,
+                since: now,
+                is_renewal: true,
+            };
+        }
+        let remaining = self.patience.saturating_sub(now - sighting.since);
+        match has_expired && !sighting.is_renewal {
+            _ if remaining.is_zero() => HolderState::Dead,
+            true => HolderState::Silent { remaining },
+            false => HolderState::Alive,
         }
     }
 
     /// Forgets a lease, once it is released or taken over.
     pub(crate) fn forget(&self, key: LeaseKey) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.remove(&key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec: OP-35
+    #[test]
+    fn a_holder_is_dead_when_it_was_not_seen_alive_for_a_lease_time() {
+        let key = LeaseKey::Instance(JobInstanceId(1));
+        let patient = Observations::new(Duration::from_secs(3_600));
+        assert_eq!(patient.look(key, "one", 5, false), HolderState::Alive);
+        let silent = patient.look(key, "one", 5, true);
+        assert!(
+            matches!(silent, HolderState::Silent { remaining } if !remaining.is_zero()),
+            "{silent:?}"
+        );
+        assert_eq!(
+            patient.look(key, "one", 6, true),
+            HolderState::Alive,
+            "it was renewed"
+        );
+        assert_eq!(patient.look(key, "one", 6, true), HolderState::Alive);
+        let impatient = Observations::new(Duration::ZERO);
+        assert_eq!(
+            impatient.look(key, "one", 5, false),
+            HolderState::Dead,
+            "whatever the clock says"
+        );
     }
 }

@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 
 use batch_runtime::prelude::*;
 use batch_runtime::{
-    BatchRuntimeBuilder, BatchStatus, JobOperatorError, JobParameters, Timestamp, time::Clock,
+    BatchRuntimeBuilder, BatchStatus, JobExecutionId, JobOperatorError, JobParameters, Timestamp, time::Clock,
 };
 use batch_tests::sqlite;
 use batch_tests::stage::{Stage, say};
 use diesel::connection::SimpleConnection;
 
-use super::{JOB, rows};
+use super::{JOB, die, rows};
 
 /// Only ends a test that would never end.
 const NEVER: Duration = Duration::from_secs(60);
 
 /// The shortest lease; the keeper looks after it every half second.
-fn short_lease(builder: BatchRuntimeBuilder) -> BatchRuntimeBuilder {
+pub(super) fn short_lease(builder: BatchRuntimeBuilder) -> BatchRuntimeBuilder {
     builder.lease_time(Duration::from_secs(1))
 }
 
@@ -278,4 +278,115 @@ fn nothing_ends_before_it_began_when_the_clock_goes_back() {
     for table in ["BATCH_JOB_EXECUTION", "BATCH_STEP_EXECUTION"] {
         assert_eq!(rows(&mut stage.connection(), &wrong(table)), [""; 0], "{table}");
     }
+}
+
+/// A table that ends the batchlet once it has a row.
+const GO: &str = "CREATE TABLE go (text TEXT)";
+const UNTIL_GO: &str = "SELECT text FROM go";
+
+fn let_go(stage: &Stage) {
+    stage
+        .connection()
+        .batch_execute("INSERT INTO go VALUES ('go')")
+        .unwrap();
+}
+
+fn is_running(launched: &Result<JobExecutionId, JobOperatorError>) -> bool {
+    matches!(launched, Err(JobOperatorError::JobExecutionAlreadyRunning { .. }))
+}
+
+/// The host's clock steps forward: by it the lease has expired, but the process that holds the lock is alive.
+///
+/// Spec: OP-34, OP-35
+#[test]
+fn a_clock_that_steps_takes_no_job_from_a_living_process() {
+    let stage = Stage::configured(PATIENT, short_lease);
+    stage.connection().batch_execute(GO).unwrap();
+    let execution = stage.operator().launch("job", [("until", UNTIL_GO)]).unwrap();
+    let other = stage.another_runtime().job_operator();
+    for _ in 0..20 {
+        stage
+            .connection()
+            .batch_execute("UPDATE BATCH_JOB_INSTANCE_LEASE SET EXPIRES_AT = 0")
+            .unwrap();
+        let second = other.launch("job", [("until", UNTIL_GO)]);
+        assert!(is_running(&second), "{second:?}");
+        assert!(other.is_alive(execution).unwrap());
+    }
+    let_go(&stage);
+    assert_eq!(
+        stage.operator().wait(execution).unwrap().status,
+        BatchStatus::Completed
+    );
+}
+
+/// Without its lock file a process is not dead; and it creates the file again.
+///
+/// Spec: OP-34, OP-35
+#[test]
+fn a_removed_lock_file_takes_no_job_from_a_living_process() {
+    let stage = Stage::configured(PATIENT, short_lease);
+    stage.connection().batch_execute(GO).unwrap();
+    let owners = stage.path().join("batch.db-owners");
+    let execution = stage.operator().launch("job", [("until", UNTIL_GO)]).unwrap();
+    let owner = &rows(
+        &mut stage.connection(),
+        "SELECT OWNER AS text FROM BATCH_JOB_INSTANCE_LEASE",
+    )[0];
+    let nonce = owner.split('/').nth(2).unwrap();
+    let lock = owners.join(format!("{nonce}.lock"));
+    assert!(lock.exists());
+    std::fs::remove_dir_all(&owners).unwrap();
+    let other = stage.another_runtime().job_operator();
+    let second = other.launch("job", [("until", UNTIL_GO)]);
+    assert!(is_running(&second), "{second:?}");
+    let begin = Instant::now();
+    while !lock.exists() {
+        assert!(begin.elapsed() < NEVER, "the lock file stays away");
+        std::thread::yield_now();
+    }
+    let_go(&stage);
+    assert_eq!(
+        stage.operator().wait(execution).unwrap().status,
+        BatchStatus::Completed
+    );
+}
+
+/// A holder on another host, whose lease has expired by this host's clock, is watched: as long as it renews the lease it is
+/// alive, and after a lease time without a renewal it is dead.
+///
+/// Spec: OP-34, OP-35
+#[test]
+fn a_holder_on_another_host_is_watched_before_it_counts_as_dead() {
+    let stage = Stage::configured(JOB, short_lease);
+    let first = stage.launch("job", [("fail", "x")]);
+    die(&stage, first, "elsewhere/1/00ff00ff00ff00ff/locked", "1");
+    let mut connection = stage.connection();
+    let launched = std::thread::scope(|scope| {
+        let launched = scope.spawn(|| stage.operator().launch("job", [("fail", "x")]));
+        while !launched.is_finished() {
+            connection
+                .batch_execute("UPDATE BATCH_JOB_INSTANCE_LEASE SET EXPIRES_AT = EXPIRES_AT + 1 WHERE OWNER LIKE 'elsewhere%'")
+                .unwrap();
+        }
+        launched.join().unwrap()
+    });
+    assert!(is_running(&launched), "{launched:?}");
+    let begin = Instant::now();
+    let mut second = stage.operator().launch("job", [("fail", "x")]);
+    while is_running(&second) {
+        assert!(begin.elapsed() < NEVER, "{second:?}");
+        std::thread::yield_now();
+        second = stage.operator().launch("job", [("fail", "x")]);
+    }
+    stage.operator().wait(second.unwrap()).unwrap();
+    assert_eq!(
+        stage
+            .operator()
+            .job_execution(first)
+            .unwrap()
+            .unwrap()
+            .exit_status,
+        "CRASHED"
+    );
 }

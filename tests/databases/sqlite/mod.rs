@@ -242,7 +242,7 @@ const IN_AN_HOUR: &str = "CAST(unixepoch('subsec') * 1000 AS INTEGER) + 3600000"
 /// Spec: OP-34, OP-35, REPO-44, RESTART-01, RESTART-08, RESTART-14
 #[test]
 fn an_expired_lease_is_taken_over_and_a_valid_one_is_not() {
-    let stage = Stage::new(JOB);
+    let stage = Stage::configured(JOB, leases::short_lease);
     let first = stage.launch("job", [("fail", "no disk")]);
     die(&stage, first, "elsewhere/1/00ff/locked", IN_AN_HOUR);
     let refused = stage.operator().launch("job", [("fail", "no disk")]).unwrap_err();
@@ -264,7 +264,18 @@ fn an_expired_lease_is_taken_over_and_a_valid_one_is_not() {
     );
 
     die_again(&stage);
-    let second = stage.restart(first);
+    // Its lease was seen valid a moment ago: it has to be watched.
+    let operator = stage.operator();
+    let second = loop {
+        match operator.restart(first, JobParameters::new()) {
+            Err(JobOperatorError::JobRestart {
+                cause: StartError::Running { .. },
+                ..
+            }) => std::thread::yield_now(),
+            restarted => break restarted.unwrap(),
+        }
+    };
+    operator.wait(second).unwrap();
     assert_eq!(stage.log(), ["process None", "process Some(1)"]);
     let closed = stage.operator().job_execution(first).unwrap().unwrap();
     assert_eq!(

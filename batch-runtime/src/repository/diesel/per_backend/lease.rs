@@ -118,23 +118,14 @@ impl Repository {
             NOBODY => Liveness::Dead,
             owner => self.owner.liveness(owner),
         };
-        let unseen = match liveness {
-            Liveness::Alive => return Ok(HolderState::Alive),
-            Liveness::Dead => {
-                self.observations.forget(key);
-                return Ok(HolderState::Dead);
+        match liveness {
+            Liveness::Alive => Ok(HolderState::Alive),
+            Liveness::Dead => Ok(HolderState::Dead),
+            Liveness::Unknown => {
+                let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+                Ok(self.observations.look(key, owner, expires_at, expires_at <= now))
             }
-            Liveness::Unknown => self.observations.look(key, owner, expires_at),
-        };
-        let remaining = self.lease_time.saturating_sub(unseen);
-        if remaining.is_zero() {
-            return Ok(HolderState::Dead);
         }
-        let now: i64 = diesel::select(Db::now()).get_result(connection)?;
-        Ok(match expires_at > now {
-            true => HolderState::Alive,
-            false => HolderState::Silent { remaining },
-        })
     }
 
     /// Removes this runtime's lock file, unless it holds a lease: an execution without a recorded end is to be seen dead.
@@ -173,7 +164,7 @@ impl Repository {
 
     /// Describes the lease holder, with the time to expiry if its liveness cannot be checked locally.
     pub(super) fn described_owner(&self, connection: &mut Connection, row: &LeaseRow) -> QueryResult<String> {
-        if row.owner.ends_with("/locked") {
+        if self.owner.liveness(&row.owner) == Liveness::Alive {
             return Ok(row.owner.clone());
         }
         let now: i64 = diesel::select(Db::now()).get_result(connection)?;
@@ -194,6 +185,8 @@ impl Repository {
         previous: Option<&LeaseRow>,
         (crashes, progress): (i64, i64),
     ) -> Result<i64, TransactionError<E>> {
+        self.observations
+            .forget(LeaseKey::Instance(JobInstanceId(instance)));
         let fence = previous.map_or(1, |row| row.fence + 1);
         let values = (
             lease::job_execution_id.eq(execution),

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::super::fixture::Place;
-use super::tests::{StartedJob, claim, number, open};
+use super::tests::{StartedJob, claim, number, observer, open, zombie};
 use super::*;
 use crate::ids::JobInstanceId;
 use crate::repository::{ArchiveStore, Ending, JobStore, OperatorStore, StepState, StepStore, StopOutcome};
@@ -25,7 +25,7 @@ fn failed() -> Ending {
 #[test]
 fn no_step_starts_under_a_closed_execution() {
     let place = Place::new();
-    let (zombie, other) = (open(&place, Duration::ZERO), open(&place, LONG));
+    let (zombie, other) = (zombie(&place), observer(&place));
     for round in 0..ROUNDS {
         let started = StartedJob::new(&zombie);
         let together = Barrier::new(3);

@@ -15,9 +15,10 @@ use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::diesel::session::RunQueryDsl;
+use crate::repository::owner::Owner;
 use crate::repository::{
-    ArchiveStore, Claim, ClaimError, ClaimRequest, ElementState, Ending, JobStore, Lease, OperatorStore,
-    StepState, StepStore, StopOutcome, Target,
+    ArchiveStore, Claim, ClaimError, ClaimRequest, ElementState, Ending, JobStore, Lease, Observations,
+    OperatorStore, StepState, StepStore, StopOutcome, Target,
 };
 use crate::status::BatchStatus;
 
@@ -35,6 +36,24 @@ impl Clock for FixedClock {
 
 pub(in crate::repository::diesel) fn open(place: &Place, lease: Duration) -> Repository {
     place.open(Arc::new(SystemClock), lease)
+}
+
+/// A runtime on another host whose lease expires at once: it lives, but does not renew its lease.
+pub(in crate::repository::diesel) fn zombie(place: &Place) -> Repository {
+    zombie_at(place, Arc::new(SystemClock))
+}
+
+fn zombie_at(place: &Place, clock: Arc<dyn Clock>) -> Repository {
+    let mut zombie = place.open(clock, EXPIRED);
+    zombie.owner = Owner::new(None);
+    zombie
+}
+
+/// A runtime that has observed all leases for long enough.
+pub(in crate::repository::diesel) fn observer(place: &Place) -> Repository {
+    let mut observer = open(place, LONG);
+    observer.observations = Observations::new(Duration::ZERO);
+    observer
 }
 
 pub(in crate::repository::diesel) fn claim(repository: &Repository) -> Result<Claim, ClaimError> {
@@ -197,7 +216,7 @@ fn content(repository: &Repository) -> BTreeMap<&'static str, i64> {
 #[test]
 fn a_runner_whose_execution_was_closed_by_a_stop_is_fenced() {
     let place = Place::new();
-    let (zombie, other) = (open(&place, EXPIRED), open(&place, LONG));
+    let (zombie, other) = (zombie(&place), observer(&place));
     let started = StartedJob::new(&zombie);
     let stopped = other.request_stop(started.job.id).unwrap();
     assert_eq!(stopped, Some(StopOutcome::Closed));
@@ -216,7 +235,7 @@ fn a_runner_whose_execution_was_closed_by_a_stop_is_fenced() {
 #[test]
 fn a_runner_that_was_stopped_before_it_began_is_fenced() {
     let place = Place::new();
-    let (zombie, other) = (open(&place, EXPIRED), open(&place, LONG));
+    let (zombie, other) = (zombie(&place), observer(&place));
     let Claim {
         mut execution, lease, ..
     } = claim(&zombie).unwrap();
@@ -237,7 +256,7 @@ fn a_runner_that_was_stopped_before_it_began_is_fenced() {
 #[test]
 fn a_runner_that_was_taken_over_is_fenced() {
     let place = Place::new();
-    let (zombie, other) = (open(&place, EXPIRED), open(&place, LONG));
+    let (zombie, other) = (zombie(&place), observer(&place));
     let started = StartedJob::new(&zombie);
     let next = StartedJob::new(&other);
     check_fenced(&zombie, &started);
@@ -378,8 +397,9 @@ fn an_execution_closed_for_a_dead_owner_does_not_end_before_its_start() {
     ];
     for close in close {
         let place = Place::new();
-        let open = |now, lease| place.open(Arc::new(FixedClock(now)), lease);
-        let (ahead, behind) = (open(2_000_000, EXPIRED), open(1_000, LONG));
+        let ahead = zombie_at(&place, Arc::new(FixedClock(2_000_000)));
+        let mut behind = observer(&place);
+        behind.clock = Arc::new(FixedClock(1_000));
         let started = StartedJob::new(&ahead);
         close(&behind, &started);
         let job = behind.job_execution(started.job.id).unwrap().unwrap();
@@ -478,7 +498,7 @@ fn a_step_is_claimed_once() {
 #[test]
 fn only_dead_executions_are_recovered_automatically() {
     let place = Place::new();
-    let (dead, other) = (open(&place, EXPIRED), open(&place, LONG));
+    let (dead, other) = (zombie(&place), observer(&place));
     let by_itself = |execution| claim_as(&other, Target::InstanceOf(execution), Some(0)).map(drop);
     let first = StartedJob::new(&dead).job.id;
     assert_eq!(other.request_stop(first).unwrap(), Some(StopOutcome::Closed));

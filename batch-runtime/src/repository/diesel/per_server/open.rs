@@ -36,7 +36,7 @@ pub(in crate::repository::diesel) fn open(
         pool,
         // Whether the process of an owner is alive cannot be checked; only its lease counts.
         owner: Owner::new(None),
-        observations: Observations::default(),
+        observations: Observations::new(lease_time),
         clock,
         lease_time,
         settings,

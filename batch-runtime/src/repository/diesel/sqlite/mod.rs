@@ -67,7 +67,7 @@ pub(super) fn open(
     let repository = DieselRepository {
         pool,
         owner,
-        observations: Observations::default(),
+        observations: Observations::new(lease_time),
         clock,
         lease_time,
         settings,
