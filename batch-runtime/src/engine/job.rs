@@ -201,6 +201,7 @@ impl JobRunner {
             };
             context.set_batch_status(outcome.status());
         }
+        self.running.release();
         loop {
             let ending = self.ending(&outcome, terminated_at.as_deref(), context);
             let ending = Ending {

@@ -271,8 +271,8 @@ impl JobOperator {
 
 /// The body of a job's thread. Fails if the end could not be recorded.
 fn run_to_end(runner: JobRunner, shared: &Shared) -> std::result::Result<(), String> {
-    let lease = runner.running.lease;
-    let id = lease.execution_id;
+    let running = Arc::clone(&runner.running);
+    let id = running.lease.execution_id;
     // A panic of the runtime itself must not leave waiting threads blocked.
     let result = catch_unwind(AssertUnwindSafe(|| runner.run())).unwrap_or(Err(RepositoryError::Fault));
     if let Ok(execution) = &result {
@@ -285,7 +285,8 @@ fn run_to_end(runner: JobRunner, shared: &Shared) -> std::result::Result<(), Str
     result.map(drop).map_err(|error| {
         tracing::error!(execution = %id, %error, "cannot record the end of the execution");
         // So the next launch need not wait until the lease expires.
-        if let Err(error) = shared.repository.release_lease(&lease) {
+        running.release();
+        if let Err(error) = shared.repository.release_lease(&running.lease) {
             tracing::warn!(execution = %id, %error, "cannot release the lease");
         }
         error.to_string()

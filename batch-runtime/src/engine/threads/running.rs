@@ -74,6 +74,8 @@ pub(crate) struct Running {
     /// The deadline of the execution.
     deadline: Mutex<Option<Instant>>,
     overdue: AtomicBool,
+    /// Whether its runner releases the lease, or has released it.
+    releasing: AtomicBool,
     renewed: Mutex<Instant>,
     progress: Mutex<Vec<Published>>,
     thread: OnceLock<ThreadId>,
@@ -90,6 +92,7 @@ impl Running {
             workers: Workers::default(),
             deadline: Mutex::default(),
             overdue: AtomicBool::new(false),
+            releasing: AtomicBool::new(false),
             renewed: Mutex::new(claimed),
             progress: Mutex::default(),
             thread: OnceLock::new(),
@@ -164,19 +167,27 @@ impl Running {
         }
     }
 
-    /// Renews the lease.
+    /// Announces that the runner is about to release the lease, so that the keeper does not take it for lost.
+    pub(crate) fn release(&self) {
+        self.releasing.store(true, Ordering::Release);
+    }
+
+    /// Renews the lease, unless its runner has released it.
     ///
     /// # Errors
     /// `Fenced` if it is lost.
     pub(crate) fn renew(&self, repository: &dyn JobRepository) -> Result<(), RepositoryError> {
         let asked = Instant::now();
-        if !repository.renew_lease(&self.lease)? {
-            return Err(RepositoryError::Fenced {
+        if repository.renew_lease(&self.lease)? {
+            self.renewed(asked);
+            Ok(())
+        } else if self.releasing.load(Ordering::Acquire) {
+            Ok(())
+        } else {
+            Err(RepositoryError::Fenced {
                 action: "renew the lease",
-            });
+            })
         }
-        self.renewed(asked);
-        Ok(())
     }
 
     /// Publishes the start of a step, after `earlier_items` of its input.
@@ -327,5 +338,21 @@ mod tests {
         let held = Running::new(lease, Duration::ZERO, now);
         held.ensure_owned(&*repository).unwrap();
         assert!(*lock(&held.renewed) > now, "it was renewed");
+    }
+
+    /// The keeper may renew a lease at the moment when the runner ends: that is no loss.
+    ///
+    /// Spec: OP-35
+    #[test]
+    fn a_released_lease_is_not_lost() {
+        let repository = open("sqlite://:memory:", Arc::new(SystemClock), LEASE, &TimeZone::UTC).unwrap();
+        let running = Running::new(claimed(&*repository), LEASE, Instant::now());
+        running.release();
+        running.renew(&*repository).unwrap();
+        repository.release_lease(&running.lease).unwrap();
+        running.renew(&*repository).unwrap();
+        let not_announced = Running::new(running.lease, LEASE, Instant::now());
+        let lost = not_announced.renew(&*repository);
+        assert!(matches!(lost, Err(RepositoryError::Fenced { .. })), "{lost:?}");
     }
 }
