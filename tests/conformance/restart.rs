@@ -88,11 +88,13 @@ fn the_chunks_before_the_failure_are_not_repeated() {
     );
 }
 
+/// A step that has committed chunks fails instead, see `databases/damage.rs`.
+///
 /// Spec: RESTART-17, CHUNK-LOOP-02
 #[test]
-fn without_its_context_a_step_begins_at_the_beginning() {
+fn without_its_context_a_step_that_has_committed_nothing_begins_at_the_beginning() {
     let stage = Stage::new(&chunk_job(r#"commit-interval="2""#));
-    let execution = stage.start("job", [("fail", "read 4")]);
+    let execution = stage.start("job", [("fail", "read 1")]);
     stage
         .connection()
         .batch_execute("DELETE FROM BATCH_STEP_EXECUTION_CONTEXT")

@@ -6,6 +6,7 @@ mod commands;
 mod contention;
 #[cfg(feature = "servers")]
 mod crash;
+mod damage;
 mod edges;
 mod history;
 mod jobs;

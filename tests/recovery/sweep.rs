@@ -254,6 +254,7 @@ const REFUSED: [(&str, &str); 9] = [
 #[test]
 fn the_triggers_refuse_what_is_wrong() {
     let sweep = Sweep::new(PROGRAM, CHUNKS);
+    sweep.reset();
     let mut child = launch_until_it_waits(&sweep, "7");
     child.kill().unwrap();
     child.wait().unwrap();

@@ -20,14 +20,11 @@ fn signal(child: &Child, name: &str) {
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
-/// A launch whose reader waits before it has read the number.
+/// A launch on the empty repository whose reader waits before it has read the number.
 ///
 /// # Panics
 /// When it ends before.
 pub fn launch_until_it_waits(sweep: &Sweep, number: &str) -> Child {
-    sweep.reset();
-    // As on another host: no lock shows whether the process is alive.
-    fs::write(sweep.path().join("batch.db-owners"), "").unwrap();
     let said = File::create(sweep.path().join(SAID)).unwrap();
     let mut command = sweep.launch(UNDISTURBED);
     let mut child = command.env(WAITS_AT, number).stderr(said).spawn().unwrap();
@@ -47,6 +44,9 @@ pub fn launch_until_it_waits(sweep: &Sweep, number: &str) -> Child {
 /// When it is never taken over.
 pub fn taken_over_at(sweep: Sweep, number: &str) -> Result<(), String> {
     let sweep = sweep.with("BATCH_LEASE_TIME", "1");
+    sweep.reset();
+    // As on another host: no lock shows whether the process is alive.
+    fs::write(sweep.path().join("batch.db-owners"), "").unwrap();
     let mut suspended = launch_until_it_waits(&sweep, number);
     signal(&suspended, "STOP");
     let begin = Instant::now();

@@ -108,13 +108,17 @@ impl From<RepositoryError> for Interrupt {
     fn from(error: RepositoryError) -> Self {
         match error {
             RepositoryError::Fenced { .. } => Self::Fenced(error),
-            other => {
-                let message = other.to_string();
-                Self::Failed(Failure {
-                    message,
-                    exception: Some(Arc::new(other.into())),
-                })
-            }
+            other => Self::Failed(Failure::of_repository(other)),
+        }
+    }
+}
+
+impl Failure {
+    /// Creates the failure for an error of the repository that does not keep this runtime from recording it.
+    pub(crate) fn of_repository(error: RepositoryError) -> Self {
+        Self {
+            message: error.to_string(),
+            exception: Some(Arc::new(error.into())),
         }
     }
 }

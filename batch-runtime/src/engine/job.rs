@@ -95,7 +95,13 @@ impl JobRunner {
             Err(failure) => (JobListeners::default(), Err(failure)),
         };
         let end = match made.and_then(|()| listeners.before_job()) {
-            Ok(()) => self.run_elements(&worker, &listeners, &contexts)?,
+            Ok(()) => match self.run_elements(&worker, &listeners, &contexts) {
+                // Stored state that cannot be read fails the job, and each restart, until it is repaired.
+                Err(error @ RepositoryError::Corrupt { .. }) => {
+                    Outcome::Failed(Failure::of_repository(error)).into()
+                }
+                end => end?,
+            },
             // No step is executed, but `after_job` is called. Spec: STATUS-24
             Err(failure) => Outcome::Failed(failure).into(),
         };

@@ -102,7 +102,8 @@ impl StepRunner<'_> {
         let refusal = self
             .start_limit_reached(&history)
             .or_else(|| self.partitioned_differently(&history))
-            .or_else(|| self.started_by_other_program(&history));
+            .or_else(|| self.started_by_other_program(&history))
+            .or_else(|| self.lost_checkpoint(&history));
         if let Some(refusal) = refusal {
             return Ok(ElementEnd::failed(refusal));
         }
@@ -187,6 +188,15 @@ impl StepRunner<'_> {
              repeated; start a new instance, or restart with the previous Job XML",
             self.id
         )))
+    }
+
+    /// Rejects a chunk step whose checkpoint is lost. Spec: RESTART-17
+    fn lost_checkpoint(&self, history: &StepHistory) -> Option<Failure> {
+        let is_chunk = matches!(self.step.body, BoundBody::Chunk(_));
+        is_chunk
+            .then(|| history.lost_checkpoint())
+            .flatten()
+            .map(Failure::new)
     }
 
     /// Rejects a chunk step that Spring Batch has partly committed: only its own readers understand their

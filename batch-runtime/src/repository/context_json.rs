@@ -74,12 +74,12 @@ impl StepState {
     /// When the text is not such JSON.
     pub(crate) fn decode(text: &str) -> Result<Self, String> {
         let mut entries = decode_entries(text)?;
-        let mut take = |key| take_text(&mut entries, key).map(CheckpointInfo::from_json);
+        let mut take = |key| Ok::<_, String>(take_text(&mut entries, key)?.map(CheckpointInfo::from_json));
         Ok(Self {
-            reader: take(READER),
-            writer: take(WRITER),
-            user_data: take(USER_DATA),
-            termination: take(TERMINATION),
+            reader: take(READER)?,
+            writer: take(WRITER)?,
+            user_data: take(USER_DATA)?,
+            termination: take(TERMINATION)?,
             of_other_program: SPRING_BATCH_ENTRIES.iter().any(|key| entries.contains_key(*key)),
             other_entries: other_entries(entries),
         })
@@ -183,8 +183,8 @@ impl JobState {
     /// When the text is not such JSON.
     pub(crate) fn decode(text: &str) -> Result<Self, String> {
         let mut entries = decode_entries(text)?;
-        let restart = take_text(&mut entries, RESTART).map(|text| serde_json::from_str(&text));
-        let elements = take_text(&mut entries, ELEMENTS).map(|text| serde_json::from_str(&text));
+        let restart = take_text(&mut entries, RESTART)?.map(|text| serde_json::from_str(&text));
+        let elements = take_text(&mut entries, ELEMENTS)?.map(|text| serde_json::from_str(&text));
         let broken = |error| format!("does not contain the state of a job ({error})");
         Ok(Self {
             restart: restart.transpose().map_err(broken)?,
@@ -276,9 +276,11 @@ fn push_ascii(text: &mut String, json: &str) {
 
 type Entries = BTreeMap<String, Box<RawValue>>;
 
-fn take_text(entries: &mut Entries, key: &str) -> Option<String> {
-    let value = entries.remove(key)?;
-    serde_json::from_str(value.get()).ok()
+/// Takes an entry of the runtime's own. To ignore one that cannot be read would repeat work.
+fn take_text(entries: &mut Entries, key: &str) -> Result<Option<String>, String> {
+    let text = entries.remove(key).map(|value| serde_json::from_str(value.get()));
+    text.transpose()
+        .map_err(|error| format!("has an entry `{key}` that is not a JSON string ({error})"))
 }
 
 /// Returns the entries that are not the runtime's own.
@@ -377,6 +379,23 @@ mod tests {
         assert_eq!(JobState::decode(&empty.short), Ok(JobState::default()));
         assert_eq!(JobState::default().encode().unwrap(), empty);
         assert!(JobState::decode(r#"{"batch.restart.position":"step1"}"#).is_err());
+        for entry in [
+            "batch.reader.checkpoint",
+            "batch.persistent.user.data",
+            "batch.termination",
+        ] {
+            let problem = StepState::decode(&format!(r#"{{"{entry}":7}}"#)).unwrap_err();
+            assert!(
+                problem.contains(&format!("an entry `{entry}` that is not a JSON string")),
+                "{problem}"
+            );
+        }
+        for entry in ["batch.parallel.elements", "batch.restart.position"] {
+            assert!(
+                JobState::decode(&format!(r#"{{"{entry}":{{}}}}"#)).is_err(),
+                "{entry}"
+            );
+        }
     }
 
     /// Entries as Spring Batch stores them: to the digit, and with the bytes of UTF-8 as characters.

@@ -168,10 +168,31 @@ pub(crate) struct StepHistory {
     pub(crate) state: StepState,
     /// Whether the latest executions ran in another program, such as Spring Batch, and one of them has commits.
     pub(crate) committed_by_other_program: bool,
+    /// The number of chunks committed since the step last completed.
+    pub(crate) commits: i64,
     /// How often the step was started.
     pub(crate) starts: u32,
     /// The number of items read up to the checkpoint in `state`, over all executions since the step last completed.
     pub(crate) items: u64,
+}
+
+impl StepHistory {
+    /// Returns the problem if chunks were committed, but the checkpoint that they left is lost: to start without it would
+    /// process their items again. Another program may keep no checkpoint.
+    ///
+    /// Spec: RESTART-17
+    pub(crate) fn lost_checkpoint(&self) -> Option<String> {
+        let last = self.last.as_ref()?;
+        let is_lost = self.commits > 0 && self.state.reader.is_none() && !self.state.of_other_program;
+        is_lost.then(|| {
+            format!(
+                "step `{}` has committed {} chunks, but the context of its step execution {} has no reader checkpoint, so their \
+                 items would be processed again; restore the row of BATCH_STEP_EXECUTION_CONTEXT from a backup, or abandon the \
+                 job execution and start a new instance for the rest",
+                last.step_name, self.commits, last.id
+            )
+        })
+    }
 }
 
 /// The outcome of a stop request.

@@ -220,7 +220,7 @@ fn parameters_wider_than_their_columns_are_refused_before_anything_is_written() 
 }
 
 /// Leaves an execution as a runtime would that died in the middle of its step.
-fn die(stage: &Stage, execution: JobExecutionId, owner: &str, expires_at: &str) {
+pub(super) fn die(stage: &Stage, execution: JobExecutionId, owner: &str, expires_at: &str) {
     stage
         .connection()
         .batch_execute(&format!(

@@ -30,7 +30,7 @@ impl Walk<'_> {
                 let (then, now) = (plan.sub_job_count(), partition.instances);
                 format!("there were {then} partitions, and the Job XML has {now} now")
             } else {
-                return Ok(Ok(plan));
+                return Ok(checked(plan, "the stored plan has"));
             };
             return Ok(Err(Failure::new(format!(
                 "cannot reuse the partitions of an earlier execution: {change}, so its committed work belongs to other \
@@ -42,7 +42,7 @@ impl Walk<'_> {
             Some(bound) => bound.partition_algorithm(contexts).and_then(|mut algorithm| {
                 let planned = bound.call("calculate_partitions", || algorithm.calculate_partitions());
                 discard(algorithm);
-                checked(planned?)
+                checked(planned?, "the partition algorithm has planned")
             }),
         };
         if let Ok(plan) = &plan {
@@ -58,7 +58,7 @@ impl Walk<'_> {
 }
 
 /// Checks that the counts of a plan fit together. Spec: PART-23, PART-24, D-49
-fn checked(plan: PartitionPlan) -> Result<PartitionPlan, Failure> {
+fn checked(plan: PartitionPlan, origin: &str) -> Result<PartitionPlan, Failure> {
     let count = plan.sub_job_count();
     let problem = match (
         usize::try_from(count),
@@ -70,7 +70,5 @@ fn checked(plan: PartitionPlan) -> Result<PartitionPlan, Failure> {
         }
         _ => return Ok(plan),
     };
-    Err(Failure::new(format!(
-        "the partition algorithm has planned {problem}"
-    )))
+    Err(Failure::new(format!("{origin} {problem}")))
 }

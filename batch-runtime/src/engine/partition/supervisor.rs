@@ -128,9 +128,17 @@ impl PartitionedElement<'_> {
         let (repository, lease) = (shared.repository, &shared.running.lease);
         let name = format!("{}:{number}", self.key);
         let history = repository.step_history(lease.instance_id, &name, self.since)?;
-        if let Some(last) = history.last.filter(|last| last.status == BatchStatus::Completed) {
-            let (outcome, exit_status) = self.ended(&last, &history.state, None)?;
-            return Ok(Preparation::Complete(outcome, exit_status));
+        if let Some(last) = history
+            .last
+            .as_ref()
+            .filter(|last| last.status == BatchStatus::Completed)
+        {
+            let (outcome, exit_status) = self.ended(last, &history.state, None)?;
+            return Ok(Preparation::Settled(outcome, exit_status));
+        }
+        if let Some(lost) = history.lost_checkpoint() {
+            let outcome = Outcome::Failed(Failure::new(lost));
+            return Ok(Preparation::Settled(outcome, BatchStatus::Failed.to_string()));
         }
         let row = repository.create_step(lease, &name, &history.state)?;
         let prepared = Prepared {
@@ -190,8 +198,8 @@ impl PartitionedElement<'_> {
 
 /// The result of preparing a partition.
 enum Preparation {
-    /// An earlier execution completed it.
-    Complete(Outcome, String),
+    /// It does not run: an earlier execution completed it, or it cannot be resumed.
+    Settled(Outcome, String),
     /// Its row exists.
     Ready(StepExecution),
 }
@@ -208,8 +216,8 @@ struct Supervisor<'s, 'a> {
     out: BTreeMap<StepExecutionId, PartitionTicket>,
     /// Those of them whose worker may be dead.
     lost: BTreeSet<StepExecutionId>,
-    /// The outcomes of partitions that earlier executions completed; they count once the others have ended.
-    complete: Vec<(Outcome, String)>,
+    /// The outcomes of partitions that do not run; they count once the others have ended.
+    settled: Vec<(Outcome, String)>,
 }
 
 impl<'s, 'a> Supervisor<'s, 'a> {
@@ -227,7 +235,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             outcomes,
             out: BTreeMap::new(),
             lost: BTreeSet::new(),
-            complete: Vec::new(),
+            settled: Vec::new(),
         }
     }
 
@@ -259,7 +267,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         if stopped_before_all_began && self.analysis.failure.is_none() && !self.outcomes.are_ending() {
             self.outcomes.push(Outcome::Stopped, None);
         }
-        for (outcome, exit_status) in self.complete {
+        for (outcome, exit_status) in self.settled {
             self.outcomes.push(outcome, Some(exit_status));
         }
     }
@@ -278,10 +286,10 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         {
             let Some(number) = self.pending.next() else { break };
             match self.element.prepare(number) {
-                Ok(Preparation::Complete(outcome, exit_status)) => {
+                Ok(Preparation::Settled(outcome, exit_status)) => {
                     self.count_ended();
                     self.analysis.ended(&exit_status);
-                    self.complete.push((outcome, exit_status));
+                    self.settled.push((outcome, exit_status));
                 }
                 Ok(Preparation::Ready(row)) => {
                     let dispatch = walk.shared.dispatch;

@@ -60,6 +60,12 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     /// Brings the tables up to date, while no other process does so.
     fn migrate(connection: &mut Session<Self::Connection>) -> Result<(), MigrationFailed>;
 
+    /// Returns the damage of the tables and their indexes; `None` if there is none. A server checks its pages itself.
+    fn damage(connection: &mut Session<Self::Connection>) -> QueryResult<Option<String>> {
+        let _ = connection;
+        Ok(None)
+    }
+
     /// Allocates an id from a sequence, as Spring Batch does. Spec: REPO-18 to REPO-22
     fn next_id(
         pool: &Pool<Self>,

@@ -30,7 +30,7 @@ pub(super) struct Layout {
 }
 
 /// The tables of an up-to-date repository.
-const TABLES: [&str; 8] = [
+pub(super) const TABLES: [&str; 8] = [
     "BATCH_JOB_INSTANCE",
     "BATCH_JOB_EXECUTION",
     "BATCH_JOB_EXECUTION_PARAMS",

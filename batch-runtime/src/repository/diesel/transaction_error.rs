@@ -34,6 +34,15 @@ impl<E> TransactionError<E> {
 }
 
 impl TransactionError<RepositoryError> {
+    /// Converts it for work with errors of its own.
+    pub(super) fn into_other<E: From<RepositoryError>>(self) -> TransactionError<E> {
+        match self {
+            Self::Database(error) => TransactionError::Database(error),
+            Self::Rejected(error) => TransactionError::Rejected(error.into()),
+            Self::Conflict(error) => TransactionError::Conflict(error),
+        }
+    }
+
     /// Converts it to an error of the repository.
     pub(super) fn into_error(self, action: &'static str) -> RepositoryError {
         match self {

@@ -1,24 +1,25 @@
 //! Claiming an instance: the checks, the execution that is inserted, the lease.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
 use diesel::prelude::*;
 
-use super::contexts::{context_after, insert_job_context};
+use super::contexts::{context_after, insert_job_context, job_state_in, step_state_in};
 use super::executions::{execution_in, last_execution};
 use super::lease::{LeaseRow, lease_of};
 use super::rows::parameter_rows;
 use super::schema::{job_execution, job_instance, job_params, step_execution};
-use super::{Connection, Db, Repository, Work, fenced};
+use super::{Connection, Db, Repository, Work, corrupt, fenced};
 use crate::execution::JobExecution;
-use crate::ids::JobExecutionId;
+use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::diesel::backend::{Backend, Sequence};
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::{
     TransactionError, concurrent_change, on_unique_violation,
 };
-use crate::repository::{Claim, ClaimError, ClaimRequest, JobState, Lease, Target};
+use crate::repository::{Claim, ClaimError, ClaimRequest, JobState, Lease, RepositoryError, Target};
 use crate::status::BatchStatus;
 
 type ClaimWork<T> = Work<T, ClaimError>;
@@ -166,11 +167,20 @@ impl Repository {
         let instance = claimed.instance;
         let lease = lease_of(connection, instance)?;
         self.check_may_run(connection, request, &claimed, lease.as_ref())?;
-        let taken_over = self.close_open_executions(connection, instance, lease.as_ref())?;
+        let unreadable = unreadable_state(connection, &claimed)?;
+        let cause = unreadable.as_ref().map(ToString::to_string);
+        let taken_over =
+            self.close_open_executions(connection, instance, lease.as_ref(), cause.as_deref())?;
         let crashes = match count_crashes(connection, request, &claimed, lease.as_ref())? {
             Ok(crashes) => crashes,
             Err(crash_loop) => return Ok(Err(crash_loop)),
         };
+        if let Some(unreadable) = unreadable {
+            if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {
+                Self::void_lease(connection, instance, row, Some(crashes))?;
+            }
+            return Ok(Err(ClaimError::Repository(unreadable)));
+        }
         let id = self.insert_execution(connection, request, &claimed, earlier)?;
         let fence = self.take_lease(connection, instance, id, lease.as_ref(), crashes)?;
         let execution = execution_in(connection, id)?.ok_or(TransactionError::Rejected(
@@ -238,7 +248,9 @@ impl Repository {
                 .execute(connection)?;
         }
         let context = match &claimed.previous {
-            Some(previous) => context_after(connection, previous.id.0)?,
+            Some(previous) => {
+                context_after(connection, previous.id.0).map_err(TransactionError::into_other)?
+            }
             None => JobState::default().for_next(),
         };
         insert_job_context(connection, id, &context)?;
@@ -298,6 +310,43 @@ fn instance_of(
         parameters: request.parameters.clone(),
         previous,
     })
+}
+
+/// Returns the damage that keeps an execution from resuming where the previous ones ended: in the tables, in the context of the
+/// last job execution, or in the latest contexts of the steps. Nothing is inserted then, and nothing unreadable is replaced.
+///
+/// Spec: OP-35, REPO-69
+fn unreadable_state(connection: &mut Connection, claimed: &Claimed) -> ClaimWork<Option<RepositoryError>> {
+    let Some(previous) = &claimed.previous else {
+        return Ok(None);
+    };
+    let read = |connection: &mut Connection| -> Work<()> {
+        if let Some(problem) = Db::damage(connection)? {
+            return Err(corrupt("a table".to_owned(), problem));
+        }
+        job_state_in(connection, previous.id.0)?;
+        for step in latest_steps(connection, claimed.instance)? {
+            step_state_in(connection, step)?;
+        }
+        Ok(())
+    };
+    match read(connection) {
+        Ok(()) => Ok(None),
+        Err(TransactionError::Rejected(damage @ RepositoryError::Corrupt { .. })) => Ok(Some(damage)),
+        Err(error) => Err(error.into_other()),
+    }
+}
+
+/// Returns the latest execution of each step of an instance.
+fn latest_steps(connection: &mut Connection, instance: i64) -> QueryResult<Vec<StepExecutionId>> {
+    let all: Vec<(i64, String)> = step_execution::table
+        .inner_join(job_execution::table)
+        .filter(job_execution::job_instance_id.eq(instance))
+        .order(step_execution::step_execution_id)
+        .select((step_execution::step_execution_id, step_execution::step_name))
+        .load(connection)?;
+    let latest: BTreeMap<String, i64> = all.into_iter().map(|(id, name)| (name, id)).collect();
+    Ok(latest.into_values().map(StepExecutionId).collect())
 }
 
 /// Counts the crashes in a row without progress. The inner error is the rejection of an instance that has crashed too often;

@@ -33,12 +33,13 @@ macro_rules! closed {
 
 impl Repository {
     /// Closes the open executions and step executions of an instance whose owner is dead. VERSION grows, so that the
-    /// repository rejects what the owner may still write. Spec: OP-35
+    /// repository rejects what the owner may still write. `cause` says why they cannot be resumed. Spec: OP-35
     pub(super) fn close_open_executions<E: From<RepositoryError>>(
         &self,
         connection: &mut Connection,
         instance: i64,
         lease: Option<&LeaseRow>,
+        cause: Option<&str>,
     ) -> Result<Vec<JobExecutionId>, TransactionError<E>> {
         let open =
             [BatchStatus::Starting, BatchStatus::Started, BatchStatus::Stopping].map(BatchStatus::as_str);
@@ -74,8 +75,11 @@ impl Repository {
         }
         let mut closed = Vec::new();
         for (id, created, started, status) in executions {
-            let closing = Closing::of(status.as_deref(), owner)
+            let mut closing = Closing::of(status.as_deref(), owner)
                 .map_err(|error| TransactionError::Rejected(error.into()))?;
+            if let Some(cause) = cause {
+                closing.message += &format!("; it cannot be resumed: {cause}");
+            }
             let ended = self.now().max(started.unwrap_or(created));
             closed!(job_execution, id, ended, closing).execute(connection)?;
             closed.push(JobExecutionId(id));

@@ -6,7 +6,6 @@ use super::schema::{job_context, step_context, step_execution};
 use super::{Connection, Work, corrupt};
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::diesel::session::RunQueryDsl;
-use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::{JobState, StepState, StoredContext};
 
 /// Reads the context of a step execution.
@@ -107,23 +106,22 @@ pub(super) fn has_commits_of_other_program(
     Ok(false)
 }
 
-/// Returns the stored state of a job execution; an empty one if the row was deleted.
+/// Returns the stored state of a job execution. Without its row, a rollback that is still owed would be forgotten.
 pub(super) fn job_state_in(connection: &mut Connection, execution: i64) -> Work<JobState> {
     match job_context_in(connection, execution)? {
         Some(context) => JobState::decode(context.text())
             .map_err(|problem| corrupt(format!("the context of job execution {execution}"), problem)),
-        None => Ok(JobState::default()),
+        None => Err(corrupt(
+            format!("the context of job execution {execution}"),
+            "is missing",
+        )),
     }
 }
 
 /// Returns the initial context of an execution that follows another one. It keeps the entries of other programs, as they do
-/// themselves. A context that cannot be decoded is reported later, where its own entries are read.
-pub(super) fn context_after(connection: &mut Connection, execution: i64) -> QueryResult<StoredContext> {
-    match job_state_in(connection, execution) {
-        Ok(state) => Ok(state.for_next()),
-        Err(TransactionError::Database(error)) => Err(error),
-        Err(_) => Ok(JobState::default().for_next()),
-    }
+/// themselves.
+pub(super) fn context_after(connection: &mut Connection, execution: i64) -> Work<StoredContext> {
+    Ok(job_state_in(connection, execution)?.for_next())
 }
 
 /// Writes the stored state of a job execution.

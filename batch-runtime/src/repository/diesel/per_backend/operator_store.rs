@@ -77,7 +77,7 @@ impl OperatorStore for Repository {
                 if self.is_held(connection, instance, row)? {
                     return Ok(Some(StopOutcome::Requested));
                 }
-                self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref())?;
+                self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref(), None)?;
                 Self::void_lease(connection, instance, row, None)?;
                 Ok(Some(StopOutcome::Closed))
             })
@@ -96,7 +96,7 @@ impl OperatorStore for Repository {
             if let Some(ClaimError::Running { owner, .. }) = running {
                 return Ok(Some(AbandonOutcome::Running { owner }));
             }
-            self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref())?;
+            self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref(), None)?;
             if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {
                 Self::void_lease(connection, instance, row, None)?;
             }
@@ -138,7 +138,7 @@ impl OperatorStore for Repository {
             if newest.is_none_or(|newest| newest.id != id || newest.status.is_final()) {
                 return Ok(Some(DeathOutcome::Ended));
             }
-            self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref())?;
+            self.close_open_executions::<RepositoryError>(connection, instance, lease.as_ref(), None)?;
             if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {
                 Self::void_lease(connection, instance, row, None)?;
             }

@@ -71,6 +71,7 @@ impl StepStore for Repository {
                     .reader
                     .as_ref()
                     .map_or(0, |_| read_since_complete(&all, since)),
+                commits: own_commits(connection, &all, since)?,
                 state,
                 committed_by_other_program,
                 starts,
@@ -306,29 +307,54 @@ fn last_step(
         .filter(of_instance)
         .order(step_execution::step_execution_id)
         .select((
+            step_execution::step_execution_id,
             step_execution::job_execution_id,
             step_execution::status,
             step_execution::read_count,
             step_execution::read_skip_count,
+            step_execution::commit_count,
         ))
         .load(connection)?;
     Ok((last, all))
 }
 
-/// Of a step execution: job execution, status, READ_COUNT, READ_SKIP_COUNT.
-type ReadRow = (i64, Option<String>, Option<i64>, Option<i64>);
+/// The counters of a step execution that its history needs.
+#[derive(Queryable)]
+struct ReadRow {
+    step: i64,
+    job: i64,
+    status: Option<String>,
+    reads: Option<i64>,
+    read_skips: Option<i64>,
+    commits: Option<i64>,
+}
+
+/// Returns the executions since the step last completed, newest first.
+fn since_complete(all: &[ReadRow], since: Option<i64>) -> impl Iterator<Item = &ReadRow> {
+    all.iter().rev().take_while(move |row| {
+        let is_complete = row.status.as_deref() == Some(BatchStatus::Completed.as_str());
+        !is_complete && since.is_none_or(|since| row.job >= since)
+    })
+}
+
+/// Returns the number of chunks committed since the step last completed; 0 if another program committed the latest: its commits
+/// leave no checkpoint of this runtime.
+fn own_commits(connection: &mut Connection, all: &[ReadRow], since: Option<i64>) -> Work<i64> {
+    let with_commits: Vec<_> = since_complete(all, since)
+        .filter(|row| row.commits > Some(0))
+        .collect();
+    let Some(latest) = with_commits.first() else {
+        return Ok(0);
+    };
+    if step_state_in(connection, StepExecutionId(latest.step))?.of_other_program {
+        return Ok(0);
+    }
+    Ok(with_commits.iter().filter_map(|row| row.commits).sum())
+}
 
 /// Returns the number of items read since the step last completed.
 fn read_since_complete(all: &[ReadRow], since: Option<i64>) -> u64 {
-    let counts = |(job, status, ..): &&ReadRow| {
-        let is_complete = status.as_deref() == Some(BatchStatus::Completed.as_str());
-        !is_complete && since.is_none_or(|since| *job >= since)
-    };
-    let read = all
-        .iter()
-        .rev()
-        .take_while(counts)
-        .map(|(_, _, reads, skips)| reads.unwrap_or(0) + skips.unwrap_or(0));
+    let read = since_complete(all, since).map(|row| row.reads.unwrap_or(0) + row.read_skips.unwrap_or(0));
     u64::try_from(read.sum::<i64>()).unwrap_or(0)
 }
 

@@ -25,7 +25,7 @@ use diesel::sql_types::BigInt;
 
 use super::DieselRepository;
 use super::backend::{Backend, ChunkRows, Sequence, UpdatedRows};
-use super::migrations::{MigrationFailed, Migrations};
+use super::migrations::{MigrationFailed, Migrations, Name, TABLES};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session, SessionSettings};
 use crate::clock::Clock;
@@ -126,6 +126,19 @@ impl Backend for SqliteDatabase {
         "SELECT upper(t.name || '.' || c.name) AS name FROM sqlite_master t, pragma_table_info(t.name) c
             WHERE t.type = 'table'";
     const MIGRATIONS: Migrations = Migrations(batch_migrations::SQLITE);
+
+    /// Checks the tables with all their indexes: a damaged index would hide steps, whose work would be repeated.
+    fn damage(connection: &mut Connection) -> QueryResult<Option<String>> {
+        let check = |table| format!("SELECT integrity_check AS name FROM pragma_integrity_check('{table}')");
+        let checks = TABLES.map(check).join(" UNION ALL ");
+        let found: Vec<Name> = diesel::sql_query(checks).load(connection)?;
+        let problems = found.into_iter().map(|problem| problem.name);
+        let first = problems.filter(|problem| problem != "ok").next();
+        Ok(first.map(|problem| {
+            let remedy = "restore the file from a backup, or try `REINDEX` in the sqlite3 shell";
+            format!("is damaged ({}); {remedy}", problem.replace('\n', " "))
+        }))
+    }
 
     fn begin_relaxed(&self) -> (&'static str, Option<&'static str>) {
         match self.synchronous {
