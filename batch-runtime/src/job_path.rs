@@ -112,7 +112,10 @@ impl JobPath {
             match xml_files(directory) {
                 Ok(paths) => {
                     found.unreadable.remove(directory);
-                    paths.iter().for_each(|path| found.read(path, &self.limits));
+                    let directory = fs::canonicalize(directory).unwrap_or_else(|_| directory.clone());
+                    for path in &paths {
+                        found.read(path, &directory, &self.limits);
+                    }
                 }
                 Err(error) => {
                     let error = error.to_string();
@@ -242,17 +245,26 @@ fn log_broken(path: &Path, file: &JobFile) {
 }
 
 impl Found {
-    fn read(&mut self, path: &Path, limits: &Limits) {
+    /// Reads a file of a directory. A symbolic link may lead to another name in the directory, as those of a Kubernetes volume
+    /// do, but not out of it: a message could show a line of any file.
+    fn read(&mut self, path: &Path, directory: &Path, limits: &Limits) {
         // A file reached by two paths is read once. Spec: PATH-08
-        let Ok(key) = fs::canonicalize(path) else { return };
-        // Opening a FIFO or device could block forever.
+        let target = fs::canonicalize(path);
+        let key = target.as_ref().map_or_else(|_| path.to_owned(), Clone::clone);
         let earlier = self.files.get(&key);
         // A broken file may have been incomplete, and is read again.
-        let known = earlier.is_some_and(|file| !matches!(file, JobFile::Broken(_)));
-        if known || !fs::metadata(&key).is_ok_and(|metadata| metadata.is_file()) {
+        if earlier.is_some_and(|file| !matches!(file, JobFile::Broken(_))) {
             return;
         }
-        let file = read_file(path, limits);
+        let file = match target {
+            Err(error) => unreadable(path, &format!("cannot read the file: {error}")),
+            // Opening a FIFO or device could block forever.
+            Ok(target) if !fs::metadata(&target).is_ok_and(|metadata| metadata.is_file()) => return,
+            Ok(target) if !target.starts_with(directory) => {
+                unreadable(path, "ignored: the symbolic link leads out of the directory")
+            }
+            Ok(_) => read_file(path, limits),
+        };
         if self.logs_problems && earlier.is_none() {
             log_broken(path, &file);
         }
@@ -317,6 +329,12 @@ pub(crate) fn read_source(path: &Path, limits: &Limits) -> Result<Arc<Source>, J
         return Err(Diagnostic::error(UNREADABLE, message, place).into());
     }
     Source::from_bytes(name, &bytes, limits)
+}
+
+/// Returns the file with a message that it cannot be read.
+fn unreadable(path: &Path, message: &str) -> JobFile {
+    let place = Span::new(&Source::new(path.display().to_string(), ""), 0..0);
+    JobFile::Broken(Arc::new(Diagnostic::error(UNREADABLE, message, place).into()))
 }
 
 fn read_file(path: &Path, limits: &Limits) -> JobFile {

@@ -160,6 +160,39 @@ fn what_is_no_text_or_too_large_or_no_file_is_passed_over() {
     );
 }
 
+/// A link to another name in the directory is followed, as in a volume of Kubernetes. One that leads out of it is not, because
+/// messages show lines of invalid files; one that leads nowhere is reported.
+///
+/// Spec: PATH-08, PATH-11
+#[test]
+#[cfg(unix)]
+fn links_are_followed_within_the_directory() {
+    use std::os::unix::fs::symlink;
+    let stage = Stage::new(&of("good"));
+    let jobs = stage.path().join("jobs");
+    fs::create_dir(jobs.join("..data")).unwrap();
+    fs::write(jobs.join("..data/inside.xml"), of("inside")).unwrap();
+    symlink("..data/inside.xml", jobs.join("inside.xml")).unwrap();
+    fs::write(
+        stage.path().join("outside.xml"),
+        "<job id='outside'> root:x:0:0 </job",
+    )
+    .unwrap();
+    symlink("../outside.xml", jobs.join("outside.xml")).unwrap();
+    symlink("nowhere", jobs.join("dangling.xml")).unwrap();
+    stage.start("inside", JobParameters::new());
+    let text = refused(&stage, "outside", JobParameters::new());
+    for part in [
+        "jobs/outside.xml",
+        "the symbolic link leads out of the directory",
+        "jobs/dangling.xml",
+        "cannot read the file",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("root:x"), "{text}");
+}
+
 /// An id of two files is unusable; the other jobs are not concerned.
 ///
 /// Spec: PATH-12, INH-16

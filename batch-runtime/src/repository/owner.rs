@@ -31,20 +31,22 @@ pub(crate) struct Owner {
     nonce: String,
     host: String,
     directory: Option<PathBuf>,
+    mode: u32,
     lock: Mutex<Option<File>>,
 }
 
 impl Owner {
     /// Creates an owner. `directory` contains the lock files of the repository's owners; it is `None` for a
-    /// repository that no other process sees. Without a lock file, the owner's death is detected later.
-    pub(crate) fn new(directory: Option<PathBuf>) -> Self {
+    /// repository that no other process sees. New files have the permissions `mode`. Without a lock file, the owner's death is
+    /// detected later.
+    pub(crate) fn new(directory: Option<PathBuf>, mode: u32) -> Self {
         let host = gethostname::gethostname()
             .to_string_lossy()
             .replace(['/', '\0'], "-");
         let nonce = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
         let lock = directory.as_deref().and_then(|directory| {
             let path = directory.display();
-            take_lock(directory, &nonce)
+            take_lock(directory, &nonce, mode)
                 .inspect_err(|error| {
                     tracing::warn!(%path, %error, "no owner lock: a crash of this process is detected only when its lease expires");
                 })
@@ -58,6 +60,7 @@ impl Owner {
             nonce,
             host: shown,
             directory: directory.filter(|_| lock.is_some()),
+            mode,
             lock: Mutex::new(lock),
         }
     }
@@ -96,7 +99,7 @@ impl Owner {
         {
             return;
         }
-        match take_lock(directory, &self.nonce) {
+        match take_lock(directory, &self.nonce, self.mode) {
             Ok(file) => {
                 tracing::warn!(path = %directory.display(), "the owner lock was removed; created it again");
                 *lock = Some(file);
@@ -134,10 +137,9 @@ impl Owner {
             return;
         }
         let Some(needed) = needed() else { return };
-        let needed: Vec<PathBuf> = needed
-            .iter()
-            .filter_map(|owner| self.lock_path_of(owner))
-            .collect();
+        // On this host or another one, which sees the same directory: its file shows that host that the owner is dead.
+        let nonces = needed.iter().filter_map(|owner| owner.split('/').nth(2));
+        let needed: Vec<PathBuf> = nonces.map(|nonce| lock_path(directory, nonce)).collect();
         for path in dead.iter().filter(|path| !needed.contains(path)) {
             let _ = fs::remove_file(path);
         }
@@ -174,14 +176,14 @@ fn liveness(path: &Path) -> Liveness {
 }
 
 /// Creates and locks the owner's file. It gets its name only once it is locked.
-fn take_lock(directory: &Path, nonce: &str) -> io::Result<File> {
-    create_directory(directory)?;
+fn take_lock(directory: &Path, nonce: &str, mode: u32) -> io::Result<File> {
+    create_directory(directory, mode)?;
     if !is_directory(directory) {
         return Err(io::Error::other("it is a symbolic link or not a directory"));
     }
     let path = lock_path(directory, nonce);
     let made = path.with_extension("new");
-    let file = create_file(&made)?;
+    let file = create_file(&made, mode)?;
     let locked = file.lock().and_then(|()| fs::rename(&made, &path));
     match locked {
         Ok(()) => Ok(file),
@@ -192,21 +194,23 @@ fn take_lock(directory: &Path, nonce: &str) -> io::Result<File> {
     }
 }
 
-/// Creates a directory that only its user may read.
-fn create_directory(directory: &Path) -> io::Result<()> {
+/// Creates a directory. Whoever may read its files may enter it.
+#[cfg_attr(not(unix), expect(unused_variables, reason = "permissions are those of Unix"))]
+fn create_directory(directory: &Path, mode: u32) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, mode | (mode & 0o444) >> 2);
     match builder.create(directory) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         other => other,
     }
 }
 
-fn create_file(path: &Path) -> io::Result<File> {
+#[cfg_attr(not(unix), expect(unused_variables, reason = "permissions are those of Unix"))]
+fn create_file(path: &Path, mode: u32) -> io::Result<File> {
     let mut options = File::options();
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
     options.read(true).write(true).create_new(true).open(path)
 }
 
@@ -243,7 +247,7 @@ mod tests {
     use super::*;
 
     fn owner(directory: &Path) -> Owner {
-        Owner::new(Some(directory.to_owned()))
+        Owner::new(Some(directory.to_owned()), 0o600)
     }
 
     /// As the kernel does when the process dies.
@@ -310,15 +314,18 @@ mod tests {
         let (alive, dead, leased) = (owner(&owners), owner(&owners), owner(&owners));
         die(&dead);
         die(&leased);
+        let elsewhere = "00ff00ff00ff00ff";
+        fs::write(lock_path(&owners, elsewhere), "").unwrap();
         for foreign in ["note.txt", "cargo.lock", "00ff.lock", "00FF00FF00FF00FF.lock"] {
             fs::write(owners.join(foreign), "").unwrap();
         }
         let sweeper = owner(&owners);
         sweeper.sweep(|| None);
-        assert_eq!(files(&owners).len(), 4 + 4, "the leases are unknown");
-        sweeper.sweep(|| Some(vec![leased.name().to_owned(), "elsewhere/1/x/locked".to_owned()]));
+        assert_eq!(files(&owners).len(), 5 + 4, "the leases are unknown");
+        let on_another_host = format!("elsewhere/1/{elsewhere}/locked");
+        sweeper.sweep(|| Some(vec![leased.name().to_owned(), on_another_host]));
         assert!(!lock_path(&owners, &dead.nonce).exists());
-        assert_eq!(files(&owners).len(), 3 + 4);
+        assert_eq!(files(&owners).len(), 4 + 4);
         assert_eq!(sweeper.liveness(leased.name()), Liveness::Dead);
         assert_eq!(sweeper.liveness(alive.name()), Liveness::Alive);
         sweeper.sweep(|| Some(Vec::new()));
@@ -353,6 +360,9 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&owners), 0o700);
         assert_eq!(mode(&lock_path(&owners, &one.nonce)), 0o600);
+        let shared = folder.path().join("shared");
+        let _other = Owner::new(Some(shared.clone()), 0o640);
+        assert_eq!(mode(&shared), 0o750);
     }
 
     /// Owners that start, sweep and end on many threads: none is considered dead while it is alive.

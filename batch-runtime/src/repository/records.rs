@@ -46,7 +46,7 @@ pub(crate) enum AbandonOutcome {
         /// The lease holder.
         owner: String,
     },
-    /// The execution ended COMPLETED.
+    /// An execution of the instance ended COMPLETED.
     Complete,
 }
 

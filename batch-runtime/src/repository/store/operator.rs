@@ -18,7 +18,7 @@ pub(crate) trait OperatorStore: Send + Sync {
     /// Requests an execution to stop; closes it if its owner is dead. Returns `None` if there is no such execution.
     fn request_stop(&self, execution: JobExecutionId) -> Result<Option<StopOutcome>, RepositoryError>;
 
-    /// Abandons an execution that is not running and has not ended COMPLETED, so that its instance cannot be restarted.
+    /// Abandons an execution whose instance is not running and not complete, so that the instance cannot be restarted.
     /// Returns `None` if there is no such execution.
     fn abandon(&self, execution: JobExecutionId) -> Result<Option<AbandonOutcome>, RepositoryError>;
 

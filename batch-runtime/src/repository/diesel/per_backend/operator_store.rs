@@ -100,21 +100,22 @@ impl OperatorStore for Repository {
             if let Some(row) = lease.as_ref().filter(|row| !row.is_free()) {
                 Self::void_lease(connection, instance, row, None)?;
             }
-            let open = job_execution::table
-                .find(id.0)
-                .filter(job_execution::status.ne(BatchStatus::Completed.as_str()));
-            let changed = diesel::update(open)
+            let complete: i64 = job_execution::table
+                .filter(job_execution::job_instance_id.eq(instance))
+                .filter(job_execution::status.eq(BatchStatus::Completed.as_str()))
+                .count()
+                .get_result(connection)?;
+            if complete > 0 {
+                return Ok(Some(AbandonOutcome::Complete));
+            }
+            diesel::update(job_execution::table.find(id.0))
                 .set((
                     job_execution::version.eq(job_execution::version + 1),
                     job_execution::status.eq(BatchStatus::Abandoned.as_str()),
                     job_execution::last_updated.eq(self.now()),
                 ))
                 .execute(connection)?;
-            Ok(Some(if changed == 1 {
-                AbandonOutcome::Abandoned
-            } else {
-                AbandonOutcome::Complete
-            }))
+            Ok(Some(AbandonOutcome::Abandoned))
         })
     }
 

@@ -45,7 +45,7 @@ pub(in crate::repository::diesel) fn zombie(place: &Place) -> Repository {
 
 fn zombie_at(place: &Place, clock: Arc<dyn Clock>) -> Repository {
     let mut zombie = place.open(clock, EXPIRED);
-    zombie.owner = Owner::new(None);
+    zombie.owner = Owner::new(None, 0);
     zombie
 }
 

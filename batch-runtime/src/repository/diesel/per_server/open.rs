@@ -35,7 +35,7 @@ pub(in crate::repository::diesel) fn open(
     Ok(DieselRepository {
         pool,
         // Whether the process of an owner is alive cannot be checked; only its lease counts.
-        owner: Owner::new(None),
+        owner: Owner::new(None, 0),
         observations: Observations::new(lease_time),
         clock,
         lease_time,

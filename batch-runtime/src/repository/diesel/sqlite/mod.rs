@@ -1,5 +1,6 @@
 //! SQLite: a file, or a database in memory, with one writer at a time.
 
+mod file;
 mod schema;
 mod write_lock;
 
@@ -31,6 +32,7 @@ use super::session::{RunQueryDsl, Session, SessionSettings};
 use crate::clock::Clock;
 use crate::repository::owner::Owner;
 use crate::repository::{Observations, RepositoryError};
+use file::DatabaseFile;
 use per_backend::layout;
 use schema::{batch_job_execution_seq, batch_job_seq, batch_step_execution_seq};
 use write_lock::{WriteLock, WriteQueue};
@@ -47,6 +49,10 @@ pub(super) fn open(
     lease_time: Duration,
 ) -> Result<DieselRepository<Db>, RepositoryError> {
     let database = SqliteDatabase::from_url(url)?;
+    if let Some(file) = &database.file {
+        // SQLite reports the reason if that fails.
+        let _ = file.create();
+    }
     let mut connection = Session::new(database.connect_unchanged()?, settings.clone());
     let unusable = |problem: String| RepositoryError::Schema {
         url: database.url.clone(),
@@ -61,7 +67,8 @@ pub(super) fn open(
         Db::migrate(&mut connection).map_err(|MigrationFailed(error)| unusable(error.to_string()))?;
     }
     // The path of the owners' lock files depends on the file, which exists now.
-    let owner = Owner::new(database.owners_directory());
+    let mode = database.file.as_ref().map_or(file::MODE, DatabaseFile::mode);
+    let owner = Owner::new(database.owners_directory(), mode);
     let pool = Pool::new(database, settings.clone(), lease_time)?;
     pool.put_back(connection);
     let repository = DieselRepository {
@@ -88,7 +95,7 @@ pub(super) fn missing_migrations(
 ) -> Result<Option<Vec<String>>, RepositoryError> {
     let database = SqliteDatabase::from_url(url)?;
     // Connecting would create the file.
-    if !database.file.as_ref().is_some_and(|file| file.exists()) {
+    if !database.file.as_ref().is_some_and(|file| file.path().exists()) {
         return Ok(None);
     }
     // Waits for locks like all connections: a process that ends may hold the file for a moment.
@@ -132,8 +139,8 @@ impl Backend for SqliteDatabase {
         let check = |table| format!("SELECT integrity_check AS name FROM pragma_integrity_check('{table}')");
         let checks = TABLES.map(check).join(" UNION ALL ");
         let found: Vec<Name> = diesel::sql_query(checks).load(connection)?;
-        let problems = found.into_iter().map(|problem| problem.name);
-        let first = problems.filter(|problem| problem != "ok").next();
+        let mut problems = found.into_iter().map(|problem| problem.name);
+        let first = problems.find(|problem| problem != "ok");
         Ok(first.map(|problem| {
             let remedy = "restore the file from a backup, or try `REINDEX` in the sqlite3 shell";
             format!("is damaged ({}); {remedy}", problem.replace('\n', " "))
@@ -218,13 +225,13 @@ impl Backend for SqliteDatabase {
 pub(super) struct SqliteDatabase {
     url: String,
     target: String,
-    file: Option<PathBuf>,
+    file: Option<DatabaseFile>,
     synchronous: &'static str,
     write_queue: Arc<WriteQueue>,
 }
 
 impl SqliteDatabase {
-    /// Parses `sqlite://PATH` or `sqlite://:memory:`, optionally with `?synchronous=full|normal`.
+    /// Parses `sqlite://PATH` or `sqlite://:memory:`, optionally with `?synchronous=full|normal&file_mode=MODE`.
     pub(super) fn from_url(url: &str) -> Result<Self, RepositoryError> {
         let reject = |problem: String| RepositoryError::Url {
             url: url.to_owned(),
@@ -235,17 +242,23 @@ impl SqliteDatabase {
         };
         let rest = rest.strip_prefix("//").unwrap_or(rest);
         let (path, options) = rest.split_once('?').unwrap_or((rest, ""));
-        let mut synchronous = "FULL";
+        let (mut synchronous, mut mode) = ("FULL", file::MODE);
         for option in options.split('&').filter(|option| !option.is_empty()) {
-            synchronous = match option {
-                "synchronous=full" => "FULL",
-                "synchronous=normal" => "NORMAL",
+            match (option.split_once('='), option) {
+                (Some(("file_mode", text)), _) => {
+                    let invalid =
+                        || format!("invalid file mode `{text}`: expected octal permissions such as 0640");
+                    mode = file::parse_mode(text).ok_or_else(|| reject(invalid()))?;
+                }
+                (_, "synchronous=full") => synchronous = "FULL",
+                (_, "synchronous=normal") => synchronous = "NORMAL",
                 _ => {
                     return Err(reject(format!(
-                        "unknown option `{option}`; known: `synchronous=full|normal`, `table_prefix=NAME_`"
+                        "unknown option `{option}`; known: `synchronous=full|normal`, `file_mode=MODE`, \
+                         `table_prefix=NAME_`"
                     )));
                 }
-            };
+            }
         }
         let (target, file) = match path {
             "" => return Err(reject("the path is missing".into())),
@@ -258,8 +271,10 @@ impl SqliteDatabase {
             path => {
                 // Absolute, because the program may change its working directory.
                 let file = std::path::absolute(path).map_err(|error| reject(error.to_string()))?;
-                let target = file.to_str().map(str::to_owned);
-                let target = target.ok_or_else(|| reject("the path is not valid UTF-8".into()))?;
+                let file = DatabaseFile::new(file, mode);
+                let target = file
+                    .uri()
+                    .ok_or_else(|| reject("the path is not valid UTF-8".into()))?;
                 (target, Some(file))
             }
         };
@@ -275,10 +290,10 @@ impl SqliteDatabase {
     /// Returns the directory for the owners' lock files; `None` for a database in memory. Symbolic links to the database lead
     /// to the same directory, so the file must exist.
     fn owners_directory(&self) -> Option<PathBuf> {
-        let file = self.file.as_ref()?;
+        let file = self.file.as_ref()?.path();
         let mut name = file
             .canonicalize()
-            .unwrap_or_else(|_| file.clone())
+            .unwrap_or_else(|_| file.to_owned())
             .into_os_string();
         name.push("-owners");
         Some(name.into())
@@ -286,12 +301,15 @@ impl SqliteDatabase {
 
     /// Returns a hint to add to SQLite's message if it cannot open a file.
     fn hint(&self) -> &'static str {
-        let Some(file) = &self.file else { return "" };
+        let Some(file) = self.file.as_ref().map(DatabaseFile::path) else {
+            return "";
+        };
         if file.is_dir() {
             return " (it is a directory)";
         }
         match file.parent() {
             Some(folder) if !folder.exists() => " (its folder does not exist)",
+            _ if !file.exists() => " (the file does not exist)",
             _ => "",
         }
     }
@@ -300,6 +318,10 @@ impl SqliteDatabase {
     fn connect_unchanged(&self) -> Result<SqliteConnection, RepositoryError> {
         let mut sqlite =
             SqliteConnection::establish(&self.target).map_err(|error| self.unusable(Box::new(error)))?;
+        if let Some(file) = &self.file {
+            file.check_is_same()
+                .map_err(|error| self.unusable(Box::new(error)))?;
+        }
         let settings = format!(
             "PRAGMA busy_timeout = {BUSY_MILLIS}; PRAGMA synchronous = {}; PRAGMA foreign_keys = ON;",
             self.synchronous
@@ -374,7 +396,23 @@ mod urls {
             "unknown option `synchronous=off`",
         );
         let file = SqliteDatabase::from_url("sqlite:///tmp/a.db?synchronous=normal").unwrap();
-        assert_eq!((file.target.as_str(), file.synchronous), ("/tmp/a.db", "NORMAL"));
+        assert_eq!(
+            (file.target.as_str(), file.synchronous),
+            ("file:/tmp/a.db?mode=rw", "NORMAL")
+        );
+        let mode = |url: &str| SqliteDatabase::from_url(url).unwrap().file.unwrap().mode();
+        assert_eq!(
+            (mode("sqlite://a.db"), mode("sqlite://a.db?file_mode=0640")),
+            (0o600, 0o640)
+        );
+        for invalid in ["rw", "0400", "999", "06400"] {
+            check(
+                &format!("sqlite://a.db?file_mode={invalid}"),
+                &format!("invalid file mode `{invalid}`: expected octal permissions such as 0640"),
+            );
+        }
+        let odd = SqliteDatabase::from_url("sqlite:///tmp/50%25#1.db").unwrap();
+        assert_eq!(odd.target, "file:/tmp/50%2525%231.db?mode=rw");
         assert_eq!(file.owners_directory(), Some("/tmp/a.db-owners".into()));
         assert_eq!(
             SqliteDatabase::from_url("sqlite://:memory:")

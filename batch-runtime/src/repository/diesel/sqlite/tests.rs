@@ -4,7 +4,7 @@ use super::fixture::Place;
 use super::per_backend::tests::{StartedJob, claim, number};
 use super::*;
 use crate::clock::SystemClock;
-use crate::repository::{ClaimError, HolderState, OperatorStore};
+use crate::repository::{ClaimError, HolderState, JobStore, OperatorStore};
 
 const LONG: Duration = Duration::from_secs(3_600);
 
@@ -71,4 +71,54 @@ fn looking_for_a_repository_waits_for_the_file_lock() {
     }
     holder.batch_execute("COMMIT").unwrap();
     assert_eq!(looking.join().unwrap().unwrap(), Some(Vec::new()));
+}
+
+/// A file that was moved away is neither replaced by an empty one nor confused with another one that takes its place.
+///
+/// Spec: REPO-06
+#[test]
+#[cfg(unix)]
+fn a_file_that_was_moved_away_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let url = format!("sqlite://{}", path("batch.db").display());
+    let repository = open(&url, SessionSettings::default(), Arc::new(SystemClock), LONG).unwrap();
+    let connect = || {
+        let connected = repository.connector().connect();
+        connected.err().map(|error| error.to_string())
+    };
+    assert_eq!(connect(), None);
+    std::fs::rename(path("batch.db"), path("moved.db")).unwrap();
+    let missing = connect().unwrap();
+    assert!(missing.contains("(the file does not exist)"), "{missing}");
+    assert!(!path("batch.db").exists(), "it was created again");
+    std::fs::copy(path("moved.db"), path("batch.db")).unwrap();
+    let replaced = connect().unwrap();
+    assert!(
+        replaced.contains("the file was replaced while this program uses it"),
+        "{replaced}"
+    );
+    std::fs::rename(path("moved.db"), path("batch.db")).unwrap();
+    assert_eq!(connect(), None, "it is back");
+}
+
+/// Spec: REPO-06
+#[test]
+#[cfg(unix)]
+fn others_cannot_read_a_new_database() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    for (option, expected) in [("", 0o600), ("?file_mode=0660", 0o660)] {
+        let file = folder.path().join(format!("{expected:o}.db"));
+        let url = format!("sqlite://{}{option}", file.display());
+        let repository = open(&url, SessionSettings::default(), Arc::new(SystemClock), LONG).unwrap();
+        let _started = StartedJob::new(&repository);
+        for suffix in ["", "-wal", "-shm"] {
+            let file = format!("{}{suffix}", file.display());
+            let mode = std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
+            // The process may have a umask.
+            assert_eq!(mode & !0o060, expected & !0o060, "{file}");
+            assert_eq!(mode & 0o007, 0, "{file}");
+        }
+    }
 }

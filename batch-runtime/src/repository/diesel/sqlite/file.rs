@@ -1,0 +1,90 @@
+//! The file of a database: its permissions, and that it stays the same one.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+/// The permissions of a new file, unless the URL sets others: its user alone reads and writes it.
+pub(super) const MODE: u32 = 0o600;
+
+/// The characters that end the path of a URI.
+const NOT_IN_PATH: &AsciiSet = &CONTROLS.add(b'%').add(b'?').add(b'#');
+
+/// A file that holds a database.
+pub(super) struct DatabaseFile {
+    path: PathBuf,
+    mode: u32,
+    /// The device and the inode of the file that was opened first.
+    identity: OnceLock<(u64, u64)>,
+}
+
+impl DatabaseFile {
+    pub(super) fn new(path: PathBuf, mode: u32) -> Self {
+        Self {
+            path,
+            mode,
+            identity: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn mode(&self) -> u32 {
+        self.mode
+    }
+
+    /// Returns the URI by which SQLite opens the file, and does not create it; `None` if the path is not UTF-8.
+    pub(super) fn uri(&self) -> Option<String> {
+        let path = utf8_percent_encode(self.path.to_str()?, NOT_IN_PATH);
+        Some(format!("file:{path}?mode=rw"))
+    }
+
+    /// Creates the file if it is missing. SQLite gives its other files the same permissions.
+    pub(super) fn create(&self) -> io::Result<()> {
+        let mut options = File::options();
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, self.mode);
+        match options.write(true).create_new(true).open(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            created => created.map(drop),
+        }
+    }
+
+    /// Checks that the path leads to the file that was opened first. Another one, such as a restored copy or a new file after a
+    /// move, knows nothing of the jobs that run.
+    pub(super) fn check_is_same(&self) -> io::Result<()> {
+        let found = identity(&fs::metadata(&self.path)?);
+        if *self.identity.get_or_init(|| found) == found {
+            Ok(())
+        } else {
+            Err(io::Error::other(
+                "the file was replaced while this program uses it; end the program before moving or restoring the database",
+            ))
+        }
+    }
+}
+
+#[cfg(unix)]
+fn identity(metadata: &fs::Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (metadata.dev(), metadata.ino())
+}
+
+#[cfg(not(unix))]
+fn identity(_metadata: &fs::Metadata) -> (u64, u64) {
+    (0, 0)
+}
+
+/// Parses the permissions of a URL: three octal digits, with or without a leading 0.
+pub(super) fn parse_mode(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix('0').unwrap_or(text);
+    let is_octal = digits.len() == 3 && digits.bytes().all(|digit| matches!(digit, b'0'..=b'7'));
+    let mode = u32::from_str_radix(digits, 8).ok()?;
+    // The user of the program has to read and write it.
+    (is_octal && mode & 0o600 == 0o600).then_some(mode)
+}
