@@ -1,13 +1,32 @@
 //! Job and step executions as JSON, for programs.
 
 use batch_runtime::execution::{JobExecution, StepExecution};
+use batch_runtime::xml::is_unprintable;
 use serde_json::{Value, json};
 
 use crate::print::outln;
 
 /// Prints JSON on the standard output.
 pub(crate) fn print(value: &Value) {
-    outln!("{value:#}");
+    print_text(&format!("{value:#}"));
+}
+
+/// Prints a JSON text. Characters that `out` would replace are escaped; they occur in strings only.
+pub(crate) fn print_text(json: &str) {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_unprintable(c) && c != '\n' {
+            let mut units = [0; 2];
+            text.extend(
+                c.encode_utf16(&mut units)
+                    .iter()
+                    .map(|unit| format!("\\u{unit:04x}")),
+            );
+        } else {
+            text.push(c);
+        }
+    }
+    outln!("{text}");
 }
 
 pub(crate) fn job_execution(execution: &JobExecution) -> Value {

@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::{ErrorKind, Write, stderr, stdout};
 
+use batch_runtime::xml::is_unprintable;
+
 /// Formats and prints a line on the standard output.
 macro_rules! outln {
     ($($text:tt)*) => {
@@ -19,26 +21,27 @@ macro_rules! errln {
 
 pub(crate) use {errln, outln};
 
-/// Prints a line on the standard output.
+/// Prints lines on the standard output. Names and messages come from job files, parameters, archives and other programs, so
+/// nothing is printed that a terminal would interpret.
 pub(crate) fn out(text: impl Display) {
-    match writeln!(stdout(), "{text}") {
+    match writeln!(stdout(), "{}", printable(&text.to_string())) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
         Err(error) => errln!("error: cannot write to the standard output: {error}"),
     }
 }
 
-/// Prints a line on the standard error.
+/// Prints lines on the standard error.
 pub(crate) fn err(text: impl Display) {
     // There is no other place to report a failure.
-    let _ = writeln!(stderr(), "{text}");
+    let _ = writeln!(stderr(), "{}", printable(&text.to_string()));
 }
 
-/// Replaces control characters, which a terminal would interpret, except line breaks.
+/// Replaces characters that a terminal or a page would interpret, except line breaks and tabs.
 pub(crate) fn printable(text: &str) -> String {
     let replace = |c: char| match c {
-        '\n' => c,
-        c if c.is_control() => char::REPLACEMENT_CHARACTER,
+        '\n' | '\t' => c,
+        c if is_unprintable(c) => char::REPLACEMENT_CHARACTER,
         c => c,
     };
     text.chars().map(replace).collect()

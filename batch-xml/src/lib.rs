@@ -99,6 +99,7 @@ pub use limits::Limits;
 pub use lower::PartitionView;
 pub use pattern::{Pattern, Specificity};
 pub use reader::sniff_root;
+pub use render::is_unprintable;
 pub use resolve::{Resolved, Unresolved, resolve, resolve_or_part};
 pub use span::{Source, Span, Spanned};
 pub use substitute::Values;

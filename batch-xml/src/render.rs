@@ -196,7 +196,7 @@ fn printable(text: &str) -> String {
 fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() || is_invisible(c) {
+        if is_unprintable(c) {
             out.extend(c.escape_unicode());
         } else {
             out.push(c);
@@ -205,9 +205,11 @@ fn visible(text: &str) -> String {
     out
 }
 
-/// Direction marks, overrides and isolates, zero-width characters, line and paragraph separators.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+/// Returns whether a terminal or a page would interpret a character instead of showing it: control characters, direction marks,
+/// overrides and isolates, zero-width characters, line and paragraph separators.
+pub fn is_unprintable(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 

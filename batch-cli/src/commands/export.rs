@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::instance_id;
 use crate::error::CliError;
-use crate::print::out;
+use crate::json;
 use crate::session::{Outcome, Session};
 
 /// Prints an instance with all its executions and steps, as a line of JSON
@@ -21,7 +21,7 @@ pub(crate) struct Export {
 impl Export {
     pub(crate) fn run(self, session: &Session) -> Outcome {
         let line = session.open()?.export(self.instance)?;
-        out(line.ok_or(CliError::NoInstance(self.instance))?);
+        json::print_text(&line.ok_or(CliError::NoInstance(self.instance))?);
         Ok(ExitCode::SUCCESS)
     }
 }

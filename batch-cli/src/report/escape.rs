@@ -3,6 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use batch_runtime::BatchStatus;
+use batch_runtime::xml::is_unprintable;
 
 /// Text with the characters escaped that HTML interprets.
 pub(super) struct Escaped<'a>(pub(super) &'a str);
@@ -16,7 +17,7 @@ impl fmt::Display for Escaped<'_> {
                 '>' => f.write_str("&gt;")?,
                 '"' => f.write_str("&quot;")?,
                 '\n' | '\t' => f.write_char(character)?,
-                character if character.is_control() => f.write_char(char::REPLACEMENT_CHARACTER)?,
+                character if is_unprintable(character) => f.write_char(char::REPLACEMENT_CHARACTER)?,
                 character => f.write_char(character)?,
             }
         }

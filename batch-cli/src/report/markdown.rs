@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 
 use batch_runtime::BatchStatus;
+use batch_runtime::xml::is_unprintable;
 
 use super::{COLUMNS, FIRST_NUMBER, Run};
 use crate::parameters::format_parameter;
+use crate::print::printable;
 
 pub(super) fn write(run: &Run) -> String {
     let execution = &run.execution;
@@ -39,7 +41,7 @@ pub(super) fn write(run: &Run) -> String {
             _ => "active",
         };
         // These characters have a meaning in the chart.
-        let name = step.step_name.replace([':', ';', '#', '\n', '`'], " ");
+        let name = printable(&step.step_name).replace([':', ';', '#', '\n', '`'], " ");
         let (from, to) = (step.started.0, step.ended.unwrap_or(run.now).0);
         let _ = writeln!(text, "    {name} :{mark}, {from}, {}", to.max(from + 1));
     }
@@ -71,7 +73,7 @@ fn plain(text: &str) -> String {
             '|' | '`' | '*' | '_' | '[' | ']' | '\\' | '#' => plain.extend(['\\', character]),
             '<' => plain.push_str("&lt;"),
             '&' => plain.push_str("&amp;"),
-            character if character.is_control() => plain.push(' '),
+            character if is_unprintable(character) => plain.push(' '),
             character => plain.push(character),
         }
     }
@@ -80,6 +82,7 @@ fn plain(text: &str) -> String {
 
 /// Formats text as a code block, which keeps its lines.
 fn quoted(text: &str) -> String {
+    let text = printable(&text.replace("\r\n", "\n"));
     let lines: Vec<String> = text.lines().map(|line| format!("    {line}")).collect();
     lines.join("\n")
 }

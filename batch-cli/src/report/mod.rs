@@ -137,6 +137,7 @@ fn duration(millis: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use batch_runtime::xml::is_unprintable;
     use batch_runtime::{BatchStatus, JobInstanceId, ParameterValue, StepExecutionId};
 
     /// Returns an execution with texts that a page must not interpret.
@@ -209,6 +210,23 @@ mod tests {
             "{text}"
         );
         assert!(!text.lines().any(|line| line == "# two"), "{text}");
+    }
+
+    /// A carriage return ends a line of Markdown; others turn the direction of the text or ring the bell.
+    #[test]
+    fn control_characters_end_no_code_block() {
+        let mut run = hostile();
+        run.execution.job_name = "a\r<b>\u{202e}".into();
+        run.execution.exit_message =
+            "lost\r<script>alert(1)</script>\u{b}\u{c}\u{1b}[31m\u{7}\u{202e}".into();
+        run.steps[1].step_name = "x\r## y".into();
+        for page in [html::write(&run), markdown::write(&run)] {
+            let found: Vec<char> = page
+                .chars()
+                .filter(|c| is_unprintable(*c) && *c != '\n')
+                .collect();
+            assert_eq!(found, [' '; 0], "{page}");
+        }
     }
 
     #[test]
