@@ -4,6 +4,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::error::Error;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// An error that an artifact returned. It keeps its type for skip and retry rules and for reports.
 ///
@@ -84,6 +85,10 @@ impl BatchError {
             .map(ToString::to_string)
             .or_else(|| payload.downcast_ref::<String>().cloned())
             .unwrap_or_else(|| "a value that is not a string".into());
+        // A payload whose `Drop` panics too is leaked.
+        if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            std::mem::forget(another);
+        }
         let place = PANICKED_AT.take().map(|place| format!(" at {place}"));
         let mut error = Self::msg(format!(
             "the artifact panicked{}: {text}",

@@ -1,5 +1,6 @@
 //! 4.2.1: chunk steps whose artifacts fail.
 
+use batch_runtime::prelude::*;
 use batch_runtime::{BatchStatus, JobParameters};
 use batch_tests::stage::Stage;
 use diesel::connection::SimpleConnection;
@@ -181,4 +182,134 @@ fn the_chunks_transaction_holds_the_writers_work() {
     assert_eq!(lines(&stage), "n1 n2 n3 n4 n5 n6 n7 n8");
     restart_with(&stage, execution, [("fail", "")]);
     assert_eq!(lines(&stage), "n1 n2 n3 n4 n5 n6 n7 n8 n9");
+}
+
+/// An item that panics when it is dropped, if it is the one.
+struct Fragile {
+    number: u32,
+    breaks: bool,
+}
+
+impl Drop for Fragile {
+    fn drop(&mut self) {
+        if self.breaks && !std::thread::panicking() {
+            panic!("item {} broke", self.number);
+        }
+    }
+}
+
+/// The payload of a panic, which panics too when it is dropped.
+struct Payload;
+
+impl Drop for Payload {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("the payload broke");
+        }
+    }
+}
+
+#[derive(BatchArtifact)]
+struct Fragiles {
+    #[batch_property(name = "breaks")]
+    breaks: Option<u32>,
+    last: u32,
+}
+
+#[item_reader("Fragiles")]
+impl Fragiles {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u32>) {
+        self.last = checkpoint.unwrap_or(0);
+    }
+    #[read_item]
+    fn read(&mut self) -> Option<Fragile> {
+        (self.last < 4).then(|| {
+            self.last += 1;
+            Fragile {
+                number: self.last,
+                breaks: self.breaks == Some(self.last),
+            }
+        })
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u32 {
+        self.last
+    }
+}
+
+#[derive(BatchArtifact)]
+struct Hands {
+    #[batch_property(name = "payload")]
+    payload: Option<u32>,
+}
+
+#[item_processor("Hands")]
+impl Hands {
+    #[process_item]
+    fn process(&mut self, item: &Fragile) -> Option<u32> {
+        if self.payload == Some(item.number) {
+            std::panic::panic_any(Payload);
+        }
+        Some(item.number)
+    }
+}
+
+#[derive(BatchArtifact)]
+struct Floor {}
+
+#[item_writer("Floor")]
+impl Floor {
+    #[open]
+    fn open(&mut self, _checkpoint: Option<()>) {}
+    #[write_items]
+    fn write(&mut self, _numbers: &[u32]) {}
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
+/// A panic in the `Drop` of an item, or of the payload of another panic, fails the step with its cause; the restart resumes.
+///
+/// Spec: CHUNK-EXC-03, STATUS-25, RESTART-08
+#[test]
+fn a_panic_while_something_is_dropped_fails_the_step() {
+    let stage = Stage::new(&job(
+        r#"<step id="copy"><chunk reader="Fragiles" processor="Hands" writer="Floor" commit-interval="2"/></step>"#,
+    ));
+    for (parameter, cause) in [
+        ("breaks", "item 3 broke"),
+        ("payload", "a value that is not a string"),
+    ] {
+        let failed = stage.start("job", [(parameter, "3")]);
+        let ended = stage.operator().job_execution(failed).unwrap().unwrap();
+        assert_eq!(ended.status, BatchStatus::Failed, "{parameter}");
+        assert!(
+            ended.exit_message.contains(cause),
+            "{parameter}: {}",
+            ended.exit_message
+        );
+        assert!(
+            !ended.exit_message.contains("please report"),
+            "{}",
+            ended.exit_message
+        );
+        let step = &stage.operator().step_executions(failed).unwrap()[0];
+        assert_eq!(
+            (step.status, step.counters.reads),
+            (BatchStatus::Failed, 2),
+            "{parameter}"
+        );
+        let again = restart_with(&stage, failed, [(parameter, "0")]);
+        let ended = stage.operator().job_execution(again).unwrap().unwrap();
+        assert_eq!(
+            ended.status,
+            BatchStatus::Completed,
+            "{parameter}: {}",
+            ended.exit_message
+        );
+        assert_eq!(
+            stage.operator().step_executions(again).unwrap()[0].counters.reads,
+            2
+        );
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::bound::Bound;
 use crate::error::BatchError;
 use crate::repository::RepositoryError;
+use crate::secret::Secrets;
 
 /// The failure of a step or job.
 #[derive(Clone, Debug)]
@@ -56,6 +57,18 @@ impl Failure {
             reader.properties.secrets.hidden(panic.chain()),
             reader.name,
             processor.name
+        );
+        Self {
+            message,
+            exception: Some(Arc::new(panic)),
+        }
+    }
+
+    /// Creates the failure for a panic of code that belongs to no method of an artifact, such as the `Drop` of an item or error.
+    pub(crate) fn panicked_outside(step: &str, secrets: &Secrets, panic: BatchError) -> Self {
+        let message = format!(
+            "{}\noutside of the artifacts' methods in step `{step}`, for example in the `Drop` of an item",
+            secrets.hidden(panic.chain())
         );
         Self {
             message,

@@ -2,6 +2,7 @@
 //!
 //! Spec: Appendix B.2 and B.3 of the catalogue, steps 1, 2 and 6
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::batchlet::BatchletRunner;
@@ -17,8 +18,10 @@ use super::threads::StepPlace;
 use super::walk::Walk;
 use crate::artifact::ContextScope;
 use crate::context::StepContext;
+use crate::error::BatchError;
 use crate::execution::StepExecution;
 use crate::repository::{Ending, OtherEntries, RepositoryError, StepHistory, StepState};
+use crate::secret::Secrets;
 use crate::status::BatchStatus;
 use crate::transition::{Follow, Transitions};
 
@@ -254,9 +257,13 @@ impl StepRunner<'_> {
         let other_entries = state.other_entries.clone();
         let (mut listeners, body) = self.prepare(&mut execution, &contexts, &context, place)?;
         let body = body.and_then(|body| self.before(&mut listeners, &contexts, body));
-        let ran = body
-            .map_err(Interrupt::from)
-            .and_then(|body| self.run_body(body, &mut execution, state, &mut listeners, &contexts));
+        let ran = body.map_err(Interrupt::from).and_then(|body| {
+            let run = || self.run_body(body, &mut execution, state, &mut listeners, &contexts);
+            catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| {
+                let panic = BatchError::from_panic(payload);
+                Err(Failure::panicked_outside(self.id, &self.secrets(), panic).into())
+            })
+        });
         let ran = self.within_time(ran)?;
         context.set_counters(execution.counters);
         let mut result = StepResult::of(ran, &context);
@@ -333,6 +340,15 @@ impl StepRunner<'_> {
                 discard(body);
                 Err(failure)
             }
+        }
+    }
+
+    /// Returns the secrets that the artifacts of the body know.
+    fn secrets(&self) -> Secrets {
+        match &self.step.body {
+            BoundBody::Chunk(chunk) => chunk.reader.properties.secrets.clone(),
+            BoundBody::Batchlet(batchlet) => batchlet.properties.secrets.clone(),
+            BoundBody::Partitioned(_) => Secrets::default(),
         }
     }
 
