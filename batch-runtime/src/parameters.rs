@@ -20,7 +20,7 @@ const MAX_STRING: usize = 250;
 /// 1000-01-01T00:00:00.000Z to 9999-12-31T23:59:59.999Z in milliseconds since 1970, the range of MySQL's columns.
 const DATES: RangeInclusive<i64> = -30_610_224_000_000..=253_402_300_799_999;
 
-/// The value of a parameter, of one of the repository's four types.
+/// The value of a parameter: of one of the four types of the repository, or a reference to a secret, which is stored as text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ParameterValue {

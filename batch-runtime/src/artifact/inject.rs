@@ -25,7 +25,8 @@ use crate::secret::Secrets;
 ///
 /// A property is text in Job XML. The field is a `String` (empty if nothing sets the property), any type with `FromStr`, a
 /// `Vec` of them (values separated by commas, or by the character of `separator = ".."`), or an `Option`, `None` if nothing
-/// sets the property. A value that does not parse is reported before the job starts.
+/// sets the property. A property of any other type without a default is required. A value that is missing or does not parse is
+/// reported before the job starts.
 ///
 /// The struct may be generic. A field whose type depends on a parameter adds the bound that fills it: `FromStr` for a
 /// property, `Default` for any other field.

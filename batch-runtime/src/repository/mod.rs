@@ -1,7 +1,5 @@
-//! The job repository: job instances, their executions, and the leases of their owners.
-//!
-//! `store/` declares the operations, by caller, with the effect of a crash before and after each of them. `diesel/`
-//! implements them, and is the only directory that names diesel.
+//! The job repository: its URL and errors, the filter of
+//! [`JobOperator::find_executions`](crate::JobOperator::find_executions), and the connections that artifacts get.
 //!
 //! Spec: REPO-03, DOM-31
 

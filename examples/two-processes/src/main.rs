@@ -48,7 +48,10 @@ fn run() -> Result<ExitCode, Box<dyn std::error::Error>> {
                     step.step_name, step.status, step.counters.writes
                 );
             }
-            Ok(ExitCode::SUCCESS)
+            if !ended.exit_message.is_empty() {
+                eprintln!("{}", ended.exit_message);
+            }
+            Ok(ExitCode::from(ended.status.exit_code()))
         }
         _ => Err("usage: two-processes launch FILE [name=value ...], or two-processes worker FILE".into()),
     }
