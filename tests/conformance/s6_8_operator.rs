@@ -408,3 +408,21 @@ fn a_callback_may_wait_for_its_own_execution() {
     stage.start("job", JobParameters::new());
     assert_eq!(*seen.lock().unwrap(), [BatchStatus::Completed]);
 }
+
+/// An execution of a complete instance is not abandoned, whichever of its executions completed it.
+///
+/// Spec: STATUS-23
+#[test]
+fn an_execution_of_a_complete_instance_cannot_be_abandoned() {
+    let stage = Stage::new(&job(ONE));
+    let operator = stage.operator();
+    let failed = stage.start("job", [("fail", "process one")]);
+    restart_with(&stage, failed, [("fail", "")]);
+    let error = operator.abandon(failed).unwrap_err();
+    assert!(
+        matches!(error, JobOperatorError::JobInstanceAlreadyComplete { execution, .. } if execution == failed),
+        "{error}"
+    );
+    let unchanged = operator.job_execution(failed).unwrap().unwrap();
+    assert_eq!(unchanged.status, BatchStatus::Failed);
+}

@@ -124,10 +124,13 @@ impl Running {
             .is_some()
         {
             self.overdue.store(true, Ordering::Relaxed);
+            tracing::warn!(execution = %self.lease.execution_id, "the job exceeded its timeout; stopping it");
             self.workers.request_stop();
         }
         for worker in self.workers.active() {
-            worker.enforce_deadline();
+            worker.enforce_deadline(|overdue| {
+                tracing::warn!(execution = %self.lease.execution_id, "{overdue}; stopping it");
+            });
         }
     }
 

@@ -92,13 +92,14 @@ impl Worker {
             .is_some_and(|deadline| deadline.at <= Instant::now())
     }
 
-    /// Stops the running step if its deadline has passed.
-    pub(crate) fn enforce_deadline(&self) {
+    /// Stops the running step if its deadline has passed. Calls `report` with the message before `#[cancel]`, which may block.
+    pub(crate) fn enforce_deadline(&self, report: impl FnOnce(&str)) {
         // Held until the end, so that the next step does not start meanwhile.
         let mut deadline = lock(&self.deadline);
         let Some(over) = deadline.take_if(|deadline| deadline.at <= Instant::now()) else {
             return;
         };
+        report(&over.message);
         *lock(&self.overdue) = Some(over.message);
         {
             let _contexts = lock(&self.contexts);
