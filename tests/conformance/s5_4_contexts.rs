@@ -10,7 +10,7 @@ use insta::assert_snapshot;
 
 use super::artifacts::{calls, job, refused, restart_with};
 
-/// Shows what the contexts say, and which there are.
+/// Shows the available contexts and their values.
 #[derive(BatchArtifact)]
 struct Tells {
     #[batch_property(name = "log")]
@@ -105,12 +105,13 @@ impl Tells {
     fn cancel(&self) {}
 }
 
-/// The step's context is there while the step is; statuses change as they go; properties have their effective values.
+/// The step's context exists while the step does; statuses change during the run; properties have their effective
+/// values.
 ///
 /// Spec: CTX-01, CTX-02, CTX-03, CTX-05, CTX-06, CTX-07, CTX-12, CTX-13, CTX-14, CTX-16, CTX-17, CTX-20, CTX-21, CTX-26,
 /// Spec: CTX-27, JSL-JOBPROP-03, JSL-STEPPROP-03, STATUS-04, ID-01, LISTEN-JOB-06
 #[test]
-fn contexts_tell_of_the_running_job_and_step() {
+fn contexts_describe_the_running_job_and_step() {
     let stage = Stage::new(&job(
         r#"<properties><property name="who" value="${user}"/><property name="user" value="xml"/></properties>
            <listener ref="Tells"/>
@@ -129,7 +130,7 @@ fn contexts_tell_of_the_running_job_and_step() {
     "#);
 }
 
-/// Leaves a note for the others.
+/// Stores a note for the other artifacts.
 #[derive(BatchArtifact)]
 struct Notes {
     #[batch_property(name = "log")]
@@ -178,7 +179,7 @@ impl Notes {
     fn cancel(&self) {}
 }
 
-/// Transient data is shared by the artifacts of one context and ends with it; a restart begins without.
+/// Transient data is shared by the artifacts of one context and ends with it; a restart starts without it.
 ///
 /// Spec: CTX-06, CTX-07, CTX-15, CTX-22, RESTART-15
 #[test]
@@ -207,11 +208,11 @@ fn transient_data_lives_as_long_as_its_context() {
     );
 }
 
-/// The exit status that an earlier execution set is not carried over.
+/// The exit status of an earlier execution is not carried over.
 ///
 /// Spec: RESTART-15, CTX-18
 #[test]
-fn a_restart_begins_without_an_exit_status() {
+fn a_restart_starts_without_an_exit_status() {
     let stage = Stage::new(&job(
         r#"<step id="one" next="two"><batchlet ref="Tells"/></step><step id="two"><batchlet ref="Task"/></step>"#,
     ));
@@ -292,7 +293,8 @@ impl ReadsDiary {
     }
 }
 
-/// Saved with each checkpoint; what a rolled-back interval wrote is gone; a restart has it from the first callback on.
+/// Persistent user data is saved with each checkpoint and rolled back with its interval; a restart has it from the
+/// first callback on.
 ///
 /// Spec: CHUNK-LOOP-11, CTX-23, CTX-24, CTX-25, RESTART-14, DOM-19, DOM-08, READ-09
 #[test]
@@ -387,7 +389,7 @@ fn the_step_shows_its_exception_and_metrics() {
         (2, 1),
         "as the last line says"
     );
-    // The second listener sees what the first one has thrown.
+    // The second listener sees the error of the first.
     stage.start("job", [("fail.after", "too late")]);
     assert_snapshot!(calls(&stage, &words), @r"
     exception None
@@ -401,7 +403,7 @@ fn the_step_shows_its_exception_and_metrics() {
     ");
 }
 
-/// Needs a step where there is none.
+/// Requires a step context outside of steps.
 #[derive(BatchArtifact)]
 struct NeedsStep {
     #[batch_context]
@@ -416,7 +418,7 @@ impl NeedsStep {
     }
 }
 
-/// Needs a flow where there is none.
+/// Requires a flow context outside of flows.
 #[derive(BatchArtifact)]
 struct NeedsFlow {
     #[batch_context]
@@ -433,11 +435,11 @@ impl NeedsFlow {
     fn cancel(&self) {}
 }
 
-/// A plain handle that cannot be in scope is found before the job starts.
+/// A context field that can never be in scope is reported before the job starts.
 ///
 /// Spec: CTX-05, CTX-12
 #[test]
-fn a_context_that_is_never_in_scope_is_refused() {
+fn a_context_that_is_never_in_scope_is_rejected() {
     let stage = Stage::new(&job(
         r#"<listener ref="NeedsStep"/><step id="one"><batchlet ref="NeedsFlow"/></step>"#,
     ));
