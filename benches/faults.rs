@@ -17,7 +17,7 @@ const ROUNDS: usize = 7;
 #[derive(Debug, BatchException)]
 enum Trouble {
     Bad,
-    #[expect(dead_code, reason = "the rule names it, nobody throws it")]
+    #[expect(dead_code, reason = "named by a rule, but never thrown")]
     Busy,
 }
 

@@ -75,10 +75,10 @@ fn booked(folder: &Path) -> Vec<String> {
 
 const REJECTS: &str = "line,reason
 5,3 fields instead of 4
-8,-5.00 is not more than nothing
-17,`twelve` is no amount
-20,nobody books in GBX
-13,a payment of this number is booked already
+8,-5.00 is not a positive amount
+17,`twelve` is not a valid amount
+20,GBX is not a supported currency
+13,a payment with this number is already booked
 26,5 fields instead of 4
 ";
 
@@ -121,7 +121,8 @@ fn skip_retry_fails_at_its_limit_and_resumes_with_a_higher_one() {
     };
     let (_, err) = launch("-skip.limit=2", 1);
     assert!(
-        err.contains("error: `twelve` is no amount\n") && err.contains("the skip-limit of 2 is used up"),
+        err.contains("error: `twelve` is not a valid amount\n")
+            && err.contains("the skip-limit of 2 is used up"),
         "{err}"
     );
     assert_eq!(booked(folder.path()).len(), 9);
@@ -216,7 +217,7 @@ fn flow_rejects_a_limit_that_is_not_an_amount() {
         &["launch", "flow", "approval.limit=much"],
     );
     assert!(
-        out.is_empty() && err.contains("`much` is no amount"),
+        out.is_empty() && err.contains("`much` is not a valid amount"),
         "{out}{err}"
     );
 }

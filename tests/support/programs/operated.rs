@@ -91,7 +91,7 @@ impl Gated {
     #[get_item_count]
     fn item_count(&self) -> std::result::Result<Option<u64>, BatchError> {
         match self.count {
-            0 => Err(BatchError::msg("nobody knows")),
+            0 => Err(BatchError::msg("no count")),
             count => Ok(Some(count)),
         }
     }
