@@ -326,7 +326,7 @@ struct Task {
     step_exit: Option<String>,
     #[batch_property(name = "job.exit")]
     job_exit: Option<String>,
-    /// `until cancelled` or `until told`.
+    /// `until cancelled` or `until opened`.
     #[batch_property(name = "hold")]
     hold: String,
     #[batch_context]

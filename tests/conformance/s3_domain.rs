@@ -63,7 +63,7 @@ fn instances_do_not_share_state() {
 fn two_instances_run_at_the_same_time() {
     let stage = Stage::new(&job(TWO));
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
-    let hold = [("hold", "until told")];
+    let hold = [("hold", "until opened")];
     let first = operator.start("job", hold).unwrap();
     let second = std::thread::scope(|scope| {
         scope

@@ -42,8 +42,8 @@ fn the_nearest_class_decides() {
     ] {
         let rule = format!("<skippable-exception-classes>{lists}</skippable-exception-classes>");
         let stage = faulty_stage(&faulty_job("", "Out", "", &rule));
-        let told = run(&stage, &format!("process 2: {thrown}"), "3", &[]);
-        let status = told.lines().next().unwrap().trim_start_matches("job job ");
+        let story = run(&stage, &format!("process 2: {thrown}"), "3", &[]);
+        let status = story.lines().next().unwrap().trim_start_matches("job job ");
         text += &format!("{lists} {thrown}: {status}\n");
     }
     assert_snapshot!(text, @r#"
@@ -280,8 +280,11 @@ fn each_throws(class: &str) -> String {
         "read the end",
     ] {
         let faults = format!("{call}: {class} x1; {usual}");
-        let told = run(&faulty_stage(&xml), &faults, "6", &["nothing"]);
-        let step = told.lines().find(|line| line.trim().starts_with("step")).unwrap();
+        let story = run(&faulty_stage(&xml), &faults, "6", &["nothing"]);
+        let step = story
+            .lines()
+            .find(|line| line.trim().starts_with("step"))
+            .unwrap();
         text += &format!("{call}: {}\n", step.trim().trim_start_matches("step copy "));
     }
     text

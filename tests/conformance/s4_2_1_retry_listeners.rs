@@ -125,8 +125,8 @@ impl SeesTransactions {
     fn look(&self, call: &str) {
         let mut connection = sqlite::open(&std::path::Path::new(&self.folder).join("batch.db"));
         connection.batch_execute("PRAGMA busy_timeout = 0").unwrap();
-        let begun = connection.batch_execute("BEGIN IMMEDIATE; ROLLBACK");
-        let state = if begun.is_ok() {
+        let started = connection.batch_execute("BEGIN IMMEDIATE; ROLLBACK");
+        let state = if started.is_ok() {
             "no transaction"
         } else {
             "in the transaction"

@@ -148,8 +148,8 @@ fn a_named_item_is_omitted() {
         "commit-interval=\"4\" chunk-size=\"2\"",
         RULES,
     ));
-    let told = run(&stage, "has n3: @Skip", "5", &["write", "L", "checkpoint"]);
-    assert_snapshot!(told, @r"
+    let story = run(&stage, "has n3: @Skip", "5", &["write", "L", "checkpoint"]);
+    assert_snapshot!(story, @r"
     job job COMPLETED COMPLETED
       step copy COMPLETED COMPLETED read 5 filter 0 write 4 commit 2 rollback 1 write skip 1
     write n1 n2

@@ -99,7 +99,7 @@ fn a_stop_cancels_the_running_batchlet_once() {
 fn a_batchlet_that_ignores_cancel_runs_to_its_end() {
     let stage = Stage::configured(&job(ONE), |builder| builder.stop_timeout(Duration::ZERO));
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
-    let execution = operator.start("job", [("hold", "until told")]).unwrap();
+    let execution = operator.start("job", [("hold", "until opened")]).unwrap();
     gate.pass("held");
     assert!(!operator.stop(execution).unwrap());
     assert!(!operator.stop(execution).unwrap());

@@ -203,7 +203,7 @@ fn the_last_exit_status_counts() {
 fn the_batch_status_changes_in_order() {
     let stage = Stage::new(&job(ONE));
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
-    let execution = operator.start("job", [("hold", "until told")]).unwrap();
+    let execution = operator.start("job", [("hold", "until opened")]).unwrap();
     let status = || operator.job_execution(execution).unwrap().unwrap().status;
     assert!(
         matches!(status(), BatchStatus::Starting | BatchStatus::Started),

@@ -12,7 +12,7 @@ use super::artifacts::{calls, job, refused, restart_with};
 
 /// Shows the available contexts and their values.
 #[derive(BatchArtifact)]
-struct Tells {
+struct Reporter {
     #[batch_property(name = "log")]
     log: String,
     #[batch_context]
@@ -25,8 +25,8 @@ struct Tells {
     split: Option<SplitContext>,
 }
 
-impl Tells {
-    fn tell(&self, who: &str) {
+impl Reporter {
+    fn show(&self, who: &str) {
         let step = self.step.as_ref().map(|step| {
             (
                 step.id().to_owned(),
@@ -59,46 +59,46 @@ impl Tells {
 }
 
 #[job_listener]
-impl Tells {
+impl Reporter {
     #[before_job]
     fn before_job(&mut self) {
-        self.tell("before job");
+        self.show("before job");
     }
     #[before_step]
     fn before_each_step(&mut self) {
-        self.tell("before each step");
+        self.show("before each step");
     }
     #[after_step]
     fn after_each_step(&mut self) {
-        self.tell("after each step");
+        self.show("after each step");
     }
     #[after_job]
     fn after_job(&mut self) {
-        self.tell("after job");
+        self.show("after job");
     }
 }
 
 #[step_listener]
-impl Tells {
+impl Reporter {
     #[before_step]
     fn before(&mut self) {
-        self.tell("before step");
+        self.show("before step");
     }
     #[after_step]
     fn after(&mut self) {
-        self.tell("after step");
+        self.show("after step");
     }
 }
 
 #[batchlet]
-impl Tells {
+impl Reporter {
     #[process]
     fn process(&self) -> String {
         self.job.set_exit_status(Some("JOB"));
         if let Some(step) = &self.step {
             step.set_exit_status(Some("STEP"));
         }
-        self.tell("process");
+        self.show("process");
         "DONE".into()
     }
     #[cancel]
@@ -114,9 +114,9 @@ impl Tells {
 fn contexts_describe_the_running_job_and_step() {
     let stage = Stage::new(&job(
         r#"<properties><property name="who" value="${user}"/><property name="user" value="xml"/></properties>
-           <listener ref="Tells"/>
+           <listener ref="Reporter"/>
            <step id="one"><properties><property name="user" value="inner"/><property name="file" value="${who}.txt"/></properties>
-             <listener ref="Tells"/><batchlet ref="Tells"/></step>"#,
+             <listener ref="Reporter"/><batchlet ref="Reporter"/></step>"#,
     ));
     stage.start("job", [("user", "ada")]);
     assert_snapshot!(stage.log().join("\n"), @r#"
@@ -214,7 +214,7 @@ fn transient_data_lives_as_long_as_its_context() {
 #[test]
 fn a_restart_starts_without_an_exit_status() {
     let stage = Stage::new(&job(
-        r#"<step id="one" next="two"><batchlet ref="Tells"/></step><step id="two"><batchlet ref="Task"/></step>"#,
+        r#"<step id="one" next="two"><batchlet ref="Reporter"/></step><step id="two"><batchlet ref="Task"/></step>"#,
     ));
     let execution = stage.start("job", [("fail", "process two")]);
     let status = |execution| {

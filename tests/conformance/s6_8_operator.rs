@@ -161,7 +161,7 @@ fn a_running_instance_is_not_restarted() {
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
     let failed = stage.start("job", [("fail", "process one"), ("hold", "")]);
     let running = operator
-        .restart(failed, [("fail", ""), ("hold", "until told")])
+        .restart(failed, [("fail", ""), ("hold", "until opened")])
         .unwrap();
     gate.pass("held");
     assert_eq!(operator.running_executions("job").unwrap(), [running]);
@@ -273,28 +273,28 @@ fn the_operator_is_shared_between_threads() {
 fn callbacks_are_called_at_every_end() {
     let stage = Stage::configured(&job(ONE), |builder| builder.stop_timeout(Duration::ZERO));
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let tell = |name: &'static str| {
-        let told = Arc::clone(&told);
-        move |execution: &JobExecution| told.lock().unwrap().push(format!("{name} {}", execution.status))
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let callback = |name: &'static str| {
+        let calls = Arc::clone(&calls);
+        move |execution: &JobExecution| calls.lock().unwrap().push(format!("{name} {}", execution.status))
     };
-    let first = operator.register_job_end_callback(tell("first")).unwrap();
+    let first = operator.register_job_end_callback(callback("first")).unwrap();
     let panics = |_: &JobExecution| panic!("no callback today");
     let broken = operator.register_job_end_callback(panics).unwrap();
-    let last = operator.register_job_end_callback(tell("last")).unwrap();
+    let last = operator.register_job_end_callback(callback("last")).unwrap();
     assert!(first != broken && broken != last && first != last);
     stage.start("job", JobParameters::new());
     let failed = stage.start("job", [("fail", "process one")]);
     operator.deregister_job_end_callback(first).unwrap();
     let stopped = operator
-        .restart(failed, [("fail", ""), ("hold", "until told")])
+        .restart(failed, [("fail", ""), ("hold", "until opened")])
         .unwrap();
     gate.pass("held");
     assert!(!operator.stop(stopped).unwrap());
     gate.open("go");
     operator.wait(stopped).unwrap();
     assert_eq!(
-        *told.lock().unwrap(),
+        *calls.lock().unwrap(),
         [
             "first COMPLETED",
             "last COMPLETED",
@@ -351,7 +351,7 @@ fn summaries_are_one_line() {
     ));
     assert!(operator.running_job_instances("no such job").unwrap().is_empty());
 
-    let running = operator.start("job", [("hold", "until told")]).unwrap();
+    let running = operator.start("job", [("hold", "until opened")]).unwrap();
     gate.pass("held");
     let instances = operator.running_job_instances("job").unwrap();
     assert_eq!(

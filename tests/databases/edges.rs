@@ -204,7 +204,7 @@ fn parameters() {
         ),
     ];
     check(&xml, |stage| {
-        let mut told = String::new();
+        let mut text = String::new();
         for (name, value) in &refused {
             let parameters = JobParameters::new().with_parameter(name.clone(), value.clone(), true);
             let error = stage.operator().start("job", parameters).unwrap_err();
@@ -218,10 +218,10 @@ fn parameters() {
                 ),
                 "{error}"
             );
-            told.push_str(&error.to_string());
+            text.push_str(&error.to_string());
         }
         assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
-        told
+        text
     });
 }
 

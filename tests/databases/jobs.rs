@@ -290,7 +290,7 @@ fn a_bad_item_is_skipped() {
 #[derive(BatchArtifact)]
 struct Patient {
     cancelled: std::sync::Mutex<bool>,
-    told: std::sync::Condvar,
+    notified: std::sync::Condvar,
 }
 
 #[batchlet("Patient")]
@@ -298,13 +298,17 @@ impl Patient {
     #[process]
     fn process(&self) -> String {
         let cancelled = self.cancelled.lock().unwrap();
-        drop(self.told.wait_while(cancelled, |cancelled| !*cancelled).unwrap());
+        drop(
+            self.notified
+                .wait_while(cancelled, |cancelled| !*cancelled)
+                .unwrap(),
+        );
         "CANCELLED".into()
     }
     #[cancel]
     fn cancel(&self) {
         *self.cancelled.lock().unwrap() = true;
-        self.told.notify_all();
+        self.notified.notify_all();
     }
 }
 

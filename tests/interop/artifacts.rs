@@ -168,7 +168,7 @@ struct Patient {
     #[batch_property(name = "name")]
     name: String,
     cancelled: Mutex<bool>,
-    told: Condvar,
+    notified: Condvar,
 }
 
 #[batchlet("Patient")]
@@ -178,12 +178,16 @@ impl Patient {
         WAITING.0.lock().unwrap().push(self.name.clone());
         WAITING.1.notify_all();
         let cancelled = self.cancelled.lock().unwrap();
-        drop(self.told.wait_while(cancelled, |cancelled| !*cancelled).unwrap());
+        drop(
+            self.notified
+                .wait_while(cancelled, |cancelled| !*cancelled)
+                .unwrap(),
+        );
         "WAITED".into()
     }
     #[cancel]
     fn cancel(&self) {
         *self.cancelled.lock().unwrap() = true;
-        self.told.notify_all();
+        self.notified.notify_all();
     }
 }

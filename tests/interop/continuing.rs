@@ -91,10 +91,10 @@ fn an_instance_is_resumed_on_either_side() {
         );
 
         let seen = shared.seen_here();
-        let begun: Vec<_> = seen.iter().map(steps).collect();
+        let started: Vec<_> = seen.iter().map(steps).collect();
         let (whole, rest) = (vec!["prepare", "load"], vec!["load"]);
         assert_eq!(
-            begun,
+            started,
             [&whole, &rest, &rest, &rest, &whole, &rest].map(Clone::clone),
             "{database:?}"
         );

@@ -113,9 +113,9 @@ fn this_runtime_reads_rows_of_spring_batch() {
         let shown = shared.json(&["show", "1", "--json"]);
         assert_eq!(shown["steps"][0]["processSkips"], 1, "{database:?}");
         assert_eq!(shown["steps"][0]["filters"], 1, "{database:?}");
-        let told = text(&shared.command(&["params", "2"]).stdout);
+        let printed = text(&shared.command(&["params", "2"]).stdout);
         assert_eq!(
-            told,
+            printed,
             "-big(long)=-9223372036854775808\ndate(date)=2024-01-01T00:00:00.123Z\n\
              input.file=/data/größer 漢字 😀.csv\n-load=fail\n-note=\nrate(double)=1.5\nrun.id(long)=2\n\
              -tiny(double)=1.0E-7\n-until(date)=1969-12-31T23:59:59.999Z\n",

@@ -40,7 +40,7 @@ impl Spring {
 
     /// Sends a verb, and waits for the answer: the result, or the exception.
     pub(super) fn ask(&mut self, place: &Place, words: Value) -> Result<Value, String> {
-        self.tell(place, words);
+        self.send(place, words);
         self.answer()
     }
 
@@ -52,7 +52,7 @@ impl Spring {
     }
 
     /// Sends a verb whose answer comes later.
-    pub(super) fn tell(&mut self, place: &Place, mut words: Value) {
+    pub(super) fn send(&mut self, place: &Place, mut words: Value) {
         words.as_array_mut().unwrap().insert(1, json!(jdbc(place)));
         let input = self.input.as_mut().unwrap();
         writeln!(input, "{words}").unwrap();

@@ -23,7 +23,7 @@ fn each_program_stops_jobs_of_the_other() {
         let run = json!(["run", "waits", shown_parameters(&parameters(1))]);
 
         // In Spring Batch, stopped by this runtime's command line.
-        shared.spring.tell(&shared.place, run.clone());
+        shared.spring.send(&shared.place, run.clone());
         assert_eq!(shared.spring.said(), "waiting 1", "{database:?}");
         let refused = shared.operator.launch("waits", parameters(1)).unwrap_err();
         assert!(
@@ -56,7 +56,7 @@ fn each_program_stops_jobs_of_the_other() {
         );
 
         // In Spring Batch again.
-        shared.spring.tell(&shared.place, json!(["restart", here.0]));
+        shared.spring.send(&shared.place, json!(["restart", here.0]));
         assert_eq!(shared.spring.said(), "waiting 3", "{database:?}");
         assert!(shared.operator.stop(JobExecutionId(3)).unwrap(), "{database:?}");
         assert_eq!(
@@ -83,7 +83,7 @@ fn an_instance_of_a_killed_jvm_is_resumed() {
     for database in Database::ALL {
         let mut shared = Shared::new(database, TablesOf::SpringBatch);
         let run = json!(["run", "waits", shown_parameters(&parameters(1))]);
-        shared.spring.tell(&shared.place, run.clone());
+        shared.spring.send(&shared.place, run.clone());
         assert_eq!(shared.spring.said(), "waiting 1", "{database:?}");
         shared.spring.dies("UTC");
 
@@ -100,7 +100,7 @@ fn an_instance_of_a_killed_jvm_is_resumed() {
         assert!(!again.status.success(), "{}", text(&again.stdout));
 
         // In Spring Batch, with the new JVM; and then in this runtime.
-        shared.spring.tell(&shared.place, run);
+        shared.spring.send(&shared.place, run);
         assert_eq!(shared.spring.said(), "waiting 2", "{database:?}");
         assert!(shared.operator.stop(JobExecutionId(2)).unwrap(), "{database:?}");
         assert_eq!(

@@ -20,15 +20,15 @@ impl Shown {
 
     fn steps(&self) -> Vec<String> {
         let steps = self.0["steps"].as_array().unwrap();
-        let mut told: Vec<String> = steps
+        let mut lines: Vec<String> = steps
             .iter()
             .map(|step| {
                 let text = |key: &str| step[key].as_str().unwrap().to_owned();
                 format!("{} {} {}", text("step"), text("status"), text("exitStatus"))
             })
             .collect();
-        told.sort();
-        told
+        lines.sort();
+        lines
     }
 
     fn counter(&self, step: &str, counter: &str) -> i64 {

@@ -26,7 +26,7 @@ impl Contended {
     #[process]
     fn process(&self) -> Result<String, BatchError> {
         match self.fail.as_deref() {
-            Some("yes") => Err(BatchError::msg("told to fail")),
+            Some("yes") => Err(BatchError::msg("fails as requested")),
             _ => Ok("DONE".into()),
         }
     }
@@ -89,12 +89,12 @@ pub fn runtime(url: &str, jobs: &Path) -> BatchRuntime {
 }
 
 fn fulfil(operator: &JobOperator, wish: Wish) -> Outcome {
-    let begun = match wish {
+    let started = match wish {
         Wish::Start => operator.start("job", JobParameters::new()),
         Wish::Launch => operator.launch("job", [("day", "1")]),
         Wish::Restart(execution) => operator.restart(JobExecutionId(execution), [("fail", "no")]),
     };
-    match begun {
+    match started {
         Ok(execution) => {
             let ended = operator.wait(execution).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(ended.exit_status, "COMPLETED", "{}", ended.exit_message);
@@ -173,7 +173,7 @@ pub fn child(arguments: &[String]) {
         println!("ready");
         std::io::stdin()
             .read_line(&mut String::new())
-            .expect("told to go");
+            .expect("the start signal");
     });
     for outcome in outcomes {
         println!("{outcome:?}");

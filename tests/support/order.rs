@@ -205,7 +205,7 @@ pub struct Order {
     retried: BTreeSet<u64>,
     telling: bool,
     /// Those of them whose listeners have been called again, and whether one threw.
-    told: BTreeSet<u64>,
+    notified: BTreeSet<u64>,
     refused: bool,
     /// The item for which the skip listeners are called one by one.
     skipped: Option<u64>,
@@ -358,7 +358,9 @@ impl Order {
                 if self.heard.contains(&RetryItem)
                     && let Some(item) = items.iter().find(|item| self.retried.contains(item))
                 {
-                    return Err(format!("the retry listeners were not told of item {item} again"));
+                    return Err(format!(
+                        "the retry listeners were not called again with item {item}"
+                    ));
                 }
                 if items.is_empty() {
                     return Err("the list is empty".to_owned());
@@ -401,12 +403,12 @@ impl Order {
                     if self.heard.contains(&RetryException)
                         && !self.read_again
                         && !self.retried.contains(&item)
-                        && !self.told.contains(&item)
+                        && !self.notified.contains(&item)
                     {
                         return Err("the item does not wait for a retry".to_owned());
                     }
                     self.retried.remove(&item);
-                    self.told.insert(item);
+                    self.notified.insert(item);
                 }
             }
             WriterCheckpoint if call.thrown.is_none() => {
@@ -419,7 +421,7 @@ impl Order {
         self.skipped = self.skipped.filter(|_| call.kind == SkipInWrite);
         self.refused = call.kind == RetryItem && (self.refused || call.thrown.is_some());
         if call.kind == Write {
-            self.told.clear();
+            self.notified.clear();
         }
         // Items are read again only after a failed write.
         self.reopened = match call.kind {
@@ -551,7 +553,7 @@ mod tests {
     /// If the repository may fail, a step may be closed early, but never left open; if its process may die, also that.
     #[test]
     fn a_disturbed_step_may_end_early() {
-        let begun: Vec<String> = RIGHT[..8].iter().map(ToString::to_string).collect();
+        let started: Vec<String> = RIGHT[..8].iter().map(ToString::to_string).collect();
         let closed: Vec<String> = [&RIGHT[..8], &["close writer", "close reader"]]
             .concat()
             .iter()
@@ -559,9 +561,9 @@ mod tests {
             .collect();
         assert!(Order::default().check(&closed).is_err());
         assert_eq!(Order::disturbed().check(&closed), Ok(()));
-        assert!(Order::disturbed().check(&begun).is_err());
-        assert_eq!(Order::disturbed().check_until_death(&begun), Ok(()));
-        let wrong: Vec<String> = begun.into_iter().skip(1).collect();
+        assert!(Order::disturbed().check(&started).is_err());
+        assert_eq!(Order::disturbed().check_until_death(&started), Ok(()));
+        let wrong: Vec<String> = started.into_iter().skip(1).collect();
         assert!(Order::disturbed().check_until_death(&wrong).is_err());
     }
 

@@ -367,17 +367,17 @@ impl Sweep {
             if by_trigger {
                 self.execute(REARM_NEVER);
             }
-            let told = |problem: String, second: &str| {
+            let failure = |problem: String, second: &str| {
                 Err(format!(
                     "{order:?} {raised:?}: {problem}\n-- exit code {:?}\n{}\n-- then\n{second}",
                     struck.code, struck.errors
                 ))
             };
             if fault == Fault::Kill && was_struck && struck.code.is_some() {
-                return told("the process lives".into(), "");
+                return failure("the process lives".into(), "");
             }
             if !was_struck && struck.code != Some(0) {
-                return told("fails without having been struck".into(), "");
+                return failure("fails without having been struck".into(), "");
             }
             let mut in_order = struck.in_order.clone();
             let mut errors = struck.errors.clone();
@@ -391,25 +391,25 @@ impl Sweep {
             if !is_complete {
                 let second = self.run(UNDISTURBED);
                 if !second.is_complete() {
-                    return told("a launch does not complete it".into(), &second.errors);
+                    return failure("a launch does not complete it".into(), &second.errors);
                 }
                 in_order = in_order.and(second.in_order);
                 errors += &second.errors;
             }
             if let Err(problem) = in_order {
-                return told(format!("the calls of the artifacts: {problem}"), &errors);
+                return failure(format!("the calls of the artifacts: {problem}"), &errors);
             }
             if let Some(refusal) = REFUSALS.iter().find(|refusal| errors.contains(*refusal)) {
-                return told(format!("refused: {refusal}"), &errors);
+                return failure(format!("refused: {refusal}"), &errors);
             }
             if let Err(problem) = self.check().and_then(|()| self.check_locks()) {
-                return told(problem, &errors);
+                return failure(problem, &errors);
             }
             if !was_struck {
                 let writes =
                     Outside::Sqlite(sqlite::open(&self.database())).number("SELECT MAX(n) FROM sweep_events");
                 if by_trigger && u64::try_from(writes) != Ok(at - 1) {
-                    return told(format!("there are {writes} writes"), "");
+                    return failure(format!("there are {writes} writes"), "");
                 }
                 return Ok(at - 1);
             }

@@ -288,7 +288,7 @@ impl<'c> Model<'c> {
                 None if class.has_no_rollback() => list,
                 None => return self.roll_back(interval, Next::Search(list.end)),
             };
-            let forced = self.tell(&interval.results[items.clone()])?;
+            let forced = self.call_retry_listeners(&interval.results[items.clone()])?;
             let next = Next::Retry {
                 items: items.clone(),
                 class,
@@ -324,7 +324,7 @@ impl<'c> Model<'c> {
     }
 
     /// Returns `true` when a listener throws, which forces a rollback. LISTEN-RETRY-04, D-15
-    fn tell(&mut self, items: &[u64]) -> Result<bool, End> {
+    fn call_retry_listeners(&mut self, items: &[u64]) -> Result<bool, End> {
         if !self.case.listened {
             return Ok(false);
         }

@@ -41,7 +41,7 @@ pub(crate) fn begin(case: &Case) {
 
 /// Reads or changes the running case.
 pub(crate) fn with<T>(ask: impl FnOnce(&mut World) -> T) -> T {
-    ask(lock(&WORLD).as_mut().expect("a case has begun"))
+    ask(lock(&WORLD).as_mut().expect("a case has started"))
 }
 
 /// Runs statements of the test on the database of the repository.

@@ -230,11 +230,11 @@ fn every_wait_reports_why_an_end_was_not_recorded() {
                   BEGIN SELECT RAISE(ROLLBACK, 'the true cause'); END";
     let operator = stage.operator();
     let first = operator.launch("job", [("statement", refuse)]).unwrap();
-    let told: Vec<String> = (0..3)
+    let reasons: Vec<String> = (0..3)
         .map(|_| operator.wait(first).unwrap_err().to_string())
         .collect();
-    assert!(told[0].contains("the true cause"), "{}", told[0]);
-    assert!(told.iter().all(|again| *again == told[0]), "{told:?}");
+    assert!(reasons[0].contains("the true cause"), "{}", reasons[0]);
+    assert!(reasons.iter().all(|again| *again == reasons[0]), "{reasons:?}");
 
     // Another runtime reads the repository, which only shows that the execution has no owner.
     let elsewhere = stage.another_runtime().job_operator();
@@ -249,7 +249,7 @@ fn every_wait_reports_why_an_end_was_not_recorded() {
         "closed by the next launch"
     );
     // The runtime that ran it still returns the reason.
-    assert_eq!(operator.wait(first).unwrap_err().to_string(), told[0]);
+    assert_eq!(operator.wait(first).unwrap_err().to_string(), reasons[0]);
 }
 
 /// Steps back by a second at each call.

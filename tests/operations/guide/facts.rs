@@ -198,10 +198,10 @@ fn analyzed(listeners: &str) -> Vec<String> {
     ));
     let execution = stage.start("analyzed", ());
     let steps = stage.operator().step_executions(execution).unwrap();
-    let told = |step: &batch_runtime::execution::StepExecution| {
+    let line = |step: &batch_runtime::execution::StepExecution| {
         format!("{} {} {}", step.step_name, step.status, step.exit_status)
     };
-    let mut steps: Vec<String> = steps.iter().map(told).collect();
+    let mut steps: Vec<String> = steps.iter().map(line).collect();
     steps.sort();
     steps
 }

@@ -258,7 +258,7 @@ fn tell_the_triggers() {
     let mut connection = sqlite::open(Path::new("batch.db"));
     connection
         .batch_execute(statement)
-        .expect("the triggers are told");
+        .expect("the triggers read the tables");
     drop(connection);
     ASIDE.set(false);
 }
