@@ -1,4 +1,4 @@
-//! What a checkpoint costs on SQLite, beside the same statements written by hand with diesel (gate G7b).
+//! The cost of a checkpoint on SQLite, beside the same statements written by hand with diesel (gate G7b).
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ fn engine(url: &str) -> Duration {
     )
 }
 
-/// The same two updates in the same kind of transaction, on the rows that the engine's run left.
+/// The same two updates in the same kind of transaction, on the rows of the engine's run.
 fn by_hand(file: &str, synchronous: &str) -> Duration {
     use batch_step_execution::dsl as step;
     let mut connection = SqliteConnection::establish(file).unwrap();

@@ -1,4 +1,4 @@
-//! What skip and retry rules cost while nothing fails (at most a tenth more), and what one bad item in each chunk costs.
+//! The cost of skip and retry rules without failures (at most a tenth more), and of one bad item in each chunk.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
 use std::fmt;
@@ -17,7 +17,7 @@ const ROUNDS: usize = 7;
 #[derive(Debug, BatchException)]
 enum Trouble {
     Bad,
-    #[expect(dead_code, reason = "the rule names it, nobody throws it")]
+    #[expect(dead_code, reason = "named by a rule, but never thrown")]
     Busy,
 }
 

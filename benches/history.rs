@@ -1,4 +1,4 @@
-//! Whether a long history slows anything: the start and end of a small job in an empty repository, and in one with 100,000
+//! The effect of a long history: the start and end of a small job in an empty repository, and in one with 100,000
 //! instances.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
@@ -34,7 +34,7 @@ fn operator(database: &Path) -> JobOperator {
     runtime.job_operator()
 }
 
-/// What 100,000 runs of the job have left, each with a step, a parameter and the contexts.
+/// The rows of 100,000 runs of the job, each with a step, a parameter and the contexts.
 fn fill(database: &Path) {
     let all = format!(
         "BEGIN;
@@ -69,7 +69,7 @@ fn launch(operator: &JobOperator, number: usize) -> Duration {
     time
 }
 
-/// The time that 99 of 100 did not exceed, in milliseconds.
+/// Returns the 99th percentile, in milliseconds.
 fn p99(times: &mut [Duration]) -> f64 {
     times.sort_unstable();
     times[times.len() * 99 / 100].as_secs_f64() * 1_000.0

@@ -1,8 +1,8 @@
-//! Gates G1, G1b, G1c: what the engine costs per item, with nothing to do but to pass items on.
+//! Gates G1, G1b, G1c: the engine's cost per item, in a job that only passes items through.
 //!
 //! 10 million items in memory, half of them filtered, a writer that does nothing, everything behind black boxes. The
-//! engine's own row commits once, so that the repository is left out, as it is in the programs beside it; the last row
-//! shows the whole job with a commit per 1000 items.
+//! engine's own row commits once, to exclude the repository, which the compared programs do not have; the last row is
+//! the whole job with a commit per 1000 items.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
 use std::cell::Cell;
@@ -105,7 +105,7 @@ macro_rules! artifacts {
 artifacts!(u64, NumberReader, NumberProcessor, NumberWriter);
 artifacts!(Row, RowReader, RowProcessor, RowWriter);
 
-/// The loop that one would write by hand.
+/// The equivalent hand-written loop.
 fn by_hand<I: Item>(chunk: usize) -> Duration {
     let begin = Instant::now();
     let (mut next, mut buffer): (u64, Vec<I>) = (0, Vec::with_capacity(chunk));

@@ -1,4 +1,4 @@
-//! Gate G8: what a large job costs before it runs: parse, and inherit, substitute and check.
+//! Gate G8: the cost of a large job before it runs: parse, and inherit, substitute and check.
 //!
 //! Every step inherits listeners and properties from an abstract step of another document and has a property of its own
 //! that takes two look-ups; the job inherits too. The steps follow each other; every tenth has a transition element.
@@ -14,7 +14,7 @@ use batch_runtime::xml::graph::JobGraph;
 use batch_runtime::xml::{Document, Limits, Source, Values, parse, resolve};
 
 const ROUNDS: usize = 7;
-/// Small jobs are made so often that a round always makes this many steps.
+/// Small jobs are repeated until a round has this many steps.
 const STEPS: usize = 10_000;
 
 const PARENTS: [&str; 2] = [
@@ -48,7 +48,7 @@ fn read(text: &str) -> Document {
     parse(&Source::new("job.xml", text), &Limits::default()).unwrap()
 }
 
-/// How long it takes once, of as many times as make [`STEPS`] steps.
+/// Returns the time for one job, from as many repetitions as make [`STEPS`] steps.
 fn timed<T>(steps: usize, mut work: impl FnMut() -> T) -> Duration {
     let times = u32::try_from(STEPS / steps).unwrap();
     let start = Instant::now();

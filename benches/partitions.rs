@@ -1,5 +1,5 @@
-//! Gates G8 and G8c: one thread beside two partitions on two threads, where the work is the processor's own, where it is
-//! reading and writing files, and where all partitions write into one SQLite file. Then what a partition costs.
+//! Gates G8 and G8c: one thread beside two partitions on two threads, if the work is computation, if it is reading and
+//! writing files, and if all partitions write into one SQLite file. Then the cost of a partition.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
 use std::fs::File;
@@ -48,7 +48,7 @@ impl Parts {
     }
 }
 
-/// After the header, and about equally far from each other.
+/// Returns positions of lines after the header, at about equal distances.
 fn line_starts(input: &Path, parts: u64) -> Result<Vec<u64>, std::io::Error> {
     let mut file = BufReader::new(File::open(input)?);
     let length = file.get_ref().metadata()?.len();
@@ -261,7 +261,7 @@ fn run(job: &str, repository: &str, parameters: &[(&str, &str)]) -> Duration {
     time
 }
 
-/// The work of the processor by hand, without a checkpoint: what the machine can gain.
+/// The work of the processor by hand, without a checkpoint: the maximum gain on the machine.
 fn hand_written(threads: u64) -> Duration {
     let begin = Instant::now();
     std::thread::scope(|scope| {

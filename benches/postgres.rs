@@ -1,6 +1,6 @@
-//! PostgreSQL: CSV rows with a checkpoint in each transaction (gate G6), and what a checkpoint costs alone (gate G7b),
-//! beside the same statements written by hand with diesel. The server is on the same machine, and does not wait for its disk:
-//! so what is compared is the way to it and back.
+//! PostgreSQL: CSV rows with a checkpoint in each transaction (gate G6), and the cost of a checkpoint alone (gate G7b),
+//! beside the same statements written by hand with diesel. The server is on the same machine, and does not wait for its
+//! disk, so the benchmark compares round trips.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
 use std::time::{Duration, Instant};
@@ -16,10 +16,10 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Double, Text};
 
 const COMMITS: u64 = 2_000;
-/// Few, in many rounds: a server of this machine makes longer ones uneven.
+/// Few commits in many rounds: the server on the same machine makes longer rounds vary.
 const ROWS: u32 = 100_000;
 
-/// What the server does beside, at times of its own.
+/// Reduces the server's background work, which runs at its own times.
 const QUIET: [&str; 5] = [
     "ALTER SYSTEM SET autovacuum = off",
     "ALTER SYSTEM SET max_wal_size = '8GB'",
@@ -46,7 +46,7 @@ impl PeopleWriter {
     fn checkpoint(&mut self) {}
 }
 
-/// All rows by one statement, a column an array.
+/// Writes all rows by one statement, with an array per column.
 fn insert(connection: &mut PgConnection, people: &[Person]) -> QueryResult<()> {
     fn column<'a, T>(people: &'a [Person], of: impl Fn(&'a Person) -> T) -> Vec<T> {
         people.iter().map(of).collect()
@@ -80,7 +80,7 @@ table! {
     }
 }
 
-/// What a checkpoint is by hand: two updates, on the rows that the engine's run left.
+/// A checkpoint by hand: two updates, on the rows of the engine's run.
 struct Checkpoints {
     id: i64,
     version: i64,

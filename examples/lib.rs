@@ -10,31 +10,31 @@ pub mod position;
 
 #[cfg(test)]
 #[path = "custom-loader/main.rs"]
-#[expect(dead_code, reason = "nobody calls `main`")]
+#[expect(dead_code, reason = "`main` is not called")]
 mod custom_loader;
 #[cfg(test)]
 #[path = "flights/main.rs"]
-#[expect(dead_code, reason = "nobody calls `main`")]
+#[expect(dead_code, reason = "`main` is not called")]
 mod flights;
 #[cfg(test)]
 #[path = "flow/main.rs"]
-#[expect(dead_code, reason = "nobody calls `main`")]
+#[expect(dead_code, reason = "`main` is not called")]
 mod flow;
 #[cfg(test)]
 #[path = "hello/main.rs"]
-#[expect(dead_code, reason = "nobody calls `main`")]
+#[expect(dead_code, reason = "`main` is not called")]
 mod hello;
 #[cfg(test)]
 #[path = "operator/main.rs"]
-#[expect(dead_code, reason = "nobody calls `main`")]
+#[expect(dead_code, reason = "`main` is not called")]
 mod operator;
 #[cfg(test)]
 #[path = "partitions/main.rs"]
-#[expect(dead_code, reason = "nobody calls `main`")]
+#[expect(dead_code, reason = "`main` is not called")]
 mod partitions;
 #[cfg(test)]
 #[path = "skip-retry/main.rs"]
-#[expect(dead_code, reason = "nobody calls `main`")]
+#[expect(dead_code, reason = "`main` is not called")]
 mod skip_retry;
 
 #[cfg(test)]

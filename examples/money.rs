@@ -45,7 +45,7 @@ impl fmt::Display for Cents {
 
 impl fmt::Display for NoAmount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is no amount", self.0)
+        write!(f, "`{}` is not a valid amount", self.0)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The SQL scripts of the job repository of `batch-runtime`, as constants.
 //!
 //! Each database has [`Scripts`]: the migrations that a new database needs, those that tables of older versions of Spring Batch
-//! need before them, and the whole schema in one script. Tables have the prefix `BATCH_`. The runtime runs the migrations; who
-//! creates tables by hand runs the schema, or the files in this package's folders.
+//! need before them, and the whole schema in one script. Tables have the prefix `BATCH_`. The runtime runs the migrations; to
+//! create tables by hand, run the schema, or the files in this package's folders.
 //!
 //! ```
 //! assert!(batch_migrations::SQLITE.schema.contains("CREATE TABLE IF NOT EXISTS BATCH_JOB_INSTANCE"));
@@ -13,7 +13,7 @@
 /// A migration.
 #[derive(Clone, Copy, Debug)]
 pub struct Script {
-    /// The version, an underscore, and what the migration does.
+    /// The version, an underscore, and a description.
     pub name: &'static str,
     /// The SQL statements.
     pub statements: &'static str,

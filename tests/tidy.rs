@@ -1,4 +1,4 @@
-//! The house's rules: which file may name what, how long a file may be, what no file holds.
+//! The rules of the project: which file may use which, the length of files and functions, forbidden text.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod tidy {
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use tidy::functions::functions;
 use tidy::imports::Crate;
 
-/// Longest source file, in lines.
+/// The maximum length of a source file, in lines.
 const MAX_LINES: usize = 620;
 
-/// Longest function of library code, in lines.
+/// The maximum length of a function of library code, in lines.
 const MAX_FUNCTION_LINES: usize = 60;
 
 /// The sources of the library crates.
@@ -34,7 +34,7 @@ fn root() -> PathBuf {
         .unwrap()
 }
 
-/// Every file under these folders of the root whose name ends so: its path from the root, and its text.
+/// Returns every file under these folders of the root with this extension: its path from the root, and its text.
 fn files(folders: &[&str], extensions: &[&str]) -> Vec<(String, String)> {
     let mut pending: Vec<PathBuf> = folders.iter().map(|folder| root().join(folder)).collect();
     let mut found = Vec::new();
@@ -54,12 +54,12 @@ fn files(folders: &[&str], extensions: &[&str]) -> Vec<(String, String)> {
     found
 }
 
-/// Every Rust file under these folders of the root.
+/// Returns every Rust file under these folders of the root.
 fn sources(folders: &[&str]) -> Vec<(String, String)> {
     files(folders, &["rs"])
 }
 
-/// The code of a file: without comments, and without its unit tests.
+/// Returns the code of a file without comments and unit tests.
 fn code(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
     let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
@@ -114,12 +114,12 @@ fn each_library_is_named_in_one_place() {
     check_absent(cli, &["batch-cli/src/settings/file.rs"], &["toml::"]);
     check_absent(cli, &["batch-cli/src/signals.rs"], &["signal_hook"]);
     check_absent(cli, &["batch-cli/src/tables.rs"], &["comfy_table"]);
-    // Lines go through `print`, which survives a closed pipe.
+    // Output goes through `print`, which survives a closed pipe.
     check_absent(cli, &[], &["println!"]);
 }
 
-/// A crate's `__private` is for the code that its macros generate, which `batch-macros` writes, for the tests of that code,
-/// and for fuzzing.
+/// A crate's `__private` is for generated code, which `batch-macros` writes, for the tests of that code, and for
+/// fuzzing.
 #[test]
 fn no_crate_names_the_private_module_of_another() {
     let allowed = [
@@ -141,7 +141,7 @@ fn no_crate_names_the_private_module_of_another() {
     }
 }
 
-/// The command line stands on the public API of the runtime alone, as a web console would.
+/// The command line uses only the public API of the runtime, as a web console would.
 #[test]
 fn the_command_line_depends_on_the_runtime_only() {
     check_absent(
@@ -155,10 +155,10 @@ fn the_command_line_depends_on_the_runtime_only() {
     }
 }
 
-/// The edges of ARCHITECTURE.md: nobody looks back.
+/// The edges of ARCHITECTURE.md: no module uses a later one.
 #[test]
 fn the_dependencies_point_one_way() {
-    // Each place of the runtime may name what stands before it, nothing that stands behind it.
+    // Each module of the runtime may use those before it in this list, and none after it.
     let order = ["artifact", "context", "engine", "loader", "runtime", "operator"];
     let above = |place: &str| -> Vec<String> {
         let rest = order.iter().skip_while(|other| **other != place).skip(1);
@@ -187,7 +187,7 @@ fn the_dependencies_point_one_way() {
     let mut above_repository = above("artifact");
     above_repository.push("crate::artifact".into());
     check("repository", &above_repository);
-    // A context is a handle that artifacts are given; it knows none of them.
+    // A context is a handle for artifacts; it does not depend on them.
     check("artifact", &above("context"));
     check("role", &above("context"));
     check("context.rs", &above("context"));
@@ -220,7 +220,7 @@ fn functions_are_short() {
     );
 }
 
-/// No file names an item of a file in another folder that names, over whatever others, an item of the first.
+/// No file uses an item of a file in another folder that uses, directly or indirectly, an item of the first.
 #[test]
 fn imports_between_folders_have_no_cycle() {
     let mut found = BTreeSet::new();
@@ -241,7 +241,7 @@ fn imports_between_folders_have_no_cycle() {
 }
 
 #[test]
-fn files_are_short_and_say_what_they_own() {
+fn files_are_short_and_have_a_header() {
     for (name, text) in sources(&[
         "batch-macros/src",
         "batch-xml/src",
@@ -262,7 +262,7 @@ fn files_are_short_and_say_what_they_own() {
 }
 
 #[test]
-fn nothing_is_left_unfinished() {
+fn no_marker_of_unfinished_work() {
     let words = [
         "todo!(",
         "unimplemented!(",
@@ -285,7 +285,7 @@ fn nothing_is_left_unfinished() {
     }
 }
 
-/// No diagnostic can lose its test without notice: every code stands in a test or in a snapshot of one.
+/// No diagnostic can lose its test unnoticed: every code is in a test or in a snapshot of one.
 #[test]
 fn every_code_of_a_diagnostic_is_tested() {
     let is_code = |word: &str| {

@@ -30,13 +30,13 @@ pub struct JobExecution {
     pub instance_id: JobInstanceId,
     /// The job's id in its Job XML.
     pub job_name: String,
-    /// When the runtime accepted it.
+    /// The time when the runtime accepted it.
     pub created: Timestamp,
-    /// When it started; `None` before.
+    /// The start time; `None` before.
     pub started: Option<Timestamp>,
-    /// When it ended; `None` before.
+    /// The end time; `None` before.
     pub ended: Option<Timestamp>,
-    /// When its row was last updated.
+    /// The time of the last update of its row.
     pub last_updated: Timestamp,
     /// Batch status.
     pub status: BatchStatus,
@@ -57,7 +57,7 @@ impl JobExecution {
     }
 }
 
-/// Displays as one line. Spec: OP-19
+/// Formats as one line. Spec: OP-19
 impl fmt::Display for JobExecution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -101,11 +101,11 @@ pub struct StepExecution {
     pub job_execution_id: JobExecutionId,
     /// The step's id in its Job XML.
     pub step_name: String,
-    /// When it started.
+    /// The start time.
     pub started: Timestamp,
-    /// When it ended; `None` before.
+    /// The end time; `None` before.
     pub ended: Option<Timestamp>,
-    /// When its row was last updated.
+    /// The time of the last update of its row.
     pub last_updated: Timestamp,
     /// Batch status.
     pub status: BatchStatus,
@@ -119,7 +119,7 @@ pub struct StepExecution {
     pub version: i64,
 }
 
-/// Displays as one line. Spec: OP-20
+/// Formats as one line. Spec: OP-20
 impl fmt::Display for StepExecution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let c = self.counters;

@@ -6,7 +6,7 @@ use batch_xml::{Dialect, Pattern};
 
 use crate::status::BatchStatus;
 
-/// The name of that property. (ext)
+/// The name of the property. (ext)
 pub(crate) const EXIT_CODES: &str = "batch.exit.codes";
 
 /// Exit status patterns with their codes. The first match wins.

@@ -1,7 +1,7 @@
-//! Seeded faults, for tests that must notice them. Compiled in by `--cfg batch_failpoints` only, and each switched on by
-//! the environment variable `BATCH_FAILPOINTS`.
+//! Planted faults, which tests must detect. Compiled by `--cfg batch_failpoints` only, and enabled by the environment
+//! variable `BATCH_FAILPOINTS`.
 
-/// A fault that a test can switch on.
+/// A fault that a test can enable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The data is committed before the checkpoint, in a transaction of its own.
@@ -10,7 +10,7 @@ pub(crate) enum Fault {
     NoFence,
 }
 
-/// Returns whether `fault` is switched on.
+/// Returns whether `fault` is enabled.
 pub(crate) fn is_on(fault: Fault) -> bool {
     let name = match fault {
         Fault::SplitCommit => "split-commit",

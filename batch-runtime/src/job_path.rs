@@ -58,7 +58,7 @@ pub(crate) struct JobPath {
 struct Found {
     files: BTreeMap<PathBuf, JobFile>,
     unreadable: BTreeMap<PathBuf, String>,
-    /// Whether unreadable files and directories are logged.
+    /// True if unreadable files and directories are logged.
     logs_problems: bool,
 }
 

@@ -68,7 +68,7 @@ impl ParameterValue {
 pub struct JobParameter {
     /// The value.
     pub value: ParameterValue,
-    /// Whether the value is part of the instance's identity.
+    /// True if the value is part of the instance's identity.
     pub identifying: bool,
 }
 
@@ -307,7 +307,7 @@ fn check_text(name: &str, what: &str, text: &str, max: usize) -> Result<(), Para
 pub struct ParameterError {
     /// The parameter's name.
     pub name: String,
-    /// Why it cannot be stored.
+    /// The reason.
     pub problem: String,
 }
 

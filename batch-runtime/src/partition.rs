@@ -1,11 +1,13 @@
-//! Partitions of steps and flows in other processes: the seam between the engine and whoever carries partitions to workers.
+//! Partitions of steps and flows in other processes: the interface between the engine and a dispatcher, which carries partitions
+//! to workers.
 //!
 //! The engine plans the partitions of an element and writes a row for each of them in the repository, in status STARTING. A
 //! [`PartitionDispatcher`] takes a [`PartitionTicket`], which holds ids only, to a worker process. The worker has the same
 //! artifacts, the same Job XML and the same repository; it passes the ticket to
-//! [`BatchRuntime::claim_partition`](crate::BatchRuntime::claim_partition) and runs what it gets. The repository is the truth: a
-//! ticket that arrives twice is claimed once, a worker holds a lease of its partition and is fenced when it loses it, and how a
-//! partition ended is read from its row. What a dispatcher reports is a hint, and payloads of collectors.
+//! [`BatchRuntime::claim_partition`](crate::BatchRuntime::claim_partition) and runs the claimed partition. The
+//! repository decides: a ticket that arrives twice is claimed once, a worker holds a lease of its partition and is fenced when it
+//! loses it, and the end of a partition is read from its row. The events of a dispatcher are hints, except for the payloads of
+//! collectors.
 //!
 //! ```text
 //! coordinator                          dispatcher                worker

@@ -185,7 +185,7 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Sets the preferred artifact loader, which is asked first for every artifact; a second call replaces it.
+    /// Sets the preferred artifact loader, which is called first for every artifact; a second call replaces it.
     /// Building the runtime fails if batch.xml names a loader too. Default: none, or that of batch.xml.
     ///
     /// Spec: LOADER-03

@@ -1,4 +1,4 @@
-//! Points in time as the repository stores them, the clock that gives them, and the time zone that they are stored in.
+//! Points in time as the repository stores them, the clock, and the time zone of the stored times.
 //!
 //! Spec: DOM-18
 

@@ -89,9 +89,9 @@ macro_rules! attributes {
 macro_rules! inherits {
     ($kind:literal) => {
         attributes! {
-            #[doc = concat!("The ", $kind, " it inherits from.")]
+            #[doc = concat!("Sets the ", $kind, " it inherits from.")]
             parent: &str => "parent";
-            /// Whether it can only be used as a parent.
+            /// Sets whether it can only be used as a parent.
             is_abstract: bool => "abstract";
         }
     };
@@ -198,7 +198,7 @@ impl JobBuilder {
     }
     elements!("a step, flow, split or decision; execution starts with the first that is not a decision");
     attributes! {
-        /// Whether executions of the job may be restarted.
+        /// Sets whether executions of the job may be restarted. Default true.
         restartable: bool => "restartable";
     }
     inherits!("job");
@@ -246,11 +246,11 @@ impl StepBuilder {
     }
     transitions!();
     attributes! {
-        /// The element that follows.
+        /// Sets the element that follows.
         next: &str => "next";
-        /// Maximum number of restarts of the step; 0 means unlimited.
+        /// Sets the maximum number of restarts of the step; 0, the default, means unlimited.
         start_limit: u32 => "start-limit";
-        /// Whether a restart runs the step again although it completed.
+        /// Sets whether a restart runs the step again although it completed. Default false.
         allow_start_if_complete: bool => "allow-start-if-complete";
     }
     inherits!("step");
@@ -271,23 +271,23 @@ impl ChunkBuilder {
 
     properties!(targeted);
     attributes! {
-        /// `item`, `time` or `custom`.
+        /// Sets the checkpoint policy: `item`, the default, `time` or `custom`.
         checkpoint_policy: &str => "checkpoint-policy";
-        /// Items or seconds between checkpoints.
+        /// Sets the items or seconds between checkpoints. Default 10.
         commit_interval: u32 => "commit-interval";
-        /// Items per call of the writer.
+        /// Sets the items per call of the writer. Default: the commit interval of the policy `item`, else 10.
         chunk_size: u32 => "chunk-size";
-        /// Whether items are kept to be written again after a rollback.
+        /// Sets whether items are kept to be written again after a rollback. Default true.
         buffer_reads: bool => "buffer-reads";
-        /// Maximum number of skipped exceptions.
+        /// Sets the maximum number of skipped exceptions. Default: unlimited.
         skip_limit: u32 => "skip-limit";
-        /// Maximum number of retries.
+        /// Sets the maximum number of retries. Default: unlimited.
         retry_limit: u32 => "retry-limit";
-        /// Seconds until a checkpoint interval times out; 0 means never.
+        /// Sets the seconds until a checkpoint interval times out; 0, the default, means never.
         checkpoint_timeout: u32 => "checkpoint-timeout";
     }
     artifacts! {
-        /// The algorithm of the checkpoint policy `custom`.
+        /// Sets the algorithm of the checkpoint policy `custom`.
         checkpoint_algorithm => "checkpoint-algorithm";
     }
 
@@ -326,7 +326,7 @@ impl FlowBuilder {
 
     elements!("a step or decision; execution starts with the first step");
     attributes! {
-        /// The element that follows the whole flow.
+        /// Sets the element that follows the whole flow.
         next: &str => "next";
     }
     inherits!("flow");
@@ -346,7 +346,7 @@ impl SplitBuilder {
 
     elements!("a flow or decision");
     attributes! {
-        /// The element that follows the whole split.
+        /// Sets the element that follows the whole split.
         next: &str => "next";
     }
     inherits!("split");
@@ -354,9 +354,9 @@ impl SplitBuilder {
     artifacts! {
         /// Sets the observer of the logical transaction around all flows.
         logical_tx => "logicalTX" in "concurrency";
-        /// Collects data on the thread of each flow.
+        /// Sets the collector, which runs on the thread of each flow.
         collector => "collector" in "concurrency";
-        /// Analyzes the data of the collectors.
+        /// Sets the analyzer of the collectors' payloads.
         analyzer => "analyzer" in "concurrency";
     }
 }
@@ -401,9 +401,9 @@ impl PartitionBuilder {
     artifacts! {
         /// Sets the observer of the logical transaction around all partitions.
         logical_tx => "logicalTX";
-        /// Collects data on the thread of each partition.
+        /// Sets the collector, which runs on the thread of each partition.
         collector => "collector";
-        /// Analyzes the data of the collectors.
+        /// Sets the analyzer of the collectors' payloads.
         analyzer => "analyzer";
     }
 

@@ -89,6 +89,8 @@ impl Effective {
     ///
     /// Spec: PART-12, PART-13, PART-14, PART-16, SUBST-09, FPART-03, FPART-07, D-34
     ///
+    /// # Errors
+    ///
     /// A missing or invalid value in that partition; a path that leads to no element.
     ///
     /// [`Partition`]: crate::model::Partition

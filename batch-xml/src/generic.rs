@@ -15,7 +15,7 @@ pub struct Seen {
     pub name: String,
     /// The attributes without a prefix, in the order of the text.
     pub attributes: Vec<(String, String)>,
-    /// Whether the element contains text other than blanks.
+    /// True if the element contains text other than blanks.
     pub has_text: bool,
     /// The child elements.
     pub children: Vec<Seen>,

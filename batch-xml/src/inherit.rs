@@ -181,7 +181,7 @@ struct Inheritance<'a, 's> {
     copied: usize,
     /// Bytes of attribute values inherited.
     copied_bytes: usize,
-    /// Whether one of these limits is exceeded: nothing more is inherited.
+    /// True if one of these limits is exceeded: nothing more is inherited.
     full: bool,
 }
 

@@ -17,7 +17,7 @@ pub struct Job {
     pub dialect: Dialect,
     /// The name of the job, at most 100 characters.
     pub id: Spanned<String>,
-    /// Whether executions of the job may be restarted. Default true. Spec: JSL-JOB-03
+    /// True if executions of the job may be restarted. Default true. Spec: JSL-JOB-03
     pub restartable: bool,
     /// The properties of the job with their effective values, as exposed by JobContext. Spec: JSL-JOBPROP-03
     pub properties: Vec<Property>,
@@ -174,7 +174,7 @@ pub struct Flow {
     /// Steps and decisions in the order of the text, without abstract ones. Execution starts with the first step.
     /// Spec: FLOW-11, FLOW-16
     pub elements: Vec<ExecutionElement>,
-    /// How the flow is partitioned. Spec: FPART-01
+    /// The partition of the flow, if it has one. Spec: FPART-01
     pub partition: Option<Partition>,
     /// The start tag.
     pub span: Span,
@@ -211,7 +211,7 @@ pub struct Concurrency {
     pub analyzer: Option<ArtifactRef>,
 }
 
-/// How a step or flow is partitioned.
+/// The partition of a step or flow.
 ///
 /// Each partition has values of its own: [`Effective::resolve_partition`](crate::Effective::resolve_partition)
 /// resolves the step or flow for one of them. The job contains the values outside of all partitions, of which some
@@ -306,7 +306,7 @@ pub struct Step {
     pub id: Spanned<String>,
     /// Maximum number of restarts of the step within one job instance; 0, the default, means unlimited. Spec: JSL-STEP-03
     pub start_limit: u32,
-    /// Whether a restart runs the step again although it completed. Default false. Spec: JSL-STEP-08
+    /// True if a restart runs the step again although it completed. Default false. Spec: JSL-STEP-08
     pub allow_start_if_complete: bool,
     /// The id of the sibling that follows unless a transition is taken. It exists. Spec: JSL-STEP-11, JSL-STEP-12
     pub next: Option<Spanned<String>>,
@@ -319,7 +319,7 @@ pub struct Step {
     pub body: StepBody,
     /// The transition elements in the order of the text, which is not the order of precedence: SEQ-18.
     pub transitions: Vec<Transition>,
-    /// How the step is partitioned. Spec: PART-01
+    /// The partition of the step, if it has one. Spec: PART-01
     pub partition: Option<Partition>,
     /// The start tag.
     pub span: Span,
@@ -347,14 +347,14 @@ pub struct Chunk {
     pub processor: ArtifactRef,
     /// The item writer.
     pub writer: ArtifactRef,
-    /// When checkpoints are taken. Default `item`.
+    /// The checkpoint policy. Default `item`.
     pub checkpoint_policy: Spanned<CheckpointPolicy>,
     /// Items (policy `item`) or seconds (policy `time`) between checkpoints. Default 10; ignored by `custom`.
     pub commit_interval: NonZeroU32,
     /// Items per call of the writer. Default: the commit interval for policy `item`, else 10; always 1 if
     /// reads are not buffered. Spec: JSL-CHUNK-18, JSL-CHUNK-19, JSL-CHUNK-20, JSL-CHUNK-21, D-04
     pub chunk_size: NonZeroU32,
-    /// Whether items are kept to write them again after a rollback. Default true.
+    /// True if items are kept to write them again after a rollback. Default true.
     pub buffer_reads: bool,
     /// Maximum number of skipped exceptions; `None` is unlimited. Spec: JSL-CHUNK-22, D-07
     pub skip_limit: Option<u32>,
@@ -372,7 +372,7 @@ pub struct Chunk {
     pub no_rollback: ExceptionClasses,
 }
 
-/// When a chunk takes checkpoints.
+/// The checkpoint policy of a chunk.
 ///
 /// Spec: JSL-CHUNK-05
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -381,7 +381,7 @@ pub enum CheckpointPolicy {
     Item,
     /// After a number of seconds.
     Time,
-    /// When a checkpoint algorithm decides to.
+    /// By decision of a checkpoint algorithm.
     Custom,
 }
 
@@ -407,7 +407,7 @@ pub struct ArtifactRef {
     /// come first, then the outermost wins. Job parameters and system properties are included in the values, so
     /// within a partition these take precedence over both. Spec: OVR-05, OVR-13, PART-12, D-34, D-36
     pub properties: Vec<Property>,
-    /// Whether the name is known only in a partition. Spec: SUBST-09
+    /// True if the name is known only in a partition. Spec: SUBST-09
     pub deferred: bool,
 }
 
@@ -430,7 +430,7 @@ pub struct Property {
     /// The value of the job parameter of that name, else of the system property, else from the XML. The span is
     /// always in the XML. Deferred: as written.
     pub value: Spanned<String>,
-    /// Whether the value is known only in a partition. Spec: SUBST-09
+    /// True if the value is known only in a partition. Spec: SUBST-09
     pub deferred: bool,
 }
 

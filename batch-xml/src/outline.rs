@@ -19,7 +19,7 @@ pub(crate) struct Node {
     pub(crate) next: Option<Spanned<String>>,
     /// The ids in its transition elements.
     pub(crate) targets: Vec<Reference>,
-    /// Whether it has a `stop` element without `restart`, so that a restart starts here.
+    /// True if it has a `stop` element without `restart`, so that a restart starts here.
     pub(crate) restarts_here: bool,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Outline {
     pub(crate) nodes: Vec<Node>,
     /// The kinds of the flows and splits that contain something that runs, from container 1 on.
     containers: Vec<ElementKind>,
-    /// Whether the job level has a step, flow or split that is not abstract, even if it is too wrong to be a node.
+    /// True if the job level has a step, flow or split that is not abstract, even if it is too wrong to be a node.
     pub(crate) has_concrete_element: bool,
 }
 

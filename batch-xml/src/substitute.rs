@@ -231,7 +231,7 @@ pub(crate) struct Scope<'a> {
     value_bytes: Budget,
     work_bytes: Budget,
     list_bytes: Budget,
-    /// Whether a limit is exceeded: nothing more is substituted.
+    /// True if a limit is exceeded: nothing more is substituted.
     pub(crate) stopped: bool,
 }
 

@@ -1,4 +1,4 @@
-//! batch.xml: what it says, several files as one, and what is said about mistakes.
+//! batch.xml: its content, several files as one, and the diagnostics of mistakes.
 
 use batch_xml::{BatchXml, JobXmlErrors, Limits, Source};
 use insta::assert_snapshot;
@@ -17,7 +17,7 @@ fn refused(texts: &[&str]) -> String {
     read(texts).unwrap_err().to_string()
 }
 
-/// The loader, and each id with its class, in order.
+/// Returns the loader, and each id with its class, in order.
 fn entries(batch_xml: &BatchXml) -> String {
     let loader = batch_xml.loader.as_ref().map(|class| class.value.as_str());
     let artifacts = batch_xml
@@ -31,7 +31,7 @@ fn entries(batch_xml: &BatchXml) -> String {
     )
 }
 
-/// The draft's own example, its root supplied.
+/// The draft's own example, with the missing root added.
 ///
 /// Spec: LOADER-10, LOADER-11, LOADER-14, EX-32
 #[test]
@@ -78,7 +78,7 @@ fn a_file_without_entries_is_a_warning() {
 #[test]
 fn several_files_are_merged() {
     let first = r#"<b><loader classname="L"/><artifact id="A" classname="x::A"/></b>"#;
-    // The same again is no conflict.
+    // A repeated entry is not a conflict.
     let second = r#"<b><artifact id="A" classname="x::A"/><artifact id="B" classname="x::B"/><loader classname="L"/></b>"#;
     assert_snapshot!(entries(&read(&[first, second]).unwrap()), @r"
     loader L

@@ -1,5 +1,5 @@
-//! The examples of the draft, and the cases that pin a decision: every case of
-//! `tests/jsl/examples/cases.json`, as far as it can be seen without running the job.
+//! The examples of the draft, and the cases that pin a decision: every case of `tests/jsl/examples/cases.json`, as far
+//! as it can be checked without running the job.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ fn strings(value: &Value) -> Vec<&str> {
     })
 }
 
-/// A case: its documents, its values.
+/// A case: its documents and values.
 struct Case {
     name: String,
     documents: Vec<Arc<Document>>,
@@ -78,7 +78,7 @@ impl Case {
         resolve(&self.job, &self.documents, &self.values(), &self.limits)
     }
 
-    /// The step of an id, as it is in a partition of the element that encloses or is it.
+    /// Returns the step with an id, as in a partition of the enclosing element, or of the step itself.
     fn step(&self, resolved: &Resolved, id: &str, partition: Option<u64>) -> Step {
         let Some(number) = partition else {
             return find(&resolved.job.elements, id).unwrap();
@@ -104,7 +104,7 @@ fn find(elements: &[ExecutionElement], id: &str) -> Option<Step> {
     })
 }
 
-/// The id of the outermost partitioned element around a step.
+/// Returns the id of the outermost partitioned element around a step.
 fn partitioned(elements: &[ExecutionElement], id: &str) -> Option<String> {
     let within = |element: &&ExecutionElement| find(std::slice::from_ref(*element), id).is_some();
     let element = elements.iter().find(within)?;
@@ -124,16 +124,15 @@ fn artifact<'a>(step: &'a Step, name: &str) -> &'a ArtifactRef {
     }
 }
 
-/// What a `@BatchProperty` field gets: the XML has taken all other sources into account; where it says
-/// nothing they decide alone.
+/// Returns the value of a `@BatchProperty` field: the XML has resolved all other sources; if it has no value they
+/// decide alone.
 fn injected(case: &Case, artifact: &ArtifactRef, name: &str) -> Option<String> {
     let in_xml = artifact.property(name).map(|value| value.value.clone());
     let outside = case.parameters.get(name).or_else(|| case.system.get(name));
     in_xml.or_else(|| outside.cloned())
 }
 
-/// A run of the job as the transitions lead it: batch status, exit status, what was executed, where a restart
-/// begins.
+/// A run of the job by its transitions: batch status, exit status, executed elements, restart position.
 struct Run {
     status: &'static str,
     exit_status: String,
@@ -141,7 +140,7 @@ struct Run {
     restart: Option<String>,
 }
 
-/// Walks through a job of steps, decisions and flows of one path.
+/// Simulates a job of steps, decisions and flows on one path.
 ///
 /// Spec: SEQ-08, SEQ-19, SEQ-20, SEQ-21, SEQ-22, SEQ-23, TERM-01, TERM-02, TERM-03, TERM-05, DEC-14, DEC-15,
 /// D-21, D-27
@@ -288,14 +287,14 @@ fn every_case_comes_out_as_expected() {
     }
 }
 
-/// The effective document with the attributes of every element in alphabetic order; their order means
-/// nothing.
+/// Returns the effective document with the attributes of every element in alphabetic order, because their order is not
+/// significant.
 fn sorted(effective: &Effective) -> String {
     let text = effective.to_xml();
     let lines = text.lines().map(|line| {
         let mut words: Vec<&str> = line.trim_end_matches(['/', '>']).split_inclusive("\" ").collect();
         words.iter_mut().for_each(|word| *word = word.trim_end());
-        // The first attribute stands in one piece with the name of the element.
+        // The first attribute is in one piece with the name of the element.
         let (name, first) = words[0].rsplit_once(' ').unwrap_or((words[0], ""));
         words[0] = first;
         words.sort_unstable();

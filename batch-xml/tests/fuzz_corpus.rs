@@ -1,10 +1,10 @@
-//! The corpus of the fuzz targets, as an ordinary test. How to fuzz says ARCHITECTURE.md.
+//! The corpus of the fuzz targets, as an ordinary test. ARCHITECTURE.md describes how to fuzz.
 
 use std::path::Path;
 
 use crate::fuzz;
 
-/// Gives every file of a corpus to the body of its target; gives back how many bytes they are.
+/// Passes every file of a corpus to the body of its target; returns their total size in bytes.
 fn replay(corpus: &str, body: fn(&[u8])) -> usize {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../fuzz/corpus")
@@ -42,7 +42,7 @@ fn patterns_act_as_a_simpler_reading_says() {
     replay("patterns", fuzz::patterns);
 }
 
-/// What a run of the fuzzer finds is brought here by hand, reduced.
+/// Findings of the fuzzer are reduced and added here by hand.
 #[test]
 fn the_corpus_is_small() {
     let bytes: usize = ["parse", "resolve", "patterns"]

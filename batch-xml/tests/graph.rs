@@ -1,4 +1,4 @@
-//! Drawings: the same text every time, well-formed whatever the job holds, and everything in them.
+//! Drawings: deterministic, well-formed for every job, and complete.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn job(text: &str, parameters: &[(&str, &str)]) -> Job {
         .job
 }
 
-/// Everything that leads somewhere.
+/// A job with every kind of transition.
 const DAY: &str = r#"<job id="end-of-day">
   <step id="collect" next="checked">
     <batchlet ref="Collector"/><fail on="NO FILES" exit-status="NOTHING TO DO"/><stop on="LATE*" restart="collect"/>
@@ -90,7 +90,7 @@ fn texts(svg: &Document<'_>, class: &str) -> Vec<String> {
         .collect()
 }
 
-/// Each kind of element and of transition can be told apart.
+/// Each kind of element and of transition is distinguishable.
 #[test]
 fn the_picture_shows_what_is_what() {
     let svg = JobGraph::new(&job(DAY, &[])).to_svg();
@@ -105,7 +105,7 @@ fn the_picture_shows_what_is_what() {
         ("fail exit", 2),
         ("stop exit", 2),
         ("again exit", 1),
-        // Those of one element that lead to the same place are one line.
+        // Transitions between the same two elements share one line.
         ("next line", 6),
         ("next pill", 6),
     ] {
@@ -149,7 +149,7 @@ fn the_picture_shows_what_is_what() {
     assert!(pointers.contains(&"step repair (job.xml:9:3)"), "{pointers:?}");
 }
 
-/// What would be markup somewhere is text everywhere.
+/// Characters that are markup in some format are drawn as text.
 #[test]
 fn hostile_texts_are_only_texts() {
     let text = r##"<job id="j"><step id="&lt;/text>&amp;&quot;'x&quot;]; end ]]>">
@@ -177,7 +177,7 @@ fn hostile_texts_are_only_texts() {
     assert!(dot.contains(r#"label="]--\n\\","#), "{dot}");
 }
 
-/// Long texts are cut in the picture, whole in what a pointer on it is told.
+/// Long texts are truncated in the picture, and complete in tooltips.
 #[test]
 fn long_ids_do_not_make_it_wide() {
     let id = "x".repeat(100);
@@ -198,7 +198,7 @@ fn long_ids_do_not_make_it_wide() {
     assert!(width < 600.0, "{width}");
 }
 
-/// The picture grows with the job, not faster.
+/// The size of the picture is linear in that of the job.
 #[test]
 fn many_steps_take_room_for_many_steps() {
     let size = |count: usize| {

@@ -1,4 +1,4 @@
-//! The pages of the documentation that show Job XML: their examples are what they say they are.
+//! The pages of the documentation that show Job XML: their examples have the stated result.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use batch_xml::{BatchXml, Document, JobXmlErrors, Limits, RootKind, Source, Values, parse, resolve};
 
-/// A block of the page: what stands behind the three backticks, and what is in it.
+/// A block of the page: the info string after the three backticks, and the content.
 struct Block {
     info: String,
     text: String,
@@ -54,7 +54,7 @@ fn parameters(text: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// How many examples of a page are right and wrong, and of how many wrong ones the message is shown.
+/// Returns the numbers of valid and invalid examples of a page, and of invalid ones whose message is shown.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
     right: usize,
@@ -62,8 +62,8 @@ struct Found {
     shown: usize,
 }
 
-/// Right examples have neither errors nor warnings, wrong ones the errors that are named and shown, strange ones the
-/// warnings. A batch.xml is right.
+/// Valid examples have neither errors nor warnings, invalid ones the named and shown errors, suspicious ones the
+/// warnings. A batch.xml must be valid.
 fn check(page: &Path) -> Found {
     let blocks = blocks(page);
     let limits = Limits::default();

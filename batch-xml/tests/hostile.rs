@@ -1,4 +1,4 @@
-//! Documents made to do harm: limits, bombs, broken encodings, and arbitrary text.
+//! Malicious documents: limits, bombs, broken encodings, and arbitrary text.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ fn codes(result: Result<Resolved, JobXmlErrors>) -> Vec<&'static str> {
     result.map_or_else(|errors| errors.iter().map(|d| d.code).collect(), |_| Vec::new())
 }
 
-/// `document` makes a document of the given measure; it must be accepted up to the limit and refused beyond.
-/// Limits are there because of documents that would take hours; a slow machine may take its time.
+/// `document` makes a document of the given measure, which must be accepted up to the limit and rejected beyond. Limits
+/// prevent documents that would take hours; a slow machine may take longer than expected.
 #[track_caller]
 fn check_limit(limits: &Limits, limit: usize, code: &str, document: impl Fn(usize) -> String) {
     for (measure, allowed) in [(limit - 1, true), (limit, true), (limit + 1, false)] {
@@ -48,7 +48,7 @@ fn job(inner: &str) -> String {
     format!("<job id='j'>{inner}<step id='s'><batchlet ref='B'/></step></job>")
 }
 
-/// Limits are there because of documents that would take hours; a slow machine may take its time.
+/// Limits prevent documents that would take hours; a slow machine may take longer than expected.
 #[track_caller]
 fn in_time<T>(most: Duration, action: impl FnOnce() -> T) -> T {
     let start = Instant::now();
@@ -68,7 +68,7 @@ fn size_of_a_file() {
     assert!(errors.to_string().starts_with(text), "{errors}");
 }
 
-/// The innermost element of the smallest job is on level 3. Deeper ones are wrong by the schema too.
+/// The innermost element of the smallest job is on level 3. Deeper ones are invalid by the schema too.
 #[test]
 fn depth_of_elements() {
     for (depth, expect) in [(2, Some("JSL0005")), (3, None), (4, None)] {
@@ -100,7 +100,7 @@ fn number_of_elements() {
     });
 }
 
-/// By default as many as a job of 10,000 steps may need, each with a list of properties.
+/// The default suffices for a job of 10,000 steps, each with a list of properties.
 #[test]
 fn number_of_elements_by_default() {
     let flat = |count: usize| format!("<job id='j'>{}</job>", "<x/>".repeat(count));
@@ -219,7 +219,7 @@ fn number_of_symbols() {
 #[test]
 fn depth_of_symbols() {
     check_limit(&Limits::default(), 64, "JSL0043", |depth| {
-        // The last property is looked at first, so its value needs all the others.
+        // The last property is resolved first, so its value needs all the others.
         let chain = (1..depth)
             .rev()
             .map(|n| format!("<property name='a{n}' value='${{a{}}}'/>", n - 1));
@@ -260,7 +260,7 @@ fn substitution_bombs_fail_fast() {
         in_time(SHORT, || codes(run(&doubling("x", 40), &limits))),
         ["JSL0043"]
     );
-    // Of empty values there is no end by size.
+    // Empty values never reach the limit of size.
     assert_eq!(
         in_time(SHORT, || codes(run(&doubling("", 60), &limits))),
         ["JSL0043"]
@@ -269,7 +269,7 @@ fn substitution_bombs_fail_fast() {
     assert_eq!(wrong, ["JSL0041"]);
 }
 
-/// Much work for values that fail in the end: each id puts together 900,000 bytes, to be thrown away.
+/// Expensive values that fail in the end: each id composes 900,000 bytes that are discarded.
 #[test]
 fn wasted_work_is_bounded() {
     let long = "v".repeat(15_000);
@@ -289,7 +289,7 @@ fn wasted_work_is_bounded() {
     assert!(!found.contains(&"JSL0043"), "{found:?}");
 }
 
-/// A property of the job is handed to every artifact: many of both must not fill the memory.
+/// A property of the job is passed to every artifact: many of both must not exhaust the memory.
 #[test]
 fn many_properties_times_many_artifacts_are_bounded() {
     let properties: String = (0..4000)
@@ -360,7 +360,7 @@ fn thousands_of_mistakes_are_a_short_report() {
     );
 }
 
-/// Mistakes against the schema are counted too, where they are found first and reported later.
+/// Violations of the schema count too, although they are reported later.
 #[test]
 fn mistakes_not_kept_are_counted() {
     let unknown = "<x/>".repeat(250);
@@ -369,7 +369,7 @@ fn mistakes_not_kept_are_counted() {
     assert_eq!((errors.iter().count(), errors.omitted()), (100, 150));
 }
 
-/// A loop of thousands of steps is reported without naming them all.
+/// A cycle of thousands of steps is reported without naming them all.
 ///
 /// Spec: SEQ-25
 #[test]
@@ -418,7 +418,7 @@ fn nul_and_broken_encodings_are_errors() {
     }
 }
 
-/// Everything that can be done with a text.
+/// Runs every operation on a text.
 fn exercise(source: &Arc<Source>) {
     fuzz::exercise(source, &Vec::new());
 }
@@ -432,7 +432,7 @@ fn valid_documents() -> Vec<String> {
         .collect()
 }
 
-/// Pieces of which text near to Job XML is made.
+/// Fragments of text that resembles Job XML.
 fn fragment() -> impl Strategy<Value = String> {
     let words = [
         "<",
@@ -522,7 +522,7 @@ proptest! {
         exercise(&Source::new("t.xml", fragments.concat()));
     }
 
-    /// Valid documents with some pieces cut out and others put in.
+    /// Valid documents with fragments removed and inserted.
     #[test]
     fn mutated_documents_are_survived(
         document in prop::sample::select(valid_documents()),

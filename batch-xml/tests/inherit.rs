@@ -1,5 +1,5 @@
-//! What elements inherit: which parent, which parts of it, and how much of it at most. The examples of the
-//! draft are in `examples.rs`.
+//! Inheritance: the parent of an element, the inherited parts, and the limits. The examples of the draft are in
+//! `examples.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn try_inherit(limits: &Limits, text: &str, library: &[&str]) -> Result<Effectiv
     Effective::new(&document(text), &library, limits)
 }
 
-/// Without declaration, indentation and line breaks, double quotes as single ones.
+/// Returns the document without declaration, indentation and line breaks, with single quotes.
 fn short(effective: &Effective) -> String {
     let text = effective.to_xml().replace('"', "'");
     text.lines().skip(1).map(str::trim).collect()
@@ -92,7 +92,7 @@ fn lists_are_merged_entry_by_entry() {
     );
 }
 
-/// Bare listeners are a list too. An entry that stands twice is two entries.
+/// Listeners without a wrapper are a list too. A repeated entry counts twice.
 ///
 /// Spec: INH-09, INH-10, D-52
 #[test]
@@ -158,8 +158,8 @@ fn flows_splits_and_nested_parts_are_combined() {
     );
 }
 
-/// The element of the job, at whatever level, goes before the document of the same id; of a document that is
-/// no job the parents are its own.
+/// An element of the job, at any level, precedes the document of the same id; the parents of a document that is not a
+/// job are searched in that document.
 ///
 /// Spec: INH-15, D-42
 #[test]
@@ -175,7 +175,7 @@ fn parents_are_looked_up_in_the_job_first() {
         "<job id='j'><step id='s'><batchlet ref='Own'/></step><step id='t'><batchlet ref='Document'/></step>
          <flow id='f'><step id='p'><batchlet ref='Own'/></step></flow></job>",
     );
-    // A flow of the same id is no element of the same kind.
+    // A flow of the same id is not an element of the same kind.
     check(
         "<job id='j'><step id='s' parent='p'/><flow id='p'><step id='t'/></flow></job>",
         &library,
@@ -259,7 +259,7 @@ fn inherited_elements_are_bounded() {
     }
 }
 
-/// What is inherited sees the properties of the place that inherits it; `parent` itself is never substituted.
+/// Inherited elements see the properties of the place that inherits them; `parent` itself is never substituted.
 ///
 /// Spec: SUBST-06
 #[test]
@@ -280,7 +280,7 @@ fn symbols_of_a_parent_are_resolved_where_they_are_inherited() {
             parameters: &none,
             system: &none,
         };
-        // `limit` is an attribute of the parent itself, which nobody inherits, so nobody asks for its value.
+        // `limit` is an attribute of the parent itself, which is not inherited, so its value is not needed.
         let resolved = resolve(&job(dir), &library, &values, &Limits::default())
             .unwrap_or_else(|errors| panic!("{errors}"));
         let ExecutionElement::Step(step) = &resolved.job.elements[0] else {
@@ -291,7 +291,7 @@ fn symbols_of_a_parent_are_resolved_where_they_are_inherited() {
     }
 }
 
-/// A long value may be inherited by many, as an element or as an attribute.
+/// A long value that many elements inherit, as an element or as an attribute.
 #[test]
 fn inherited_bytes_are_bounded() {
     for (elements, most) in [("a property", 100), ("an attribute", 50)] {
@@ -301,7 +301,7 @@ fn inherited_bytes_are_bounded() {
         };
         for (bytes, expect) in [(49, None), (50, None), (51, Some("JSL0037"))] {
             let (parent, own) = match elements {
-                // With the name of the property and the batchlet that is 50 bytes more.
+                // The name of the property and the batchlet are 50 bytes more.
                 "a property" => (
                     format!(
                         "<batchlet ref='B'><properties><property name='{}' value='{}'/></properties></batchlet>",
@@ -321,7 +321,7 @@ fn inherited_bytes_are_bounded() {
             assert_eq!(found, Vec::from_iter(expect), "{elements} {bytes}");
         }
     }
-    // By default 300 steps with 60,000 bytes each are too many.
+    // By default 300 steps with 60,000 bytes each exceed the limit.
     let parent = format!("<step id='p'><batchlet ref='{}'/></step>", "v".repeat(60_000));
     let steps: String = (0..300)
         .map(|n| format!("<step id='s{n}' parent='p'/>"))
@@ -334,7 +334,7 @@ fn inherited_bytes_are_bounded() {
     assert_eq!(found, ["JSL0037"]);
 }
 
-/// Few lines that ask for millions of elements.
+/// A short document that requests millions of elements.
 #[test]
 fn inheritance_bombs_fail_fast() {
     let steps: String = (0..3000)

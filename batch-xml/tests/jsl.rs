@@ -1,5 +1,5 @@
-//! The job files of `tests/jsl`: what is said about each invalid one, and the model of each valid one. A case
-//! of several documents is a folder; the job is in `job.xml`.
+//! The job files of `tests/jsl`: the diagnostics of each invalid one, and the model of each valid one. A case of
+//! several documents is a folder; the job is in `job.xml`.
 //!
 //! A file may name job parameters in a comment: `<!-- Parameters: name=value; name=value -->`. The only
 //! system property is `file.separator`.
@@ -14,7 +14,7 @@ use batch_xml::{
     CODES, Diagnostic, Document, JobXmlErrors, Limits, Resolved, Source, Values, parse, resolve,
 };
 
-/// The cases of a folder: a file each, or a folder that holds `job.xml` and the documents it inherits from.
+/// Returns the cases of a folder: a file each, or a folder with `job.xml` and the documents that it inherits from.
 fn cases(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../tests/jsl")
@@ -97,7 +97,7 @@ fn rendered(diagnostics: &[Diagnostic]) -> String {
         .join("\n\n")
 }
 
-/// Every invalid file is rejected, with the diagnostics of its snapshot and no others.
+/// Every invalid file is rejected, with exactly the diagnostics of its snapshot.
 #[test]
 fn invalid_files_are_rejected() {
     for case in cases("invalid") {
@@ -106,7 +106,7 @@ fn invalid_files_are_rejected() {
     }
 }
 
-/// Every valid file becomes the model of its snapshot, with the warnings there.
+/// Every valid file yields the model of its snapshot, with the warnings there.
 #[test]
 fn valid_files_become_models() {
     for case in cases("valid") {
@@ -119,7 +119,7 @@ fn valid_files_become_models() {
     }
 }
 
-/// Whatever is valid can be drawn, and every element is in the picture.
+/// Every valid job can be drawn, and every element is in the picture.
 #[test]
 fn valid_files_can_be_drawn() {
     for case in cases("valid") {
@@ -141,8 +141,8 @@ fn valid_files_can_be_drawn() {
     }
 }
 
-/// No diagnostic can lose its case without notice: every code stands in a snapshot, but for the one that
-/// takes a file of more than a megabyte.
+/// No diagnostic can lose its case unnoticed: every code is in a snapshot, except the one that needs a file of more
+/// than a megabyte.
 #[test]
 fn every_code_has_a_case() {
     let all = cases("invalid").into_iter().chain(cases("valid"));
@@ -155,11 +155,11 @@ fn every_code_has_a_case() {
         .map(|(code, _)| *code)
         .filter(|code| !seen.contains(code))
         .collect();
-    // A file of a megabyte is made by `hostile.rs`; the rest is about batch.xml, and seen in `batch_xml.rs`.
+    // `hostile.rs` generates a file of a megabyte; the other codes concern batch.xml, and are in `artifacts.rs`.
     assert_eq!(missing, ["JSL0001", "JSL0060", "JSL0061", "JSL0062"]);
 }
 
-/// Every file says which requirements it is for. The empty one cannot.
+/// Every file names its requirements. The empty one cannot.
 #[test]
 fn every_file_names_its_requirements() {
     for case in cases("invalid").into_iter().chain(cases("valid")) {

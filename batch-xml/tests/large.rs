@@ -1,4 +1,4 @@
-//! Large jobs: accepted by default, and without more work than their size asks for.
+//! Large jobs: accepted by default, in time proportional to their size.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use batch_xml::{Document, Library, Limits, RootKind, Source, Values, parse, resolve};
 
-/// A library that counts.
+/// A library that counts look-ups.
 struct Counting {
     documents: Vec<Arc<Document>>,
     finds: Cell<usize>,
@@ -60,7 +60,7 @@ fn library() -> Counting {
     }
 }
 
-/// A job of 10,000 steps with inheritance passes the default limits; each parent is looked up once.
+/// A job of 10,000 steps with inheritance is within the default limits; each parent is looked up once.
 ///
 /// Spec: INH-01, INH-15
 #[test]
@@ -82,7 +82,7 @@ fn ten_thousand_steps_with_parents() {
     assert_eq!((last.listeners.len(), last.properties.len()), (1, 1));
 }
 
-/// Suggestions are looked for only as often as they are shown.
+/// Suggestions are computed only for the diagnostics that are shown.
 #[test]
 fn ten_thousand_unknown_parents() {
     let library = library();
@@ -96,7 +96,8 @@ fn ten_thousand_unknown_parents() {
     assert!(library.lists.get() <= 101, "{}", library.lists.get());
 }
 
-/// What leads back is told in jobs of up to some thousand elements and transitions; beyond, only of an element to itself.
+/// Cycles are reported in jobs of up to some thousand elements and transitions; beyond, only those of an element to
+/// itself.
 ///
 /// Spec: SEQ-25, D-76
 #[test]

@@ -1,4 +1,4 @@
-//! From the text of Job XML to the checked model, by files of `tests/jsl`, the examples of the draft, and random documents.
+//! Job XML from text to the checked model: files of `tests/jsl`, the examples of the draft, and random documents.
 #![expect(clippy::unwrap_used, reason = "a test that meets nothing has failed")]
 
 mod artifacts;

@@ -1,4 +1,4 @@
-//! Another XML parser as the judge of this one: what is read here is well-formed there, and the same tree.
+//! Another XML parser as an oracle: every document accepted here is well-formed for it, with the same tree.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ fn read(text: &str) -> bool {
     fuzz::compare(&Source::new("t.xml", text))
 }
 
-/// All Job XML of the tests, the invalid too.
+/// Returns all Job XML of the tests, including invalid files.
 fn documents() -> Vec<String> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/jsl")];
     let mut texts = Vec::new();

@@ -1,4 +1,4 @@
-//! The values a partition gets, and what is deferred until there is one.
+//! The property values of a partition, and those that are deferred until it exists.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ impl Setting {
             .resolve_partition(&path, &values, &Limits::default())
     }
 
-    /// The properties of the batchlet, or of the reader, in a partition of step `s`.
+    /// Returns the properties of the batchlet, or of the reader, in a partition of step `s`.
     #[track_caller]
     fn properties(&self, path: &[(&str, u32, Option<&Map>)]) -> Map {
         let element = self.view(path).unwrap_or_else(|errors| panic!("\n{errors}"));
@@ -94,7 +94,7 @@ const ONE: &str = "<job id='j'>
     </properties></partition>
   </step></job>";
 
-/// The parameters of a partition win over all else, also within the values of outer properties.
+/// The properties of a partition override all others, also within the values of outer properties.
 ///
 /// Spec: PART-12, PART-14, PART-16, SUBST-09, OVR-09, D-34
 #[test]
@@ -108,7 +108,7 @@ fn partitions_have_parameters_of_their_own() {
         ("z", "[one]1"),
     ];
     assert_eq!(setting.properties(&[("s", 1, None)]), map(&expect));
-    // Asked for itself, `x` means the next one: the system property.
+    // In its own value, `x` means the next one: the system property.
     let second = setting.properties(&[("s", 2, None)]);
     assert_eq!((&*second["x"], &*second["only"]), ("system-2", "system-2+2"));
     // Outside of all partitions.
@@ -155,7 +155,7 @@ fn a_plan_takes_the_place_of_the_properties() {
         ("z", "[job]${x}"),
     ];
     assert_eq!(setting.properties(&[("s", 7, Some(&plan))]), map(&expect));
-    // What the algorithm does not give is missed in the partition.
+    // A value that the algorithm does not supply is reported in the partition.
     let errors = setting.view(&[("s", 7, Some(&Map::new()))]).unwrap_err();
     assert!(
         errors.to_string().contains("the symbol `only` has no value"),
@@ -192,7 +192,7 @@ fn targets_choose_the_artifact() {
     assert!(partition.properties.is_empty());
 }
 
-/// The inner partition wins over the outer one; what it does not have comes from there.
+/// The inner partition overrides the outer one, and inherits its other values.
 ///
 /// Spec: FPART-03, FPART-07, D-34
 #[test]
@@ -248,8 +248,7 @@ fn values_for_partitions_see_what_encloses_them() {
     assert_eq!(setting.properties(&[("s", 1, None)])["file"], "/data/s");
 }
 
-/// A property of the job means something else within an inner partition, also where it was used before
-/// outside of it.
+/// A property of the job may have another value within an inner partition, even if it was used before outside of it.
 ///
 /// Spec: FPART-07, OVR-09, D-34
 #[test]
@@ -272,7 +271,7 @@ fn outer_properties_are_looked_at_anew_in_inner_partitions() {
     );
 }
 
-/// Every attribute within a partition may wait for it.
+/// Every attribute within a partition may be deferred.
 ///
 /// Spec: SUBST-02, SUBST-09, JSL-DOC-12
 #[test]
@@ -300,7 +299,7 @@ fn any_value_may_be_deferred() {
         (chunk.reader.name.as_str(), chunk.skippable.include[0].as_str()),
         ("V", "V")
     );
-    // Values are checked where they come in.
+    // Values are checked when they are supplied.
     let plan = map(&[("v", "V"), ("n", "many"), ("policy", "item"), ("yes", "1")]);
     let errors = setting.view(&[("s", 1, Some(&plan))]).unwrap_err();
     let codes: Vec<_> = errors.iter().map(|error| error.code).collect();

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Makes one of the words, or with a weight of 1 any character.
+/// Generates one of the words, or with a weight of 1 any character.
 pub(crate) fn word(words: &[&'static str], weight: u32) -> impl Strategy<Value = String> + use<> {
     prop_oneof![
         weight => prop::sample::select(words.to_vec()).prop_map(str::to_owned),
@@ -11,7 +11,7 @@ pub(crate) fn word(words: &[&'static str], weight: u32) -> impl Strategy<Value =
     ]
 }
 
-/// Cuts pieces out of a text, each a place and a length, and puts others in.
+/// Removes fragments of a text, each a position and a length, and inserts others.
 pub(crate) fn edited(mut text: String, edits: Vec<(Index, usize, String)>) -> String {
     for (place, length, piece) in edits {
         let start = text.floor_char_boundary(place.index(text.len() + 1));

@@ -1,4 +1,4 @@
-//! The values a job gets: defaults, overrides, substitution.
+//! The property values of a job: defaults, overrides, substitution.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ fn job_with(text: &str, parameters: &[(&str, &str)], system: &[(&str, &str)]) ->
         .job
 }
 
-/// Codes and marked text of what is wrong.
+/// Returns the codes and the marked text of all errors.
 fn findings(text: &str, parameters: &[(&str, &str)]) -> Vec<(&'static str, String)> {
     let errors = try_run(text, parameters, &[]).expect_err("the document is wrong");
     errors
@@ -170,7 +170,7 @@ fn numbers_and_booleans_in_all_their_forms() {
     assert_eq!((chunk.checkpoint_timeout, chunk.buffer_reads), (0, true));
 }
 
-/// A character is what counts, not a byte.
+/// Limits count characters, not bytes.
 ///
 /// Spec: JSL-JOB-02, JSL-STEP-02
 #[test]
@@ -306,7 +306,7 @@ fn parameters_win_over_system_properties_over_xml() {
     }
 }
 
-/// Within one list a property for the artifact is the nearer one, whichever stands first.
+/// Within one list a property for the artifact is the nearer one, regardless of the order.
 ///
 /// Spec: OVR-13, SUBST-11
 #[test]
@@ -323,7 +323,7 @@ fn the_order_of_a_list_does_not_matter() {
     }
 }
 
-/// A symbol in a property for all artifacts means what the asking artifact sees.
+/// A symbol in a property for all artifacts has the value that the injected artifact sees.
 ///
 /// Spec: SUBST-07, OVR-13
 #[test]
@@ -356,7 +356,7 @@ fn symbols_are_replaced_recursively_in_any_order() {
     );
 }
 
-/// A symbol in a property of the job means what the job sees, wherever the property is used.
+/// A symbol in a property of the job has the value that the job sees, wherever the property is used.
 ///
 /// Spec: SUBST-08, SUBST-11
 #[test]
@@ -368,12 +368,12 @@ fn inner_and_sibling_properties_are_not_visible() {
     assert!(try_run(text, &[("inner", "given")], &[]).is_ok());
 }
 
-/// A property being resolved is passed over: the symbol means the next one of its name.
+/// A property is ignored while it is resolved: the symbol means the next one of its name.
 ///
 /// Spec: SUBST-10, D-39
 #[test]
 fn a_property_may_build_on_another_of_its_name() {
-    // The outer property decides; asked for its own name it finds no other.
+    // The outer property decides; in its own value its name is unknown.
     let text = |outer: &str| {
         format!(
             "<job id='j'><properties><property name='p' value='{outer}'/></properties><step id='s'>

@@ -1,4 +1,4 @@
-//! Which transition acts: over all kinds of elements, for steps and decisions alike.
+//! The choice of the transition: over all kinds of elements, for steps and decisions alike.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ fn acting(transitions: &[Transition], status: &str) -> Option<String> {
     Some(format!("{kind} {}", transition.on))
 }
 
-/// The order goes over all kinds of elements together, and exactly one acts; it is the same for a decision.
+/// The order covers all kinds of elements together, and exactly one is chosen; the same for a decision.
 ///
 /// Spec: SEQ-17, SEQ-18, SEQ-19, DEC-10
 #[test]
@@ -48,7 +48,7 @@ fn the_most_specific_of_all_kinds_acts() {
     assert_eq!((of_step.len(), of_decision.len()), (8, 8));
     for (status, expected) in [
         ("RC1", Some("end RC1")),
-        // Of two equal ones the first.
+        // The first of two equal ones.
         ("RC2", Some("fail RC2")),
         ("RC3", Some("stop RC?")),
         ("RC10", Some("next RC??")),

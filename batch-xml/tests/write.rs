@@ -1,4 +1,4 @@
-//! Jobs written as XML and read again, and jobs built in Rust.
+//! Jobs written as XML and read back, and jobs built in Rust.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ fn read(text: &str) -> Document {
         .unwrap_or_else(|errors| panic!("{text}\n{errors}"))
 }
 
-/// The model as text, without what says where it comes from.
+/// Returns the model as text, without source positions.
 fn shown(job: &Job) -> String {
     let mut job = job.clone();
     job.symbols.clear();
@@ -33,7 +33,7 @@ fn shown(job: &Job) -> String {
         let line = line.trim_start();
         line.starts_with("span: ") || line.starts_with("source: ")
     };
-    // The place of exception classes says whether the element is there; where it is takes three lines.
+    // The place of exception classes shows that the element exists; the position itself takes three lines.
     let lines = text
         .lines()
         .filter(|line| !is_place(line) && !line.contains("written.xml:"));
@@ -41,7 +41,7 @@ fn shown(job: &Job) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Makes a valid job out of any numbers.
+/// Makes a valid job of any numbers.
 struct Maker<'a> {
     choices: std::slice::Iter<'a, u8>,
     ids: usize,
@@ -174,7 +174,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Elements that lead from each to the next, the first no decision, and no two decisions in a row.
+    /// Makes elements that each lead to the next, the first no decision, and no two decisions in a row.
     fn elements(&mut self, kinds: &[char]) -> Vec<BuiltElement> {
         let count = 1 + self.draw(3);
         let ids: Vec<String> = (0..count).map(|_| self.id()).collect();
@@ -251,7 +251,7 @@ proptest! {
         let written = first.job.to_xml();
         let second = resolved(&read(&written)).unwrap_or_else(|errors| panic!("{written}\n{errors}"));
         prop_assert_eq!(shown(&first.job), shown(&second.job), "{}\n{}", job.to_xml(), written);
-        // What was written once is written the same again.
+        // A written document is written identically again.
         prop_assert_eq!(second.job.to_xml(), written);
 
         let effective = first.effective.to_xml();
@@ -290,7 +290,7 @@ fn the_written_job_has_its_values() {
     );
 }
 
-/// What a parameter may hold and XML may not leaves the document well-formed.
+/// A parameter value with characters that XML forbids leaves the document well-formed.
 #[test]
 fn characters_that_xml_cannot_hold_are_replaced() {
     let parameters = BTreeMap::from([("p".to_owned(), "a\0b\u{ffff}".to_owned())]);
@@ -306,7 +306,7 @@ fn characters_that_xml_cannot_hold_are_replaced() {
     read(&job.to_xml());
 }
 
-/// Rust code passes the checks that XML does.
+/// Jobs built in Rust pass the same checks as XML.
 #[test]
 fn built_jobs_are_checked() {
     let check = |job: JobBuilder, expect: &[&str]| {

@@ -1,10 +1,10 @@
-//! A step that does nothing but commit: an item for each checkpoint, which is written nowhere.
+//! A step that only commits: one item per checkpoint, and a writer that discards it.
 
 use batch_runtime::prelude::*;
 
 use crate::{closed, opened};
 
-/// Gives as many numbers as there are to be `commits`.
+/// Returns as many numbers as `commits`.
 #[derive(BatchArtifact)]
 struct CommitReader {
     #[batch_property(name = "commits")]

@@ -1,4 +1,4 @@
-//! What the benchmarks share: programs taken in turn, medians, a table of ratios and gates.
+//! The shared code of the benchmarks: programs run in turn, medians, a table of ratios and gates.
 #![allow(clippy::unwrap_used, reason = "a benchmark may panic")]
 
 mod commits;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use batch_runtime::{BatchRuntime, BatchStatus};
 
-/// A program that does its work once and says how long it took.
+/// A program that does its work once and returns the time it took.
 pub type Program<'a> = (&'static str, Box<dyn FnMut() -> Duration + 'a>);
 
 /// Runs the programs in turn (A B C, A B C ...), `rounds` times after one warm-up, and returns the median of each.
@@ -32,7 +32,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// A line of the result: a figure, and the gate that it must not exceed.
+/// A line of the result: a figure, and the gate, its maximum.
 pub fn report(what: &str, figure: f64, unit: &str, gate: Option<f64>) {
     let (gate, verdict) = match gate {
         Some(gate) if figure <= gate => (format!("<= {gate} {unit}"), "holds"),
@@ -42,17 +42,17 @@ pub fn report(what: &str, figure: f64, unit: &str, gate: Option<f64>) {
     println!("| {what} | {figure:.2} {unit} | {gate} | {verdict} |");
 }
 
-/// The head of the table.
+/// Prints the head of the table.
 pub fn head(title: &str) {
     println!("\n{title}\n\n| what | measured | gate | |\n|---|---|---|---|");
 }
 
-/// `a` per `b`.
+/// Returns `a` per `b`.
 pub fn ratio(a: Duration, b: Duration) -> f64 {
     a.as_secs_f64() / b.as_secs_f64()
 }
 
-/// When the reader of the running job was opened.
+/// The time when the reader of the running job was opened.
 static OPENED: Mutex<Option<Instant>> = Mutex::new(None);
 static WORKED: Mutex<Option<Duration>> = Mutex::new(None);
 

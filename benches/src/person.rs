@@ -1,4 +1,4 @@
-//! A million people: what the benchmarks of databases read and write.
+//! A million people: the data of the database benchmarks.
 #![allow(missing_docs, reason = "a benchmark")]
 
 use std::fs::File;
@@ -127,7 +127,7 @@ impl PersonProcessor {
     }
 }
 
-/// On one kind of connection.
+/// Inserts people on one kind of connection.
 macro_rules! insert {
     ($people:ident, $connection:expr) => {
         let connection = $connection;

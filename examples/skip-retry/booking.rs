@@ -38,10 +38,10 @@ impl PaymentProcessor {
             Err(no_amount) => return refused(no_amount.to_string()),
         };
         if cents <= 0 {
-            return refused(format!("{} is not more than nothing", row.amount));
+            return refused(format!("{} is not a positive amount", row.amount));
         }
         if !self.currencies.contains(&row.currency) {
-            return refused(format!("nobody books in {}", row.currency));
+            return refused(format!("{} is not a supported currency", row.currency));
         }
         Ok(Some(Payment {
             number: row.payment.clone(),

@@ -10,7 +10,7 @@ pub(crate) enum PaymentError {
     Unreadable { line: u64, reason: String },
     /// Returned by the processor: the payment is not valid.
     Refused(String),
-    /// Returned by the writer: the payment is booked already.
+    /// Returned by the writer: the payment is already booked.
     Duplicate,
     /// Returned by the writer: the ledger is busy for a moment.
     LedgerBusy,
@@ -20,7 +20,7 @@ impl fmt::Display for PaymentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable { reason, .. } | Self::Refused(reason) => f.write_str(reason),
-            Self::Duplicate => f.write_str("a payment of this number is booked already"),
+            Self::Duplicate => f.write_str("a payment with this number is already booked"),
             Self::LedgerBusy => f.write_str("the ledger is busy"),
         }
     }

@@ -1,5 +1,5 @@
-//! What the fuzz targets do with their input. Each function takes anything, ends, and panics only on a fault of
-//! `batch-xml`. Its tests do the same with the corpus and with generated texts, so they include this file.
+//! The bodies of the fuzz targets. Each function accepts any input, terminates, and panics only on a fault of
+//! `batch-xml`. Its tests run them with the corpus and with generated texts, so they include this file.
 #![forbid(unsafe_code)]
 #![allow(
     unreachable_pub,
@@ -20,10 +20,10 @@ use batch_xml::{
 };
 use roxmltree::{Error, Node, ParsingOptions};
 
-/// Between the documents of one input for [`exercise_documents`].
+/// The separator of the documents in an input for [`exercise_documents`].
 pub const SEPARATOR: &str = "\n----\n";
 
-/// Any bytes as a file: what is read has to be what another parser reads.
+/// Any bytes as a file: a tree that is read must equal that of another parser.
 pub fn parse_bytes(data: &[u8]) {
     match Source::from_bytes("t.xml", data, &Limits::default()) {
         Ok(source) => {
@@ -38,7 +38,7 @@ pub fn parse_bytes(data: &[u8]) {
     }
 }
 
-/// Whether the text was read as XML; if so another parser has to see the same tree.
+/// Returns whether the text was read as XML; if so another parser must read the same tree.
 pub fn compare(source: &Arc<Source>) -> bool {
     let Some(root) = read(source, &Limits::default()) else {
         return false;
@@ -68,7 +68,7 @@ fn seen(node: Node<'_, '_>) -> Seen {
     }
 }
 
-/// Namespaces mean nothing here, so mistakes in them are none. Spec: JSL-DOC-05, D-78
+/// Namespaces have no meaning here, so their errors are ignored. Spec: JSL-DOC-05, D-78
 fn is_about_namespaces(error: &Error) -> bool {
     matches!(
         error,
@@ -82,7 +82,7 @@ fn is_about_namespaces(error: &Error) -> bool {
     )
 }
 
-/// Several documents, the first of which is the job: everything that can be done with them.
+/// Several documents, the first of which is the job: runs every operation on them.
 pub fn exercise_documents(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut texts = text.split(SEPARATOR);
@@ -95,8 +95,8 @@ pub fn exercise_documents(data: &[u8]) {
     exercise(&job, &parents.collect());
 }
 
-/// Everything that can be done with a document and those that it may inherit from. Renders what is found: that
-/// must not panic either.
+/// Runs every operation on a document and those that it may inherit from. Renders the diagnostics, which must not panic
+/// either.
 pub fn exercise(job: &Arc<Source>, library: &Vec<Arc<Document>>) {
     let limits = Limits::default();
     let parameters = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
@@ -119,7 +119,7 @@ pub fn exercise(job: &Arc<Source>, library: &Vec<Arc<Document>>) {
     }
 }
 
-/// An effective document stands for itself.
+/// The effective document of an effective document is itself.
 fn inherits_nothing_more(effective: &Effective, limits: &Limits) {
     let written = effective.to_xml();
     let Some(again) = read_again(&written, limits) else {
@@ -130,8 +130,8 @@ fn inherits_nothing_more(effective: &Effective, limits: &Limits) {
     }
 }
 
-/// A written document; `None` where escapes and what was substituted have made it too long, which is all that
-/// may be wrong with it.
+/// Returns a written document; `None` if escapes and substitution have made it too long, which is the only permitted
+/// error.
 fn read_again(written: &str, limits: &Limits) -> Option<Document> {
     match batch_xml::parse(&Source::new("written.xml", written), limits) {
         Ok(document) => Some(document),
@@ -163,7 +163,7 @@ fn exercise_resolved(resolved: &Resolved, values: &Values<'_>, limits: &Limits) 
     exercise_partitions(resolved, values, &job.elements);
 }
 
-/// Every partitioned element, as it is in two partitions.
+/// Resolves every partitioned element in two partitions.
 fn exercise_partitions(resolved: &Resolved, values: &Values<'_>, elements: &[ExecutionElement]) {
     for element in elements {
         exercise_partitions(resolved, values, element.elements());
@@ -190,10 +190,10 @@ fn check_errors(errors: &JobXmlErrors) {
     drop((errors.render(true), errors.to_string()));
 }
 
-/// Patterns, one on each line, and on the last line an exit status: which one acts is what a simpler and slower
-/// reading of the rules says, and one that is said never to act does not.
+/// Patterns, one per line, and on the last line an exit status: the chosen pattern must be that of a simpler and slower
+/// implementation of the rules, and a pattern reported as unreachable must not be chosen.
 pub fn patterns(data: &[u8]) {
-    /// The simple reading takes time by the product of the lengths.
+    /// The simple implementation takes time proportional to the product of the lengths.
     const MAX_BYTES: usize = 2_000;
     let text = String::from_utf8_lossy(&data[..data.len().min(MAX_BYTES)]);
     let mut patterns: Vec<&str> = text.lines().take(40).collect();
@@ -242,10 +242,10 @@ pub fn patterns(data: &[u8]) {
     }
 }
 
-/// Whether the pattern matches, character by character. Spec: SEQ-13, SEQ-14, SEQ-15, SEQ-16
+/// Returns whether the pattern matches, character by character. Spec: SEQ-13, SEQ-14, SEQ-15, SEQ-16
 fn matches(pattern: &str, status: &str) -> bool {
     let status: Vec<char> = status.chars().collect();
-    // Which beginnings of the status the part of the pattern read so far matches, by length.
+    // The lengths of the prefixes of the status that the pattern so far matches.
     let mut ends = vec![false; status.len() + 1];
     ends[0] = true;
     for c in pattern.chars() {

@@ -11,24 +11,25 @@ use batch_tests::stage::{Stage, say};
 use diesel::RunQueryDsl;
 use diesel::sql_types::Text;
 
-/// A job `job` of these elements.
+/// Returns the Job XML of a job `job` with these elements.
 pub(crate) fn job(elements: &str) -> String {
     format!("<job id=\"job\">\n{elements}\n</job>")
 }
 
-/// A job `job` with one step of `Numbers`, `Labels` and `Lines`; `attributes` are the chunk's others.
+/// Returns a job `job` with one step of `Numbers`, `Labels` and `Lines`; `attributes` are further attributes of the
+/// chunk.
 pub(crate) fn chunk_job(attributes: &str) -> String {
     job(&format!(
         "<step id=\"copy\"><chunk reader=\"Numbers\" processor=\"Labels\" writer=\"Lines\" {attributes}/></step>"
     ))
 }
 
-/// The execution's tree, and what the artifacts have said since the last look.
+/// Returns the tree of an execution, and the calls that artifacts logged since the last look.
 pub(crate) fn story(stage: &Stage, execution: JobExecutionId) -> String {
     format!("{}{}", stage.tree(execution), stage.log().join("\n"))
 }
 
-/// The calls in the log that begin with one of these words.
+/// Returns the calls in the log that begin with one of these words.
 pub(crate) fn calls(stage: &Stage, words: &[&str]) -> String {
     let log = stage.log();
     let chosen: Vec<_> = log
@@ -50,13 +51,13 @@ pub(crate) fn restart_with(
     again
 }
 
-/// Why `start` refuses, without the folder of the stage.
+/// Returns the error of `start`, without the path of the stage.
 pub(crate) fn refused(stage: &Stage, job: &str, parameters: impl Into<JobParameters>) -> String {
     let error = stage.operator().start(job, parameters).unwrap_err();
     plain(stage, &error)
 }
 
-/// An error as text, without the folder of the stage and the lines of these files.
+/// Returns an error as text, without the path of the stage and the line numbers of these files.
 pub(crate) fn plain(stage: &Stage, error: &JobOperatorError) -> String {
     let text = error
         .to_string()
@@ -64,7 +65,7 @@ pub(crate) fn plain(stage: &Stage, error: &JobOperatorError) -> String {
     without_lines(&text)
 }
 
-/// The text without the lines of places in Rust files.
+/// Returns the text without the line numbers of Rust files.
 pub(crate) fn without_lines(text: &str) -> String {
     let mut places = text.split(".rs:");
     let first = places.next().unwrap_or_default().to_owned();
@@ -77,13 +78,13 @@ pub(crate) fn without_lines(text: &str) -> String {
 #[derive(Default)]
 pub(crate) struct Gate {
     opened: Mutex<HashSet<String>>,
-    /// How many are inside, and the most that were.
+    /// The number of artifacts inside, and the maximum so far.
     crowd: Mutex<(i32, i32)>,
     changed: Condvar,
 }
 
 impl Gate {
-    /// The gate of the stage with this folder, the system property `folder`.
+    /// Returns the gate of the stage with this folder, which artifacts get as the system property `folder`.
     pub(crate) fn of(folder: &str) -> Arc<Self> {
         static GATES: Mutex<Option<HashMap<String, Arc<Gate>>>> = Mutex::new(None);
         let mut gates = GATES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,7 +101,7 @@ impl Gate {
         Self::of(&stage.path().display().to_string())
     }
 
-    /// Lets everyone pass who waits for `what`, now and later.
+    /// Opens `what` for everyone who waits for it, now and later.
     pub(crate) fn open(&self, what: &str) {
         self.opened
             .lock()
@@ -120,7 +121,7 @@ impl Gate {
         assert!(opened.contains(what), "nobody opened {what:?}");
     }
 
-    /// So many more are inside. Returns how many, and whether they were never more.
+    /// Adds to the number inside. Returns it, and whether it is a new maximum.
     pub(crate) fn crowd(&self, more: i32) -> (i32, bool) {
         let mut crowd = self.crowd.lock().unwrap_or_else(PoisonError::into_inner);
         crowd.0 += more;
@@ -129,7 +130,7 @@ impl Gate {
         (crowd.0, most)
     }
 
-    /// An artifact is here, and continues when the test opens `go`.
+    /// Reports that an artifact has arrived, and waits until the test opens `go`.
     pub(crate) fn hold(&self) {
         self.open("held");
         self.pass("go");
@@ -145,7 +146,7 @@ impl Drop for Opens {
     }
 }
 
-/// Records a call, and lets it end as the parameters `fail` and `panic` say.
+/// Records a call, then returns the error or panics if the parameters `fail` and `panic` name it.
 pub(crate) fn record(log: &str, (fail, panic): (&str, &str), call: &str) -> Result<(), BatchError> {
     say(log, call);
     let named = |calls: &str| calls.split(';').any(|named| named == call);
@@ -221,7 +222,7 @@ impl Numbers {
     }
 }
 
-/// Makes `n7` of 7, and nothing of every `filter.every`th number.
+/// Returns `n7` for 7, and filters every number divisible by `filter.every`.
 #[derive(BatchArtifact)]
 struct Labels {
     #[batch_property(name = "log")]
@@ -293,9 +294,9 @@ macro_rules! writers {
 }
 
 writers! {
-    /// Writes nowhere.
+    /// Writes to the log only.
     Lines("Lines") => |_| Ok(());
-    /// Writes nowhere, one item at a time.
+    /// Writes to the log only, one item at a time.
     SingleLines("SingleLines", buffered = false) => |_| Ok(());
     /// Writes to the table `line`, in the chunk's transaction.
     TableLines("TableLines"), tx: ChunkTransaction => |items, tx| {
@@ -308,7 +309,7 @@ writers! {
     };
 }
 
-/// Does what its properties say.
+/// Behaves as its properties say.
 #[derive(BatchArtifact)]
 struct Task {
     #[batch_property(name = "log")]
@@ -325,7 +326,7 @@ struct Task {
     step_exit: Option<String>,
     #[batch_property(name = "job.exit")]
     job_exit: Option<String>,
-    /// `until cancelled` or `until told`.
+    /// `until cancelled` or `until opened`.
     #[batch_property(name = "hold")]
     hold: String,
     #[batch_context]

@@ -1,8 +1,9 @@
-//! Artifacts that throw what a job's property `faults` says, and record every call and what it threw.
+//! Artifacts that throw the errors in the job's property `faults`, and record every call and its error.
 //!
-//! `faults` holds entries separated by `;`: a call as the log shows it, `: `, a class of [`Oops`], and how many times, as
-//! in `read 2: Skip; write n1 n2: Retry x1`. A call `has n2` is any call of the writer whose list holds `n2`; with `@`
-//! before the class the writer names the item, with `@@` one that its list does not have. Without a number it is thrown every time.
+//! `faults` holds entries separated by `;`: a call as in the log, `: `, a class of [`Oops`], and a number of times, as
+//! in `read 2: Skip; write n1 n2: Retry x1`. A call `has n2` is any call of the writer whose list contains `n2`; with
+//! `@` before the class the writer names the item, with `@@` an item that its list does not contain. Without a number
+//! the error is thrown every time.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,7 +19,7 @@ use diesel::sql_types::Text;
 
 use super::artifacts::{Gate, job};
 
-/// What is thrown; the Job XML says which classes are skipped and retried.
+/// The errors; the Job XML configures which classes are skipped and retried.
 #[derive(Clone, Copy, Debug, BatchException)]
 pub(crate) enum Oops {
     Skip,
@@ -29,7 +30,7 @@ pub(crate) enum Oops {
     Both,
     /// Retryable with no rollback.
     Soft,
-    /// The same, and skippable.
+    /// Retryable with no rollback, and skippable.
     SoftSkip,
     /// In the no-rollback list only.
     NoRollback,
@@ -61,7 +62,7 @@ impl Oops {
     }
 }
 
-/// The children of a chunk that treats the classes of [`Oops`] as they are called.
+/// Returns the children of a chunk that configure the classes of [`Oops`] according to their names.
 pub(crate) const RULES: &str = r#"<skippable-exception-classes>
   <include class="Skip"/><include class="Both"/><include class="SoftSkip"/>
 </skippable-exception-classes>
@@ -72,7 +73,8 @@ pub(crate) const RULES: &str = r#"<skippable-exception-classes>
   <include class="Soft"/><include class="SoftSkip"/><include class="NoRollback"/>
 </no-rollback-exception-classes>"#;
 
-/// A job `job` with one step `copy` from `Source` to `writer`, with these listeners, attributes and children of its chunk.
+/// Returns a job `job` with one step `copy` from `Source` to `writer`, with these listeners and further attributes and
+/// children of its chunk.
 pub(crate) fn faulty_job(listeners: &str, writer: &str, attributes: &str, children: &str) -> String {
     let listeners = match listeners {
         "" => String::new(),
@@ -83,17 +85,17 @@ pub(crate) fn faulty_job(listeners: &str, writer: &str, attributes: &str, childr
     ))
 }
 
-/// A listener element that records these methods only; all of them when none is named.
+/// Returns a listener element that records these methods only, or all of them if none is named.
 pub(crate) fn ears(name: &str, hears: &str) -> String {
     format!(
         r#"<listener ref="Ears"><properties><property name="name" value="{name}"/><property name="hears" value="{hears}"/></properties></listener>"#
     )
 }
 
-/// What listeners record of retries and skips.
+/// The calls by which listeners record retries and skips.
 pub(crate) const RETRIES: &str = "on retry,on skip";
 
-/// The story of a job with these faults, for each writer.
+/// Returns the story of a job with these faults, for each writer.
 pub(crate) fn stories(writers: &[&str], attributes: &str, faults: &str, items: &str) -> String {
     let mut text = String::new();
     for writer in writers {
@@ -114,14 +116,14 @@ pub(crate) fn stories(writers: &[&str], attributes: &str, faults: &str, items: &
     text
 }
 
-/// A stage with the table that the writers through the chunk transaction write to.
+/// Returns a stage with the table of the writers through the chunk transaction.
 pub(crate) fn faulty_stage(xml: &str) -> Stage {
     let stage = Stage::new(xml);
     make_table(&stage);
     stage
 }
 
-/// Makes the table.
+/// Creates the table.
 pub(crate) fn make_table(stage: &Stage) {
     stage
         .connection()
@@ -129,7 +131,7 @@ pub(crate) fn make_table(stage: &Stage) {
         .unwrap();
 }
 
-/// What stands in the table, in the order of writing.
+/// Returns the rows of the table, in the order of writing.
 pub(crate) fn lines(stage: &Stage) -> String {
     #[derive(diesel::QueryableByName)]
     struct Line {
@@ -143,14 +145,14 @@ pub(crate) fn lines(stage: &Stage) -> String {
     lines.join(" ")
 }
 
-/// Starts the job with these faults; the tree, and the calls that begin with one of these words (all for none). The
-/// order of the calls is checked.
+/// Starts the job with these faults; returns the tree, and the calls that begin with one of these words (all for none).
+/// Checks the order of the calls.
 pub(crate) fn run(stage: &Stage, faults: &str, items: &str, words: &[&str]) -> String {
     let execution = stage.start("job", [("faults", faults), ("items", items)]);
     tree_and_calls(stage, execution, words)
 }
 
-/// The tree of an execution, and these calls of its log. The order of all is checked.
+/// Returns the tree of an execution, and these calls of its log. Checks the order of all calls.
 pub(crate) fn tree_and_calls(stage: &Stage, execution: JobExecutionId, words: &[&str]) -> String {
     let log = stage.log();
     if let Err(problem) = Order::default().check(&log) {
@@ -172,10 +174,10 @@ fn class(error: &BatchError) -> String {
     }
 }
 
-/// How often each fault of each log was thrown.
+/// The number of times each fault of each log was thrown.
 static THROWN: Mutex<Option<HashMap<(String, String), u32>>> = Mutex::new(None);
 
-/// Records a call, and throws what the faults say. `items` are those of a call of the writer.
+/// Records a call, and throws its error. `items` are those of a call of the writer.
 fn record(log: &str, faults: &str, call: &str, items: &[String]) -> Result<(), BatchError> {
     for entry in faults.split(';').map(str::trim).filter(|entry| !entry.is_empty()) {
         let (place, fault) = entry.rsplit_once(": ").expect("`call: Class`");
@@ -213,7 +215,7 @@ fn record(log: &str, faults: &str, call: &str, items: &[String]) -> Result<(), B
     Ok(())
 }
 
-/// Reads 1 to `items`; passes over an item that it fails at.
+/// Reads 1 to `items`; moves on after an item that it fails at.
 #[derive(BatchArtifact)]
 struct Source {
     #[batch_property(name = "log")]
@@ -266,7 +268,7 @@ impl Source {
     }
 }
 
-/// Makes `n7` of 7, and nothing of every `filter.every`th number.
+/// Returns `n7` for 7, and filters every number divisible by `filter.every`.
 #[derive(BatchArtifact)]
 struct Shape {
     #[batch_property(name = "log")]
@@ -309,7 +311,7 @@ macro_rules! writers {
             #[write_items]
             fn write(&mut self, items: &[String] $(, $tx: &mut $chunk)?) -> Result<(), BatchError> {
                 let insert: fn(&str $(, &mut $chunk)?) -> Result<(), BatchError> = $insert;
-                // What comes before the failure is written, as by a careless writer.
+                // Items before the failing one are written, as by a careless writer.
                 let call = record(&self.log, &self.faults, &format!("write {}", items.join(" ")), items);
                 let failed = call.as_ref().err().and_then(BatchError::item_index).unwrap_or(items.len());
                 for item in &items[..failed] {
@@ -339,12 +341,12 @@ fn insert(item: &str, tx: &mut ChunkTransaction) -> Result<(), BatchError> {
 }
 
 writers! {
-    /// Writes nowhere.
+    /// Writes to the log only.
     Out("Out") => |_| Ok(());
-    /// Writes nowhere, one item at a time.
+    /// Writes to the log only, one item at a time.
     SingleOut("SingleOut", buffered = false) => |_| Ok(());
-    /// Writes to the table `line`, in the chunk's transaction; when it fails it has written all but what comes after a
-    /// named item.
+    /// Writes to the table `line`, in the chunk's transaction. A failing call has written all items, or those before
+    /// the item that it names.
     TableOut("TableOut"), tx: ChunkTransaction => insert;
     /// The same, one item at a time.
     SingleTableOut("SingleTableOut", buffered = false), tx: ChunkTransaction => insert;
@@ -395,7 +397,7 @@ impl Every {
     }
 }
 
-/// Hears of everything.
+/// Records the calls of all item listeners.
 #[derive(BatchArtifact)]
 struct Ears {
     #[batch_property(name = "log")]
@@ -404,7 +406,7 @@ struct Ears {
     faults: String,
     #[batch_property(name = "name")]
     name: String,
-    /// What is recorded; all when it is empty.
+    /// The methods to record; all if it is empty.
     #[batch_property(name = "hears")]
     hears: String,
 }

@@ -1,4 +1,4 @@
-//! The runtime of the process.
+//! `get_runtime`, the runtime of the process.
 
 use batch_runtime::BatchRuntime;
 use batch_runtime::execution::JobExecution;

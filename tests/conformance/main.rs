@@ -1,7 +1,7 @@
-//! What the catalogue of requirements asks of a running job, section by section of the draft.
+//! The requirements of the catalogue for a running job, by section of the draft.
 //!
-//! A test names its requirements in the lines `Spec:` above it. What artifacts are called, in which order, and what the
-//! repository holds afterwards, is shown as text: the execution's tree first, then the log of all calls.
+//! A test names its requirements in the lines `Spec:` above it. Snapshots show the calls of artifacts in order and the
+//! state of the repository afterwards: first the tree of the execution, then the log of all calls.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod artifacts;

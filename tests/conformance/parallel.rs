@@ -1,4 +1,4 @@
-//! Artifacts around partitions and splits, and short ways to write partitioned steps.
+//! Artifacts around partitions and splits, and helpers that write partitioned steps.
 
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, said, say};
@@ -13,7 +13,7 @@ pub(crate) fn partitioned(id: &str, attributes: &str, batchlet: &str, partition:
     )
 }
 
-/// `partition` holds its attributes, then `|`, then what stands in it.
+/// Returns a partitioned element. `partition` holds its attributes, then `|`, then its content.
 pub(crate) fn partition_of(partition: &str) -> String {
     let (attributes, content) = partition.split_once('|').unwrap_or((partition, ""));
     format!("<partition {attributes}>{content}</partition>")
@@ -28,23 +28,23 @@ pub(crate) fn properties(all: &[(&str, &str)]) -> String {
     format!("<properties>{}</properties>", all.join(""))
 }
 
-/// Lets the partitions of a step run one after the other, in a step or job.
+/// Returns the property that makes the partitions of a step or job run one after the other.
 pub(crate) const ONE_THREAD: &str =
     r#"<properties><property name="batch.partition.threads" value="1"/></properties>"#;
 
-/// What was said to the log of one partition, which is called `name`.
+/// Returns the log of the partition named `name`.
 pub(crate) fn log_of(stage: &Stage, name: &str) -> String {
     said(&format!("{}/{name}", stage.log_name())).join("\n")
 }
 
-/// The log of several threads, in an order of its own.
+/// Returns the log of several threads, sorted.
 pub(crate) fn sorted(stage: &Stage) -> String {
     let mut log = stage.log();
     log.sort();
     log.join("\n")
 }
 
-/// The tree of an execution whose steps began in any order.
+/// Returns the tree of an execution whose steps started in any order.
 pub(crate) fn sorted_tree(stage: &Stage, execution: batch_runtime::JobExecutionId) -> String {
     let tree = stage.tree(execution);
     let mut parts = tree.split("  step ");
@@ -56,7 +56,7 @@ pub(crate) fn sorted_tree(stage: &Stage, execution: batch_runtime::JobExecutionI
         .fold(job, |text, step| format!("{text}  step {step}"))
 }
 
-/// Records what it is called, and the contexts of its partition.
+/// Records its calls, and the contexts of its partition.
 #[derive(BatchArtifact)]
 struct Part {
     #[batch_property]
@@ -67,7 +67,7 @@ struct Part {
     panic: String,
     #[batch_property(value = "nameless")]
     name: String,
-    /// `contexts`, if they are to be recorded and changed.
+    /// `contexts` to record and change the contexts.
     #[batch_property]
     look: String,
     #[batch_context]
@@ -124,10 +124,10 @@ struct Planner {
     panic: String,
     #[batch_property]
     parts: Vec<String>,
-    /// Another count than there are parts.
+    /// A number of partitions other than the number of parts.
     #[batch_property]
     count: Option<i32>,
-    /// Whether the partitions get no properties.
+    /// True if the partitions get no properties.
     #[batch_property(value = "false")]
     bare: bool,
 }
@@ -162,7 +162,7 @@ struct Unit {
 }
 
 impl Unit {
-    /// One instance on one thread, or it is said.
+    /// Records an error unless there is one instance on one thread.
     fn record(&mut self, call: &str) -> Result<(), BatchError> {
         let here = std::thread::current().id();
         if *self.thread.get_or_insert(here) != here {
@@ -194,7 +194,7 @@ impl Unit {
     }
 }
 
-/// Undoes nothing.
+/// Rolls back nothing.
 #[derive(BatchArtifact)]
 struct Notice {
     #[batch_property]
@@ -209,7 +209,7 @@ impl Notice {
     }
 }
 
-/// Sends its name, and how often this instance was called.
+/// Sends its name, and the number of calls of this instance.
 #[derive(BatchArtifact)]
 struct Send {
     #[batch_property]
@@ -220,7 +220,7 @@ struct Send {
     panic: String,
     #[batch_property(value = "nameless")]
     name: String,
-    /// `nothing`, if it sends nothing.
+    /// `nothing` to send nothing.
     #[batch_property]
     sends: String,
     #[batch_context]
@@ -246,7 +246,7 @@ impl Send {
     }
 }
 
-/// Records what it receives; sets the exit status of what is around it to all that it received.
+/// Records its input, and sets the exit status of the enclosing element to all payloads received.
 #[derive(BatchArtifact)]
 struct Receive {
     #[batch_property]
@@ -337,7 +337,7 @@ impl Hearer {
     }
 }
 
-/// How many run here at the same time: says each new maximum, which three reach by waiting for each other.
+/// Records each new maximum of concurrent threads; three threads wait for each other to reach it.
 #[derive(BatchArtifact)]
 struct Crowd {
     #[batch_property]
@@ -359,7 +359,7 @@ impl Crowd {
         let gate = Gate::of(&self.folder);
         if now == 3 {
             gate.open("three");
-            // A fourth would have the time to come.
+            // A fourth thread would have time to arrive.
             for _ in 0..20_000 {
                 std::thread::yield_now();
             }
@@ -383,7 +383,7 @@ impl Count {
     fn data(&mut self, _: u64) {}
 }
 
-/// Says its name before each call.
+/// Records its name before each call.
 #[derive(BatchArtifact)]
 struct Named {
     #[batch_property]
@@ -404,7 +404,7 @@ impl Named {
     }
 }
 
-/// Receives nothing, and panics when it goes.
+/// Receives nothing, and panics when it is dropped.
 #[derive(BatchArtifact)]
 struct DropsBadly;
 

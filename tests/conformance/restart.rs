@@ -1,4 +1,4 @@
-//! What the draft says of restart, gathered from its sections.
+//! Restart, gathered from all sections of the draft.
 
 use std::sync::Mutex;
 
@@ -12,7 +12,7 @@ use super::artifacts::{calls, chunk_job, job, refused, restart_with, story};
 use super::parallel::{ONE_THREAD, partitioned};
 use super::sequence::{decision, flow, split, task};
 
-/// The Job XML of the restart counts, not that of the first execution.
+/// A restart uses the current Job XML, not that of the first execution.
 ///
 /// Spec: RESTART-03, RESTART-05, RESTART-06, RESTART-07
 #[test]
@@ -43,7 +43,7 @@ fn a_restart_runs_the_job_xml_as_it_is_now() {
     ");
 }
 
-/// The checkpoint belongs to the step, whatever its reader is called now, and whatever the interval is.
+/// The checkpoint belongs to the step, regardless of the reader's name and the interval.
 ///
 /// Spec: RESTART-07, RESTART-03, DOM-30, CHUNK-LOOP-16
 #[test]
@@ -58,7 +58,7 @@ fn a_restart_may_change_the_interval() {
     );
 }
 
-/// A stopped and a failed instance are restarted; each restart begins at the first step of the job.
+/// A stopped and a failed instance can be restarted; each restart begins at the first step of the job.
 ///
 /// Spec: RESTART-01, RESTART-04, RESTART-05, RESTART-07, RESTART-13, DOM-02, DOM-08, DOM-26
 #[test]
@@ -92,7 +92,7 @@ fn the_chunks_before_the_failure_are_not_repeated() {
 ///
 /// Spec: RESTART-17, CHUNK-LOOP-02
 #[test]
-fn without_its_context_a_step_that_has_committed_nothing_begins_at_the_beginning() {
+fn without_its_context_a_step_that_has_committed_nothing_starts_from_the_beginning() {
     let stage = Stage::new(&chunk_job(r#"commit-interval="2""#));
     let execution = stage.start("job", [("fail", "read 1")]);
     stage
@@ -107,8 +107,8 @@ fn without_its_context_a_step_that_has_committed_nothing_begins_at_the_beginning
     );
 }
 
-/// What another program has committed of a chunk step, by checkpoints of its own, is not written again: the step fails. One that
-/// has committed nothing, or keeps no checkpoints, begins at the beginning, as it would there.
+/// The step fails if another program has committed items of a chunk step under checkpoints of its own: they are not
+/// written again. A step without commits or checkpoints starts from the beginning, as in the other program.
 ///
 /// Spec: RESTART-08, RESTART-17, REPO-69
 #[test]
@@ -148,12 +148,13 @@ fn a_step_of_another_program_is_not_started_again() {
     }
 }
 
-/// Also where it started the step again after this runtime, with our checkpoint beside its own, and what it did in executions before its last
-/// one. Where it has committed nothing, our checkpoint holds; and what it keeps in the context of the job is handed on.
+/// The same holds if that program started the step again after this runtime and carried this runtime's checkpoint
+/// along, and for its executions before the last one. If it has committed nothing, this runtime's checkpoint is valid,
+/// and the job context is carried along.
 ///
 /// Spec: RESTART-17, REPO-65, REPO-69
 #[test]
-fn what_another_program_has_committed_after_us_is_seen() {
+fn later_commits_of_another_program_are_detected() {
     for (commits, runs) in [([0, 0], true), ([1, 0], false), ([0, 1], false)] {
         let stage = Stage::new(&chunk_job(r#"commit-interval="2""#));
         let first = stage.start("job", [("fail", "read 5")]);
@@ -192,7 +193,7 @@ fn what_another_program_has_committed_after_us_is_seen() {
     }
 }
 
-/// Who has deleted the rows of parameters has not made another instance: the key says which it is.
+/// Deleted parameter rows do not change the instance: the key identifies it.
 ///
 /// Spec: REPO-26, REPO-27, OP-36
 #[test]
@@ -212,11 +213,11 @@ fn an_instance_is_known_without_its_parameter_rows() {
     assert_eq!(stage.operator().parameters(second.id).unwrap(), parameters(""));
 }
 
-/// A launch continues what a launch began; another parameter is another instance.
+/// A launch resumes the instance of an earlier launch; other parameters make another instance.
 ///
 /// Spec: OP-36, DOM-10, DOM-11, RESTART-01
 #[test]
-fn a_launch_continues_its_instance() {
+fn a_launch_resumes_its_instance() {
     let stage = Stage::new(&chunk_job(r#"commit-interval="2""#));
     let parameters = |fail: &str| JobParameters::from([("day", "1")]).with_non_identifying("fail", fail);
     let first = stage.launch("job", parameters("read 4"));
@@ -243,7 +244,7 @@ fn a_launch_continues_its_instance() {
 
 static OPERATORS: Mutex<Vec<(String, JobOperator)>> = Mutex::new(Vec::new());
 
-/// Stops its own execution, once.
+/// Stops its own execution once.
 #[derive(BatchArtifact)]
 struct StopsItself {
     #[batch_property(name = "log")]
@@ -302,7 +303,7 @@ impl StopsItself {
     }
 }
 
-/// A stop between two partitions: the first is complete, and the step is not.
+/// A stop between two partitions: the first is complete, the step is not.
 ///
 /// Spec: PART-26, PART-28, SUBJOB-27
 #[test]
@@ -337,12 +338,12 @@ fn a_stop_between_two_partitions() {
     OPERATORS.lock().unwrap().retain(|(other, _)| *other != folder);
 }
 
-/// A stop that comes when the last step has ended still is a stop, and `after_job` sees it; in a split nothing that
-/// follows a flow begins.
+/// A stop request after the last step has ended still stops the job, and `after_job` sees it; in a split no element
+/// after a flow starts.
 ///
 /// Spec: STATUS-26, SPLIT-10, SEQ-24, D-82, D-86
 #[test]
-fn nothing_begins_after_a_stop() {
+fn nothing_starts_after_a_stop() {
     let listeners = r#"<listeners><listener ref="StopsItself"/><listener ref="JobWatch"/></listeners>"#;
     let chain = split(
         "chain",
@@ -392,7 +393,7 @@ fn nothing_begins_after_a_stop() {
     "#);
 }
 
-/// Wherever a stop comes from within, the job ends STOPPED, no further step starts, and a restart resumes.
+/// A stop request from any callback ends the job STOPPED, no further step starts, and a restart resumes.
 ///
 /// Spec: OP-17, STATUS-10, STATUS-11, STATUS-26, CTX-16, DOM-17, RESTART-01, BLET-08
 #[test]

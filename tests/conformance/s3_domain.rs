@@ -9,7 +9,7 @@ use super::artifacts::{Gate, calls, chunk_job, job, restart_with};
 const TWO: &str =
     r#"<step id="one" next="two"><batchlet ref="Task"/></step><step id="two"><batchlet ref="Task"/></step>"#;
 
-/// Every start is a new instance with an execution of its own, whatever the parameters; only a restart adds one.
+/// Every start creates a new instance with an execution, whatever the parameters; only a restart adds an execution.
 ///
 /// Spec: DOM-01, DOM-05, DOM-07, DOM-10, DOM-11, DOM-12, DOM-13, DOM-14, DOM-20, DOM-31, ID-01, ID-02, ID-03, ID-04,
 /// Spec: ID-05, ID-06, ID-07, OP-07, OP-12, OP-16
@@ -33,13 +33,13 @@ fn a_start_makes_an_instance_and_a_restart_an_execution() {
     );
     assert_ne!(instances[0].job_key, instances[1].job_key);
     assert_eq!(execution(third).name(), format!("job:{a}:{third}"));
-    // The instance is complete by its last execution; the earlier one stays what it was.
+    // The last execution makes the instance complete; the earlier one is unchanged.
     assert_eq!(execution(first).status, BatchStatus::Failed);
     assert_eq!(execution(third).status, BatchStatus::Completed);
     assert!(operator.restart(first, JobParameters::new()).is_err());
 }
 
-/// A new instance begins at the beginning, also after another instance of the same parameters.
+/// A new instance starts from the beginning, even after another instance with the same parameters.
 ///
 /// Spec: DOM-05, DOM-06, DOM-07, DOM-08
 #[test]
@@ -56,14 +56,14 @@ fn instances_do_not_share_state() {
     assert_eq!(calls(&stage, &["open"]), "open reader at 2\nopen writer at 2");
 }
 
-/// Two instances of one job, with equal parameters, at the same time.
+/// Two instances of one job with equal parameters run at the same time.
 ///
 /// Spec: DOM-09, OP-10, OP-05, DOM-01
 #[test]
 fn two_instances_run_at_the_same_time() {
     let stage = Stage::new(&job(TWO));
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
-    let hold = [("hold", "until told")];
+    let hold = [("hold", "until opened")];
     let first = operator.start("job", hold).unwrap();
     let second = std::thread::scope(|scope| {
         scope
@@ -80,7 +80,7 @@ fn two_instances_run_at_the_same_time() {
     assert_eq!(operator.running_executions("job").unwrap(), []);
 }
 
-/// A step that is not started has no step execution: after a failure, after a stop, when it is passed over.
+/// A step that does not start has no step execution: after a failure, after a stop, and when a restart skips it.
 ///
 /// Spec: DOM-15, DOM-16, DOM-17, DOM-18, STATUS-15, RESTART-05, JSL-STEP-09
 #[test]
@@ -116,7 +116,7 @@ fn only_started_steps_have_executions() {
 
 /// Spec: DOM-13, OP-14, RESTART-01
 #[test]
-fn a_complete_instance_is_not_run_again() {
+fn a_complete_instance_does_not_run_again() {
     let stage = Stage::new(&job(TWO));
     let execution = stage.start("job", JobParameters::new());
     let refused = stage

@@ -9,11 +9,11 @@ use super::artifacts::{job, refused};
 
 const STEP: &str = r#"<step id="one"><batchlet ref="Task"/></step>"#;
 
-/// A job that is not restartable can be started again and again, and is never continued.
+/// A job that is not restartable can be started repeatedly, and never resumed.
 ///
 /// Spec: JSL-JOB-03, JSL-JOB-04, RESTART-02, OP-14, STATUS-23
 #[test]
-fn a_job_that_is_not_restartable_is_never_continued() {
+fn a_job_that_is_not_restartable_is_never_resumed() {
     let stage = Stage::new(&format!(r#"<job id="job" restartable="false">{STEP}</job>"#));
     let operator = stage.operator();
     let execution = stage.start("job", [("fail", "process one")]);
@@ -58,7 +58,7 @@ fn jobs_are_restartable() {
 
 /// Spec: JSL-JOB-05, JSL-JOB-06, DOM-04
 #[test]
-fn what_cannot_be_started_is_refused_before_anything_runs() {
+fn an_invalid_job_is_rejected_before_anything_runs() {
     let stage = Stage::new(&format!(r#"<job id="job" abstract="true">{STEP}</job>"#));
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
     cannot start job `job`: its definition is invalid
@@ -90,7 +90,7 @@ fn what_cannot_be_started_is_refused_before_anything_runs() {
     assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
 }
 
-/// Any number of properties, none included; every artifact of the job sees them.
+/// A job has any number of properties, or none; every artifact of the job sees them.
 ///
 /// Spec: JSL-JOB-09, JSL-JOBPROP-01, JSL-JOBPROP-02, JSL-JOBPROP-03, JSL-JOBPROP-04, JSL-JOBPROP-05, CTX-14, OVR-07
 #[test]
@@ -108,7 +108,7 @@ fn job_properties_reach_every_artifact_and_the_context() {
     step listener: north {"file": "north.txt", "none": "", "region": "north"}
     batchlet: north {"file": "north.txt", "none": "", "region": "north"}
     "#);
-    // A job parameter is the property's value everywhere.
+    // A job parameter overrides the property's value everywhere.
     stage.start("job", [("region", "south")]);
     assert_snapshot!(stage.log().join("\n"), @r#"
     job listener: south {"file": "south.txt", "none": "", "region": "south"}
@@ -164,7 +164,7 @@ impl ShowsProperties {
 
 /// Spec: JSL-JOBLIS-05, JSL-STEPLIS-03, ART-09
 #[test]
-fn a_listener_of_another_scope_is_refused() {
+fn a_listener_of_another_scope_is_rejected() {
     let stage = Stage::new(&job(&format!(r#"<listener ref="StepWatch"/>{STEP}"#)));
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
     cannot start job `job`: its definition is invalid

@@ -46,7 +46,7 @@ fn items_are_read_and_processed_one_by_one_and_written_in_chunks() {
     ");
 }
 
-/// N items under `commit-interval=k`: N/k + 1 commits; the terminal interval is committed even when it read nothing.
+/// N items under `commit-interval=k` make N/k + 1 commits; the terminal interval is committed even if it read nothing.
 ///
 /// Spec: CHUNK-LOOP-09, CHUNK-LOOP-05, DOM-30, JSL-CHUNK-13
 #[test]
@@ -74,7 +74,7 @@ fn every_interval_is_committed_the_empty_one_too() {
     }
 }
 
-/// Interval and write batch are two units: the batch is `chunk-size` items, and what is left when a checkpoint is due.
+/// Interval and write batch are independent: a batch holds `chunk-size` items, or the rest when a checkpoint is due.
 ///
 /// Spec: CHUNK-LOOP-04, CHUNK-LOOP-07, CHUNK-LOOP-08, JSL-CHUNK-07, JSL-CHUNK-13, JSL-CHUNK-18, JSL-CHUNK-19
 #[test]
@@ -111,7 +111,7 @@ fn chunk_size_and_commit_interval_are_two_units() {
     "#);
 }
 
-/// What the processor filters is counted as read, and the writer is not called for it, nor with an empty list.
+/// A filtered item is counted as read; the writer is called neither with it nor with an empty list.
 ///
 /// Spec: CHUNK-LOOP-05, CHUNK-LOOP-06, DOM-23, PROC-04
 #[test]
@@ -194,7 +194,7 @@ fn unbuffered_items_are_written_one_by_one() {
     ");
 }
 
-/// Under the policy `time` only time ends an interval; the batch is 10 items then.
+/// Under the policy `time` only time ends an interval; the batch is then 10 items.
 ///
 /// Spec: JSL-CHUNK-05, JSL-CHUNK-08, JSL-CHUNK-20
 #[test]
@@ -234,7 +234,7 @@ impl AfterASecond {
     }
 }
 
-/// The time is looked at after each item: the checkpoint comes before the next read.
+/// The time is checked after each item: the checkpoint comes before the next read.
 ///
 /// Spec: JSL-CHUNK-08
 #[test]
@@ -258,11 +258,11 @@ fn the_time_policy_checkpoints_after_the_item_that_took_too_long() {
     );
 }
 
-/// A stop finishes the item in hand, writes what is buffered, commits a checkpoint; a restart resumes after it.
+/// A stop finishes the current item, writes the buffered items and commits a checkpoint; a restart resumes after it.
 ///
 /// Spec: CHUNK-LOOP-14, CHUNK-LOOP-15, CHUNK-LOOP-16, STATUS-10, STATUS-11, RESTART-07, JSL-CHUNK-27, READ-09, OP-17
 #[test]
-fn a_stop_commits_the_item_in_hand() {
+fn a_stop_commits_the_current_item() {
     let stage = Stage::configured(&chunk_job(r#"commit-interval="10""#), |builder| {
         builder.stop_timeout(Duration::ZERO)
     });
@@ -345,7 +345,7 @@ fn a_stop_with_the_last_item_is_a_stop() {
     ");
 }
 
-/// A stop that comes while the reader finds the end is a stop too.
+/// A stop while the reader finds the end also stops the job.
 ///
 /// Spec: CHUNK-LOOP-15, STATUS-11, STATUS-26
 #[test]
@@ -375,7 +375,7 @@ fn a_stop_at_the_end_of_the_input_is_a_stop() {
     ");
 }
 
-/// A restart delivers item N + 1 first after N committed items; what a rolled-back interval read is read again.
+/// A restart delivers item N + 1 first after N committed items; items of a rolled-back interval are read again.
 ///
 /// Spec: CHUNK-LOOP-16, CHUNK-LOOP-13, CHUNK-LOOP-02, JSL-CHUNK-27, RESTART-07, DOM-08, READ-03, READ-09, DOM-26
 #[test]
@@ -391,7 +391,7 @@ fn a_restart_resumes_after_the_last_commit() {
         | thrown by #[read_item] of item reader `Numbers`
     ");
     stage.log();
-    // Failing again before the first commit keeps the checkpoint of the execution before.
+    // Failing again before the first commit keeps the checkpoint of the previous execution.
     let again = restart_with(&stage, execution, [("fail", "process 3")]);
     assert_eq!(
         calls(&stage, &["open", "read"]),
@@ -427,7 +427,7 @@ fn a_restart_resumes_after_the_last_commit() {
 
 /// Spec: JSL-CHUNK-28, JSL-STEP-08, JSL-STEP-10
 #[test]
-fn a_complete_chunk_that_may_start_again_begins_at_the_beginning() {
+fn a_complete_chunk_that_may_start_again_starts_from_the_beginning() {
     let stage = Stage::new(&job(
         r#"<step id="copy" next="fails" allow-start-if-complete="true">
              <chunk reader="Numbers" processor="Labels" writer="Lines"/></step>
@@ -456,7 +456,7 @@ fn a_complete_chunk_that_may_start_again_begins_at_the_beginning() {
     ");
 }
 
-/// `record` is another word for `item`.
+/// `record` is a synonym of `item`.
 ///
 /// Spec: JSL-CHUNK-05, JSL-CHUNK-06
 #[test]

@@ -12,14 +12,14 @@ fn every(count: u32) -> String {
     )
 }
 
-/// The algorithm is asked after each call of the processor, after one that filters or fails too, and not after a read that
-/// is skipped; when it says so, what is buffered is written and the checkpoint is taken before the next read. Its
-/// beginning and end surround the terminal interval as well; the timeout is never asked for.
+/// The algorithm is called after each call of the processor, even if that filters or fails, and not after a skipped
+/// read; if it returns true, the buffered items are written and the checkpoint is taken before the next read. Its begin
+/// and end surround the terminal interval as well; the timeout is never requested.
 ///
 /// Spec: CHUNK-CKPT-01, CHUNK-CKPT-02, CHUNK-CKPT-03, CHUNK-CKPT-04, CHUNK-CKPT-05, CKALG-01, CKALG-03, CKALG-05,
 /// Spec: CKALG-06, CKALG-07, CKALG-08, JSL-CHUNK-09, JSL-CHUNK-14
 #[test]
-fn the_algorithm_is_asked_after_each_item() {
+fn the_algorithm_is_called_after_each_item() {
     let stage = faulty_stage(&faulty_job("", "Out", CUSTOM, &every(3)));
     let execution = stage.start(
         "job",
@@ -66,11 +66,11 @@ fn the_algorithm_is_asked_after_each_item() {
     ");
 }
 
-/// The write batch is another unit than the interval: 10 items by default, and what is left when the checkpoint is due.
+/// The write batch is independent of the interval: 10 items by default, or the rest when the checkpoint is due.
 ///
 /// Spec: CHUNK-CKPT-04, CHUNK-LOOP-04, CHUNK-LOOP-07, CHUNK-LOOP-08, JSL-CHUNK-20
 #[test]
-fn the_write_batch_is_another_unit() {
+fn the_write_batch_is_independent_of_the_interval() {
     let mut text = String::new();
     for size in ["", "chunk-size=\"2\"", "chunk-size=\"3\""] {
         let stage = faulty_stage(&faulty_job("", "Out", &format!("{CUSTOM} {size}"), &every(3)));
@@ -112,11 +112,12 @@ fn the_write_batch_is_another_unit() {
     "#);
 }
 
-/// A rollback for a retry begins no interval: the algorithm is not asked again for items that are written again.
+/// A rollback for a retry does not start an interval: the algorithm is not called again for items that are written
+/// again.
 ///
 /// Spec: CKALG-05, CKALG-06, CHUNK-RETRY-09
 #[test]
-fn what_is_written_again_is_not_asked_about_again() {
+fn the_algorithm_is_not_called_for_repeated_writes() {
     let stage = faulty_stage(&faulty_job("", "Out", CUSTOM, &every(2)));
     let words = ["begin", "ready", "write", "end"];
     assert_snapshot!(run(&stage, "has n2: @Retry x1", "3", &words), @r"
@@ -136,7 +137,7 @@ fn what_is_written_again_is_not_asked_about_again() {
     ");
 }
 
-/// `item-time` needs no artifact of the program's own.
+/// `item-time` needs no artifact of the program.
 ///
 /// Spec: CHUNK-CKPT-06, JSL-CHUNK-12, LOADER-20
 #[test]
@@ -161,7 +162,7 @@ fn item_time_is_built_in() {
     ");
 }
 
-/// What the algorithm throws ends the step at the last checkpoint.
+/// An error of the algorithm ends the step at the last checkpoint.
 ///
 /// Spec: CHUNK-LOOP-13, CHUNK-SKIP-14
 #[test]

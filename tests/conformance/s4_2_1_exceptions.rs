@@ -1,4 +1,4 @@
-//! 4.2.1.2: what is an exception that a chunk step skips, and what never is.
+//! 4.2.1.2: the exceptions that a chunk step skips, and those that it never skips.
 
 use batch_runtime::JobParameters;
 use batch_runtime::prelude::*;
@@ -8,7 +8,8 @@ use insta::assert_snapshot;
 use super::artifacts::calls;
 use super::faults::{Oops, RULES, ears, faulty_job, faulty_stage, run};
 
-/// The nearest class that a list names decides; exclude wins where both name the same. Without an include nothing is skipped.
+/// The nearest class in a list decides; exclude wins if both name the same class. Without an include nothing is
+/// skipped.
 ///
 /// Spec: CHUNK-SKIP-03, CHUNK-SKIP-04, CHUNK-SKIP-05, CHUNK-EXC-01, CHUNK-EXC-02
 #[test]
@@ -41,8 +42,8 @@ fn the_nearest_class_decides() {
     ] {
         let rule = format!("<skippable-exception-classes>{lists}</skippable-exception-classes>");
         let stage = faulty_stage(&faulty_job("", "Out", "", &rule));
-        let told = run(&stage, &format!("process 2: {thrown}"), "3", &[]);
-        let status = told.lines().next().unwrap().trim_start_matches("job job ");
+        let story = run(&stage, &format!("process 2: {thrown}"), "3", &[]);
+        let status = story.lines().next().unwrap().trim_start_matches("job job ");
         text += &format!("{lists} {thrown}: {status}\n");
     }
     assert_snapshot!(text, @r#"
@@ -111,12 +112,12 @@ impl Throws {
     }
 }
 
-/// A class has two names, its path and the declared one, for itself and for all that extend it; a circle of classes has an
-/// end.
+/// A class has two names, its path and the declared one, for itself and for its subclasses; cycles of classes do not
+/// hang.
 ///
 /// Spec: CHUNK-EXC-01, CHUNK-EXC-02
 #[test]
-fn classes_answer_to_all_their_names() {
+fn classes_are_known_by_all_their_names() {
     let mut text = String::new();
     for included in [
         "test.Grandparent",
@@ -157,8 +158,8 @@ fn classes_answer_to_all_their_names() {
     ");
 }
 
-/// Only the item methods are skipped: what is thrown by open, the checkpoint methods, the algorithm and listeners ends the
-/// step, whatever its class is; what close throws is only logged.
+/// Only errors of item methods are skipped: those of open, the checkpoint methods, the algorithm and listeners end the
+/// step whatever their class; those of close are only logged.
 ///
 /// Spec: CHUNK-SKIP-14, LISTEN-SKIP-06, CHUNK-LOOP-13, CHUNK-LOOP-14
 #[test]
@@ -197,7 +198,7 @@ fn nothing_else_is_skipped() {
     "#);
 }
 
-/// A panic is never skipped or retried, and never goes further than its step.
+/// A panic is never skipped or retried, and fails its step only.
 ///
 /// Spec: CHUNK-EXC-03, CHUNK-SKIP-05, CHUNK-LOOP-13, CHUNK-LOOP-14
 #[test]
@@ -236,7 +237,7 @@ fn no_panic_is_skipped() {
     "#);
 }
 
-/// What becomes of the step when each call in turn throws this class, in a job that skips and retries every exception.
+/// The outcome of the step when each call in turn throws this class, in a job that skips and retries every exception.
 fn each_throws(class: &str) -> String {
     let rules = r#"<checkpoint-algorithm ref="Every"/>
         <skippable-exception-classes><include class="Exception"/></skippable-exception-classes>
@@ -279,21 +280,24 @@ fn each_throws(class: &str) -> String {
         "read the end",
     ] {
         let faults = format!("{call}: {class} x1; {usual}");
-        let told = run(&faulty_stage(&xml), &faults, "6", &["nothing"]);
-        let step = told.lines().find(|line| line.trim().starts_with("step")).unwrap();
+        let story = run(&faulty_stage(&xml), &faults, "6", &["nothing"]);
+        let step = story
+            .lines()
+            .find(|line| line.trim().starts_with("step"))
+            .unwrap();
         text += &format!("{call}: {}\n", step.trim().trim_start_matches("step copy "));
     }
     text
 }
 
-/// Cannot read its third and fourth record so many times, and does not come on.
+/// Fails at its third and fourth record a number of times, without moving on.
 #[derive(BatchArtifact)]
 struct Stuck {
     #[batch_property(name = "log")]
     log: String,
     #[batch_property(name = "stuck", value = "4000000000")]
     stuck: u32,
-    /// How far its position moves with each failure.
+    /// The distance that its position moves with each failure.
     #[batch_property(name = "moves", value = "0")]
     moves: u64,
     position: u64,
@@ -330,8 +334,8 @@ impl Stuck {
     }
 }
 
-/// With no skip-limit, a reader that fails for ever at the same place ends the step; one that comes on
-/// in time, or whose position moves, does not.
+/// Without a skip-limit, a reader that fails repeatedly at the same place ends the step; a reader that recovers in
+/// time, or whose position moves, does not.
 ///
 /// Spec: CHUNK-SKIP-08, CHUNK-LOOP-13
 #[test]
@@ -364,7 +368,7 @@ fn a_reader_that_is_stuck_fails_the_step() {
     assert_eq!((step.counters.reads, step.counters.read_skips), (4, 9998));
 }
 
-/// The step's context shows what was skipped, and the counters that the repository holds.
+/// The step's context shows the skipped exceptions and the counters in the repository.
 ///
 /// Spec: CTX-29, CTX-30, CTX-40, CHUNK-SKIP-09, CHUNK-SKIP-10, CHUNK-SKIP-11, CHUNK-RETRY-12
 #[test]
@@ -419,11 +423,11 @@ fn the_context_shows_exceptions_and_counters() {
     ");
 }
 
-/// What is thrown under observation, and by retry listeners, is shown as well.
+/// Exceptions thrown under observation and by retry listeners are shown as well.
 ///
 /// Spec: CTX-29
 #[test]
-fn the_context_shows_what_listeners_hear_and_throw() {
+fn the_context_shows_errors_of_observed_and_retry_listeners() {
     let listeners = format!("<listener ref=\"Inspects\"/>{}", ears("", ""));
     let stage = faulty_stage(&faulty_job(&listeners, "Out", "commit-interval=\"3\"", RULES));
     let mut text = String::new();

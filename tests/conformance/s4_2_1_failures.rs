@@ -10,7 +10,7 @@ use insta::assert_snapshot;
 
 use super::artifacts::{calls, chunk_job, job, restart_with, story};
 
-/// What `start` with this parameter leads to: the tree, and the calls from the failing one on.
+/// Returns the result of `start` with this parameter: the tree, and the calls from the failing one on.
 fn failing(stage: &Stage, parameter: &str, call: &str) -> String {
     let execution = stage.start("job", [(parameter, call), ("items", "4")]);
     let log = stage.log();
@@ -18,7 +18,8 @@ fn failing(stage: &Stage, parameter: &str, call: &str) -> String {
     format!("== {call}\n{}{}\n", stage.tree(execution), log[from..].join("\n"))
 }
 
-/// Whatever fails in the second interval, its transaction is rolled back, both are closed, the first interval stays.
+/// Whatever fails in the second interval, its transaction is rolled back, reader and writer are closed, and the first
+/// interval stays.
 ///
 /// Spec: CHUNK-LOOP-13, CHUNK-LOOP-14, STATUS-12, STATUS-15, STATUS-25, STATUS-27, STATUS-03, ART-06, READ-05, WRITE-06
 #[test]
@@ -64,7 +65,7 @@ fn a_panic_fails_the_step_and_nothing_else() {
     );
 }
 
-/// A reader that fails to open is not closed, and the writer is not opened; the restart begins at the beginning.
+/// A reader that fails to open is not closed, and the writer is not opened; the restart starts from the beginning.
 ///
 /// Spec: CHUNK-LOOP-01, CHUNK-LOOP-14, STATUS-25, RESTART-07
 #[test]
@@ -97,7 +98,7 @@ fn a_reader_that_fails_to_open() {
     ");
 }
 
-/// When the writer fails to open, the reader, which is open, is closed.
+/// If the writer fails to open, the open reader is closed.
 ///
 /// Spec: CHUNK-LOOP-14, STATUS-25
 #[test]
@@ -122,8 +123,7 @@ fn a_writer_that_fails_to_open() {
     );
 }
 
-/// An error of `#[close]` is logged; it neither fails the step, nor keeps the other from being closed, nor hides the
-/// first error.
+/// An error of `#[close]` is logged; it does not fail the step, keep the other artifact open, or hide the first error.
 ///
 /// Spec: CHUNK-LOOP-14
 #[test]
@@ -161,7 +161,7 @@ fn lines(stage: &Stage) -> String {
         .join(" ")
 }
 
-/// What a writer wrote through the chunk transaction comes and goes with the checkpoint.
+/// Rows written through the chunk transaction are committed and rolled back with the checkpoint.
 ///
 /// Spec: CHUNK-LOOP-12, CHUNK-LOOP-13, JSL-CHUNK-26, JSL-CHUNK-27, DOM-24, DOM-25
 #[test]

@@ -1,4 +1,4 @@
-//! 4.2.1.3, 4.2.1.2.2: retries with no rollback, without buffered reads, and without end.
+//! 4.2.1.3, 4.2.1.2.2: retries with no rollback, without buffered reads, and without a limit.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::faults::{
     RETRIES, RULES, ears, faulty_job, faulty_stage, lines, make_table, run, stories, tree_and_calls,
 };
 
-/// No rollback: only the item is written again, in the same transaction; items before it stay written.
+/// With no rollback only the item is written again, in the same transaction; items before it stay written.
 ///
 /// Spec: CHUNK-RETRY-10, CHUNK-NORB-01, CHUNK-NORB-02, CHUNK-NORB-04, LISTEN-RETRY-07
 #[test]
@@ -31,8 +31,8 @@ fn a_no_rollback_exception_has_only_the_item_written_again() {
     assert_snapshot!(text);
 }
 
-/// No rollback and no known item: the same list again, and the retry listeners hear of each of its items. What comes again
-/// and is skippable is searched and skipped.
+/// With no rollback and no known item the same list is written again, and the retry listeners are called for each of
+/// its items. If the error is skippable and occurs again, the item is searched for and skipped.
 ///
 /// Spec: CHUNK-RETRY-10, CHUNK-NORB-02, CHUNK-RETRY-14, LISTEN-RETRY-07
 #[test]
@@ -49,7 +49,7 @@ fn a_no_rollback_exception_of_an_unknown_item_repeats_the_list() {
     assert_snapshot!(text);
 }
 
-/// A named item of a list that the search had undone: the whole list is written again, for nothing of it stands.
+/// If the writer names an item of a list that the search has undone, the whole list is written again.
 ///
 /// Spec: CHUNK-NORB-02, CHUNK-RETRY-10
 #[test]
@@ -76,8 +76,7 @@ fn no_item_of_an_undone_list_is_lost() {
     ");
 }
 
-/// An exception of the no-rollback list that is not retryable: the list says nothing about it. An exclude there means a
-/// rollback.
+/// The no-rollback list has no effect on an exception that is not retryable. An exclude in it means a rollback.
 ///
 /// Spec: CHUNK-NORB-03, CHUNK-NORB-05
 #[test]
@@ -115,8 +114,8 @@ fn the_no_rollback_list_is_for_retries() {
     ");
 }
 
-/// Without buffered reads nothing is kept: the reader is opened at the last checkpoint, and the interval is read, processed
-/// and written again, with the retry listeners before the item.
+/// Without buffered reads nothing is kept: the reader is opened at the last checkpoint, and the interval is read,
+/// processed and written again, with the retry listeners before the item.
 ///
 /// Spec: JSL-CHUNK-17, CHUNK-RETRY-07, CHUNK-RETRY-08, CHUNK-RETRY-12, CHUNK-RETRY-14, CHUNK-SKIP-06
 #[test]
@@ -140,7 +139,7 @@ fn unbuffered_reads_are_read_again() {
     assert_snapshot!(text);
 }
 
-/// Starts the job, waits until the writer was called so often, and stops it.
+/// Starts the job, waits for this number of calls of the writer, and stops it.
 fn stopped_during_retries(stage: &Stage, faults: &str, writes: usize) -> String {
     let operator = stage.operator();
     let execution = operator
@@ -180,7 +179,7 @@ fn stopped_during_retries(stage: &Stage, faults: &str, writes: usize) -> String 
     )
 }
 
-/// A retry without end is stopped between two attempts; what was not committed comes again with the restart.
+/// An endless retry is stopped between two attempts; uncommitted items are read again by the restart.
 ///
 /// Spec: CHUNK-RETRY-16, CHUNK-RETRY-06, CHUNK-RETRY-12
 #[test]
@@ -189,7 +188,7 @@ fn an_endless_retry_can_be_stopped() {
     for (writer, attributes, faults) in [
         ("TableOut", "commit-interval=\"2\"", "has n4: @Retry"),
         ("Out", "commit-interval=\"2\"", "has n4: @Soft"),
-        // The database stays locked by the retries.
+        // The retries keep the database locked.
         ("TableOut", "commit-interval=\"2\"", "has n4: @Soft"),
         (
             "TableOut",
@@ -225,7 +224,7 @@ fn an_endless_retry_can_be_stopped() {
     "#);
 }
 
-/// Is held at an item that is about to be retried.
+/// Waits at an item that is about to be retried.
 #[derive(BatchArtifact)]
 struct HoldsRetries {
     #[batch_property(name = "folder")]
@@ -240,7 +239,7 @@ impl HoldsRetries {
     }
 }
 
-/// A stop that comes with the exception ends the step there: nothing is opened, read or committed any more.
+/// A stop during the failing write ends the step there: nothing is opened, read or committed afterwards.
 ///
 /// Spec: CHUNK-RETRY-16
 #[test]
@@ -276,7 +275,7 @@ fn a_stop_comes_before_the_retry() {
     "#);
 }
 
-/// A retry that has led to nothing is undone like every failure: what is recorded is what was committed.
+/// A retry in vain is rolled back like every failure: the repository records only commits.
 ///
 /// Spec: CHUNK-RETRY-05, CHUNK-RETRY-12, CHUNK-LOOP-13, CHUNK-LOOP-16
 #[test]

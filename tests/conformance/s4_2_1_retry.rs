@@ -1,12 +1,12 @@
-//! 4.2.1.2.2: what a chunk step retries.
+//! 4.2.1.2.2: the exceptions that a chunk step retries.
 
 use insta::assert_snapshot;
 
 use super::faults::{RETRIES, RULES, ears, faulty_job, faulty_stage, lines, run, stories};
 
-/// The five steps, when the item is known: a new transaction, the items before it, the retry listeners, the item, the
-/// rest. Everything since the last checkpoint is written again, what earlier calls of the interval wrote too; reader
-/// and processor are not called again.
+/// The five steps for a known item: a new transaction, the items before it, the retry listeners, the item, the rest.
+/// Everything since the last checkpoint is written again, including earlier calls of the interval; reader and processor
+/// are not called again.
 ///
 /// Spec: CHUNK-RETRY-01, CHUNK-RETRY-03, CHUNK-RETRY-07, CHUNK-RETRY-08, CHUNK-RETRY-09, CHUNK-RETRY-11, CHUNK-RETRY-12,
 /// Spec: LISTEN-RETRY-01, LISTEN-RETRY-02, LISTEN-RETRY-05, LISTEN-RETRY-06, LISTEN-RETRY-08, JSL-CHUNK-16
@@ -41,7 +41,7 @@ fn a_retry_writes_the_interval_again() {
     ");
 }
 
-/// Parts that are empty cause no call: the first item, the last one, the only one.
+/// Empty parts cause no call: before the first item, after the last one, around a single one.
 ///
 /// Spec: CHUNK-RETRY-08, CHUNK-LOOP-05
 #[test]
@@ -64,8 +64,8 @@ fn empty_parts_cause_no_call() {
     assert_snapshot!(text);
 }
 
-/// Without a known item the items are written one by one, or in halves where a write can be undone, until one throws: it
-/// is the one that is retried. The list itself has used one retry.
+/// Without a known item the items are written one by one, or in halves if a write can be undone, until one throws: that
+/// item is retried. The list itself uses one retry.
 ///
 /// Spec: CHUNK-RETRY-04, CHUNK-RETRY-08, CHUNK-RETRY-12
 #[test]
@@ -74,8 +74,8 @@ fn an_unknown_item_is_searched() {
     assert_snapshot!(stories(&["TableOut", "Out"], attributes, "has n3: Retry x3", "6"));
 }
 
-/// Each re-driving of the writer counts; used up, the exception is like one that is not retryable: skipped, or the end. No
-/// retry for zero, any number without a limit.
+/// Each repeated write counts; beyond the limit the exception is handled like one that is not retryable: skipped, or
+/// the step fails. A limit of zero allows no retry, no limit any number.
 ///
 /// Spec: CHUNK-RETRY-04, CHUNK-RETRY-05, CHUNK-RETRY-06, CHUNK-RETRY-12, CHUNK-RETRY-13, JSL-CHUNK-23
 #[test]
@@ -100,7 +100,7 @@ fn the_limit_counts_retries_of_the_step() {
     assert_snapshot!(text);
 }
 
-/// What the reader and the processor throw is not retried: it is skipped, or the end.
+/// Exceptions of the reader and the processor are not retried: they are skipped, or the step fails.
 ///
 /// Spec: CHUNK-RETRY-02
 #[test]
@@ -149,11 +149,11 @@ fn only_the_writer_is_retried() {
     ");
 }
 
-/// Retried first, and skipped when it comes again from the item that is being retried.
+/// An exception that is both is retried first, and skipped if the retried item throws it again.
 ///
 /// Spec: CHUNK-RETRY-14, CHUNK-SKIP-11, CHUNK-SKIP-12
 #[test]
-fn what_is_retryable_and_skippable_is_retried_once() {
+fn a_retryable_and_skippable_error_is_retried_first() {
     let attributes = "commit-interval=\"3\"";
     let mut text = stories(&["TableOut"], attributes, "has n2: @Both", "3");
     text += &stories(&["TableOut"], attributes, "has n2: Both", "3");
@@ -167,15 +167,15 @@ fn what_is_retryable_and_skippable_is_retried_once() {
     assert_snapshot!(text);
 }
 
-/// Other items may fail while one is retried: a further retry is another one under the same limit; a skip leaves the first
-/// one waiting for its turn, retry listeners first.
+/// Other items may fail during a retry: a further retry counts under the same limit; after a skip the first item is
+/// retried, with the retry listeners first.
 ///
 /// Spec: CHUNK-RETRY-08, CHUNK-RETRY-13, LISTEN-RETRY-06
 #[test]
 fn other_items_fail_during_the_retry() {
     let attributes = "commit-interval=\"3\" retry-limit=\"2\"";
     let mut text = String::new();
-    // The second write of item 1 is that of the retry of item 3.
+    // The second write of item 1 belongs to the retry of item 3.
     for faults in [
         "has n3: @Retry x1; write n1 n2: @Retry x1",
         "has n3: @Retry x1; write n1 n2: @Skip x1",

@@ -1,4 +1,4 @@
-//! 5.2.8: retry listeners, and what becomes of what they throw.
+//! 5.2.8: retry listeners, and the handling of their errors.
 
 use batch_runtime::prelude::*;
 use batch_tests::sqlite;
@@ -11,7 +11,7 @@ use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run};
 const RETRIES: &str = "on retry,on skip";
 const CALLS: &[&str] = &["write", "L", "checkpoint reader"];
 
-/// The story of a job with these faults that writes to the table.
+/// Returns the story of a job with these faults that writes to the table.
 fn story_of(attributes: &str, faults: &str) -> String {
     let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", attributes, RULES));
     format!(
@@ -21,7 +21,7 @@ fn story_of(attributes: &str, faults: &str) -> String {
     )
 }
 
-/// What `on_retry_exception` throws forces a rollback, whatever the classes of the two are; it is the same retry.
+/// An error of `on_retry_exception` forces a rollback, whatever the classes of the two errors; it is the same retry.
 ///
 /// Spec: LISTEN-RETRY-04, LISTEN-RETRY-05, LISTEN-RETRY-08, CHUNK-RETRY-04
 #[test]
@@ -39,8 +39,8 @@ fn on_retry_exception_that_throws_forces_a_rollback() {
     assert_snapshot!(text);
 }
 
-/// What `on_retry_item` throws is handled like an exception of the writer that is not retryable: the item is skipped, or the
-/// step ends.
+/// An error of `on_retry_item` is handled like an exception of the writer that is not retryable: the item is skipped,
+/// or the step fails.
 ///
 /// Spec: LISTEN-RETRY-09, LISTEN-RETRY-10, CHUNK-SKIP-06, CHUNK-SKIP-07
 #[test]
@@ -61,7 +61,8 @@ fn on_retry_item_that_throws_is_skipped_or_the_end() {
     assert_snapshot!(text);
 }
 
-/// All retry listeners hear of an exception, those of the job first, whatever one of them throws; then comes the next stage.
+/// All retry listeners are called with an exception, those of the job first, even if one of them throws; then the next
+/// stage follows.
 ///
 /// Spec: CHUNK-RETRY-15, LISTEN-RETRY-11, LISTEN-RETRY-05, JSL-JOBLIS-05, JSL-JOBLIS-07
 #[test]
@@ -124,8 +125,8 @@ impl SeesTransactions {
     fn look(&self, call: &str) {
         let mut connection = sqlite::open(&std::path::Path::new(&self.folder).join("batch.db"));
         connection.batch_execute("PRAGMA busy_timeout = 0").unwrap();
-        let begun = connection.batch_execute("BEGIN IMMEDIATE; ROLLBACK");
-        let state = if begun.is_ok() {
+        let started = connection.batch_execute("BEGIN IMMEDIATE; ROLLBACK");
+        let state = if started.is_ok() {
             "no transaction"
         } else {
             "in the transaction"
@@ -146,7 +147,7 @@ impl SeesTransactions {
     }
 }
 
-/// `on_retry_exception` runs in the transaction of the failed write; `on_retry_item` too if nothing is rolled back, else after
+/// `on_retry_exception` runs in the transaction of the failed write; `on_retry_item` too with no rollback, else after
 /// the rollback, in the transaction in which the earlier items have been written.
 ///
 /// Spec: LISTEN-RETRY-03, LISTEN-RETRY-07, LISTEN-RETRY-08

@@ -1,15 +1,15 @@
-//! 4.2.1.2.1: what a chunk step skips.
+//! 4.2.1.2.1: the exceptions that a chunk step skips.
 
 use insta::assert_snapshot;
 
 use super::artifacts::{calls, restart_with};
 use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run, tree_and_calls};
 
-/// Only what is skipped.
+/// Classes that are only skippable.
 const SKIPS: &str = "on skip";
 
-/// Read, process and write skips share one limit; the one more fails the step, and no skip listener hears of it. Zero
-/// allows none, no limit any number.
+/// Read, process and write skips share one limit; one more fails the step, and no skip listener is called for it. A
+/// limit of zero allows no skip, no limit any number.
 ///
 /// Spec: CHUNK-SKIP-01, CHUNK-SKIP-02, CHUNK-SKIP-03, CHUNK-SKIP-06, CHUNK-SKIP-07, CHUNK-SKIP-08, LISTEN-SKIP-05,
 /// Spec: JSL-CHUNK-22
@@ -63,7 +63,7 @@ fn one_limit_for_all_skips() {
     "#);
 }
 
-/// A skip in the reader gives no item and does not count for the interval; reading continues. A skip in the processor
+/// A skip in the reader yields no item and does not count for the interval; reading continues. A skip in the processor
 /// counts for it.
 ///
 /// Spec: CHUNK-SKIP-09, CHUNK-SKIP-10, CHUNK-LOOP-06, LISTEN-READ-04, LISTEN-SKIP-02, LISTEN-SKIP-03, LISTEN-SKIP-05,
@@ -112,7 +112,7 @@ fn reading_continues_after_a_skip() {
     "#);
 }
 
-/// Without listeners the same is skipped: the loop is another one then.
+/// Without listeners the same items are skipped; the engine then uses another loop.
 ///
 /// Spec: CHUNK-SKIP-09, CHUNK-SKIP-10, CHUNK-SKIP-06, CHUNK-LOOP-06
 #[test]
@@ -137,19 +137,19 @@ fn skips_need_no_listener() {
     assert_snapshot!(text);
 }
 
-/// The item that the writer names is left out and the rest is written again, after a rollback.
+/// The item that the writer names is omitted and the rest is written again, after a rollback.
 ///
 /// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12, LISTEN-SKIP-04
 #[test]
-fn a_named_item_is_left_out() {
+fn a_named_item_is_omitted() {
     let stage = faulty_stage(&faulty_job(
         &ears("", "on"),
         "TableOut",
         "commit-interval=\"4\" chunk-size=\"2\"",
         RULES,
     ));
-    let told = run(&stage, "has n3: @Skip", "5", &["write", "L", "checkpoint"]);
-    assert_snapshot!(told, @r"
+    let story = run(&stage, "has n3: @Skip", "5", &["write", "L", "checkpoint"]);
+    assert_snapshot!(story, @r"
     job job COMPLETED COMPLETED
       step copy COMPLETED COMPLETED read 5 filter 0 write 4 commit 2 rollback 1 write skip 1
     write n1 n2
@@ -167,7 +167,8 @@ fn a_named_item_is_left_out() {
     assert_eq!(lines(&stage), "n1 n2 n4 n5");
 }
 
-/// The same without rules for retries: the items of the interval are kept, and a failed write is undone, for skips alone.
+/// The same without retryable exceptions: skips alone make the engine keep the items of the interval and undo a failed
+/// write.
 ///
 /// Spec: CHUNK-SKIP-01, CHUNK-SKIP-11
 #[test]
@@ -186,8 +187,8 @@ fn a_skip_needs_no_rules_for_retries() {
     }
 }
 
-/// A list of one names its item: it is dropped without a rollback, and what it has written is undone if it went through
-/// the chunk transaction.
+/// A list of one item identifies it: it is dropped without a rollback, and its rows are undone if they were written
+/// through the chunk transaction.
 ///
 /// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12, LISTEN-SKIP-04
 #[test]
@@ -233,8 +234,8 @@ fn a_list_of_one_is_dropped_without_a_rollback() {
     ");
 }
 
-/// Where a failed write can be undone, the search halves the list; else it goes item by item, the earlier ones of the
-/// interval too. The failed list itself is never reported as skipped.
+/// If a failed write can be undone, the search halves the list; else it writes item by item, including the earlier ones
+/// of the interval. The failed list itself is never reported as skipped.
 ///
 /// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12, LISTEN-SKIP-04, LISTEN-SKIP-05, LISTEN-WRITE-05
 #[test]
@@ -257,8 +258,8 @@ fn an_unknown_item_is_searched() {
     assert_snapshot!(text);
 }
 
-/// One bad item in a chunk of a thousand, wherever it stands, is found by few calls of the writer, and costs a rollback and no
-/// commit more.
+/// One bad item anywhere in a chunk of a thousand is found by few calls of the writer, and costs one rollback and no
+/// additional commit.
 ///
 /// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12
 #[test]
@@ -289,11 +290,11 @@ fn a_bad_item_of_a_thousand_is_found_by_few_calls() {
     }
 }
 
-/// A writer that cannot take more than one item at a time, whatever the items are, is served one by one in the end.
+/// A writer that accepts only one item at a time, whichever it is, finally gets them one by one.
 ///
 /// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12
 #[test]
-fn lists_that_fail_without_a_bad_item_come_to_an_end() {
+fn lists_that_fail_without_a_bad_item_end() {
     let stage = faulty_stage(&faulty_job(
         "",
         "TableOut",
@@ -322,11 +323,11 @@ fn lists_that_fail_without_a_bad_item_come_to_an_end() {
     assert_eq!(lines(&stage), "n1 n2 n3 n4");
 }
 
-/// The search ends with the item's own exception: it counts, not the list's.
+/// The search ends with the item's own exception, which decides, not that of the list.
 ///
 /// Spec: CHUNK-SKIP-05, CHUNK-SKIP-11, CHUNK-EXC-03
 #[test]
-fn what_the_search_finds_decides() {
+fn the_error_of_the_found_item_decides() {
     let stage = faulty_stage(&faulty_job("", "TableOut", "commit-interval=\"4\"", RULES));
     let mut text = String::new();
     for faults in [
@@ -334,7 +335,7 @@ fn what_the_search_finds_decides() {
         "write n1 n2 n3 n4: Skip; write n1 n2: Panic x1",
         "write n1 n2 n3 n4: Skip x1; write n1 n2: Fatal x1",
         "write n1 n2 n3 n4: Skip; has n2: @Skip",
-        // An item that the list does not have is none.
+        // The writer names an item that its list does not contain.
         "has n2: @@Skip",
     ] {
         text += &format!("== {faults}\n{}\n", run(&stage, faults, "4", &["write"]));
@@ -342,7 +343,7 @@ fn what_the_search_finds_decides() {
     assert_snapshot!(text);
 }
 
-/// Skip listeners of the job hear of the skips of every chunk step, before those of the step.
+/// Skip listeners of the job are called for every chunk step, before those of the step.
 ///
 /// Spec: CHUNK-SKIP-13, LISTEN-SKIP-01, LISTEN-SKIP-02, LISTEN-SKIP-03, LISTEN-SKIP-04, JSL-JOBLIS-05, JSL-JOBLIS-06
 #[test]
@@ -374,7 +375,7 @@ fn skip_listeners_of_the_job_come_first() {
     ");
 }
 
-/// A restart after a failure resumes after the last commit, with no skip counted yet; what was skipped before it stays so.
+/// A restart after a failure resumes after the last commit with a skip count of zero; earlier skips remain skipped.
 ///
 /// Spec: CHUNK-SKIP-06, CHUNK-SKIP-07, CHUNK-LOOP-16, CHUNK-LOOP-13, JSL-CHUNK-27
 #[test]

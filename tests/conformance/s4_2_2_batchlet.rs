@@ -46,7 +46,7 @@ fn an_empty_result_fails_the_step() {
     ");
 }
 
-/// `end_step` follows whenever `begin_step` succeeded; the first error is the one that counts.
+/// `end_step` is called whenever `begin_step` succeeded; the first error is reported.
 ///
 /// Spec: BLET-02, BLET-10, STATUS-12, STATUS-25, CHUNK-EXC-03, DOM-17
 #[test]
@@ -92,14 +92,14 @@ fn a_stop_cancels_the_running_batchlet_once() {
     );
 }
 
-/// The runtime does not kill what ignores `cancel`; a second stop changes nothing.
+/// The runtime does not kill a batchlet that ignores `cancel`; a second stop changes nothing.
 ///
 /// Spec: BLET-08, BLET-09, OP-17, OP-18, STATUS-10
 #[test]
 fn a_batchlet_that_ignores_cancel_runs_to_its_end() {
     let stage = Stage::configured(&job(ONE), |builder| builder.stop_timeout(Duration::ZERO));
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
-    let execution = operator.start("job", [("hold", "until told")]).unwrap();
+    let execution = operator.start("job", [("hold", "until opened")]).unwrap();
     gate.pass("held");
     assert!(!operator.stop(execution).unwrap());
     assert!(!operator.stop(execution).unwrap());
@@ -244,7 +244,7 @@ impl Tally {
     fn cancel(&self) {}
 }
 
-/// The data of a failed batchlet is saved after its end, is there on restart, and belongs to one step of one instance.
+/// The data of a failed batchlet is saved at its end, is available on restart, and belongs to one step of one instance.
 ///
 /// Spec: BLET-12, CTX-23, CTX-24, CTX-25, RESTART-08, RESTART-14, DOM-07, DOM-19
 #[test]

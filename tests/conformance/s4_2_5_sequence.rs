@@ -7,11 +7,11 @@ use crate::sequence::{run, task};
 use batch_runtime::{JobOperatorError, JobParameters};
 use batch_tests::stage::Stage;
 
-/// The first element of the document begins; what no transition reaches does not run.
+/// The first element of the document starts; an element that no transition reaches does not run.
 ///
 /// Spec: SEQ-01, SEQ-02, SEQ-03, SEQ-04, SEQ-05, SEQ-06, SEQ-09, SEQ-17, SEQ-20, STATUS-14
 #[test]
-fn the_exit_status_leads_on() {
+fn the_exit_status_chooses_the_transition() {
     let elements = task(
         "one",
         "",
@@ -56,7 +56,7 @@ fn a_status_that_no_next_element_matches_fails_the_job() {
     "#);
 }
 
-/// Without `next` elements the attribute holds, or the job ends as after any last step.
+/// Without a matching `next` element the attribute decides, or the job ends as after any last step.
 ///
 /// Spec: SEQ-08, SEQ-22, D-18
 #[test]
@@ -76,7 +76,7 @@ fn terminating_elements_that_do_not_match_change_nothing() {
     "#);
 }
 
-/// The step takes the status that its element ends the job with, and keeps its exit status; the listeners see both.
+/// The step takes the status of the terminating element, and keeps its exit status; the listeners see both.
 ///
 /// Spec: TERM-01, TERM-02, TERM-03, TERM-04, TERM-05, TERM-06, TERM-07, TERM-08, TERM-12, TERM-13, STATUS-16, STATUS-20, D-23, D-25
 #[test]
@@ -123,7 +123,7 @@ fn fail_end_and_stop_end_the_job() {
     "#);
 }
 
-/// A job that an `end` element ended is complete, whatever was left of it.
+/// A job ended by an `end` element is complete, even if elements remain.
 ///
 /// Spec: TERM-15
 #[test]
@@ -139,7 +139,7 @@ fn an_ended_job_is_complete() {
     );
 }
 
-/// An element without `exit-status` leaves the value that an artifact set.
+/// An element without `exit-status` keeps the value that an artifact set.
 ///
 /// Spec: TERM-06, STATUS-20, STATUS-21, D-25
 #[test]
@@ -152,11 +152,11 @@ fn without_an_exit_status_the_context_counts() {
     "#);
 }
 
-/// A failed step leads on by a transition element only; a failure that leads on is none of the job's.
+/// After a failed step only a transition element continues; the failure then does not fail the job.
 ///
 /// Spec: SEQ-23, STATUS-15, D-22
 #[test]
-fn a_failed_step_leads_on_by_a_transition_element_only() {
+fn only_a_transition_element_continues_after_a_failed_step() {
     let failing = |transitions: &str| {
         let elements = task("one", "next=\"two\"", "DONE", transitions)
             + &task("two", "", "DONE", "")
@@ -204,7 +204,7 @@ fn a_failed_step_leads_on_by_a_transition_element_only() {
     "#);
 }
 
-/// What a listener sets after the step counts for the transition.
+/// An exit status set by a listener after the step decides the transition.
 ///
 /// Spec: SEQ-26, LISTEN-STEP-04, STATUS-17
 #[test]
@@ -274,8 +274,8 @@ fn a_step_that_failed_by_an_element_runs_again() {
     "#);
 }
 
-/// A restart begins where the `stop` element says, else at the step that stopped; after any other end at the beginning,
-/// where completed steps lead on by their recorded exit status.
+/// A restart begins where the `stop` element says, else at the stopped step; after any other end at the beginning,
+/// where completed steps transition by their recorded exit status.
 ///
 /// Spec: TERM-09, TERM-10, TERM-11, RESTART-04, RESTART-06, D-24
 #[test]
@@ -315,7 +315,7 @@ fn a_restart_begins_where_the_stop_element_says() {
     }
 }
 
-/// The place may have gone from the Job XML meanwhile.
+/// The restart position may no longer exist in the Job XML.
 ///
 /// Spec: RESTART-03, RESTART-04
 #[test]

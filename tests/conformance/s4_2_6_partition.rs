@@ -12,7 +12,7 @@ use crate::artifacts::{Gate, calls, job, refused, restart_with, story};
 use crate::parallel::{ONE_THREAD, log_of, partition_of, partitioned, properties, sorted, sorted_tree};
 use crate::sequence::{flow, meeting, split, task};
 
-/// A chunk step in partitions `a` and `b`, each with a log of its own.
+/// Returns a chunk step in partitions `a` and `b`, each with its own log.
 fn chunks(numbers: &[(&str, &str)]) -> String {
     let own = [("log.1", "${log}/a"), ("log.2", "${log}/b")];
     let own: Vec<_> = own.iter().chain(numbers).copied().collect();
@@ -23,7 +23,7 @@ fn chunks(numbers: &[(&str, &str)]) -> String {
     )
 }
 
-/// Every partition waits for all the others: they run at the same time, each with a row, and the step waits for all.
+/// Every partition waits for all others: they run at the same time, each with a row, and the step waits for all.
 ///
 /// Spec: PART-01, PART-03, PART-04, PART-05, PART-07, PART-26, PART-27, PART-32, PART-34, PALG-01, CTX-04, D-75
 #[test]
@@ -46,13 +46,13 @@ fn all_partitions_run_at_the_same_time() {
     "#);
 }
 
-/// Each partition has a reader, writer, checkpoint and counters of its own, and values of its own.
+/// Each partition has its own reader, writer, checkpoint, counters and property values.
 ///
 /// Spec: PART-06, PART-08, PART-09, PART-10, PART-12, PART-14, PART-16, SUBST-09, SUBST-18, OVR-09, D-33, D-34
 #[test]
 fn partitions_of_a_chunk_are_independent() {
     let stage = Stage::new(&job(&chunks(&[("items.1", "3"), ("items.2", "1")])));
-    // Neither a job parameter nor a system property of that name reaches a partition that has a value of its own.
+    // A job parameter or system property of that name does not override the value of a partition.
     let execution = stage.start("job", [("items", "9")]);
     assert_snapshot!(sorted_tree(&stage, execution), @r#"
     job job COMPLETED COMPLETED
@@ -123,7 +123,7 @@ fn a_parameter_with_the_number_overrides_one_partition() {
     "#);
 }
 
-/// A property with a target reaches that artifact only, and symbols mean in a partition what it has for them.
+/// A property with a target reaches that artifact only, and symbols take their values from the partition.
 ///
 /// Spec: PART-14, PART-15, PART-16, SUBST-09, D-35
 #[test]
@@ -145,8 +145,8 @@ fn a_target_and_a_symbol_count_within_the_partition() {
     "#);
 }
 
-/// The algorithm says how many partitions there are and the properties of each; attributes and properties of the element do
-/// not count then.
+/// The algorithm decides the number of partitions and the properties of each; attributes and properties of the element
+/// are then ignored.
 ///
 /// Spec: PART-17, PART-18, PART-19, PART-20, PART-21, PALG-03, PPLAN-04, SUBST-09
 #[test]
@@ -176,7 +176,8 @@ fn an_algorithm_plans_the_partitions() {
     "#);
 }
 
-/// A plan may have no properties, and no partitions; not a count that its properties do not have, nor a negative one.
+/// A plan may have no properties and no partitions; a negative number, or one that differs from that of its properties,
+/// is rejected.
 ///
 /// Spec: PART-22, PART-23, PART-24, D-49
 #[test]
@@ -237,7 +238,7 @@ fn odd_plans() {
     "#);
 }
 
-/// Limits are those of a partition: what one skips does not count for the others.
+/// Limits apply per partition: the skips of one do not count for the others.
 ///
 /// Spec: PART-06, CHUNK-SKIP-06, CHUNK-SKIP-15
 #[test]
@@ -257,7 +258,7 @@ fn each_partition_has_its_own_skip_limit() {
     "#);
 }
 
-/// When one partition fails the others are stopped, and the step has failed.
+/// If one partition fails the others are stopped, and the step fails.
 ///
 /// Spec: PART-25, PART-26, PART-28, STATUS-25, D-32
 #[test]
@@ -297,7 +298,7 @@ fn a_partition_that_fails_stops_the_others() {
     "#);
 }
 
-/// A stop reaches every partition that runs, and no other begins.
+/// A stop reaches every running partition, and no other starts.
 ///
 /// Spec: PART-26, PART-28, BLET-06, BLET-11
 #[test]
@@ -333,12 +334,12 @@ fn a_stop_reaches_every_partition() {
     "#);
 }
 
-/// After a stop the restart runs those that are not complete, from their checkpoints, with the plan of
-/// the first time.
+/// After a stop the restart runs the incomplete partitions, from their checkpoints, with the plan of the first
+/// execution.
 ///
 /// Spec: PART-26, PART-28, PART-29, PART-30, RESTART-09, RESTART-13, D-48, D-50
 #[test]
-fn a_restart_runs_what_is_not_complete() {
+fn a_restart_runs_incomplete_partitions() {
     let elements = ONE_THREAD.to_owned() + &chunks(&[("items.1", "3"), ("items.2", "5"), ("hold.at.2", "3")]);
     let stage = Stage::configured(&job(&elements), |builder| builder.stop_timeout(Duration::ZERO));
     let operator = stage.operator();
@@ -356,7 +357,7 @@ fn a_restart_runs_what_is_not_complete() {
     "#);
     log_of(&stage, "a");
     log_of(&stage, "b");
-    // With another number of partitions they would not be the same ones.
+    // With another number they would not be the same partitions.
     stage.rewrite(&job(&elements.replace("instances=\"2\"", "instances=\"3\"")));
     let again = stage.another_runtime().job_operator();
     let refused = again.restart(execution, JobParameters::new()).unwrap();
@@ -393,7 +394,7 @@ fn a_restart_runs_what_is_not_complete() {
     "#);
 }
 
-/// The algorithm is asked once; the kept plan counts on restart. A complete step that runs again is planned again.
+/// The algorithm is called once; a restart uses the stored plan. A complete step that runs again is planned again.
 ///
 /// Spec: PART-30, JSL-STEP-10, D-50
 #[test]
@@ -456,7 +457,7 @@ fn the_plan_is_kept_until_the_step_is_complete() {
     "#);
 }
 
-/// Step listeners are called on the thread of the step, once; those of items in the partitions, each with an instance.
+/// Step listeners are called once, on the step's thread; item listeners in the partitions, each with its own instance.
 ///
 /// Spec: PART-31, LISTEN-JOB-06, JSL-STEPLIS-02
 #[test]
@@ -491,8 +492,8 @@ fn step_listeners_run_once_and_item_listeners_in_the_partitions() {
     "#);
 }
 
-/// Each partition has contexts of its own; nothing that it sets there reaches the others or the step by itself, and what
-/// it keeps comes back to it.
+/// Each partition has its own contexts: other partitions and the step do not see its values, and its persistent data is
+/// restored to it.
 ///
 /// Spec: PART-27, PART-33, CTX-06, CTX-07, CTX-08, CTX-25, CTX-36, D-67
 #[test]
@@ -539,12 +540,12 @@ fn partitions_have_contexts_of_their_own() {
     "#);
 }
 
-/// Most threads at the same time: a setting of the runtime, or a property of the step or job; as always that of the job wins.
+/// The maximum number of threads is a setting of the runtime, or a property of the step or job; that of the job wins.
 ///
 /// Spec: PART-03, PART-34
 #[test]
 fn threads_can_be_limited() {
-    // Three run at the same time and wait for each other; the fourth begins when the third has room for it.
+    // Three run at the same time and wait for each other; the fourth starts when a thread is free.
     let names: Vec<(String, String)> = (1..=9)
         .map(|number| (format!("name.{number}"), format!("p{number}")))
         .collect();
@@ -579,7 +580,7 @@ fn threads_can_be_limited() {
         (of_system, JobParameters::new()),
     ] {
         stage.start("job", parameters);
-        // Each says it beside the others.
+        // Each reports it while the others run.
         let mut log = stage.log();
         log.sort();
         assert_eq!(
@@ -607,7 +608,7 @@ fn threads_can_be_limited() {
     );
 }
 
-/// A mistake in one partition only is reported before anything runs, and once if it is wrong in all.
+/// A mistake in one partition is reported before anything runs, and once if it is in all of them.
 ///
 /// Spec: PART-02, PART-05, PART-11, SUBST-09, BPROP-10
 #[test]
@@ -637,7 +638,7 @@ fn mistakes_within_partitions_are_reported_at_the_start() {
     assert_snapshot!(text);
 }
 
-/// What only the plan shows is reported when the partition starts: the step fails.
+/// A mistake that only the plan reveals is reported when the partition starts: the step fails.
 ///
 /// Spec: SUBST-09, PART-21, D-39
 #[test]
@@ -670,7 +671,7 @@ fn a_symbol_that_the_plan_does_not_give_fails_the_partition() {
     "#);
 }
 
-/// Any number of partitions ends, on any number of threads.
+/// Any number of partitions completes, on any number of threads.
 ///
 /// Spec: PART-03, PART-32, PART-34
 #[test]
@@ -691,8 +692,8 @@ fn any_number_of_partitions_ends() {
     }
 }
 
-/// A split of partitioned flows of partitioned steps, each with one thread: who waits for subjobs takes no thread from
-/// them.
+/// A split of partitioned flows of partitioned steps, each with one thread: an element that waits for subjobs does not
+/// occupy one of their threads.
 ///
 /// Spec: FPART-07, SPLIT-06, PART-34
 #[test]
@@ -726,7 +727,7 @@ fn three_levels_of_subjobs_end() {
     assert_eq!(count("tx after"), 3);
 }
 
-/// A flow that fails stops the others, with the partitions that they wait for.
+/// A failed flow stops the others, with the partitions that they wait for.
 ///
 /// Spec: SPLIT-18, PART-28, D-32
 #[test]

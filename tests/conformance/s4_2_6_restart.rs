@@ -1,4 +1,4 @@
-//! Section 4.2.6: what restarts keep of partitions after failures of all kinds.
+//! Section 4.2.6: the state of partitions that a restart uses after all kinds of failures.
 
 use batch_runtime::{JobExecutionId, JobParameters};
 use batch_tests::stage::Stage;
@@ -22,11 +22,11 @@ fn restart_edited(
     execution
 }
 
-/// A partition whose artifacts cannot be made keeps the checkpoint of its last attempt.
+/// A partition whose artifacts cannot be created keeps the checkpoint of its last attempt.
 ///
 /// Spec: RESTART-09, RESTART-13, PART-29
 #[test]
-fn a_partition_that_cannot_be_made_keeps_its_checkpoint() {
+fn a_partition_that_cannot_be_created_keeps_its_checkpoint() {
     let xml = |writer: &str| {
         job(&format!(
             r#"{ONE_THREAD}<step id="load"><chunk reader="Numbers" processor="Labels" writer="{writer}" commit-interval="2"/>
@@ -67,11 +67,11 @@ fn a_partition_that_cannot_be_made_keeps_its_checkpoint() {
     "#);
 }
 
-/// A complete step that runs again runs with all its partitions, also if it failed before any of them began.
+/// A complete step that runs again runs all its partitions, even if it failed before any of them started.
 ///
 /// Spec: PART-30, JSL-STEP-10
 #[test]
-fn what_runs_again_runs_in_all_partitions() {
+fn a_step_that_runs_again_runs_all_partitions() {
     let names = properties(&[("name.1", "a"), ("name.2", "b")]);
     let elements = partitioned(
         "all",
@@ -107,7 +107,7 @@ fn what_runs_again_runs_in_all_partitions() {
     "#);
 }
 
-/// An `end` element in one partition of a flow does not hide that another failed.
+/// An `end` element in one partition of a flow does not hide the failure of another.
 ///
 /// Spec: FPART-08, STATUS-25, PART-29
 #[test]
@@ -158,11 +158,11 @@ fn an_end_element_does_not_hide_a_failure() {
     "#);
 }
 
-/// The others are stopped at once when the analyzer fails, also when nothing else happens in them.
+/// If the analyzer fails, the partitions are stopped at once, even if nothing else happens in them.
 ///
 /// Spec: SUBJOB-16, PART-26, PART-28
 #[test]
-fn a_failing_analyzer_stops_what_runs() {
+fn a_failing_analyzer_stops_the_partitions() {
     let names = properties(&[
         ("name.1", "a"),
         ("then.1", "wait"),
@@ -188,7 +188,7 @@ fn a_failing_analyzer_stops_what_runs() {
     "#);
 }
 
-/// A plan is of the algorithm that made it: when the XML says otherwise meanwhile, nothing is mixed.
+/// A plan belongs to the algorithm that made it: if the XML has changed, it is not reused.
 ///
 /// Spec: PART-30
 #[test]
@@ -226,7 +226,7 @@ fn a_plan_of_an_algorithm_is_not_one_of_the_xml() {
     "#);
 }
 
-/// An analyzer that panics when it is dropped is logged; the step is what it was.
+/// An analyzer that panics when it is dropped is logged; the step keeps its status.
 ///
 /// Spec: SUBJOB-16
 #[test]

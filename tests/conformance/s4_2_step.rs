@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 
 use super::artifacts::{calls, job, refused, restart_with, story};
 
-/// The first step in document order is first, then `next` alone counts; what nothing leads to is not run.
+/// The first step in document order runs first, then only `next` decides; an unreachable step does not run.
 ///
 /// Spec: SEQ-01, SEQ-02, SEQ-03, JSL-STEP-01, JSL-STEP-02, JSL-STEP-11, JSL-STEP-12, DOM-03, DOM-17,
 /// Spec: STATUS-14
@@ -56,7 +56,7 @@ fn a_failed_step_is_the_last() {
     ");
 }
 
-/// An abstract step is passed over when the first one is looked for.
+/// An abstract step is ignored in the search for the first one.
 ///
 /// Spec: JSL-STEP-13, JSL-STEP-14, SEQ-01, SEQ-12
 #[test]
@@ -86,7 +86,7 @@ fn abstract_steps_are_never_run() {
 
 /// Spec: SEQ-09, SEQ-25, JSL-STEP-16, JSL-DOC-15, ART-11
 #[test]
-fn impossible_steps_are_refused() {
+fn impossible_steps_are_rejected() {
     let mut text = String::new();
     for elements in [
         r#"<step id="a" next="z"><batchlet ref="Task"/></step>"#,
@@ -103,7 +103,7 @@ fn impossible_steps_are_refused() {
     assert_snapshot!(text);
 }
 
-/// `start-limit=n` allows n restarts of the step, that is n + 1 starts in the instance; 0 is no limit.
+/// `start-limit=n` allows n restarts of the step, that is n + 1 starts in the instance; 0 means no limit.
 ///
 /// Spec: JSL-STEP-03, JSL-STEP-04, JSL-STEP-05, RESTART-13
 #[test]
@@ -152,11 +152,11 @@ fn the_start_limit_counts_restarts() {
     assert_eq!(stage.log().len(), 15, "begin, process and end of five executions");
 }
 
-/// Passing over a completed step is no start.
+/// A completed step that is not run again does not count as a start.
 ///
 /// Spec: JSL-STEP-06, JSL-STEP-09, RESTART-05
 #[test]
-fn passing_over_a_step_does_not_count_as_a_start() {
+fn skipping_a_step_does_not_count_as_a_start() {
     let stage = Stage::new(&job(
         r#"<step id="one" next="two" start-limit="1"><batchlet ref="Task"/></step>
            <step id="two"><batchlet ref="Task"/></step>"#,
@@ -172,7 +172,7 @@ fn passing_over_a_step_does_not_count_as_a_start() {
     ");
 }
 
-/// A job that is not restartable has no use for a start-limit.
+/// A start-limit has no effect in a job that is not restartable.
 ///
 /// Spec: JSL-STEP-07
 #[test]
@@ -186,11 +186,11 @@ fn the_start_limit_is_for_restartable_jobs() {
     }
 }
 
-/// On restart a completed step is passed over, unless it allows another start.
+/// On restart a completed step does not run again, unless it allows another start.
 ///
 /// Spec: JSL-STEP-08, JSL-STEP-09, JSL-STEP-10, RESTART-05, RESTART-04, DOM-08, DOM-28
 #[test]
-fn completed_steps_are_passed_over_unless_they_allow_another_start() {
+fn completed_steps_do_not_run_again_unless_they_allow_it() {
     let stage = Stage::new(&job(r#"<step id="one" next="two"><batchlet ref="Task"/></step>
            <step id="two" next="three" allow-start-if-complete="true"><batchlet ref="Task"/></step>
            <step id="three"><batchlet ref="Task"/></step>"#));

@@ -8,7 +8,7 @@ use crate::artifacts::{job, restart_with, story};
 use crate::parallel::{ONE_THREAD, partition_of, properties, sorted, sorted_tree};
 use crate::sequence::{decision, flow, meeting, task};
 
-/// Each partition executes all steps of the flow in sequence, with rows of its own; properties reach all its steps.
+/// Each partition executes all steps of the flow in sequence, with its own rows; properties reach all steps.
 ///
 /// Spec: FPART-01, FPART-02, FPART-03, FPART-09, FPART-10, PART-32, D-75
 #[test]
@@ -44,7 +44,7 @@ fn every_partition_executes_all_steps() {
     "#);
 }
 
-/// A symbol for every step and artifact, with a value in each partition.
+/// A symbol has its value in each partition for every step and artifact.
 ///
 /// Spec: FPART-04, SUBST-09, PART-14
 #[test]
@@ -77,7 +77,7 @@ fn symbols_of_the_steps_have_values_in_each_partition() {
     "#);
 }
 
-/// The algorithm of a flow, and a partitioned step within: the inner values win, the others go through.
+/// A flow with an algorithm around a partitioned step: inner values win, the others are inherited.
 ///
 /// Spec: FPART-05, FPART-07, PART-32, D-34, D-75
 #[test]
@@ -112,8 +112,8 @@ fn a_partitioned_step_within_a_partitioned_flow() {
     "#);
 }
 
-/// When a partition fails the others are stopped. On restart a complete partition is passed over, and in the others
-/// the steps that are complete.
+/// If a partition fails the others are stopped. On restart a complete partition does not run again, nor do the complete
+/// steps of the others.
 ///
 /// Spec: FPART-08, FPART-11, RESTART-12, D-32
 #[test]
@@ -203,7 +203,8 @@ fn running_siblings_are_stopped() {
     assert_snapshot!(sorted(&stage), @r#"cancel b"#);
 }
 
-/// A terminating element within a partition ends the job as it says; no further partition begins. The restart knows it.
+/// A terminating element within a partition ends the job accordingly; no further partition starts. The restart resumes
+/// accordingly.
 ///
 /// Spec: FPART-09, STATUS-16, TERM-05, TERM-09, RESTART-04
 #[test]
@@ -233,7 +234,7 @@ fn a_terminating_element_in_a_partition_ends_the_job() {
     assert_snapshot!(text);
 }
 
-/// A complete partition is not executed again, whatever its steps allow.
+/// A complete partition does not run again, even if its steps allow it.
 ///
 /// Spec: FPART-11, JSL-STEP-08
 #[test]

@@ -6,7 +6,7 @@ use crate::artifacts::{job, restart_with, story};
 use crate::sequence::{decision, flow, run, task};
 use batch_tests::stage::Stage;
 
-/// A flow runs its steps, and leads on as a whole; its statuses are those of its last step.
+/// A flow runs its steps, and transitions as a whole; its statuses are those of its last step.
 ///
 /// Spec: FLOW-01, FLOW-03, FLOW-06, FLOW-07, FLOW-08, FLOW-11, FLOW-12, FLOW-14, FLOW-18, FLOW-19, SEQ-10, DEC-13, DEC-18, CTX-31, CTX-32
 #[test]
@@ -61,11 +61,11 @@ fn the_exit_status_of_a_flow_may_be_set_inside() {
     "#);
 }
 
-/// A failure, and each of the terminating elements, inside a flow ends the whole job.
+/// A failure and each terminating element inside a flow end the whole job.
 ///
 /// Spec: FLOW-13, TERM-14, STATUS-16
 #[test]
-fn what_ends_a_step_of_a_flow_ends_the_job() {
+fn a_terminating_element_inside_a_flow_ends_the_job() {
     for (result, fail) in [("BAD", ""), ("GOOD", ""), ("UGLY", ""), ("DONE", "process one")] {
         let transitions = r#"<fail on="BAD"/><end on="GOOD" exit-status="WELL"/><stop on="UGLY"/>"#;
         let inside = task("one", "next=\"two\"", result, transitions) + &task("two", "", "DONE", "");
@@ -79,11 +79,11 @@ fn what_ends_a_step_of_a_flow_ends_the_job() {
     }
 }
 
-/// On restart the completed steps of the flow are passed over, by their recorded exit status.
+/// On restart the completed steps of the flow do not run again, and transition by their recorded exit status.
 ///
 /// Spec: RESTART-05, RESTART-06, RESTART-10, RESTART-12, DEC-19, TERM-11
 #[test]
-fn a_flow_is_walked_again_on_restart() {
+fn a_flow_is_traversed_again_on_restart() {
     let inside = task("one", "", "LOADED", r#"<next on="LOADED" to="choose"/>"#)
         + &decision("choose", "HERE", r#"<next on="HERE" to="two"/>"#)
         + &task("two", "", "DONE", "");
@@ -110,7 +110,7 @@ fn a_flow_is_walked_again_on_restart() {
 ///
 /// Spec: TERM-11, D-24
 #[test]
-fn after_a_stop_inside_a_flow_the_flow_comes_again() {
+fn after_a_stop_inside_a_flow_the_flow_runs_again() {
     let inside = task("two", "next=\"three\"", "DONE", "")
         + r#"<step id="three"><batchlet ref="Task"/><stop on="HALT"/></step>"#;
     let elements = task("one", "next=\"both\"", "DONE", "")

@@ -7,14 +7,14 @@ use crate::sequence::{decision, flow, meeting, split, task};
 use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 
-/// The log of several threads, in an order of its own.
+/// Returns the log of several threads, sorted.
 fn sorted(stage: &Stage) -> String {
     let mut log = stage.log();
     log.sort();
     log.join("\n")
 }
 
-/// The tree of an execution whose steps began in any order.
+/// Returns the tree of an execution whose steps started in any order.
 fn sorted_tree(tree: &str) -> String {
     let mut parts = tree.split("  step ");
     let job = parts.next().unwrap_or_default().to_owned();
@@ -25,7 +25,7 @@ fn sorted_tree(tree: &str) -> String {
         .fold(job, |text, step| format!("{text}  step {step}"))
 }
 
-/// The flows run at the same time, each on a thread: every one waits for all the others.
+/// The flows run at the same time, each on a thread: each waits for all others.
 ///
 /// Spec: SPLIT-01, SPLIT-03, SPLIT-06, SPLIT-07, SPLIT-08, SPLIT-19, SPLIT-25, DEC-13, CTX-34, CTX-35
 #[test]
@@ -56,7 +56,7 @@ fn the_flows_of_a_split_run_at_the_same_time() {
     "#);
 }
 
-/// Each flow has contexts of its own; the split's exit status may be set on its own thread only.
+/// Each flow has its own contexts; the split's exit status can only be set on its own thread.
 ///
 /// Spec: CTX-06, CTX-08, CTX-09, CTX-11, SPLIT-16, D-67
 #[test]
@@ -89,7 +89,7 @@ fn each_flow_has_contexts_of_its_own() {
     "#);
 }
 
-/// A flow that another one leads to begins when that has completed, by way of a decision perhaps.
+/// A flow that follows another starts when that has completed, possibly through a decision.
 ///
 /// Spec: SPLIT-09, SPLIT-10, SPLIT-12, SEQ-11, DEC-18, D-29, D-30
 #[test]
@@ -122,7 +122,7 @@ fn flows_of_a_split_follow_each_other() {
     "#);
 }
 
-/// When one flow fails the others are stopped: a batchlet by its `#[cancel]`, and nothing new begins.
+/// If one flow fails the others are stopped: a batchlet by its `#[cancel]`, and no further step starts.
 ///
 /// Spec: SPLIT-17, SPLIT-18, SPLIT-19, STATUS-15, STATUS-25, D-32
 #[test]
@@ -148,7 +148,7 @@ fn a_flow_that_fails_stops_the_others() {
     assert_snapshot!(sorted(&stage), @r#"cancel b"#);
 }
 
-/// A terminating element inside a flow ends the job as it says, once all flows have ended.
+/// A terminating element inside a flow ends the job accordingly, once all flows have ended.
 ///
 /// Spec: SPLIT-17, SPLIT-18, SPLIT-21, STATUS-16, D-32
 #[test]
@@ -180,7 +180,7 @@ fn a_terminating_element_in_a_flow_ends_the_job() {
     "#);
 }
 
-/// A restart skips what completed and resumes the rest.
+/// A restart skips completed steps and resumes the rest.
 ///
 /// Spec: SPLIT-23, RESTART-05, RESTART-11
 #[test]
@@ -261,7 +261,8 @@ fn a_stop_reaches_every_flow() {
     );
 }
 
-/// One instance of a job listener hears of the steps of all flows, one call at a time, each with the contexts of its step.
+/// One instance of a job listener is called for the steps of all flows, one call at a time, each with the contexts of
+/// its step.
 ///
 /// Spec: LISTEN-JOB-04, LISTEN-JOB-05, LISTEN-JOB-06, LISTEN-JOB-09, D-66
 #[test]

@@ -64,7 +64,7 @@ fn exit_statuses_default_to_the_batch_status() {
     "#);
 }
 
-/// Sets exit statuses one after the other; `none` takes it back.
+/// Sets exit statuses one after the other; `none` resets it.
 #[derive(BatchArtifact)]
 struct Undecided {
     #[batch_property(name = "log")]
@@ -94,7 +94,7 @@ impl Undecided {
     fn cancel(&self) {}
 }
 
-/// Every status that the rows of jobs and steps have had, in order.
+/// Every status that the rows of jobs and steps had, in order.
 fn trail(stage: &Stage, parameters: impl Into<JobParameters>, stop: bool) -> Vec<String> {
     #[derive(QueryableByName)]
     struct Line {
@@ -131,11 +131,11 @@ fn trail(stage: &Stage, parameters: impl Into<JobParameters>, stop: bool) -> Vec
     lines.into_iter().map(|line| line.text).collect()
 }
 
-/// STARTING before it begins, STARTED while it runs, then the end; a stopped job is STOPPING first.
+/// STARTING before it starts, STARTED while it runs, then a final status; a stopped job is STOPPING first.
 ///
 /// Spec: STATUS-07, STATUS-08, STATUS-09, STATUS-10, STATUS-11, STATUS-12, STATUS-13, STATUS-23, DOM-31
 #[test]
-fn the_rows_go_through_the_statuses_of_their_life() {
+fn rows_have_their_statuses_in_order() {
     let stage = Stage::new(&job(ONE));
     assert_eq!(
         trail(&stage, JobParameters::new(), false),
@@ -168,7 +168,7 @@ fn the_rows_go_through_the_statuses_of_their_life() {
     assert!(stopped.contains(&"step one STOPPED".to_owned()), "{stopped:?}");
 }
 
-/// The last value counts; `None` goes back to the default. The getter shows what was set, never the default.
+/// The last value wins; `None` restores the default. The getter returns the set value, never the default.
 ///
 /// Spec: STATUS-18, STATUS-19, STATUS-21, CTX-17, CTX-18, CTX-27, CTX-28
 #[test]
@@ -196,14 +196,14 @@ fn the_last_exit_status_counts() {
     "#);
 }
 
-/// STARTING as soon as `start` returns or later, STARTED while it runs, one final status for ever.
+/// STARTING as soon as `start` returns or later, STARTED while it runs, then one final status.
 ///
 /// Spec: STATUS-05, STATUS-06, STATUS-09, STATUS-23, OP-10
 #[test]
-fn the_batch_status_goes_its_way() {
+fn the_batch_status_changes_in_order() {
     let stage = Stage::new(&job(ONE));
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
-    let execution = operator.start("job", [("hold", "until told")]).unwrap();
+    let execution = operator.start("job", [("hold", "until opened")]).unwrap();
     let status = || operator.job_execution(execution).unwrap().unwrap().status;
     assert!(
         matches!(status(), BatchStatus::Starting | BatchStatus::Started),
@@ -221,7 +221,7 @@ fn the_batch_status_goes_its_way() {
     assert_eq!(status(), BatchStatus::Completed);
 }
 
-/// STARTED before the first listener is called, final when the after-listeners are.
+/// STARTED before the first listener is called, final after the after-listeners.
 ///
 /// Spec: STATUS-04, STATUS-09, STATUS-12, STATUS-15, CTX-16, CTX-26
 #[test]
@@ -249,7 +249,7 @@ fn listeners_see_the_statuses() {
     ");
 }
 
-/// What is too long for the repository, or not storable everywhere, is refused, never cut.
+/// A value that is too long for the repository, or not storable on every database, is rejected, never truncated.
 ///
 /// Spec: STATUS-17, STATUS-20, REPO-46
 #[test]
@@ -289,7 +289,7 @@ fn an_exit_status_that_cannot_be_stored_fails_its_element() {
     ");
 }
 
-/// Ends with exit statuses that no job parameter could hold.
+/// Ends with exit statuses that a job parameter could not hold.
 #[derive(BatchArtifact)]
 struct Verbose {
     #[batch_property(name = "folder")]
@@ -336,7 +336,7 @@ fn job_with(stage: &Stage, step: &str, job: &str) -> JobExecution {
     ended(stage, JobParameters::new())
 }
 
-/// An exit status that cannot be stored does not hide why the step failed.
+/// An exit status that cannot be stored does not hide the error of the step.
 ///
 /// Spec: STATUS-27, STATUS-25
 #[test]
@@ -358,7 +358,7 @@ fn the_first_failure_is_the_message() {
     ");
 }
 
-/// The causes of an error are in the messages of step and job, the outermost first.
+/// The messages of step and job include the causes of an error, the outermost first.
 ///
 /// Spec: STATUS-27
 #[test]

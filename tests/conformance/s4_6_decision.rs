@@ -16,11 +16,11 @@ fn elements(transitions: &str) -> String {
 const ALL: &str =
     r#"<next on="GO*" to="two"/><fail on="BAD"/><end on="GOOD" exit-status="WELL"/><stop on="UGLY"/>"#;
 
-/// The answer chooses the transition, and is the job's exit status unless the element gives one.
+/// The result chooses the transition, and is the job's exit status unless the element sets one.
 ///
 /// Spec: DEC-01, DEC-03, DEC-04, DEC-05, DEC-06, DEC-07, DEC-08, DEC-09, DEC-12, DEC-14, DEC-21, CTX-10, D-25, D-27
 #[test]
-fn the_answer_decides() {
+fn the_result_chooses_the_transition() {
     let mut text = String::new();
     for answer in ["GO ON", "BAD", "GOOD", "UGLY"] {
         let stage = Stage::new(&job(&elements(ALL)));
@@ -62,7 +62,7 @@ fn the_answer_decides() {
 
 /// Spec: DEC-15, DEC-17, STATUS-25, CHUNK-EXC-03
 #[test]
-fn an_answer_that_leads_nowhere_fails_the_job() {
+fn a_result_without_a_transition_fails_the_job() {
     let mut text = String::new();
     let thrown = "decide of job after step one COMPLETED LOADED";
     for parameters in [
@@ -96,11 +96,11 @@ fn an_answer_that_leads_nowhere_fails_the_job() {
     "#);
 }
 
-/// A decision that stopped the job is asked again, with the status that it saw; so is one that a restart reaches.
+/// A decision that stopped the job runs again, with the status that it saw; so does one that a restart reaches.
 ///
 /// Spec: DEC-16, DEC-19, RESTART-12, D-24
 #[test]
-fn a_decision_that_stopped_is_asked_again() {
+fn a_decision_that_stopped_runs_again() {
     let stage = Stage::new(&job(&elements(ALL)));
     let stopped = stage.start("job", [("answer", "UGLY")]);
     let again = restart_with(&stage, stopped, [("answer", "GO ON"), ("fail", "process two")]);

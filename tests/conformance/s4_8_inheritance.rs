@@ -1,4 +1,4 @@
-//! 4.8: a job runs what it inherits.
+//! 4.8: a job runs the elements that it inherits.
 
 use std::fs;
 
@@ -8,8 +8,8 @@ use insta::assert_snapshot;
 
 use super::artifacts::story;
 
-/// The steps of an abstract parent in another file run before the child's; a step that both have is the child's, with
-/// what it takes from the parent's. The parent itself cannot be started.
+/// The steps of an abstract parent in another file run before the child's; a step in both is the child's, merged with
+/// the parent's. The parent itself cannot be started.
 ///
 /// Spec: JSL-JOB-06, JSL-JOB-07, JSL-JOB-08, INH-03, INH-15, INH-19, INH-27, PATH-10
 #[test]
@@ -59,7 +59,7 @@ fn a_job_runs_the_steps_of_its_parent() {
     );
 }
 
-/// A parent that is in no file that can be read may be in one that cannot.
+/// A parent that is not in any readable file may be in an unreadable one.
 ///
 /// Spec: INH-15, PATH-10, PATH-11
 #[test]
@@ -100,10 +100,10 @@ fn an_unknown_parent_may_be_in_a_broken_file() {
     assert!(place.to_string().ends_with("half.xml:2:3"), "{place}");
     assert_eq!(what, "this file cannot be read and may define it");
 
-    // The other parent is named in none of them.
+    // No file names the other parent.
     let worker = found.iter().find(|one| one.span.text() == "worker").unwrap();
     assert_eq!((&worker.help, worker.related.len()), (&None, 0));
-    // Not for a file that is not text.
+    // A file that is not text may define any parent.
     write("no-text.xml", b"<job id=\"\xff\xff");
     let found = refused("child");
     let worker = found.iter().find(|one| one.span.text() == "worker").unwrap();

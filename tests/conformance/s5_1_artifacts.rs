@@ -27,7 +27,7 @@ impl Fresh {
     fn cancel(&self) {}
 }
 
-/// Each `ref` has its own instance, made for one step execution by the `Default` of its fields.
+/// Each `ref` has its own instance, created for one step execution by the `Default` of its fields.
 ///
 /// Spec: ART-08, ART-10, LOADER-18, LOADER-01
 #[test]
@@ -43,7 +43,7 @@ fn each_ref_has_an_instance_of_its_own() {
 mod named {
     use batch_runtime::prelude::*;
 
-    /// Has no name of its own.
+    /// Has no declared name.
     #[derive(BatchArtifact)]
     struct ByItsType {}
 
@@ -57,7 +57,7 @@ mod named {
         fn cancel(&self) {}
     }
 
-    /// Has a name that is not its type's.
+    /// Has a name other than its type's.
     #[derive(BatchArtifact)]
     struct WithAName {}
 
@@ -72,7 +72,7 @@ mod named {
     }
 }
 
-/// An artifact is found by the name in its annotation, by its type where there is none, and by the full path.
+/// An artifact is found by the name in its annotation, by its type's name if it has none, and by the full path.
 ///
 /// Spec: ART-01, ART-02, LOADER-09, LOADER-16, BLET-01
 #[test]
@@ -140,7 +140,7 @@ readers! {
 
 const READS: &str = r#"<step id="one"><chunk reader="${reader}" processor="Labels" writer="Lines" commit-interval="2"/></step>"#;
 
-/// A checkpoint that is not of the reader's type fails the step; it never begins at the beginning instead.
+/// A checkpoint of another type than the reader's fails the step; it never starts from the beginning instead.
 ///
 /// Spec: READ-10, READ-04, RESTART-07, STATUS-27
 #[test]
@@ -157,7 +157,7 @@ fn a_checkpoint_of_another_type_fails_the_step() {
         | the checkpoint cannot be read as `alloc::string::String`: invalid type: integer `7`, expected a string at line 1 column 1
         | thrown by #[open] of item reader `NamedReader`
     ");
-    // Nothing is lost: with the reader that it belongs to, the work continues.
+    // Nothing is lost: with the reader of that checkpoint the step resumes.
     let last = restart_with(&stage, again, [("fail.at", "0")]);
     assert_eq!(stage.log()[0], "open Some(7)");
     assert_eq!(
@@ -166,11 +166,11 @@ fn a_checkpoint_of_another_type_fails_the_step() {
     );
 }
 
-/// Any serde type is a checkpoint, and comes back as it was.
+/// Any serde type can be a checkpoint, and is restored unchanged.
 ///
 /// Spec: READ-04, READ-08, READ-09
 #[test]
-fn a_checkpoint_comes_back_as_it_was() {
+fn a_checkpoint_is_restored_unchanged() {
     let stage = Stage::new(&job(READS));
     let execution = stage.start("job", [("reader", "StructuredReader"), ("fail.at", "3")]);
     stage.log();
@@ -178,7 +178,7 @@ fn a_checkpoint_comes_back_as_it_was() {
     assert_eq!(stage.log()[0], r#"open Some((["é\"\\\n"], Some(0.1)))"#);
 }
 
-/// Takes its items by value, and gives items of another type.
+/// Takes its items by value, and returns items of another type.
 #[derive(BatchArtifact)]
 struct Halves {}
 
@@ -267,7 +267,7 @@ impl Undroppable {
     fn before_job(&mut self) {}
 }
 
-/// An artifact that panics when it is dropped has done its work; nothing else is harmed.
+/// An artifact that panics when it is dropped has done its work; nothing else is affected.
 ///
 /// Spec: CHUNK-EXC-03
 #[test]
@@ -313,7 +313,7 @@ impl Default for Explosive {
     }
 }
 
-/// Cannot be made.
+/// Cannot be created.
 #[derive(BatchArtifact)]
 struct Unmakeable {
     #[allow(dead_code, reason = "only its making matters")]
@@ -342,11 +342,11 @@ impl Unmakeable {
     fn before_job(&mut self) {}
 }
 
-/// Making an artifact that panics fails the step or job that needs it, and nothing else.
+/// A panic while an artifact is created fails the step or job that needs it, and nothing else.
 ///
 /// Spec: CHUNK-EXC-03, ART-10, STATUS-24, STATUS-25
 #[test]
-fn an_artifact_that_cannot_be_made_fails_its_scope() {
+fn an_artifact_that_cannot_be_created_fails_its_scope() {
     let mut text = String::new();
     for elements in [
         r#"<step id="one"><batchlet ref="Unmakeable"/></step>"#,

@@ -1,4 +1,4 @@
-//! 5.2.3 to 5.2.6: what item and checkpoint listeners hear.
+//! 5.2.3 to 5.2.6: the calls of item and checkpoint listeners.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use insta::assert_snapshot;
 use super::artifacts::{Gate, calls, restart_with};
 use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run, tree_and_calls};
 
-/// Every call of reader, processor, writer and checkpoint is surrounded by those of the listeners, in their order: before
-/// the call that finds the end too, and there is no item after it; a filtered item has no result.
+/// Listener calls surround every call of reader, processor, writer and checkpoint, in order. They precede the read that
+/// finds the end, which has no item after it; a filtered item has no result.
 ///
 /// Spec: LISTEN-CKPT-01, LISTEN-CKPT-02, LISTEN-CKPT-03, LISTEN-READ-01, LISTEN-READ-02, LISTEN-READ-03, LISTEN-PROC-01,
 /// Spec: LISTEN-PROC-02, LISTEN-PROC-03, LISTEN-PROC-04, LISTEN-WRITE-01, LISTEN-WRITE-02, LISTEN-WRITE-03,
@@ -27,11 +27,11 @@ fn listeners_surround_every_call() {
     assert_snapshot!(tree_and_calls(&stage, execution, &[]));
 }
 
-/// Each call of the writer has its own: with exactly its list, in the search and in what is written again too.
+/// Each call of the writer has its own listener calls with exactly its list, also in the search and in repeated writes.
 ///
 /// Spec: LISTEN-WRITE-02, LISTEN-WRITE-03, LISTEN-WRITE-04, LISTEN-WRITE-05
 #[test]
-fn write_listeners_hear_the_list_of_each_call() {
+fn write_listeners_receive_the_list_of_each_call() {
     let words = "before write,after write,on write";
     let stage = faulty_stage(&faulty_job(
         &ears("", words),
@@ -63,11 +63,11 @@ fn write_listeners_hear_the_list_of_each_call() {
     ");
 }
 
-/// The listener hears of an error before anything is decided about it.
+/// The listener is called with an error before the engine handles it.
 ///
 /// Spec: LISTEN-READ-04, LISTEN-PROC-05, LISTEN-WRITE-04, CHUNK-LOOP-13
 #[test]
-fn listeners_hear_of_errors_that_fail_the_step() {
+fn listeners_receive_errors_that_fail_the_step() {
     let stage = faulty_stage(&faulty_job(
         &ears("", "on"),
         "Out",
@@ -123,8 +123,8 @@ fn listeners_hear_of_errors_that_fail_the_step() {
     ");
 }
 
-/// No checkpoint, no `after_checkpoint`; the interval that was rolled back calls `before_checkpoint` again when it comes to
-/// its checkpoint again. What `after_checkpoint` throws does not undo the commit.
+/// Without a checkpoint there is no `after_checkpoint`; after a rollback `before_checkpoint` is called again at the
+/// next checkpoint of the interval. An error of `after_checkpoint` does not undo the commit.
 ///
 /// Spec: LISTEN-CKPT-02, LISTEN-CKPT-03, LISTEN-CKPT-04, CHUNK-LOOP-13
 #[test]
@@ -190,8 +190,8 @@ fn checkpoint_listeners_and_failures() {
     assert_eq!(lines(&stage), "n1 n2 n3");
 }
 
-/// A commit that fails, here because the writer has ended the transaction, has no `after_checkpoint`, and its message
-/// says what the writer did.
+/// A failed commit, here because the writer has ended the transaction, has no `after_checkpoint`, and its message
+/// reports the writer's mistake.
 ///
 /// Spec: LISTEN-CKPT-04, CHUNK-LOOP-12, CHUNK-LOOP-13, STATUS-27
 #[test]
@@ -212,7 +212,7 @@ fn no_after_checkpoint_without_a_commit() {
     close writer
     close reader
     ");
-    // A failed write that has ended the transaction can no longer be undone: the step fails with the writer's own error.
+    // A failed write that has ended the transaction cannot be undone: the step fails with the writer's own error.
     let stage = faulty_stage(&faulty_job("", "Spoils", "commit-interval=\"1\"", RULES));
     assert_snapshot!(run(&stage, "has n1: Skip", "1", &["write", "close"]), @r"
     job job FAILED FAILED
@@ -229,11 +229,11 @@ fn no_after_checkpoint_without_a_commit() {
     ");
 }
 
-/// A stop finishes the item in hand, with any listeners.
+/// A stop finishes the current item, with any listeners.
 ///
 /// Spec: CHUNK-LOOP-15, LISTEN-READ-02
 #[test]
-fn a_stop_is_seen_between_listeners() {
+fn a_stop_takes_effect_between_listeners() {
     let xml = faulty_job(&ears("", "before"), "Out", "", "");
     let stage = Stage::configured(&xml, |builder| builder.stop_timeout(Duration::ZERO));
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
@@ -259,7 +259,7 @@ fn a_stop_is_seen_between_listeners() {
     ");
 }
 
-/// Tells the counters that the step's context shows.
+/// Records the counters in the step's context.
 #[derive(BatchArtifact)]
 struct SeesCounters {
     #[batch_property(name = "log")]
@@ -288,7 +288,7 @@ impl SeesCounters {
     }
 }
 
-/// The context's counters are those of the last commit: new ones after each checkpoint.
+/// The context's counters are those of the last commit, updated after each checkpoint.
 ///
 /// Spec: CTX-30, LISTEN-CKPT-03
 #[test]
@@ -345,7 +345,7 @@ listeners! {
     HearsRetries: #[retry_listener] #[on_retry_item] fn(&BatchError, &String);
 }
 
-/// A listener is called for what it listens to, whether there are others or not.
+/// A listener is called for its own roles, whether there are others or not.
 ///
 /// Spec: LISTEN-READ-03, LISTEN-PROC-03, LISTEN-WRITE-03, LISTEN-CKPT-03, LISTEN-SKIP-03, LISTEN-RETRY-06, JSL-STEPLIS-02
 #[test]

@@ -58,7 +58,7 @@ fn listeners_are_called_in_the_order_of_the_xml() {
 
 /// Spec: LISTEN-JOB-07, RESTART-05
 #[test]
-fn a_restart_calls_job_listeners_but_none_for_steps_passed_over() {
+fn a_restart_calls_job_listeners_but_none_for_skipped_steps() {
     let stage = Stage::new(&job(LISTENED));
     let execution = stage.start("job", [("fail", "process two")]);
     stage.log();
@@ -80,7 +80,7 @@ fn a_restart_calls_job_listeners_but_none_for_steps_passed_over() {
     ");
 }
 
-/// Whatever a listener does, everyone's after-callback is called, and the step or job fails.
+/// Whatever a listener does, every after-callback is called, and the step or job fails.
 ///
 /// Spec: STATUS-24, STATUS-25, STATUS-27, LISTEN-STEP-03, LISTEN-STEP-05, CHUNK-EXC-03, LISTEN-JOB-03
 #[test]
@@ -107,7 +107,7 @@ fn an_error_or_panic_of_a_listener_fails_its_scope() {
     assert_snapshot!(text);
 }
 
-/// The step's own error is the one that is reported, not a later one of its listeners.
+/// The step's own error is reported, not a later one of its listeners.
 ///
 /// Spec: STATUS-27, LISTEN-STEP-03
 #[test]
@@ -235,7 +235,7 @@ mod silent {
     #![allow(deprecated, reason = "a listener without methods is legal in the draft")]
     use batch_runtime::prelude::*;
 
-    /// Listens to nothing.
+    /// Has no listener methods.
     #[derive(BatchArtifact)]
     struct Silent {}
 

@@ -1,4 +1,4 @@
-//! 4.2.1.1, 4.7 and 5.3: which value a property has, and whom it reaches.
+//! 4.2.1.1, 4.7 and 5.3: the value of a property, and the artifacts that it reaches.
 
 use std::str::FromStr;
 
@@ -120,7 +120,8 @@ impl ShowJobListener {
     }
 }
 
-/// All six roles, each with a place for its own properties; what they show, after a run with these parameters.
+/// Runs a job with all six roles, each with its own properties, and these parameters; returns the values that they
+/// show.
 fn shown(
     of_job: &str,
     of_step: &str,
@@ -142,7 +143,8 @@ fn properties(text: &str) -> String {
     format!("<properties>{text}</properties>")
 }
 
-/// Without a value the annotation's default, else the empty string; an empty value is a value; names are not the fields'.
+/// A property without a value has the annotation's default, else the empty string; an empty value is a value; names
+/// need not be those of the fields.
 ///
 /// Spec: BPROP-01, BPROP-02, BPROP-03, BPROP-05, BPROP-06, BPROP-07, BPROP-08, BPROP-09, BPROP-10
 #[test]
@@ -165,7 +167,7 @@ fn a_field_without_a_value_has_its_default() {
     "#);
 }
 
-/// The artifact's own properties, whether or not it has a field for each.
+/// An artifact's own properties, with or without a field for each.
 ///
 /// Spec: BPROP-02, BPROP-03, BPROP-04, BPROP-07, BPROP-09, BPROP-10, BPROP-11, JSL-CHPROP-01, JSL-CHPROP-02,
 /// Spec: JSL-CHPROP-05, JSL-CHPROP-07, JSL-BATCHLET-03, JSL-STEPLIS-06, JSL-JOBLIS-09
@@ -258,7 +260,7 @@ fn outer_properties_override_inner_ones() {
 ///
 /// Spec: OVR-02, OVR-03, OVR-04, OVR-07, OVR-11
 #[test]
-fn system_properties_stand_between_parameters_and_xml() {
+fn system_properties_rank_between_parameters_and_xml() {
     let stage = Stage::configured(
         &job(
             r#"<properties><property name="file.separator" value="@"/><property name="fileName" value="a${file.separator}b"/>
@@ -281,7 +283,7 @@ fn system_properties_stand_between_parameters_and_xml() {
     "#);
 }
 
-/// The pool has the usual names, and what the program has set.
+/// The pool contains the standard properties, and those set by the program.
 ///
 /// Spec: OVR-15, SUBST-15
 #[test]
@@ -325,7 +327,7 @@ fn the_pool_of_system_properties() {
     }
 }
 
-/// A value that is made of others, wherever they come from; injection and substitution see the same value.
+/// A value composed of others from any source; injection and substitution see the same value.
 ///
 /// Spec: OVR-07, JSL-CHPROP-02, JSL-STEPPROP-01, JSL-BATCHLET-03, SUBST-13, BPROP-12, RESTART-03, OP-13
 #[test]
@@ -352,7 +354,7 @@ fn properties_are_resolved_and_injected_at_every_start() {
     "#);
 }
 
-/// A number that is none of the kind.
+/// A number that rejects some texts.
 struct Fussy;
 
 impl FromStr for Fussy {
@@ -382,11 +384,11 @@ impl Typed {
     fn cancel(&self) {}
 }
 
-/// A value that does not parse is found before anything runs, at its place in the XML or by its source.
+/// A value that does not parse is reported before anything runs, at its place in the XML or with its source.
 ///
 /// Spec: BPROP-10, OP-11, CHUNK-EXC-03
 #[test]
-fn a_value_that_does_not_parse_is_refused_at_its_place() {
+fn a_value_that_does_not_parse_is_rejected_at_its_place() {
     let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Typed">
              <properties><property name="fussy" value="${fussiness}"/><property name="fussiness" value="2"/></properties></batchlet></step>"#));
     let mut text = String::new();
@@ -438,11 +440,11 @@ fn a_value_that_does_not_parse_is_refused_at_its_place() {
     assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
 }
 
-/// An unused parameter may be there to identify an instance; a misspelt one is refused.
+/// A job parameter without a property may identify an instance; a misspelt one is rejected.
 ///
 /// Spec: DOM-10, OP-09
 #[test]
-fn a_misspelt_parameter_is_refused_and_an_unknown_one_is_not() {
+fn a_misspelt_parameter_is_rejected_and_an_unknown_one_is_not() {
     let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="ShowBatchlet"/></step>"#));
     assert_eq!(
         refused(&stage, "job", [("filName", "x")]),
@@ -481,8 +483,8 @@ impl Lists {
     fn cancel(&self) {}
 }
 
-/// A list has values between commas, or the character that its attribute names; the field's name is that of the property
-/// unless the attribute gives one; a value that does not parse is refused at its place.
+/// A list has values between commas, or the character in its attribute; the property has the field's name unless the
+/// attribute names it; a value that does not parse is reported at its place.
 ///
 /// Spec: BPROP-02, BPROP-05, BPROP-08, BPROP-10
 #[test]

@@ -10,9 +10,9 @@ use insta::assert_snapshot;
 
 use super::artifacts::{calls, job, refused, restart_with};
 
-/// Shows what the contexts say, and which there are.
+/// Shows the available contexts and their values.
 #[derive(BatchArtifact)]
-struct Tells {
+struct Reporter {
     #[batch_property(name = "log")]
     log: String,
     #[batch_context]
@@ -25,8 +25,8 @@ struct Tells {
     split: Option<SplitContext>,
 }
 
-impl Tells {
-    fn tell(&self, who: &str) {
+impl Reporter {
+    fn show(&self, who: &str) {
         let step = self.step.as_ref().map(|step| {
             (
                 step.id().to_owned(),
@@ -59,63 +59,64 @@ impl Tells {
 }
 
 #[job_listener]
-impl Tells {
+impl Reporter {
     #[before_job]
     fn before_job(&mut self) {
-        self.tell("before job");
+        self.show("before job");
     }
     #[before_step]
     fn before_each_step(&mut self) {
-        self.tell("before each step");
+        self.show("before each step");
     }
     #[after_step]
     fn after_each_step(&mut self) {
-        self.tell("after each step");
+        self.show("after each step");
     }
     #[after_job]
     fn after_job(&mut self) {
-        self.tell("after job");
+        self.show("after job");
     }
 }
 
 #[step_listener]
-impl Tells {
+impl Reporter {
     #[before_step]
     fn before(&mut self) {
-        self.tell("before step");
+        self.show("before step");
     }
     #[after_step]
     fn after(&mut self) {
-        self.tell("after step");
+        self.show("after step");
     }
 }
 
 #[batchlet]
-impl Tells {
+impl Reporter {
     #[process]
     fn process(&self) -> String {
         self.job.set_exit_status(Some("JOB"));
         if let Some(step) = &self.step {
             step.set_exit_status(Some("STEP"));
         }
-        self.tell("process");
+        self.show("process");
         "DONE".into()
     }
     #[cancel]
     fn cancel(&self) {}
 }
 
-/// The step's context is there while the step is; statuses change as they go; properties have their effective values.
+/// The step's context exists while the step does; statuses change during the run; properties have their effective
+/// values.
 ///
 /// Spec: CTX-01, CTX-02, CTX-03, CTX-05, CTX-06, CTX-07, CTX-12, CTX-13, CTX-14, CTX-16, CTX-17, CTX-20, CTX-21, CTX-26,
 /// Spec: CTX-27, JSL-JOBPROP-03, JSL-STEPPROP-03, STATUS-04, ID-01, LISTEN-JOB-06
 #[test]
-fn contexts_tell_of_the_running_job_and_step() {
+fn contexts_describe_the_running_job_and_step() {
     let stage = Stage::new(&job(
         r#"<properties><property name="who" value="${user}"/><property name="user" value="xml"/></properties>
-           <listener ref="Tells"/>
+           <listener ref="Reporter"/>
            <step id="one"><properties><property name="user" value="inner"/><property name="file" value="${who}.txt"/></properties>
-             <listener ref="Tells"/><batchlet ref="Tells"/></step>"#,
+             <listener ref="Reporter"/><batchlet ref="Reporter"/></step>"#,
     ));
     stage.start("job", [("user", "ada")]);
     assert_snapshot!(stage.log().join("\n"), @r#"
@@ -129,7 +130,7 @@ fn contexts_tell_of_the_running_job_and_step() {
     "#);
 }
 
-/// Leaves a note for the others.
+/// Stores a note for the other artifacts.
 #[derive(BatchArtifact)]
 struct Notes {
     #[batch_property(name = "log")]
@@ -178,7 +179,7 @@ impl Notes {
     fn cancel(&self) {}
 }
 
-/// Transient data is shared by the artifacts of one context and ends with it; a restart begins without.
+/// Transient data is shared by the artifacts of one context and ends with it; a restart starts without it.
 ///
 /// Spec: CTX-06, CTX-07, CTX-15, CTX-22, RESTART-15
 #[test]
@@ -207,13 +208,13 @@ fn transient_data_lives_as_long_as_its_context() {
     );
 }
 
-/// The exit status that an earlier execution set is not carried over.
+/// The exit status of an earlier execution is not carried over.
 ///
 /// Spec: RESTART-15, CTX-18
 #[test]
-fn a_restart_begins_without_an_exit_status() {
+fn a_restart_starts_without_an_exit_status() {
     let stage = Stage::new(&job(
-        r#"<step id="one" next="two"><batchlet ref="Tells"/></step><step id="two"><batchlet ref="Task"/></step>"#,
+        r#"<step id="one" next="two"><batchlet ref="Reporter"/></step><step id="two"><batchlet ref="Task"/></step>"#,
     ));
     let execution = stage.start("job", [("fail", "process two")]);
     let status = |execution| {
@@ -292,7 +293,8 @@ impl ReadsDiary {
     }
 }
 
-/// Saved with each checkpoint; what a rolled-back interval wrote is gone; a restart has it from the first callback on.
+/// Persistent user data is saved with each checkpoint and rolled back with its interval; a restart has it from the
+/// first callback on.
 ///
 /// Spec: CHUNK-LOOP-11, CTX-23, CTX-24, CTX-25, RESTART-14, DOM-19, DOM-08, READ-09
 #[test]
@@ -387,7 +389,7 @@ fn the_step_shows_its_exception_and_metrics() {
         (2, 1),
         "as the last line says"
     );
-    // The second listener sees what the first one has thrown.
+    // The second listener sees the error of the first.
     stage.start("job", [("fail.after", "too late")]);
     assert_snapshot!(calls(&stage, &words), @r"
     exception None
@@ -401,7 +403,7 @@ fn the_step_shows_its_exception_and_metrics() {
     ");
 }
 
-/// Needs a step where there is none.
+/// Requires a step context outside of steps.
 #[derive(BatchArtifact)]
 struct NeedsStep {
     #[batch_context]
@@ -416,7 +418,7 @@ impl NeedsStep {
     }
 }
 
-/// Needs a flow where there is none.
+/// Requires a flow context outside of flows.
 #[derive(BatchArtifact)]
 struct NeedsFlow {
     #[batch_context]
@@ -433,11 +435,11 @@ impl NeedsFlow {
     fn cancel(&self) {}
 }
 
-/// A plain handle that cannot be in scope is found before the job starts.
+/// A context field that can never be in scope is reported before the job starts.
 ///
 /// Spec: CTX-05, CTX-12
 #[test]
-fn a_context_that_is_never_in_scope_is_refused() {
+fn a_context_that_is_never_in_scope_is_rejected() {
     let stage = Stage::new(&job(
         r#"<listener ref="NeedsStep"/><step id="one"><batchlet ref="NeedsFlow"/></step>"#,
     ));

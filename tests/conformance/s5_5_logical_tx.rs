@@ -8,13 +8,13 @@ use crate::artifacts::{Gate, job, restart_with, story};
 use crate::parallel::{ONE_THREAD, partition_of, partitioned, properties, sorted_tree};
 use crate::sequence::{flow, split, task};
 
-/// Two partitions with everything around them, one after the other.
+/// Returns two partitions with all parallel roles, one after the other.
 fn everything() -> String {
     let around = r#"|<algorithm ref="Planner"/><logicalTX ref="Unit"/><collector ref="Send"/><analyzer ref="Receive"/>"#;
     format!("{ONE_THREAD}{}", partitioned("all", "", "Part", around))
 }
 
-/// The order of all calls when everything goes well; the transaction on one instance, on the thread of the step.
+/// The order of all calls of a successful step; the transaction has one instance, on the thread of the step.
 ///
 /// Spec: LTX-01, LTX-04, LTX-06, LTX-07, LTX-08, LTX-17, LTX-18, LTX-19, LTX-20, PART-20, D-46
 #[test]
@@ -41,7 +41,7 @@ fn the_order_of_a_commit() {
     "#);
 }
 
-/// What makes it roll back; the step has failed then.
+/// The events that cause a rollback; the step then fails.
 ///
 /// Spec: LTX-09, LTX-11, LTX-12, LTX-13, LTX-14, LTX-15, LTX-19, LTX-21, SUBJOB-16
 #[test]
@@ -63,7 +63,7 @@ fn the_reasons_of_a_rollback() {
     assert_snapshot!(text);
 }
 
-/// A stop request rolls back too, when every subjob has ended. Those that did not begin do not.
+/// A stop request rolls back too, when every started subjob has ended.
 ///
 /// Spec: LTX-10, LTX-11, PART-26, PART-28
 #[test]
@@ -98,8 +98,8 @@ fn a_stop_rolls_back() {
     );
 }
 
-/// After a rollback that undid their work all partitions run again, and the plan is made again; without `#[logical_tx_rollback]`
-/// only what is not complete runs, by the kept plan.
+/// After a rollback that undid their work all partitions run again with a new plan; without `#[logical_tx_rollback]`
+/// only the incomplete ones run, with the stored plan.
 ///
 /// Spec: PART-29, PART-30, RESTART-10, D-48, D-50
 #[test]
@@ -147,11 +147,11 @@ fn a_restart_after_a_rollback() {
     "#);
 }
 
-/// A rollback that fails is owed: each restart calls it again before anything else, until it returns.
+/// A failed rollback is repeated: each restart calls it first, until it returns.
 ///
 /// Spec: LTX-16, LTX-22, RESTART-16, D-46, D-48
 #[test]
-fn a_rollback_that_fails_is_owed() {
+fn a_failed_rollback_is_repeated() {
     let stage = Stage::new(&job(&everything()));
     let with = |fail| [("parts", "a"), ("fail", fail), ("sends", "nothing")];
     let first = stage.start("job", with("process a;tx rollback"));
@@ -163,7 +163,7 @@ fn a_rollback_that_fails_is_owed() {
     assert_snapshot!(text);
 }
 
-/// What fails after the commit fails the step, and undoes nothing: the restart does not do the work again.
+/// A failure after the commit fails the step, and undoes nothing: the restart does not repeat the work.
 ///
 /// Spec: LTX-22, D-46
 #[test]
@@ -195,7 +195,7 @@ fn a_failure_after_the_commit_undoes_nothing() {
     "#);
 }
 
-/// Also around the partitions of a flow, and the flows of a split.
+/// Logical transactions also surround the partitions of a flow, and the flows of a split.
 ///
 /// Spec: LTX-02, LTX-03, LTX-04, LTX-05, SPLIT-16, SPLIT-20, FPART-06
 #[test]
@@ -222,7 +222,7 @@ fn flows_and_splits_have_logical_transactions() {
     assert_snapshot!(text);
 }
 
-/// A rollback undoes what is within, too: inner partitions are planned and run again.
+/// A rollback also undoes inner elements: inner partitions are planned and run again.
 ///
 /// Spec: LTX-02, FPART-07, RESTART-10, D-48
 #[test]
@@ -266,7 +266,7 @@ fn an_outer_rollback_undoes_inner_partitions() {
     "#);
 }
 
-/// The flows of a split whose work was undone run again, complete ones too.
+/// The flows of a split whose work was undone run again, including complete ones.
 ///
 /// Spec: LTX-03, SPLIT-16, RESTART-10, D-48
 #[test]

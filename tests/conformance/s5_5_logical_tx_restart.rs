@@ -1,5 +1,5 @@
-//! Section 5.5.2: logical transactions whose process died, and what counts of what they undid. That a process really dies in
-//! each of these states, `tests/recovery_logical_tx.rs` shows; here the states are written.
+//! Section 5.5.2: restarts of logical transactions whose process died, and what a rollback discards. These tests write
+//! the states; `tests/recovery/logical_tx.rs` kills a process in each of them.
 
 use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
@@ -12,7 +12,7 @@ use crate::sequence::{flow, meeting, split, task};
 
 const UNIT: &str = r#"<concurrency><logicalTX ref="Unit"/></concurrency>"#;
 
-/// Writes what a process that died has left.
+/// Writes the state that a dead process leaves.
 fn leave(stage: &Stage, elements: &serde_json::Value) {
     let context = serde_json::json!({
         "@class": "java.util.HashMap",
@@ -29,8 +29,8 @@ fn in_state(tx: &str) -> serde_json::Value {
     serde_json::json!({"tx": tx, "plan": null, "planned": 0, "algorithm": null, "since": null})
 }
 
-/// All was complete, only the last call was missing: it is made, and nothing is rolled back. What runs again is in a
-/// transaction of its own.
+/// Everything was complete but the last call: it is made, and nothing is rolled back. Partitions that run again are in
+/// a new transaction.
 ///
 /// Spec: LTX-17, LTX-22, D-48
 #[test]
@@ -75,11 +75,11 @@ fn a_commit_is_finished() {
     "#);
 }
 
-/// A split that is committed is not undone by what happens later, whatever its artifact would say.
+/// A committed split is not undone by later events, whatever its artifact returns.
 ///
 /// Spec: LTX-17, RESTART-11, SPLIT-23
 #[test]
-fn what_is_committed_is_passed_over() {
+fn a_committed_split_is_not_undone() {
     let left = task("one", "", "DONE", "");
     let elements =
         split("only", "next=\"last\"", &(flow("left", "", &left) + UNIT)) + &task("last", "", "DONE", "");
@@ -96,8 +96,8 @@ fn what_is_committed_is_passed_over() {
     "#);
 }
 
-/// Transactions within each other: the outer one is rolled back first and begins again, then the inner one. What the outer
-/// one undoes holds the work of the inner one.
+/// Nested transactions: the outer one is rolled back first and starts again, then the inner one. The rollback of the
+/// outer one includes the work of the inner one.
 ///
 /// Spec: LTX-22, D-48
 #[test]
@@ -131,7 +131,7 @@ fn nested_transactions_are_rolled_back_from_the_outside() {
     "#);
 }
 
-/// What was rolled back does not count, but each start of a step does.
+/// Rolled-back work does not count, but each start of a step does.
 ///
 /// Spec: JSL-STEP-04, D-48
 #[test]
@@ -151,7 +151,7 @@ fn starts_that_were_rolled_back_count() {
 ///
 /// Spec: LTX-11, STATUS-25, D-46
 #[test]
-fn what_was_rolled_back_is_not_complete() {
+fn rolled_back_work_is_not_complete() {
     let ends = flow("left", "", &meeting("a", "", "b", "end", r#"<end on="a MET"/>"#));
     let waits = flow("right", "", &meeting("b", "", "a", "wait", ""));
     let stage = Stage::new(&job(&split("both", "", &(ends + &waits + UNIT))));
@@ -170,7 +170,7 @@ fn what_was_rolled_back_is_not_complete() {
     "#);
 }
 
-/// A transaction that is open where the XML has none any more cannot be rolled back: that is said, and nothing runs.
+/// An open transaction that is missing in the current XML cannot be rolled back: this is reported, and nothing runs.
 ///
 /// Spec: LTX-22, D-48
 #[test]

@@ -10,12 +10,12 @@ use crate::sequence::{decision, flow, split, task};
 
 const BOTH: &str = r#"<collector ref="Send"/><analyzer ref="Receive"/>"#;
 
-/// What collectors and analyzers were called.
+/// The words of the calls of collectors and analyzers.
 fn subjob_calls(stage: &Stage) -> String {
     calls(stage, &["collect", "data", "status", "analyzed", "process"])
 }
 
-/// The calls that begin with `word`.
+/// Returns the calls that begin with `word`.
 fn of(log: &[String], word: &str) -> String {
     let calls: Vec<_> = log
         .iter()
@@ -25,7 +25,7 @@ fn of(log: &[String], word: &str) -> String {
     calls.join("\n")
 }
 
-/// `Send` and `Receive` around two partitions of a chunk with five items, three in an interval.
+/// Returns `Send` and `Receive` around two partitions of a chunk with five items, three in an interval.
 fn chunk(around: &str) -> String {
     format!(
         r#"{ONE_THREAD}<step id="load"><chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="3"/>{}</step>"#,
@@ -36,8 +36,8 @@ fn chunk(around: &str) -> String {
     )
 }
 
-/// After each checkpoint, and at the end: an instance for each partition. The analyzer gets the data of a partition in
-/// order, and its exit status last, on the thread of the step.
+/// The collector is called after each checkpoint and at the end, with one instance per partition. The analyzer gets the
+/// payloads of a partition in order, and its exit status last, on the thread of the step.
 ///
 /// Spec: SUBJOB-01, SUBJOB-02, SUBJOB-03, SUBJOB-05, SUBJOB-07, SUBJOB-08, SUBJOB-09, SUBJOB-10, SUBJOB-11, SUBJOB-12, SUBJOB-27, PART-27, D-45
 #[test]
@@ -58,7 +58,7 @@ fn a_collector_is_called_after_each_checkpoint_and_at_the_end() {
     collect b 1 at load
     collect b 2 at load
     "#);
-    // The data of a partition come before its status.
+    // The payloads of a partition precede its status.
     assert_snapshot!([of(&log, "data"), of(&log, "status"), of(&log, "analyzed")].join("\n"), @r#"
     data a 1 at load
     data a 2 at load
@@ -72,11 +72,11 @@ fn a_collector_is_called_after_each_checkpoint_and_at_the_end() {
     assert!(at("data a 3 at load") < at("status COMPLETED"));
 }
 
-/// A batchlet has one end. Properties reach both artifacts, those of the partition the collector only.
+/// A batchlet collects once, at its end. Properties reach both artifacts, those of the partition only the collector.
 ///
 /// Spec: SUBJOB-04, SUBJOB-06, SUBJOB-13, SUBJOB-14, SUBJOB-15, PART-16
 #[test]
-fn batchlets_and_what_may_be_missing() {
+fn batchlets_and_their_optional_methods() {
     let mut text = String::new();
     for around in [
         BOTH,
@@ -132,7 +132,7 @@ fn batchlets_and_what_may_be_missing() {
     "#);
 }
 
-/// A subjob that ended by an exception collects nothing more; the analyzer sees that it failed.
+/// A subjob that ended with an exception collects nothing more; the analyzer sees that it failed.
 ///
 /// Spec: SUBJOB-10, SUBJOB-16
 #[test]
@@ -146,7 +146,7 @@ fn a_failed_subjob_collects_nothing() {
     "#);
 }
 
-/// Nothing is kept of what was collected; the exit status of a partition that completed before is reported again.
+/// Payloads are not stored; the exit status of a partition that completed earlier is reported again.
 ///
 /// Spec: SUBJOB-17, SUBJOB-10, RESTART-14
 #[test]
@@ -177,7 +177,7 @@ fn a_restart_reports_exit_statuses_again() {
     "#);
 }
 
-/// In a partitioned flow for every step, with one instance; of a partitioned step in it once.
+/// In a partitioned flow the collector is called for every step, with one instance; for a partitioned step in it once.
 ///
 /// Spec: SUBJOB-18, SUBJOB-19, SUBJOB-20, SUBJOB-21, SUBJOB-26, FPART-06, FPART-09
 #[test]
@@ -217,7 +217,8 @@ fn a_collector_of_a_flow() {
     "#);
 }
 
-/// In a split for every step of each flow, with an instance for each flow; of a partitioned flow once.
+/// In a split the collector is called for every step of each flow, with one instance per flow; for a partitioned flow
+/// once.
 ///
 /// Spec: SUBJOB-22, SUBJOB-23, SUBJOB-24, SUBJOB-25, SUBJOB-26, SPLIT-16
 #[test]

@@ -1,4 +1,4 @@
-//! 5.7.2: batch.xml, where it lies and what the built-in loader makes of it.
+//! 5.7.2: batch.xml, its locations, and its use by the built-in loader.
 
 use std::fs;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn artifact(id: &str, class: &str) -> String {
     format!(r#"<artifact id="{id}" classname="{class}"/>"#)
 }
 
-/// The type that ran.
+/// Returns the name of the type that ran.
 fn ran(stage: &Stage) -> String {
     let execution = stage.start("job", JobParameters::new());
     stage.operator().step_executions(execution).unwrap()[0]
@@ -96,7 +96,7 @@ fn an_entry_comes_before_the_registered_names_and_these_before_the_classes() {
         )),
         "Ported"
     );
-    // Without an entry: the annotation's name, the type's where it has none, then a class.
+    // Without an entry the annotation's name is used, then the type's, then a class.
     for (reference, expected) in [
         ("mapping.plain", "Plain"),
         ("Ported", "Ported"),
@@ -105,7 +105,7 @@ fn an_entry_comes_before_the_registered_names_and_these_before_the_classes() {
     ] {
         assert_eq!(ran(&Stage::new(&step(reference))), expected, "{reference}");
     }
-    // A class is no name: it does not hide the type that is called so.
+    // A class is not a name: it does not hide the type of that name.
     let name_of_another = artifact("com.example.Ported", &format!("{HERE}::Plain"));
     assert_eq!(ran(&stage("com.example.Ported", &name_of_another)), "Plain");
     assert_eq!(ran(&stage("Ported", &name_of_another)), "Ported");
@@ -124,11 +124,11 @@ fn an_entry_resolves_an_ambiguous_name() {
     }
 }
 
-/// A class that two types declare is ambiguous where it is used: each is named with its place.
+/// A class that two types declare is ambiguous where it is used: each is reported with its place.
 ///
 /// Spec: LOADER-15, LOADER-17
 #[test]
-fn a_class_of_two_types_is_refused_when_it_is_used() {
+fn a_class_of_two_types_is_rejected_when_it_is_used() {
     let entry = artifact("x", "com.example.Two");
     assert_eq!(ran(&stage("mapping.one", &entry)), "One");
     assert_snapshot!(refused(&stage("x", &entry), "job", JobParameters::new()), @r#"
@@ -149,7 +149,7 @@ fn a_class_of_two_types_is_refused_when_it_is_used() {
 
 /// Spec: LOADER-13, LOADER-15
 #[test]
-fn a_class_that_is_not_registered_is_refused_when_the_ref_is_used() {
+fn a_class_that_is_not_registered_is_rejected_when_the_ref_is_used() {
     let wrong = artifact("x", "com.example.Portd") + &artifact("mapping.plain", "somewhere::Plain");
     assert_eq!(ran(&stage("Ported", &wrong)), "Ported");
     assert_snapshot!(refused(&stage("x", &wrong), "job", JobParameters::new()), @r#"
@@ -166,14 +166,14 @@ fn a_class_that_is_not_registered_is_refused_when_the_ref_is_used() {
       |                                              -----------------
       = help: did you mean `com.example.Ported`?
     "#);
-    // The type is there, but elsewhere: other crates have been moved, or the path was guessed.
+    // The type exists elsewhere: its crate was moved, or the path was guessed.
     let text = refused(&stage("mapping.plain", &wrong), "job", JobParameters::new());
     assert!(text.contains(&format!("did you mean `{HERE}::Plain`?")), "{text}");
 }
 
 /// Spec: ART-09, LOADER-15
 #[test]
-fn an_entry_of_another_role_is_refused_with_its_place() {
+fn an_entry_of_another_role_is_rejected_with_its_place() {
     let entry = artifact("x", "conformance::artifacts::Numbers");
     assert_snapshot!(refused(&stage("x", &entry), "job", JobParameters::new()), @r#"
     cannot start job `job`: its definition is invalid
@@ -193,7 +193,7 @@ fn an_entry_of_another_role_is_refused_with_its_place() {
 
 /// Spec: LOADER-12, LOADER-15, LOADER-10
 #[test]
-fn mistakes_in_batch_xml_refuse_the_runtime_all_at_once() {
+fn all_mistakes_in_batch_xml_fail_the_build_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let first = "<b><artifact id='A' classname='x::A'/><loader classname='L'/></b>";
     let second = "<b><artifact id='A' classname='x::B'/><loader clasname='L'/><artefact/></b>";
@@ -213,7 +213,7 @@ fn mistakes_in_batch_xml_refuse_the_runtime_all_at_once() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // Nothing was made for a runtime that there is not.
+    // A runtime that failed to build creates nothing.
     let database = folder.path().join("batch.db");
     let builder = BatchRuntime::builder()
         .repository(format!("sqlite://{}", database.display()))
@@ -238,7 +238,7 @@ fn classpath(builder: BatchRuntimeBuilder, directories: &[&Path]) -> BatchRuntim
     builder.system_property("batch.classpath", list.into_string().unwrap())
 }
 
-/// Every directory is looked through, and what the program holds is added; one directory named twice is one.
+/// Every directory is searched, and entries built into the program are added; a directory given twice counts once.
 ///
 /// Spec: PKG-02, D-64, LOADER-02
 #[test]
@@ -273,7 +273,7 @@ fn batch_xml_lies_under_meta_inf_of_every_directory_of_the_classpath() {
 
 /// Spec: PKG-02, LOADER-15
 #[test]
-fn a_batch_xml_that_cannot_be_read_refuses_the_runtime() {
+fn an_unreadable_batch_xml_fails_the_build() {
     let folder = tempfile::tempdir().unwrap();
     let (directory, text) = (folder.path().join("a"), folder.path().join("b"));
     fs::create_dir_all(directory.join("META-INF/batch.xml")).unwrap();

@@ -1,4 +1,4 @@
-//! 5.7: the check of all jobs before anything runs, as `check`, `check_jobs!` and programs have it.
+//! 5.7: the check of all jobs before anything runs, by `check`, `check_jobs!` and programs.
 
 use std::fs;
 use std::panic::catch_unwind;
@@ -8,7 +8,7 @@ use batch_runtime::{BatchRuntime, JobParameters, check_jobs};
 
 use super::artifacts::job;
 
-/// The report about a job path with these files. The repository would be a file in the folder.
+/// Returns the report on a job path with these files. The repository would be a file in the folder.
 fn check(files: &[(&str, &str)], parameters: impl Into<JobParameters>) -> CheckReport {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -31,7 +31,7 @@ fn of_id(id: &str, elements: &str) -> String {
     job(elements).replacen("\"job\"", &format!("\"{id}\""), 1)
 }
 
-/// Every job is looked at, whatever is wrong with another, and no repository is opened.
+/// Every job is checked, even if another is invalid, and no repository is opened.
 ///
 /// Spec: LOADER-08, ART-09, CHUNK-LOOP-17, OP-11
 #[test]
@@ -67,11 +67,11 @@ fn all_jobs_are_checked_and_nothing_is_opened() {
     assert!(check(&files[..1], JobParameters::new()).is_ok());
 }
 
-/// A check that checks nothing is not green; nor is one without what batch.xml says.
+/// A check without jobs fails; so does a check whose batch.xml cannot be read.
 ///
 /// Spec: LOADER-15, PATH-06
 #[test]
-fn there_is_something_to_check() {
+fn a_check_without_jobs_fails() {
     assert!(!check(&[], JobParameters::new()).is_ok());
     let report = BatchRuntime::builder()
         .batch_xml("batch.xml", "<b>")
@@ -90,7 +90,7 @@ fn parameters_are_those_of_a_start() {
     assert!(!check(&files, JobParameters::new()).is_ok());
 }
 
-/// The macro's directory lies below the crate, and its panic says all that is wrong.
+/// The macro's directory is relative to the crate, and its panic lists all mistakes.
 ///
 /// Spec: LOADER-08
 #[test]
@@ -119,7 +119,7 @@ fn check_jobs_panics_with_everything_that_is_wrong() {
     );
 }
 
-/// What is missing of a wrong job is not held against its wiring, and warnings are not kept back.
+/// Mistakes in the XML cause no errors of the wiring, and hide neither its errors nor warnings.
 ///
 /// Spec: LOADER-08, JSL-DOC-12
 #[test]
@@ -148,7 +148,7 @@ fn mistakes_of_the_xml_hide_no_others() {
         ],
         "{report}"
     );
-    // Wrong wiring hides no warning, of the XML or of the wiring.
+    // Wrong wiring hides no warning, neither of the XML nor of the wiring.
     let text = job(
         r#"<step id="one"><batchlet ref="Taks"/><next on="AGAIN" to="one"/></step>
            <step id="two"><batchlet ref="Task"><properties><property name="x" value=""/></properties></batchlet></step>"#,
@@ -179,11 +179,11 @@ fn warnings_may_be_denied() {
         "{misspelt}"
     );
     assert!(!misspelt.deny_warnings().is_ok());
-    // A writer outside of the transaction cannot do better.
+    // A writer outside of the transaction can only write at least once.
     let right = chunk("");
     assert!(right.to_string().contains("ART0009"), "{right}");
     assert!(right.deny_warnings().is_ok());
-    // What is strange in batch.xml is reported too.
+    // Warnings about batch.xml are reported too.
     let text = job(r#"<step id="one"><batchlet ref="Task"/></step>"#);
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.xml"), text).unwrap();
@@ -219,7 +219,8 @@ impl std::fmt::Display for Unreadable {
 
 impl std::error::Error for Unreadable {}
 
-/// A class that no error type declares is worth a warning; more it cannot be, for every error type is known by its path.
+/// An exception class that no error type declares is a warning only, because every error type is also known by its
+/// path.
 ///
 /// Spec: CHUNK-EXC-01
 #[test]

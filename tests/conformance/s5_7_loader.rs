@@ -1,4 +1,4 @@
-//! 5.7: what the loader refuses before a job starts, each mistake at its place.
+//! 5.7: the mistakes that the loader rejects before a job starts, each at its place.
 
 use batch_runtime::JobParameters;
 use batch_runtime::prelude::*;
@@ -20,7 +20,7 @@ fn refusal(elements: &str) -> String {
 
 /// Spec: LOADER-08, LOADER-01, OP-11
 #[test]
-fn an_unknown_ref_is_refused_with_the_nearest_name() {
+fn an_unknown_ref_is_rejected_with_the_nearest_name() {
     assert_snapshot!(refusal(r#"<step id="one"><batchlet ref="Taks"/></step>"#), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0001]: unknown batchlet `Taks`
@@ -55,7 +55,7 @@ fn an_unknown_ref_is_refused_with_the_nearest_name() {
           = help: did you mean `Lines`? If not: an artifact crate is linked only if the program names it: `use my_artifacts as _;`
         "#
     );
-    // Nothing is near: all batchlets are named.
+    // No name is similar: all batchlets are listed.
     let text = refusal(r#"<step id="one"><batchlet ref="http://example.org"/></step>"#);
     assert!(text.contains("known: `") && text.contains("`Task`"), "{text}");
     assert_eq!(
@@ -67,7 +67,7 @@ fn an_unknown_ref_is_refused_with_the_nearest_name() {
 
 /// Spec: ART-09, LOADER-08
 #[test]
-fn an_artifact_of_another_role_is_refused() {
+fn an_artifact_of_another_role_is_rejected() {
     assert_snapshot!(refusal(r#"<step id="one"><batchlet ref="Numbers"/></step>"#), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0002]: `Numbers` is not a batchlet but an item reader
@@ -88,7 +88,7 @@ fn an_artifact_of_another_role_is_refused() {
     "#);
 }
 
-/// Takes texts where numbers come, and gives numbers where texts are written.
+/// Takes texts where numbers arrive, and returns numbers where texts are written.
 #[derive(BatchArtifact)]
 struct Lengths {}
 
@@ -102,7 +102,7 @@ impl Lengths {
 
 /// Spec: CHUNK-LOOP-17
 #[test]
-fn items_of_another_type_are_refused_with_both_types() {
+fn items_of_another_type_are_rejected_with_both_types() {
     assert_snapshot!(refusal(r#"<step id="one"><chunk reader="Numbers" processor="Lengths" writer="Lines"/></step>"#), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0004]: item processor `Lengths` does not accept the items of item reader `Numbers`
@@ -133,7 +133,7 @@ mod listening {
 
     use batch_runtime::prelude::*;
 
-    /// Listens to `Numbers` and `Labels`.
+    /// Handles the items of `Numbers` and `Labels`.
     #[derive(BatchArtifact)]
     struct Listens {}
 
@@ -170,7 +170,7 @@ mod listening {
         fn written(&mut self, _: ChunkItems<'_>) {}
     }
 
-    /// Takes results for items and items for results.
+    /// Confuses results and items.
     #[derive(BatchArtifact)]
     struct MistakesThem {}
 
@@ -195,7 +195,7 @@ mod listening {
     }
 }
 
-/// What is said about item types, of a job whose listeners these are, and those of its one step.
+/// Returns the diagnostics about item types, for a job with these listeners of the job and of its only step.
 fn item_types(of_job: &str, of_step: &str) -> String {
     let listener = |name: &str| match name {
         "" => String::new(),
@@ -217,12 +217,12 @@ fn item_types(of_job: &str, of_step: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Each method that names an item's type names that of the reader's or of the processor's items; one of the job hears of
-/// the items of every step.
+/// Each method with an item type must name that of the reader's or of the processor's items; a job listener is called
+/// for the items of every step.
 ///
 /// Spec: CHUNK-LOOP-17
 #[test]
-fn listeners_of_other_items_are_refused() {
+fn listeners_of_other_items_are_rejected() {
     assert_eq!(item_types("", "Listens"), "");
     assert_eq!(item_types("ListensToAll", "ListensToAll"), "");
     assert_snapshot!(item_types("", "MistakesThem"), @r"
@@ -270,11 +270,11 @@ mod twice {
     twins!(Castor Pollux);
 }
 
-/// Two artifacts of one name are an error only when the name is used.
+/// Two artifacts with one name are an error only if the name is used.
 ///
 /// Spec: LOADER-17
 #[test]
-fn an_ambiguous_name_is_refused_when_it_is_used() {
+fn an_ambiguous_name_is_rejected_when_it_is_used() {
     assert_snapshot!(refusal(r#"<step id="one"><batchlet ref="Twin"/></step>"#), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0003]: batchlet `Twin` is ambiguous
@@ -331,7 +331,7 @@ mod apart {
 
 /// Spec: LOADER-17
 #[test]
-fn an_ambiguous_name_is_refused_with_the_places_of_both() {
+fn an_ambiguous_name_is_rejected_with_the_places_of_both() {
     let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Namesake"/></step>"#));
     let error = stage.operator().start("job", JobParameters::new()).unwrap_err();
     let text = error.to_string();
@@ -341,7 +341,7 @@ fn an_ambiguous_name_is_refused_with_the_places_of_both() {
     }
 }
 
-/// An artifact of another crate is there because that crate is linked; nothing names its type.
+/// An artifact of another crate is available if that crate is linked; no code names its type.
 ///
 /// Spec: LOADER-19, LOADER-16, PKG-01
 #[test]

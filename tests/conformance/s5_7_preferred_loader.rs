@@ -10,7 +10,7 @@ use insta::assert_snapshot;
 
 use super::artifacts::{job, refused, story};
 
-/// A batchlet and step listener that needs what no property can say.
+/// A batchlet and step listener with a field that is not a property.
 #[derive(BatchArtifact)]
 struct Courier {
     #[batch_property(name = "log")]
@@ -22,7 +22,7 @@ struct Courier {
     vehicle: Option<Vehicle>,
 }
 
-/// No default of its own, so that only the loader makes one.
+/// A type without `Default`, so that only the loader can create it.
 struct Vehicle {
     number: usize,
 }
@@ -73,11 +73,11 @@ impl Courier {
     }
 }
 
-/// An artifact, but of no role.
+/// An artifact without a role.
 #[derive(BatchArtifact)]
 struct Nobody {}
 
-/// Knows some names by what they begin with, and counts what it makes.
+/// Knows names by their prefixes, and counts the instances that it creates.
 struct Fleet {
     log: Option<String>,
     made: AtomicUsize,
@@ -128,7 +128,7 @@ fn refusal(reference: &str) -> String {
     refused(&stage, "job", JobParameters::new())
 }
 
-/// What it made keeps its own fields, and gets its properties and contexts from the runtime.
+/// Artifacts of the loader keep its fields, and get their properties and contexts from the runtime.
 ///
 /// Spec: LOADER-03, LOADER-05, ENV-07, ART-10, BPROP-12, CTX-02
 #[test]
@@ -153,7 +153,7 @@ fn the_loader_may_leave_the_making_to_the_runtime() {
     ");
 }
 
-/// One instance for each place and each execution; one for all roles of a listener.
+/// One instance per place and execution; one for all roles of a listener.
 ///
 /// Spec: LOADER-18, ART-08, JSL-STEPLIS-07
 #[test]
@@ -162,7 +162,7 @@ fn every_load_yields_a_new_instance() {
         r#"<step id="one" next="two"><listeners><listener ref="van"/></listeners><batchlet ref="van"/></step>
            <step id="two"><batchlet ref="van"/></step>"#,
     );
-    // Three were made to learn their type.
+    // Three were created to learn their types.
     assert_snapshot!(run(&stage), @r"
     job job COMPLETED COMPLETED
       step one COMPLETED DELIVERED read 0 filter 0 write 0 commit 0 rollback 0
@@ -174,8 +174,8 @@ fn every_load_yields_a_new_instance() {
     ");
 }
 
-/// The preferred loader is asked for every artifact, before batch.xml and before what is registered under the name; what
-/// it does not know is the built-in loader's.
+/// The preferred loader is called for every artifact, before batch.xml and the registered names; the built-in loader
+/// creates the artifacts that it does not know.
 ///
 /// Spec: LOADER-03, LOADER-04, LOADER-05, D-64
 #[test]
@@ -211,7 +211,7 @@ fn the_preferred_loader_comes_first_and_the_built_in_one_last() {
         .filter(|line| line.starts_with("load "))
         .cloned()
         .collect();
-    // In the order of the XML when the job is bound; then once more for the one it knows.
+    // In XML order when the job is bound; then once more for the artifact it knows.
     assert_snapshot!(asked.join("\n"), @r"
     load JobWatch
     load Task
@@ -262,7 +262,7 @@ fn a_panic_of_the_loader_is_an_error() {
 
 /// Spec: ART-09, LOADER-08
 #[test]
-fn a_type_without_the_role_is_refused() {
+fn a_type_without_the_role_is_rejected() {
     assert_snapshot!(refusal("nobody"), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0002]: `nobody` is not a batchlet: the artifact loader returns a `conformance::s5_7_preferred_loader::Nobody`
@@ -295,7 +295,7 @@ fn a_type_without_the_role_is_refused() {
 
 /// Spec: LOADER-08
 #[test]
-fn a_ref_that_no_loader_knows_is_refused() {
+fn an_unknown_ref_of_every_loader_is_rejected() {
     let text = refusal("Curier");
     assert!(
         text.contains("unknown batchlet `Curier`") && text.contains("did you mean `Courier`?"),
@@ -303,7 +303,7 @@ fn a_ref_that_no_loader_knows_is_refused() {
     );
 }
 
-/// What was right when the job was bound, and is not when it runs, fails the step.
+/// An artifact that was valid when the job was bound, and is not when it runs, fails the step.
 ///
 /// Spec: LOADER-07, LOADER-08, ART-09
 #[test]
@@ -416,7 +416,7 @@ fn build_error(class: &str) -> String {
 
 /// Spec: LOADER-06, LOADER-10, LOADER-15, LOADER-17
 #[test]
-fn a_loader_that_cannot_be_had_refuses_the_runtime() {
+fn a_loader_that_cannot_be_created_fails_the_build() {
     assert_snapshot!(build_error("com.example.Namd"), @r#"
     cannot load the artifacts
     error[ART0021]: no artifact loader has the class `com.example.Namd`
@@ -470,7 +470,7 @@ fn the_program_and_batch_xml_have_one_loader_together() {
     "#);
 }
 
-/// A loader that is shared: the program keeps a handle.
+/// A shared loader: the program keeps a handle.
 ///
 /// Spec: LOADER-03
 #[test]

@@ -43,8 +43,8 @@ fn run(operator: &JobOperator, job: &str) -> BatchStatus {
     operator.wait(execution).unwrap().status
 }
 
-/// Several directories, separated as the platform does it; one that is missing is skipped. Files are known by their
-/// ending, jobs by their id; folders below are not searched.
+/// Several directories, with the platform's separator; a missing one is ignored. Files are recognised by their
+/// extension, jobs by their id; subdirectories are not searched.
 ///
 /// Spec: PATH-01, PATH-03, PATH-04, PATH-05, PATH-06, PATH-08, PATH-09, PATH-13, OP-08, OP-21
 #[test]
@@ -67,12 +67,12 @@ fn jobs_are_read_from_all_directories_and_known_by_their_ids() {
         assert_eq!(names(&operator), ["first", "second"]);
         assert_eq!(run(&operator, "second"), BatchStatus::Completed);
     }
-    // What the program says comes before the system property.
+    // The job path set by the program comes before the system property.
     let a = a.to_str().unwrap();
     assert_eq!(names(&operator(Some(a), Some(list))), ["first"]);
 }
 
-/// Without a job path it is the current directory.
+/// Without a job path the current directory is searched.
 ///
 /// Spec: PATH-02
 #[test]
@@ -87,7 +87,7 @@ fn the_default_is_the_current_directory() {
     });
 }
 
-/// A file that is written after the runtime was built is found at the next start; one that is known is not read again.
+/// A file written after the runtime was built is found at the next start; a known file is not read again.
 ///
 /// Spec: PATH-05, PATH-07, PATH-08, OP-32
 #[test]
@@ -102,7 +102,7 @@ fn new_files_are_found_at_each_start() {
     assert_eq!(run(&operator, "a"), BatchStatus::Completed);
 }
 
-/// A broken file takes its own job with it and no other; a launch of that job says why.
+/// A broken file affects its own job only; a launch of that job reports the reason.
 ///
 /// Spec: PATH-11, OP-11
 #[test]
@@ -133,7 +133,7 @@ fn a_broken_file_disables_its_own_jobs_only() {
 
 /// Spec: PATH-11
 #[test]
-fn what_is_no_text_or_too_large_or_no_file_is_passed_over() {
+fn unreadable_files_are_ignored() {
     let stage = Stage::new(&of("good"));
     let jobs = stage.path().join("jobs");
     fs::write(jobs.join("bytes.xml"), [0x3c, 0x6a, 0xff, 0xfe, 0x00, 0xc3]).unwrap();
@@ -193,7 +193,7 @@ fn links_are_followed_within_the_directory() {
     assert!(!text.contains("root:x"), "{text}");
 }
 
-/// An id of two files is unusable; the other jobs are not concerned.
+/// An id in two files is unusable; other jobs are not affected.
 ///
 /// Spec: PATH-12, INH-16
 #[test]
@@ -215,7 +215,7 @@ fn a_duplicate_id_is_unusable_and_names_both_files() {
     stage.start("once", JobParameters::new());
 }
 
-/// Steps and flows of the job path share their names with the jobs, and are no jobs.
+/// Steps and flows in the job path share their names with the jobs, and are not jobs.
 ///
 /// Spec: PATH-08, PATH-12, INH-16, JSL-DOC-03
 #[test]
@@ -242,7 +242,7 @@ fn a_document_of_another_kind_is_no_job() {
     assert!(error.contains("several files define it"), "{error}");
 }
 
-/// The file a job came from is on record with its executions.
+/// The file of a job is recorded with its executions.
 ///
 /// Spec: PATH-14, ID-02
 #[test]
@@ -254,11 +254,11 @@ fn an_execution_names_its_file() {
     assert!(Path::new(&location).ends_with("jobs/job.xml"), "{location}");
 }
 
-/// A file may be half-written when the runtime first sees it. One that was right stays as it was read.
+/// A file may be incomplete when the runtime first sees it. A valid one is not read again.
 ///
 /// Spec: PATH-06, PATH-11, PATH-12, LOADER-08
 #[test]
-fn a_broken_file_that_is_mended_is_found_at_the_next_start() {
+fn a_repaired_file_is_found_at_the_next_start() {
     let folder = tempfile::tempdir().unwrap();
     let right = of("job");
     write(

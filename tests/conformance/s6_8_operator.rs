@@ -20,7 +20,7 @@ const ONE: &str = r#"<step id="one"><batchlet ref="Task"/></step>"#;
 ///
 /// Spec: OP-02, OP-03, OP-04, OP-05, OP-06, OP-21, OP-22, OP-23, OP-24, OP-31, OP-32
 #[test]
-fn queries_for_what_does_not_exist() {
+fn queries_for_missing_rows() {
     let stage = Stage::new(&job(ONE));
     let operator = stage.operator();
     let (instance, execution) = (JobInstanceId(77), JobExecutionId(77));
@@ -63,7 +63,7 @@ fn queries_for_what_does_not_exist() {
     );
 }
 
-/// Lists are newest first; positions count from 0; past the end there is nothing.
+/// Lists are newest first; positions count from 0; a position past the end yields an empty list.
 ///
 /// Spec: OP-02, OP-03, OP-04, OP-22, OP-23, ID-07
 #[test]
@@ -86,11 +86,11 @@ fn lists_are_newest_first() {
     assert_eq!(stage.executions(all[0].id), [again, first]);
 }
 
-/// What the objects show.
+/// The values of the returned objects.
 ///
 /// Spec: OP-33, DOM-18, OP-24, ID-01, ID-02
 #[test]
-fn instances_and_executions_show_what_is_recorded() {
+fn instances_and_executions_show_their_records() {
     let stage = Stage::new(&job(ONE));
     let operator = stage.operator();
     let execution = operator
@@ -120,7 +120,7 @@ fn instances_and_executions_show_what_is_recorded() {
     assert!(!execution.name().contains(' '));
 }
 
-/// Parameters come back as they were given; a restart's are those of the first execution, overlaid with its own.
+/// Parameters are returned as they were given; a restart's are those of the first execution, overlaid with its own.
 ///
 /// Spec: OP-06, OP-09, OP-13, OP-15, OP-16
 #[test]
@@ -146,13 +146,13 @@ fn a_restart_overlays_the_first_executions_parameters() {
         "not those of the second execution"
     );
     assert_eq!(shown(stage.start("job", JobParameters::new())), "");
-    // Any execution of the instance may be named.
+    // Any execution of the instance can be given.
     let fourth = restart_with(&stage, first, [("fail", "")]);
     let instance = |execution| operator.job_execution(execution).unwrap().unwrap().instance_id;
     assert_eq!(instance(fourth), instance(first));
 }
 
-/// `start` returns while the job runs; a running instance is not restarted.
+/// `start` returns while the job runs; a running instance cannot be restarted.
 ///
 /// Spec: OP-05, OP-07, OP-10, OP-14, OP-16, OP-34, RESTART-01, DOM-02
 #[test]
@@ -161,7 +161,7 @@ fn a_running_instance_is_not_restarted() {
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
     let failed = stage.start("job", [("fail", "process one"), ("hold", "")]);
     let running = operator
-        .restart(failed, [("fail", ""), ("hold", "until told")])
+        .restart(failed, [("fail", ""), ("hold", "until opened")])
         .unwrap();
     gate.pass("held");
     assert_eq!(operator.running_executions("job").unwrap(), [running]);
@@ -185,7 +185,7 @@ fn a_running_instance_is_not_restarted() {
 
 /// Spec: OP-11, OP-31, RESTART-03, OP-14
 #[test]
-fn a_wrong_start_leaves_nothing_behind() {
+fn a_rejected_start_creates_no_rows() {
     let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="${artifact}"/></step>"#));
     let operator = stage.operator();
     assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
@@ -266,35 +266,35 @@ fn the_operator_is_shared_between_threads() {
     assert_eq!(operator.job_instance_count("job").unwrap(), 0);
 }
 
-/// Every callback is called for every execution that ends, whatever the others do, until it is deregistered.
+/// Every callback is called for every execution that ends, whatever other callbacks do, until it is deregistered.
 ///
 /// Spec: OP-27, OP-28, OP-29, OP-30, OP-31
 #[test]
 fn callbacks_are_called_at_every_end() {
     let stage = Stage::configured(&job(ONE), |builder| builder.stop_timeout(Duration::ZERO));
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let tell = |name: &'static str| {
-        let told = Arc::clone(&told);
-        move |execution: &JobExecution| told.lock().unwrap().push(format!("{name} {}", execution.status))
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let callback = |name: &'static str| {
+        let calls = Arc::clone(&calls);
+        move |execution: &JobExecution| calls.lock().unwrap().push(format!("{name} {}", execution.status))
     };
-    let first = operator.register_job_end_callback(tell("first")).unwrap();
+    let first = operator.register_job_end_callback(callback("first")).unwrap();
     let panics = |_: &JobExecution| panic!("no callback today");
     let broken = operator.register_job_end_callback(panics).unwrap();
-    let last = operator.register_job_end_callback(tell("last")).unwrap();
+    let last = operator.register_job_end_callback(callback("last")).unwrap();
     assert!(first != broken && broken != last && first != last);
     stage.start("job", JobParameters::new());
     let failed = stage.start("job", [("fail", "process one")]);
     operator.deregister_job_end_callback(first).unwrap();
     let stopped = operator
-        .restart(failed, [("fail", ""), ("hold", "until told")])
+        .restart(failed, [("fail", ""), ("hold", "until opened")])
         .unwrap();
     gate.pass("held");
     assert!(!operator.stop(stopped).unwrap());
     gate.open("go");
     operator.wait(stopped).unwrap();
     assert_eq!(
-        *told.lock().unwrap(),
+        *calls.lock().unwrap(),
         [
             "first COMPLETED",
             "last COMPLETED",
@@ -312,7 +312,7 @@ fn callbacks_are_called_at_every_end() {
     }
 }
 
-/// The callback comes when the end is in the repository: it is too late for a stop.
+/// The callback is called after the end is recorded: a stop is then too late.
 ///
 /// Spec: OP-28, STATUS-23
 #[test]
@@ -334,11 +334,11 @@ fn a_callback_is_called_after_the_end() {
     );
 }
 
-/// Summaries are one line each and hold what the draft's operator shows.
+/// Summaries are one line each and contain the values that the draft's operator shows.
 ///
 /// Spec: OP-19, OP-20, OP-25, OP-26
 #[test]
-fn summaries_tell_everything_on_one_line() {
+fn summaries_are_one_line() {
     let stage = Stage::configured(&job(ONE), |builder| builder.stop_timeout(Duration::ZERO));
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
     let unknown = JobExecutionId(77);
@@ -351,7 +351,7 @@ fn summaries_tell_everything_on_one_line() {
     ));
     assert!(operator.running_job_instances("no such job").unwrap().is_empty());
 
-    let running = operator.start("job", [("hold", "until told")]).unwrap();
+    let running = operator.start("job", [("hold", "until opened")]).unwrap();
     gate.pass("held");
     let instances = operator.running_job_instances("job").unwrap();
     assert_eq!(
@@ -389,7 +389,7 @@ fn summaries_tell_everything_on_one_line() {
     assert_eq!(operator.step_execution(unknown, *id).unwrap(), None);
 }
 
-/// Who waits for its own execution would wait for ever: it gets an error instead.
+/// A job that waits for its own execution gets an error instead of a deadlock.
 ///
 /// Spec: OP-28, OP-30
 #[test]

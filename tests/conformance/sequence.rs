@@ -1,4 +1,4 @@
-//! Short ways to write jobs of several elements, and the artifacts that only these need.
+//! Helpers that write jobs of several elements, and artifacts for them.
 
 use batch_runtime::prelude::*;
 
@@ -7,14 +7,14 @@ use batch_tests::stage::Stage;
 
 use crate::artifacts::{Gate, job, record, story};
 
-/// The story of a job of these elements, without parameters.
+/// Returns the story of a job of these elements, without parameters.
 pub(crate) fn run(elements: &str) -> String {
     let stage = Stage::new(&job(elements));
     let execution = stage.start("job", JobParameters::new());
     story(&stage, execution)
 }
 
-/// A step of `Task` whose result is `result`.
+/// Returns a step of `Task` whose result is `result`.
 pub(crate) fn task(id: &str, attributes: &str, result: &str, transitions: &str) -> String {
     format!(
         r#"<step id="{id}" {attributes}><batchlet ref="Task"><properties><property name="result" value="{result}"/></properties></batchlet>{transitions}</step>
@@ -22,17 +22,17 @@ pub(crate) fn task(id: &str, attributes: &str, result: &str, transitions: &str) 
     )
 }
 
-/// A flow.
+/// Returns a flow.
 pub(crate) fn flow(id: &str, attributes: &str, elements: &str) -> String {
     format!("<flow id=\"{id}\" {attributes}>\n{elements}</flow>\n")
 }
 
-/// A split.
+/// Returns a split.
 pub(crate) fn split(id: &str, attributes: &str, elements: &str) -> String {
     format!("<split id=\"{id}\" {attributes}>\n{elements}</split>\n")
 }
 
-/// A decision whose decider answers `answer`.
+/// Returns a decision whose decider returns `answer`.
 pub(crate) fn decision(id: &str, answer: &str, transitions: &str) -> String {
     format!(
         r#"<decision id="{id}" decider="Choice"><properties><property name="answer" value="{answer}"/></properties>{transitions}</decision>
@@ -40,7 +40,7 @@ pub(crate) fn decision(id: &str, answer: &str, transitions: &str) -> String {
     )
 }
 
-/// Answers what its property says, and records which context it sees.
+/// Returns its property, and records the visible contexts.
 #[derive(BatchArtifact)]
 struct Choice {
     #[batch_property]
@@ -102,7 +102,7 @@ impl Choice {
     }
 }
 
-/// Records the contexts around it, and sets exit statuses of flow, split and job.
+/// Records the enclosing contexts, and sets exit statuses of flow, split and job.
 #[derive(BatchArtifact)]
 struct Around {
     #[batch_property]
@@ -162,7 +162,8 @@ impl Around {
     fn cancel(&self) {}
 }
 
-/// Waits until as many of its kind run at the same time as its property says; then ends, fails, or waits to be cancelled.
+/// Waits until the number of instances in its property run at the same time; then ends, fails, or waits to be
+/// cancelled.
 #[derive(BatchArtifact)]
 struct Meeting {
     #[batch_property]
@@ -215,7 +216,7 @@ impl Meeting {
     }
 }
 
-/// A step of `Meeting`.
+/// Returns a step of `Meeting`.
 pub(crate) fn meeting(id: &str, attributes: &str, meets: &str, then: &str, transitions: &str) -> String {
     format!(
         r#"<step id="{id}" {attributes}><batchlet ref="Meeting"><properties><property name="meets" value="{meets}"/><property name="then" value="{then}"/><property name="result" value="{id} MET"/></properties></batchlet>{transitions}</step>

@@ -1,4 +1,4 @@
-//! Time-outs of steps and jobs: an extension, runtime properties of the Job XML.
+//! Timeouts of steps and jobs: an extension, runtime properties of the Job XML.
 
 use insta::assert_snapshot;
 
@@ -11,11 +11,12 @@ fn with_timeout(name: &str, seconds: &str) -> String {
     format!(r#"<properties><property name="{name}" value="{seconds}"/></properties>"#)
 }
 
-/// A step that takes too long is stopped like by a stop request, and fails; a transition element may lead on.
+/// A step that exceeds its timeout is stopped as by a stop request, and fails; a transition element may continue the
+/// job.
 ///
 /// Spec: SEQ-23, BLET-06
 #[test]
-fn a_step_that_takes_too_long_fails() {
+fn a_step_that_exceeds_its_timeout_fails() {
     let waiting = meeting("a", "", "", "wait", r#"<next on="FAILED" to="two"/>"#).replace(
         "<batchlet",
         &format!("{}<batchlet", with_timeout("batch.step.timeout", "1")),
@@ -34,9 +35,9 @@ fn a_step_that_takes_too_long_fails() {
     ");
 }
 
-/// A step within its time is not touched.
+/// A step within its timeout is not affected.
 #[test]
-fn a_step_within_its_time_completes() {
+fn a_step_within_its_timeout_completes() {
     let quick = task("one", "next=\"two\"", "DONE", "").replace(
         "<batchlet",
         &format!("{}<batchlet", with_timeout("batch.step.timeout", "3600")),
@@ -52,7 +53,7 @@ fn a_step_within_its_time_completes() {
 
 /// A job that exceeds its timeout is stopped, and fails; a restart resumes.
 #[test]
-fn a_job_that_takes_too_long_fails() {
+fn a_job_that_exceeds_its_timeout_fails() {
     let elements = with_timeout("batch.job.timeout", "1")
         + &meeting("a", "next=\"two\"", "", "wait", "")
         + &task("two", "", "DONE", "");

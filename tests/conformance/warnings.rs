@@ -1,4 +1,4 @@
-//! What is worth a warning, or is wrong with a file as a whole: code, place, remedy.
+//! Warnings, and errors about a file as a whole: code, place, remedy.
 
 use batch_runtime::JobParameters;
 use batch_runtime::xml::{Diagnostic, Severity};
@@ -52,7 +52,7 @@ fn an_unused_property_is_likely_misspelt() {
     assert_eq!(unused.help.as_deref(), Some("did you mean `items`?"));
 }
 
-/// What is said of the properties, each with its help.
+/// Returns the diagnostics about properties, each with its help.
 fn unused(elements: &str) -> Vec<(String, Option<String>)> {
     let mut found = warnings(elements);
     found.retain(|one| one.code == "ART0010");
@@ -72,7 +72,7 @@ fn list(name: &str, more: &str) -> String {
     format!(r#"<properties><property name="{name}" value="3"{more}/></properties>"#)
 }
 
-/// Each `<property>` counts, not each name: one that is taken at one place is of no use at another.
+/// Each `<property>` is checked, not each name: one that is used at one place may be unused at another.
 ///
 /// Spec: BPROP-11, JSL-CHPROP-04, JSL-CHPROP-07
 #[test]
@@ -103,7 +103,7 @@ fn a_property_out_of_reach_is_reported_at_each_place() {
         + &chunk("two", "", &list("itmes", ""));
     let found = unused(&misspelt);
     assert!(found.len() == 2 && found[0].0 != found[1].0, "{found:?}");
-    // What is taken, or meant for a context, is right; so is what an artifact of a flow takes.
+    // Properties that are used, or meant for a context, are right; so are those that an artifact of a flow uses.
     for right in [
         chunk("one", "", &list("items", "")),
         chunk("one", &list("items", r#" target="reader""#), ""),
@@ -134,13 +134,13 @@ fn the_properties_of_the_runtime_are_taken_at_their_place_only() {
     }
 }
 
-/// A file that the operating system does not give is reported as a broken one. The memory of a process is one, also for
-/// the superuser: nothing lies at its beginning.
+/// A file that cannot be read is reported as invalid. The memory of a process is such a file, even for the superuser:
+/// nothing is mapped at its beginning.
 ///
 /// Spec: PATH-11
 #[cfg(target_os = "linux")]
 #[test]
-fn a_file_that_cannot_be_read_takes_only_itself_with_it() {
+fn an_unreadable_file_disables_only_itself() {
     let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Task"/></step>"#));
     std::os::unix::fs::symlink("/proc/self/mem", stage.path().join("jobs/memory.xml")).unwrap();
     let operator = stage.operator();

@@ -1,4 +1,4 @@
-//! Many who want the same thing of a repository at the same moment: one gets it, on each database.
+//! Many contenders for one repository at the same moment: one wins, on each database.
 
 use batch_runtime::{BatchStatus, JobExecutionId, JobParameters};
 use batch_tests::contender::{JOB, Outcome, Wish, contend, contend_in_processes, runtime};
@@ -35,7 +35,7 @@ impl Scene {
         self.place.connect().number(query)
     }
 
-    /// How often, in threads and in processes, each outcome came; and how many executions there are then.
+    /// Returns how often, in threads and in processes, each outcome occurred, and the number of executions afterwards.
     fn check(&self, wish: Wish, ran: usize, outcomes: &[Outcome]) {
         let database = self.place.database();
         assert_eq!(outcomes.len(), MANY, "{database:?} {wish:?}");

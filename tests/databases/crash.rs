@@ -1,4 +1,4 @@
-//! A server that dies in the middle of a job, and comes back.
+//! A server that crashes in the middle of a job, and restarts.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -11,10 +11,10 @@ use batch_tests::stage::said;
 
 use super::jobs::{CHUNK, SUM, execute};
 
-/// The servers of the tests, by the name of the log, and how often each will crash.
+/// The servers of the tests, by the name of the log, and the number of crashes left for each.
 static SERVERS: Mutex<Option<HashMap<String, (Server, usize)>>> = Mutex::new(None);
 
-/// Writes as `Rows` does; the server dies when it comes to 25.
+/// Writes as `Rows` does; the server crashes when it comes to 25.
 #[derive(BatchArtifact)]
 struct RowsUntilTheCrash {
     #[batch_property(name = "log")]
@@ -44,8 +44,8 @@ impl RowsUntilTheCrash {
     fn checkpoint(&mut self) {}
 }
 
-/// The step resumes from its last checkpoint when the server is back: connections that it has closed are not used again. If it
-/// dies at the same chunk once more, and once more, the step fails, and a restart resumes.
+/// The step resumes from its last checkpoint when the server is back: closed connections are not used again. If the
+/// server crashes at the same chunk twice more, the step fails, and a restart resumes.
 ///
 /// Spec: CHUNK-LOOP-12, CHUNK-LOOP-14, REPO-03, REPO-15, RESTART-08, D-80
 #[test]

@@ -8,7 +8,7 @@ use batch_runtime::{
 use batch_tests::database::Database;
 use batch_tests::stage::Stage;
 
-/// Ends with this exit status, or with this failure; keeps this much user data.
+/// Ends with this exit status, or with this error; keeps this much user data.
 #[derive(BatchArtifact)]
 struct Says {
     #[batch_property(name = "exit")]
@@ -53,7 +53,7 @@ fn job(id: &str, step: &str) -> String {
     format!(r#"<job id="{id}"><step id="{step}"><batchlet ref="Says"/></step></job>"#)
 }
 
-/// Does the same on each database, and compares what comes out.
+/// Runs the same on each database, and compares the results.
 fn check(xml: &str, same: impl Fn(&Stage) -> String) -> String {
     let outcomes = Database::ALL.map(|database| same(&Stage::on(database, xml)));
     for (database, outcome) in Database::ALL.into_iter().zip(&outcomes) {
@@ -84,7 +84,8 @@ fn ended(stage: &Stage, execution: JobExecutionId) -> String {
     )
 }
 
-/// EXIT_CODE and EXIT_MESSAGE: what is too long for the one fails the step, what is too long for the other is cut.
+/// EXIT_CODE and EXIT_MESSAGE: a value too long for the former fails the step, one too long for the latter is
+/// truncated.
 ///
 /// Spec: REPO-46, REPO-61, REPO-75, REPO-76, D-69
 #[test]
@@ -114,7 +115,7 @@ fn exit_statuses_and_messages() {
     assert!(end("failure", "3:aNUL").starts_with("FAILED 6 of F"));
 }
 
-/// JOB_NAME and STEP_NAME: names that differ in case, or in an accent, are different names.
+/// JOB_NAME and STEP_NAME: names that differ in case or accents only are different names.
 ///
 /// Spec: REPO-25, REPO-27, REPO-51, REPO-53, REPO-75
 #[test]
@@ -176,7 +177,7 @@ fn parameters() {
                 let parameters = JobParameters::new().with_parameter(name, value.clone(), true);
                 let execution = stage.launch("job", parameters.clone());
                 assert_eq!(stage.operator().parameters(execution).unwrap(), parameters);
-                // The same parameters find the same instance.
+                // The same parameters identify the same instance.
                 let again = stage.operator().launch("job", parameters).unwrap_err();
                 assert!(
                     matches!(again, JobOperatorError::JobInstanceAlreadyComplete { .. }),
@@ -203,7 +204,7 @@ fn parameters() {
         ),
     ];
     check(&xml, |stage| {
-        let mut told = String::new();
+        let mut text = String::new();
         for (name, value) in &refused {
             let parameters = JobParameters::new().with_parameter(name.clone(), value.clone(), true);
             let error = stage.operator().start("job", parameters).unwrap_err();
@@ -217,14 +218,14 @@ fn parameters() {
                 ),
                 "{error}"
             );
-            told.push_str(&error.to_string());
+            text.push_str(&error.to_string());
         }
         assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
-        told
+        text
     });
 }
 
-/// SHORT_CONTEXT and SERIALIZED_CONTEXT: what an execution keeps comes back, however much it is.
+/// SHORT_CONTEXT and SERIALIZED_CONTEXT: persistent data of any length is restored.
 ///
 /// Spec: REPO-66, REPO-68, REPO-69, REPO-75
 #[test]

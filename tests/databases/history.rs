@@ -1,4 +1,4 @@
-//! Databases that Spring Batch has made: those of 4.3 are taken as they are, older ones are brought up to date first.
+//! Databases created by Spring Batch: those of 4.3 are used unchanged, older ones are migrated first.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use batch_tests::stage::said;
 use super::jobs::{CHUNK, SUM};
 use super::prefix::with_prefix;
 
-/// What differs between the scripts: the type of whole numbers, and that of points in time.
+/// The differences between the scripts: the type of whole numbers, and that of points in time.
 fn types(database: Database) -> (&'static str, &'static str) {
     match database {
         Database::Sqlite => ("INTEGER", "TIMESTAMP"),
@@ -20,7 +20,7 @@ fn types(database: Database) -> (&'static str, &'static str) {
     }
 }
 
-/// The tables of Spring Batch 2.1: parameters belong to instances, and nothing says which file a job came from.
+/// The tables of Spring Batch 2.1: parameters belong to instances, and the file of a job is not recorded.
 fn tables_of_2_1(database: Database) -> String {
     let (number, time) = types(database);
     let engine = if database == Database::Mariadb {
@@ -73,7 +73,7 @@ fn tables_of_2_1(database: Database) -> String {
     tables
 }
 
-/// The script of 4.3, which is our first migration.
+/// The script of 4.3, which is the first migration.
 fn tables_of_4_3(database: Database) -> String {
     let name = match database {
         Database::Sqlite => "sqlite",
@@ -87,7 +87,7 @@ fn tables_of_4_3(database: Database) -> String {
     fs::read_to_string(script).unwrap()
 }
 
-/// An instance that failed after its second checkpoint, and one that is complete; the next numbers are 3.
+/// An instance that failed after its second checkpoint, and a complete one; the next ids are 3.
 fn rows(database: Database, parameters_of_executions: bool) -> String {
     let time = match database {
         Database::Sqlite => "1336737600000",
@@ -139,12 +139,12 @@ fn rows(database: Database, parameters_of_executions: bool) -> String {
     statements
 }
 
-/// Every column with what the database knows of it; SQLite does not care for widths.
+/// Returns every column as the database describes it; SQLite ignores widths.
 pub(super) fn shape(place: &Place) -> Vec<String> {
     shape_of(place, "BATCH_")
 }
 
-/// As `shape`, of the tables with a prefix, which it leaves out.
+/// As `shape`, for tables with a prefix, which is removed.
 fn shape_of(place: &Place, prefix: &str) -> Vec<String> {
     let of_server = |schema: &str| {
         format!(
@@ -162,13 +162,13 @@ fn shape_of(place: &Place, prefix: &str) -> Vec<String> {
     };
     let columns = place.connect().rows(&query);
     let columns = columns.iter().filter_map(|column| column.strip_prefix(prefix));
-    // The old table stays.
+    // The old table remains.
     let columns = columns.filter(|column| !column.starts_with("JOB_PARAMS."));
     columns.map(str::to_owned).collect()
 }
 
-/// The failed instance resumes after its last checkpoint, the other one is complete, and nothing is lost; also where the
-/// tables have another prefix, beside tables with the usual one.
+/// The failed instance resumes after its last checkpoint, the other one is complete, and nothing is lost; the same for
+/// tables with another prefix, beside tables with the usual one.
 fn check(database: Database, age: &str, statements: &str) {
     check_prefix(database, age, statements, "BATCH_");
     let renamed = statements
@@ -225,7 +225,7 @@ fn check_prefix(database: Database, age: &str, statements: &str, prefix: &str) {
 
 /// Spec: REPO-08, REPO-09, REPO-10, REPO-11, REPO-12, D-71
 #[test]
-fn a_database_of_2_1_is_brought_up_to_date() {
+fn a_database_of_2_1_is_migrated() {
     for database in Database::ALL {
         check(
             database,
@@ -237,7 +237,7 @@ fn a_database_of_2_1_is_brought_up_to_date() {
 
 /// Spec: REPO-11, REPO-12, REPO-38, D-71
 #[test]
-fn a_database_of_4_3_is_taken_as_it_is() {
+fn a_database_of_4_3_is_used_unchanged() {
     for database in Database::ALL {
         check(
             database,
@@ -247,11 +247,11 @@ fn a_database_of_4_3_is_taken_as_it_is() {
     }
 }
 
-/// Parameters belong to executions, but nothing says which file a job came from.
+/// Parameters belong to executions, but the file of a job is not recorded.
 ///
 /// Spec: REPO-11, REPO-12, D-71
 #[test]
-fn a_database_of_2_2_is_brought_up_to_date() {
+fn a_database_of_2_2_is_migrated() {
     for database in Database::ALL {
         let column = "ALTER TABLE BATCH_JOB_EXECUTION DROP COLUMN JOB_CONFIGURATION_LOCATION;";
         let statements = tables_of_4_3(database) + column + &rows(database, true);

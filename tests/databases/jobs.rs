@@ -102,7 +102,7 @@ pub(super) fn execute(tx: &mut ChunkTransaction, statement: &str) -> Result<(), 
     Ok(tx.sqlite()?.batch_execute(statement)?)
 }
 
-/// No key keeps two rows of one number apart, so a double shows.
+/// Without a key, so that a duplicate row would be visible.
 fn stage(database: Database, xml: &str) -> Stage {
     let stage = Stage::on(database, xml);
     stage
@@ -118,7 +118,7 @@ pub(super) const CHUNK: &str = r#"<job id="job"><step id="one">
 
 pub(super) const SUM: &str = "SELECT COUNT(*) * 1000000 + SUM(n) FROM written";
 
-/// What was committed stays, what was not is rolled back, and a restart resumes from there.
+/// Committed rows remain, uncommitted ones are rolled back, and a restart resumes from there.
 ///
 /// Spec: CHUNK-LOOP-12, ENV-05, REPO-02, REPO-03, REPO-04, REPO-06, REPO-15, REPO-62, REPO-63, RESTART-08
 #[test]
@@ -142,7 +142,7 @@ fn a_failed_chunk_step_is_restarted() {
     }
 }
 
-/// Wider columns, or those of another kind of text, need no other program.
+/// Wider columns, or columns of another text type, need no changes in the program.
 ///
 /// Spec: REPO-77
 #[test]
@@ -150,7 +150,7 @@ fn columns_may_be_wider() {
     for database in Database::ALL {
         let stage = stage(database, CHUNK);
         let statements: &[&str] = match database {
-            // Widths mean nothing there.
+            // SQLite ignores widths.
             Database::Sqlite => &[],
             Database::Postgres => &[
                 "ALTER TABLE BATCH_JOB_EXECUTION ALTER COLUMN EXIT_CODE TYPE VARCHAR(4000)",
@@ -179,7 +179,7 @@ fn columns_may_be_wider() {
     }
 }
 
-/// Partitions commit beside each other; one that fails is restarted alone.
+/// Partitions commit independently; a failed one is restarted alone.
 ///
 /// Spec: PART-32, PART-34, REPO-16, REPO-53, RESTART-08
 #[test]
@@ -220,16 +220,16 @@ fn a_failed_partition_is_restarted() {
     }
 }
 
-/// A transaction that the writer ended, or that an error ended which it did not return: the step fails, and what it wrote
-/// before is not committed with the checkpoint.
+/// If the writer ends the transaction, or hides an error that ended it, the step fails, and its earlier rows are not
+/// committed with the checkpoint.
 ///
 /// Spec: CHUNK-LOOP-12, CHUNK-LOOP-13, REPO-62
 #[test]
 fn a_transaction_that_ended_before_its_time_fails_the_step() {
     let ends = |database| match database {
-        // Any error ends it.
+        // Any error ends the transaction.
         Database::Postgres => ["SELECT no_such_column", "COMMIT", "ROLLBACK", "COMMIT; BEGIN"],
-        // So does a change of the tables, by a commit.
+        // So does a schema change, by a commit.
         Database::Mariadb => [
             "CREATE TABLE other (n INTEGER)",
             "COMMIT",
@@ -263,7 +263,7 @@ fn a_transaction_that_ended_before_its_time_fails_the_step() {
     }
 }
 
-/// An item that cannot be written is searched for behind savepoints, and left out.
+/// An item that cannot be written is searched for with savepoints, and omitted.
 ///
 /// Spec: CHUNK-LOOP-12, REPO-59, REPO-60
 #[test]
@@ -290,7 +290,7 @@ fn a_bad_item_is_skipped() {
 #[derive(BatchArtifact)]
 struct Patient {
     cancelled: std::sync::Mutex<bool>,
-    told: std::sync::Condvar,
+    notified: std::sync::Condvar,
 }
 
 #[batchlet("Patient")]
@@ -298,21 +298,25 @@ impl Patient {
     #[process]
     fn process(&self) -> String {
         let cancelled = self.cancelled.lock().unwrap();
-        drop(self.told.wait_while(cancelled, |cancelled| !*cancelled).unwrap());
+        drop(
+            self.notified
+                .wait_while(cancelled, |cancelled| !*cancelled)
+                .unwrap(),
+        );
         "CANCELLED".into()
     }
     #[cancel]
     fn cancel(&self) {
         *self.cancelled.lock().unwrap() = true;
-        self.told.notify_all();
+        self.notified.notify_all();
     }
 }
 
-/// A stop from another runtime, as another process would ask for it.
+/// A stop from another runtime, as another process would request it.
 ///
 /// Spec: OP-17, REPO-17, STATUS-26
 #[test]
-fn a_stop_from_another_runtime_is_seen() {
+fn a_stop_from_another_runtime_is_adopted() {
     for database in Database::ALL {
         let stage = Stage::on(
             database,

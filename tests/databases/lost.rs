@@ -1,4 +1,4 @@
-//! Connections that are lost: at every request that the runtime makes of its database, before it or after it.
+//! Lost connections: at every request to the database, before it or after it.
 
 use std::fs;
 use std::path::Path;
@@ -19,13 +19,13 @@ const KINDS: [(Kind, Database); 2] = [
     (Kind::Mariadb, Database::Mariadb),
 ];
 
-/// MariaDB's library makes three times as many requests: for each statement it asks to prepare it, to run it, to forget it.
+/// MariaDB's library makes three requests for each statement: to prepare it, to run it, to close it.
 fn every((kind, _): (Kind, Database)) -> usize {
     if kind == Kind::Mariadb { 3 } else { 1 }
 }
 
-/// Writes the numbers of a run in the transaction of the checkpoint, and blames the item when that fails. Nobody keeps doubles
-/// apart.
+/// Writes the numbers of a run in the transaction of the checkpoint, and names the item if that fails. The table has no
+/// key, so a duplicate would be visible.
 #[derive(BatchArtifact)]
 struct RowsOfRun {
     #[batch_property(name = "run")]
@@ -40,7 +40,7 @@ impl RowsOfRun {
     fn open(&mut self, _checkpoint: Option<()>) {}
     #[write_items]
     fn write(&mut self, numbers: &[u32], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
-        // What is counted in an interval that is rolled back is not counted.
+        // The items of a rolled-back interval are not counted.
         let counted: Option<usize> = self.step.persistent_user_data()?;
         let counted = counted.unwrap_or(0);
         for (index, number) in numbers.iter().enumerate() {
@@ -71,7 +71,7 @@ impl Nothing {
     fn cancel(&self) {}
 }
 
-/// Three checkpoints, where every exception could be skipped; and a batchlet.
+/// Three checkpoints in a step that may skip every exception, and a batchlet.
 const JOB: &str = r#"<job id="job">
   <step id="load" next="close">
     <chunk reader="Numbers" processor="Unchanged" writer="RowsOfRun" commit-interval="4" skip-limit="99">
@@ -82,7 +82,7 @@ const JOB: &str = r#"<job id="job">
   <step id="close"><batchlet ref="Nothing"/></step>
 </job>"#;
 
-/// As many checkpoints as items, which a parameter says.
+/// As many checkpoints as items, a number that a parameter sets.
 const CHECKPOINTS: &str = r#"<job id="job">
   <step id="load"><chunk reader="Numbers" processor="Unchanged" writer="RowsOfRun" commit-interval="1"/></step>
 </job>"#;
@@ -103,17 +103,17 @@ const PARTITIONS: &str = r#"<job id="job">
   </step>
 </job>"#;
 
-/// The end of a partition that was asked for when the connection was lost.
+/// The error of a partition whose claim was interrupted by the loss of the connection.
 const UNKNOWN_CLAIM: &str =
     "failed to record the start of the step execution: the connection was lost during the commit";
 
-/// A runtime that comes to its database by a proxy, and a table.
+/// A runtime that reaches its database through a proxy, and a table.
 struct Line {
     place: Place,
     proxy: Proxy,
     operator: JobOperator,
     run: i64,
-    /// Runs that had to be launched again.
+    /// The number of runs that had to be launched again.
     failed: u64,
 }
 
@@ -145,9 +145,9 @@ impl Line {
         }
     }
 
-    /// A run that is struck, and checked when it has ended.
+    /// Runs the job with the connection cut at a request, and checks the result.
     ///
-    /// Returns how often it was struck.
+    /// Returns the number of cuts.
     fn run(&mut self, strike: impl FnOnce(&Proxy)) -> u64 {
         self.run += 1;
         let run = self.run;
@@ -159,7 +159,7 @@ impl Line {
             ended = self.launch();
             steps.extend(self.operator.step_executions(ended.id).unwrap());
         }
-        // The run may have ended before what it was struck by.
+        // The run may have ended before that request.
         let struck = self.proxy.rest();
         assert_eq!(
             ended.status,
@@ -169,7 +169,7 @@ impl Line {
         );
         let written = format!("SELECT COUNT(*) * 1000 + SUM(n) FROM written WHERE run = {run}");
         assert_eq!(self.place.connect().number(&written), 10_055, "run {run}");
-        // Each step, or partition, has counted from 1.
+        // Each step, or partition, counts from 1.
         let counted = format!("SELECT SUM(counted) FROM written WHERE run = {run}");
         let expected = if steps.iter().any(|step| step.step_name.contains(':')) {
             30
@@ -193,7 +193,7 @@ impl Line {
         self.operator.wait(execution).unwrap()
     }
 
-    /// Strikes at every so-manieth request, until a run ends before it has come to it.
+    /// Cuts the connection at every n-th request, until a run ends before it.
     fn strike_everywhere(&mut self, every: usize, mut strike: impl FnMut(&Proxy, u64)) {
         for request in (1..).step_by(every) {
             if self.run(|proxy| strike(proxy, request)) == 0 {
@@ -204,13 +204,13 @@ impl Line {
     }
 }
 
-/// Whichever request does not come through, or is answered in vain, also a COMMIT: the execution continues, and completes;
-/// nothing is lost, doubled or skipped. Only who has got a partition is not known when that answer is lost: several may
-/// have asked, so that none has it, and the next launch resumes.
+/// Whichever request or answer is lost, even that of a COMMIT, the execution continues and completes; nothing is lost,
+/// doubled or skipped. Only the claim of a partition is uncertain if its answer is lost: several workers may have
+/// requested it, so that none owns it, and the next launch resumes.
 ///
 /// Spec: CHUNK-LOOP-12, OP-34, REPO-02, REPO-15, REPO-62
 #[test]
-fn a_connection_that_is_lost_at_any_request_costs_nothing() {
+fn a_connection_lost_at_any_request_is_replaced() {
     // Most of the time is spent waiting, for the server or before the next attempt to connect.
     thread::scope(|scope| {
         for kind in KINDS {
@@ -228,11 +228,11 @@ fn a_connection_that_is_lost_at_any_request_costs_nothing() {
     });
 }
 
-/// As an administrator does it, who ends all that is connected.
+/// An administrator closes all connections.
 ///
 /// Spec: REPO-02, REPO-15, REPO-62
 #[test]
-fn connections_that_the_server_ends_cost_nothing() {
+fn connections_closed_by_the_server_are_replaced() {
     thread::scope(|scope| {
         for kind in KINDS {
             scope.spawn(move || {
@@ -263,20 +263,20 @@ fn end_connections(place: &Place) {
                  WHERE DB = DATABASE() AND ID <> CONNECTION_ID()",
             );
             for id in ids {
-                // It may have gone by itself.
+                // The connection may have closed already.
                 let _ = outside.execute(&format!("KILL {id}"));
             }
         }
     }
 }
 
-/// The server crashes, and is back after a while.
+/// The server crashes and restarts later.
 ///
 /// Spec: REPO-02, REPO-15, REPO-62
 #[test]
-fn a_server_that_crashes_at_any_request_costs_nothing() {
+fn a_server_crash_at_any_request_loses_nothing() {
     thread::scope(|scope| {
-        // MariaDB takes longer to come back.
+        // MariaDB takes longer to restart.
         for (kind, every) in [(KINDS[0], 2), (KINDS[1], 11)] {
             scope.spawn(move || {
                 let server = Server::start(kind.0);
@@ -292,11 +292,11 @@ fn a_server_that_crashes_at_any_request_costs_nothing() {
     });
 }
 
-/// A COMMIT that the server carries out only after its connection was lost: the query for its fate waits for it.
+/// A COMMIT that the server executes only after its connection was lost: the query for its outcome waits for it.
 ///
 /// Spec: CHUNK-LOOP-12, REPO-15, REPO-62
 #[test]
-fn a_commit_that_comes_late_is_waited_for() {
+fn a_late_commit_is_awaited() {
     for kind in KINDS {
         let folder = tempfile::tempdir().unwrap();
         let mut line = Line::new(shared(kind.0), kind, folder.path(), JOB);
@@ -322,7 +322,7 @@ fn a_transaction_waits(place: &Place) -> bool {
                 WHERE NOT granted AND datname = current_database()"
         }
         _ => {
-            // Of the whole server. Whoever asks without end for the transactions is never told anything new.
+            // A view of the whole server. A connection that polls it without a pause always sees the same snapshot.
             "SELECT CAST(VARIABLE_VALUE AS INTEGER) FROM information_schema.GLOBAL_STATUS
                 WHERE VARIABLE_NAME = 'INNODB_ROW_LOCK_CURRENT_WAITS'"
         }
@@ -330,7 +330,7 @@ fn a_transaction_waits(place: &Place) -> bool {
     place.connect().number(waiting) > 0
 }
 
-/// On PostgreSQL a checkpoint is four ways to the server and back, beside those of the writer.
+/// On PostgreSQL a checkpoint takes four round trips, besides those of the writer.
 ///
 /// Spec: CHUNK-LOOP-12
 #[test]
@@ -345,6 +345,6 @@ fn a_checkpoint_is_four_requests() {
         assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
         line.proxy.requests()
     });
-    // One of each five is the writer's. The keeper's come with time, and are few; other checkpoints renew the lease.
+    // One in five is the writer's. The keeper's are timed and few; other checkpoints renew the lease.
     assert_eq!((many - few + 500) / 1000, 5, "{few} and {many} requests");
 }

@@ -1,4 +1,4 @@
-//! New databases, databases that are not there, and databases of other programs.
+//! New databases, missing databases, and databases of other programs.
 
 use std::sync::Barrier;
 use std::thread;
@@ -38,12 +38,11 @@ fn many_runtimes_open_a_new_database_at_once() {
     }
 }
 
-/// Who has made the tables by hand, from the file that holds them all, has what the migrations give; and the runtime takes
-/// it.
+/// Tables created by hand from the complete schema file equal those of the migrations, and the runtime uses them.
 ///
 /// Spec: REPO-05, REPO-07, REPO-08, REPO-11
 #[test]
-fn the_schema_file_is_what_the_migrations_give() {
+fn the_schema_file_equals_the_migrations() {
     for database in Database::ALL {
         let name = match database {
             Database::Sqlite => "sqlite",
@@ -66,7 +65,7 @@ fn the_schema_file_is_what_the_migrations_give() {
     }
 }
 
-/// The true reason is reported, and the password is not.
+/// The cause is reported, without the password.
 ///
 /// Spec: REPO-06
 #[cfg(feature = "servers")]
@@ -100,11 +99,11 @@ fn a_missing_database_is_reported_with_the_reason() {
     check("oracle:me/secret@localhost".into(), &["expected `sqlite://PATH`"]);
 }
 
-/// The tables of Spring Batch 5 are refused and left as they are.
+/// The tables of Spring Batch 5 are rejected and not changed.
 ///
 /// Spec: REPO-12
 #[test]
-fn tables_of_another_make_are_refused() {
+fn incompatible_tables_are_rejected() {
     for database in Database::ALL {
         let (_folder, place) = new_place(database);
         let spring5 =
@@ -153,7 +152,7 @@ fn a_schema_of_postgresql_holds_a_repository() {
     assert_eq!(place.connect().number(&format!("{tables} = 'public'")), 0);
 }
 
-/// An account that may only read opens the repository and reads it.
+/// An account with read access only opens the repository and reads it.
 ///
 /// Spec: REPO-12
 #[cfg(feature = "servers")]

@@ -1,4 +1,4 @@
-//! Tables with another prefix than `BATCH_`.
+//! Tables with a prefix other than `BATCH_`.
 
 use std::fs;
 
@@ -8,14 +8,14 @@ use batch_tests::database::{Database, Place};
 
 use super::jobs::{CHUNK, SUM};
 
-/// The database's URL, for tables with this prefix.
+/// Returns the database's URL, for tables with this prefix.
 pub(super) fn with_prefix(place: &Place, prefix: &str) -> String {
     let url = place.url();
     let sign = if url.contains('?') { '&' } else { '?' };
     format!("{url}{sign}table_prefix={prefix}")
 }
 
-/// Two repositories in one database know nothing of each other: not of tables, sequences, migrations, rows or what is purged.
+/// Two repositories in one database are independent: tables, sequences, migrations, rows and purges.
 ///
 /// Spec: REPO-84, D-88
 #[test]
@@ -50,7 +50,7 @@ fn repositories_with_different_prefixes_share_a_database() {
 
         let others = plain.launch("job", [("to", "5")]).unwrap();
         assert_eq!(plain.wait(others).unwrap().status, BatchStatus::Completed);
-        // Each counts for itself.
+        // Each counts its own executions.
         assert_eq!((first.0, second.0, others.0), (1, 2, 1), "{database:?}");
         for (table, rows) in [
             ("JOB_INSTANCE", 1),
@@ -67,7 +67,7 @@ fn repositories_with_different_prefixes_share_a_database() {
             assert_eq!(count(prefix), rows, "{database:?} {table}");
             assert_eq!(count("BATCH_"), 1, "{database:?} {table}");
         }
-        // MariaDB tells upper from lower case in the names of tables, as Linux does, but not in those of constraints.
+        // MariaDB, as on Linux, distinguishes upper and lower case in names of tables, but not in those of constraints.
         let other_case = BatchRuntime::builder()
             .repository(with_prefix(&place, "ORDERS_"))
             .build();
@@ -95,7 +95,7 @@ fn repositories_with_different_prefixes_share_a_database() {
 
 /// Spec: REPO-84
 #[test]
-fn a_prefix_that_is_no_name_is_refused() {
+fn an_invalid_prefix_is_rejected() {
     for (prefix, problem) in [
         ("", "does not start with a letter"),
         ("1_", "does not start with a letter"),

@@ -1,4 +1,4 @@
-//! What leaves the repository, on each database: purged, archived, exported and imported.
+//! Removal from the repository, on each database: purge, archive, export and import.
 
 use batch_runtime::operator::Purge;
 use batch_runtime::{
@@ -38,7 +38,7 @@ fn stage(database: Database) -> Stage {
     stage
 }
 
-/// An instance of this day, which fails at a number.
+/// Runs an instance of this day, which fails at a number.
 fn day(day: &str, fails_at: &str) -> JobParameters {
     JobParameters::from([("to", "25"), ("day", day)]).with_non_identifying("fails-at", fails_at)
 }
@@ -47,12 +47,11 @@ fn ids(found: Vec<batch_runtime::execution::JobInstance>) -> Vec<i64> {
     found.into_iter().map(|instance| instance.id.0).collect()
 }
 
-/// Complete instances are purged with all that belongs to them, and what a restart needs only with force; the newest stay if
-/// wanted.
+/// Complete instances are purged with all their rows, resumable ones only with force; the newest are kept if requested.
 ///
 /// Spec: REPO-01, OP-36
 #[test]
-fn what_nothing_continues_is_purged() {
+fn finished_instances_are_purged() {
     for database in Database::ALL {
         let stage = stage(database);
         let operator = stage.operator();
@@ -108,11 +107,11 @@ fn what_nothing_continues_is_purged() {
         let left = rows(&stage);
         assert_eq!(left[..2], [1, 1], "{database:?}");
         assert_eq!(left[3..], [1, 1, 1, 1], "{database:?}");
-        // What is left is resumed, and then purged, too.
+        // The remaining instance is resumed, and then purged, too.
         stage.launch("job", day("2", "0"));
         assert_eq!(operator.purge(&all, None).unwrap(), 1, "{database:?}");
         assert_eq!(rows(&stage), [0; 7], "{database:?}");
-        // And the archived ones come back.
+        // The archived instances are imported again.
         for line in String::from_utf8(archive).unwrap().lines() {
             operator.import(line).unwrap();
         }
@@ -125,8 +124,8 @@ fn what_nothing_continues_is_purged() {
     }
 }
 
-/// A failed instance is exported from one database and imported into another, and resumes there: with
-/// its parameters of all types, its checkpoints, its counters and times.
+/// A failed instance is exported from one database and imported into another, and resumes there with its parameters of
+/// all types, checkpoints, counters and times.
 ///
 /// Spec: REPO-01, RESTART-08
 #[test]
@@ -140,7 +139,7 @@ fn an_instance_moves_to_another_database() {
             .with_parameter("date", ParameterValue::Date(Timestamp(951_782_400_123)), true);
         let failed = old.launch("job", parameters.clone());
         let line = old.operator().export(JobInstanceId(1)).unwrap().unwrap();
-        // Ids there are others.
+        // Ids in that database differ.
         new.launch("job", day("2", "0"));
         let instance = new.operator().import(&line).unwrap();
         let imported = new.executions(instance);
@@ -161,7 +160,7 @@ fn an_instance_moves_to_another_database() {
         assert_eq!(ended.instance_id, instance);
         assert_eq!(new.log(), ["open Some(20)"], "{from:?} {to:?}");
         assert_eq!(new.outside().number(SUM), 5_000_115, "{from:?} {to:?}");
-        // Twice is once too often.
+        // A second import is rejected.
         let twice = new.operator().import(&line).unwrap_err().to_string();
         assert!(
             twice.contains("job `job` already has an instance with the key"),
@@ -170,9 +169,9 @@ fn an_instance_moves_to_another_database() {
     }
 }
 
-/// Lines that are not exported instances, and instances that had not ended, are rejected.
+/// Lines that are not exported instances, and instances that have not ended, are rejected.
 #[test]
-fn what_cannot_be_imported_is_refused() {
+fn invalid_imports_are_rejected() {
     let stage = stage(Database::Sqlite);
     let operator = stage.operator();
     stage.launch("job", day("1", "0"));
@@ -220,11 +219,11 @@ fn what_cannot_be_imported_is_refused() {
     assert_eq!(rows(&stage)[0], 1);
 }
 
-/// The state of partitions counts by the ids of executions: an instance with it that is not complete stays where it is.
+/// The state of partitions refers to ids of executions: an incomplete instance with such state cannot be moved.
 ///
 /// Spec: PART-30
 #[test]
-fn what_counts_by_ids_is_not_imported() {
+fn state_that_refers_to_ids_is_not_imported() {
     let partition = r#"<partition instances="2"><properties>
         <property name="to.1" value="25"/><property name="to.2" value="25"/>
     </properties></partition></step>"#;
@@ -242,7 +241,7 @@ fn what_counts_by_ids_is_not_imported() {
         refused.contains("it can be resumed only where it was exported"),
         "{refused}"
     );
-    // Once it is complete nothing counts any more.
+    // Once the instance is complete, that state is not needed.
     stage.launch("job", failing("0"));
     let line = operator.export(JobInstanceId(1)).unwrap().unwrap();
     operator.purge(&Purge::default(), None).unwrap();

@@ -1,4 +1,4 @@
-//! The statement budget: what the repository costs per chunk and per launch.
+//! The statement budget: the statements of the repository per chunk and per launch.
 
 use std::sync::Mutex;
 
@@ -7,7 +7,7 @@ use batch_tests::database::Database;
 use batch_tests::stage::Stage;
 use diesel::connection::{Instrumentation, InstrumentationEvent, set_default_instrumentation};
 
-/// The database whose statements are counted, by its address, and those that it has got.
+/// The database whose statements are counted, by its address, and the statements so far.
 static COUNTED: Mutex<(String, Vec<String>)> = Mutex::new((String::new(), Vec::new()));
 
 /// One for each connection of the process.
@@ -22,7 +22,7 @@ impl Instrumentation for Recorder {
             InstrumentationEvent::StartEstablishConnection { url, .. } => url.clone_into(&mut self.url),
             InstrumentationEvent::StartQuery { query, .. } => {
                 let (database, statements) = &mut *COUNTED.lock().unwrap();
-                // What the keeper asks comes with time, whatever runs.
+                // The keeper's statements are timed, independent of the job.
                 let is_keeper = std::thread::current().name() == Some("batch-keeper");
                 if is_address_of(database, &self.url) && !is_keeper {
                     statements.push(query.to_string());
@@ -96,13 +96,13 @@ impl CountedNowhere {
     fn checkpoint(&mut self) {}
 }
 
-/// The statements of one whole job.
+/// Returns the statements of one whole job.
 fn statements_of(stage: &Stage, limit: u32, run: u32) -> Vec<String> {
     COUNTED.lock().unwrap().1.clear();
     let (limit, run) = (limit.to_string(), run.to_string());
     stage.launch("count", [("limit", limit.as_str()), ("run", run.as_str())]);
     let mut statements = std::mem::take(&mut COUNTED.lock().unwrap().1);
-    // A connection more, where the keeper has the other one at that moment.
+    // One more connection, if the keeper uses the other one at that moment.
     statements.retain(|statement| {
         ![
             "PRAGMA busy_timeout",
@@ -125,13 +125,13 @@ fn metadata(statements: &[String]) -> usize {
         .count()
 }
 
-/// Two metadata statements a chunk, on PostgreSQL one (three are allowed), in one transaction; the number per launch does not grow with the
-/// history.
+/// Two metadata statements per chunk, one on PostgreSQL (three are allowed), in one transaction; the number per launch
+/// does not grow with the history.
 ///
 /// Spec: REPO-62, CHUNK-LOOP-12
 #[test]
 fn a_chunk_costs_few_statements_and_a_launch_a_constant_number() {
-    // Connections record from their beginning.
+    // Connections are recorded from their creation.
     set_default_instrumentation(recorder).unwrap();
     for database in Database::ALL {
         check(database);
@@ -144,7 +144,7 @@ fn check(database: Database) {
     statements_of(&stage, 5, 0);
     let short = statements_of(&stage, 5, 1);
     let long = statements_of(&stage, 1_005, 2);
-    // 100 intervals more.
+    // 100 more intervals.
     let each = if database == Database::Postgres { 1 } else { 2 };
     assert_eq!(
         metadata(&long) - metadata(&short),

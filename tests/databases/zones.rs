@@ -1,4 +1,4 @@
-//! Repositories whose TIMESTAMP columns hold the time of some zone.
+//! Repositories whose TIMESTAMP columns hold the local time of a zone.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ fn time(text: &str) -> Timestamp {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// A runtime to which it is always the same time.
+/// A runtime with a constant clock.
 fn operator(place: &Place, folder: &Path, zone: &str, now: &str) -> JobOperator {
     let runtime = BatchRuntime::builder()
         .repository(place.url())
@@ -57,8 +57,8 @@ fn operator(place: &Place, folder: &Path, zone: &str, now: &str) -> JobOperator 
     runtime.unwrap_or_else(|error| panic!("{error}")).job_operator()
 }
 
-/// Each way in and out of the repository turns points in time into wall-clock times, and back; keys are made of points in time.
-/// Two runtimes of one process may differ in it.
+/// Every operation of the repository converts points in time to wall-clock times, and back; keys are made of points in
+/// time. Two runtimes of one process may have different zones.
 ///
 /// Spec: REPO-26, REPO-33, REPO-43, REPO-47, REPO-54
 #[cfg(feature = "servers")]
@@ -117,7 +117,7 @@ fn times_are_kept_in_the_time_of_a_zone() {
         let date = outside.rows(&shown("DATE_VAL", "BATCH_JOB_EXECUTION_PARAMS"));
         assert_eq!(date, ["2026-01-02 00:30:00.007"], "{database:?}");
 
-        // The same instance, found by the same key, also from another zone; which shows other times.
+        // The same instance, found by the same key from another zone, which shows other times.
         let key = |operator: &JobOperator| operator.job_instances("job", 0, 9).unwrap()[0].job_key.clone();
         assert_eq!(key(&berlin), parameters.job_key());
         let again = berlin.launch("job", parameters.clone()).unwrap();
@@ -143,7 +143,7 @@ fn times_are_kept_in_the_time_of_a_zone() {
         assert_eq!(found("2026-07-01T12:00:01", "2026-07-02"), 0, "{database:?}");
         assert_eq!(found("2026-07-01", "2026-07-01T12:00:00"), 0, "{database:?}");
 
-        // What is archived holds points in time, and may go anywhere.
+        // Archives contain points in time, valid in any zone.
         let line = berlin.export(ended.instance_id).unwrap().unwrap();
         assert!(line.contains(r#""created":"2026-07-01T12:00:00.123Z""#), "{line}");
         let elsewhere = Place::new(database, folder.path());
@@ -153,7 +153,7 @@ fn times_are_kept_in_the_time_of_a_zone() {
         assert_eq!(all[0].ended, Some(time(now)), "{database:?}");
         assert_eq!(utc.parameters(all[0].id).unwrap(), parameters, "{database:?}");
 
-        // An end that the clocks never showed does not keep an instance from being purged.
+        // An end at a time that the clocks skipped does not prevent a purge.
         outside
             .execute("UPDATE BATCH_JOB_EXECUTION SET END_TIME = '2026-03-29 02:30:00'")
             .unwrap();
@@ -170,7 +170,7 @@ fn times_are_kept_in_the_time_of_a_zone() {
     }
 }
 
-/// SQLite holds points in time: the zone changes nothing.
+/// SQLite stores points in time: the zone has no effect.
 ///
 /// Spec: REPO-43
 #[test]

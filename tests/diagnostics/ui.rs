@@ -1,14 +1,14 @@
-//! What the compiler says about what the annotations reject: `ui/<attribute>/<mistake>.rs` fails with exactly the text
-//! of its `.stderr`. What they accept is in `annotations`.
+//! The compiler's errors for invalid annotations: `ui/<attribute>/<mistake>.rs` fails with exactly the text of its
+//! `.stderr`. Valid annotations are in `annotations`.
 //!
-//! The texts are those of the pinned toolchain; `TRYBUILD=overwrite cargo test --test diagnostics` writes them again.
+//! The texts are those of the pinned toolchain; `TRYBUILD=overwrite cargo test --test diagnostics` updates them.
 
 /// Each case names the requirements that it proves.
 ///
 /// Spec: ART-01 to ART-07
 #[test]
 fn every_mistake_has_its_message() {
-    // trybuild compiles all cases at once as long as none of them has to run.
+    // trybuild compiles all cases at once if none of them has to run.
     let cases = trybuild::TestCases::new();
     for attribute in [
         "artifact_attribute",

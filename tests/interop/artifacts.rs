@@ -1,4 +1,4 @@
-//! The artifacts of this side's jobs; those of the other side are in `Jobs.java`.
+//! The artifacts of this runtime's jobs; those of Spring Batch are in `Jobs.java`.
 
 use std::fmt;
 use std::sync::{Condvar, Mutex};
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use batch_runtime::prelude::*;
 
-/// `skips`: twenty numbers by fours; one is skipped, one filtered, and one fails. `prepared`: does, or fails, as the parameter
-/// `load` says, and counts. `waits`: until it is stopped.
+/// `skips`: twenty numbers by fours; one is skipped, one filtered, and one fails. `prepared`: completes or fails, as
+/// the parameter `load` says, and counts its runs. `waits`: waits until it is stopped.
 pub(super) const JOBS: [(&str, &str); 3] = [
     (
         "skips",
@@ -134,7 +134,7 @@ struct Load {
 impl Load {
     #[process]
     fn process(&self) -> Result<String, BatchError> {
-        // How often it has been here.
+        // The number of its runs so far.
         let before: Option<(String, u32)> = self.step.persistent_user_data()?;
         let times = before.map_or(0, |(_, times)| times) + 1;
         let kept = ("größer 漢字 😀".to_owned(), times);
@@ -148,7 +148,7 @@ impl Load {
     fn cancel(&self) {}
 }
 
-/// The names of those that wait.
+/// The names of the waiting jobs.
 static WAITING: (Mutex<Vec<String>>, Condvar) = (Mutex::new(Vec::new()), Condvar::new());
 
 /// Returns when the job of this name waits, for the time after the last call.
@@ -168,7 +168,7 @@ struct Patient {
     #[batch_property(name = "name")]
     name: String,
     cancelled: Mutex<bool>,
-    told: Condvar,
+    notified: Condvar,
 }
 
 #[batchlet("Patient")]
@@ -178,12 +178,16 @@ impl Patient {
         WAITING.0.lock().unwrap().push(self.name.clone());
         WAITING.1.notify_all();
         let cancelled = self.cancelled.lock().unwrap();
-        drop(self.told.wait_while(cancelled, |cancelled| !*cancelled).unwrap());
+        drop(
+            self.notified
+                .wait_while(cancelled, |cancelled| !*cancelled)
+                .unwrap(),
+        );
         "WAITED".into()
     }
     #[cancel]
     fn cancel(&self) {
         *self.cancelled.lock().unwrap() = true;
-        self.told.notify_all();
+        self.notified.notify_all();
     }
 }

@@ -1,4 +1,4 @@
-//! Instances that are resumed on the other side.
+//! Instances that start in one program and resume in the other.
 
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperatorError, JobParameters};
 use batch_tests::database::Database;
@@ -16,8 +16,8 @@ fn steps(execution: &Value) -> Vec<&str> {
     steps.iter().map(|step| step["step"].as_str().unwrap()).collect()
 }
 
-/// An instance that failed on one side is the same on the other, which resumes the step that failed; and what is complete
-/// is so for both.
+/// An instance that failed in one program is the same in the other, which resumes the failed step; a complete instance
+/// is complete for both.
 ///
 /// Spec: REPO-26, REPO-27, REPO-39, REPO-42, REPO-71, ID-04, ID-06, OP-36, RESTART-01, RESTART-02
 #[test]
@@ -29,7 +29,7 @@ fn an_instance_is_resumed_on_either_side() {
         (Database::Sqlite, TablesOf::Us),
     ] {
         let mut shared = Shared::new(database, tables);
-        // There, here, there, and here to its end.
+        // Spring Batch, this runtime, Spring Batch, and this runtime to the end.
         assert_eq!(shared.run("prepared", &failing(1)).unwrap()["instance"], 1);
         let here = shared.launch("prepared", &failing(1));
         assert_eq!(
@@ -71,7 +71,7 @@ fn an_instance_is_resumed_on_either_side() {
             "{database:?}: {refused}"
         );
 
-        // Here, and there to its end.
+        // This runtime, and Spring Batch to the end.
         let here = shared.launch("prepared", &failing(2));
         assert_eq!(
             (here.id.0, here.instance_id.0, here.status),
@@ -91,22 +91,22 @@ fn an_instance_is_resumed_on_either_side() {
         );
 
         let seen = shared.seen_here();
-        let begun: Vec<_> = seen.iter().map(steps).collect();
+        let started: Vec<_> = seen.iter().map(steps).collect();
         let (whole, rest) = (vec!["prepare", "load"], vec!["load"]);
         assert_eq!(
-            begun,
+            started,
             [&whole, &rest, &rest, &rest, &whole, &rest].map(Clone::clone),
             "{database:?}"
         );
     }
 }
 
-/// What Spring Batch keeps in its contexts is there again when it goes on after an execution of ours, and what we keep when we
-/// go on after one of its.
+/// The contexts of Spring Batch survive an execution of this runtime, and this runtime's data survives one of Spring
+/// Batch.
 ///
 /// Spec: REPO-65, REPO-66, REPO-68, REPO-69, REPO-75, CTX-23
 #[test]
-fn contexts_outlast_what_the_other_runs() {
+fn contexts_survive_executions_of_the_other_program() {
     for database in Database::ALL {
         let mut shared = Shared::new(database, TablesOf::Us);
         shared.run("prepared", &failing(1)).unwrap();
@@ -117,7 +117,7 @@ fn contexts_outlast_what_the_other_runs() {
             .unwrap();
         assert_eq!(shared.operator.wait(here).unwrap().status, BatchStatus::Failed);
         let seen = shared.seen_there();
-        // After what Spring Batch notes of each step that it runs.
+        // After the entries that Spring Batch adds for each step that it runs.
         let mut step = seen[0]["steps"][1]["context"].clone();
         let only_there =
             ["batch.stepType", "batch.taskletType"].map(|key| step.as_object_mut().unwrap().remove(key));
@@ -134,7 +134,7 @@ fn contexts_outlast_what_the_other_runs() {
             );
             assert_eq!(kept, step, "{database:?}");
         }
-        // Spring Batch copies what we keep, and we find it there.
+        // Spring Batch copies this runtime's entries, so they are still there.
         shared.run("prepared", &failing(1)).unwrap();
         assert_eq!(shared.launch("prepared", &failing(1)).id.0, 5, "{database:?}");
         let seen = shared.seen_there();
@@ -143,8 +143,9 @@ fn contexts_outlast_what_the_other_runs() {
     }
 }
 
-/// A chunk step of ours is begun anew there, which knows no checkpoint of ours; one of which Spring Batch has committed something is
-/// refused here, also when a checkpoint of ours is still there.
+/// Spring Batch starts a chunk step of this runtime from the beginning, because it does not know its checkpoint; a
+/// chunk step that Spring Batch has partly committed is rejected by this runtime, even if it has a checkpoint of its
+/// own.
 ///
 /// Spec: REPO-68, RESTART-17
 #[test]
@@ -158,7 +159,7 @@ fn a_chunk_step_that_the_other_program_started() {
             json!({"execution": 2, "instance": 1, "status": "FAILED"}),
             "{database:?}"
         );
-        // It resumes where it was itself, and commits nothing.
+        // It resumes at its own position, and commits nothing.
         shared.run("skips", &parameters(1)).unwrap();
         let seen = shared.seen_there();
         assert_eq!(seen[1]["steps"][0]["counters"]["writes"], 14, "{database:?}");
@@ -179,7 +180,7 @@ fn a_chunk_step_that_the_other_program_started() {
             "{database:?}: {}",
             here.exit_message
         );
-        // Which it is not kept from going on with.
+        // Spring Batch can still resume it.
         shared.run("skips", &parameters(1)).unwrap();
         let last = &shared.seen_here()[4]["steps"][0]["counters"];
         assert_eq!(
@@ -190,11 +191,11 @@ fn a_chunk_step_that_the_other_program_started() {
     }
 }
 
-/// Numbers that both draw in turn are never the same, and grow.
+/// Ids that both programs allocate in turn are unique and ascending.
 ///
 /// Spec: REPO-18 to REPO-22, ID-07
 #[test]
-fn numbers_that_both_draw_never_collide() {
+fn ids_that_both_allocate_never_collide() {
     for (database, tables) in [
         (Database::Sqlite, TablesOf::Us),
         (Database::Postgres, TablesOf::Us),

@@ -1,4 +1,4 @@
-//! What one has written, as the other reads it.
+//! Rows of one program, as the other reads them.
 
 use batch_runtime::BatchStatus;
 use batch_tests::database::Database;
@@ -10,7 +10,7 @@ use super::shared::{Shared, TablesOf, assert_same, contexts, parameters};
 
 const WIDTH: usize = 2_500;
 
-/// Runs, here, a job that fails, one that completes and one that is stopped.
+/// Runs three jobs in this runtime: one fails, one completes, one is stopped.
 fn write_here(shared: &Shared) {
     assert_eq!(shared.launch("skips", &parameters(1)).status, BatchStatus::Failed);
     assert_eq!(
@@ -22,20 +22,20 @@ fn write_here(shared: &Shared) {
     assert!(shared.operator.stop(started).unwrap());
 }
 
-/// Ids, parameters, statuses, messages, times, counters and contexts that we write are those that Spring Batch reads; and its
-/// parameters give the keys under which it looks for instances.
+/// Spring Batch reads the same ids, parameters, statuses, messages, times, counters and contexts that this runtime
+/// writes; and computes the same keys of instances from its parameters.
 ///
 /// Spec: REPO-02, REPO-14, REPO-26, REPO-28 to REPO-36, REPO-39, REPO-43, REPO-45 to REPO-47, REPO-54 to REPO-61, REPO-64 to
 /// REPO-69, REPO-75, ID-03, ID-04
 #[test]
-fn spring_batch_reads_what_we_write() {
+fn spring_batch_reads_rows_of_this_runtime() {
     for database in Database::ALL {
         let mut shared = Shared::new(database, TablesOf::Us);
         write_here(&shared);
         let mut there = shared.seen_there();
         let contexts = contexts(&mut there);
-        // `start` makes an instance of its own by a number under the name that it has in Spring Batch's JSR-352 too, and tells
-        // nobody.
+        // `start` creates a new instance by adding a number, under the parameter name that Spring Batch's JSR-352 uses
+        // too, and does not print it.
         let of_start = there[2]["parameters"].as_array_mut().unwrap();
         let place = of_start.iter().position(|one| one["name"] == "jsr_batch_run_id");
         let run = of_start.remove(place.unwrap());
@@ -61,7 +61,7 @@ fn spring_batch_reads_what_we_write() {
             "readSkips": 0, "processSkips": 1, "writeSkips": 0,
         });
         assert_eq!(skips["steps"][0]["counters"], counters, "{database:?}");
-        // Of the job, of its step: of the reader, the writer, and what the writer has kept.
+        // Of the job, and of its step: the reader, the writer, and the writer's data.
         assert_eq!(contexts[0], json!({}), "{database:?}");
         let kept = json!({
             "batch.reader.checkpoint": "16",
@@ -72,12 +72,12 @@ fn spring_batch_reads_what_we_write() {
     }
 }
 
-/// What Spring Batch writes, into tables of its own, is read here: by the operator and by the command line; its contexts are
-/// carried as they are.
+/// This runtime reads the rows of Spring Batch, in tables that Spring Batch created: by the operator and by the command
+/// line; its contexts are kept unchanged.
 ///
 /// Spec: REPO-05, REPO-13, REPO-26, REPO-38, REPO-43, REPO-45 to REPO-47, REPO-54 to REPO-61, REPO-64 to REPO-69, REPO-75
 #[test]
-fn we_read_what_spring_batch_writes() {
+fn this_runtime_reads_rows_of_spring_batch() {
     for database in Database::ALL {
         let mut shared = Shared::new(database, TablesOf::SpringBatch);
         let fails = parameters(2).with_non_identifying("load", "fail");
@@ -113,16 +113,16 @@ fn we_read_what_spring_batch_writes() {
         let shown = shared.json(&["show", "1", "--json"]);
         assert_eq!(shown["steps"][0]["processSkips"], 1, "{database:?}");
         assert_eq!(shown["steps"][0]["filters"], 1, "{database:?}");
-        let told = text(&shared.command(&["params", "2"]).stdout);
+        let printed = text(&shared.command(&["params", "2"]).stdout);
         assert_eq!(
-            told,
+            printed,
             "-big(long)=-9223372036854775808\ndate(date)=2024-01-01T00:00:00.123Z\n\
              input.file=/data/größer 漢字 😀.csv\n-load=fail\n-note=\nrate(double)=1.5\nrun.id(long)=2\n\
              -tiny(double)=1.0E-7\n-until(date)=1969-12-31T23:59:59.999Z\n",
             "{database:?}"
         );
 
-        // An instance that goes to another repository keeps what this runtime does not understand.
+        // An exported instance keeps the entries that this runtime does not understand.
         let line = text(&shared.command(&["export", "2"]).stdout);
         let mut elsewhere = Shared::new(database, TablesOf::Us);
         let file = tempfile::NamedTempFile::new().unwrap();

@@ -1,4 +1,4 @@
-//! One repository, with a runtime of ours and a JVM of Spring Batch's on it.
+//! One repository, used by this runtime and by Spring Batch in a JVM.
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use super::artifacts::JOBS;
 use super::spring::Spring;
 
-/// Whose statements make the tables.
+/// The program that creates the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TablesOf {
     SpringBatch,
@@ -29,7 +29,7 @@ pub(super) struct Shared {
     pub(super) place: Place,
     pub(super) operator: JobOperator,
     pub(super) spring: Spring,
-    /// By which the waiting job of this repository is known.
+    /// The name of the waiting job of this repository.
     pub(super) name: String,
 }
 
@@ -38,7 +38,7 @@ impl Shared {
         Self::in_zone(database, tables, "UTC")
     }
 
-    /// One whose JVM is in a time zone, as our runtime knows.
+    /// Creates a repository whose JVM is in a time zone, which this runtime is given too.
     pub(super) fn in_zone(database: Database, tables: TablesOf, zone: &str) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let folder = tempfile::tempdir().unwrap();
@@ -49,7 +49,7 @@ impl Shared {
         let mut spring = Spring::in_zone(zone);
         if tables == TablesOf::SpringBatch {
             if database == Database::Mariadb {
-                // What a server has that was not started for a test.
+                // Tables that a server has even if no test started it.
                 let name = place.url().split(['/', '?']).nth(3).unwrap();
                 let alter = format!("ALTER DATABASE {name} CHARACTER SET utf8mb4");
                 place.connect().execute(&alter).unwrap();
@@ -67,36 +67,36 @@ impl Shared {
         }
     }
 
-    /// A further runtime of ours on the repository, which takes its times for those of this zone.
+    /// Returns a further runtime on the repository, which assumes this zone for its times.
     pub(super) fn operator_in(&self, zone: &str) -> JobOperator {
         operator(self.folder.path(), &self.place, zone, &self.name)
     }
 
-    /// Launches a job here, and waits for its end.
+    /// Launches a job in this runtime, and waits for its end.
     pub(super) fn launch(&self, job: &str, parameters: &JobParameters) -> JobExecution {
         let execution = self.operator.launch(job, parameters.clone());
         let execution = execution.unwrap_or_else(|error| panic!("{job}: {error}"));
         self.operator.wait(execution).unwrap()
     }
 
-    /// Runs a job there, to its end.
+    /// Runs a job in Spring Batch, to its end.
     pub(super) fn run(&mut self, job: &str, parameters: &JobParameters) -> Result<Value, String> {
         let parameters = shown_parameters(parameters);
         self.spring.ask(&self.place, json!(["run", job, parameters]))
     }
 
-    /// Everything that Spring Batch sees.
+    /// Returns everything that Spring Batch sees.
     pub(super) fn seen_there(&mut self) -> Vec<Value> {
         let all = self.spring.done(&self.place, json!(["read"]));
         serde_json::from_value(all).unwrap()
     }
 
-    /// Everything that we see, but for the contexts.
+    /// Returns everything that this runtime sees, except contexts.
     pub(super) fn seen_here(&self) -> Vec<Value> {
         seen_by(&self.operator)
     }
 
-    /// What our command line says of the repository.
+    /// Returns the output of this runtime's command line about the repository.
     pub(super) fn command(&self, arguments: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_operated"))
             .args(arguments)
@@ -113,7 +113,7 @@ impl Shared {
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{arguments:?}: {error}"))
     }
 
-    /// A column of an execution as the table has it.
+    /// Returns a column of an execution as stored.
     pub(super) fn column(&self, column: &str, execution: i64) -> String {
         let query = format!(
             "SELECT {column} AS text FROM BATCH_JOB_EXECUTION E
@@ -135,7 +135,7 @@ fn operator(folder: &Path, place: &Place, zone: &str, name: &str) -> JobOperator
     runtime.unwrap_or_else(|error| panic!("{error}")).job_operator()
 }
 
-/// All executions, in the order of their ids, as `Reading.java` shows them; without contexts.
+/// Returns all executions, in the order of their ids, in the format of `Reading.java`, without contexts.
 pub(super) fn seen_by(operator: &JobOperator) -> Vec<Value> {
     let mut all = operator.find_executions(&ExecutionFilter::default()).unwrap();
     all.reverse();
@@ -192,7 +192,7 @@ fn step_of(step: &StepExecution) -> Value {
     })
 }
 
-/// As `Parameters.java` reads and shows them.
+/// Returns parameters in the format of `Parameters.java`.
 pub(super) fn shown_parameters(parameters: &JobParameters) -> Value {
     let shown = parameters.iter().map(|(name, parameter)| {
         let (kind, value) = match &parameter.value {
@@ -200,7 +200,7 @@ pub(super) fn shown_parameters(parameters: &JobParameters) -> Value {
             ParameterValue::Long(number) => ("LONG", json!(number)),
             ParameterValue::Double(number) => ("DOUBLE", json!(number)),
             ParameterValue::Date(time) => ("DATE", json!(time.0)),
-            // What is stored is the text of a reference.
+            // The stored value is the text of a reference.
             ParameterValue::Secret(reference) => ("STRING", json!(format!("secret:{reference}"))),
         };
         json!({ "name": name, "type": kind, "value": value, "identifying": parameter.identifying })
@@ -208,7 +208,7 @@ pub(super) fn shown_parameters(parameters: &JobParameters) -> Value {
     shown.collect()
 }
 
-/// Parameters of all types; `run` makes them those of another instance.
+/// Parameters of all types; `run` distinguishes instances.
 pub(super) fn parameters(run: i64) -> JobParameters {
     let date = Timestamp(1_704_067_200_123);
     JobParameters::new()
@@ -222,7 +222,7 @@ pub(super) fn parameters(run: i64) -> JobParameters {
         .with_parameter("until", ParameterValue::Date(Timestamp(-1)), false)
 }
 
-/// Takes the contexts out of what Spring Batch sees.
+/// Removes the contexts from the view of Spring Batch.
 pub(super) fn contexts(executions: &mut [Value]) -> Vec<Value> {
     let mut contexts = Vec::new();
     for execution in executions {
@@ -234,7 +234,7 @@ pub(super) fn contexts(executions: &mut [Value]) -> Vec<Value> {
     contexts
 }
 
-/// Both sides see the same; an error says where they differ.
+/// Checks that both programs see the same; the error shows the difference.
 pub(super) fn assert_same(there: &Value, here: &Value, what: impl Debug) {
     fn differences(path: &str, there: &Value, here: &Value, all: &mut Vec<String>) {
         match (there, here) {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use batch_tests::database::{Database, Place};
 use serde_json::{Value, json};
 
-/// A JVM that waits for its next verb. It ends with its input.
+/// A JVM that waits for its next verb. It exits when its input is closed.
 pub(super) struct Spring {
     jvm: Child,
     input: Option<ChildStdin>,
@@ -22,7 +22,7 @@ impl Spring {
     pub(super) fn in_zone(zone: &str) -> Self {
         let built = built().display();
         let mut jvm = Command::new("java")
-            // To be there soon matters more than to be quick.
+            // A short start-up matters more than speed.
             .args(["-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp"])
             .arg(format!("{built}/spring-batch-interop.jar:{built}/lib/*"))
             .arg(format!("-Duser.timezone={zone}"))
@@ -38,27 +38,27 @@ impl Spring {
         Self { jvm, input, lines }
     }
 
-    /// Tells it a verb, and waits for the answer: what it found, or the exception.
+    /// Sends a verb, and waits for the answer: the result, or the exception.
     pub(super) fn ask(&mut self, place: &Place, words: Value) -> Result<Value, String> {
-        self.tell(place, words);
+        self.send(place, words);
         self.answer()
     }
 
-    /// The answer must not be an exception.
+    /// Returns the answer, which must not be an exception.
     pub(super) fn done(&mut self, place: &Place, words: Value) -> Value {
         let what = words.to_string();
         self.ask(place, words)
             .unwrap_or_else(|problem| panic!("{what}: {problem}"))
     }
 
-    /// Tells it a verb whose answer comes later.
-    pub(super) fn tell(&mut self, place: &Place, mut words: Value) {
+    /// Sends a verb whose answer comes later.
+    pub(super) fn send(&mut self, place: &Place, mut words: Value) {
         words.as_array_mut().unwrap().insert(1, json!(jdbc(place)));
         let input = self.input.as_mut().unwrap();
         writeln!(input, "{words}").unwrap();
     }
 
-    /// Reads until its job says something.
+    /// Reads until its job prints something.
     pub(super) fn said(&mut self) -> String {
         let line = self.line();
         let said = line.strip_prefix('*');
@@ -74,7 +74,7 @@ impl Spring {
         }
     }
 
-    /// The machine dies, and another one takes its place.
+    /// Kills the JVM, and starts another.
     pub(super) fn dies(&mut self, zone: &str) {
         self.jvm.kill().unwrap();
         *self = Self::in_zone(zone);
@@ -86,7 +86,7 @@ impl Spring {
     }
 }
 
-/// More than anything here takes.
+/// Longer than any operation takes.
 const LIMIT: Duration = Duration::from_secs(120);
 
 impl Drop for Spring {
@@ -101,7 +101,7 @@ impl Drop for Spring {
 
 const MISSING: &str = "these tests want Java and Maven: apt-get install default-jdk-headless maven";
 
-/// Where Maven has put the program and its libraries.
+/// Returns the folder of the program and its libraries, built by Maven.
 fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -120,7 +120,7 @@ fn built() -> &'static Path {
     })
 }
 
-/// The place as its JDBC driver names it.
+/// Returns the place as its JDBC driver names it.
 fn jdbc(place: &Place) -> String {
     let url = place.url();
     let path = url.split(['?']).next().unwrap();

@@ -1,4 +1,4 @@
-//! What runs on one side, and is stopped, or refused, on the other.
+//! Jobs that one program runs, and the other stops or rejects.
 
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperatorError};
 use batch_tests::database::Database;
@@ -8,12 +8,12 @@ use serde_json::json;
 use super::artifacts::until_waiting;
 use super::shared::{Shared, TablesOf, parameters, shown_parameters};
 
-/// Who runs where is stopped from elsewhere, by STATUS and VERSION; meanwhile nobody else can run the instance; and each goes on
-/// with what was stopped on the other side.
+/// An execution is stopped from the other program, by STATUS and VERSION; meanwhile neither program can run the
+/// instance again; and each resumes the executions that the other stopped.
 ///
 /// Spec: REPO-14, REPO-15, REPO-17, OP-17, OP-34, ID-06
 #[test]
-fn each_stops_what_the_other_runs() {
+fn each_program_stops_jobs_of_the_other() {
     for (database, tables) in [
         (Database::Sqlite, TablesOf::SpringBatch),
         (Database::Postgres, TablesOf::Us),
@@ -22,8 +22,8 @@ fn each_stops_what_the_other_runs() {
         let mut shared = Shared::new(database, tables);
         let run = json!(["run", "waits", shown_parameters(&parameters(1))]);
 
-        // There, and stopped by our command line.
-        shared.spring.tell(&shared.place, run.clone());
+        // In Spring Batch, stopped by this runtime's command line.
+        shared.spring.send(&shared.place, run.clone());
         assert_eq!(shared.spring.said(), "waiting 1", "{database:?}");
         let refused = shared.operator.launch("waits", parameters(1)).unwrap_err();
         assert!(
@@ -38,7 +38,7 @@ fn each_stops_what_the_other_runs() {
         assert_eq!(seen["status"], "STOPPED", "{database:?}");
         assert_eq!(seen["exitStatus"], "STOPPED", "{database:?}");
 
-        // Here, the same instance, and stopped by Spring Batch.
+        // In this runtime, the same instance, stopped by Spring Batch.
         let here = shared.operator.launch("waits", parameters(1)).unwrap();
         until_waiting(&shared.name);
         let refused = shared.spring.ask(&shared.place, run.clone()).unwrap_err();
@@ -55,8 +55,8 @@ fn each_stops_what_the_other_runs() {
             ended.exit_message
         );
 
-        // And there again.
-        shared.spring.tell(&shared.place, json!(["restart", here.0]));
+        // In Spring Batch again.
+        shared.spring.send(&shared.place, json!(["restart", here.0]));
         assert_eq!(shared.spring.said(), "waiting 3", "{database:?}");
         assert!(shared.operator.stop(JobExecutionId(3)).unwrap(), "{database:?}");
         assert_eq!(
@@ -74,8 +74,8 @@ fn each_stops_what_the_other_runs() {
     }
 }
 
-/// A JVM that is killed leaves its execution STARTED, and nobody can see that it is dead. Who knows it says so, without SQL; then
-/// either side goes on.
+/// A killed JVM leaves its execution STARTED, and its death cannot be detected. `recover --declare-dead` closes it
+/// without SQL; then either program resumes.
 ///
 /// Spec: OP-34, OP-35, REPO-14, REPO-15
 #[test]
@@ -83,7 +83,7 @@ fn an_instance_of_a_killed_jvm_is_resumed() {
     for database in Database::ALL {
         let mut shared = Shared::new(database, TablesOf::SpringBatch);
         let run = json!(["run", "waits", shown_parameters(&parameters(1))]);
-        shared.spring.tell(&shared.place, run.clone());
+        shared.spring.send(&shared.place, run.clone());
         assert_eq!(shared.spring.said(), "waiting 1", "{database:?}");
         shared.spring.dies("UTC");
 
@@ -99,8 +99,8 @@ fn an_instance_of_a_killed_jvm_is_resumed() {
         let again = shared.command(&["recover", "--declare-dead", "1"]);
         assert!(!again.status.success(), "{}", text(&again.stdout));
 
-        // There, with the new JVM; and then here.
-        shared.spring.tell(&shared.place, run);
+        // In Spring Batch, with the new JVM; and then in this runtime.
+        shared.spring.send(&shared.place, run);
         assert_eq!(shared.spring.said(), "waiting 2", "{database:?}");
         assert!(shared.operator.stop(JobExecutionId(2)).unwrap(), "{database:?}");
         assert_eq!(

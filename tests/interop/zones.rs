@@ -8,8 +8,8 @@ use super::shared::{Shared, TablesOf, assert_same, contexts, parameters, seen_by
 
 const BERLIN: &str = "Europe/Berlin";
 
-/// With the zone of the JVM all times are the same on both sides, and a date means the same instance; without it they are hours
-/// off, but for SQLite, which holds points in time.
+/// With the zone of the JVM all times are the same in both programs, and a date identifies the same instance; without
+/// it they differ by hours, except on SQLite, which stores points in time.
 ///
 /// Spec: REPO-26, REPO-33, REPO-43, REPO-47, REPO-54
 #[test]
@@ -27,7 +27,7 @@ fn times_are_those_of_the_other_time_zone() {
             json!({"execution": 4, "instance": 1, "status": "COMPLETED"}),
             "{database:?}"
         );
-        // A date keeps its key when it is read back.
+        // A date has the same key after it is read back.
         let refused = shared.operator.launch("prepared", parameters(1)).unwrap_err();
         assert!(
             matches!(refused, JobOperatorError::JobInstanceAlreadyComplete { .. }),
@@ -50,9 +50,9 @@ fn times_are_those_of_the_other_time_zone() {
     }
 }
 
-/// What the clocks show twice, and what they never show, is read as the drivers read it.
+/// Times that the clocks show twice or skip are read as the drivers read them.
 #[test]
-fn clocks_that_are_changed_are_read_as_the_drivers_do() {
+fn ambiguous_local_times_are_read_as_the_drivers_do() {
     for database in [Database::Postgres, Database::Mariadb] {
         for (zone, walls) in [
             (

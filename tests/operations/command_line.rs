@@ -91,11 +91,11 @@ fn the_end_of_a_failed_run_says_how_to_resume() {
     run_expecting(2, "hello", folder.path(), &["list", "unknown"]);
 }
 
-/// What was skipped is seen at once.
+/// Skipped items are visible at once.
 ///
 /// Spec: CHUNK-SKIP-09, OP-20
 #[test]
-fn a_skipped_record_is_seen() {
+fn skipped_items_are_printed() {
     let folder = tempfile::tempdir().unwrap();
     let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples");
     let flights = fs::read_to_string(format!("{examples}/flights/flights.xml")).unwrap();
@@ -316,7 +316,7 @@ fn the_version_is_printed() {
     }
 }
 
-/// What belongs to the verb comes first.
+/// Help lists the options of a command before the global ones.
 #[test]
 fn the_help_of_a_command_lists_its_own_options_first() {
     let folder = tempfile::tempdir().unwrap();
@@ -345,7 +345,7 @@ fn the_help_of_a_command_lists_its_own_options_first() {
     }
 }
 
-/// `META-INF/batch.xml` is found under the current directory and under that of the executable.
+/// `META-INF/batch.xml` is found in the current directory and in that of the executable.
 ///
 /// Spec: PKG-02, D-64
 #[test]
@@ -384,7 +384,7 @@ fn batch_xml_is_found_beside_the_program_and_where_it_is_started() {
         code == Some(2) && err.contains("`There`") && !err.contains("`Here`"),
         "{err}"
     );
-    // Told where it is, nothing is looked for elsewhere.
+    // With an explicit path, no other place is searched.
     let classpath = format!("-Dbatch.classpath={}", beside.path().display());
     let (code, err) = check(&program, &[&classpath]);
     assert!(
@@ -393,11 +393,11 @@ fn batch_xml_is_found_beside_the_program_and_where_it_is_started() {
     );
 }
 
-/// A check that checks nothing is not green.
+/// A check without jobs fails.
 ///
 /// Spec: PATH-06, JSL-DOC-04, BPROP-11
 #[test]
-fn check_notices_what_is_missing_or_misspelt() {
+fn check_reports_missing_and_misspelt_names() {
     let folder = tempfile::tempdir().unwrap();
     let (_, err) = run_expecting(2, "hello", folder.path(), &["check", "--job-path", "nowhere"]);
     assert!(
@@ -495,7 +495,7 @@ fn many_processes_make_the_repository_together() {
     }
     let (out, _) = run_expecting(0, "hello", folder.path(), &["list", "--json"]);
     assert_eq!(json(&out)[0]["instances"], 8);
-    // No process is left that holds a lock.
+    // No process holds a lock any more.
     assert_eq!(
         fs::read_dir(folder.path().join("batch.db-owners"))
             .unwrap()
@@ -504,12 +504,12 @@ fn many_processes_make_the_repository_together() {
     );
 }
 
-/// Another program's database: the verbs that look, stop or continue change no byte of it, nor leave anything beside it,
-/// whether it has tables of a job repository or not.
+/// Another program's database: commands that inspect, stop or resume do not change a byte of it, nor leave files beside
+/// it, whether it has tables of a job repository or not.
 ///
 /// Spec: REPO-06, REPO-07, REPO-12
 #[test]
-fn a_database_of_another_program_is_left_alone() {
+fn a_database_of_another_program_is_not_changed() {
     let instances = "CREATE TABLE BATCH_JOB_INSTANCE (JOB_INSTANCE_ID BIGINT);";
     let spring5 =
         "CREATE TABLE batch_job_execution_params (JOB_EXECUTION_ID BIGINT, PARAMETER_TYPE VARCHAR(100));";
@@ -547,7 +547,7 @@ fn a_database_of_another_program_is_left_alone() {
                 "{tables} {verb:?}"
             );
         }
-        // What was refused is left alone by a `start` too.
+        // `start` does not change the rejected database either.
         if reason != "does not exist" {
             let start = [&repository[..], &["start", "hello"]].concat();
             let (_, err) = run_expecting(2, "hello", folder.path(), &start);
@@ -561,7 +561,7 @@ fn a_database_of_another_program_is_left_alone() {
 ///
 /// Spec: OP-19, STATUS-13
 #[test]
-fn rows_that_cannot_be_read_after_the_job_ran_are_no_wrong_usage() {
+fn unreadable_rows_after_the_job_are_not_wrong_usage() {
     for (table, code) in [("BATCH_JOB_EXECUTION", 1), ("BATCH_STEP_EXECUTION", 0)] {
         let folder = tempfile::tempdir().unwrap();
         run_expecting(0, "hello", folder.path(), &["start", "hello"]);
@@ -578,7 +578,7 @@ fn rows_that_cannot_be_read_after_the_job_ran_are_no_wrong_usage() {
     }
 }
 
-/// A long exit status is cut in the table, and stands whole below it.
+/// A long exit status is truncated in the table, and printed in full below it.
 ///
 /// Spec: OP-33
 #[test]

@@ -1,4 +1,4 @@
-//! The examples that are stories, as their readers run them: output, exit code, database, files.
+//! The examples that are stories, run as in their documentation: output, exit code, database, files.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Text;
 use serde_json::Value;
 
-/// A story's execution as `show` prints it, and its steps by name.
+/// Returns the execution of a story as `show` prints it, and its steps by name.
 struct Shown(Value);
 
 impl Shown {
@@ -20,15 +20,15 @@ impl Shown {
 
     fn steps(&self) -> Vec<String> {
         let steps = self.0["steps"].as_array().unwrap();
-        let mut told: Vec<String> = steps
+        let mut lines: Vec<String> = steps
             .iter()
             .map(|step| {
                 let text = |key: &str| step[key].as_str().unwrap().to_owned();
                 format!("{} {} {}", text("step"), text("status"), text("exitStatus"))
             })
             .collect();
-        told.sort();
-        told
+        lines.sort();
+        lines
     }
 
     fn counter(&self, step: &str, counter: &str) -> i64 {
@@ -49,7 +49,7 @@ fn lines(database: &Path, sql: &str) -> Vec<String> {
     lines.into_iter().map(|line| line.text).collect()
 }
 
-/// The payments that have to be booked, computed from the file without the code of the example: number, line, cents, currency.
+/// Returns the payments to book, computed from the file without the code of the example: number, line, cents, currency.
 fn payments() -> Vec<String> {
     let text = fs::read_to_string(flights::data().join("payments.csv")).unwrap();
     let mut seen = Vec::new();
@@ -75,14 +75,14 @@ fn booked(folder: &Path) -> Vec<String> {
 
 const REJECTS: &str = "line,reason
 5,3 fields instead of 4
-8,-5.00 is not more than nothing
-17,`twelve` is no amount
-20,nobody books in GBX
-13,a payment of this number is booked already
+8,-5.00 is not a positive amount
+17,`twelve` is not a valid amount
+20,GBX is not a supported currency
+13,a payment with this number is already booked
 26,5 fields instead of 4
 ";
 
-/// Every row is booked or rejected, with line and reason; the ledger that was busy once cost one rollback.
+/// Every row is booked or rejected, with line and reason; the busy ledger caused one rollback.
 ///
 /// Spec: CHUNK-SKIP-02, CHUNK-SKIP-09 to CHUNK-SKIP-11, CHUNK-RETRY-07, CHUNK-RETRY-12, LISTEN-SKIP-02 to LISTEN-SKIP-05
 #[test]
@@ -108,8 +108,8 @@ fn skip_retry_books_or_rejects_every_row() {
     );
 }
 
-/// The third bad row is one too many. The next launch, with a higher limit, resumes after the last commit, and in the end
-/// everything is as if nothing had happened.
+/// The third bad row exceeds the limit. The next launch, with a higher limit, resumes after the last commit, and the
+/// final result is the same as without the failure.
 ///
 /// Spec: CHUNK-SKIP-06, CHUNK-SKIP-07, RESTART-07, OP-36
 #[test]
@@ -121,7 +121,8 @@ fn skip_retry_fails_at_its_limit_and_resumes_with_a_higher_one() {
     };
     let (_, err) = launch("-skip.limit=2", 1);
     assert!(
-        err.contains("error: `twelve` is no amount\n") && err.contains("the skip-limit of 2 is used up"),
+        err.contains("error: `twelve` is not a valid amount\n")
+            && err.contains("the skip-limit of 2 is used up"),
         "{err}"
     );
     assert_eq!(booked(folder.path()).len(), 9);
@@ -138,7 +139,7 @@ fn skip_retry_fails_at_its_limit_and_resumes_with_a_higher_one() {
     );
     let sum = |counter: &str| first.counter("book", counter) + second.counter("book", counter);
     assert_eq!((sum("reads"), sum("readSkips"), sum("writes")), (24, 2, 20));
-    // The row that was one too many was no skip; the others stand in the file once.
+    // The row beyond the limit was not a skip; each other row is in the file once.
     let rejects = fs::read_to_string(folder.path().join("rejects.csv")).unwrap();
     assert_eq!(rejects, REJECTS);
 }
@@ -164,7 +165,7 @@ fn flow_stops_for_an_approval_and_resumes_with_it() {
         "{err}"
     );
     assert!(file("invoices.txt").is_err());
-    // Without an approval it asks again, and does not add up again.
+    // Without an approval the decision is repeated, but not the sum.
     let (out, _) = run_expecting(4, "flow", folder.path(), &["launch", "flow", "day=2026-11-20"]);
     assert!(
         out.starts_with("the orders of 2026-11-20 need an approval"),
@@ -203,11 +204,11 @@ fn flow_stops_for_an_approval_and_resumes_with_it() {
     assert!(err.contains("is complete"), "{err}");
 }
 
-/// What is no amount is refused before the job starts, at its place in the Job XML.
+/// A value that is not an amount is rejected before the job starts, at its place in the Job XML.
 ///
 /// Spec: BPROP-10, OP-11
 #[test]
-fn flow_refuses_a_limit_that_is_no_amount() {
+fn flow_rejects_a_limit_that_is_not_an_amount() {
     let folder = tempfile::tempdir().unwrap();
     let (out, err) = run_expecting(
         2,
@@ -216,16 +217,16 @@ fn flow_refuses_a_limit_that_is_no_amount() {
         &["launch", "flow", "approval.limit=much"],
     );
     assert!(
-        out.is_empty() && err.contains("`much` is no amount"),
+        out.is_empty() && err.contains("`much` is not a valid amount"),
         "{out}{err}"
     );
 }
 
-/// A small day needs no approval. After a failure the decision is made again, from what the step before it has kept.
+/// A small day needs no approval. After a failure the decision is repeated, from the stored data of the step before it.
 ///
 /// Spec: RESTART-12, CTX-23, DEC-19
 #[test]
-fn flow_decides_again_from_what_was_kept() {
+fn flow_decides_again_from_stored_data() {
     let folder = tempfile::tempdir().unwrap();
     let small = ["launch", "flow", "approval.limit=5000.00", "output=papers"];
     let (_, err) = run_expecting(1, "flow", folder.path(), &small);
@@ -243,7 +244,7 @@ fn flow_decides_again_from_what_was_kept() {
     );
 }
 
-/// A decision may end the job, which then is complete.
+/// A decision may end the job, which is then complete.
 ///
 /// Spec: DEC-07, DEC-14, TERM-05
 #[test]
@@ -266,7 +267,7 @@ fn flow_has_nothing_to_do_on_an_empty_day() {
     );
 }
 
-/// The program watches its job, stops and restarts it; every statement is written once.
+/// The program observes its job, stops and restarts it; every statement is written once.
 ///
 /// Spec: OP-12, OP-13, OP-17, OP-20, OP-27, OP-28, RESTART-07
 #[test]
@@ -298,7 +299,7 @@ fn operator_stops_and_restarts_its_job() {
     assert_eq!(accounts, expected);
 }
 
-/// The loader that batch.xml names gives two artifacts of two steps the same client.
+/// The loader in batch.xml gives two artifacts of two steps the same client.
 ///
 /// Spec: LOADER-03 to LOADER-06, LOADER-10, LOADER-11, LOADER-14
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use batch_tests::process::run_expecting;
 use serde_json::Value;
 
-/// A job of everything that leads somewhere; the engine need not be able to run it.
+/// A job with every kind of transition, which need not be runnable.
 const JOB: &str = r#"<job id="tour">
   <properties><property name="dir" value="in"/></properties>
   <step id="first" next="choose">
@@ -49,7 +49,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// The lines without the spaces that align them.
+/// Returns the lines without the spaces that align them.
 fn words(text: &str) -> Vec<String> {
     let lines = text.lines();
     lines
@@ -88,7 +88,7 @@ fn explain_prints_the_origin_of_every_value() {
             "{line:?} is missing in\n{text}"
         );
     }
-    // A parameter with the number replaces what is written.
+    // A parameter with the partition's number replaces the value in the XML.
     let text = explain(folder.path(), &["who=Ada", "month=May", "name.2=Joan"]);
     let line = r#"name.2 = "Joan" job parameter, written "Grace" ./tour.xml:17:77"#;
     assert!(words(&text).iter().any(|found| found == line), "{text}");
@@ -108,7 +108,7 @@ fn explain_prints_the_origin_of_every_value() {
     );
 }
 
-/// A property that another artifact takes is of no use where it stands.
+/// A property that only another artifact declares is unused at its place.
 ///
 /// Spec: BPROP-11, JSL-CHPROP-04
 #[test]
@@ -179,9 +179,9 @@ fn explain_gives_programs_json() {
     assert_eq!(job["elements"][3]["elements"][1]["id"], "right");
 }
 
-/// Nothing is started, and a definition that is wrong is not explained.
+/// Nothing is started, and an invalid definition is not explained.
 #[test]
-fn explain_needs_a_definition_that_is_right() {
+fn explain_needs_a_valid_definition() {
     let folder = folder();
     let missing = ["explain", "tour", "--job-path", "."];
     let (out, err) = run_expecting(2, "hello", folder.path(), &missing);
@@ -195,7 +195,7 @@ fn explain_needs_a_definition_that_is_right() {
 }
 
 #[test]
-fn graph_draws_what_would_run() {
+fn graph_draws_the_resolved_job() {
     let folder = folder();
     let graph = |arguments: &[&str]| {
         let verb = ["graph", "tour", "--job-path", ".", "who=Ada"];
@@ -272,7 +272,7 @@ fn check_gives_programs_every_diagnostic() {
     assert_eq!(good["right"], true);
     assert_eq!(good["diagnostics"][0]["code"], "JSL0051");
 
-    // What concerns the job path has no job, and where it has no place it says so.
+    // Diagnostics about the job path have no job, and say so if they have no place.
     let broken = findings
         .as_array()
         .unwrap()
@@ -303,7 +303,7 @@ fn check_gives_programs_every_diagnostic() {
 ///
 /// Spec: PART-20, PART-21
 #[test]
-fn explain_reports_what_an_algorithm_may_plan() {
+fn explain_reports_properties_that_an_algorithm_may_plan() {
     let folder = tempfile::tempdir().unwrap();
     let (text, _) = run_expecting(0, "partitions", folder.path(), &["explain", "partitions"]);
     let line = "month = - `month: String` is not set, unless `Months` plans it (optional)";

@@ -1,5 +1,5 @@
-//! The programs as their users and operators run them: commands, settings, signals, secrets, terminals, metrics; the
-//! examples and the guide.
+//! Programs as users and operators run them: commands, settings, signals, secrets, terminals, metrics; the examples and
+//! the guide.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod command_line;

@@ -43,7 +43,7 @@ fn metrics_are_served_while_the_job_runs() {
     job.until("waiting");
     let (status, body) = get(address, "GET /metrics");
     assert_eq!(status, "HTTP/1.1 200 OK");
-    // A metric with the parts of its labels in an order of their own.
+    // Finds a metric whose labels may be in any order.
     let samples: BTreeMap<String, f64> = body
         .lines()
         .filter(|line| !line.starts_with('#') && !line.is_empty())
@@ -91,7 +91,7 @@ fn metrics_are_served_while_the_job_runs() {
 
 /// Log lines name the job and step, in fields of stable names.
 #[test]
-fn the_log_says_where_it_was() {
+fn log_lines_name_job_and_step() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("counts.xml"), JOB).unwrap();
     fs::write(folder.path().join("go"), "").unwrap();

@@ -50,7 +50,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What it printed, standard output first.
+/// Returns its output, standard output first.
 fn ends(code: i32, folder: &Path, arguments: &[&str]) -> (String, String) {
     let output = run(folder, arguments);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -87,8 +87,8 @@ fn named(all: &[(i64, &str)]) -> Vec<(i64, String)> {
         .collect()
 }
 
-/// An item that kills the process does so as often as the crash limit allows, and once more; then a launch is rejected, and
-/// reports where it died. `restart` starts it anyway. A new checkpoint in between resets the count.
+/// An item that kills the process may do so once more than the crash limit; then a launch is rejected, and reports
+/// where the process died. `restart` starts it anyway. A new checkpoint in between resets the count.
 ///
 /// Spec: OP-35
 #[test]
@@ -110,14 +110,14 @@ fn a_process_that_dies_again_and_again_is_not_started_for_ever() {
         named(&all),
         "nothing is left open"
     );
-    // By hand; and then the count starts again.
+    // A manual restart; then the count starts again.
     assert_eq!(run(folder.path(), &["restart", "4"]).status.signal(), Some(6));
     assert_eq!(run(folder.path(), &launch).status.signal(), Some(6));
     fs::write(folder.path().join("fixed"), "").unwrap();
     ends(0, folder.path(), &launch);
 }
 
-/// Who comes on between two deaths may die more often.
+/// An execution that makes progress between two deaths may die more often.
 ///
 /// Spec: OP-35
 #[test]
@@ -133,7 +133,7 @@ fn a_new_checkpoint_resets_the_count() {
         let died = run(folder.path(), &["launch", "poison"]);
         assert_eq!(died.status.signal(), Some(6), "{at}: {}", text(&died.stderr));
     }
-    // Without a limit, too.
+    // The same without a limit.
     let launch = ["launch", "poison", "other=1"];
     for _ in 0..6 {
         let died = Command::new(PROGRAM)
@@ -150,14 +150,14 @@ fn a_new_checkpoint_resets_the_count() {
 ///
 /// Spec: OP-35, OP-17
 #[test]
-fn the_dead_are_recovered() {
+fn dead_executions_are_recovered() {
     let folder = folder();
     let (out, _) = ends(0, folder.path(), &["start", "works"]);
     assert!(out.contains("COMPLETED"), "{out}");
     assert_eq!(ends(0, folder.path(), &["recover"]).0, "no execution is dead\n");
     leave_dead(folder.path(), "waits");
     leave_dead(folder.path(), "once");
-    // One that was to stop when its process died.
+    // A stop was requested when its process died.
     let waits = WAITS.replace("\"waits\"", "\"stops\"");
     fs::write(folder.path().join("stops.xml"), waits).unwrap();
     leave_dead(folder.path(), "stops");
@@ -194,7 +194,7 @@ fn the_dead_are_recovered() {
 ///
 /// Spec: OP-35, OP-06
 #[test]
-fn what_is_recovered_keeps_its_parameters() {
+fn a_recovered_execution_keeps_its_parameters() {
     let folder = folder();
     for day in ["day=1", "day=2"] {
         let mut first = Operated::run(PROGRAM, folder.path(), &["launch", "waits", day, "-input=broken"]);
@@ -226,11 +226,11 @@ fn what_is_recovered_keeps_its_parameters() {
     assert!(out.contains("input=fixed"), "{out}");
 }
 
-/// An execution that another program runs is not dead because ours has left its lease.
+/// An execution of another program is not dead because this runtime has released its lease.
 ///
 /// Spec: OP-35
 #[test]
-fn what_another_program_runs_is_not_dead() {
+fn an_execution_of_another_program_is_not_dead() {
     let folder = folder();
     ends(1, folder.path(), &["launch", "fails"]);
     sqlite::open(&folder.path().join("batch.db"))
@@ -255,9 +255,9 @@ fn what_another_program_runs_is_not_dead() {
     assert_eq!(executions(folder.path(), &[]), named(&all));
 }
 
-/// What is abandoned is not continued; what runs, or is complete, cannot be abandoned.
+/// An abandoned execution cannot be resumed; a running or complete one cannot be abandoned.
 #[test]
-fn what_is_abandoned_is_not_continued() {
+fn an_abandoned_execution_is_not_resumed() {
     let folder = folder();
     ends(1, folder.path(), &["launch", "fails"]);
     ends(0, folder.path(), &["launch", "works"]);
@@ -286,7 +286,7 @@ fn what_is_abandoned_is_not_continued() {
     );
     runs.signal("KILL");
     runs.ends();
-    // The dead may be.
+    // A dead one can.
     ends(0, folder.path(), &["abandon", "3"]);
     ends(2, folder.path(), &["launch", "waits"]);
     let all = [(3, "ABANDONED"), (2, "COMPLETED"), (1, "ABANDONED")];
@@ -346,9 +346,9 @@ fn executions_are_found() {
     }
 }
 
-/// The tables: whether they are there, made, and as statements.
+/// The tables: their state, their creation, and their statements.
 #[test]
-fn the_tables_are_looked_at_and_made() {
+fn tables_are_inspected_and_created() {
     let folder = folder();
     let (out, _) = ends(1, folder.path(), &["db", "status"]);
     assert_eq!(
@@ -396,11 +396,11 @@ fn the_tables_are_looked_at_and_made() {
     }
 }
 
-/// Tables that were made by hand are up to date once that is recorded; nothing is created again.
+/// Manually created tables are up to date once that is recorded; nothing is created again.
 ///
 /// Spec: REPO-08, REPO-12
 #[test]
-fn tables_that_were_made_by_hand_are_taken() {
+fn tables_created_by_hand_are_used() {
     let folder = folder();
     let (statements, _) = ends(0, folder.path(), &["db", "export-schema"]);
     sqlite::open(&folder.path().join("batch.db"))
@@ -483,7 +483,7 @@ fn old_instances_are_purged() {
     );
     let (out, _) = ends(0, folder.path(), &["import", "old.jsonl"]);
     assert_eq!(out, "imported as instance 5\nimported as instance 6\n");
-    // A line that a crash has torn, and instances that are there already, do not keep the others out.
+    // A torn line after a crash, and instances that exist already, do not prevent the import of the others.
     fs::write(folder.path().join("torn.jsonl"), "{\"format\":\"batch-inst").unwrap();
     let (out, _) = ends(
         0,
@@ -510,7 +510,7 @@ fn old_instances_are_purged() {
         2,
         "{err}"
     );
-    // The number of a later start may be that of an instance that came from elsewhere.
+    // A later start may get the number of an imported instance.
     let elsewhere = self::folder();
     let old = folder.path().join("old.jsonl");
     ends(0, elsewhere.path(), &["import", old.to_str().unwrap()]);

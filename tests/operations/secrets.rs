@@ -23,7 +23,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Runs `operated`, which is to end with this code, and returns what it printed on both outputs.
+/// Runs `operated`, which must exit with this code, and returns both outputs.
 fn operated(code: i32, folder: &Path, password: Option<&str>, arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_operated"));
     command
@@ -39,7 +39,7 @@ fn operated(code: i32, folder: &Path, password: Option<&str>, arguments: &[&str]
     printed
 }
 
-/// Every file of the folder but those that are to have it.
+/// Returns every file of the folder, except those that contain the secret by design.
 fn holds_secret(folder: &Path) -> Vec<String> {
     let mut holding = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -59,7 +59,7 @@ fn holds_secret(folder: &Path) -> Vec<String> {
 
 const REFERENCES: [&str; 2] = ["password(secret)=env:DB_PASSWORD", "-pin(secret)=file:pin"];
 
-/// It fails, is restarted by other processes, and is looked at in every way: nothing holds the secret but the job.
+/// A job fails, is restarted by other processes, and is inspected with every command: only the job sees the secret.
 ///
 /// Spec: D-91
 #[test]
@@ -77,7 +77,7 @@ fn a_secret_reaches_the_job_and_nothing_else() {
     );
     printed += &failed;
 
-    // Without the secret nothing starts.
+    // Nothing starts without the secret.
     let refused = operated(2, folder, None, &["restart", "1", "fail=false"]);
     assert!(
         refused.contains(
@@ -87,7 +87,7 @@ fn a_secret_reaches_the_job_and_nothing_else() {
     );
     assert_eq!(operated(0, folder, None, &["list", "vault"]).lines().count(), 2);
 
-    // The same instance, by what is stored: the restart is given none of the references.
+    // The same instance, by its stored parameters: the restart is given none of the references.
     printed += &operated(
         0,
         folder,
@@ -110,7 +110,7 @@ fn a_secret_reaches_the_job_and_nothing_else() {
     );
     assert!(explained.contains("{secret:env:DB_PASSWORD}"), "{explained}");
     printed += &explained;
-    // Also where the secret could be had.
+    // Even where the secret is available.
     for looking in [
         &["show", "1"][..],
         &["show", "1", "--json"],
@@ -131,7 +131,7 @@ fn a_secret_reaches_the_job_and_nothing_else() {
     assert!(!printed.contains(SECRET) && !printed.contains(PIN), "{printed}");
     assert!(printed.contains(r#""type": "secret""#), "{printed}");
     assert_eq!(holds_secret(folder), Vec::<String>::new());
-    // It would be found where it is: the archive of a job that was given it as a text.
+    // The scan finds a secret that is stored: in the archive of a job that got it as plain text.
     operated(
         0,
         folder,
@@ -170,7 +170,7 @@ fn references_are_exported_and_imported() {
 
 /// A secret that cannot be read is reported without its value, and nothing starts.
 #[test]
-fn what_cannot_be_had_starts_nothing() {
+fn an_unreadable_secret_starts_nothing() {
     let folder = folder();
     let folder = folder.path();
     fs::write(folder.join("binary"), [0xff, 0xfe, b'x']).unwrap();
@@ -203,7 +203,7 @@ fn what_cannot_be_had_starts_nothing() {
     assert_eq!(listed, "vault has no executions\n");
 }
 
-/// Texts that only look like references, as others may have stored them, are texts.
+/// Texts that only look like references, which other programs may have stored, are plain texts.
 #[test]
 fn other_texts_are_texts() {
     let folder = folder();
@@ -219,15 +219,15 @@ fn other_texts_are_texts() {
     assert!(operated(0, folder, None, &["params", "1"]).contains("password=env:DB_PASSWORD"));
 }
 
-/// Programs have references too; what identifies the instance is the reference.
+/// Programs can pass references too; the reference identifies the instance.
 ///
 /// Spec: D-91, REPO-26
 #[test]
-fn programs_give_references() {
+fn programs_pass_references() {
     let reference = |name: &str| SecretReference::Env(name.into());
     let of = |name: &str| JobParameters::new().with_secret("password", reference(name));
     assert_ne!(of("A").job_key(), of("B").job_key());
-    // What Spring Batch makes of the stored text.
+    // The representation of the stored text in Spring Batch.
     assert_eq!(
         of("A").job_key(),
         JobParameters::from([("password", "secret:env:A")]).job_key()

@@ -7,14 +7,14 @@ use std::process::Command;
 use batch_tests::process::text;
 use serde_json::{Value, json};
 
-/// The program `operated` in a folder.
+/// Runs the program `operated` in a folder.
 fn program(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_operated"));
     command.args(arguments).current_dir(folder);
     command
 }
 
-/// What it printed, standard output first.
+/// Returns its output, standard output first.
 fn ends(code: i32, mut command: Command) -> (String, String) {
     let output = command.output().unwrap();
     let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -30,7 +30,7 @@ fn read(json: &str) -> Value {
     serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"))
 }
 
-/// Exit statuses of a job have exit codes, if the job says so; a mistake there is one of the job.
+/// Jobs can map exit statuses to exit codes; an invalid mapping is a mistake of the job.
 ///
 /// Spec: REPO-48
 #[test]
@@ -65,7 +65,7 @@ fn a_job_maps_its_exit_statuses_to_exit_codes() {
     );
 }
 
-/// Types, parameters that do not identify, and files of parameters; `params` shows them as they are written.
+/// Types, non-identifying parameters, and parameter files; `params` prints them in the same syntax.
 ///
 /// Spec: REPO-30, REPO-36, DOM-10, OP-06
 #[test]
@@ -100,7 +100,7 @@ fn parameters_have_types_and_come_from_files() {
         read(&out)[2],
         json!({"name": "n", "type": "long", "value": 5, "identifying": true})
     );
-    // What does not identify may be another.
+    // A non-identifying parameter may change.
     let (_, err) = operated(
         2,
         folder.path(),
@@ -128,7 +128,8 @@ fn parameters_have_types_and_come_from_files() {
     }
 }
 
-/// Arguments come before the environment, that before the file, that before the default; `config show` says which it was.
+/// Arguments override the environment, which overrides the file, which overrides the default; `config show` prints the
+/// source.
 #[test]
 fn settings_come_from_arguments_environment_and_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -171,7 +172,7 @@ system-properties.year  2026                  batch.toml:8
         read(&out)[0],
         json!({"key": "repository", "value": "sqlite://other.db", "from": "argument --repository"})
     );
-    // They act, too.
+    // The settings take effect, too.
     fs::write(
         folder.path().join("job.xml"),
         r#"<job id="job"><step id="one"><batchlet ref="Result"><properties><property name="result" value="${who} ${year}"/></properties></batchlet></step></job>"#,

@@ -44,7 +44,7 @@ fn a_signal_stops_the_job() {
 ///
 /// Spec: OP-17, RESTART-13
 #[test]
-fn what_a_signal_stopped_is_launched_again() {
+fn a_job_stopped_by_a_signal_can_be_launched_again() {
     let folder = tempfile::tempdir().unwrap();
     let mut job = run(folder.path(), &["launch", "counts"]);
     job.until("waiting");
@@ -76,9 +76,9 @@ fn a_second_signal_ends_the_process() {
     again.until("waiting");
 }
 
-/// The time to stop is limited.
+/// The shutdown time is limited.
 #[test]
-fn a_job_that_does_not_stop_in_time_is_left() {
+fn a_job_that_does_not_stop_in_time_is_left_running() {
     let folder = tempfile::tempdir().unwrap();
     let mut job = run(folder.path(), &["launch", "stubborn", "--shutdown-timeout", "0"]);
     job.until("waiting");

@@ -1,4 +1,4 @@
-//! Progress on a terminal: the programs run under a pseudo-terminal, whose screen is compared.
+//! Progress on a terminal: programs run under a pseudo-terminal, and their screen is compared.
 #![cfg(unix)]
 
 use std::fs;
@@ -51,7 +51,7 @@ struct Terminal {
     child: Child,
     output: Receiver<Vec<u8>>,
     screen: vt100::Parser,
-    /// All that was written.
+    /// Everything written so far.
     raw: String,
 }
 
@@ -96,13 +96,13 @@ impl Terminal {
         }
     }
 
-    /// What is on the screen, line by line.
+    /// Returns the lines on the screen.
     fn lines(&self) -> Vec<String> {
         let columns = self.screen.screen().size().1.into();
         self.screen.screen().rows(0, columns).collect()
     }
 
-    /// Waits until the screen is as asked for; returns its lines.
+    /// Waits until the screen satisfies the condition; returns its lines.
     fn until(&mut self, what: &str, is_so: impl Fn(&[String]) -> bool) -> Vec<String> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -145,7 +145,7 @@ impl Terminal {
         (&*self.pty).write_all(b"\x03").unwrap();
     }
 
-    /// Waits for the program's end; returns how it ended and what is on the screen then.
+    /// Waits for the program's end; returns its exit code and the final screen.
     fn ends(&mut self) -> (ExitStatus, Vec<String>) {
         let status = self.child.wait().unwrap();
         while let Ok(bytes) = self.output.recv_timeout(PATIENCE) {
@@ -154,13 +154,13 @@ impl Terminal {
         (status, self.lines())
     }
 
-    /// The whole terminal scrolls again, and nothing of the bars is left.
+    /// The whole terminal scrolls again, and no bar is left.
     fn is_left_as_it_was(&self) -> bool {
         self.raw.rfind("\x1b[r") >= self.raw.rfind("\x1b[1;") && !self.lines().concat().contains('█')
     }
 }
 
-/// Whatever happens in the test, the process ends.
+/// The process ends even if the test fails.
 impl Drop for Terminal {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -168,7 +168,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Each partition has a bar of its own below what the job prints, of which no line is lost or torn.
+/// Each partition has a bar below the output of the job, of which no line is lost or torn.
 ///
 /// Spec: PART-04
 #[test]
@@ -186,7 +186,7 @@ fn every_partition_has_its_bar() {
         lines.iter().filter(|line| line.contains(" left ")).count() == 2
     });
     eprintln!("{}", lines.join("\n"));
-    // The last lines of the terminal, in the order of their beginning: the step, and its partitions.
+    // The last lines of the terminal, by start time: the step, and its partitions.
     let [step, one, other] = &lines[67..] else {
         panic!("{lines:#?}")
     };
@@ -227,9 +227,9 @@ fn every_partition_has_its_bar() {
     );
 }
 
-/// More partitions than there is room for: those that fit, and how many there are beside them.
+/// With more partitions than lines, only the first are shown, and the number of the others.
 #[test]
-fn what_does_not_fit_the_terminal_is_counted() {
+fn bars_that_do_not_fit_the_terminal_are_counted() {
     let folder = folder();
     let arguments = ["launch", "forty", "hold=61", "batch.partition.threads=40"];
     let mut terminal = Terminal::run(folder.path(), (24, 80), &arguments);
@@ -260,7 +260,7 @@ fn what_does_not_fit_the_terminal_is_counted() {
     assert!(terminal.is_left_as_it_was(), "{lines:#?}");
 }
 
-/// A window that is made smaller or larger has its lines at the bottom again.
+/// After the window is resized the bars are at its bottom again.
 #[test]
 fn the_lines_follow_the_size_of_the_window() {
     let folder = folder();
@@ -281,7 +281,7 @@ fn the_lines_follow_the_size_of_the_window() {
     assert!(terminal.is_left_as_it_was(), "{lines:#?}");
 }
 
-/// Ctrl-C stops at the next commit. The bar is removed then, and after a restart it resumes where it was.
+/// Ctrl-C stops at the next commit. The bar is removed, and after a restart continues at its old value.
 ///
 /// Spec: OP-17, RESTART-13
 #[test]
@@ -334,7 +334,7 @@ fn the_second_ctrl_c_ends_the_process() {
 
 /// `NO_COLOR` turns colours off.
 #[test]
-fn colours_are_for_terminals_that_want_them() {
+fn no_color_turns_colours_off() {
     for (no_color, has_colours) in [("", true), ("1", false)] {
         let folder = folder();
         let arguments = ["--log", "info", "launch", "one", "hold=61"];
@@ -374,7 +374,7 @@ fn without_a_terminal_there_are_lines() {
     assert!(!line.contains('\x1b') && piped.ends().success());
 }
 
-/// A size that is not known, because the reader fails to say it, costs the bar and nothing else.
+/// If the reader cannot report its size, only the bar is missing.
 #[test]
 fn a_size_that_is_not_known_costs_the_bar_only() {
     let folder = folder();
@@ -383,6 +383,6 @@ fn a_size_that_is_not_known_costs_the_bar_only() {
     assert!(status.success(), "{lines:#?}");
     let warned = lines
         .iter()
-        .filter(|line| line.contains("#[get_item_count] failed") && line.contains("nobody knows"));
+        .filter(|line| line.contains("#[get_item_count] failed") && line.contains("no count"));
     assert_eq!(warned.count(), 1, "{lines:#?}");
 }

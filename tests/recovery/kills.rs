@@ -1,10 +1,10 @@
-//! Real processes, really killed.
+//! Real processes that are killed.
 
 use batch_tests::kill::{FLIGHTS, Folder, Killer};
 use batch_tests::random::Random;
 use batch_tests::{flights, process};
 
-/// 60 kills at random moments; nothing is lost, nothing doubled, every count is true at every commit.
+/// 60 kills at random moments: nothing is lost or doubled, and every counter is right at every commit.
 ///
 /// Spec: DOM-26, DOM-27, CHUNK-LOOP-12, CHUNK-LOOP-16, OP-35, OP-36, REPO-44, REPO-62
 /// Spec: REPO-55, REPO-56, REPO-57, REPO-58, REPO-59, REPO-63
@@ -18,7 +18,7 @@ fn sixty_kills_lose_nothing_and_double_nothing() {
         flights::verify(&folder.database(), instance, &expected)
             .unwrap_or_else(|problem| panic!("{problem}"));
     }
-    // The kills must have struck where it matters: in the middle of the load, between two commits.
+    // Kills must have struck in the middle of the load, between two commits.
     let in_the_load = folder.count(
         "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION WHERE STEP_NAME = 'load-flights' AND EXIT_CODE = 'CRASHED'
          AND COMMIT_COUNT > 0 AND STATUS = 'FAILED' AND END_TIME IS NOT NULL",
@@ -34,13 +34,13 @@ fn sixty_kills_lose_nothing_and_double_nothing() {
     );
 }
 
-/// Two processes with the same launch: one runs, the other reports that; likewise with the same restart.
+/// Two processes with the same launch: one runs, the other reports that; the same for restarts.
 ///
 /// Spec: OP-34, OP-36, REPO-16, RESTART-01, RESTART-07
 #[test]
 fn one_of_two_processes_runs_the_instance() {
     let folder = Folder::new();
-    // So many commits that the first still runs when the second asks.
+    // Enough commits that the first still runs when the second starts.
     let launch = ["launch", "flights", "commit.interval=1"];
     let mut first = process::spawn_until(
         process::command("flights", folder.path(), &launch),
@@ -100,7 +100,7 @@ fn another_process_stops_the_job() {
 ///
 /// Spec: OP-17, OP-35
 #[test]
-fn stop_closes_what_a_dead_process_left() {
+fn stop_closes_an_execution_of_a_dead_process() {
     let folder = Folder::new();
     let launch = ["launch", "flights", "commit.interval=1"];
     let mut child = process::spawn_until(
@@ -124,14 +124,14 @@ fn stop_closes_what_a_dead_process_left() {
     flights::verify(&folder.database(), 1, &flights::expected_rows()).unwrap();
 }
 
-/// A disk that is full in the middle of the load: FAILED with the true cause, and with space again a launch resumes.
+/// A full disk in the middle of the load: FAILED with the cause; when space is available, a launch resumes.
 ///
 /// Spec: CHUNK-LOOP-13, STATUS-27, REPO-60
 #[test]
 #[cfg(unix)]
 fn a_full_disk_fails_the_step_and_loses_nothing() {
     let folder = Folder::new();
-    // No file may grow beyond 1000 blocks of 512 bytes; the signal that would end the process is ignored.
+    // Limits files to 1000 blocks of 512 bytes; the signal that would end the process is ignored.
     let limited = "trap '' XFSZ; ulimit -f 2000; exec \"$0\" launch flights commit.interval=50";
     let output = std::process::Command::new("sh")
         .args(["-c", limited])

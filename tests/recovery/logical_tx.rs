@@ -1,4 +1,4 @@
-//! The process dies at each step of a logical transaction, at exactly that step.
+//! Deaths of the process at each step of a logical transaction.
 
 use std::process::Stdio;
 use std::thread;
@@ -11,16 +11,16 @@ use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 
-/// Where the process hangs until it is killed. What is said of it has been recorded by then, and nothing after it.
+/// The place where the process hangs until it is killed. The preceding step is recorded by then, and nothing after it.
 #[derive(Clone, Copy)]
 enum Step {
-    /// Recorded that it begins; in the call.
+    /// The begin is recorded; in the call.
     Begin,
     /// All partitions are complete; in the call before completion.
     Completion,
-    /// Recorded that it is committed; in the call after it.
+    /// The commit is recorded; in the call after it.
     Commit,
-    /// Recorded that it rolls back; in the call.
+    /// The rollback is recorded; in the call.
     Rollback,
     /// The rollback has returned; in the call after it.
     RolledBack,
@@ -43,7 +43,7 @@ impl Step {
         }
     }
 
-    /// Counts something if an execution has come there.
+    /// Counts a row once an execution has come there.
     fn is_reached(self, execution: i64) -> String {
         let recorded = |tx: &str| {
             format!(
@@ -64,16 +64,17 @@ impl Step {
     }
 }
 
-/// After each death the next execution calls what is owed, before anything else; what is committed is not loaded again.
+/// After each death the next execution makes the missing calls before anything else; committed work is not loaded
+/// again.
 ///
 /// Spec: LTX-07, LTX-08, LTX-09, LTX-16, LTX-17, LTX-18, LTX-19, LTX-22, RESTART-16, PART-30
 #[test]
-fn what_is_owed_after_a_death_at_each_step() {
+fn pending_calls_follow_a_death_at_each_step() {
     let folder = Folder::new();
     let input = Input::write(folder.path());
     // Creates the tables.
     launch_to_the_end(&folder, 0);
-    // A trigger cannot have a query without end, but it can ask a view that has.
+    // A trigger cannot contain an endless query, but it can read a view that does.
     let endless = "CREATE VIEW endless AS WITH RECURSIVE number(n) AS
                    (SELECT 1 UNION ALL SELECT n + 1 FROM number) SELECT COUNT(*) AS n FROM number;";
     sqlite::open(&folder.database()).batch_execute(endless).unwrap();

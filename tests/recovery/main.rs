@@ -1,5 +1,5 @@
-//! Processes that are killed, that fail at any statement, or that are suspended past their lease, and what a restart makes
-//! of what they left.
+//! Processes that are killed, that fail at any statement, or that are suspended past their lease, and the restarts
+//! after them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod kills;

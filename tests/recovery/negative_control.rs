@@ -1,6 +1,6 @@
-//! The recovery tests on a runtime with a seeded fault: they have to notice it.
+//! The recovery tests on a runtime with a planted fault: they must detect it.
 //!
-//! `cargo test-failpoints` compiles the faults in, which `BATCH_FAILPOINTS` switches on, and runs these tests.
+//! `cargo test-failpoints` compiles the faults, which `BATCH_FAILPOINTS` enables, and runs these tests.
 
 use batch_tests::flights;
 use batch_tests::kill::{FLIGHTS, Folder, Killer, PARTITIONS_WITHOUT_TRANSACTION};
@@ -11,7 +11,7 @@ use batch_tests::suspended::taken_over_at;
 #[cfg(unix)]
 use batch_tests::sweep::{CHUNKS, Fault, PARTITIONS, Raised, Shape, Sweep};
 
-/// The negative control of the kill loop: with the data committed apart from the checkpoint it finds a wrong table.
+/// The negative control of the kill loop: with the data committed apart from the checkpoint it finds wrong rows.
 #[test]
 fn the_kill_loop_finds_a_checkpoint_outside_the_chunk_transaction() {
     let folder = Folder::new();
@@ -28,7 +28,7 @@ fn the_kill_loop_finds_a_checkpoint_outside_the_chunk_transaction() {
     );
 }
 
-/// The same of partitions: what a partition has written is no longer what its checkpoint says.
+/// The same for partitions: the rows of a partition no longer match its checkpoint.
 #[test]
 fn the_kill_loop_of_partitions_finds_a_checkpoint_outside_the_chunk_transaction() {
     let folder = Folder::new();
@@ -46,7 +46,7 @@ fn the_kill_loop_of_partitions_finds_a_checkpoint_outside_the_chunk_transaction(
     );
 }
 
-/// What the sweep finds when the data is committed before the checkpoint.
+/// The errors that the sweep finds when the data is committed before the checkpoint.
 #[cfg(unix)]
 fn sweep_with_a_split_commit(shape: Shape, fault: Fault, raised: Raised) {
     let sweep = Sweep::new(env!("CARGO_BIN_EXE_sweeping"), shape).with("BATCH_FAILPOINTS", "split-commit");
@@ -56,7 +56,7 @@ fn sweep_with_a_split_commit(shape: Shape, fault: Fault, raised: Raised) {
     println!("found: {}", problem.lines().next().unwrap_or_default());
 }
 
-/// Every fault of the sweep comes to the place between the data and the checkpoint, and the rows show it.
+/// Every fault of the sweep reaches the gap between data and checkpoint, and the rows show it.
 #[test]
 #[cfg(unix)]
 fn the_sweep_finds_a_checkpoint_outside_the_chunk_transaction() {
@@ -69,7 +69,7 @@ fn the_sweep_finds_a_checkpoint_outside_the_chunk_transaction() {
     }
 }
 
-/// Without the fence a process that was taken over writes on, which the rules in the database see.
+/// Without the fence a process that was taken over continues to write, which the database's rules reject.
 #[test]
 #[cfg(unix)]
 fn the_test_of_a_suspended_process_finds_a_checkpoint_without_a_fence() {

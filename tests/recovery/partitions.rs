@@ -1,11 +1,11 @@
-//! Partitions in real processes, really killed.
+//! Partitions in real processes that are killed.
 
 use batch_tests::kill::{Folder, Killer, PARTITIONS, PARTITIONS_WITHOUT_TRANSACTION};
 use batch_tests::partitions::{Input, write_job_without_transaction};
 use batch_tests::random::Random;
 
-/// 100 kills at random moments of eight partitions, four at a time, within a logical transaction: what was started is rolled
-/// back before it is started again, every row is there once, and the sum of what the collectors sent is right.
+/// 100 kills at random moments of eight partitions, four at a time, within a logical transaction: started work is
+/// rolled back before it starts again, every row exists once, and the sum of the collectors is right.
 ///
 /// Spec: LTX-16, LTX-17, LTX-19, LTX-22, RESTART-16, PART-20, PART-30, PART-32, SUBJOB-03, OP-35, DOM-26
 #[test]
@@ -25,8 +25,8 @@ fn a_hundred_kills_leave_all_months_or_none() {
     assert!(rollbacks >= 25, "only {rollbacks} rollbacks");
 }
 
-/// The same without a logical transaction: a partition that is complete does not run again, the others resume from their
-/// last commits.
+/// The same without a logical transaction: a complete partition does not run again, the others resume from their last
+/// commits.
 ///
 /// Spec: PART-29, PART-30, PART-32, RESTART-09, OP-35, DOM-26, DOM-27, CHUNK-LOOP-12, CHUNK-LOOP-16
 #[test]
@@ -42,7 +42,7 @@ fn without_a_logical_transaction_each_partition_resumes() {
         continued += verified.unwrap_or_else(|problem| panic!("{problem}"));
     }
     let in_the_middle = verify_ends(&folder);
-    // Executions of the step in which a partition did not run because it was complete before.
+    // Step executions in which a partition did not run because it was already complete.
     let passed_over = folder.count(
         "SELECT COUNT(*) AS n FROM BATCH_STEP_EXECUTION S JOIN BATCH_JOB_EXECUTION E USING (JOB_EXECUTION_ID)
          WHERE S.STEP_NAME = 'load' AND EXISTS (
@@ -57,8 +57,8 @@ fn without_a_logical_transaction_each_partition_resumes() {
     assert!(continued >= 20 && passed_over >= 10);
 }
 
-/// Everything has ended, and four partitions ran at the same time, not more. Returns how many kills struck several
-/// partitions between two of their commits.
+/// Checks that everything has ended, and that exactly four partitions ran at the same time. Returns the number of kills
+/// that struck several partitions between two of their commits.
 fn verify_ends(folder: &Folder) -> i64 {
     for table in ["BATCH_JOB_EXECUTION", "BATCH_STEP_EXECUTION"] {
         let open = format!("SELECT COUNT(*) AS n FROM {table} WHERE END_TIME IS NULL");

@@ -1,5 +1,5 @@
-//! The crash sweep: a fault at every event of the repository, and a plain launch afterwards. And a process that was stopped
-//! for longer than its lease, and does not know.
+//! The crash sweep: a fault at every event of the repository, followed by a plain launch. And a process that is
+//! suspended for longer than its lease.
 #![cfg(unix)]
 
 use std::fs;
@@ -12,7 +12,7 @@ use diesel::connection::SimpleConnection;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_sweeping");
 
-/// Strikes everywhere, and finds so many places for it.
+/// Strikes at every event, and checks the number of events.
 fn strike(shape: Shape, fault: Fault, raised: Raised, at_least: u64) {
     let sweep = Sweep::new(PROGRAM, shape);
     let events = sweep
@@ -30,7 +30,7 @@ fn a_death_at_any_event_is_recovered_by_a_launch() {
     strike(CHUNKS, Fault::Kill, Raised::InStatement, 100);
 }
 
-/// So does the process that recovers what the first one left.
+/// The same for the process that recovers the execution.
 ///
 /// Spec: OP-35, OP-36, CHUNK-LOOP-12, CHUNK-LOOP-16, RESTART-07, RESTART-08, REPO-44
 #[test]
@@ -40,7 +40,7 @@ fn a_death_at_any_event_of_the_recovery_is_recovered_by_a_launch() {
     assert!(events >= 100, "only {events} events");
 }
 
-/// The first launch makes the tables. Wherever it dies, the next one has them all.
+/// The first launch creates the tables. Wherever it dies, the next one completes them.
 ///
 /// Spec: OP-35, OP-36
 #[test]
@@ -51,7 +51,7 @@ fn a_death_while_the_tables_are_made_is_recovered_by_a_launch() {
     assert!(events >= 30, "only {events} events");
 }
 
-/// The same between and in partitions; those that completed do not run again.
+/// The same between and in partitions; completed ones do not run again.
 ///
 /// Spec: OP-35, PART-29, PART-30, CHUNK-LOOP-12, RESTART-07, REPO-44, REPO-68
 #[test]
@@ -59,8 +59,8 @@ fn a_death_at_any_event_of_partitions_is_recovered_by_a_launch() {
     strike(PARTITIONS, Fault::Kill, Raised::InStatement, 150);
 }
 
-/// A panic within a call of the repository, of the job's thread or of a partition's, ends the execution or leaves it to the
-/// next launch; it does not hang.
+/// A panic within a call of the repository, on the job's thread or a partition's, ends the execution or leaves it to
+/// the next launch; it does not hang.
 ///
 /// Spec: OP-35, PART-29, CHUNK-LOOP-12, CHUNK-LOOP-13, RESTART-07, REPO-44
 #[test]
@@ -68,7 +68,7 @@ fn a_panic_at_any_event_is_recovered_by_a_launch() {
     strike(PARTITIONS, Fault::Panic, Raised::InStatement, 150);
 }
 
-/// Each statement that writes fails once, the writer's own ones too; so does each commit.
+/// Each writing statement fails once, including the writer's own; so does each commit.
 ///
 /// Spec: CHUNK-LOOP-12, CHUNK-LOOP-13, OP-35, RESTART-07, REPO-15, REPO-60, REPO-62
 #[test]
@@ -79,7 +79,7 @@ fn an_error_at_any_event_is_recovered_by_a_launch() {
     }
 }
 
-/// From some statement on the process cannot write any more, as on a full disk; the end of its execution neither.
+/// From some statement on every write of the process fails, as on a full disk, including the end of its execution.
 ///
 /// Spec: CHUNK-LOOP-12, CHUNK-LOOP-13, OP-35, RESTART-07, REPO-15, REPO-44, REPO-62
 #[test]
@@ -90,8 +90,8 @@ fn errors_from_any_event_on_are_recovered_by_a_launch() {
     }
 }
 
-/// A process that is stopped for longer than its lease, and taken over, commits nothing more when it comes back: the fence
-/// is the VERSION of the row. It says so, and ends with an error.
+/// A process that is suspended for longer than its lease, and taken over, commits nothing more when it continues: the
+/// VERSION of the row fences it. It reports this, and ends with an error.
 ///
 /// Spec: OP-34, OP-35, REPO-15, REPO-16, REPO-44, CHUNK-LOOP-12, RESTART-07
 #[test]
@@ -108,7 +108,7 @@ fn a_process_that_was_taken_over_commits_nothing_more() {
     });
 }
 
-/// The negative control of the checker: each wrong thing in a repository in which all is right, and what it has to say.
+/// The negative control of the checker: each wrong entry in a correct repository, and the expected error.
 const WRONG: [(&str, &str); 20] = [
     ("DELETE FROM written WHERE n = 3", "the rows"),
     (
@@ -191,7 +191,7 @@ const WRONG: [(&str, &str); 20] = [
 
 /// Spec: REPO-15, REPO-44, REPO-62
 #[test]
-fn the_checker_notices_what_is_wrong() {
+fn the_checker_finds_every_error() {
     let sweep = Sweep::new(PROGRAM, CHUNKS);
     sweep.reset();
     assert!(sweep.launch(UNDISTURBED).status().unwrap().success());
@@ -208,7 +208,7 @@ fn the_checker_notices_what_is_wrong() {
     }
 }
 
-/// What is refused of the step that runs, each with what the trigger says.
+/// The rejected updates of the running step, each with the trigger's message.
 const REFUSED: [(&str, &str); 9] = [
     (
         "UPDATE BATCH_STEP_EXECUTION SET VERSION = VERSION + 1, READ_COUNT = READ_COUNT + 1",
@@ -252,7 +252,7 @@ const REFUSED: [(&str, &str); 9] = [
 
 /// Spec: REPO-15, REPO-44, REPO-62
 #[test]
-fn the_triggers_refuse_what_is_wrong() {
+fn the_triggers_reject_wrong_rows() {
     let sweep = Sweep::new(PROGRAM, CHUNKS);
     sweep.reset();
     let mut child = launch_until_it_waits(&sweep, "7");

@@ -1,4 +1,4 @@
-//! Many who want the same thing of one repository at the same moment, in threads and in processes.
+//! Contenders for one repository at the same moment, in threads and in processes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -11,7 +11,7 @@ use batch_runtime::{
     BatchRuntime, JobExecutionId, JobOperator, JobOperatorError, JobParameters, operator::StartError,
 };
 
-/// The job that is contended for.
+/// The contended job.
 pub const JOB: &str = r#"<job id="job"><step id="one"><batchlet ref="Contended"/></step></job>"#;
 
 /// Fails if its property says so.
@@ -26,7 +26,7 @@ impl Contended {
     #[process]
     fn process(&self) -> Result<String, BatchError> {
         match self.fail.as_deref() {
-            Some("yes") => Err(BatchError::msg("told to fail")),
+            Some("yes") => Err(BatchError::msg("fails as requested")),
             _ => Ok("DONE".into()),
         }
     }
@@ -34,21 +34,21 @@ impl Contended {
     fn cancel(&self) {}
 }
 
-/// What is wanted.
+/// The goal of a contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// An instance of each one's own.
+    /// A new instance for each.
     Start,
-    /// All the same instance.
+    /// The same instance for all.
     Launch,
-    /// To restart the same execution.
+    /// A restart of the same execution.
     Restart(i64),
 }
 
-/// How it went.
+/// The outcome for a contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// It has run, to its end.
+    /// It has run to its end.
     Ran,
     /// Another contender runs it.
     Running,
@@ -56,7 +56,7 @@ pub enum Outcome {
     Complete,
 }
 
-/// As many threads as are wanted, on a runtime for every eight of them.
+/// Runs this number of threads, with a runtime for every eight of them.
 pub fn contend(url: &str, jobs: &Path, wish: Wish, threads: usize, begin: impl FnOnce()) -> Vec<Outcome> {
     let runtimes: Vec<BatchRuntime> = (0..threads.div_ceil(8)).map(|_| runtime(url, jobs)).collect();
     let together = Barrier::new(threads + 1);
@@ -89,12 +89,12 @@ pub fn runtime(url: &str, jobs: &Path) -> BatchRuntime {
 }
 
 fn fulfil(operator: &JobOperator, wish: Wish) -> Outcome {
-    let begun = match wish {
+    let started = match wish {
         Wish::Start => operator.start("job", JobParameters::new()),
         Wish::Launch => operator.launch("job", [("day", "1")]),
         Wish::Restart(execution) => operator.restart(JobExecutionId(execution), [("fail", "no")]),
     };
-    match begun {
+    match started {
         Ok(execution) => {
             let ended = operator.wait(execution).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(ended.exit_status, "COMPLETED", "{}", ended.exit_message);
@@ -112,7 +112,7 @@ fn fulfil(operator: &JobOperator, wish: Wish) -> Outcome {
     }
 }
 
-/// The same from processes of eight threads each; `program` calls [`child`].
+/// Runs the same in processes of eight threads each; `program` calls [`child`].
 pub fn contend_in_processes(
     program: &str,
     url: &str,
@@ -159,7 +159,7 @@ pub fn contend_in_processes(
     outcomes
 }
 
-/// What such a process does.
+/// Runs the contenders of one process.
 pub fn child(arguments: &[String]) {
     let [url, jobs, wish] = arguments else {
         panic!("expected a URL, a folder and a wish, not {arguments:?}");
@@ -173,7 +173,7 @@ pub fn child(arguments: &[String]) {
         println!("ready");
         std::io::stdin()
             .read_line(&mut String::new())
-            .expect("told to go");
+            .expect("the start signal");
     });
     for outcome in outcomes {
         println!("{outcome:?}");

@@ -1,4 +1,4 @@
-//! The databases that a repository can be on, each as the tests see it from outside.
+//! The databases of repositories, each as the tests see it from outside.
 
 use std::path::Path;
 
@@ -9,24 +9,24 @@ use diesel::sql_types::Text;
 
 use crate::sqlite;
 
-/// A database that the runtime knows.
+/// A kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Database {
-    /// A file.
+    /// A database file.
     Sqlite,
-    /// A server of the tests' own.
+    /// A server started by the tests.
     Postgres,
-    /// A server of the tests' own.
+    /// A server started by the tests.
     Mariadb,
 }
 
 use Database::{Mariadb, Postgres, Sqlite};
 
 impl Database {
-    /// All that this build knows.
+    /// All kinds in this build.
     #[cfg(feature = "servers")]
     pub const ALL: [Self; 3] = [Sqlite, Postgres, Mariadb];
-    /// All that this build knows.
+    /// All kinds in this build.
     #[cfg(not(feature = "servers"))]
     pub const ALL: [Self; 1] = [Sqlite];
 }
@@ -39,7 +39,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// A new database; SQLite's is the file `batch.db` in the folder.
+    /// Returns a new database; SQLite's is the file `batch.db` in the folder.
     pub fn new(database: Database, folder: &Path) -> Self {
         let url = match database {
             Sqlite => format!(
@@ -52,29 +52,29 @@ impl Place {
         Self { database, url }
     }
 
-    /// A database that the caller has created.
+    /// Returns a database that the caller has created.
     pub fn existing(database: Database, url: String) -> Self {
         Self { database, url }
     }
 
-    /// Which one it is.
+    /// Returns its kind.
     pub fn database(&self) -> Database {
         self.database
     }
 
-    /// Its URL.
+    /// Returns its URL.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The part of the URL that no other database has.
+    /// Returns the part of the URL that no other database has.
     pub fn address(&self) -> &str {
         let (_, address) = self.url.split_once("//").expect("a scheme");
         let without_options = address.split('?').next();
         without_options.expect("the first part of a text")
     }
 
-    /// A connection as a tool beside the runtime has it.
+    /// Opens a connection as a tool beside the runtime would.
     pub fn connect(&self) -> Outside {
         let opens = "the database opens";
         match self.database {
@@ -123,7 +123,7 @@ impl Outside {
         }
     }
 
-    /// The texts in the column `text` of a query.
+    /// Returns the texts in the column `text` of a query.
     pub fn rows(&mut self, query: &str) -> Vec<String> {
         let query = diesel::sql_query(query);
         let rows: QueryResult<Vec<Row>> = match self {
@@ -137,7 +137,7 @@ impl Outside {
         rows.into_iter().map(|row| row.text).collect()
     }
 
-    /// The number that a query for one gives.
+    /// Returns the number that a query for one number yields.
     pub fn number(&mut self, query: &str) -> i64 {
         let rows = self.rows(&format!("SELECT CAST(({query}) AS CHAR(20)) AS text"));
         rows[0]
@@ -146,7 +146,7 @@ impl Outside {
             .unwrap_or_else(|_| panic!("{query}: {rows:?}"))
     }
 
-    /// How the database says that a condition on `OLD` and `NEW` refuses the update of a row.
+    /// Returns the statements of a trigger that rejects the update of a row by a condition on `OLD` and `NEW`.
     fn refusal(&self, name: &str, table: &str, condition: &str, message: &str) -> String {
         let trigger = format!("CREATE TRIGGER {name} AFTER UPDATE ON {table}");
         match self {
@@ -167,9 +167,9 @@ impl Outside {
         }
     }
 
-    /// Installs triggers that refuse a wrong row at the statement that writes it: the item balance at every commit,
-    /// VERSION + 1 at every update, no change of an ended execution, only the edges of the status graph, END_TIME exactly
-    /// when ended.
+    /// Installs triggers that reject a wrong row at the statement that writes it: the item balance at every commit,
+    /// VERSION + 1 at every update, no change of an ended execution, only the edges of the status graph, END_TIME
+    /// exactly when ended.
     pub fn reject_wrong_rows(&mut self) {
         let open_status = "('STARTING', 'STARTED', 'STOPPING')";
         let mut statements = vec![self.refusal(

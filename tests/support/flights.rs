@@ -1,4 +1,4 @@
-//! What the example `flights` must have written, computed from its input without its code.
+//! The expected result of the example `flights`, computed from its input without its code.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use diesel::sql_types::{BigInt, Text};
 
 use crate::sqlite;
 
-/// The input's folder.
+/// Returns the input's folder.
 pub fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data")
 }
 
-/// The table's rows, one text each, in the order of the input.
+/// Returns the table's rows, one text each, in the order of the input.
 pub fn expected_rows() -> Vec<String> {
     let mut airports = csv::Reader::from_path(data().join("airports.csv")).expect("airports.csv");
     let cities: HashMap<String, String> = airports
@@ -69,7 +69,7 @@ struct Execution {
     rows_written: i64,
 }
 
-/// Compares rows with what they must be; the error says what differs first.
+/// Compares rows with the expected ones; the error shows the first difference.
 pub(crate) fn compare(rows: &[String], expected: &[String]) -> Result<(), String> {
     if let Some((row, wanted)) = rows.iter().zip(expected).find(|(row, wanted)| row != wanted) {
         return Err(format!("the table has {row}\nwhere the input has {wanted}"));
@@ -80,7 +80,7 @@ pub(crate) fn compare(rows: &[String], expected: &[String]) -> Result<(), String
     Ok(())
 }
 
-/// Compares an instance's table and counters with what they must be; the error says what differs.
+/// Compares an instance's table and counters with the expected ones; the error shows the first difference.
 pub fn verify(database: &Path, instance: i64, expected: &[String]) -> Result<(), String> {
     let mut connection = sqlite::open(database);
     let rows: Vec<Line> = diesel::sql_query(

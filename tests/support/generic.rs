@@ -1,4 +1,4 @@
-//! Generic artifacts as a library offers them. They register nothing: a program names the concrete type by an alias.
+//! Generic artifacts, as a library offers them. They register nothing: a program names the concrete type by an alias.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Lines};

@@ -3,7 +3,7 @@
 /// Latitude and longitude in degrees.
 pub(crate) type Place = (f64, f64);
 
-/// The angle between two places in radians, by the haversine formula.
+/// Returns the angle between two places in radians, by the haversine formula.
 fn angle(from: Place, to: Place) -> f64 {
     let (latitude, longitude) = (
         (to.0 - from.0).to_radians() / 2.0,
@@ -14,12 +14,12 @@ fn angle(from: Place, to: Place) -> f64 {
     2.0 * haversine.sqrt().asin()
 }
 
-/// Miles between two places.
+/// Returns the miles between two places.
 pub(crate) fn miles(from: Place, to: Place) -> f64 {
     3_959.0 * angle(from, to)
 }
 
-/// The place that lies this part of the way between two, along the great circle: on the course, at the distance.
+/// Returns the place at this fraction of the great circle between two: on the course, at the distance.
 pub(crate) fn between(from: Place, to: Place, part: f64) -> Place {
     let way = part * angle(from, to);
     let (latitude, other) = (from.0.to_radians(), to.0.to_radians());
@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn known_distances() {
         let (new_york, los_angeles) = ((40.6398, -73.7787), (33.9425, -118.4081));
-        // The earth is no sphere.
+        // The earth is not a sphere.
         assert!((miles(new_york, los_angeles) / 2_475.0 - 1.0).abs() < 0.005);
         let half = between(new_york, los_angeles, 0.5);
         let both = (miles(new_york, half), miles(half, los_angeles));

@@ -1,4 +1,4 @@
-//! Example programs, launched and killed again and again.
+//! Example programs, launched and killed repeatedly.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,33 +13,33 @@ use diesel::sql_types::BigInt;
 use crate::random::Random;
 use crate::{process, sqlite};
 
-/// What is killed.
+/// The program to kill.
 pub struct Target<'a> {
     /// The example program.
     pub program: &'a str,
     /// The launch, to which the number of the run is added.
     pub launch: &'a [&'a str],
-    /// A kill comes before this part of the time that a whole run takes, in percent.
+    /// The latest time of a kill, as a percentage of a whole run.
     pub percent: u64,
 }
 
-/// The example `flights`: few items per commit, so that a kill finds many places to strike at; and so early that it takes
-/// several launches to the end.
+/// The example `flights`: few items per commit, so that a kill has many places to strike; and early kills, so that it
+/// takes several launches to the end.
 pub const FLIGHTS: Target<'_> = Target {
     program: "flights",
     launch: &["launch", "flights", "commit.interval=50"],
     percent: 60,
 };
 
-/// The example `partitions` on the files of its folder. It starts from the beginning after each kill, so some come late enough for it to
-/// have ended.
+/// The example `partitions` on the files of its folder. It starts from the beginning after each kill, so some kills
+/// come late enough for it to end.
 pub const PARTITIONS: Target<'_> = Target {
     program: "partitions",
     launch: &LAUNCH_PARTITIONS,
     percent: 80,
 };
 
-/// The same with a job that is in its folder.
+/// The same with the job in its folder.
 pub const PARTITIONS_WITHOUT_TRANSACTION: Target<'_> = Target {
     program: "partitions",
     launch: &{
@@ -64,10 +64,10 @@ pub struct Folder {
 
 #[expect(clippy::new_without_default, reason = "it makes files")]
 impl Folder {
-    /// A folder with a new repository that refuses wrong rows.
+    /// Creates a folder with a new repository that rejects wrong rows.
     pub fn new() -> Self {
-        // On the disk of the build, wherever temporary files are: most kills are to strike while something is written, which
-        // in memory takes no time.
+        // On the build's disk, wherever temporary files are: most kills should strike during a write, which in memory
+        // takes no time.
         let folder = tempfile::tempdir_in(process::build_folder()).unwrap();
         let url = format!("sqlite://{}", folder.path().join("batch.db").display());
         batch_runtime::BatchRuntime::builder()
@@ -79,17 +79,17 @@ impl Folder {
         this
     }
 
-    /// Its path.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The repository's file.
+    /// Returns the repository's file.
     pub fn database(&self) -> PathBuf {
         self.path().join("batch.db")
     }
 
-    /// The one number `n` that a query gives.
+    /// Returns the one number `n` of a query.
     pub fn count(&self, query: &str) -> i64 {
         #[derive(QueryableByName)]
         struct Count {
@@ -102,7 +102,7 @@ impl Folder {
         row.n
     }
 
-    /// Number of job instances.
+    /// Returns the number of job instances.
     pub fn instances(&self) -> i64 {
         self.count("SELECT COUNT(*) AS n FROM BATCH_JOB_INSTANCE")
     }
@@ -114,14 +114,14 @@ pub struct Killer<'a> {
     target: Target<'a>,
     random: Random,
     fault: &'a str,
-    /// How long a run takes that is not disturbed.
+    /// The duration of an undisturbed run.
     whole: Duration,
 }
 
 impl<'a> Killer<'a> {
-    /// After a first run, which is not disturbed.
+    /// Starts with an undisturbed run.
     pub fn new(folder: &'a Folder, target: Target<'a>, random: Random) -> Self {
-        // Builds the program, which is not part of the time that a run takes.
+        // Builds the program first, so that a run's duration does not include the build.
         process::example(target.program);
         let begin = Instant::now();
         let arguments = [target.launch, &["run=0"]].concat();
@@ -135,14 +135,14 @@ impl<'a> Killer<'a> {
         }
     }
 
-    /// Switches a seeded fault on.
+    /// Enables a planted fault.
     #[must_use]
     pub fn with_fault(mut self, fault: &'a str) -> Self {
         self.fault = fault;
         self
     }
 
-    /// Runs instances until it has killed so often. Returns how many they are, the first one included.
+    /// Runs instances until this number of kills. Returns the number of instances, the first one included.
     pub fn kill(&mut self, kills: u32) -> i64 {
         let (mut killed, mut run) = (0, 0);
         while killed < kills {
@@ -152,8 +152,8 @@ impl<'a> Killer<'a> {
         run + 1
     }
 
-    /// Launches the same instance again and again, and kills it at random moments, until it is COMPLETED or the kills are
-    /// used up. Returns how many kills it took.
+    /// Launches the same instance repeatedly, and kills it at random moments, until it is COMPLETED or the kills are
+    /// used up. Returns the number of kills.
     pub fn until_completed(&mut self, run: i64, kills: u32) -> u32 {
         let (run, mut killed) = (format!("run={run}"), 0);
         loop {
@@ -166,7 +166,7 @@ impl<'a> Killer<'a> {
             let mut child = command.spawn().unwrap();
             let mut errors = child.stderr.take().unwrap();
             let (send, ended) = mpsc::channel();
-            // Its standard error is closed when it ends.
+            // Its standard error closes when it ends.
             let errors = thread::spawn(move || {
                 let mut text = Vec::new();
                 errors.read_to_end(&mut text).unwrap();

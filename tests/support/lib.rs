@@ -1,4 +1,4 @@
-//! What the tests share.
+//! The shared code of the tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 pub mod contender;

@@ -1,4 +1,4 @@
-//! An artifact of another crate than the program that uses it, which never names its type.
+//! An artifact in another crate than the program that uses it, whose type no code names.
 
 use batch_runtime::prelude::*;
 

@@ -1,12 +1,12 @@
 //! The order of the calls of a logical transaction over the executions of one job instance, whose processes may have
-//! died anywhere: an automaton that accepts exactly what section 5.5.2 of the draft and D-46, D-48 allow.
+//! died anywhere: an automaton that accepts exactly the orders of section 5.5.2 of the draft and D-46, D-48.
 //!
-//! Each state is recorded before the call that it announces, so a call that is owed may come twice, or without the call
-//! before it having been heard; but only in another execution, that is after a process has died.
+//! Each state is recorded before the call that it announces, so a pending call may occur twice, or without the
+//! preceding call being observed; but only in another execution, after the death of a process.
 
 use State::*;
 
-/// What was heard last, and in which execution.
+/// The last observed call, and its execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Nothing,
@@ -17,7 +17,7 @@ enum State {
     RolledBack(i64),
 }
 
-/// What the calls tell of an instance that is complete.
+/// The result of the calls of a complete instance.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Story {
     /// The execution whose work was committed.
@@ -26,10 +26,10 @@ pub struct Story {
     pub rollbacks: usize,
 }
 
-/// Reads the calls of one instance, each with its execution, in their order.
+/// Checks the calls of one instance, each with its execution, in order.
 ///
 /// # Errors
-/// When they come in a wrong order, or do not end with a commit.
+/// If they are in a wrong order, or do not end with a commit.
 pub fn read(calls: &[(i64, String)]) -> Result<Story, String> {
     let (mut state, mut loaded_by, mut rollbacks) = (Nothing, None, 0);
     for (position, (execution, call)) in calls.iter().enumerate() {
@@ -108,13 +108,13 @@ mod tests {
     #[test]
     fn right_orders_are_accepted() {
         check("1bcC", Some((1, 0)));
-        // Died while loading; before anything was heard; in the rollback; between rollback and its end; after its end.
+        // Died while loading; before any observed call; in the rollback; between rollback and its end; after its end.
         check("1b 2rRbcC", Some((2, 1)));
         check("2rRbcC", Some((2, 1)));
         check("1b 2r 3rRbcC", Some((3, 2)));
         check("1b 2rR 3rRbcC", Some((3, 2)));
         check("1b 2rR 3bcC", Some((3, 1)));
-        // Died before the commit was recorded; when it was; when it was told; when that was recorded.
+        // Died before the commit was recorded; when it was; in the call after it; when that was recorded.
         check("1bc 2rRbcC", Some((2, 1)));
         check("1bc 2C", Some((1, 0)));
         check("1bcC 2C", Some((1, 0)));
@@ -136,11 +136,12 @@ mod tests {
             "1bc 2CbcC",
             "1bcC 3rRbcC",
             "1cC",
-            // The rollback that is owed was not called.
+            // The pending rollback was not called.
             "1b 2bcC",
             "1bc 2bcC",
             "1b 2r 3bcC",
-            // Not told of its end; told of another; undone after the commit, or twice; goes on after a death.
+            // No call after the end; the call after the other end; undone after the commit, or twice; resumed after a
+            // death.
             "1b 2rbcC",
             "1b 2rCbcC",
             "1bcC 2rRbcC",

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 
-/// A process of the program `operated`, with what it says.
+/// A process of the program `operated`, with its output.
 pub struct Operated {
     child: Child,
     said: BufReader<ChildStderr>,
@@ -39,7 +39,7 @@ impl Operated {
         }
     }
 
-    /// Reads until lines hold all of `what`, in whatever order its threads say them.
+    /// Reads until the lines contain all of `what`, in any order.
     pub fn until_all(&mut self, what: &[&str]) {
         let mut missing = what.to_vec();
         while !missing.is_empty() {
@@ -62,7 +62,7 @@ impl Operated {
     }
 }
 
-/// Whatever happens in the test, the process ends.
+/// The process ends even if the test fails.
 impl Drop for Operated {
     fn drop(&mut self) {
         let _ = self.child.kill();

@@ -1,6 +1,7 @@
-//! The order of the calls of a chunk step: an automaton that accepts exactly what Appendix B.2 of the catalogue allows.
+//! The order of the calls of a chunk step: an automaton that accepts exactly the orders of Appendix B.2 of the
+//! catalogue.
 //!
-//! It reads the log that recording artifacts write: the call, what it is about, and ` !Class` when it threw.
+//! It reads the log that recording artifacts write: the call, its argument, and ` !Class` if it threw.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +40,7 @@ enum Kind {
     CloseReader,
 }
 
-/// The calls by the words that they begin with; the longer words first where they begin alike.
+/// The calls by the words that they begin with; longer words precede their prefixes.
 const WORDS: &[(&str, Kind)] = &[
     ("open reader", OpenReader),
     ("open writer", OpenWriter),
@@ -94,18 +95,18 @@ const OPTIONAL: &[Kind] = &[
     AfterCheckpoint,
 ];
 
-/// What may come after a call that returned; each listener more repeats its call. `known`: the writer failed at one item,
-/// or named it; else its list is searched, or comes again whole.
+/// Returns the calls that may follow a call that returned; further listeners repeat its call. `known`: the writer
+/// failed at one item, or named it; else its list is searched, or written again as a whole.
 fn after(kind: Kind, known: bool) -> &'static [Kind] {
     match kind {
         OpenReader => &[OpenWriter],
         OpenWriter => &[Begin],
         Begin => &[BeforeRead, BeforeCheckpoint],
         BeforeRead => &[Read],
-        // The end of the input is another matter: see `Order::next`.
+        // The end of the input is handled in `Order::next`.
         Read => &[AfterRead],
         AfterRead => &[BeforeProcess],
-        // The last one fails when its skip is not allowed.
+        // The last one fails if its skip is not allowed.
         OnReadError => &[SkipInRead, CloseWriter],
         SkipInRead => &[BeforeRead, RetryItem, BeforeWrite, BeforeCheckpoint],
         BeforeProcess => &[Process],
@@ -119,7 +120,7 @@ fn after(kind: Kind, known: bool) -> &'static [Kind] {
         AfterWrite => &[BeforeRead, BeforeWrite, RetryItem, BeforeCheckpoint],
         OnWriteError if known => &[RetryException, SkipInWrite, CloseWriter],
         OnWriteError => &[RetryException, BeforeWrite, CloseWriter],
-        // What is read again begins with another opening of the reader.
+        // Before items are read again the reader is opened again.
         RetryException => &[RetryItem, BeforeWrite, CloseReader, CloseWriter],
         RetryItem => &[BeforeWrite],
         SkipInWrite => &[BeforeRead, BeforeWrite, RetryItem, BeforeCheckpoint],
@@ -134,14 +135,14 @@ fn after(kind: Kind, known: bool) -> &'static [Kind] {
     }
 }
 
-/// What may come after a call that threw; whatever is not handled ends the step.
+/// Returns the calls that may follow a call that threw; an unhandled error ends the step.
 fn after_throw(kind: Kind, known: bool) -> &'static [Kind] {
     match kind {
         OpenWriter => &[CloseReader],
         Read => &[OnReadError],
         Process => &[OnProcessError],
         Write => &[OnWriteError],
-        // All retry listeners are called, whatever one of them throws.
+        // All retry listeners are called, even if one of them throws.
         RetryException => after(RetryException, known),
         RetryItem => &[SkipInWrite, CloseWriter],
         CloseWriter | CloseReader => after(kind, known),
@@ -149,7 +150,7 @@ fn after_throw(kind: Kind, known: bool) -> &'static [Kind] {
     }
 }
 
-/// A line of the log.
+/// Parses a line of the log.
 struct Call<'l> {
     kind: Kind,
     about: &'l str,
@@ -181,7 +182,7 @@ impl<'l> Call<'l> {
     }
 }
 
-/// The items that a list holds, as numbers.
+/// Returns the items of a list, as numbers.
 fn items(list: &str) -> Vec<u64> {
     list.split(' ')
         .filter_map(|item| item.strip_prefix('n')?.parse().ok())
@@ -193,32 +194,32 @@ fn items(list: &str) -> Vec<u64> {
 pub struct Order {
     /// The optional calls that have a receiver.
     heard: BTreeSet<Kind>,
-    /// What was processed since the last commit.
+    /// The processed items since the last commit.
     processed: BTreeSet<u64>,
-    /// The item that was read last, and the list that is being written.
+    /// The last item read, and the list that is being written.
     item: String,
     list: String,
-    /// Whether the item is known that the last write failed at.
+    /// True if the item of the last failed write is known.
     known: bool,
     /// The items whose retry listeners are called again before they are written.
     retried: BTreeSet<u64>,
     telling: bool,
     /// Those of them whose listeners have been called again, and whether one threw.
-    told: BTreeSet<u64>,
+    notified: BTreeSet<u64>,
     refused: bool,
-    /// The item that the skip listeners hear of one by one.
+    /// The item for which the skip listeners are called one by one.
     skipped: Option<u64>,
-    /// Whether the reader may be opened once more.
+    /// True if the reader may be opened again.
     reopened: bool,
     reader_is_open: bool,
-    /// Whether this interval is read again.
+    /// True if this interval is read again.
     read_again: bool,
-    /// Whether the step may fail between any two calls.
+    /// True if the step may fail between any two calls.
     disturbed: bool,
 }
 
 impl Order {
-    /// The automaton for a step whose listener, and whose checkpoint algorithm, record every call.
+    /// Creates the automaton for a step whose listener, and whose checkpoint algorithm, record every call.
     pub fn hearing(listener: bool, algorithm: bool) -> Self {
         let of_algorithm = |kind: Kind| matches!(kind, Begin | Ready | End);
         let heard = |kind: &Kind| if of_algorithm(*kind) { algorithm } else { listener };
@@ -228,7 +229,7 @@ impl Order {
         }
     }
 
-    /// The automaton for a step whose repository may fail at any time, and is only asked between the calls.
+    /// Creates the automaton for a step whose repository may fail at any time between the calls.
     pub fn disturbed() -> Self {
         Self {
             disturbed: true,
@@ -236,7 +237,7 @@ impl Order {
         }
     }
 
-    /// As `check`, of a process that may have died at any time.
+    /// Checks like `check`, for a process that may have died at any time.
     ///
     /// # Errors
     /// As `check`.
@@ -247,7 +248,7 @@ impl Order {
     /// Checks the log of one or more executions of a chunk step. A call that has a receiver must be there each time.
     ///
     /// # Errors
-    /// The first call that may not come where it does.
+    /// The first call that is out of order.
     pub fn check(mut self, log: &[String]) -> Result<(), String> {
         let allowed = self.allowed_after(log)?;
         if allowed.contains(&OpenReader) && !self.reader_is_open {
@@ -277,11 +278,11 @@ impl Order {
         Ok(allowed)
     }
 
-    /// What may come next. Optional calls without a receiver are skipped.
+    /// Returns the calls that may come next. Optional calls without a receiver are skipped.
     fn next(&mut self, call: &Call<'_>) -> Vec<Kind> {
         let panicked = call.thrown == Some("Panic");
         let mut open: Vec<Kind> = match call.kind {
-            // Once more, after a rollback, or in vain.
+            // Again, after a rollback or in vain.
             OpenReader if self.reopened && self.reader_is_open => vec![Begin],
             OpenReader if self.reopened => vec![CloseWriter],
             OpenReader if !self.reader_is_open => vec![OpenReader],
@@ -313,7 +314,7 @@ impl Order {
         allowed
     }
 
-    /// What the call is about must be what the calls before it were about.
+    /// Checks the argument of the call against the calls before it.
     fn follow(&mut self, call: &Call<'_>) -> Result<(), String> {
         let same = |what: &str, expected: &str| {
             if what == expected {
@@ -326,7 +327,7 @@ impl Order {
             OpenReader => {
                 self.processed.clear();
                 self.reader_is_open = call.thrown.is_none();
-                // What is read again may be other items: then only their place shows which is retried.
+                // Items that are read again may differ: then only their position shows which one is retried.
                 self.retried.clear();
                 self.read_again = self.reopened;
             }
@@ -357,7 +358,9 @@ impl Order {
                 if self.heard.contains(&RetryItem)
                     && let Some(item) = items.iter().find(|item| self.retried.contains(item))
                 {
-                    return Err(format!("the retry listeners were not told of item {item} again"));
+                    return Err(format!(
+                        "the retry listeners were not called again with item {item}"
+                    ));
                 }
                 if items.is_empty() {
                     return Err("the list is empty".to_owned());
@@ -385,12 +388,12 @@ impl Order {
                 }
             }
             RetryException => {
-                // Of an item, or of each of a list.
+                // For an item, or for each item of a list.
                 if !self.telling {
                     self.retried.clear();
                 }
                 let retried = call.about.rsplit(' ').next().unwrap_or_default();
-                // The rest of a list comes again too, if a listener throws at one of its items.
+                // The rest of a list is repeated too, if a listener throws at one of its items.
                 let again = if self.known { retried } else { &self.list };
                 self.retried.extend(items(again));
             }
@@ -400,12 +403,12 @@ impl Order {
                     if self.heard.contains(&RetryException)
                         && !self.read_again
                         && !self.retried.contains(&item)
-                        && !self.told.contains(&item)
+                        && !self.notified.contains(&item)
                     {
                         return Err("the item does not wait for a retry".to_owned());
                     }
                     self.retried.remove(&item);
-                    self.told.insert(item);
+                    self.notified.insert(item);
                 }
             }
             WriterCheckpoint if call.thrown.is_none() => {
@@ -418,9 +421,9 @@ impl Order {
         self.skipped = self.skipped.filter(|_| call.kind == SkipInWrite);
         self.refused = call.kind == RetryItem && (self.refused || call.thrown.is_some());
         if call.kind == Write {
-            self.told.clear();
+            self.notified.clear();
         }
-        // Only what follows a failed write is read again.
+        // Items are read again only after a failed write.
         self.reopened = match call.kind {
             CloseReader | OpenReader => self.reopened,
             Write | OnWriteError | RetryException => true,
@@ -439,7 +442,7 @@ mod tests {
         Order::default().check(&log).err()
     }
 
-    /// The same where everything is heard.
+    /// The same with all listeners.
     fn problem_heard(log: &[&str]) -> Option<String> {
         let log: Vec<String> = log.iter().map(ToString::to_string).collect();
         Order::hearing(true, true).check(&log).err()
@@ -501,7 +504,7 @@ mod tests {
         assert_eq!(problem(RIGHT), None);
     }
 
-    /// Whichever call is left out or comes one place early, the order is wrong.
+    /// Omitting any call, or moving it one place forward, makes the order wrong.
     #[test]
     fn every_call_has_its_place() {
         for place in 0..RIGHT.len() {
@@ -523,7 +526,7 @@ mod tests {
         }
     }
 
-    /// What a call is about counts as well as its place.
+    /// The argument of a call is checked as well as its place.
     #[test]
     fn every_call_is_about_the_right_items() {
         for (place, wrong) in [
@@ -547,11 +550,10 @@ mod tests {
         }
     }
 
-    /// Where the repository may fail, a step may be closed before its time, but never left open; where its process may die,
-    /// also that.
+    /// If the repository may fail, a step may be closed early, but never left open; if its process may die, also that.
     #[test]
     fn a_disturbed_step_may_end_early() {
-        let begun: Vec<String> = RIGHT[..8].iter().map(ToString::to_string).collect();
+        let started: Vec<String> = RIGHT[..8].iter().map(ToString::to_string).collect();
         let closed: Vec<String> = [&RIGHT[..8], &["close writer", "close reader"]]
             .concat()
             .iter()
@@ -559,13 +561,13 @@ mod tests {
             .collect();
         assert!(Order::default().check(&closed).is_err());
         assert_eq!(Order::disturbed().check(&closed), Ok(()));
-        assert!(Order::disturbed().check(&begun).is_err());
-        assert_eq!(Order::disturbed().check_until_death(&begun), Ok(()));
-        let wrong: Vec<String> = begun.into_iter().skip(1).collect();
+        assert!(Order::disturbed().check(&started).is_err());
+        assert_eq!(Order::disturbed().check_until_death(&started), Ok(()));
+        let wrong: Vec<String> = started.into_iter().skip(1).collect();
         assert!(Order::disturbed().check_until_death(&wrong).is_err());
     }
 
-    /// What is committed does not come again, a failed step is closed, and only a failed write has items read again.
+    /// Committed items do not occur again, a failed step is closed, and items are read again only after a failed write.
     #[test]
     fn the_rest_of_the_rules() {
         let until = |end: usize, rest: &[&'static str]| [&RIGHT[..end], rest].concat();

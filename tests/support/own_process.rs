@@ -1,17 +1,17 @@
-//! Tests that need a process of their own, because they change what belongs to the whole process.
+//! Tests that need their own process, because they change the state of the whole process.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::process::text;
 
-/// Names the test that runs in this process alone.
+/// Names the test that runs alone in this process.
 const TEST: &str = "BATCH_TEST_IN_OWN_PROCESS";
 
 /// Runs `body` in a new process of this test binary, in the directory `folder`. `test` is the path of the calling test.
 ///
 /// # Panics
-/// When the test fails there.
+/// If the test fails there.
 pub fn run(test: &str, folder: &Path, body: impl FnOnce()) {
     if std::env::var(TEST).is_ok_and(|running| running == test) {
         return body();

@@ -1,4 +1,4 @@
-//! What the example `partitions` must have done with an input of eight months, computed without its code.
+//! The expected result of the example `partitions` for an input of eight months, computed without its code.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,12 +12,12 @@ use crate::great_circle::{Place, between, miles};
 use crate::logical_tx::{self, Story};
 use crate::sqlite;
 
-/// Twice as many as run at the same time.
+/// Twice the number of concurrent partitions.
 const MONTHS: usize = 8;
-/// Every so manyth flight of the real data.
+/// Every n-th flight of the real data is used.
 const EVERY: usize = 25;
 
-/// The example's job without its logical transaction: written into a folder, for `--job-path`.
+/// The example's job without its logical transaction, written into a folder for `--job-path`.
 pub fn write_job_without_transaction(folder: &Path) {
     let xml = fs::read_to_string(flights::data().join("../partitions/partitions.xml")).unwrap();
     let without = xml.replace(r#"<logicalTX ref="AllMonths"/>"#, "");
@@ -25,12 +25,12 @@ pub fn write_job_without_transaction(folder: &Path) {
     fs::write(folder.join("partitions.xml"), without).unwrap();
 }
 
-/// What the partitions have to do, in their order.
+/// The expected work of the partitions, in order.
 pub struct Input {
     months: Vec<Month>,
 }
 
-/// What one partition has to do.
+/// The expected work of one partition.
 #[derive(Default)]
 struct Month {
     flights: i64,
@@ -85,17 +85,17 @@ impl Input {
         }
     }
 
-    /// Minutes of all months.
+    /// Returns the minutes of all months.
     fn minutes(&self) -> i64 {
         self.months.iter().map(|month| month.minutes).sum()
     }
 
-    /// Whether an instance without logical transaction has done each thing once: every partition completed once and did
-    /// not run again; what it has read and written in all its executions is its month. Returns how many executions of
-    /// partitions went on from a checkpoint.
+    /// Checks that an instance without a logical transaction has done everything once: every partition completed once
+    /// and did not run again, and all its executions together have read and written its month. Returns the number of
+    /// executions that resumed from a checkpoint.
     ///
     /// # Errors
-    /// What differs.
+    /// The first difference.
     pub fn verify_checkpoints(&self, database: &Path, instance: i64) -> Result<usize, String> {
         let ended = Ended::read(database, instance)?;
         ended.verify_rows(self)?;
@@ -116,17 +116,17 @@ impl Input {
         Ok(continued)
     }
 
-    /// Whether an instance with its logical transaction was loaded by one execution, as a whole, after all that was started
-    /// before was undone; and whether the sum of the analyzer is right. Returns what its calls tell.
+    /// Checks that one execution loaded the whole instance with its logical transaction after all earlier work was
+    /// undone, and that the sum of the analyzer is right. Returns the result of its calls.
     ///
     /// # Errors
-    /// What differs.
+    /// The first difference.
     pub fn verify_logical_tx(&self, database: &Path, instance: i64) -> Result<Story, String> {
         let ended = Ended::read(database, instance)?;
         let story = logical_tx::read(&ended.calls)?;
         ended.verify_rows(self)?;
         let total = format!("{} MINUTES LATE", self.minutes());
-        // An execution after the commit has nothing to add up.
+        // An execution after the commit has nothing to sum.
         ended.verify_parents(|load| {
             load.exit_code
                 == if load.execution == story.loaded_by {
@@ -155,7 +155,7 @@ impl Input {
 }
 
 impl Month {
-    /// Whether these executions of one partition have together read and written its month, each as much as it says.
+    /// Checks that these executions of one partition have together read and written its month, each with true counters.
     fn verify_counts(&self, runs: &[&Step]) -> Result<(), String> {
         let late = i64::try_from(self.late.len()).unwrap();
         let sum = |count: fn(&Step) -> i64| -> i64 { runs.iter().map(|step| count(step)).sum() };
@@ -173,9 +173,9 @@ impl Month {
     }
 }
 
-/// All that an instance has left.
+/// All rows of an instance.
 struct Ended {
-    /// In the order of their executions.
+    /// In the order of the executions.
     steps: Vec<Step>,
     /// The rows of the late flights, one text each.
     rows: Vec<String>,
@@ -200,7 +200,7 @@ struct Step {
     filters: i64,
     #[diesel(sql_type = BigInt)]
     writes: i64,
-    /// What the table has of it.
+    /// Returns its rows in the table.
     #[diesel(sql_type = BigInt)]
     rows: i64,
 }
@@ -248,19 +248,20 @@ impl Ended {
         })
     }
 
-    /// The executions of a partition.
+    /// Returns the executions of a partition.
     fn partition(&self, number: usize) -> impl Iterator<Item = &Step> {
         let name = format!("load:{number}");
         self.steps.iter().filter(move |step| step.name == name)
     }
 
-    /// Every row exactly once.
+    /// Checks that every row exists exactly once.
     fn verify_rows(&self, input: &Input) -> Result<(), String> {
         let expected: Vec<String> = input.months.iter().flat_map(|month| month.late.clone()).collect();
         compare(&self.rows, &expected)
     }
 
-    /// The step itself: it has died, or is complete, once; its counts are those of its partitions, so it has none.
+    /// Checks the step itself: its executions died, and one is complete; the counters are those of its partitions, so
+    /// it has none.
     fn verify_parents(&self, right: impl Fn(&Step) -> bool) -> Result<(), String> {
         let parents: Vec<&Step> = self.steps.iter().filter(|step| step.name == "load").collect();
         let (last, before) = parents.split_last().ok_or("the step did not run")?;
@@ -272,7 +273,7 @@ impl Ended {
     }
 }
 
-/// Where the airports are that are wanted.
+/// Returns the places of the relevant airports.
 fn airports(wanted: impl Fn(&str) -> bool) -> BTreeMap<String, Place> {
     let mut airports = csv::Reader::from_path(flights::data().join("airports.csv")).unwrap();
     airports

@@ -19,8 +19,8 @@ pub fn build_folder() -> PathBuf {
     build.expect("the test lies in the build folder").to_owned()
 }
 
-/// Builds the examples as the running test was built, and returns their folder. `cargo test` has built them before; with a
-/// package or a test chosen, cargo does not, and those of an earlier build would run.
+/// Builds the examples in the profile of the running test, and returns their folder. `cargo test` has built them
+/// already, but not if a package or a test is selected; then outdated examples would run.
 fn build_examples() -> PathBuf {
     let build = build_folder();
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -46,14 +46,14 @@ fn build_examples() -> PathBuf {
     build.join("examples")
 }
 
-/// A command on an example in a folder of its own.
+/// Returns a command for an example in its own folder.
 pub fn command(name: &str, folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(example(name));
     command
         .args(arguments)
         .current_dir(folder)
         .env_remove("BATCH_FAILPOINTS")
-        // Who is killed at random may be so several times before it comes on.
+        // A process that is killed at random may die several times without progress.
         .env("BATCH_CRASH_LIMIT", "0")
         .stdin(Stdio::null());
     command
@@ -96,12 +96,12 @@ pub fn spawn_until(mut command: Command, marker: &str) -> Child {
             break;
         }
     }
-    // The rest is read, so that the child never waits for a reader.
+    // The rest is read, so that the child never blocks on a full pipe.
     std::thread::spawn(move || lines.read_to_string(&mut String::new()));
     child
 }
 
-/// Bytes as text.
+/// Returns bytes as text.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

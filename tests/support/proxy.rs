@@ -1,5 +1,5 @@
-//! Something between the runtime and its database server that cuts connections: before a request, or when the server has
-//! answered it and the answer has not arrived.
+//! A proxy between the runtime and its database server that cuts connections: before a request, or after the server has
+//! sent the answer and before it arrives.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -11,46 +11,47 @@ use std::thread;
 
 use batch_test_servers::Kind;
 
-/// What is done to a connection.
+/// The place of the cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// The request does not come to the server, which sees the connection end.
+    /// The request does not reach the server, which sees the connection end.
     Request,
-    /// The server carries the request out; its answer does not come back.
+    /// The server executes the request; its answer is lost.
     Answer,
-    /// The request comes to the server, and the connection is cut at once: the next connection may find it still at work.
+    /// The request reaches the server, and the connection is cut at once: the next connection may find it still
+    /// running.
     AtWork,
 }
 
-/// One that is asked before a request is passed on.
+/// A function that is called before a request is passed on.
 pub type BeforeRequest = Box<dyn FnMut() + Send>;
 
 enum Strike {
     Cut(Cut),
     Call(BeforeRequest),
-    /// The connection is cut, and the request passed on when this says so.
+    /// The connection is cut, and the request passed on when this returns true.
     Late(Until),
 }
 
-/// Asked again and again.
+/// A condition that is polled.
 pub type Until = Box<dyn FnMut() -> bool + Send>;
 
-/// What is to happen, and what has.
+/// The plan, and its progress.
 #[derive(Default)]
 struct Plan {
-    /// Requests since it was made.
+    /// The number of requests since the proxy was created.
     requests: u64,
-    /// Only those that end a transaction are counted.
+    /// True if only requests that end a transaction are counted.
     commits_only: bool,
     strikes: VecDeque<(u64, Strike)>,
     struck: u64,
-    /// Something that was to be called has not come back.
+    /// True while a called function has not returned.
     is_calling: bool,
-    /// Nothing more is to be waited for.
+    /// True when all waits must end.
     is_over: bool,
 }
 
-/// A plan, and word of calls that have come back.
+/// A plan, and a notification for calls that have returned.
 #[derive(Default)]
 struct Watched {
     plan: Mutex<Plan>,
@@ -62,7 +63,7 @@ impl Watched {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the next request meets.
+    /// Returns the action for the next request.
     fn next(&self, request: &[u8]) -> Option<Strike> {
         let mut plan = self.plan();
         if plan.commits_only && !request.windows(COMMIT.len()).any(|text| text == COMMIT) {
@@ -80,12 +81,12 @@ impl Watched {
     }
 
     fn call(&self, mut call: BeforeRequest) {
-        // A waiting thread is woken also by a panic.
+        // A panic wakes a waiting thread, too.
         let _calling = Calling(self);
         call();
     }
 
-    /// Until it says so, or the run is over.
+    /// Polls until the condition holds, or the run is over.
     fn wait(&self, mut until: Until) {
         let _calling = Calling(self);
         while !until() && !self.plan().is_over {
@@ -105,7 +106,7 @@ impl Drop for Calling<'_> {
     }
 }
 
-/// A socket that passes everything on to a server. Each request of any connection is counted.
+/// A socket that passes everything on to a server, and counts the requests of all connections.
 pub struct Proxy {
     folder: tempfile::TempDir,
     kind: Kind,
@@ -113,10 +114,10 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Before the server whose socket this is.
+    /// Creates a proxy for the server at this socket.
     ///
     /// # Panics
-    /// When there can be no socket.
+    /// If the socket cannot be created.
     pub fn start(kind: Kind, server: PathBuf) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let name = match kind {
@@ -129,7 +130,7 @@ impl Proxy {
         thread::spawn(move || {
             for client in listener.incoming() {
                 let Ok(client) = client else { return };
-                // A server that is down refuses; so does this.
+                // A stopped server refuses connections; so does the proxy.
                 let Ok(server) = UnixStream::connect(&server) else {
                     continue;
                 };
@@ -144,7 +145,7 @@ impl Proxy {
         }
     }
 
-    /// The URL of a database, through here.
+    /// Returns the URL of a database, through the proxy.
     pub fn url(&self, database: &str) -> String {
         let folder: &Path = self.folder.path();
         match self.kind {
@@ -156,22 +157,22 @@ impl Proxy {
         }
     }
 
-    /// From now on requests are counted.
+    /// Counts requests from now on.
     pub fn count(&self) {
         *self.watched.plan() = Plan::default();
     }
 
-    /// From now on requests are counted from 1, and the one with this number is struck.
+    /// Counts requests from 1, and cuts the connection at this number.
     pub fn cut(&self, cut: Cut, request: u64) {
         self.strike(request, Strike::Cut(cut));
     }
 
-    /// From now on requests are counted from 1, and before the one with this number is passed on, this is called.
+    /// Counts requests from 1, and calls this before the request with this number is passed on.
     pub fn call_before(&self, request: u64, call: BeforeRequest) {
         self.strike(request, Strike::Call(call));
     }
 
-    /// From now on each COMMIT is counted. The connection of the one with this number is cut, and the server gets it later:
+    /// Counts COMMITs from now on. The connection of the one with this number is cut, and the server gets it later:
     /// until then its transaction is open.
     pub fn commit_late(&self, number: u64, until: Until) {
         self.strike(number, Strike::Late(until));
@@ -185,14 +186,14 @@ impl Proxy {
         };
     }
 
-    /// How many requests have come since they are counted.
+    /// Returns the number of counted requests.
     pub fn requests(&self) -> u64 {
         self.watched.plan().requests
     }
 
-    /// Strikes no more, and waits for what is being called.
+    /// Stops cutting, and waits for running calls.
     ///
-    /// Returns how often it has struck.
+    /// Returns the number of cuts.
     pub fn rest(&self) -> u64 {
         let mut plan = self.watched.plan();
         plan.strikes.clear();
@@ -205,9 +206,9 @@ impl Proxy {
     }
 }
 
-/// Until one of the two ends.
+/// Copies until one of the two ends.
 fn pass_on(kind: Kind, client: &UnixStream, server: &UnixStream, watched: &Watched) {
-    // Set when the answer to what is passed on next must not be heard.
+    // Set if the answer to the next request must be lost.
     let deaf = Mutex::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -230,7 +231,7 @@ fn pass_on(kind: Kind, client: &UnixStream, server: &UnixStream, watched: &Watch
                 match watched.next(bytes) {
                     Some(Strike::Cut(Cut::Request)) => break,
                     Some(Strike::Cut(Cut::AtWork)) => {
-                        // It may be gone by itself.
+                        // The connection may have closed already.
                         let _ = to.write_all(bytes);
                         break;
                     }
@@ -239,7 +240,7 @@ fn pass_on(kind: Kind, client: &UnixStream, server: &UnixStream, watched: &Watch
                     }
                     Some(Strike::Call(call)) => watched.call(call),
                     Some(Strike::Late(until)) => {
-                        // It may be gone by itself.
+                        // The connection may have closed already.
                         let _ = client.shutdown(Shutdown::Both);
                         watched.wait(until);
                         let _ = to.write_all(bytes);
@@ -257,15 +258,15 @@ fn pass_on(kind: Kind, client: &UnixStream, server: &UnixStream, watched: &Watch
 }
 
 fn cut(client: &UnixStream, server: &UnixStream) {
-    // One of them may have gone already.
+    // One of them may have closed already.
     let _ = client.shutdown(Shutdown::Both);
     let _ = server.shutdown(Shutdown::Both);
 }
 
-/// Tells where requests begin. Both client libraries send a request in one piece, and the next one after its answer.
+/// Finds the starts of requests. Both client libraries send a request in one piece, and the next one after its answer.
 struct Requests {
     kind: Kind,
-    /// PostgreSQL: whether the client has said who it is, which is no request.
+    /// PostgreSQL: true after the client's start-up message, which is not a request.
     has_begun: bool,
 }
 
@@ -277,16 +278,17 @@ impl Requests {
         }
     }
 
-    /// Whether a request has come to its end with these bytes.
+    /// Returns whether a request ends with these bytes.
     fn come(&mut self, bytes: &[u8]) -> bool {
         match self.kind {
             Kind::Postgres => {
-                // A message is a letter and its length; `Q` is a statement, `S` asks for the answer of what came before.
+                // A message is a letter and its length; `Q` is a statement, `S` requests the answer to the preceding
+                // messages.
                 let ends = bytes[0] == b'Q' || bytes.ends_with(&[b'S', 0, 0, 0, 4]);
                 std::mem::replace(&mut self.has_begun, true) && ends
             }
-            // A length of three bytes, a number that is zero for a request, and what is wanted; the answer to the greeting
-            // has another number.
+            // A length of three bytes, a sequence number that is zero for a request, and the command; the answer to the
+            // greeting has another number.
             Kind::Mariadb => bytes.len() > 4 && bytes[3] == 0,
         }
     }

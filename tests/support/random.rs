@@ -4,7 +4,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// A generator whose seed is printed, so that a failing run can be repeated.
+    /// Creates a generator and prints its seed, so that a failing run can be repeated.
     pub fn new(what: &str) -> Self {
         let time = std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
@@ -18,7 +18,7 @@ impl Random {
         Self(seed | 1)
     }
 
-    /// A number below `limit`.
+    /// Returns a number below `limit`.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

@@ -1,4 +1,4 @@
-//! Triggers that refuse a wrong row of the repository at the statement that writes it.
+//! Triggers that reject a wrong row of the repository at the statement that writes it.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A runtime on a database and a job path of its own, and a log that artifacts write to.
+//! A runtime with its own database and job path, and a log that artifacts write to.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,10 +14,10 @@ use diesel::prelude::*;
 use crate::database::{Database, Outside, Place};
 use crate::sqlite;
 
-/// What the artifacts of each stage have said, by the stage's name.
+/// The log of each stage, by the stage's name.
 static LOGS: Mutex<Option<HashMap<String, Vec<String>>>> = Mutex::new(None);
 
-/// Called by artifacts: `log` is the property of that name.
+/// Adds a line. Artifacts call it; `log` is the property of that name.
 pub fn say(log: &str, what: impl Into<String>) {
     let mut logs = LOGS.lock().unwrap_or_else(PoisonError::into_inner);
     logs.get_or_insert_default()
@@ -26,13 +26,13 @@ pub fn say(log: &str, what: impl Into<String>) {
         .push(what.into());
 }
 
-/// What has been said to `log` since the last call.
+/// Returns the lines in `log` since the last call.
 pub fn said(log: &str) -> Vec<String> {
     let mut logs = LOGS.lock().unwrap_or_else(PoisonError::into_inner);
     logs.get_or_insert_default().remove(log).unwrap_or_default()
 }
 
-/// A runtime with a job path and a repository that refuses wrong rows.
+/// A runtime with a job path and a repository that rejects wrong rows.
 pub struct Stage {
     folder: tempfile::TempDir,
     log: String,
@@ -41,17 +41,17 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// A stage whose job path holds `xml`.
+    /// Creates a stage whose job path holds `xml`.
     pub fn new(xml: &str) -> Self {
         Self::configured(xml, |builder| builder)
     }
 
-    /// A stage with a setting more.
+    /// Creates a stage with an additional setting.
     pub fn configured(xml: &str, configure: impl FnOnce(BatchRuntimeBuilder) -> BatchRuntimeBuilder) -> Self {
         Self::made(Database::Sqlite, xml, configure)
     }
 
-    /// A stage whose repository is on this database.
+    /// Creates a stage whose repository is on this database.
     pub fn on(database: Database, xml: &str) -> Self {
         Self::made(database, xml, |builder| builder)
     }
@@ -77,32 +77,32 @@ impl Stage {
         }
     }
 
-    /// The stage's folder.
+    /// Returns the stage's folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The repository's file.
+    /// Returns the repository's file.
     pub fn database(&self) -> PathBuf {
         self.path().join("batch.db")
     }
 
-    /// Replaces the job's file. Seen by runtimes that are built afterwards.
+    /// Replaces the job's file, for runtimes that are built afterwards.
     pub fn rewrite(&self, xml: &str) {
         fs::write(self.path().join("jobs/job.xml"), xml).expect("the job is written");
     }
 
-    /// A further runtime on the same repository, as another process would have it.
+    /// Returns a further runtime on the same repository, as in another process.
     pub fn another_runtime(&self) -> BatchRuntime {
         build(self.path(), &self.place, &self.log, |builder| builder)
     }
 
-    /// The operator.
+    /// Returns the operator.
     pub fn operator(&self) -> JobOperator {
         self.runtime.job_operator()
     }
 
-    /// The ids of an instance's executions, newest first.
+    /// Returns the ids of an instance's executions, newest first.
     pub fn executions(&self, instance: JobInstanceId) -> Vec<JobExecutionId> {
         let executions = self.operator().job_executions(instance).unwrap();
         executions.iter().map(|execution| execution.id).collect()
@@ -144,17 +144,17 @@ impl Stage {
         again
     }
 
-    /// The name of the log, the system property `log`.
+    /// Returns the name of the log, the system property `log`.
     pub fn log_name(&self) -> &str {
         &self.log
     }
 
-    /// What the artifacts have said since the last call.
+    /// Returns the log lines of the artifacts since the last call.
     pub fn log(&self) -> Vec<String> {
         said(&self.log)
     }
 
-    /// An execution as a tree: statuses, counters, messages. No ids, no times.
+    /// Returns an execution as a tree: statuses, counters, messages. No ids, no times.
     pub fn tree(&self, execution: JobExecutionId) -> String {
         let job = self
             .operator()
@@ -194,17 +194,17 @@ impl Stage {
         text
     }
 
-    /// Where its repository is.
+    /// Returns the folder of its repository.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// The stage's database, whichever it is, as a tool beside the runtime sees it.
+    /// Returns the stage's database, of any kind, as a tool beside the runtime sees it.
     pub fn outside(&self) -> Outside {
         self.place.connect()
     }
 
-    /// The stage's database, as a tool beside the runtime sees it, when it is a file.
+    /// Returns the stage's database file, as a tool beside the runtime sees it.
     pub fn connection(&self) -> SqliteConnection {
         sqlite::open(&self.database())
     }
@@ -234,7 +234,7 @@ fn shown(exit_status: &str) -> String {
     }
 }
 
-/// Places in the source are left out, so that a snapshot does not change with every line.
+/// Line numbers are removed, so that a snapshot does not change with every edit.
 fn push_message(text: &mut String, indent: &str, message: &str) {
     for line in message.lines() {
         let line = line.split(" (").next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A process that sleeps longer than its lease lasts, and comes back when another one has taken over.
+//! A process that is suspended for longer than its lease, and continues when another one has taken over.
 
 use std::fs::{self, File};
 use std::process::{Child, Command};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::process;
 use crate::sweep::{REFUSALS, Sweep, UNDISTURBED, WAITS_AT};
 
-/// What the process says goes into this file.
+/// The file of the process's output.
 const SAID: &str = "said.txt";
 
 fn said_in(sweep: &Sweep) -> String {
@@ -20,10 +20,10 @@ fn signal(child: &Child, name: &str) {
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
-/// A launch on the empty repository whose reader waits before it has read the number.
+/// Launches a job on the empty repository whose reader waits before it has read the number.
 ///
 /// # Panics
-/// When it ends before.
+/// If the process ends before.
 pub fn launch_until_it_waits(sweep: &Sweep, number: &str) -> Child {
     let said = File::create(sweep.path().join(SAID)).unwrap();
     let mut command = sweep.launch(UNDISTURBED);
@@ -35,13 +35,14 @@ pub fn launch_until_it_waits(sweep: &Sweep, number: &str) -> Child {
     child
 }
 
-/// The process sleeps when its reader is at the number. It must commit nothing when it comes back, say so, and end with an error.
+/// Suspends the process when its reader is at the number. When it continues it must commit nothing, report that, and
+/// end with an error.
 ///
 /// # Errors
-/// What did not hold.
+/// The violated condition.
 ///
 /// # Panics
-/// When it is never taken over.
+/// If it is never taken over.
 pub fn taken_over_at(sweep: Sweep, number: &str) -> Result<(), String> {
     let sweep = sweep.with("BATCH_LEASE_TIME", "1");
     sweep.reset();
@@ -70,7 +71,7 @@ pub fn taken_over_at(sweep: Sweep, number: &str) -> Result<(), String> {
     let code = suspended.wait().unwrap().code();
     let said = said_in(&sweep);
     before?;
-    // It has not even tried to.
+    // It has not tried to, either.
     let is_refused = REFUSALS.iter().any(|refusal| said.contains(refusal));
     if is_refused || code != Some(1) || !said.contains("another runtime has taken this execution over") {
         return Err(format!("it ended with {code:?}: {said}"));

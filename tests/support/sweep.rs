@@ -1,5 +1,5 @@
-//! A small job that is struck by a fault at every event of its repository, one after the other, and what must hold after
-//! each of them and a plain launch.
+//! A small job that is struck by a fault at every event of its repository, one after the other, and the conditions that
+//! hold after each of them and a plain launch.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -14,34 +14,34 @@ use crate::database::Outside;
 use crate::order::Order as Calls;
 use crate::{process, sqlite};
 
-/// What the program says when the fault has struck.
+/// The program's message when the fault has struck.
 pub const STRUCK: &str = "struck";
-/// No statement fails any more.
+/// Statements do not fail any more.
 pub const REARM_NEVER: &str = "UPDATE sweep_strike SET at = NULL";
-/// Every statement fails that writes.
+/// Every writing statement fails.
 pub const REARM_FOR_EVER: &str = "UPDATE sweep_strike SET at = 0";
 
 /// The environment variable of an order.
 const ORDER: &str = "SWEEP_ORDER";
 
-/// The environment variable of the number that the reader waits at.
+/// The environment variable of the number at which the reader waits.
 pub const WAITS_AT: &str = "SWEEP_WAITS_AT";
 
-/// The file that the artifacts write down their calls in.
+/// The file to which the artifacts write their calls.
 pub const CALLS: &str = "calls";
 
-/// What happens to the process.
+/// A fault of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Nothing.
     None,
-    /// It ends at once, before or after a statement.
+    /// It exits at once, before or after a statement.
     Kill,
-    /// A panic, before or after a statement, inside of diesel.
+    /// A panic, before or after a statement, inside diesel.
     Panic,
     /// One statement, or one commit, fails.
     Once,
-    /// So does everything that writes afterwards.
+    /// Every write after that fails, too.
     ForEver,
 }
 
@@ -53,18 +53,18 @@ const FAULTS: [(Fault, &str); 5] = [
     (Fault::ForEver, "for-ever"),
 ];
 
-/// A fault, and the number of the event of the diesel connections that it strikes at. Errors are raised by triggers, and
-/// have their number in the database.
+/// A fault, and the number of the event of the diesel connections that it strikes at. Errors are raised by triggers,
+/// whose number is in the database.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
-    /// What.
+    /// The fault.
     pub fault: Fault,
     /// From 1.
     pub at: u64,
 }
 
 impl Order {
-    /// What the environment says.
+    /// Parses the environment variable.
     pub fn of_this_process() -> Self {
         let order = env::var(ORDER).unwrap_or_else(|_| "none 0".into());
         let (fault, at) = order.split_once(' ').expect("a fault and a number");
@@ -87,22 +87,22 @@ pub const UNDISTURBED: Order = Order {
     at: 0,
 };
 
-/// Where an error is raised.
+/// The place that raises an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Raised {
-    /// By the statement.
+    /// At the statement.
     InStatement,
-    /// By the COMMIT of its transaction.
+    /// At the COMMIT of its transaction.
     InCommit,
 }
 
-/// A job, and what its instance must have done when it is complete.
+/// A job, and the expected result of its complete instance.
 pub struct Shape {
     /// The Job XML, of the job `job`.
     pub xml: &'static str,
     /// The numbers in the table.
     pub rows: fn() -> Vec<i64>,
-    /// Name of each step, its reads, writes, filtered and skipped items in all executions.
+    /// The name of each step, and its read, written, filtered and skipped items in all executions.
     pub steps: &'static [&'static str],
 }
 
@@ -121,7 +121,7 @@ pub const CHUNKS: Shape = Shape {
     steps: &["close 0 0 0 0", "load 12 10 1 1"],
 };
 
-/// Nothing but a batchlet.
+/// A batchlet only.
 pub const BATCHLET: Shape = Shape {
     xml: r#"<job id="job"><step id="close"><batchlet ref="Done"/></step></job>"#,
     rows: Vec::new,
@@ -149,7 +149,8 @@ pub const PARTITIONS: Shape = Shape {
     steps: &["load 0 0 0 0", "load:1 12 10 1 1", "load:2 12 10 1 1"],
 };
 
-/// Refuse what `Outside::reject_wrong_rows` does not look at, and write down every insert and update of an execution.
+/// Triggers that reject rows beyond those of `Outside::reject_wrong_rows`, and record every insert and update of an
+/// execution.
 const AUDIT: &str = "
     CREATE TABLE audit (kind TEXT, id INTEGER, version INTEGER);
     CREATE TRIGGER audit_1 AFTER INSERT ON BATCH_JOB_EXECUTION BEGIN
@@ -176,7 +177,7 @@ const AUDIT: &str = "
         SELECT RAISE(ABORT, 'a count or a time went back');
     END;";
 
-/// What the triggers say that refuse a wrong row.
+/// The messages of the triggers that reject a wrong row.
 pub const REFUSALS: [&str; 8] = [
     "the item balance is broken",
     "VERSION did not grow by one",
@@ -188,8 +189,8 @@ pub const REFUSALS: [&str; 8] = [
     "a count or a time went back",
 ];
 
-/// Tables that the triggers of a strike write to. The counter is rolled back with its transaction; who is struck tells the
-/// strike afterwards what is to follow.
+/// Tables that the triggers of a strike write to. The counter is rolled back with its transaction; the struck process
+/// then records what follows.
 const STRIKE: &str = "
     CREATE TABLE sweep_events (n INTEGER PRIMARY KEY AUTOINCREMENT);
     CREATE TABLE sweep_strike (at INTEGER, in_commit INTEGER NOT NULL);
@@ -197,7 +198,7 @@ const STRIKE: &str = "
     CREATE TABLE sweep_nothing (id INTEGER PRIMARY KEY);
     CREATE TABLE sweep_orphan (parent INTEGER REFERENCES sweep_nothing (id) DEFERRABLE INITIALLY DEFERRED);";
 
-/// Where an instance of a shape is run.
+/// A folder in which an instance of a shape runs.
 pub struct Sweep {
     program: &'static str,
     shape: Shape,
@@ -211,7 +212,7 @@ pub struct Sweep {
 struct Ended {
     code: Option<i32>,
     errors: String,
-    /// Whether the artifacts were called in an order that is allowed.
+    /// Checks whether the artifacts were called in an allowed order.
     in_order: Result<(), String>,
 }
 
@@ -222,7 +223,7 @@ impl Ended {
 }
 
 impl Sweep {
-    /// A folder with the job and an empty repository. `program` is the path of `sweeping`.
+    /// Creates a folder with the job and an empty repository. `program` is the path of `sweeping`.
     pub fn new(program: &'static str, shape: Shape) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("job.xml"), shape.xml).unwrap();
@@ -272,17 +273,17 @@ impl Sweep {
         self
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The repository's file.
+    /// Returns the repository's file.
     pub fn database(&self) -> PathBuf {
         self.path().join("batch.db")
     }
 
-    /// Puts the empty repository in the place of what is there.
+    /// Replaces the repository by the empty one.
     pub fn reset(&self) {
         self.remove();
         fs::copy(&self.fresh, self.database()).unwrap();
@@ -296,7 +297,7 @@ impl Sweep {
         let _ = fs::remove_dir_all(&owners).or_else(|_| fs::remove_file(&owners));
     }
 
-    /// A launch of the job.
+    /// Returns a launch of the job.
     pub fn launch(&self, order: Order) -> Command {
         let mut command = Command::new(self.program);
         command
@@ -304,7 +305,7 @@ impl Sweep {
             .current_dir(self.path())
             .env(ORDER, order.text())
             .env_remove("BATCH_FAILPOINTS")
-            // A backtrace of each of so many panics takes long.
+            // Backtraces of so many panics take long.
             .env("RUST_BACKTRACE", "0")
             .envs(self.environment.iter().copied())
             .stdin(Stdio::null())
@@ -316,13 +317,13 @@ impl Sweep {
         let output = finish(self.launch(order));
         let calls = self.path().join(CALLS);
         let log = fs::read_to_string(&calls).unwrap_or_default();
-        // Before the first call there is none.
+        // Before the first call the file does not exist.
         let _ = fs::remove_file(calls);
         let log: Vec<String> = log.lines().map(str::to_owned).collect();
         let code = output.status.code();
         let in_order = match order.fault {
             Fault::None => Calls::default().check(&log),
-            // What the runtime itself panics at is left as it is.
+            // A panic within the runtime may leave the step open.
             _ if code.is_none() || order.fault == Fault::Panic => Calls::disturbed().check_until_death(&log),
             _ => Calls::disturbed().check(&log),
         };
@@ -333,17 +334,16 @@ impl Sweep {
         }
     }
 
-    /// Strikes at event 1, 2, and so on, each time in a new instance, until the job ends without having come to the event.
-    /// After each strike a plain launch must complete the instance, and everything must hold. Returns how many events
-    /// there were.
+    /// Strikes at event 1, 2, and so on, each time in a new instance, until the job ends before the event. After each
+    /// strike a plain launch must complete the instance, and all conditions must hold. Returns the number of events.
     ///
     /// # Errors
-    /// What did not hold, and after which strike.
+    /// The violated condition, and the strike before it.
     pub fn strike_everywhere(&self, fault: Fault, raised: Raised) -> Result<u64, String> {
         self.strike_and_recover(fault, raised, false)
     }
 
-    /// Kills the process at each event, and the one that recovers at its event of the same number.
+    /// Kills the process at each event, and the recovering process at its event of the same number.
     ///
     /// # Errors
     /// As `strike_everywhere`.
@@ -367,17 +367,17 @@ impl Sweep {
             if by_trigger {
                 self.execute(REARM_NEVER);
             }
-            let told = |problem: String, second: &str| {
+            let failure = |problem: String, second: &str| {
                 Err(format!(
                     "{order:?} {raised:?}: {problem}\n-- exit code {:?}\n{}\n-- then\n{second}",
                     struck.code, struck.errors
                 ))
             };
             if fault == Fault::Kill && was_struck && struck.code.is_some() {
-                return told("the process lives".into(), "");
+                return failure("the process lives".into(), "");
             }
             if !was_struck && struck.code != Some(0) {
-                return told("fails without having been struck".into(), "");
+                return failure("fails without having been struck".into(), "");
             }
             let mut in_order = struck.in_order.clone();
             let mut errors = struck.errors.clone();
@@ -391,25 +391,25 @@ impl Sweep {
             if !is_complete {
                 let second = self.run(UNDISTURBED);
                 if !second.is_complete() {
-                    return told("a launch does not complete it".into(), &second.errors);
+                    return failure("a launch does not complete it".into(), &second.errors);
                 }
                 in_order = in_order.and(second.in_order);
                 errors += &second.errors;
             }
             if let Err(problem) = in_order {
-                return told(format!("the calls of the artifacts: {problem}"), &errors);
+                return failure(format!("the calls of the artifacts: {problem}"), &errors);
             }
             if let Some(refusal) = REFUSALS.iter().find(|refusal| errors.contains(*refusal)) {
-                return told(format!("refused: {refusal}"), &errors);
+                return failure(format!("refused: {refusal}"), &errors);
             }
             if let Err(problem) = self.check().and_then(|()| self.check_locks()) {
-                return told(problem, &errors);
+                return failure(problem, &errors);
             }
             if !was_struck {
                 let writes =
                     Outside::Sqlite(sqlite::open(&self.database())).number("SELECT MAX(n) FROM sweep_events");
                 if by_trigger && u64::try_from(writes) != Ok(at - 1) {
-                    return told(format!("there are {writes} writes"), "");
+                    return failure(format!("there are {writes} writes"), "");
                 }
                 return Ok(at - 1);
             }
@@ -417,11 +417,11 @@ impl Sweep {
         unreachable!("there is no last number")
     }
 
-    /// Kills the process at each event of a launch that finds no database and makes one; a plain launch must complete the
-    /// job, in the same tables. Returns how many events there were.
+    /// Kills the process at each event of a launch that creates its database; a plain launch must complete the job, in
+    /// the same tables. Returns the number of events.
     ///
     /// # Errors
-    /// What was otherwise, and after which kill.
+    /// The difference, and the kill before it.
     pub fn kill_while_it_makes_the_tables(&self) -> Result<u64, String> {
         let tables = "SELECT name || ' ' || sql AS text FROM sqlite_master
             WHERE sql IS NOT NULL AND type <> 'trigger' AND tbl_name NOT LIKE 'sweep%'
@@ -453,12 +453,12 @@ impl Sweep {
         unreachable!("there is no last number")
     }
 
-    /// The texts in the column `text` of a query.
+    /// Returns the texts in the column `text` of a query.
     pub fn rows(&self, query: &str) -> Vec<String> {
         Outside::Sqlite(sqlite::open(&self.database())).rows(query)
     }
 
-    /// Runs a statement that would be refused.
+    /// Runs a statement that the triggers would reject.
     pub fn without_triggers(&self, statement: &str) {
         for name in self.rows("SELECT name AS text FROM sqlite_master WHERE type = 'trigger'") {
             self.execute(&format!("DROP TRIGGER {name}"));
@@ -470,10 +470,10 @@ impl Sweep {
         sqlite::open(&self.database()).batch_execute(statement).unwrap();
     }
 
-    /// Whether everything holds of the one instance, which must be complete.
+    /// Checks all conditions of the one instance, which must be complete.
     ///
     /// # Errors
-    /// What does not.
+    /// The violated condition.
     pub fn check(&self) -> Result<(), String> {
         let mut outside = Outside::Sqlite(sqlite::open(&self.database()));
         let mut expect = |what: &str, query: &str, expected: Vec<String>| {
@@ -507,10 +507,10 @@ impl Sweep {
         Ok(())
     }
 
-    /// Whether no owner's lock is held.
+    /// Checks that no owner's lock is held.
     ///
     /// # Errors
-    /// Which one is.
+    /// The held lock.
     pub fn check_locks(&self) -> Result<(), String> {
         // A process may end before the last of its threads has removed its file; the kernel has freed the lock.
         for file in fs::read_dir(self.path().join("batch.db-owners"))
@@ -527,7 +527,7 @@ impl Sweep {
     }
 }
 
-/// What no query may find: each with what it would be.
+/// Queries that must be empty, each with the meaning of its rows.
 const NEVER: [(&str, &str); 11] = [
     (
         "the item balance is broken",
@@ -540,7 +540,7 @@ const NEVER: [(&str, &str); 11] = [
             WHERE WRITE_COUNT <> (SELECT COUNT(*) FROM written W WHERE W.execution = S.STEP_EXECUTION_ID)",
     ),
     (
-        // Each interval is of four items, and the end of the input is found in one more.
+        // Each interval has four items, and the end of the input is found in one more.
         "a COMMIT_COUNT that is not one for each interval",
         "SELECT STEP_NAME AS text FROM BATCH_STEP_EXECUTION
             WHERE READ_COUNT % 4 <> 0 OR COMMIT_COUNT - READ_COUNT / 4 NOT IN (0, 1)
@@ -597,7 +597,7 @@ const NEVER: [(&str, &str); 11] = [
     ),
 ];
 
-/// Waits for the end of a process, which must come.
+/// Waits for the end of a process, which must not hang.
 fn finish(mut command: Command) -> Output {
     let child = command
         .stdout(Stdio::piped())

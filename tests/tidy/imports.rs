@@ -1,4 +1,4 @@
-//! Which file of a crate names items of which other file, and whether that goes round.
+//! The files of a crate that use items of other files, and the cycles among them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,12 +21,12 @@ fn path_of(name: &str) -> Vec<String> {
     parts
 }
 
-/// The folder of a file.
+/// Returns the folder of a file.
 fn folder(name: &str) -> &str {
     name.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// Every path that a `use` tree holds: `a::{b::C, d}` has `a::b::C` and `a::d`.
+/// Returns every path in a `use` tree: `a::{b::C, d}` has `a::b::C` and `a::d`.
 fn leaves(tree: &str) -> Vec<String> {
     let Some((prefix, rest)) = tree.split_once('{') else {
         let name = tree.split(" as ").next().unwrap_or(tree);
@@ -44,7 +44,7 @@ fn leaves(tree: &str) -> Vec<String> {
         .collect()
 }
 
-/// The `use` items of a file, as trees without line breaks; `pub` ones are re-exports.
+/// Returns the `use` items of a file, as trees without line breaks; `pub` ones are re-exports.
 fn uses(text: &str) -> Vec<(bool, String)> {
     let mut found = Vec::new();
     let mut lines = text.lines();
@@ -66,7 +66,7 @@ fn uses(text: &str) -> Vec<(bool, String)> {
 }
 
 impl Crate {
-    /// Of files by their names in `src`; their texts are without comments and tests.
+    /// Reads files by their names in `src`; their texts are without comments and tests.
     pub(crate) fn new(files: impl IntoIterator<Item = (String, String)>) -> Self {
         let files = files.into_iter();
         Self {
@@ -76,7 +76,7 @@ impl Crate {
         }
     }
 
-    /// The module path and the rest of a path that is written in a file of `module`. `None` is another crate.
+    /// Returns the module path and the rest of a path in a file of `module`. `None` is another crate.
     fn absolute(&self, module: &[String], path: &str) -> Option<Vec<String>> {
         let mut parts = path.split("::").peekable();
         let mut base = match *parts.peek()? {
@@ -103,7 +103,7 @@ impl Crate {
         Some(base)
     }
 
-    /// The file that has the item: the re-exports on the way are followed.
+    /// Returns the file that defines the item, following re-exports.
     fn file_of(&self, path: &[String], depth: usize) -> Option<&str> {
         let module = (0..=path.len())
             .rev()
@@ -133,11 +133,11 @@ impl Crate {
         (!module.is_empty()).then_some(&file.name)
     }
 
-    /// The files that a file names items of.
+    /// Returns the files whose items a file uses.
     fn imports<'a>(&'a self, module: &[String], file: &File) -> BTreeSet<&'a str> {
         let trees = uses(&file.text).into_iter().filter(|(is_public, _)| !is_public);
         let mut paths: Vec<String> = trees.flat_map(|(_, tree)| leaves(&tree)).collect();
-        // Paths that are written where they are used.
+        // Paths written in expressions.
         for (at, _) in file.text.match_indices("crate::") {
             let is_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
             let path: String = file.text[at..].chars().take_while(|c| is_path(*c)).collect();
@@ -151,8 +151,8 @@ impl Crate {
         files.filter(|name| *name != file.name).collect()
     }
 
-    /// Every way from a file back to itself that leaves its folder, as the shortest one for each pair of files that name
-    /// each other over any number of others.
+    /// Returns every cycle that leaves its folder, as the shortest one for each pair of files that use each other
+    /// directly or indirectly.
     pub(crate) fn cycles(&self) -> Vec<Vec<&str>> {
         let graph: BTreeMap<&str, BTreeSet<&str>> = self
             .files
@@ -165,7 +165,7 @@ impl Crate {
                 let Some(back) = shortest(&graph, to, from) else {
                     continue;
                 };
-                // The same ring, whichever of its files it is entered at.
+                // The same cycle, whichever of its files it starts at.
                 let first = (0..back.len()).min_by_key(|at| back[*at]).unwrap_or(0);
                 let ring: Vec<&str> = back[first..].iter().chain(&back[..first]).copied().collect();
                 if !cycles.contains(&ring) {
@@ -178,7 +178,7 @@ impl Crate {
     }
 }
 
-/// The shortest way from one file to another, both included.
+/// Returns the shortest path from one file to another, including both.
 fn shortest<'a>(
     graph: &BTreeMap<&'a str, BTreeSet<&'a str>>,
     from: &'a str,

@@ -17,7 +17,7 @@ pub(crate) struct Role {
     pub(crate) summary: &'static str,
     /// Its method attributes.
     pub(crate) methods: &'static [Method],
-    /// Whether `buffered = ...` is an argument.
+    /// True if the attribute takes the argument `buffered = ...`.
     pub(crate) buffered: bool,
     /// The associated function of the trait by which the loader inspects a type, and its result.
     pub(crate) fact: Option<(&'static str, &'static str)>,
@@ -46,7 +46,7 @@ pub(crate) struct Method {
     pub(crate) shape: Shape,
     /// The accepted receivers.
     pub(crate) receiver: Receiver,
-    /// Whether the role is incomplete without it.
+    /// True if the role is incomplete without it.
     pub(crate) required: bool,
     /// The whole signature, for diagnostics.
     pub(crate) signature: &'static str,

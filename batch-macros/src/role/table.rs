@@ -24,7 +24,7 @@ macro_rules! role_table {
             /// Returns the position, of the type that `#[open]` takes. The runtime calls it before it commits a
             /// checkpoint. Required, also in [`macro@item_writer`].
             get_checkpoint_info("fn checkpoint(&mut self) -> Result<C, E>") { ..GET_CHECKPOINT_INFO }
-            /// Releases what the reader or writer holds, also after a failure. Errors are logged. Optional, also in
+            /// Releases the resources of the reader or writer, also after a failure. Errors are logged. Optional, also in
             /// [`macro@item_writer`].
             close("fn close(&mut self) -> Result<(), E>") { ..NOTICE }
             /// Returns the number of items in the whole input, or `None`. Optional; an extension of the draft.
@@ -66,7 +66,7 @@ macro_rules! role_table {
             get_checkpoint_timeout("fn timeout(&mut self, timeout: i32) -> Result<i32, E>") {
                 shape: Shape::Timeout, usual_names: &["checkpoint_timeout"], ..NOTICE
             }
-            /// Runs after a checkpoint's transaction has begun, before any item. Optional.
+            /// Runs after a checkpoint's transaction has started, before any item. Optional.
             begin_checkpoint("fn begin_checkpoint(&mut self) -> Result<(), E>") { ..NOTICE }
             /// Returns whether a checkpoint is due. Called after each processed item. Required.
             is_ready_to_checkpoint("fn is_ready(&mut self) -> Result<bool, E>") {
@@ -84,7 +84,7 @@ macro_rules! role_table {
             process("fn process(&self) -> Result<String, E>") {
                 shape: Shape::Text, receiver: Receiver::Shared, required: true, usual_names: &["run", "execute"]
             }
-            /// Asks `#[process]` to return. Called on another thread while it runs. Required.
+            /// Requests `#[process]` to return. Called on another thread while it runs. Required.
             cancel("fn cancel(&self) -> Result<(), E>") {
                 receiver: Receiver::Shared, required: true, usual_names: &["stop"], ..NOTICE
             }
@@ -208,7 +208,7 @@ macro_rules! role_table {
             logical_tx_begin("fn begin(&mut self) -> Result<(), E>") { ..NOTICE }
             /// Runs when all subjobs have completed. Optional.
             logical_tx_before_completion("fn before_completion(&mut self) -> Result<(), E>") { ..NOTICE }
-            /// Undoes what the subjobs did. No subjob is running. Optional.
+            /// Undoes the work of the subjobs. No subjob is running. Optional.
             logical_tx_rollback("fn rollback(&mut self) -> Result<(), E>") { shape: Shape::Compensation, ..NOTICE }
             /// Runs at the end; `status` is `COMMIT` or `ROLLBACK`. Optional.
             logical_tx_after_completion("fn after_completion(&mut self, status: &str) -> Result<(), E>") {
@@ -219,7 +219,7 @@ macro_rules! role_table {
         // No `listeners` element accepts it, but it outlives a step as listeners do: its contexts are set again.
         /// Sends data of a subjob to the analyzer.
         sub_job_collector SubJobCollector { fact: Some(("payload_type", "ItemType")), places: Some(&[]), ..ROLE } [
-            /// Returns what to send to the analyzer; `None` sends nothing. Called after each checkpoint and at the end,
+            /// Returns the payload for the analyzer; `None` sends nothing. Called after each checkpoint and at the end,
             /// on the thread of the subjob. Required.
             collect_sub_job_data("fn collect(&mut self) -> Result<Option<P>, E>") {
                 shape: Shape::Collect, required: true, usual_names: &["collect", "collect_data"], ..NOTICE
@@ -236,7 +236,7 @@ macro_rules! role_table {
             }
         ]
 
-        /// Decides which transition a job takes.
+        /// Selects the transition that a job takes.
         decider Decider { ..ROLE } [
             /// Returns the exit status that selects the transition, not empty. Required.
             decide("fn decide(&mut self) -> Result<String, E>") {

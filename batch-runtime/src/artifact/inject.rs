@@ -99,7 +99,7 @@ pub struct PropertyInfo {
     pub field: &'static str,
     /// The default, from `value = "..."`.
     pub default: Option<&'static str>,
-    /// Whether the field needs no value (`String`, `Vec`, `Option`).
+    /// True if the field needs no value (`String`, `Vec`, `Option`).
     pub optional: bool,
     /// Full path of the field's type.
     pub type_name: &'static str,
@@ -439,7 +439,7 @@ pub struct ContextInfo {
     pub field: &'static str,
     /// The kind of context.
     pub kind: ContextKind,
-    /// Whether the field is an `Option`, `None` out of scope.
+    /// True if the field is an `Option`, `None` out of scope.
     pub optional: bool,
 }
 
@@ -464,7 +464,7 @@ impl ContextInfo {
 pub trait ContextField: Sized {
     /// The kind of context.
     const KIND: ContextKind;
-    /// Whether the field may be empty.
+    /// True if the field may be empty.
     const OPTIONAL: bool;
     /// Returns the field's value; `None` if the field needs a context that is out of scope.
     fn from_scope(scope: &ContextScope) -> Option<Self>;

@@ -164,7 +164,7 @@ impl<T: Clone> ItemClone for T {
     }
 }
 
-/// Returns how an item is cloned. Called by generated code.
+/// Returns the function that clones an item. Called by generated code.
 pub fn item_clone<I: ItemClone>() -> fn(&I) -> I {
     I::item_clone
 }

@@ -30,7 +30,7 @@ pub trait PartitionChannel {
     /// If no worker can be reached; the partition then ends FAILED.
     fn submit(&mut self, ticket: &PartitionTicket) -> Result<(), DispatchError>;
 
-    /// Waits for the next event, at most `wait`; `None` if there is none by then. The events of one partition come in their
+    /// Waits for the next event, at most `wait`. Returns `None` on timeout. The events of one partition come in their
     /// order, [`PartitionEvent::Ended`] last. Spec: SUBJOB-11
     ///
     /// # Errors

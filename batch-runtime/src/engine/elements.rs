@@ -176,20 +176,20 @@ pub(crate) struct BoundChunk {
     pub(crate) interval: CheckpointInterval,
     /// Items per call of the writer. Spec: D-04
     pub(crate) write_batch: usize,
-    /// Whether the writer uses the chunk transaction.
+    /// True if the writer uses the chunk transaction.
     pub(crate) transactional: bool,
-    /// Whether processed items are kept to write them again after a rollback. Spec: D-12
+    /// True if processed items are kept to write them again after a rollback. Spec: D-12
     pub(crate) buffer_reads: bool,
     pub(crate) faults: FaultRules,
 }
 
-/// When a checkpoint is due.
+/// The condition for a checkpoint.
 #[derive(Clone)]
 pub(crate) enum CheckpointInterval {
     /// After this number of items read. Spec: JSL-CHUNK-07, D-05
     Items(usize),
     /// After this time, checked after each item. Spec: JSL-CHUNK-08
     Time(Duration),
-    /// When the algorithm decides, asked after each item. Spec: JSL-CHUNK-09
+    /// By decision of the algorithm, called after each item. Spec: JSL-CHUNK-09
     Custom(Bound),
 }

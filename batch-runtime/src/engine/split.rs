@@ -101,10 +101,10 @@ impl Walk<'_> {
                 }
                 let Some(flow) = all.get(position) else { continue };
                 let name = format!("batch-flow-{}", flow.id);
-                let begun = threads.begin(position, name, move |worker, sink| {
+                let started = threads.begin(position, name, move |worker, sink| {
                     self.run_flow(worker, sink, flow, split, since, contexts)
                 });
-                if let Err(error) = begun {
+                if let Err(error) = started {
                     let (flow, split) = (&flow.id, &element.id);
                     let failure = Failure::new(format!(
                         "cannot start a thread for flow `{flow}` of split `{split}`: {error}"

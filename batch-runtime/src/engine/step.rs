@@ -75,7 +75,7 @@ pub(super) struct StepRunner<'w> {
     pub(super) step: &'w BoundStep,
     pub(super) transitions: &'w Transitions,
     pub(super) walk: &'w Walk<'w>,
-    /// Whether it runs a partition, without step listeners and transitions. Spec: PART-31, PART-32
+    /// True for a partition, which has no step listeners and transitions. Spec: PART-31, PART-32
     pub(super) is_partition: bool,
 }
 

@@ -82,11 +82,11 @@ pub(super) struct Binder<'a> {
     pub(super) warnings: Vec<Diagnostic>,
     pub(super) parameter_names: BTreeSet<String>,
     pub(super) uses: PropertyUses,
-    /// Whether the partitions in the XML are checked one by one, as before the start of a job.
+    /// True if the partitions in the XML are checked one by one, as before the start of a job.
     pub(super) checks_partitions: bool,
     /// The enclosing partitions, outermost first.
     pub(super) path: Vec<PartitionKey>,
-    /// Whether properties may be unknown: a partitioned element is checked from outside because the number of its
+    /// True if properties may be unknown: a partitioned element is checked from outside because the number of its
     /// partitions is unknown, or the job lacks parts that are wrong.
     pub(super) is_incomplete: bool,
     /// The number of partitions checked so far.

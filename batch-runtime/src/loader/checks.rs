@@ -120,7 +120,7 @@ impl Binder<'_> {
     }
 }
 
-/// Returns why a value does not parse as the type of its field.
+/// Returns the reason why a value does not parse as the type of its field.
 fn parse_error(info: &PropertyInfo, text: &str, properties: &Properties) -> Option<String> {
     let secrets = &properties.secrets;
     // A mark is not the value.

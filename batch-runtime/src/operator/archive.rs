@@ -99,7 +99,8 @@ impl JobOperator {
     /// is deleted. A crash in between leaves instances that are archived and not deleted.
     ///
     /// # Errors
-    /// `Archive` when the archive cannot be written; when the repository fails. Batches that were deleted before stay deleted.
+    /// `Archive` when the archive cannot be written; `Repository` when the repository fails. Batches that were deleted
+    /// before stay deleted.
     pub fn purge(&self, what: &Purge, mut archive: Option<&mut dyn Write>) -> Result<u64> {
         let mut deleted = 0;
         for states in self.purgeable_states(what)?.chunks(BATCH) {
@@ -132,8 +133,9 @@ impl JobOperator {
     /// resumed as before the export.
     ///
     /// # Errors
-    /// `Archive` when `export` did not write the line, when it contains what `start` would reject, when an execution in it has not ended, when its job has an instance with
-    /// the same key, or when the instance is not complete and has partitions or logical transactions, whose state refers to ids.
+    /// `Archive` in these cases: `export` did not write the line; it contains values that `start` would reject; an execution
+    /// in it has not ended; its job has an instance with the same key; or the instance is not complete and has partitions or
+    /// logical transactions, whose state refers to ids.
     pub fn import(&self, line: &str) -> Result<JobInstanceId> {
         let archived: ArchivedInstance = serde_json::from_str(line).map_err(ArchiveError::Json)?;
         if archived.format != FORMAT {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{JobOperator, JobOperatorError, Result};
 use crate::execution::JobExecution;
 
-/// Is called for every job execution of the runtime that ends, after its end is recorded.
+/// A function that is called for every job execution of the runtime that ends, after its end is recorded.
 pub trait JobEndCallback: Send + Sync {
     /// Handles the end of `execution`: COMPLETED, FAILED or STOPPED. Called on the job's thread.
     fn job_ended(&self, execution: &JobExecution);

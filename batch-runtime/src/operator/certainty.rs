@@ -7,7 +7,7 @@ use super::{JobOperator, Result};
 use crate::ids::JobExecutionId;
 use crate::repository::HolderState;
 
-/// How often the lease is looked at.
+/// The interval at which the lease is polled.
 const LOOK: Duration = Duration::from_millis(250);
 
 impl JobOperator {

@@ -24,7 +24,7 @@ pub struct CheckReport {
 pub struct JobCheck {
     /// The id of the job; `None` for batch.xml and the job path.
     pub job: Option<String>,
-    /// Whether the job can be started.
+    /// True if the job can be started.
     pub is_ok: bool,
     /// Errors and warnings.
     pub problems: Vec<Problem>,
@@ -44,7 +44,7 @@ pub enum Problem {
         message: String,
         /// The file that it concerns, if any.
         file: Option<String>,
-        /// How to fix it.
+        /// The remedy.
         help: Option<String>,
     },
 }
@@ -58,7 +58,7 @@ impl Problem {
         }
     }
 
-    /// Whether it is a warning that can be denied: some writers can only write at least once.
+    /// Returns whether it is a warning that can be denied: some writers can only write at least once.
     fn is_deniable(&self) -> bool {
         matches!(self, Self::Diagnostic(one) if one.severity == Severity::Warning && one.code != AT_LEAST_ONCE)
     }

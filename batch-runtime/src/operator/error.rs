@@ -63,7 +63,7 @@ pub enum JobOperatorError {
     JobExecutionAlreadyRunning {
         /// The job.
         job: String,
-        /// That execution.
+        /// The execution.
         execution: JobExecutionId,
         /// The owner of its lease.
         owner: String,
@@ -98,7 +98,7 @@ pub enum JobOperatorError {
     JobExecutionLost {
         /// The execution.
         execution: JobExecutionId,
-        /// What is known.
+        /// The known facts.
         reason: String,
     },
     /// A callback cannot be registered.
@@ -145,19 +145,19 @@ pub enum StartError {
          `=` in it"
     )]
     SameKey {
-        /// That instance.
+        /// The instance.
         instance: JobInstanceId,
     },
     /// The job is not restartable, and the instance has an execution already.
     #[error("it is not restartable, and its instance already has execution {execution}")]
     NotRestartable {
-        /// That execution.
+        /// The execution.
         execution: JobExecutionId,
     },
     /// The instance has an execution that is running.
     #[error("execution {execution} is running (owner {owner}); stop it first, or wait")]
     Running {
-        /// That execution.
+        /// The execution.
         execution: JobExecutionId,
         /// The owner of its lease.
         owner: String,
@@ -173,7 +173,7 @@ pub enum StartError {
         execution: JobExecutionId,
         /// The number of crashes in a row.
         crashes: i64,
-        /// Where the process died: the last step that started, with its counters.
+        /// The place where the process died: the last step that started, with its counters.
         place: String,
     },
     /// Another runtime has taken the dead execution over, or stopped it.

@@ -165,7 +165,7 @@ impl JobOperator {
         Ok(self.shared.repository.parameters(execution)?.without_run_id())
     }
 
-    /// Returns the code that a process exits with when its job ended like this: the one that the job's property
+    /// Returns the exit code of a process whose job ended with these statuses: the one that the job's property
     /// `batch.exit.codes` maps the exit status to, such as `NOTHING TO DO=5, *SKIPS=4` (patterns as in `on`; the first that
     /// matches wins), else [`BatchStatus::exit_code`](crate::BatchStatus::exit_code).
     ///

@@ -6,16 +6,16 @@ use crate::ids::JobExecutionId;
 use crate::repository::{AbandonOutcome, DeathOutcome, ExecutionFilter};
 use crate::status::BatchStatus;
 
-/// An execution whose process is dead, and how it was recovered.
+/// An execution whose process is dead, and its recovery.
 #[derive(Debug)]
 pub struct Recovered {
     /// The execution, as it was before.
     pub execution: JobExecution,
-    /// How it was recovered.
+    /// The recovery.
     pub recovery: Recovery,
 }
 
-/// How a dead execution was recovered.
+/// The way in which a dead execution was recovered.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Recovery {

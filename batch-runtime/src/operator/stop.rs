@@ -11,10 +11,10 @@ use crate::ids::JobExecutionId;
 use crate::repository::{HolderState, RepositoryError, StopOutcome};
 use crate::status::BatchStatus;
 
-/// How often the repository is polled for an execution of another process.
+/// The interval at which the repository is polled for an execution of another process.
 const POLL: Duration = Duration::from_millis(100);
 
-/// How long a stop waits for the repository before it notifies the threads anyway.
+/// The time that a stop waits for the repository before it notifies the threads anyway.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl JobOperator {

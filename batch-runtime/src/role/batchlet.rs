@@ -10,7 +10,7 @@ use crate::error::BatchError;
 /// | method | required | |
 /// |---|---|---|
 /// | [`process`](macro@crate::process) | yes | does the work and returns the exit status, not empty |
-/// | [`cancel`](macro@crate::cancel) | yes | asks the work to end, when the job is stopped |
+/// | [`cancel`](macro@crate::cancel) | yes | requests the work to end, when the job is stopped |
 /// | [`begin_step`](macro@crate::begin_step) | no | before the work |
 /// | [`end_step`](macro@crate::end_step) | no | after it, also when it failed or was cancelled |
 ///

@@ -2,7 +2,7 @@
 
 use crate::error::BatchError;
 
-/// Makes a type a decider, which decides how a job continues after a step, flow or split. Section 5.6 of the draft.
+/// Makes a type a decider, which selects the transition of a job after a step, flow or split. Section 5.6 of the draft.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
 ///

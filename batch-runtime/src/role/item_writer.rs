@@ -50,7 +50,7 @@ pub struct WriterInfo {
     pub items: ItemType,
     /// `buffered = true`: chunks; `false`: one item per call. Spec: WRITE-02
     pub buffered: bool,
-    /// Whether `#[write_items]` takes the chunk transaction, and so writes exactly once.
+    /// True if `#[write_items]` takes the chunk transaction, and so writes exactly once.
     pub transactional: bool,
 }
 

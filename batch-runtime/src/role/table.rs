@@ -89,7 +89,7 @@ macro_rules! table {
             }
         }
 
-        /// The constructor of an instance in a role, and the facts that the loader checks of its type.
+        /// The constructor of an instance in a role, and the properties of its type that the loader checks.
         #[derive(Clone, Copy)]
         #[non_exhaustive]
         pub enum Factory {

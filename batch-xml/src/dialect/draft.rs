@@ -98,7 +98,7 @@ mod tests {
                 assert!(find(child).is_some(), "`{child}` in `{}` has no rule", rule.name);
             }
             let has_parent = ELEMENTS.iter().any(|parent| parent.allows(rule.name));
-            assert!(has_parent || rule.name == "job", "`{}` stands nowhere", rule.name);
+            assert!(has_parent || rule.name == "job", "`{}` has no parent", rule.name);
             assert_eq!(ELEMENTS.iter().filter(|other| other.name == rule.name).count(), 1);
         }
     }

@@ -1,4 +1,4 @@
-//! Element tables: which attributes and children an element may have, and which it must have.
+//! Element tables: the attributes and children that an element may have, and those that it must have.
 
 /// A row of an element table. The rows of its parents say where the element is allowed.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ macro_rules! elements {
     };
 }
 
-/// What a complete element requires: its attributes, and one of its children.
+/// The requirements of a complete element: its attributes, and one of its children.
 #[derive(Debug)]
 pub(crate) struct Required {
     pub(crate) element: &'static str,

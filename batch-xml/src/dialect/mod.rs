@@ -49,7 +49,7 @@ pub(crate) struct Rules {
     pub(crate) precedence: &'static [ValueSource],
     /// The least number of characters that `*` matches. Spec: SEQ-14, D-20
     pub(crate) star_min_chars: usize,
-    /// Whether the most specific of several matching transition elements is taken, and not the first. Spec: SEQ-18, D-19
+    /// True if the most specific of several matching transition elements is taken, and not the first. Spec: SEQ-18, D-19
     pub(crate) most_specific_transition_first: bool,
     /// See [`Dialect::unmatched_step_fails`].
     pub(crate) unmatched_step_fails: bool,
@@ -59,7 +59,7 @@ pub(crate) struct Rules {
     pub(crate) ending_flow_stops_siblings: bool,
     /// See [`Dialect::restart_resumes_at_stopped_element`].
     pub(crate) restart_resumes_at_stopped_element: bool,
-    /// Whether `start-limit` counts the first start of a step, and not only its restarts. Spec: JSL-STEP-04, D-59
+    /// True if `start-limit` counts the first start of a step, and not only its restarts. Spec: JSL-STEP-04, D-59
     pub(crate) start_limit_counts_first_start: bool,
 }
 

@@ -136,7 +136,7 @@ fn drawn(group: &Group, blocks: Vec<Block>, lines: &Lines, layout: &Layout) -> P
     picture
 }
 
-/// Returns how far to the left and right the lines of a mark reach, which is at `x`.
+/// Returns the extent to the left and right of the lines at a mark, whose position is `x`.
 fn reach(mark: usize, x: f64, links: &[Link], layout: &Layout) -> (f64, f64) {
     let at_mark = links.iter().zip(&layout.routes).filter_map(|(link, route)| {
         let leg = match mark {

@@ -1,11 +1,11 @@
-//! What a case is: a configuration of a chunk step, and which items fail, where and how.
+//! Cases: a configuration of a chunk step, and the items that fail, with place and error.
 
 use std::fmt;
 
 use batch_runtime::prelude::*;
 use proptest::prelude::*;
 
-/// What is thrown.
+/// The class of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BatchException)]
 pub(crate) enum Class {
     Skip,
@@ -14,7 +14,7 @@ pub(crate) enum Class {
     Both,
     /// Retryable with no rollback.
     Soft,
-    /// The same, and skippable.
+    /// Retryable with no rollback, and skippable.
     SoftSkip,
     /// In the no-rollback list only.
     NoRollback,
@@ -30,7 +30,7 @@ impl fmt::Display for Class {
 
 impl std::error::Error for Class {}
 
-/// The children of the chunk element that say the same.
+/// Returns the children of the chunk element that configure the classes accordingly.
 pub(crate) const RULES: &str = r#"
   <skippable-exception-classes>
     <include class="Skip"/><include class="Both"/><include class="SoftSkip"/>
@@ -54,7 +54,7 @@ impl Class {
     }
 }
 
-/// What throws.
+/// The artifact that throws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Read,
@@ -70,11 +70,11 @@ pub(crate) struct Fault {
     pub(crate) item: u64,
     pub(crate) phase: Phase,
     pub(crate) class: Class,
-    /// How many times it is thrown for the item; from the writer, for the item alone or by its name.
+    /// The number of times it is thrown for the item; from the writer, for the item alone or when it names the item.
     pub(crate) times: u32,
-    /// How often the item is written before that.
+    /// The number of times the item is written before that.
     pub(crate) after: u32,
-    /// The writer names the item; the reader passes over it.
+    /// The writer names the item; the reader moves on to the next one.
     pub(crate) named: bool,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Case {
     pub(crate) items: u64,
     pub(crate) commit_interval: u32,
     pub(crate) chunk_size: u32,
-    /// The custom policy, with an algorithm that counts the same.
+    /// The custom policy, with an algorithm that counts in the same way.
     pub(crate) custom: bool,
     pub(crate) buffered: bool,
     pub(crate) transactional: bool,
@@ -92,7 +92,7 @@ pub(crate) struct Case {
     pub(crate) listened: bool,
     pub(crate) skip_limit: Option<u32>,
     pub(crate) retry_limit: Option<u32>,
-    /// Every such item is filtered.
+    /// Every item with a multiple of this number is filtered.
     pub(crate) filter: u64,
     pub(crate) faults: Vec<Fault>,
 }
@@ -108,11 +108,11 @@ impl Case {
     }
 }
 
-/// The faults of a running case, as reader, processor, writer and retry listeners have them.
+/// The faults of a running case, as reader, processor, writer and retry listeners see them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan(Vec<Fault>);
 
-/// What a call throws.
+/// Returns the error of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Thrown {
     pub(crate) class: Class,
@@ -124,7 +124,7 @@ impl Plan {
         Self(case.faults.clone())
     }
 
-    /// A call about one item.
+    /// Returns the error of a call about one item.
     pub(crate) fn throws(&mut self, phase: Phase, item: u64) -> Option<Thrown> {
         let fault = self
             .0
@@ -137,7 +137,7 @@ impl Plan {
         })
     }
 
-    /// A call of the writer: the first item that fails is the one, and its place in the list.
+    /// Returns the first item of a call of the writer that fails, with its place in the list.
     pub(crate) fn write(&mut self, list: &[u64]) -> Option<(Thrown, usize)> {
         let of = |item: u64| {
             move |fault: &Fault| fault.phase == Phase::Write && fault.item == item && fault.times > 0
@@ -150,7 +150,7 @@ impl Plan {
             else {
                 continue;
             };
-            // One that fails in a list without a name fails until it is found.
+            // An item that fails in a list without being named fails until it is found.
             if fault.named || list.len() == 1 {
                 fault.times -= 1;
             }
@@ -199,7 +199,7 @@ fn fault(items: u64) -> impl Strategy<Value = Fault> {
                 item,
                 phase,
                 class,
-                // What is not skipped over must not come for ever.
+                // An error that is not skipped must not repeat without end.
                 times: if is_write { times } else { times.min(3) },
                 after: if is_write { after } else { 0 },
                 named,
@@ -208,7 +208,7 @@ fn fault(items: u64) -> impl Strategy<Value = Fault> {
     )
 }
 
-/// Any case.
+/// Generates any case.
 pub(crate) fn case() -> impl Strategy<Value = Case> {
     let limit = |most: u32| prop_oneof![1 => Just(None), 3 => (0..=most).prop_map(Some)];
     let sizes = (0..=9u64, 1..=6u32, 1..=6u32, 2..=12u64);
@@ -218,7 +218,7 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
         let (items, commit_interval, chunk_size, filter) = sizes;
         let (custom, buffered, transactional, buffer_reads, listened) = flags;
         prop::collection::vec(fault(items.max(1)), 0..=5).prop_map(move |mut faults| {
-            // How often an item is written before a named one in the same search fails depends on the way of searching.
+            // The number of writes of an item before a named one in the same search depends on the search algorithm.
             if transactional && faults.iter().any(|fault| fault.after > 0) {
                 faults.iter_mut().for_each(|fault| fault.named = false);
             }

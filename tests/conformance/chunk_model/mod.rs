@@ -1,7 +1,8 @@
 //! Random failures in random chunk steps against a model of the rules.
 //!
-//! The model (`chunk_model/model.rs`) is written from the catalogue. What it says of status, counters, what is written and
-//! the calls of skip and retry listeners must hold of the engine, and the calls must come in the order of Appendix B.2.
+//! The model (`chunk_model/model.rs`) is written from the catalogue. The engine must produce the status, the counters,
+//! the written items and the calls of skip and retry listeners that it predicts, and the order of calls must conform to
+//! Appendix B.2.
 
 mod case;
 mod model;
@@ -18,7 +19,7 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
-/// The job of a case: what its Job XML cannot take from a parameter.
+/// The job of a case: everything that its Job XML cannot take from a parameter.
 fn job_of(case: &Case) -> String {
     let flag = |flag: bool, yes: char| if flag { yes } else { '-' };
     let flags = [
@@ -32,7 +33,7 @@ fn job_of(case: &Case) -> String {
         .fold("job".to_owned(), |id, flag| id + &flag.to_string())
 }
 
-/// The jobs of all cases, and the one that connects.
+/// The jobs of all cases, and the job that connects to the database.
 fn write_jobs(folder: &std::path::Path) {
     let connect = r#"<job id="connect"><step id="one"><batchlet ref="ModelConnects"/></step></job>"#;
     std::fs::write(folder.join("connect.xml"), connect).unwrap();
@@ -91,7 +92,7 @@ fn parameters(case: &Case) -> JobParameters {
         })
 }
 
-/// What the repository holds of an execution's step.
+/// The step execution, as stored in the repository.
 fn outcome(operator: &JobOperator, execution: JobExecutionId) -> Outcome {
     let status = operator.wait(execution).unwrap().status;
     let step = operator.step_executions(execution).unwrap().remove(0);
@@ -116,7 +117,7 @@ struct Line {
     item: i64,
 }
 
-/// What stands in the table, in the order of writing; it is empty afterwards.
+/// Returns the rows of the table in the order of writing, and empties it.
 fn take_lines() -> Vec<u64> {
     world::on_database(|connection| {
         let lines: Vec<Line> = diesel::sql_query("SELECT item FROM line ORDER BY rowid")
@@ -177,7 +178,8 @@ fn agrees(operator: &JobOperator, case: &Case) -> Result<(), TestCaseError> {
     }
 }
 
-/// 2,500 random cases, or 10,000 in the slow tier, do what the model says. `BATCH_SEED` makes others, `BATCH_CASES` more.
+/// 2,500 random cases, or 10,000 in the slow tier, match the model. `BATCH_SEED` chooses other cases, `BATCH_CASES`
+/// more.
 ///
 /// Spec: CHUNK-SKIP-02, CHUNK-SKIP-06, CHUNK-SKIP-07, CHUNK-SKIP-08, CHUNK-SKIP-09, CHUNK-SKIP-10, CHUNK-SKIP-11,
 /// Spec: CHUNK-SKIP-12, CHUNK-RETRY-02, CHUNK-RETRY-04, CHUNK-RETRY-05, CHUNK-RETRY-06, CHUNK-RETRY-08, CHUNK-RETRY-11,

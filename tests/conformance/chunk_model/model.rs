@@ -1,11 +1,11 @@
-//! The rules of the catalogue for one chunk step: 4.2.1, 4.2.1.2, 4.2.1.3, D-04 to D-15. Written from them, as plainly as
+//! The rules of the catalogue for one chunk step: 4.2.1, 4.2.1.2, 4.2.1.3, D-04 to D-15. Implemented as plainly as
 //! possible: items are searched one by one, nothing is typed, nothing is stored.
 
 use std::ops::Range;
 
 use super::case::{Case, Class, Phase, Plan};
 
-/// What an execution leads to.
+/// The result of an execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) completed: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Outcome {
     pub(crate) write_skips: i64,
 }
 
-/// How often listeners are called.
+/// The number of calls of each listener method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Heard {
     pub(crate) skips_in_read: u32,
@@ -34,25 +34,25 @@ pub(crate) struct Model<'c> {
     case: &'c Case,
     plan: Plan,
     pub(crate) heard: Heard,
-    /// What is committed, in the order of writing.
+    /// The committed items, in the order of writing.
     pub(crate) written: Vec<u64>,
     /// The reader's checkpoint.
     position: u64,
     step: Outcome,
     retries: u32,
-    /// The case takes too long: there are too many retries.
+    /// The case takes too long, because there are too many retries.
     pub(crate) endless: bool,
 }
 
-/// What comes next of the items that are not written.
+/// The next step for the items that are not written.
 enum Next {
     Lists,
-    /// These by themselves, after the retry listeners were told.
+    /// Write these alone, after the retry listeners were called.
     Retry {
         items: Range<usize>,
         class: Class,
     },
-    /// One by one until here.
+    /// Write one by one up to here.
     Search(usize),
 }
 
@@ -74,7 +74,7 @@ enum End {
     ReadAgain(Next),
 }
 
-/// More retries than these are not waited for.
+/// The maximum number of retries before a case is given up.
 const MOST_RETRIES: u32 = 12;
 
 impl<'c> Model<'c> {
@@ -91,7 +91,7 @@ impl<'c> Model<'c> {
         }
     }
 
-    /// The next execution of the instance.
+    /// Runs the next execution of the instance.
     pub(crate) fn execute(&mut self) -> Outcome {
         self.step = Outcome::default();
         self.retries = 0;
@@ -141,7 +141,7 @@ impl<'c> Model<'c> {
         self.written.extend(interval.results);
     }
 
-    /// `true` at the end of the input. CHUNK-LOOP-03 to 09, D-05, D-06
+    /// Returns `true` at the end of the input. CHUNK-LOOP-03 to 09, D-05, D-06
     fn interval(&mut self, interval: &mut Interval) -> Result<bool, End> {
         loop {
             let item = self.read(interval)?;
@@ -288,7 +288,7 @@ impl<'c> Model<'c> {
                 None if class.has_no_rollback() => list,
                 None => return self.roll_back(interval, Next::Search(list.end)),
             };
-            let forced = self.tell(&interval.results[items.clone()])?;
+            let forced = self.call_retry_listeners(&interval.results[items.clone()])?;
             let next = Next::Retry {
                 items: items.clone(),
                 class,
@@ -323,8 +323,8 @@ impl<'c> Model<'c> {
         Ok(())
     }
 
-    /// `true` when a listener throws: a rollback is forced. LISTEN-RETRY-04, D-15
-    fn tell(&mut self, items: &[u64]) -> Result<bool, End> {
+    /// Returns `true` when a listener throws, which forces a rollback. LISTEN-RETRY-04, D-15
+    fn call_retry_listeners(&mut self, items: &[u64]) -> Result<bool, End> {
         if !self.case.listened {
             return Ok(false);
         }

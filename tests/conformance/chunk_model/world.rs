@@ -17,7 +17,7 @@ pub(crate) struct World {
     pub(crate) plan: Plan,
     pub(crate) log: Vec<String>,
     pub(crate) heard: Heard,
-    /// What writers got that do not write through the chunk transaction.
+    /// The items of writers that do not write through the chunk transaction.
     pub(crate) delivered: Vec<u64>,
 }
 
@@ -28,7 +28,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Begins a case.
+/// Starts a case.
 pub(crate) fn begin(case: &Case) {
     *lock(&WORLD) = Some(World {
         case: case.clone(),
@@ -39,9 +39,9 @@ pub(crate) fn begin(case: &Case) {
     });
 }
 
-/// Asks or changes the running case.
+/// Reads or changes the running case.
 pub(crate) fn with<T>(ask: impl FnOnce(&mut World) -> T) -> T {
-    ask(lock(&WORLD).as_mut().expect("a case has begun"))
+    ask(lock(&WORLD).as_mut().expect("a case has started"))
 }
 
 /// Runs statements of the test on the database of the repository.
@@ -54,7 +54,7 @@ pub(crate) fn on_database<T>(run: impl FnOnce(&mut diesel::SqliteConnection) -> 
         .expect("SQLite"))
 }
 
-/// A call that is about one item, or about none.
+/// A call about one item, or about none.
 fn record(call: &str, fault: Option<(Phase, u64)>) -> Result<(), BatchError> {
     let thrown = with(|world| {
         let thrown = fault.and_then(|(phase, item)| world.plan.throws(phase, item));
@@ -71,7 +71,7 @@ fn shown(call: &str, thrown: Option<Thrown>, named: bool) -> String {
     }
 }
 
-/// A panic says nothing on the standard error here: there are many.
+/// Panics are expected here, and their messages on standard error are suppressed.
 fn error(class: Class) -> BatchError {
     if class == Class::Panic {
         std::panic::resume_unwind(Box::new("planned"));
@@ -87,7 +87,7 @@ fn class(error: &BatchError) -> String {
     }
 }
 
-/// Gives the test a connection to the database in memory, and makes the table.
+/// Gives the test a connection to the in-memory database, and creates the table.
 #[derive(BatchArtifact)]
 struct ModelConnects {
     #[batch_context]
@@ -172,7 +172,7 @@ fn list(items: &[u64]) -> String {
     items.join(" ")
 }
 
-/// What a writer does: it writes what comes before the failing item if it names that, else all.
+/// Writes the items before the failing one if the writer names it, else all.
 fn write(items: &[u64], insert: &mut dyn FnMut(u64) -> Result<(), BatchError>) -> Result<(), BatchError> {
     let failed = with(|world| {
         let failed = world.plan.write(items);

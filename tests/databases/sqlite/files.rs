@@ -1,4 +1,4 @@
-//! Databases that are new, or shared with the program's own tables; parameters that look like others.
+//! New databases, and databases shared with the program's own tables; parameters that resemble others.
 
 use std::sync::Barrier;
 use std::thread;
@@ -35,8 +35,8 @@ fn many_runtimes_open_a_new_database_at_once() {
     }
 }
 
-/// The program's own diesel migrations stand in the same table; its first ones may be older than ours, and that of
-/// `diesel setup` has nothing but zeros.
+/// The program's own diesel migrations are in the same table; the first ones may be older than the runtime's, and that
+/// of `diesel setup` has a version of zeros only.
 ///
 /// Spec: REPO-06, REPO-07, REPO-12
 #[test]
@@ -103,7 +103,7 @@ fn has_same_key(refused: Result<batch_runtime::JobExecutionId, JobOperatorError>
 
 /// Spec: REPO-26, REPO-27, OP-36
 #[test]
-fn other_parameters_with_the_same_key_are_refused() {
+fn other_parameters_with_the_same_key_are_rejected() {
     let collisions: [(JobParameters, JobParameters); 2] = [
         (
             JobParameters::from([("a", "1;b=2")]),
@@ -127,18 +127,18 @@ fn other_parameters_with_the_same_key_are_refused() {
             let refused = stage.operator().launch("job", also(&second));
             assert!(has_same_key(refused));
             assert_eq!(counts(&stage), before, "something was written");
-            // A `start` asks for no instance.
+            // A `start` does not look for an instance.
             stage.start("job", also(&second));
         }
     }
 }
 
-/// What a typed parameter began, a command line continues, which knows texts only; and an instance whose executions were
-/// deleted begins anew.
+/// An instance with typed parameters is resumed from the command line, which has texts only; an instance whose
+/// executions were deleted starts from the beginning.
 ///
 /// Spec: REPO-26, REPO-33, REPO-70, OP-36
 #[test]
-fn the_same_parameters_find_their_instance_again() {
+fn the_same_parameters_find_the_same_instance() {
     let stage = Stage::new(JOB);
     let typed = JobParameters::new()
         .with_parameter("day", ParameterValue::Long(1), true)
@@ -161,7 +161,7 @@ fn the_same_parameters_find_their_instance_again() {
 
 /// Spec: REPO-34, D-69
 #[test]
-fn numbers_that_are_none_are_refused() {
+fn invalid_numbers_are_rejected() {
     let stage = Stage::new(JOB);
     for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let parameters = |identifying| {

@@ -1,4 +1,4 @@
-//! Leases while a job runs: who renews them, and what becomes of a job that has lost its own.
+//! Leases while a job runs: how they are renewed, and what happens to a job that loses its lease.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -14,10 +14,10 @@ use diesel::connection::SimpleConnection;
 
 use super::{JOB, die, rows};
 
-/// Only ends a test that would never end.
+/// A limit that only ends a hanging test.
 const NEVER: Duration = Duration::from_secs(60);
 
-/// The shortest lease; the keeper looks after it every half second.
+/// The shortest lease; the keeper checks it every half second.
 pub(super) fn short_lease(builder: BatchRuntimeBuilder) -> BatchRuntimeBuilder {
     builder.lease_time(Duration::from_secs(1))
 }
@@ -77,12 +77,12 @@ impl Beating {
 
 const PATIENT: &str = r#"<job id="job"><step id="one"><batchlet ref="Beating"/></step></job>"#;
 
-/// Notes each renewal; a lease that is given back has no owner.
+/// Records each renewal; a released lease has no owner.
 const NOTE_RENEWALS: &str = "CREATE TABLE renewal (expires_at INTEGER);
      CREATE TRIGGER note_renewals AFTER UPDATE OF EXPIRES_AT ON BATCH_JOB_INSTANCE_LEASE WHEN NEW.OWNER <> ''
      BEGIN INSERT INTO renewal VALUES (NEW.EXPIRES_AT); END;";
 
-/// A lease that was taken away, and one that cannot be renewed until it has expired: the batchlet is cancelled.
+/// A lease that was taken over, or that could not be renewed until it expired: the batchlet is cancelled.
 ///
 /// Spec: OP-35, REPO-15, BLET-06
 #[test]
@@ -106,14 +106,14 @@ fn a_job_that_has_lost_its_lease_is_stopped() {
     }
 }
 
-/// A batchlet that runs longer than its lease lasts keeps it, because the keeper renews it.
+/// A batchlet that runs longer than the lease time keeps its lease, because the keeper renews it.
 ///
 /// Spec: OP-34, OP-35
 #[test]
 fn the_lease_of_a_long_batchlet_is_renewed() {
     let stage = Stage::configured(PATIENT, short_lease);
     stage.connection().batch_execute(NOTE_RENEWALS).unwrap();
-    // Long after the lease would have expired that was taken at the beginning.
+    // Long after the initial lease would have expired.
     let until =
         "SELECT 'renewed' AS text FROM renewal GROUP BY 1 HAVING MAX(expires_at) - MIN(expires_at) >= 1000";
     let execution = stage.operator().launch("job", [("until", until)]).unwrap();
@@ -138,7 +138,7 @@ fn the_lease_of_a_long_batchlet_is_renewed() {
     assert_eq!(stage.log(), ["found"]);
 }
 
-/// Reads one item, and is not done with it before the database's clock says that a third of the shortest lease is over.
+/// Reads one item, until a third of the shortest lease has passed by the database's clock.
 #[derive(BatchArtifact)]
 struct Slow {
     #[batch_property(name = "folder")]
@@ -189,7 +189,7 @@ impl SlowNowhere {
     fn checkpoint(&mut self) {}
 }
 
-/// The job is over before the keeper comes for the first time; it is the commit that renews.
+/// The job ends before the keeper's first check; the commit renews the lease.
 ///
 /// Spec: OP-35, CHUNK-LOOP-12
 #[test]
@@ -197,7 +197,7 @@ fn a_commit_renews_the_lease_when_it_is_time() {
     let job = r#"<job id="job"><step id="one"><chunk reader="Slow" processor="SlowSame" writer="SlowNowhere"/></step></job>"#;
     let stage = Stage::configured(job, short_lease);
     stage.connection().batch_execute(NOTE_RENEWALS).unwrap();
-    // A runtime of its own: its keeper's half second begins now.
+    // A new runtime: its keeper's half second starts now.
     let operator = short_runtime(&stage);
     let folder = stage.path().display().to_string();
     let execution = operator.start("job", [("folder", folder)]).unwrap();
@@ -206,7 +206,7 @@ fn a_commit_renews_the_lease_when_it_is_time() {
         &mut stage.connection(),
         "SELECT '' || COUNT(*) AS text FROM renewal",
     );
-    // A slow machine may get to the time of a second one.
+    // On a slow machine a second one may be due.
     assert_ne!(renewals, ["0"]);
 }
 
@@ -219,7 +219,7 @@ fn short_runtime(stage: &Stage) -> batch_runtime::JobOperator {
         .job_operator()
 }
 
-/// The reason why an end could not be recorded is told as often as somebody asks, and the lease is given back at once.
+/// The reason why an end could not be recorded is returned to every caller, and the lease is released at once.
 ///
 /// Spec: OP-34, OP-35, REPO-15
 #[test]
@@ -230,13 +230,13 @@ fn every_wait_reports_why_an_end_was_not_recorded() {
                   BEGIN SELECT RAISE(ROLLBACK, 'the true cause'); END";
     let operator = stage.operator();
     let first = operator.launch("job", [("statement", refuse)]).unwrap();
-    let told: Vec<String> = (0..3)
+    let reasons: Vec<String> = (0..3)
         .map(|_| operator.wait(first).unwrap_err().to_string())
         .collect();
-    assert!(told[0].contains("the true cause"), "{}", told[0]);
-    assert!(told.iter().all(|again| *again == told[0]), "{told:?}");
+    assert!(reasons[0].contains("the true cause"), "{}", reasons[0]);
+    assert!(reasons.iter().all(|again| *again == reasons[0]), "{reasons:?}");
 
-    // Another runtime asks the repository, which knows only that nobody runs it.
+    // Another runtime reads the repository, which only shows that the execution has no owner.
     let elsewhere = stage.another_runtime().job_operator();
     let lost = elsewhere.wait(first).unwrap_err().to_string();
     assert!(lost.contains("its process is dead"), "{lost}");
@@ -248,11 +248,11 @@ fn every_wait_reports_why_an_end_was_not_recorded() {
         BatchStatus::Failed,
         "closed by the next launch"
     );
-    // Where it ran one may still ask for the reason.
-    assert_eq!(operator.wait(first).unwrap_err().to_string(), told[0]);
+    // The runtime that ran it still returns the reason.
+    assert_eq!(operator.wait(first).unwrap_err().to_string(), reasons[0]);
 }
 
-/// Goes back by a second whenever somebody looks.
+/// Steps back by a second at each call.
 struct Backwards(Mutex<i64>);
 
 impl Clock for Backwards {
@@ -265,7 +265,7 @@ impl Clock for Backwards {
 
 /// Spec: REPO-42, REPO-43, REPO-50
 #[test]
-fn nothing_ends_before_it_began_when_the_clock_goes_back() {
+fn no_end_precedes_its_start_when_the_clock_goes_back() {
     let clock = Arc::new(Backwards(Mutex::new(1_700_000_000_000)));
     let stage = Stage::configured(JOB, |builder| builder.clock(clock));
     stage.start("job", JobParameters::new());
@@ -320,7 +320,7 @@ fn a_clock_that_steps_takes_no_job_from_a_living_process() {
     );
 }
 
-/// Without its lock file a process is not dead; and it creates the file again.
+/// A process without its lock file is not taken for dead; and it creates the file again.
 ///
 /// Spec: OP-34, OP-35
 #[test]
@@ -352,7 +352,7 @@ fn a_removed_lock_file_takes_no_job_from_a_living_process() {
     );
 }
 
-/// A holder on another host, whose lease has expired by this host's clock, is watched: as long as it renews the lease it is
+/// A holder on another host, whose lease has expired by this host's clock, is observed: while it renews the lease it is
 /// alive, and after a lease time without a renewal it is dead.
 ///
 /// Spec: OP-34, OP-35

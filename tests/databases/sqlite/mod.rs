@@ -1,4 +1,4 @@
-//! The repository on SQLite: its shape, who may write, what is refused.
+//! The repository on SQLite: its schema, its writers, its rejections.
 
 mod files;
 mod leases;
@@ -20,7 +20,7 @@ use diesel::sql_types::Text;
 
 const JOB: &str = r#"<job id="job"><step id="one"><batchlet ref="Meddler"/></step></job>"#;
 
-/// Runs a statement on the repository from outside while its step runs, then fails if told so.
+/// Runs a statement on the repository from outside while its step runs, then fails if its property says so.
 #[derive(BatchArtifact)]
 struct Meddler {
     #[batch_property(name = "folder")]
@@ -72,11 +72,11 @@ fn open_error(url: &str) -> String {
     }
 }
 
-/// The whole schema in one file is what the migrations give.
+/// The schema file equals the result of the migrations.
 ///
 /// Spec: REPO-01, REPO-05, REPO-08, REPO-12
 #[test]
-fn the_schema_file_is_what_the_migrations_give() {
+fn the_schema_file_equals_the_migrations() {
     let folder = tempfile::tempdir().unwrap();
     let (migrated, whole) = (folder.path().join("migrated.db"), folder.path().join("whole.db"));
     for _ in 0..2 {
@@ -168,7 +168,7 @@ fn a_run_leaves_the_rows_of_spring_batch_4_3() {
 
 /// Spec: REPO-02, REPO-03, REPO-28, REPO-30, REPO-32, REPO-33, REPO-34, REPO-35, REPO-36, REPO-38, REPO-75, OP-06
 #[test]
-fn parameters_of_every_type_come_back() {
+fn parameters_of_every_type_are_restored() {
     let stage = Stage::new(JOB);
     let parameters = JobParameters::from([("text", "é漢😀 \"'")])
         .with_non_identifying("note", "")
@@ -177,7 +177,7 @@ fn parameters_of_every_type_come_back() {
         .with_parameter("date", ParameterValue::Date(Timestamp(1_704_067_200_123)), true);
     let execution = stage.launch("job", parameters.clone());
     assert_eq!(stage.operator().parameters(execution).unwrap(), parameters);
-    // As Spring Batch may have left them: NULL instead of fillers, a lower-case flag.
+    // Values that Spring Batch may leave: NULL instead of fillers, a lower-case flag.
     stage
         .connection()
         .batch_execute(
@@ -196,7 +196,7 @@ fn parameters_of_every_type_come_back() {
 
 /// Spec: REPO-31, REPO-32, D-69
 #[test]
-fn parameters_wider_than_their_columns_are_refused_before_anything_is_written() {
+fn parameters_wider_than_their_columns_are_rejected_before_anything_is_written() {
     let stage = Stage::new(JOB);
     for (name, value) in [
         ("n".repeat(101), "v".into()),
@@ -219,7 +219,7 @@ fn parameters_wider_than_their_columns_are_refused_before_anything_is_written() 
     stage.launch("job", [("text", "é".repeat(250))]);
 }
 
-/// Leaves an execution as a runtime would that died in the middle of its step.
+/// Leaves an execution as a runtime does that died in the middle of its step.
 pub(super) fn die(stage: &Stage, execution: JobExecutionId, owner: &str, expires_at: &str) {
     stage
         .connection()
@@ -237,7 +237,7 @@ pub(super) fn die(stage: &Stage, execution: JobExecutionId, owner: &str, expires
 
 const IN_AN_HOUR: &str = "CAST(unixepoch('subsec') * 1000 AS INTEGER) + 3600000";
 
-/// An owner on another host is trusted until its lease expires; then its execution is closed and continued.
+/// An owner on another host is considered alive until its lease expires; then its execution is closed and resumed.
 ///
 /// Spec: OP-34, OP-35, REPO-44, RESTART-01, RESTART-08, RESTART-14
 #[test]
@@ -264,7 +264,7 @@ fn an_expired_lease_is_taken_over_and_a_valid_one_is_not() {
     );
 
     die_again(&stage);
-    // Its lease was seen valid a moment ago: it has to be watched.
+    // Its lease was valid a moment ago, so it has to be observed.
     let operator = stage.operator();
     let second = loop {
         match operator.restart(first, JobParameters::new()) {
@@ -301,7 +301,7 @@ fn an_expired_lease_is_taken_over_and_a_valid_one_is_not() {
             .exit_message
             .contains("no disk")
     );
-    // A restart by hand does not count as a crash in a row.
+    // A manual restart does not count as a consecutive crash.
     let fence = "SELECT FENCE || ' ' || TAKEOVERS AS text FROM BATCH_JOB_INSTANCE_LEASE";
     assert_eq!(rows(&mut stage.connection(), fence), ["2 0"]);
 }
@@ -313,7 +313,7 @@ fn die_again(stage: &Stage) {
         .unwrap();
 }
 
-/// An execution of Spring Batch keeps no lease; it is not taken for dead, but on somebody's word.
+/// An execution of Spring Batch has no lease; it is considered dead only if the operator says so.
 ///
 /// Spec: OP-34, OP-35
 #[test]
@@ -334,7 +334,7 @@ fn an_open_execution_without_a_lease_runs_in_another_program() {
         refused.contains("another program that keeps no lease"),
         "{refused}"
     );
-    // Somebody knows better.
+    // The operator overrides it.
     stage.operator().declare_dead(first).unwrap();
     let expected = "job job FAILED CRASHED\n  | the runtime that ran it did not record its end\n\
                     \x20 step one FAILED CRASHED";
@@ -358,7 +358,7 @@ fn an_open_execution_without_a_lease_runs_in_another_program() {
     );
 }
 
-/// A runtime that was taken over writes nothing more: whichever row it comes to, its VERSION is not the one it knows.
+/// A runtime that was taken over writes nothing more: the VERSION of every row differs from the one it expects.
 ///
 /// Spec: REPO-15, REPO-16, OP-35
 #[test]
@@ -388,7 +388,7 @@ fn a_runtime_that_was_taken_over_is_fenced() {
     }
 }
 
-/// A stop request of another program on the job row is adopted, not taken for a fence.
+/// A stop request of another program in the job row is adopted, and not taken for a fence.
 ///
 /// Spec: REPO-17, STATUS-26, OP-17
 #[test]
@@ -444,7 +444,7 @@ fn a_deleted_context_means_no_checkpoint() {
 
 /// Spec: REPO-06, REPO-07
 #[test]
-fn what_is_no_repository_of_ours_is_refused_with_the_reason() {
+fn other_databases_are_rejected_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let url = |name: &str| format!("sqlite://{}", folder.path().join(name).display());
     let check = |name: &str, reason: &str| {
@@ -480,7 +480,7 @@ fn what_is_no_repository_of_ours_is_refused_with_the_reason() {
         .batch_execute(newer)
         .unwrap();
     check("newer.db", "schema has version 0000000000999");
-    // An index and a column more do no harm.
+    // An additional index and an additional column are accepted.
     BatchRuntime::builder()
         .repository(url("more.db"))
         .build()
@@ -503,7 +503,7 @@ fn what_is_no_repository_of_ours_is_refused_with_the_reason() {
     );
 }
 
-/// Ids and launches under contention: every start gets its own instance, one launch of many gets the instance.
+/// Ids and launches under contention: every start gets its own instance; of many launches one gets the instance.
 ///
 /// Spec: REPO-22, OP-34, OP-36, DOM-09, ID-03, ID-04, ID-07
 #[test]
@@ -549,7 +549,7 @@ fn many_threads_start_and_launch_at_once() {
     }
 }
 
-/// Every column with its type and whether it may be NULL, as Spring Batch 4.3 ships them for SQLite.
+/// Every column with its type and nullability, as Spring Batch 4.3 creates them for SQLite.
 ///
 /// Spec: REPO-02, REPO-13, REPO-23, REPO-24, REPO-25, REPO-26, REPO-29, REPO-30, REPO-31, REPO-32, REPO-33, REPO-34, REPO-35
 /// Spec: REPO-36, REPO-37, REPO-40, REPO-41, REPO-42, REPO-43, REPO-45, REPO-46, REPO-47, REPO-50, REPO-51, REPO-52, REPO-54
@@ -574,11 +574,11 @@ fn the_columns_are_those_of_spring_batch() {
     assert_eq!(rows(&mut stage.connection(), keys), expected);
 }
 
-/// Two instances with one key, two executions of one step in one job execution: the database itself refuses.
+/// The database itself rejects two instances with one key, and two executions of one step in one job execution.
 ///
 /// Spec: REPO-27, REPO-53, REPO-78, REPO-82
 #[test]
-fn the_database_refuses_doubles() {
+fn the_database_rejects_duplicates() {
     let stage = Stage::new(JOB);
     stage.launch("job", [("day", "1")]);
     for statement in [
@@ -591,7 +591,7 @@ fn the_database_refuses_doubles() {
     }
 }
 
-/// The counters of a new execution begin at 0, and a job that is not restartable gets no second execution.
+/// The counters of a new execution start at 0, and a job that is not restartable gets no second execution.
 ///
 /// Spec: REPO-63, REPO-71, RESTART-02, JSL-JOB-04, D-83
 #[test]

@@ -1,4 +1,4 @@
-//! Chunk transactions that end before their time, and a database that somebody else has locked.
+//! Chunk transactions that end early, and a database that another connection has locked.
 
 use std::sync::mpsc;
 use std::thread;
@@ -53,7 +53,7 @@ impl Passed {
     }
 }
 
-/// Runs a statement for each item, and does not mind what becomes of it.
+/// Runs a statement for each item, and ignores its errors.
 #[derive(BatchArtifact)]
 struct Careless {
     #[batch_property(name = "each")]
@@ -88,8 +88,8 @@ const CHUNK: &str = r#"<job id="job"><step id="one">
 
 const ENDED: &str = "the chunk transaction has ended early";
 
-/// A writer that does not mind an error after which SQLite rolled the transaction back, or that ends it itself: the step
-/// fails, says why, and its checkpoint stays where it was.
+/// If a writer ignores an error after which SQLite rolled the transaction back, or ends the transaction itself, the
+/// step fails with the reason, and its checkpoint is unchanged.
 ///
 /// Spec: CHUNK-LOOP-12, CHUNK-LOOP-13, REPO-62, STATUS-13
 #[test]
@@ -136,17 +136,17 @@ fn a_transaction_that_ended_before_its_time_fails_the_step() {
             (0, 0, 1),
             "{each}"
         );
-        // The next execution begins where the last commit was: nowhere.
+        // The next execution starts at the last commit: the beginning.
         stage.restart(first);
         assert_eq!(stage.log(), ["open None", "open None"], "{each}");
     }
 }
 
-/// An error that leaves the transaction as it is, or that a savepoint of the writer's own undoes, is the writer's affair.
+/// The writer may handle an error that keeps the transaction, or that its own savepoint undoes.
 ///
 /// Spec: CHUNK-LOOP-12
 #[test]
-fn a_writer_may_pass_over_an_error_that_ends_nothing() {
+fn a_writer_may_ignore_an_error_that_keeps_the_transaction() {
     for nested in [None, Some("nested")] {
         let stage = Stage::new(CHUNK);
         let table = "CREATE TABLE written (n INTEGER UNIQUE); INSERT INTO written VALUES (10)";
@@ -231,7 +231,7 @@ impl Locking {
             let mut connection = sqlite::open(&database);
             connection.batch_execute("BEGIN IMMEDIATE").unwrap();
             locked.send(()).unwrap();
-            // As long as two thousand looks at the repository take, in which the step goes on waiting for its end.
+            // As long as two thousand polls of the repository, while the step waits for its end.
             for _ in 0..2_000 {
                 let open = "SELECT STATUS AS text FROM BATCH_STEP_EXECUTION";
                 assert_eq!(rows(&mut connection, open), ["STARTED"]);

@@ -1,4 +1,4 @@
-//! The role traits call the user's methods, and their errors come out whole.
+//! The role traits call the user's methods, and return their errors unchanged.
 //!
 //! Spec: READ-03, READ-06, READ-08, PROC-02, PROC-03, PROC-04, WRITE-05, WRITE-07, WRITE-08, BLET-02, BLET-03, BLET-06
 //! Spec: BLET-10, ART-06
@@ -15,7 +15,7 @@ struct Count {
     next: u64,
 }
 
-// Each method has the name of the trait's method, and another signature.
+// Each method has the name of the trait's method, with another signature.
 #[item_reader]
 impl Count {
     #[open]

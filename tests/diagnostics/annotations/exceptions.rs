@@ -28,7 +28,7 @@ struct Unit;
 #[batch_exception(extends = "com.example.LoadError")]
 struct Tuple(#[allow(dead_code)] u8);
 
-// A variant may have the name of a type.
+// A variant may have the same name as a type.
 #[derive(Debug, BatchException)]
 enum Only {
     Unit,
@@ -48,7 +48,7 @@ macro_rules! errors {
 
 errors!(LoadError, Unit, Tuple, Only);
 
-/// The class of an error, as the registry knows it.
+/// Returns the class of an error, as registered.
 fn class(
     error: &(dyn Error + 'static),
 ) -> Option<(&'static str, Option<&'static str>, Option<&'static str>)> {

@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::registered;
 
-/// No `Default`, no `Clone`: the bounds of the reader are its impl block's.
+/// No `Default` and no `Clone`: the impl block of the reader has the bounds.
 #[derive(Debug, Deserialize)]
 struct Flight {
     minutes: u64,
@@ -24,14 +24,14 @@ struct Flight {
 #[item_read_listener("FlightReader")]
 type FlightReader = JsonLines<Flight>;
 
-// The same type under a second name, by the alias' own; and another type.
+// The same type under a second name, that of the alias; and another type.
 #[item_reader]
 type Flights = JsonLines<Flight>;
 
 #[item_reader]
 type JsonNumbers = JsonLines<u64>;
 
-/// Parameters of every kind: a type in a property, a list, an option, a default and nowhere; a number; a where clause.
+/// Parameters of every kind: a type in a property, a list, an option, a default, and unused; a number; a where clause.
 #[derive(BatchArtifact)]
 struct Limits<T, U = u8, const N: usize = 2>
 where
@@ -268,7 +268,7 @@ fn concrete_item_types_are_compared_before_the_start() {
     assert!(error.contains("expected `String`, found `u64`"), "{error}");
 }
 
-/// What a preferred loader makes is known by its concrete type, though two aliases register it.
+/// An artifact of a preferred loader is known by its concrete type, though two aliases register it.
 #[test]
 fn a_preferred_loader_gives_generic_artifacts() {
     struct Loader;

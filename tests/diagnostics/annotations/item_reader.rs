@@ -6,7 +6,7 @@
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};
 
-// Item and checkpoint are private to the module, and methods have the names of the trait's.
+// Item and checkpoint are private to the module, and the methods have the same names as the trait's.
 struct Record {
     _line: u64,
 }

@@ -1,5 +1,5 @@
-//! What the annotations accept: each module is a program that compiles without a warning, and says what it registers.
-//! What they reject is in `ui`.
+//! Valid annotations: each module is a program that compiles without a warning, and checks its registrations. Invalid
+//! annotations are in `ui`.
 
 mod adapters;
 mod batchlet;
@@ -17,8 +17,8 @@ mod roles;
 
 use batch_runtime::__private::{ArtifactRegistration, inventory};
 
-/// The artifacts of a module, as role and name, in the order of the source; those of one line, as a macro writes
-/// them, by name.
+/// Returns the artifacts of a module, as role and name, in the order of the source; those on one line, as a macro
+/// writes them, by name.
 fn registered(module: &str) -> Vec<(&'static str, &'static str)> {
     let all = inventory::iter::<ArtifactRegistration>();
     let mut found: Vec<_> = all.filter(|one| one.class.starts_with(module)).collect();

@@ -69,7 +69,7 @@ fn every_role_of_a_type_is_registered() {
     assert_eq!(found[0].4, 13);
 }
 
-/// The guide lists the roles as the table of roles has them.
+/// The guide lists the roles in the same order as the role table.
 #[test]
 fn the_guide_lists_every_role() {
     let guide = include_str!("../../../docs/guide/artifacts.md");

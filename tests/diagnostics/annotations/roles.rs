@@ -76,7 +76,7 @@ fn checkpoint_algorithms() {
     assert!(error.downcast_ref::<std::fmt::Error>().is_some());
     CheckpointAlgorithm::end_checkpoint(&mut algorithm).unwrap();
     assert_eq!(algorithm.calls, ["begin", "end"]);
-    // What is not there: the time-out stays, and nothing happens.
+    // Defaults of missing methods: the timeout is unchanged, and nothing happens.
     assert_eq!(Always.get_checkpoint_timeout(60).unwrap(), 60);
     Always.begin_checkpoint().unwrap();
     Always.end_checkpoint().unwrap();

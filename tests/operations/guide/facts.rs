@@ -1,4 +1,4 @@
-//! What the pages of the guide say of the runtime and no other test proves.
+//! Claims of the guide about the runtime that no other test proves.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -45,7 +45,7 @@ impl AsItIs {
     }
 }
 
-/// A writer that is a listener too.
+/// A writer that is also a listener.
 #[derive(BatchArtifact)]
 struct WriterAndListener {
     #[batch_property]
@@ -126,7 +126,7 @@ fn a_listener_is_one_instance_in_all_its_roles() {
     assert_eq!(stage.log(), ["as writer 1", "skipped 1", "as listener 0"]);
 }
 
-/// Sends something, and then fails.
+/// Sends a payload, and then fails.
 #[derive(BatchArtifact)]
 struct SendAndFail;
 
@@ -198,15 +198,15 @@ fn analyzed(listeners: &str) -> Vec<String> {
     ));
     let execution = stage.start("analyzed", ());
     let steps = stage.operator().step_executions(execution).unwrap();
-    let told = |step: &batch_runtime::execution::StepExecution| {
+    let line = |step: &batch_runtime::execution::StepExecution| {
         format!("{} {} {}", step.step_name, step.status, step.exit_status)
     };
-    let mut steps: Vec<String> = steps.iter().map(told).collect();
+    let mut steps: Vec<String> = steps.iter().map(line).collect();
     steps.sort();
     steps
 }
 
-/// parallel.md: the exit status that an analyzer sets stays when the step fails, unless a step listener takes it back.
+/// parallel.md: the exit status that an analyzer sets stays when the step fails, unless a step listener resets it.
 ///
 /// Spec: PART-26, PART-27, SEQ-23, D-82
 #[test]
@@ -248,7 +248,7 @@ impl TenLines {
     }
 }
 
-/// Fails at the line that is told.
+/// Fails at the given line.
 #[derive(BatchArtifact)]
 struct FailAt {
     #[batch_property(value = "")]
@@ -311,12 +311,12 @@ impl LineWriter {
     }
 }
 
-/// transactions.md: a file is cut at the checkpoint, so that every line stands in it once; one that is shorter is no
-/// file to go on with.
+/// transactions.md: a file is truncated to the checkpoint, so that it contains every line once; a shorter file cannot
+/// be resumed.
 ///
 /// Spec: WRITE-05, WRITE-08, RESTART-07
 #[test]
-fn a_file_is_cut_at_its_checkpoint() {
+fn a_file_is_truncated_to_its_checkpoint() {
     let stage = Stage::new(
         r#"<job id="lines"><step id="write">
              <chunk reader="TenLines" processor="FailAt" writer="LineWriter" commit-interval="4" chunk-size="2">
@@ -345,7 +345,7 @@ fn a_file_is_cut_at_its_checkpoint() {
     );
 }
 
-/// Says whether something was skipped, as in migrating-from-spring-batch.md.
+/// Reports skips, as in migrating-from-spring-batch.md.
 #[derive(BatchArtifact)]
 struct WithSkips {
     #[batch_property]
@@ -371,11 +371,11 @@ impl WithSkips {
     }
 }
 
-/// A decider sees the counters of the step before it, also when that step was passed over.
+/// A decider sees the counters of the step before it, even if a restart skipped that step.
 ///
 /// Spec: CTX-30, DEC-12, DEC-19
 #[test]
-fn a_decider_sees_the_counters_of_a_step_that_was_passed_over() {
+fn a_decider_sees_the_counters_of_a_skipped_step() {
     let stage = Stage::new(
         r#"<job id="counted">
              <step id="one" next="skips">

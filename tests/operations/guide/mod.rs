@@ -1,5 +1,5 @@
-//! The guide in `docs/guide`: what its pages show of programs is what the programs print. (Their Rust blocks are doctests of
-//! this package's library, their XML blocks a test of batch-xml.)
+//! The guide in `docs/guide`: programs print the output that its pages show. (Its Rust blocks are doctests of this
+//! package's library, its XML blocks are in a test of batch-xml.)
 
 mod facts;
 
@@ -43,7 +43,7 @@ fn blocks(page: &str) -> Vec<(String, usize, String)> {
     blocks
 }
 
-/// Whether a word that was printed is the one on the page: times differ from run to run.
+/// Returns whether a printed word matches the page: times differ between runs.
 fn is_same(shown: &str, printed: &str) -> bool {
     let is_time = |word: &str| word.len() == 24 && word.ends_with('Z') && word[10..].starts_with('T');
     let is_duration = |word: &str| {
@@ -55,7 +55,7 @@ fn is_same(shown: &str, printed: &str) -> bool {
     shown == printed || (is_time(shown) && is_time(printed)) || (is_duration(shown) && is_duration(printed))
 }
 
-/// Compares line by line; a line `...` on the page stands for any lines.
+/// Compares line by line; a line `...` on the page matches any lines.
 fn compare(shown: &[&str], printed: &[&str]) -> Result<(), String> {
     let Some((line, rest)) = shown.split_first() else {
         return match printed.first() {
@@ -86,7 +86,8 @@ fn compare(shown: &[&str], printed: &[&str]) -> Result<(), String> {
     compare(rest, others)
 }
 
-/// Commands of a block, each with the lines that the page shows below it. A command goes on after a `\` at its line's end.
+/// Returns the commands of a block, each with the lines that the page shows below it. A `\` at the end of a line
+/// continues the command.
 fn commands(block: &str) -> Vec<(String, Vec<&str>)> {
     let mut commands: Vec<(String, Vec<&str>)> = Vec::new();
     for line in block.lines() {
@@ -103,8 +104,8 @@ fn commands(block: &str) -> Vec<(String, Vec<&str>)> {
     commands
 }
 
-/// The blocks of a page run one after the other, in a folder of the page's own. What the programs say of their progress on
-/// a standard error that is no terminal is left out; a page shows it no more than a terminal does.
+/// Runs the blocks of a page one after the other, in a folder for that page. Progress lines on a standard error that is
+/// not a terminal are ignored; the page omits them as a terminal would.
 fn run(name: &str, page: &str) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let programs = example("hello").parent().unwrap().to_owned();
@@ -146,11 +147,11 @@ fn run(name: &str, page: &str) -> usize {
     ran
 }
 
-/// Of the README, each command does what the README says. The two that build are those that build the tests; the job that is
-/// killed is killed in the middle. Each block stands for itself.
+/// Each command in the README has the effect that it describes. The two that build are those that build the tests; the
+/// job that is killed is killed in the middle. Each block runs alone.
 #[test]
 #[cfg(unix)]
-fn the_readme_shows_what_is_printed() {
+fn the_readme_shows_the_output() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let programs = example("hello").parent().unwrap().to_owned();
     let (mut aliases, mut ran): (Vec<(String, String)>, _) = (Vec::new(), 0);
@@ -203,10 +204,10 @@ fn the_readme_shows_what_is_printed() {
     assert_eq!(ran, 7, "the README has other commands");
 }
 
-/// Every block of every page is of a kind that a test looks at, and every console block shows what its commands print.
+/// A test covers every block of every page, and every console block shows the output of its commands.
 #[test]
 #[cfg(unix)]
-fn console_blocks_show_what_is_printed() {
+fn console_blocks_show_the_output() {
     let mut ran = 0;
     for (name, page) in pages() {
         for (info, line, _) in blocks(&page) {
@@ -223,7 +224,7 @@ fn console_blocks_show_what_is_printed() {
     assert!(ran > 20, "{ran}");
 }
 
-/// The README leads to every page and every example, and the library's doctests hold every page.
+/// The README links every page and every example, and the library's doctests include every page.
 #[test]
 fn every_page_is_linked_and_compiled() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
@@ -246,7 +247,7 @@ fn every_page_is_linked_and_compiled() {
     }
 }
 
-/// Links within the guide lead to files that are there.
+/// Links within the guide point to existing files.
 #[test]
 fn links_lead_somewhere() {
     for (name, page) in pages() {

@@ -1,7 +1,8 @@
-//! The state that the threads of an execution share, as it is in `batch-runtime/src/engine/threads`, under many schedules.
+//! The state shared by the threads of an execution, `batch-runtime/src/engine/threads`, under many schedules.
 //!
-//! The engine takes its locks and flags from `sync.rs`; here they are those of shuttle, which runs a test under many schedules
-//! and finds deadlocks. Each property is also checked with a fault planted in a lock or flag, which it has to find.
+//! The engine takes its locks and flags from `sync.rs`; here they are those of shuttle, which runs a test under many
+//! schedules and finds deadlocks. Each property is also checked with a fault planted in a lock or flag, which it must
+//! detect.
 
 #![cfg(test)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -23,7 +24,7 @@ mod context {
     }
 }
 
-/// The error of artifacts, which none returns here.
+/// The error of artifacts, never returned here.
 #[derive(Debug)]
 pub(crate) enum Nothing {}
 

@@ -126,7 +126,7 @@ pub(crate) fn pause() {
             let worker = Arc::new(Worker::default());
             let sleeper = {
                 let worker = Arc::clone(&worker);
-                // No time passes under shuttle: only the stop ends it.
+                // Under shuttle no time passes: only the stop ends the pause.
                 thread::spawn(move || worker.pause(std::time::Duration::from_secs(3_600)))
             };
             worker.request_stop();

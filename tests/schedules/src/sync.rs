@@ -13,18 +13,18 @@ pub(crate) use std::sync::PoisonError;
 /// A fault of a lock or flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// A flag that was set is read as not set, once.
+    /// A set flag is read as unset, once.
     StaleFlag,
-    /// Of several threads that swap a flag, each sees it as not set.
+    /// Each of several threads that swap a flag sees it as unset.
     RacySwap,
-    /// A lock that is held does not keep another thread waiting.
+    /// A held lock does not block another thread.
     LeakyLock,
     /// A notification wakes no thread.
     LostWakeup,
 }
 
 thread_local! {
-    /// Shuttle runs the threads of a test on that of the test.
+    /// Shuttle runs the threads of a test on the test's own thread.
     static FAULT: Cell<Option<Fault>> = const { Cell::new(None) };
 }
 
@@ -40,7 +40,7 @@ fn has(fault: Fault) -> bool {
 #[derive(Default)]
 pub(crate) struct AtomicBool {
     value: atomic::AtomicBool,
-    /// Whether the next load misses the last store.
+    /// Returns whether the next load misses the last store.
     is_stale: atomic::AtomicBool,
 }
 
@@ -66,7 +66,7 @@ impl AtomicBool {
 #[derive(Default)]
 pub(crate) struct Mutex<T> {
     value: shuttle::sync::Mutex<T>,
-    /// What a second thread gets from a leaky lock.
+    /// The guard that a second thread gets from a leaky lock.
     other: shuttle::sync::Mutex<T>,
 }
 

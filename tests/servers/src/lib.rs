@@ -1,7 +1,7 @@
-//! Private database servers for the tests: started from the Debian packages in a temporary folder, seen by nobody else, and
-//! ended with whoever started them, however that ends.
+//! Private database servers for the tests: started from the Debian packages in a temporary folder, and ended with the
+//! process that started them, however that ends.
 //!
-//! A server is reached by a socket in its folder, so that no port can be taken by somebody else.
+//! A server is reached by a socket in its folder, which avoids conflicts over ports.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::fs;
@@ -33,7 +33,7 @@ pub struct Server {
     output: BufReader<ChildStdout>,
 }
 
-/// The server of a kind that all tests of this process share.
+/// Returns the server of a kind that all tests of this process share.
 pub fn shared(kind: Kind) -> &'static Server {
     static POSTGRES: OnceLock<Server> = OnceLock::new();
     static MARIADB: OnceLock<Server> = OnceLock::new();
@@ -94,10 +94,10 @@ const MARIADB: &str = r#"
 "#;
 
 impl Server {
-    /// Starts a server of one's own.
+    /// Starts a server for the caller alone.
     ///
     /// # Panics
-    /// When it cannot be started: then the message says why, and which package is missing.
+    /// If it cannot be started; the message has the reason and the missing package.
     pub fn start(kind: Kind) -> Self {
         let (programs, script, user) = match kind {
             Kind::Postgres => (newest_postgres(), POSTGRES, "postgres"),
@@ -109,9 +109,9 @@ impl Server {
             .env("PROGRAMS", &programs)
             .current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        // Signals of the terminal are for the tests.
+        // Signals of the terminal are meant for the tests.
         command.process_group(0);
-        // Neither server wants to be run by root.
+        // Neither server runs as root.
         if number("id -u") == 0 {
             command.gid(number(&format!("id -g {user}")));
             command.uid(number(&format!("id -u {user}")));
@@ -133,10 +133,10 @@ impl Server {
         }
     }
 
-    /// Ends the server as a crash of its machine would, and starts it again.
+    /// Kills the server as a crash of its machine would, and starts it again.
     ///
     /// # Panics
-    /// When it does not start.
+    /// If it does not start.
     pub fn crash(&mut self) {
         let input = self.supervisor.stdin.as_mut().expect("piped");
         input.write_all(b"crash\n").expect("the supervisor lives");
@@ -145,7 +145,7 @@ impl Server {
         assert_eq!(line, "restarted\n", "the server did not start again");
     }
 
-    /// Where it is reached.
+    /// Returns the folder of its socket.
     pub fn socket(&self) -> PathBuf {
         self.folder.join(match self.kind {
             Kind::Postgres => ".s.PGSQL.5432",
@@ -153,7 +153,7 @@ impl Server {
         })
     }
 
-    /// The URL of a new, empty database.
+    /// Returns the URL of a new, empty database.
     pub fn new_database(&self) -> String {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -161,7 +161,7 @@ impl Server {
         self.url(&name)
     }
 
-    /// The URL of a database.
+    /// Returns the URL of a database.
     pub fn url(&self, database: &str) -> String {
         let folder = self.folder.display();
         match self.kind {
@@ -170,7 +170,7 @@ impl Server {
         }
     }
 
-    /// Runs a statement as the database's own client does; `""` is the database that is always there.
+    /// Runs a statement with the database's own client; `""` is the database that always exists.
     pub fn execute(&self, database: &str, statement: &str) {
         let mut command = match self.kind {
             Kind::Postgres => {
@@ -252,7 +252,7 @@ fn number(command: &str) -> u32 {
 mod tests {
     use super::*;
 
-    /// Nothing is left of a server that its owner has dropped, not even in a panic.
+    /// Nothing is left of a dropped server, even in a panic.
     #[test]
     fn a_server_ends_with_its_owner() {
         for kind in [Kind::Postgres, Kind::Mariadb] {

@@ -1,4 +1,4 @@
-//! One process of many that want the same thing of a repository at the same moment.
+//! One of many processes that contend for one repository at the same moment.
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,4 +1,4 @@
-//! A program whose jobs wait to be operated: stopped, killed, made to crash.
+//! A program whose jobs wait to be operated: stopped, killed, crashed.
 #![allow(missing_docs, reason = "a program for tests")]
 
 use std::io::Write;
@@ -10,7 +10,7 @@ use std::thread;
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 
-/// Says that it waits, and does so until it is cancelled; a stubborn one for ever.
+/// Reports that it waits, and waits until it is cancelled; a stubborn one ignores that.
 #[derive(BatchArtifact)]
 struct Patient {
     #[batch_property(value = "false")]
@@ -35,7 +35,7 @@ impl Patient {
     }
 }
 
-/// Reads the numbers to ten. At the third it says so, and waits until it is to stop, unless there is a file `go`.
+/// Reads the numbers to ten. At the third it reports so, and waits until it is stopped, unless there is a file `go`.
 #[derive(BatchArtifact)]
 struct Numbers {
     next: u64,
@@ -70,7 +70,7 @@ impl Numbers {
     fn close(&mut self) {}
 }
 
-/// Reads as many numbers as it says that there are. At one of them it waits until there is a file `go`, or it is to stop.
+/// Reads as many numbers as it announces. At one of them it waits until there is a file `go`, or it is stopped.
 #[derive(BatchArtifact)]
 struct Gated {
     #[batch_property(value = "100")]
@@ -91,7 +91,7 @@ impl Gated {
     #[get_item_count]
     fn item_count(&self) -> std::result::Result<Option<u64>, BatchError> {
         match self.count {
-            0 => Err(BatchError::msg("nobody knows")),
+            0 => Err(BatchError::msg("no count")),
             count => Ok(Some(count)),
         }
     }
@@ -112,7 +112,7 @@ impl Gated {
     }
 }
 
-/// Says what it writes, on both of its outputs.
+/// Prints the items that it writes, on both outputs.
 #[derive(BatchArtifact)]
 struct Loud;
 
@@ -123,7 +123,7 @@ impl Loud {
     #[write_items]
     fn write(&mut self, numbers: &[u64]) {
         println!("wrote {} numbers, the first one is {}", numbers.len(), numbers[0]);
-        // In one piece, which no other thread's line comes between.
+        // In one call, so that no output of another thread comes in between.
         let said = format!("said on the other output, {}\n", numbers[0]);
         let _ = std::io::stderr().write_all(said.as_bytes());
     }
@@ -159,7 +159,7 @@ impl Nowhere {
     fn close(&mut self) {}
 }
 
-/// Kills its process when it comes to the number, as a fault in a library does; not if there is a file `fixed`.
+/// Kills its process at the number, like a fault in a library; not if there is a file `fixed`.
 #[derive(BatchArtifact)]
 struct Poison {
     #[batch_property(value = "5")]
@@ -177,7 +177,7 @@ impl Poison {
     }
 }
 
-/// Compares the password that it is given, in three ways, with that of the file `expected`; then it may complain.
+/// Compares the password that it is given, in three ways, with that of the file `expected`; then it fails if requested.
 #[derive(BatchArtifact)]
 struct Keeper {
     #[batch_property]

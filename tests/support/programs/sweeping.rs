@@ -1,4 +1,4 @@
-//! A program that a fault strikes at a chosen event of its repository; see `batch_tests::sweep`, which runs it.
+//! A program that is struck by a fault at a chosen event of its repository; see `batch_tests::sweep`, which runs it.
 #![allow(missing_docs, reason = "a program for tests")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a program for tests")]
 
@@ -20,7 +20,7 @@ use diesel::connection::{
     Instrumentation, InstrumentationEvent, SimpleConnection, set_default_instrumentation,
 };
 
-/// A call of an artifact, for the file that the sweep reads: written when the call ends, however it does.
+/// Writes a call of an artifact to the sweep's file when the call ends, however it does.
 struct Call {
     line: String,
     end: &'static str,
@@ -47,8 +47,7 @@ fn recorded<T, E>(line: String, call: impl FnOnce() -> Result<T, E>) -> Result<T
     result
 }
 
-/// Reads the numbers after `from` up to `to`. Where the environment variable says so, it waits for a file
-/// `go`.
+/// Reads the numbers after `from` up to `to`. At the number in the environment variable it waits for a file `go`.
 #[derive(BatchArtifact)]
 struct Numbers {
     #[batch_property(name = "from", value = "0")]
@@ -123,7 +122,7 @@ impl Wanted {
     }
 }
 
-/// Writes the numbers in the transaction of the checkpoint, and which step execution did it.
+/// Writes the numbers in the transaction of the checkpoint, with the id of the step execution.
 #[derive(BatchArtifact)]
 struct Rows {
     #[batch_context]
@@ -171,19 +170,19 @@ impl Done {
     fn cancel(&self) {}
 }
 
-/// The order that this process was given.
+/// The order given to this process.
 static ORDER: OnceLock<Order> = OnceLock::new();
-/// Statements, connections and ended commits so far.
+/// The statements, connections and ended commits so far.
 static EVENTS: AtomicU64 = AtomicU64::new(0);
-/// A transaction was rolled back, and the next one has not begun yet.
+/// True after a rollback, until the next transaction starts.
 static FAILED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// This thread uses a connection of the test itself.
+    /// True while this thread uses a connection of the test itself.
     static ASIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Sees the statements of one connection.
+/// Observes the statements of one connection.
 #[derive(Default)]
 struct Striker {
     in_transaction: bool,
@@ -194,8 +193,8 @@ impl Instrumentation for Striker {
         if ASIDE.get() {
             return;
         }
-        // What is committed does not change between a statement's end and the next one's beginning. That a commit is done,
-        // and not yet known, is an event all the same.
+        // The committed state does not change between the end of a statement and the start of the next. The moment
+        // after a commit, before its result is known, is still an event.
         let (what, ended) = match event {
             InstrumentationEvent::StartEstablishConnection { .. } => ("a connection".to_owned(), None),
             InstrumentationEvent::StartQuery { query, .. } => (query.to_string(), None),
@@ -220,7 +219,7 @@ impl Instrumentation for Striker {
     }
 }
 
-/// The runtime closes a connection whose transaction does not end well.
+/// The runtime closes a connection whose transaction fails to end.
 impl Drop for Striker {
     fn drop(&mut self) {
         if self.in_transaction {
@@ -233,7 +232,7 @@ impl Drop for Striker {
     }
 }
 
-/// Counts an event, and is the end of the process or of its thread at the one of the order.
+/// Counts an event, and ends the process or panics at the ordered one.
 fn strike(what: &str) {
     let order = ORDER.get().expect("set before the first connection");
     if !matches!(order.fault, Fault::Kill | Fault::Panic)
@@ -248,7 +247,7 @@ fn strike(what: &str) {
     std::process::abort();
 }
 
-/// What a trigger has counted is gone with its transaction, so the process sets what follows.
+/// The counter of a trigger is rolled back with its transaction, so the process decides what follows.
 fn tell_the_triggers() {
     let statement = match ORDER.get().map(|order| order.fault) {
         Some(Fault::Once) => REARM_NEVER,
@@ -259,7 +258,7 @@ fn tell_the_triggers() {
     let mut connection = sqlite::open(Path::new("batch.db"));
     connection
         .batch_execute(statement)
-        .expect("the triggers are told");
+        .expect("the triggers read the tables");
     drop(connection);
     ASIDE.set(false);
 }

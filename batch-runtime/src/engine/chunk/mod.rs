@@ -30,7 +30,7 @@ pub(crate) struct ChunkRunner<'a> {
     chunk: &'a BoundChunk,
     env: StepEnv<'a>,
     reader: Box<dyn ItemReader>,
-    /// Whether the reader has to be closed, once for each time it was opened. Spec: D-80
+    /// True if the reader has to be closed, once for each time it was opened. Spec: D-80
     reader_is_open: bool,
     sink: ItemSink,
     writer: Box<dyn ItemWriter>,

@@ -23,7 +23,7 @@ struct FailedWrite {
     range: Range<usize>,
     /// The failed item, if known.
     item: Option<usize>,
-    /// Whether the failed write was undone.
+    /// True if the failed write was undone.
     undone: bool,
 }
 

@@ -43,12 +43,10 @@ impl PartitionChannel for LocalThreads<'_, '_> {
             .ok_or_else(|| DispatchError::new("the partition was not prepared"))?;
         let number = prepared.number as usize;
         let name = format!("batch-{}:{number}", element.id);
-        let begun = self.threads.begin(number, name, move |worker, sink| {
+        let started = self.threads.begin(number, name, move |worker, sink| {
             element.run_here(worker, sink, row, prepared)
         });
-        begun.map_err(|error| {
-            DispatchError::new(format!("there is no thread for it: {error}")).caused_by(error)
-        })?;
+        started.map_err(|error| DispatchError::new("cannot start a thread").caused_by(error))?;
         self.out.push(Out {
             number,
             row,

@@ -14,6 +14,7 @@ use crate::engine::elements::BoundPartition;
 use crate::engine::outcome::Outcome;
 use crate::engine::threads::{Analysis, SubjobOutcomes, SubjobThreads, lock};
 use crate::engine::walk::Walk;
+use crate::error::error_chain;
 use crate::execution::StepExecution;
 use crate::ids::StepExecutionId;
 use crate::repository::{ElementState, Ending, PartitionState, RepositoryError, StepState};
@@ -108,8 +109,9 @@ impl PartitionedElement<'_> {
                 Ok(mut channel) => Supervisor::new(self, &mut *channel, analysis, &mut outcomes).run(),
                 Err(error) => {
                     let failure = Failure::new(format!(
-                        "the partitions of `{}` cannot be dispatched: {error}",
-                        self.id
+                        "the partitions of `{}` cannot be dispatched: {}",
+                        self.id,
+                        error_chain(&error)
                     ));
                     outcomes.push(Outcome::Failed(failure), None);
                 }
@@ -255,7 +257,11 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                 Ok(Some(event)) => self.handle(event),
                 Ok(None) => {}
                 Err(error) => {
-                    tracing::error!(%error, element = self.element.id, "the channel to the workers of the partitions is broken");
+                    tracing::error!(
+                        error = error_chain(&error),
+                        element = self.element.id,
+                        "the channel to the workers of the partitions is broken"
+                    );
                     self.outcomes.broken.get_or_insert(RepositoryError::Fault);
                     self.lost.extend(self.out.keys());
                     walk.worker.pause(WAIT);
@@ -311,7 +317,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             Ok(()) => drop(self.out.insert(ticket.step_execution, ticket)),
             Err(error) => self.fail(
                 ticket.step_execution,
-                format!("the partition cannot be dispatched: {error}"),
+                format!("the partition cannot be dispatched: {}", error_chain(&error)),
             ),
         }
     }

@@ -34,7 +34,7 @@ pub struct StepProgress {
     pub partitions: Option<PartitionProgress>,
     /// The running time, so far or in total.
     pub elapsed: Duration,
-    /// Whether it has not ended.
+    /// True until it has ended.
     pub is_running: bool,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct StepPlace(usize);
 /// The published progress of a step.
 struct Published {
     progress: StepProgress,
-    begun: Instant,
+    started: Instant,
 }
 
 /// The shared state of one execution.
@@ -203,7 +203,7 @@ impl Running {
                 is_running: true,
                 ..StepProgress::default()
             },
-            begun: Instant::now(),
+            started: Instant::now(),
         });
         StepPlace(progress.len() - 1)
     }
@@ -220,7 +220,7 @@ impl Running {
     pub(crate) fn publish_end(&self, place: StepPlace, counters: StepCounters) {
         self.publish(place, |published| {
             published.progress.counters = counters;
-            published.progress.elapsed = published.begun.elapsed();
+            published.progress.elapsed = published.started.elapsed();
             published.progress.is_running = false;
         });
     }
@@ -247,7 +247,7 @@ impl Running {
         let as_of_now = |published: &Published| {
             let mut progress = published.progress.clone();
             if progress.is_running {
-                progress.elapsed = published.begun.elapsed();
+                progress.elapsed = published.started.elapsed();
             }
             progress
         };

@@ -153,7 +153,7 @@ impl SubjobOutcomes {
         self.broken.is_some() || (self.are_ending() && dialect.ending_flow_stops_siblings())
     }
 
-    /// Returns how the element ends: by a terminating element, FAILED before STOPPED before COMPLETED, or else by the worst
+    /// Returns the end of the element: by a terminating element, FAILED before STOPPED before COMPLETED, or else by the worst
     /// subjob. Spec: SPLIT-19, SPLIT-21, STATUS-15, PART-26
     pub(in crate::engine) fn outcome(&self) -> Outcome {
         let precedence = |outcome: &&Outcome| match (outcome, outcome.status()) {

@@ -24,7 +24,7 @@ pub(crate) struct Worker {
     overdue: Mutex<Option<String>>,
     /// The batchlet that a stop request has to cancel.
     batchlet: Mutex<Option<Arc<dyn Batchlet>>>,
-    /// Whether `#[cancel]` has been called.
+    /// True once `#[cancel]` has been called.
     cancelled: AtomicBool,
     /// The contexts that expose a stop request to artifacts, outermost first.
     contexts: Mutex<Vec<Box<dyn ShowsStop>>>,

@@ -307,7 +307,7 @@ impl<'a> Describer<'a> {
         }
     }
 
-    /// Where an enclosing partition sets a property.
+    /// Returns the place where an enclosing partition sets a property.
     fn partition_value(&self, name: &str, target: Option<Target>) -> Option<Span> {
         let mut written = self
             .partitions

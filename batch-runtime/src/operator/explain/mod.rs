@@ -1,5 +1,5 @@
-//! Explains a job: what would run with given parameters, and where every value comes from. Reads the resolved Job XML and
-//! the registered artifacts, so it also explains a job whose artifacts are missing.
+//! Explains a job: the elements that would run with given parameters, and the origin of every value. Reads the
+//! resolved Job XML and the registered artifacts, so it also explains a job whose artifacts are missing.
 
 mod describe;
 
@@ -68,7 +68,7 @@ pub struct ElementExplanation {
     pub properties: Vec<PropertyExplanation>,
     /// The artifacts, in the order of the Job XML.
     pub artifacts: Vec<ArtifactExplanation>,
-    /// How the element is partitioned, if it is.
+    /// The partition of the element, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition: Option<PartitionExplanation>,
     /// The transition elements, in their order.
@@ -101,7 +101,7 @@ pub enum AttributeValue {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ArtifactExplanation {
-    /// What it is used as, in the words of the Job XML: `reader`, `listener`.
+    /// Its use, in the words of the Job XML: `reader`, `listener`.
     #[serde(rename = "as")]
     pub usage: &'static str,
     /// The name in the `ref`.
@@ -113,9 +113,9 @@ pub struct ArtifactExplanation {
     /// The registrations that the name resolves to: one, or for a listener one for each of its roles. Empty if the name
     /// does not resolve.
     pub types: Vec<ArtifactType>,
-    /// Why the name does not resolve.
+    /// The reason why the name does not resolve.
     pub problem: Option<String>,
-    /// Whether the name depends on the partition, so that it resolves only when the partition starts.
+    /// True if the name depends on the partition, so that it resolves only when the partition starts.
     #[serde(skip)]
     pub deferred: bool,
     /// The properties that its fields take, then the other properties of its element.
@@ -144,7 +144,7 @@ pub struct PropertyExplanation {
     pub name: String,
     /// The value; `None` if there is none, or if each partition has its own.
     pub value: Option<String>,
-    /// Where the value comes from.
+    /// The origin of the value.
     pub origin: ValueOrigin,
     /// The enclosing partition algorithm, whose plan may set the property.
     pub planned_by: Option<String>,
@@ -152,7 +152,7 @@ pub struct PropertyExplanation {
     pub field: Option<FieldExplanation>,
 }
 
-/// Where the value of a property comes from.
+/// The origin of the value of a property.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ValueOrigin {
@@ -177,7 +177,7 @@ pub struct FieldExplanation {
     pub name: &'static str,
     /// Full path of its type.
     pub type_name: &'static str,
-    /// Whether the field accepts a missing value.
+    /// True if the field accepts a missing value.
     pub optional: bool,
 }
 
@@ -211,7 +211,7 @@ pub struct PartitionProperty {
     pub name: String,
     /// The value.
     pub value: String,
-    /// Whether a job parameter sets the value, instead of the Job XML.
+    /// True if a job parameter sets the value, instead of the Job XML.
     #[serde(rename = "from", serialize_with = "parameter_or_xml")]
     pub is_parameter: bool,
     /// The place of the value in the Job XML.

@@ -1,4 +1,4 @@
-//! Modules with the names of those of the engine, for its files.
+//! Modules named like those of the engine, for its files.
 
 pub(crate) mod call;
 pub(crate) mod threads;
