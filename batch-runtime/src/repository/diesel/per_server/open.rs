@@ -32,7 +32,7 @@ pub(in crate::repository::diesel) fn open(
     }
     let pool = Pool::new(database, settings.clone(), lease_time)?;
     pool.put_back(connection);
-    Ok(DieselRepository {
+    let repository = DieselRepository {
         pool,
         // Whether the process of an owner is alive cannot be checked; only its lease counts.
         owner: Owner::new(None, 0),
@@ -40,7 +40,9 @@ pub(in crate::repository::diesel) fn open(
         clock,
         lease_time,
         settings,
-    })
+    };
+    repository.sweep_owners();
+    Ok(repository)
 }
 
 /// Returns the names of the migrations that opening the repository would run; `None` if there is no repository yet.
