@@ -1,4 +1,4 @@
-//! Damaged or deleted metadata: nothing is processed again in silence, nothing unreadable is replaced.
+//! Damaged or deleted metadata: no item is silently processed again, and no unreadable entry is replaced.
 
 use std::fs;
 
@@ -65,7 +65,7 @@ fn a_lost_checkpoint_fails_the_step() {
     }
 }
 
-/// The same of a partition.
+/// The same for a partition.
 ///
 /// Spec: RESTART-17, PART-32
 #[test]
@@ -137,7 +137,7 @@ fn an_unreadable_context_is_left_alone() {
     }
 }
 
-/// The same of a job whose process died: it ends FAILED with the cause, which the first launch records.
+/// The same for a job whose process died: it ends FAILED with the cause, which the first launch records.
 ///
 /// Spec: OP-35, REPO-69
 #[test]
@@ -165,7 +165,7 @@ fn an_unreadable_context_of_a_dead_job_is_recorded() {
     assert_eq!(executions(&stage), 1);
 }
 
-/// A damaged index of SQLite hides rows. It is noticed before a step whose row it hides begins at the beginning.
+/// A damaged index of SQLite hides rows. It is detected before a step whose row it hides starts from the beginning.
 ///
 /// Spec: OP-35, RESTART-08
 #[test]
@@ -174,7 +174,7 @@ fn a_damaged_index_keeps_the_job_from_starting() {
     stage.launch("job", failing("13"));
     let written = stage.outside().number(SUM);
     let root = "SELECT rootpage FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'BATCH_STEP_EXECUTION' AND sql IS NOT NULL";
-    // The log is written back, and each connection closed: the file is all there is.
+    // The log is written back and every connection is closed, so the file is complete.
     let copy = stage.path().join("copy.db");
     stage
         .outside()

@@ -74,7 +74,7 @@ pub(crate) struct Running {
     /// The deadline of the execution.
     deadline: Mutex<Option<Instant>>,
     overdue: AtomicBool,
-    /// Whether its runner releases the lease, or has released it.
+    /// True once its runner is about to release the lease.
     releasing: AtomicBool,
     renewed: Mutex<Instant>,
     progress: Mutex<Vec<Published>>,
@@ -343,7 +343,7 @@ mod tests {
         assert!(*lock(&held.renewed) > now, "it was renewed");
     }
 
-    /// The keeper may renew a lease at the moment when the runner ends: that is no loss.
+    /// The keeper may try to renew a lease while the runner releases it, which does not count as a loss.
     ///
     /// Spec: OP-35
     #[test]
