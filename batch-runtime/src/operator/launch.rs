@@ -44,6 +44,9 @@ impl JobOperator {
     /// creates the instance; a later one resumes it from its last checkpoint, also after its process was killed. Schedulers and
     /// containers that may be restarted call it.
     ///
+    /// If the lease of a dead process has expired and its liveness cannot be checked, it watches the lease for a whole lease time
+    /// before it takes the instance over.
+    ///
     /// # Errors
     /// `JobExecutionAlreadyRunning`, `JobInstanceAlreadyComplete`; else as [`JobOperator::start`].
     ///
@@ -79,6 +82,9 @@ impl JobOperator {
 
     /// Resumes the instance of a failed or stopped execution from its last checkpoint, and returns while it runs. `parameters`
     /// add to those that the instance was started with, and override them.
+    ///
+    /// If the lease of a dead process has expired and its liveness cannot be checked, it watches the lease for a whole lease time
+    /// before it takes the instance over.
     ///
     /// # Errors
     /// `NoSuchJobExecution`, `NoSuchJob`, `JobInstanceAlreadyComplete`, or `JobRestart` with the reason.
