@@ -4,9 +4,10 @@
 //! Spec: D-91
 
 use std::borrow::Cow;
+use std::error::Error;
 use std::fmt;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -101,16 +102,17 @@ impl SecretReference {
         format!("{{{}}}", self.to_stored())
     }
 
-    fn read(&self) -> Result<String, String> {
+    fn read(&self) -> Result<String, Box<dyn Error + Send + Sync>> {
         match self {
             Self::Env(name) => std::env::var(name).map_err(|error| match error {
-                std::env::VarError::NotPresent => "the environment variable is not set".to_owned(),
+                std::env::VarError::NotPresent => "the environment variable is not set".into(),
                 // The error itself contains the value.
-                std::env::VarError::NotUnicode(_) => "the environment variable is not UTF-8".to_owned(),
+                std::env::VarError::NotUnicode(_) => "the environment variable is not UTF-8".into(),
             }),
             Self::File(path) => {
                 let bytes = read_file(path)?;
-                let text = String::from_utf8(bytes).map_err(|_| "the file is not UTF-8".to_owned())?;
+                // The error itself contains the value.
+                let text = String::from_utf8(bytes).map_err(|_| "the file is not UTF-8")?;
                 let line = text.strip_suffix('\n').unwrap_or(&text);
                 Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
             }
@@ -119,19 +121,18 @@ impl SecretReference {
 }
 
 /// Reads a file of limited size. A device, such as /dev/zero, might never end.
-fn read_file(path: &str) -> Result<Vec<u8>, String> {
-    let cannot_read = |error| format!("cannot read the file: {error}");
-    if !is_finite(&std::fs::metadata(path).map_err(cannot_read)?.file_type()) {
-        return Err("it is neither a regular file nor a pipe".to_owned());
+fn read_file(path: &str) -> io::Result<Vec<u8>> {
+    if !is_finite(&std::fs::metadata(path)?.file_type()) {
+        return Err(io::Error::other("it is neither a regular file nor a pipe"));
     }
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(cannot_read)?;
     // One byte more, which shows that there is more.
-    let read = file.take(MAX_SECRET + 1).read_to_end(&mut bytes);
-    read.map_err(cannot_read)?;
+    File::open(path)?.take(MAX_SECRET + 1).read_to_end(&mut bytes)?;
     match u64::try_from(bytes.len()) {
         Ok(length) if length <= MAX_SECRET => Ok(bytes),
-        _ => Err(format!("the file has more than {MAX_SECRET} bytes")),
+        _ => Err(io::Error::other(format!(
+            "the file has more than {MAX_SECRET} bytes"
+        ))),
     }
 }
 
@@ -202,7 +203,7 @@ fn lower_case_codes(url: &str) -> String {
 }
 
 /// A secret that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[error("cannot read the secret {reference} of job parameter `{}`: {problem}", .parameter.escape_debug())]
 pub struct SecretError {
     /// The job parameter.
@@ -210,7 +211,8 @@ pub struct SecretError {
     /// The reference to its value.
     pub reference: SecretReference,
     /// The reason.
-    pub problem: String,
+    #[source]
+    pub problem: Box<dyn Error + Send + Sync>,
 }
 
 /// The secrets of a job: the mark of each, and its value if it has been read.
@@ -352,7 +354,10 @@ mod tests {
     fn files_of_secrets_are_bounded() {
         let folder = tempfile::tempdir().unwrap();
         let large = folder.path().join("large");
-        let read = |path: &std::path::Path| SecretReference::File(path.display().to_string()).read();
+        let read = |path: &std::path::Path| {
+            let read = SecretReference::File(path.display().to_string()).read();
+            read.map_err(|error| error.to_string())
+        };
         std::fs::write(&large, vec![b'x'; 64 * 1024]).unwrap();
         assert_eq!(read(&large).unwrap().len(), 64 * 1024);
         std::fs::write(&large, vec![b'x'; 64 * 1024 + 1]).unwrap();

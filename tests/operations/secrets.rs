@@ -181,7 +181,7 @@ fn an_unreadable_secret_starts_nothing() {
         ),
         (
             "password(secret)=file:absent",
-            "cannot read the file: No such file or directory",
+            "No such file or directory",
         ),
         ("password(secret)=file:binary", "the file is not UTF-8"),
         ("password(secret)=hunter2", "env:VARIABLE or file:PATH"),

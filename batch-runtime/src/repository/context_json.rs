@@ -30,6 +30,20 @@ const TERMINATION: &str = "batch.termination";
 const RESTART: &str = "batch.restart.position";
 const ELEMENTS: &str = "batch.parallel.elements";
 
+/// A context that is not one of this runtime or of Spring Batch.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ContextError {
+    #[error("does not contain a JSON object ({0})")]
+    NoObject(#[source] serde_json::Error),
+    #[error("has an entry `{key}` that is not a JSON string ({source})")]
+    NoText {
+        key: &'static str,
+        source: serde_json::Error,
+    },
+    #[error("does not contain the state of a job ({0})")]
+    NoState(#[source] serde_json::Error),
+}
+
 /// The state that a step passes from one execution to the next. Spec: REPO-68
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StepState {
@@ -72,9 +86,10 @@ impl StepState {
     ///
     /// # Errors
     /// When the text is not such JSON.
-    pub(crate) fn decode(text: &str) -> Result<Self, String> {
+    pub(crate) fn decode(text: &str) -> Result<Self, ContextError> {
         let mut entries = decode_entries(text)?;
-        let mut take = |key| Ok::<_, String>(take_text(&mut entries, key)?.map(CheckpointInfo::from_json));
+        let mut take =
+            |key| Ok::<_, ContextError>(take_text(&mut entries, key)?.map(CheckpointInfo::from_json));
         Ok(Self {
             reader: take(READER)?,
             writer: take(WRITER)?,
@@ -181,14 +196,16 @@ impl JobState {
     ///
     /// # Errors
     /// When the text is not such JSON.
-    pub(crate) fn decode(text: &str) -> Result<Self, String> {
+    pub(crate) fn decode(text: &str) -> Result<Self, ContextError> {
         let mut entries = decode_entries(text)?;
         let restart = take_text(&mut entries, RESTART)?.map(|text| serde_json::from_str(&text));
         let elements = take_text(&mut entries, ELEMENTS)?.map(|text| serde_json::from_str(&text));
-        let broken = |error| format!("does not contain the state of a job ({error})");
         Ok(Self {
-            restart: restart.transpose().map_err(broken)?,
-            elements: elements.transpose().map_err(broken)?.unwrap_or_default(),
+            restart: restart.transpose().map_err(ContextError::NoState)?,
+            elements: elements
+                .transpose()
+                .map_err(ContextError::NoState)?
+                .unwrap_or_default(),
             other_entries: other_entries(entries),
         })
     }
@@ -277,10 +294,10 @@ fn push_ascii(text: &mut String, json: &str) {
 type Entries = BTreeMap<String, Box<RawValue>>;
 
 /// Takes an entry of the runtime's own. To ignore one that cannot be read would repeat work.
-fn take_text(entries: &mut Entries, key: &str) -> Result<Option<String>, String> {
+fn take_text(entries: &mut Entries, key: &'static str) -> Result<Option<String>, ContextError> {
     let text = entries.remove(key).map(|value| serde_json::from_str(value.get()));
     text.transpose()
-        .map_err(|error| format!("has an entry `{key}` that is not a JSON string ({error})"))
+        .map_err(|source| ContextError::NoText { key, source })
 }
 
 /// Returns the entries that are not the runtime's own.
@@ -290,8 +307,8 @@ fn other_entries(entries: Entries) -> OtherEntries {
     kept.map(|(key, value)| (key, value.get().to_owned())).collect()
 }
 
-fn decode_entries(text: &str) -> Result<Entries, String> {
-    serde_json::from_str(&unfolded(text)).map_err(|error| format!("does not contain a JSON object ({error})"))
+fn decode_entries(text: &str) -> Result<Entries, ContextError> {
+    serde_json::from_str(&unfolded(text)).map_err(ContextError::NoObject)
 }
 
 /// Decodes UTF-8 that Spring Batch wrote as characters of ISO-8859-1. Other programs may write the characters themselves.
@@ -326,7 +343,7 @@ mod tests {
                 .short
                 .starts_with(r#"{"@class":"java.util.HashMap","batch.reader.checkpoint":"{\"file\""#)
         );
-        assert_eq!(StepState::decode(&stored.short), Ok(state));
+        assert_eq!(StepState::decode(&stored.short).unwrap(), state);
         assert_eq!(
             StepState::default().encode().short,
             r#"{"@class":"java.util.HashMap"}"#
@@ -374,9 +391,9 @@ mod tests {
             other_entries: BTreeMap::from([("d".into(), r#"["java.lang.Long",2]"#.into())]),
         };
         let stored = state.encode().unwrap();
-        assert_eq!(JobState::decode(&stored.short), Ok(state));
+        assert_eq!(JobState::decode(&stored.short).unwrap(), state);
         let empty = StepState::default().encode();
-        assert_eq!(JobState::decode(&empty.short), Ok(JobState::default()));
+        assert_eq!(JobState::decode(&empty.short).unwrap(), JobState::default());
         assert_eq!(JobState::default().encode().unwrap(), empty);
         assert!(JobState::decode(r#"{"batch.restart.position":"step1"}"#).is_err());
         for entry in [
@@ -384,7 +401,9 @@ mod tests {
             "batch.persistent.user.data",
             "batch.termination",
         ] {
-            let problem = StepState::decode(&format!(r#"{{"{entry}":7}}"#)).unwrap_err();
+            let problem = StepState::decode(&format!(r#"{{"{entry}":7}}"#))
+                .unwrap_err()
+                .to_string();
             assert!(
                 problem.contains(&format!("an entry `{entry}` that is not a JSON string")),
                 "{problem}"
@@ -418,7 +437,7 @@ mod tests {
         assert!(!again.of_other_program);
         assert_eq!(again.encode(), state.encode());
         let next = JobState::decode(&kept).unwrap().for_next().short;
-        assert_eq!(StepState::decode(&next), Ok(again));
+        assert_eq!(StepState::decode(&next).unwrap(), again);
         // Written by a program that uses plain UTF-8.
         let plain = StepState::decode(r#"{"größe":"漢"}"#).unwrap();
         assert_eq!(

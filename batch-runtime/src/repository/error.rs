@@ -35,7 +35,8 @@ pub enum RepositoryError {
         /// The URL.
         url: String,
         /// The reason, and how to fix it.
-        problem: String,
+        #[source]
+        problem: Source,
     },
     /// A statement failed.
     #[error("failed to {action}: {}", one_line(&source.to_string()))]
@@ -71,7 +72,8 @@ pub enum RepositoryError {
         /// The row.
         row: String,
         /// The reason.
-        problem: String,
+        #[source]
+        problem: Source,
     },
 }
 

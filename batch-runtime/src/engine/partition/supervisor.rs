@@ -182,7 +182,7 @@ impl PartitionedElement<'_> {
             .map(CheckpointInfo::decode::<Termination>);
         let termination = termination.transpose().map_err(|error| RepositoryError::Corrupt {
             row: format!("the context of step execution {}", row.id),
-            problem: error.to_string(),
+            problem: error.into(),
         });
         let outcome = match (termination?, row.status) {
             (Some(termination), _) => Outcome::Terminated(termination),

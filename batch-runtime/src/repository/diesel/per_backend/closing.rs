@@ -115,7 +115,7 @@ impl Closing {
         let status = status_of(status.map(str::to_owned), row)?;
         match status.after_crash().ok_or_else(|| RepositoryError::Corrupt {
             row: row(),
-            problem: format!("no process runs it, but it has batch status {status}"),
+            problem: format!("no process runs it, but it has batch status {status}").into(),
         })? {
             status @ BatchStatus::Stopped => Ok(Self {
                 status,

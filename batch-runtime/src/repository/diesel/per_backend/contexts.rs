@@ -130,13 +130,8 @@ pub(super) fn save_job_state(
     execution: JobExecutionId,
     state: &JobState,
 ) -> Work<()> {
-    let corrupt = |problem: &dyn ToString| {
-        corrupt(
-            format!("the context of job execution {execution}"),
-            problem.to_string(),
-        )
-    };
-    let context = state.encode().map_err(|error| corrupt(&error))?;
+    let row = || format!("the context of job execution {execution}");
+    let context = state.encode().map_err(|error| corrupt(row(), error))?;
     let changed = diesel::update(job_context::table.find(execution.0))
         .set((
             job_context::short_context.eq(context.short),
@@ -146,6 +141,6 @@ pub(super) fn save_job_state(
     match changed {
         1 => Ok(()),
         // Without the row, a rollback that is still owed would be forgotten.
-        _ => Err(corrupt(&"has been deleted while the job was running")),
+        _ => Err(corrupt(row(), "has been deleted while the job was running")),
     }
 }

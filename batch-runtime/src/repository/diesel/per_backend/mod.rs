@@ -60,9 +60,12 @@ fn fenced_if_none(changed: usize, action: &'static str) -> Work<()> {
     }
 }
 
-fn corrupt<E: From<RepositoryError>>(row: String, problem: impl ToString) -> TransactionError<E> {
+fn corrupt<E: From<RepositoryError>>(
+    row: String,
+    problem: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> TransactionError<E> {
     rejected(RepositoryError::Corrupt {
         row,
-        problem: problem.to_string(),
+        problem: problem.into(),
     })
 }

@@ -34,7 +34,7 @@ pub(super) fn status_of(
     let text = text.unwrap_or_default();
     BatchStatus::from_repository(&text).ok_or_else(|| RepositoryError::Corrupt {
         row: row(),
-        problem: format!("has STATUS {text:?}, which is not a batch status"),
+        problem: format!("has STATUS {text:?}, which is not a batch status").into(),
     })
 }
 

@@ -7,7 +7,7 @@ use super::{Connection, Db, layout};
 use crate::clock::Clock;
 use crate::repository::diesel::DieselRepository;
 use crate::repository::diesel::backend::Backend;
-use crate::repository::diesel::migrations::{Layout, MigrationFailed};
+use crate::repository::diesel::migrations::{Failure, Layout, MigrationFailed};
 use crate::repository::diesel::pool::Pool;
 use crate::repository::diesel::session::{Session, SessionSettings};
 use crate::repository::diesel::url::shown;
@@ -22,13 +22,13 @@ pub(in crate::repository::diesel) fn open(
     lease_time: Duration,
 ) -> Result<DieselRepository<Db>, RepositoryError> {
     let (database, mut connection, layout) = connect(url, &settings)?;
-    let unusable = |problem: String| RepositoryError::Schema {
+    let unusable = |problem: Failure| RepositoryError::Schema {
         url: shown(url),
         problem,
     };
     let applied = Db::MIGRATIONS.are_applied(&mut connection, &layout);
-    if !applied.map_err(|error| unusable(error.to_string()))? {
-        Db::migrate(&mut connection).map_err(|MigrationFailed(error)| unusable(error.to_string()))?;
+    if !applied.map_err(unusable)? {
+        Db::migrate(&mut connection).map_err(|MigrationFailed(error)| unusable(error))?;
     }
     let pool = Pool::new(database, settings.clone(), lease_time)?;
     pool.put_back(connection);
@@ -53,9 +53,9 @@ pub(in crate::repository::diesel) fn missing_migrations(
     let (_, mut connection, layout) = connect(url, &settings)?;
     Db::MIGRATIONS
         .names_of_missing(&mut connection, &layout)
-        .map_err(|error| RepositoryError::Schema {
+        .map_err(|problem| RepositoryError::Schema {
             url: shown(url),
-            problem: error.to_string(),
+            problem,
         })
 }
 
@@ -65,7 +65,7 @@ fn connect(url: &str, settings: &SessionSettings) -> Result<(Db, Connection, Lay
     let mut connection = Session::new(database.connect()?, settings.clone());
     let layout = layout(&mut connection).map_err(|error| RepositoryError::Schema {
         url: shown(url),
-        problem: error.to_string(),
+        problem: error.into(),
     })?;
     Ok((database, connection, layout))
 }

@@ -26,7 +26,7 @@ use diesel::sql_types::BigInt;
 
 use super::DieselRepository;
 use super::backend::{Backend, ChunkRows, Sequence, UpdatedRows};
-use super::migrations::{MigrationFailed, Migrations, Name, TABLES};
+use super::migrations::{Failure, MigrationFailed, Migrations, Name, TABLES};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session, SessionSettings};
 use crate::clock::Clock;
@@ -54,17 +54,17 @@ pub(super) fn open(
         let _ = file.create();
     }
     let mut connection = Session::new(database.connect_unchanged()?, settings.clone());
-    let unusable = |problem: String| RepositoryError::Schema {
+    let unusable = |problem: Failure| RepositoryError::Schema {
         url: database.url.clone(),
         problem,
     };
-    let layout = layout(&mut connection).map_err(|error| unusable(error.to_string()))?;
+    let layout = layout(&mut connection).map_err(|error| unusable(error.into()))?;
     let applied = Db::MIGRATIONS.are_applied(&mut connection, &layout);
-    let applied = applied.map_err(|error| unusable(error.to_string()))?;
+    let applied = applied.map_err(unusable)?;
     // Only now: a file that is not a repository must stay unchanged.
     database.use_write_ahead_log(&mut connection)?;
     if !applied {
-        Db::migrate(&mut connection).map_err(|MigrationFailed(error)| unusable(error.to_string()))?;
+        Db::migrate(&mut connection).map_err(|MigrationFailed(error)| unusable(error))?;
     }
     // The path of the owners' lock files depends on the file, which exists now.
     let mode = database.file.as_ref().map_or(file::MODE, DatabaseFile::mode);
@@ -102,9 +102,9 @@ pub(super) fn missing_migrations(
     let mut connection = Session::new(database.connect_unchanged()?, settings);
     let layout = layout(&mut connection).map_err(|error| database.unusable(Box::new(error)))?;
     let missing = Db::MIGRATIONS.names_of_missing(&mut connection, &layout);
-    missing.map_err(|error| RepositoryError::Schema {
+    missing.map_err(|problem| RepositoryError::Schema {
         url: database.url.clone(),
-        problem: error.to_string(),
+        problem,
     })
 }
 
