@@ -179,10 +179,7 @@ fn an_unreadable_secret_starts_nothing() {
             "password(secret)=env:DB_PASSWORD",
             "the environment variable is not set",
         ),
-        (
-            "password(secret)=file:absent",
-            "No such file or directory",
-        ),
+        ("password(secret)=file:absent", "No such file or directory"),
         ("password(secret)=file:binary", "the file is not UTF-8"),
         ("password(secret)=hunter2", "env:VARIABLE or file:PATH"),
         (

@@ -34,14 +34,14 @@ const ELEMENTS: &str = "batch.parallel.elements";
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ContextError {
     #[error("does not contain a JSON object ({0})")]
-    NoObject(#[source] serde_json::Error),
+    Json(#[source] serde_json::Error),
     #[error("has an entry `{key}` that is not a JSON string ({source})")]
-    NoText {
+    Entry {
         key: &'static str,
         source: serde_json::Error,
     },
     #[error("does not contain the state of a job ({0})")]
-    NoState(#[source] serde_json::Error),
+    State(#[source] serde_json::Error),
 }
 
 /// The state that a step passes from one execution to the next. Spec: REPO-68
@@ -201,10 +201,10 @@ impl JobState {
         let restart = take_text(&mut entries, RESTART)?.map(|text| serde_json::from_str(&text));
         let elements = take_text(&mut entries, ELEMENTS)?.map(|text| serde_json::from_str(&text));
         Ok(Self {
-            restart: restart.transpose().map_err(ContextError::NoState)?,
+            restart: restart.transpose().map_err(ContextError::State)?,
             elements: elements
                 .transpose()
-                .map_err(ContextError::NoState)?
+                .map_err(ContextError::State)?
                 .unwrap_or_default(),
             other_entries: other_entries(entries),
         })
@@ -297,7 +297,7 @@ type Entries = BTreeMap<String, Box<RawValue>>;
 fn take_text(entries: &mut Entries, key: &'static str) -> Result<Option<String>, ContextError> {
     let text = entries.remove(key).map(|value| serde_json::from_str(value.get()));
     text.transpose()
-        .map_err(|source| ContextError::NoText { key, source })
+        .map_err(|source| ContextError::Entry { key, source })
 }
 
 /// Returns the entries that are not the runtime's own.
@@ -308,7 +308,7 @@ fn other_entries(entries: Entries) -> OtherEntries {
 }
 
 fn decode_entries(text: &str) -> Result<Entries, ContextError> {
-    serde_json::from_str(&unfolded(text)).map_err(ContextError::NoObject)
+    serde_json::from_str(&unfolded(text)).map_err(ContextError::Json)
 }
 
 /// Decodes UTF-8 that Spring Batch wrote as characters of ISO-8859-1. Other programs may write the characters themselves.
