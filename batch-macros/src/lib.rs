@@ -29,7 +29,7 @@ use quote::quote;
 use diagnostics::{Errors, stray};
 use role::role_table;
 
-/// Implements [`trait@BatchArtifact`] for a struct.
+/// Implements the trait of the same name for a struct.
 #[proc_macro_derive(BatchArtifact, attributes(batch_property, batch_context))]
 pub fn derive_batch_artifact(input: TokenStream) -> TokenStream {
     artifact::derive(input.into()).into()
