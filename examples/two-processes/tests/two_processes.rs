@@ -21,8 +21,21 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
+        Self::made(true)
+    }
+
+    /// As with workers on another host: no lock shows whether a process is alive.
+    fn on_two_hosts() -> Self {
+        Self::made(false)
+    }
+
+    fn made(with_locks: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("batch.db").display().to_string();
+        if !with_locks {
+            // The locks would be in a directory of this name.
+            std::fs::write(format!("{file}-owners"), "").unwrap();
+        }
         create_table(&file).unwrap();
         let program = env!("CARGO_BIN_EXE_two-processes");
         let dispatcher = PipeDispatcher::new(program, &["worker", &file], 2);
@@ -233,7 +246,7 @@ fn a_partition_that_kills_its_workers_fails() {
 /// Spec: REPO-15, OP-35
 #[test]
 fn a_worker_that_lost_its_lease_is_fenced() {
-    let scene = Scene::new();
+    let scene = Scene::on_two_hosts();
     let trouble = scene.trouble();
     // One partition for each worker: no other thread of the frozen process may hold the lock of SQLite.
     let ended = scene.launch(
