@@ -207,7 +207,6 @@ impl JobRunner {
             };
             context.set_batch_status(outcome.status());
         }
-        self.running.release();
         loop {
             let ending = self.ending(&outcome, terminated_at.as_deref(), context);
             let ending = Ending {
@@ -216,7 +215,7 @@ impl JobRunner {
             };
             if self
                 .repository
-                .end_job(&self.running.lease, &mut self.execution, &ending)?
+                .end_job(self.running.release(), &mut self.execution, &ending)?
             {
                 return Ok(self.execution);
             }

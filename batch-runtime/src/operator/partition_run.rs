@@ -158,8 +158,7 @@ impl Drop for PartitionRun {
     fn drop(&mut self) {
         let partitions = &mut self.shared.partitions();
         partitions.retain(|other| !Arc::ptr_eq(other, &self.running));
-        self.running.release();
-        if let Err(error) = self.shared.repository.release_lease(&self.running.lease) {
+        if let Err(error) = self.shared.repository.release_lease(self.running.release()) {
             tracing::warn!(%error, "cannot release the lease of a partition; it expires");
         }
     }

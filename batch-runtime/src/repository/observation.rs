@@ -2,7 +2,8 @@
 //!
 //! A wall clock may step, on this host or on the database server, so a time of expiry in the past does not prove that its
 //! holder is dead. The holder renews its lease every third of the lease time; an observer that has seen no renewal for the whole
-//! lease time, measured by its own monotonic clock, takes it for dead.
+//! lease time, measured by its own monotonic clock, considers it dead. A holder may have a longer lease time than the observer:
+//! it is considered dead only after the rest of its lease, too.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -39,6 +40,8 @@ struct Sighting {
     owner: String,
     expires_at: i64,
     since: Instant,
+    /// The time without a renewal after which the holder counts as dead.
+    patience: Duration,
     /// Whether another state of the lease was seen before, so that its holder has been alive since.
     is_renewal: bool,
 }
@@ -46,7 +49,7 @@ struct Sighting {
 /// The leases that this runtime observes.
 #[derive(Debug)]
 pub(crate) struct Observations {
-    /// The time without a renewal after which a holder counts as dead.
+    /// The least time without a renewal after which a holder counts as dead.
     patience: Duration,
     seen: Mutex<HashMap<LeaseKey, Sighting>>,
 }
@@ -59,27 +62,25 @@ impl Observations {
         }
     }
 
-    /// Records a look at a lease whose holder cannot be checked otherwise, and that has expired by the clock of the database or
-    /// not. Returns the state of its holder.
-    pub(crate) fn look(&self, key: LeaseKey, owner: &str, expires_at: i64, has_expired: bool) -> HolderState {
+    /// Records a look at a lease whose holder cannot be checked otherwise, at the time `now` of the clock of the database, in
+    /// milliseconds as `expires_at`. Returns the state of its holder.
+    pub(crate) fn look(&self, key: LeaseKey, owner: &str, expires_at: i64, now: i64) -> HolderState {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        let sighting = seen.entry(key).or_insert_with(|| Sighting {
+        let since = Instant::now();
+        let rest = u64::try_from(expires_at.saturating_sub(now)).unwrap_or(0);
+        let sighting = |is_renewal| Sighting {
             owner: owner.to_owned(),
             expires_at,
-            since: now,
-            is_renewal: false,
-        });
-        if sighting.owner != owner || sighting.expires_at != expires_at {
-            *sighting = Sighting {
-                owner: owner.to_owned(),
-                expires_at,
-                since: now,
-                is_renewal: true,
-            };
+            since,
+            patience: self.patience.max(Duration::from_millis(rest)),
+            is_renewal,
+        };
+        let seen = seen.entry(key).or_insert_with(|| sighting(false));
+        if seen.owner != owner || seen.expires_at != expires_at {
+            *seen = sighting(true);
         }
-        let remaining = self.patience.saturating_sub(now - sighting.since);
-        match has_expired && !sighting.is_renewal {
+        let remaining = seen.patience.saturating_sub(since - seen.since);
+        match expires_at <= now && !seen.is_renewal {
             _ if remaining.is_zero() => HolderState::Dead,
             true => HolderState::Silent { remaining },
             false => HolderState::Alive,
@@ -102,23 +103,25 @@ mod tests {
     fn a_holder_is_dead_when_it_was_not_seen_alive_for_a_lease_time() {
         let key = LeaseKey::Instance(JobInstanceId(1));
         let patient = Observations::new(Duration::from_secs(3_600));
-        assert_eq!(patient.look(key, "one", 5, false), HolderState::Alive);
-        let silent = patient.look(key, "one", 5, true);
+        assert_eq!(patient.look(key, "one", 5, 4), HolderState::Alive);
+        let silent = patient.look(key, "one", 5, 9);
         assert!(
             matches!(silent, HolderState::Silent { remaining } if !remaining.is_zero()),
             "{silent:?}"
         );
         assert_eq!(
-            patient.look(key, "one", 6, true),
+            patient.look(key, "one", 6, 9),
             HolderState::Alive,
             "it was renewed"
         );
-        assert_eq!(patient.look(key, "one", 6, true), HolderState::Alive);
+        assert_eq!(patient.look(key, "one", 6, 9), HolderState::Alive);
         let impatient = Observations::new(Duration::ZERO);
+        assert_eq!(impatient.look(key, "one", 5, 9), HolderState::Dead);
+        let longer = impatient.look(key, "one", 3_600_000, 9);
         assert_eq!(
-            impatient.look(key, "one", 5, false),
-            HolderState::Dead,
-            "whatever the clock says"
+            longer,
+            HolderState::Alive,
+            "its lease is longer than the observer's"
         );
     }
 }

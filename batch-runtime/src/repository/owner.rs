@@ -2,7 +2,7 @@
 //!
 //! An owner holds an operating-system lock on its own file beside the database. The kernel releases the lock when the process
 //! dies, so other runtimes on the same host know at once whether it is alive. Where the lock cannot be checked, on another host
-//! or without the file, only the lease tells, see `observation.rs`.
+//! or without the file, only the lease shows it, see `observation.rs`.
 
 use std::fs::{self, File, TryLockError};
 use std::hash::{BuildHasher, RandomState};
@@ -194,7 +194,7 @@ fn take_lock(directory: &Path, nonce: &str, mode: u32) -> io::Result<File> {
     }
 }
 
-/// Creates a directory. Whoever may read its files may enter it.
+/// Creates a directory. Users who may read its files may enter it.
 #[cfg_attr(not(unix), expect(unused_variables, reason = "permissions are those of Unix"))]
 fn create_directory(directory: &Path, mode: u32) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
@@ -214,7 +214,7 @@ fn create_file(path: &Path, mode: u32) -> io::Result<File> {
     options.read(true).write(true).create_new(true).open(path)
 }
 
-/// Returns whether this is a directory and not a link to one, which may belong to somebody else.
+/// Returns whether this is a directory and not a link to one, which may belong to another program.
 fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
@@ -262,7 +262,7 @@ mod tests {
             .collect()
     }
 
-    /// A missing file tells nothing.
+    /// A missing file proves nothing.
     ///
     /// Spec: OP-35
     #[test]

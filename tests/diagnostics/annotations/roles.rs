@@ -59,6 +59,7 @@ impl Always {
     }
 }
 
+/// Spec: CKALG-02, CKALG-04, CKALG-05, CKALG-06, CKALG-07
 #[test]
 fn checkpoint_algorithms() {
     let mut algorithm = EveryThird {

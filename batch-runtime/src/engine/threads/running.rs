@@ -170,9 +170,10 @@ impl Running {
         }
     }
 
-    /// Announces that the runner is about to release the lease, so that the keeper does not take it for lost.
-    pub(crate) fn release(&self) {
+    /// Returns the lease to release it. The keeper does not consider it lost from now on.
+    pub(crate) fn release(&self) -> &Lease {
         self.releasing.store(true, Ordering::Release);
+        &self.lease
     }
 
     /// Renews the lease, unless its runner has released it.
@@ -350,9 +351,9 @@ mod tests {
     fn a_released_lease_is_not_lost() {
         let repository = open("sqlite://:memory:", Arc::new(SystemClock), LEASE, &TimeZone::UTC).unwrap();
         let running = Running::new(claimed(&*repository), LEASE, Instant::now());
-        running.release();
+        let lease = running.release();
         running.renew(&*repository).unwrap();
-        repository.release_lease(&running.lease).unwrap();
+        repository.release_lease(lease).unwrap();
         running.renew(&*repository).unwrap();
         let not_announced = Running::new(running.lease, LEASE, Instant::now());
         let lost = not_announced.renew(&*repository);

@@ -2,7 +2,7 @@
 
 use diesel::prelude::*;
 
-use super::lease::{LeaseRow, NOBODY};
+use super::lease::{LeaseRow, RELEASED};
 use super::rows::status_of;
 use super::schema::{job_execution, partition_lease, step_execution};
 use super::{Connection, Db, Repository};
@@ -45,8 +45,8 @@ impl Repository {
             [BatchStatus::Starting, BatchStatus::Started, BatchStatus::Stopping].map(BatchStatus::as_str);
         // Before the steps are read: a step that its owner is just creating is either found below or rejected.
         Db::lock_executions(connection, instance)?;
-        let owner = lease.map_or(NOBODY, |row| row.owner.as_str());
-        let owner = if owner == NOBODY { "unknown" } else { owner };
+        let owner = lease.map_or(RELEASED, |row| row.owner.as_str());
+        let owner = if owner == RELEASED { "unknown" } else { owner };
         let executions: Vec<(i64, DbTimestamp, Option<DbTimestamp>, Option<String>)> = job_execution::table
             .filter(job_execution::job_instance_id.eq(instance))
             .filter(job_execution::status.eq_any(open))

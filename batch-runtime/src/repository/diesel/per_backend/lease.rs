@@ -18,7 +18,7 @@ use crate::repository::owner::Liveness;
 use crate::repository::{HolderState, Lease, LeaseKey};
 
 /// The owner of a released lease.
-pub(super) const NOBODY: &str = "";
+pub(super) const RELEASED: &str = "";
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = instance_lease)]
@@ -34,7 +34,7 @@ pub(super) struct LeaseRow {
 impl LeaseRow {
     /// Returns whether the lease was released.
     pub(super) fn is_free(&self) -> bool {
-        self.owner == NOBODY
+        self.owner == RELEASED
     }
 
     /// Returns how often in a row its owners have died without a new checkpoint, given the current `progress`. The owner of a
@@ -114,16 +114,16 @@ impl Repository {
         owner: &str,
         expires_at: i64,
     ) -> QueryResult<HolderState> {
-        let liveness = match owner {
-            NOBODY => Liveness::Dead,
-            owner => self.owner.liveness(owner),
-        };
-        match liveness {
+        if owner == RELEASED {
+            self.observations.forget(key);
+            return Ok(HolderState::Dead);
+        }
+        match self.owner.liveness(owner) {
             Liveness::Alive => Ok(HolderState::Alive),
             Liveness::Dead => Ok(HolderState::Dead),
             Liveness::Unknown => {
                 let now: i64 = diesel::select(Db::now()).get_result(connection)?;
-                Ok(self.observations.look(key, owner, expires_at, expires_at <= now))
+                Ok(self.observations.look(key, owner, expires_at, now))
             }
         }
     }
@@ -148,11 +148,11 @@ impl Repository {
         self.owner.sweep(|| {
             let owners = self.pool.read("read the lease holders", |connection| {
                 let mut owners: Vec<String> = instance_lease::table
-                    .filter(instance_lease::owner.ne(NOBODY))
+                    .filter(instance_lease::owner.ne(RELEASED))
                     .select(lease::owner)
                     .load(connection)?;
                 let workers: Vec<String> = partition_lease::table
-                    .filter(partition_lease::owner.ne(NOBODY))
+                    .filter(partition_lease::owner.ne(RELEASED))
                     .select(partition_lease::owner)
                     .load(connection)?;
                 owners.extend(workers);
@@ -233,7 +233,7 @@ impl Repository {
         let changed = match held.partition {
             None => {
                 let nobody = (
-                    lease::owner.eq(NOBODY),
+                    lease::owner.eq(RELEASED),
                     lease::expires_at.eq(0),
                     lease::takeovers.eq(0),
                 );
@@ -243,7 +243,7 @@ impl Repository {
             }
             Some(partition) => {
                 let nobody = (
-                    partition_lease::owner.eq(NOBODY),
+                    partition_lease::owner.eq(RELEASED),
                     partition_lease::expires_at.eq(0),
                 );
                 diesel::update(self.held_partition(partition))
@@ -286,7 +286,7 @@ impl Repository {
     ) -> Result<(), TransactionError<E>> {
         let (crashes, progress) = counted.unwrap_or((previous.takeovers, previous.last_checkpoint_version));
         let nobody = (
-            lease::owner.eq(NOBODY),
+            lease::owner.eq(RELEASED),
             lease::expires_at.eq(0),
             lease::fence.eq(previous.fence + 1),
             lease::takeovers.eq(crashes),

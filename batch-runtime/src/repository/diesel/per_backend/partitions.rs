@@ -4,7 +4,7 @@ use diesel::prelude::*;
 
 use super::closing::Closing;
 use super::contexts::step_state_in;
-use super::lease::{NOBODY, lease_of};
+use super::lease::{RELEASED, lease_of};
 use super::rows::StepRow;
 use super::schema::{job_execution, partition_lease, step_execution};
 use super::{Connection, Db, Repository, Work, rejected};
@@ -142,7 +142,7 @@ impl Repository {
                 .execute(connection)?;
         }
         let nobody = (
-            partition_lease::owner.eq(NOBODY),
+            partition_lease::owner.eq(RELEASED),
             partition_lease::expires_at.eq(0),
         );
         diesel::update(partition_lease::table.find(id.0))
