@@ -9,7 +9,8 @@ use batch_test_servers::{Kind, Server};
 use batch_tests::database::{Database, Place};
 use batch_tests::stage::said;
 
-use super::jobs::{CHUNK, SUM, execute};
+use super::jobs::{CHUNK, SUM};
+use batch_tests::database::execute;
 
 /// The servers of the tests, by the name of the log, and the number of crashes left for each.
 static SERVERS: Mutex<Option<HashMap<String, (Server, usize)>>> = Mutex::new(None);

@@ -2,9 +2,8 @@
 
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchStatus, JobParameters};
-use batch_tests::database::Database;
+use batch_tests::database::{Database, execute};
 use batch_tests::stage::{Stage, say};
-use diesel::connection::SimpleConnection;
 
 /// Reads the numbers after `from` up to `to`.
 #[derive(BatchArtifact)]
@@ -89,17 +88,6 @@ impl Rows {
     }
     #[get_checkpoint_info]
     fn checkpoint(&mut self) {}
-}
-
-/// Executes a statement on the database of the repository.
-pub(super) fn execute(tx: &mut ChunkTransaction, statement: &str) -> Result<(), BatchError> {
-    #[cfg(feature = "servers")]
-    if let Ok(connection) = tx.postgres() {
-        return Ok(connection.batch_execute(statement)?);
-    } else if let Ok(connection) = tx.mysql() {
-        return Ok(connection.batch_execute(statement)?);
-    }
-    Ok(tx.sqlite()?.batch_execute(statement)?)
 }
 
 /// Without a key, so that a duplicate row would be visible.

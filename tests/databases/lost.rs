@@ -12,7 +12,7 @@ use batch_test_servers::{Kind, Server, shared};
 use batch_tests::database::{Database, Place};
 use batch_tests::proxy::{Cut, Proxy};
 
-use super::jobs::execute;
+use batch_tests::database::execute;
 
 const KINDS: [(Kind, Database); 2] = [
     (Kind::Postgres, Database::Postgres),

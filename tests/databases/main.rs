@@ -15,6 +15,8 @@ mod lost;
 mod opening;
 mod prefix;
 mod purge;
+#[cfg(feature = "servers")]
+mod silent;
 mod sqlite;
 mod statements;
 mod zones;

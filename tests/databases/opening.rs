@@ -184,3 +184,32 @@ fn a_dropped_table_is_reported_when_the_repository_opens() {
         );
     }
 }
+
+/// A repository that is opened while its server starts.
+///
+/// Spec: REPO-02
+#[cfg(feature = "servers")]
+#[test]
+fn opening_waits_for_a_server_that_is_starting() {
+    use batch_test_servers::{Kind, Server};
+    use diesel::{Connection, MysqlConnection, PgConnection};
+
+    for (kind, database) in [
+        (Kind::Postgres, Database::Postgres),
+        (Kind::Mariadb, Database::Mariadb),
+    ] {
+        let mut server = Server::start(kind);
+        let url = server.new_database();
+        let is_down = || match database {
+            Database::Postgres => PgConnection::establish(&url).is_err(),
+            _ => MysqlConnection::establish(&url).is_err(),
+        };
+        thread::scope(|scope| {
+            let crash = scope.spawn(|| server.crash());
+            while !is_down() {
+                assert!(!crash.is_finished(), "{kind:?} has started again too soon");
+            }
+            build(&url).unwrap_or_else(|error| panic!("{kind:?}: {error}"));
+        });
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use batch_runtime::{BatchError, ChunkTransaction};
 use batch_test_servers::{Kind, shared};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -214,4 +215,18 @@ impl Outside {
             self.execute(&statement).expect("the trigger is installed");
         }
     }
+}
+
+/// Executes a statement on the database of the repository, in the transaction of the chunk.
+///
+/// # Errors
+/// The error of the database.
+pub fn execute(tx: &mut ChunkTransaction, statement: &str) -> Result<(), BatchError> {
+    #[cfg(feature = "servers")]
+    if let Ok(connection) = tx.postgres() {
+        return Ok(connection.batch_execute(statement)?);
+    } else if let Ok(connection) = tx.mysql() {
+        return Ok(connection.batch_execute(statement)?);
+    }
+    Ok(tx.sqlite()?.batch_execute(statement)?)
 }

@@ -70,6 +70,12 @@ impl Owner {
         &self.name
     }
 
+    /// Returns the part of the name that no other owner has.
+    #[cfg(any(feature = "postgres", feature = "mysql"))]
+    pub(crate) fn nonce(&self) -> &str {
+        &self.nonce
+    }
+
     /// Returns whether the process of the owner `name` is alive.
     pub(crate) fn liveness(&self, name: &str) -> Liveness {
         match (self.lock_path_of(name), &self.directory) {
@@ -232,6 +238,12 @@ fn is_at(file: &File, path: &Path) -> bool {
 #[cfg(not(unix))]
 fn is_at(_file: &File, path: &Path) -> bool {
     path.exists()
+}
+
+/// Returns the nonce in the name of an owner.
+#[cfg(any(feature = "postgres", feature = "mysql"))]
+pub(crate) fn nonce_of(name: &str) -> Option<&str> {
+    name.split('/').nth(2).filter(|nonce| is_nonce(nonce))
 }
 
 fn is_nonce(text: &str) -> bool {

@@ -159,6 +159,34 @@ impl Nowhere {
     fn close(&mut self) {}
 }
 
+/// Inserts the numbers in the transaction of the checkpoint. With 25 in it, it reports so before the commit, and waits until
+/// there is a file `go`.
+#[cfg(feature = "servers")]
+#[derive(BatchArtifact)]
+struct RowsOnServer;
+
+#[cfg(feature = "servers")]
+#[item_writer]
+impl RowsOnServer {
+    #[open]
+    fn open(&mut self, _: Option<()>) {}
+    #[write_items]
+    fn write(&mut self, numbers: &[u64], tx: &mut ChunkTransaction) -> std::result::Result<(), BatchError> {
+        for number in numbers {
+            batch_tests::database::execute(tx, &format!("INSERT INTO written VALUES ({number})"))?;
+        }
+        if numbers.contains(&25) && !Path::new("go").exists() {
+            eprintln!("writing");
+            while !Path::new("go").exists() {
+                thread::yield_now();
+            }
+        }
+        Ok(())
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
 /// Kills its process at the number, like a fault in a library; not if there is a file `fixed`.
 #[derive(BatchArtifact)]
 struct Poison {

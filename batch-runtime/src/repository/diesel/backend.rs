@@ -4,7 +4,7 @@
 
 use diesel::connection::{AnsiTransactionManager, Connection};
 use diesel::expression::SqlLiteral;
-use diesel::result::QueryResult;
+use diesel::result::{Error as DieselError, QueryResult};
 use diesel::sql_types::BigInt;
 
 use super::connection::RepositoryConnection;
@@ -89,6 +89,22 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
 
     /// Locks a step execution, which waits for its writer.
     fn lock_step(connection: &mut Session<Self::Connection>, step: i64) -> QueryResult<()>;
+
+    /// Ends the sessions of an owner that is dead or silent, because its process does not end their transactions: their row
+    /// locks would block the owner's successor. By default there are no sessions: locks of a file end with their process.
+    ///
+    /// Spec: OP-35
+    fn end_sessions(connection: &mut Session<Self::Connection>, owner: &str) -> QueryResult<()> {
+        let _ = (connection, owner);
+        Ok(())
+    }
+
+    /// Returns a hint to add to the error of a statement that waited in vain for a locked row: the sessions that may hold the
+    /// lock. `None` for any other error.
+    fn lock_hint(connection: &mut Session<Self::Connection>, error: &DieselError) -> Option<String> {
+        let _ = (connection, error);
+        None
+    }
 
     /// Updates the two rows of a chunk that commits: step execution and context.
     ///

@@ -1,5 +1,7 @@
 //! Transactions on a small pool of connections: start, commit, retry and rollback.
 
+use std::fmt::Display;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -35,6 +37,9 @@ struct Shared<D: Backend> {
     settings: SessionSettings,
     /// How long to try to reach the database again after a connection was lost.
     patience: Duration,
+    /// Whether the database has stayed unreachable for that long, until it is reached again: the next transactions, which
+    /// record the failure, do not wait as well.
+    unreachable: AtomicBool,
     idle: Mutex<Vec<Session<D::Connection>>>,
     // A database in memory ends with its last connection; this one is never lent.
     _anchor: Mutex<Option<D::Connection>>,
@@ -79,6 +84,7 @@ impl<D: Backend> Pool<D> {
             database,
             settings,
             patience,
+            unreachable: AtomicBool::new(false),
             idle: Mutex::default(),
             _anchor: Mutex::new(anchor),
         };
@@ -126,7 +132,7 @@ impl<D: Backend> Pool<D> {
     fn begin_within(&self, retries: &mut Retries, begin: &str) -> QueryResult<Session<D::Connection>> {
         while let Some(mut connection) = self.idle() {
             match AnsiTransactionManager::begin_transaction_sql(&mut *connection, begin) {
-                Ok(()) => return Ok(connection),
+                Ok(()) => return Ok(self.reached(connection)),
                 Err(_) if is_lost::<D>(&mut connection) => {}
                 Err(error) => return Err(error),
             }
@@ -135,7 +141,7 @@ impl<D: Backend> Pool<D> {
             let error = match self.connect() {
                 Ok(mut connection) => {
                     match AnsiTransactionManager::begin_transaction_sql(&mut *connection, begin) {
-                        Ok(()) => return Ok(connection),
+                        Ok(()) => return Ok(self.reached(connection)),
                         Err(error) if is_lost::<D>(&mut connection) => error,
                         Err(error) => return Err(error),
                     }
@@ -143,15 +149,21 @@ impl<D: Backend> Pool<D> {
                 Err(error) => DieselError::QueryBuilderError(Box::new(error)),
             };
             if !D::IS_REMOTE || !retries.pause(&error) {
+                self.shared.unreachable.store(true, Ordering::Relaxed);
                 return Err(error);
             }
         }
     }
 
+    fn reached(&self, connection: Session<D::Connection>) -> Session<D::Connection> {
+        self.shared.unreachable.store(false, Ordering::Relaxed);
+        connection
+    }
+
     fn retries(&self) -> Retries {
-        Retries {
-            until: Some(Instant::now() + self.shared.patience.min(MAX_PATIENCE)),
-            pause: MIN_PAUSE,
+        match self.shared.unreachable.load(Ordering::Relaxed) {
+            true => Retries::ONE,
+            false => Retries::within(self.shared.patience),
         }
     }
 
@@ -292,7 +304,13 @@ impl<D: Backend> Pool<D> {
                 Err(TransactionError::Rejected(error)) => return Err(error),
                 Err(TransactionError::Database(source) | TransactionError::Conflict(source)) => source,
             };
-            if !is_lost::<D>(&mut connection) || !retries.pause(&error) {
+            if !is_lost::<D>(&mut connection) {
+                return Err(failed(match D::lock_hint(&mut connection, &error) {
+                    Some(hint) => with_hint(&error, &hint),
+                    None => error,
+                }));
+            }
+            if !retries.pause(&error) {
                 return Err(failed(error));
             }
         }
@@ -305,7 +323,7 @@ pub(super) fn is_lost<D: Backend>(connection: &mut Session<D::Connection>) -> bo
 }
 
 /// How long to try again.
-struct Retries {
+pub(super) struct Retries {
     /// `None` is one more try, because the connection may have been idle for long.
     until: Option<Instant>,
     pause: Duration,
@@ -322,8 +340,15 @@ impl Retries {
         pause: Duration::ZERO,
     };
 
+    pub(super) fn within(patience: Duration) -> Self {
+        Self {
+            until: Some(Instant::now() + patience.min(MAX_PATIENCE)),
+            pause: MIN_PAUSE,
+        }
+    }
+
     /// Waits until the next try. Returns `false` if there is none.
-    fn pause(&mut self, error: &DieselError) -> bool {
+    pub(super) fn pause(&mut self, error: &impl Display) -> bool {
         let Some(until) = self.until else {
             self.until = Some(Instant::now());
             return true;
@@ -332,7 +357,7 @@ impl Retries {
             return false;
         }
         if self.pause == MIN_PAUSE {
-            tracing::warn!(%error, "the connection to the database is lost; trying again");
+            tracing::warn!(%error, "cannot reach the database; trying again");
         }
         thread::sleep(self.pause);
         self.pause = (self.pause * 2).min(MAX_PAUSE);
@@ -345,6 +370,11 @@ pub(super) fn unknown_outcome() -> DieselError {
     let reason =
         "the connection was lost during the commit; check whether it was carried out before trying again";
     DieselError::DatabaseError(DatabaseErrorKind::ClosedConnection, Box::new(reason.to_owned()))
+}
+
+/// Adds a hint to an error of the database.
+fn with_hint(error: &DieselError, hint: &str) -> DieselError {
+    DieselError::QueryBuilderError(format!("{error}; {hint}").into())
 }
 
 pub(super) fn database_error<E: From<RepositoryError>>(action: &'static str, source: DieselError) -> E {

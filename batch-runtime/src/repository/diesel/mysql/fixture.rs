@@ -11,6 +11,9 @@ pub(super) const KIND: Kind = Kind::Mariadb;
 /// The type for casts to integers.
 pub(in crate::repository::diesel) const INTEGER: &str = "SIGNED";
 
+/// Makes a session wait for locked rows for as short a time as possible.
+pub(super) const SHORT_WAIT: &str = "SET SESSION innodb_lock_wait_timeout = 1";
+
 /// Begins the transaction, as a writer does.
 pub(in crate::repository::diesel) fn begin(tx: &mut ChunkTransaction) {
     tx.mysql().unwrap();

@@ -1,6 +1,7 @@
 //! MySQL and MariaDB: like PostgreSQL, but schema changes commit by themselves, and ids come from tables with one row.
 
 mod schema;
+mod sessions;
 
 #[path = "../per_backend/chunk_rows.rs"]
 mod chunk_rows;
@@ -24,8 +25,10 @@ use super::migrations::{MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session};
 use crate::repository::RepositoryError;
+use crate::repository::owner::nonce_of;
 use per_backend::layout;
-use per_server::{row_locks, unusable};
+use per_server::{row_locks, session_name, unusable};
+use sessions::SessionNames;
 
 pub(super) use per_server::missing_migrations;
 pub(super) use per_server::open;
@@ -40,16 +43,18 @@ const MIGRATION_WAIT: u32 = 600;
 /// The place of the database: `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, with diesel's options after a `?`.
 pub(super) struct MysqlDatabase {
     url: String,
+    names: SessionNames,
 }
 
 impl MysqlDatabase {
-    fn from_url(url: &str) -> Self {
+    fn new(url: &str, nonce: &str) -> Self {
         // diesel has one scheme for both.
         let url = match url.strip_prefix("mariadb:") {
             Some(rest) => format!("mysql:{rest}"),
             None => url.to_owned(),
         };
-        Self { url }
+        let names = SessionNames::new(&session_name(nonce));
+        Self { url, names }
     }
 }
 
@@ -73,13 +78,9 @@ impl Backend for MysqlDatabase {
     fn connect(&self) -> Result<MysqlConnection, RepositoryError> {
         let connection = MysqlConnection::establish(&self.url);
         let mut connection = connection.map_err(|error| unusable(&self.url, error))?;
-        // Each statement sees what was committed before it. A text that does not fit is an error instead of being truncated.
-        // The wait for a locked row is longer than a lease: a runner that has waited this long in vain has lost its lease.
-        let settings = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
-            SET SESSION innodb_lock_wait_timeout = 60;
-            SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')";
-        let set = connection.batch_execute(settings);
-        set.map_err(|error| unusable(&self.url, error))?;
+        let set = connection.batch_execute(sessions::SETTINGS);
+        let named = set.and_then(|()| self.names.give(&mut connection));
+        named.map_err(|error| unusable(&self.url, error))?;
         Ok(connection)
     }
 
@@ -142,6 +143,14 @@ impl Backend for MysqlDatabase {
             "SELECT JOB_EXECUTION_ID FROM BATCH_JOB_EXECUTION WHERE JOB_EXECUTION_ID = ? LOCK IN SHARE MODE";
         let row = diesel::sql_query(row).bind::<BigInt, _>(execution);
         row.execute(connection).map(drop)
+    }
+
+    fn end_sessions(connection: &mut Connection, owner: &str) -> QueryResult<()> {
+        nonce_of(owner).map_or(Ok(()), |nonce| sessions::end(connection, &session_name(nonce)))
+    }
+
+    fn lock_hint(connection: &mut Connection, error: &DieselError) -> Option<String> {
+        sessions::lock_hint(connection, error)
     }
 
     fn update_chunk_rows(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryResult<UpdatedRows> {

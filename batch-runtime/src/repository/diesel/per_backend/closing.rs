@@ -43,6 +43,7 @@ impl Repository {
     ) -> Result<Vec<JobExecutionId>, TransactionError<E>> {
         let open =
             [BatchStatus::Starting, BatchStatus::Started, BatchStatus::Stopping].map(BatchStatus::as_str);
+        self.end_sessions_of_dead(connection, instance, lease)?;
         // Before the steps are read: a step that its owner is just creating is either found below or rejected.
         Db::lock_executions(connection, instance)?;
         let owner = lease.map_or(RELEASED, |row| row.owner.as_str());
@@ -88,6 +89,35 @@ impl Repository {
         let workers = partition_lease::table.filter(partition_lease::job_execution_id.eq_any(ids));
         diesel::delete(workers).execute(connection)?;
         Ok(closed)
+    }
+
+    /// Ends the sessions of a dead owner and of the workers of its partitions that do not renew their leases. Their processes
+    /// may be suspended, or on a host that is cut off, with locked rows.
+    fn end_sessions_of_dead(
+        &self,
+        connection: &mut Connection,
+        instance: i64,
+        lease: Option<&LeaseRow>,
+    ) -> QueryResult<()> {
+        let Some(lease) = lease.filter(|lease| !lease.is_free()) else {
+            return Ok(());
+        };
+        let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+        let workers: Vec<String> = partition_lease::table
+            .filter(partition_lease::job_execution_id.eq(lease.job_execution_id))
+            .filter(partition_lease::owner.ne(RELEASED))
+            .filter(partition_lease::expires_at.lt(now))
+            .select(partition_lease::owner)
+            .distinct()
+            .load(connection)?;
+        for owner in workers.iter().chain([&lease.owner]) {
+            // Its own sessions are not silent.
+            if owner != self.owner.name() {
+                tracing::debug!(instance, owner, "ending the sessions of a dead owner");
+                Db::end_sessions(connection, owner)?;
+            }
+        }
+        Ok(())
     }
 
     /// Closes a step execution. The clock of the dead owner may have been ahead.

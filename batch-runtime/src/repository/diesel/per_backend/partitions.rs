@@ -106,6 +106,15 @@ impl Repository {
         id: StepExecutionId,
         action: &'static str,
     ) -> Work<PartitionState> {
+        self.ensure_held(connection, lease, action)?;
+        let key = LeaseKey::Partition(id);
+        // Before its rows are locked: a suspended worker may hold their locks.
+        if let Some((owner, expires_at, _)) = partition_lease(connection, id)?
+            && owner != RELEASED
+            && self.holder(connection, key, &owner, expires_at)? == HolderState::Dead
+        {
+            Db::end_sessions(connection, &owner)?;
+        }
         Db::share_execution(connection, lease.execution_id.0)?;
         Db::lock_step(connection, id.0)?;
         self.ensure_held(connection, lease, action)?;
@@ -121,7 +130,6 @@ impl Repository {
             }
             None => return Ok(PartitionState::Settled),
         };
-        let key = LeaseKey::Partition(id);
         if self.holder(connection, key, &owner, expires_at)? != HolderState::Dead {
             return Ok(PartitionState::Held);
         }

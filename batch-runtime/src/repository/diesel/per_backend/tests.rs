@@ -38,7 +38,8 @@ pub(in crate::repository::diesel) fn open(place: &Place, lease: Duration) -> Rep
     place.open(Arc::new(SystemClock), lease)
 }
 
-/// A runtime on another host whose lease expires at once: it lives, but does not renew its lease.
+/// A runtime on another host whose lease expires at once: it lives, but does not renew its lease. Its sessions have the name of
+/// another owner, as if the server did not allow its successor to end them.
 pub(in crate::repository::diesel) fn zombie(place: &Place) -> Repository {
     zombie_at(place, Arc::new(SystemClock))
 }

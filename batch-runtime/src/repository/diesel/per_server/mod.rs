@@ -4,6 +4,8 @@
 pub(super) mod fixture;
 mod open;
 pub(super) mod row_locks;
+#[cfg(test)]
+mod tests;
 
 use super::{Db, layout, schema};
 use crate::repository::RepositoryError;
@@ -26,4 +28,9 @@ pub(super) fn unusable(
         source: source.into(),
         hint: "",
     }
+}
+
+/// The name of the sessions of an owner, which other owners find them by.
+pub(super) fn session_name(nonce: &str) -> String {
+    format!("batch-runtime/{nonce}")
 }

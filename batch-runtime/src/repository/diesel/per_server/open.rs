@@ -1,14 +1,14 @@
 //! Opening a repository on a server.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Connection, Db, layout};
 use crate::clock::Clock;
 use crate::repository::diesel::DieselRepository;
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::migrations::{Failure, Layout, MigrationFailed};
-use crate::repository::diesel::pool::Pool;
+use crate::repository::diesel::pool::{Pool, Retries};
 use crate::repository::diesel::session::{Session, SessionSettings};
 use crate::repository::diesel::url::shown;
 use crate::repository::owner::Owner;
@@ -21,7 +21,9 @@ pub(in crate::repository::diesel) fn open(
     clock: Arc<dyn Clock>,
     lease_time: Duration,
 ) -> Result<DieselRepository<Db>, RepositoryError> {
-    let (database, mut connection, layout) = connect(url, &settings)?;
+    // Whether the process of an owner is alive cannot be checked; only its lease counts.
+    let owner = Owner::new(None, 0);
+    let (database, mut connection, layout) = connect(url, &settings, &owner)?;
     let unusable = |problem: Failure| RepositoryError::Schema {
         url: shown(url),
         problem,
@@ -34,8 +36,7 @@ pub(in crate::repository::diesel) fn open(
     pool.put_back(connection);
     let repository = DieselRepository {
         pool,
-        // Whether the process of an owner is alive cannot be checked; only its lease counts.
-        owner: Owner::new(None, 0),
+        owner,
         observations: Observations::new(lease_time),
         clock,
         lease_time,
@@ -50,7 +51,7 @@ pub(in crate::repository::diesel) fn missing_migrations(
     url: &str,
     settings: SessionSettings,
 ) -> Result<Option<Vec<String>>, RepositoryError> {
-    let (_, mut connection, layout) = connect(url, &settings)?;
+    let (_, mut connection, layout) = connect(url, &settings, &Owner::new(None, 0))?;
     Db::MIGRATIONS
         .names_of_missing(&mut connection, &layout)
         .map_err(|problem| RepositoryError::Schema {
@@ -59,10 +60,50 @@ pub(in crate::repository::diesel) fn missing_migrations(
         })
 }
 
+/// Opens the first connection. Waits for a server that is starting, perhaps together with this program.
+fn connect_first(database: &Db) -> Result<<Db as Backend>::Connection, RepositoryError> {
+    let begin = Instant::now();
+    let mut retries = Retries::within(Duration::MAX);
+    loop {
+        let error = match database.connect() {
+            Ok(connection) => return Ok(connection),
+            Err(error) => error,
+        };
+        if begin.elapsed() >= patience_with(&error.to_string()) || !retries.pause(&error) {
+            return Err(error);
+        }
+    }
+}
+
+/// Returns how long to wait when a connection failed with this message. Not long for a server that does not answer, because
+/// its address may be wrong.
+fn patience_with(message: &str) -> Duration {
+    // "is starting up", "is shutting down", "is not yet accepting connections" and others.
+    const STARTING: &str = "the database system is ";
+    const NO_ANSWER: [&str; 5] = [
+        "Connection refused",
+        "No such file or directory",
+        "server closed the connection unexpectedly",
+        "Can't connect to",
+        "Lost connection to",
+    ];
+    if message.contains(STARTING) {
+        Duration::from_secs(60)
+    } else if NO_ANSWER.iter().any(|text| message.contains(text)) {
+        Duration::from_secs(10)
+    } else {
+        Duration::ZERO
+    }
+}
+
 /// Connects and reads the layout. Changes nothing.
-fn connect(url: &str, settings: &SessionSettings) -> Result<(Db, Connection, Layout), RepositoryError> {
-    let database = Db::from_url(url);
-    let mut connection = Session::new(database.connect()?, settings.clone());
+fn connect(
+    url: &str,
+    settings: &SessionSettings,
+    owner: &Owner,
+) -> Result<(Db, Connection, Layout), RepositoryError> {
+    let database = Db::new(url, owner.nonce());
+    let mut connection = Session::new(connect_first(&database)?, settings.clone());
     let layout = layout(&mut connection).map_err(|error| RepositoryError::Schema {
         url: shown(url),
         problem: error.into(),

@@ -11,6 +11,9 @@ pub(super) const KIND: Kind = Kind::Postgres;
 /// The type for casts to integers.
 pub(in crate::repository::diesel) const INTEGER: &str = "BIGINT";
 
+/// Makes a session wait for locked rows for as short a time as possible.
+pub(super) const SHORT_WAIT: &str = "SET lock_timeout = '10ms'";
+
 /// Begins the transaction, as a writer does.
 pub(in crate::repository::diesel) fn begin(tx: &mut ChunkTransaction) {
     tx.postgres().unwrap();

@@ -2,6 +2,7 @@
 
 mod chunk_rows;
 mod schema;
+mod sessions;
 
 #[path = "../per_backend/mod.rs"]
 mod per_backend;
@@ -15,6 +16,7 @@ use diesel::connection::{AnsiTransactionManager, Connection as _, SimpleConnecti
 use diesel::dsl::sql;
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
+use diesel::result::Error as DieselError;
 use diesel::sql_types::BigInt;
 
 use super::backend::{Backend, ChunkRows, Sequence, UpdatedRows};
@@ -22,8 +24,9 @@ use super::migrations::{MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::session::{RunQueryDsl, Session};
 use crate::repository::RepositoryError;
+use crate::repository::owner::nonce_of;
 use per_backend::layout;
-use per_server::{row_locks, unusable};
+use per_server::{row_locks, session_name, unusable};
 use schema::job_execution;
 
 pub(super) use per_server::missing_migrations;
@@ -33,18 +36,19 @@ pub(super) use per_server::open;
 type Db = PostgresDatabase;
 type Connection = Session<PgConnection>;
 
-/// How long a statement waits for a locked row. Longer than a lease: a runner that has waited this long in vain has lost its
-/// lease.
-const LOCK_TIMEOUT: &str = "SET lock_timeout = '60s'";
-
 /// The place of the database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with libpq's options after a `?`.
 pub(super) struct PostgresDatabase {
     url: String,
+    /// The name of the sessions.
+    name: String,
 }
 
 impl PostgresDatabase {
-    fn from_url(url: &str) -> Self {
-        Self { url: url.to_owned() }
+    fn new(url: &str, nonce: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            name: session_name(nonce),
+        }
     }
 }
 
@@ -65,9 +69,9 @@ impl Backend for PostgresDatabase {
     const MIGRATIONS: Migrations = Migrations(batch_migrations::POSTGRESQL);
 
     fn connect(&self) -> Result<PgConnection, RepositoryError> {
-        let connection = PgConnection::establish(&self.url);
+        let connection = PgConnection::establish(&sessions::with_timeouts(&self.url));
         let mut connection = connection.map_err(|error| unusable(&self.url, error))?;
-        let set = connection.batch_execute(LOCK_TIMEOUT);
+        let set = connection.batch_execute(&sessions::settings(&self.name));
         set.map_err(|error| unusable(&self.url, error))?;
         Ok(connection)
     }
@@ -121,6 +125,14 @@ impl Backend for PostgresDatabase {
             .first(connection)
             .optional()?;
         Ok(())
+    }
+
+    fn end_sessions(connection: &mut Connection, owner: &str) -> QueryResult<()> {
+        nonce_of(owner).map_or(Ok(()), |nonce| sessions::end(connection, &session_name(nonce)))
+    }
+
+    fn lock_hint(connection: &mut Connection, error: &DieselError) -> Option<String> {
+        sessions::lock_hint(connection, error)
     }
 
     fn update_chunk_rows(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryResult<UpdatedRows> {

@@ -1,0 +1,117 @@
+//! The sessions of an owner: how they are ended, and how they are found when they hold a lock.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use batch_test_servers::Kind;
+use diesel::connection::SimpleConnection;
+
+use super::super::fixture::{KIND, Place, SHORT_WAIT};
+use super::super::per_backend::tests::{number, observer};
+use super::*;
+use crate::repository::RepositoryError;
+use crate::repository::diesel::pool::Pool;
+use crate::repository::diesel::session::SessionSettings;
+use crate::repository::diesel::transaction_error::TransactionError;
+
+const LOCK: &str = "BEGIN; UPDATE seat SET taken = 1";
+const WRITE: &str = "UPDATE seat SET taken = 2";
+
+fn with_seat() -> Place {
+    let place = Place::new();
+    let mut connection = observer(&place).pool.take().unwrap();
+    let create = "CREATE TABLE seat (taken INTEGER); INSERT INTO seat VALUES (0)";
+    connection.batch_execute(create).unwrap();
+    place
+}
+
+/// Those of other owners are left alone.
+///
+/// Spec: OP-35
+#[test]
+fn the_sessions_of_an_owner_can_be_ended() {
+    let place = with_seat();
+    let (dead, alive, successor) = (observer(&place), observer(&place), observer(&place));
+    let mut sessions: Vec<_> = (0..3).map(|_| dead.pool.take().unwrap()).collect();
+    let mut of_other = alive.pool.take().unwrap();
+    sessions[2].batch_execute(LOCK).unwrap();
+
+    let mut connection = successor.pool.take().unwrap();
+    Db::end_sessions(&mut connection, dead.owner.name()).unwrap();
+    connection.batch_execute(WRITE).unwrap();
+    for session in &mut sessions {
+        session.batch_execute("COMMIT").unwrap_err();
+    }
+    of_other.batch_execute("COMMIT").unwrap();
+    assert_eq!(number(&successor, "SELECT MAX(taken) AS value FROM seat"), 2);
+    Db::end_sessions(&mut connection, "host/1/'; DROP TABLE seat/unlocked").unwrap();
+}
+
+/// The number of connections that a server which is gone for good refuses: the first transaction keeps trying, the next ones,
+/// which record the failure, try once and once more.
+///
+/// Spec: REPO-02
+#[test]
+fn only_the_first_transaction_waits_for_a_lost_server() {
+    let place = Place::new();
+    let repository = observer(&place);
+    let living = repository.pool.take().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let url = match KIND {
+        Kind::Postgres => format!("postgres://{address}/db?sslmode=disable&gssencmode=disable"),
+        Kind::Mariadb => format!("mysql://{address}/db"),
+    };
+    let (attempts, counted) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let counter = Arc::clone(&attempts);
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            counter.fetch_add(1, Ordering::SeqCst);
+            drop(client);
+        }
+    });
+    let patience = Duration::from_millis(100);
+    let pool = Pool::new(Db::new(&url, ""), SessionSettings::default(), patience).unwrap();
+    let fails = || {
+        pool.begin(Db::BEGIN_WRITE).map(drop).unwrap_err();
+        let all = attempts.load(Ordering::SeqCst);
+        all - counted.swap(all, Ordering::SeqCst)
+    };
+    assert!(fails() > 3);
+    assert_eq!([fails(), fails()], [2, 2]);
+    // It is back.
+    pool.put_back(living);
+    let mut session = pool.begin(Db::BEGIN_WRITE).unwrap();
+    session.batch_execute("ROLLBACK").unwrap();
+    assert!(fails() > 3);
+}
+
+/// The locking session may belong to any program.
+///
+/// Spec: REPO-15
+#[test]
+fn a_wait_for_a_locked_row_names_the_session_to_end() {
+    let place = with_seat();
+    let (holder, waiter) = (observer(&place), observer(&place));
+    let mut session = holder.pool.take().unwrap();
+    session.batch_execute(LOCK).unwrap();
+    let mut impatient = waiter.pool.take().unwrap();
+    impatient.batch_execute(SHORT_WAIT).unwrap();
+    waiter.pool.put_back(impatient);
+    let error = waiter
+        .pool
+        .write(
+            "write",
+            |connection| -> Result<(), TransactionError<RepositoryError>> {
+                Ok(connection.batch_execute(WRITE)?)
+            },
+        )
+        .unwrap_err()
+        .to_string();
+    let statement = error.split('`').nth_back(1).unwrap_or_else(|| panic!("{error}"));
+    waiter.pool.take().unwrap().batch_execute(statement).unwrap();
+    session.batch_execute("COMMIT").unwrap_err();
+}
