@@ -18,7 +18,7 @@
 //!
 //! SIGTERM and SIGINT (Ctrl-C) request the job to stop at the next item. It ends STOPPED, and the next launch resumes it. If it
 //! takes longer than `--shutdown-timeout`, or the signal is sent again, the process exits as if it had crashed; the next launch
-//! resumes the job from its last checkpoint.
+//! resumes the job from its last checkpoint. The same applies to an artifact that calls `exit`, whose code is replaced by 1.
 //!
 //! The crate uses nothing but the public API of `batch-runtime`. Its features name the databases that a repository can be on:
 //! `sqlite` (default), `postgres`, `mysql`, `bundled-postgres`, `bundled-mysql`.
@@ -26,6 +26,7 @@
 
 mod commands;
 mod error;
+mod exit_guard;
 mod follow;
 mod json;
 mod logging;
@@ -121,10 +122,14 @@ impl Cli {
     pub fn main(self) -> ExitCode {
         let matches = options::command().try_get_matches_from(parameters::escaped(std::env::args_os()));
         match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
-            Ok(arguments) => self.run(arguments).unwrap_or_else(|error| {
-                errln!("error: {error}");
-                ExitCode::from(USAGE)
-            }),
+            Ok(arguments) => {
+                let code = self.run(arguments).unwrap_or_else(|error| {
+                    errln!("error: {error}");
+                    ExitCode::from(USAGE)
+                });
+                exit_guard::disarm();
+                code
+            }
             Err(error) => {
                 // `--help` and `--version` arrive here too.
                 let code = if error.use_stderr() { USAGE } else { 0 };

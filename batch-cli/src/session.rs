@@ -7,9 +7,9 @@ use batch_runtime::repository::MigrationStatus;
 use batch_runtime::{BatchRuntimeBuilder, JobOperator};
 
 use crate::error::CliError;
-use crate::metrics;
 use crate::settings::{Origin, Setting, Settings};
 use crate::signals::Shutdown;
+use crate::{exit_guard, metrics};
 
 const IN_MEMORY: &str = "sqlite://:memory:";
 
@@ -81,7 +81,9 @@ impl Session {
 
     /// Opens the repository, and creates it if it does not exist.
     pub(crate) fn create(&self) -> Result<JobOperator, CliError> {
-        Ok(self.runtime().build()?.job_operator())
+        let operator = self.runtime().build()?.job_operator();
+        exit_guard::record_by(&operator);
+        Ok(operator)
     }
 
     /// Opens the repository, which has to exist.
@@ -105,9 +107,10 @@ impl Session {
         Ok(self.settings.repository.migration_status()? != MigrationStatus::Absent)
     }
 
-    /// Prepares the process to run jobs: serves metrics and listens for signals.
+    /// Prepares the process to run jobs: serves metrics, listens for signals and guards its exit code.
     pub(crate) fn listen(&self) -> Result<Shutdown, CliError> {
         metrics::serve(self.settings.metrics_port)?;
+        exit_guard::arm();
         Ok(Shutdown::listen(self.settings.shutdown_timeout))
     }
 }

@@ -77,6 +77,11 @@ impl Shutdown {
     }
 }
 
+/// Ends the process without exit handlers: a client library of the database may be in use.
+pub(crate) fn end_process(code: c_int) -> ! {
+    low_level::exit(code)
+}
+
 /// Runs on its own thread, so that a second signal ends the process whatever the others do.
 fn poll(signals: &[(c_int, Arc<AtomicBool>)], signalled: &AtomicBool, at_once: &AtomicBool) {
     loop {
@@ -88,8 +93,7 @@ fn poll(signals: &[(c_int, Arc<AtomicBool>)], signalled: &AtomicBool, at_once: &
                 err(
                     "process ended at once, like a crash; run the same `launch`, or `recover`, to resume from the last checkpoint",
                 );
-                // Exit handlers do not run: a client library of the database may be in use.
-                low_level::exit(BY_SIGNAL + signal);
+                end_process(BY_SIGNAL + signal);
             }
         }
     }

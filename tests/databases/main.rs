@@ -12,11 +12,10 @@ mod history;
 mod jobs;
 #[cfg(feature = "servers")]
 mod lost;
+mod open_transactions;
 mod opening;
 mod prefix;
 mod purge;
-#[cfg(feature = "servers")]
-mod silent;
 mod sqlite;
 mod statements;
 mod zones;

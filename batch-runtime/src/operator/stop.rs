@@ -105,6 +105,15 @@ impl JobOperator {
         }
     }
 
+    /// Records why this process is about to end without waiting for the executions that it runs: the
+    /// runtime that closes them adds `cause` to their exit messages. For handlers of fatal events; the command line calls it when an artifact calls `exit`.
+    ///
+    /// # Errors
+    /// The repository cannot be written.
+    pub fn record_exit(&self, cause: &str) -> Result<()> {
+        Ok(self.shared.repository.record_exit(cause)?)
+    }
+
     /// Returns the progress of an execution that runs in this runtime; `None` if it does not run here.
     pub fn progress(&self, execution: JobExecutionId) -> Option<Progress> {
         let running = self.shared.running().get(&execution).cloned();

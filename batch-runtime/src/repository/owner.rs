@@ -6,12 +6,15 @@
 
 use std::fs::{self, File, TryLockError};
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// Marks the name of an owner that holds a lock file.
 const LOCKED: &str = "locked";
+
+/// The longest note that is read.
+const NOTE_BYTES: u64 = 1_000;
 
 /// The liveness of an owner, as its lock file shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +154,28 @@ impl Owner {
         }
     }
 
+    /// Writes why this process ends to its lock file, which no database lock can delay. Returns `false` without a lock file.
+    pub(crate) fn note(&self, cause: &str) -> bool {
+        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        lock.as_ref().is_some_and(|mut file| {
+            file.write_all(cause.as_bytes())
+                .and_then(|()| file.sync_data())
+                .is_ok()
+        })
+    }
+
+    /// Returns the cause that the process of the owner `name` has noted.
+    pub(crate) fn note_of(&self, name: &str) -> Option<String> {
+        let path = self.lock_path_of(name).filter(|path| is_regular_file(path))?;
+        let mut note = String::new();
+        File::open(path)
+            .ok()?
+            .take(NOTE_BYTES)
+            .read_to_string(&mut note)
+            .ok()?;
+        Some(note).filter(|note| !note.is_empty())
+    }
+
     /// Removes the lock file, at the end of a runtime that holds no lease.
     pub(crate) fn remove_lock(&self) {
         let Some(directory) = &self.directory else { return };
@@ -170,7 +195,7 @@ impl Owner {
 /// a dead owner.
 fn liveness(path: &Path) -> Liveness {
     // A symbolic link or a device is not a lock file.
-    if !fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+    if !is_regular_file(path) {
         return Liveness::Unknown;
     }
     // A shared lock, so that two who look at the same time do not take each other for the owner.
@@ -218,6 +243,10 @@ fn create_file(path: &Path, mode: u32) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
     options.read(true).write(true).create_new(true).open(path)
+}
+
+fn is_regular_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
 /// Returns whether this is a directory and not a link to one, which may belong to another program.
@@ -295,6 +324,19 @@ mod tests {
         assert_eq!(other.liveness(&name), Liveness::Dead);
         fs::remove_dir_all(&owners).unwrap();
         assert_eq!(other.liveness(&name), Liveness::Unknown);
+    }
+
+    /// Spec: OP-35
+    #[test]
+    fn the_last_words_of_an_owner_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let owners = folder.path().join("owners");
+        let (one, other) = (owner(&owners), owner(&owners));
+        assert_eq!(other.note_of(one.name()), None);
+        assert!(one.note("the disk is full"));
+        assert_eq!(other.note_of(one.name()).as_deref(), Some("the disk is full"));
+        assert_eq!(other.note_of("elsewhere/1/00ff00ff00ff00ff/locked"), None);
+        assert!(!Owner::new(None, 0).note("nowhere"));
     }
 
     /// Spec: OP-35

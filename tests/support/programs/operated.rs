@@ -159,6 +159,29 @@ impl Nowhere {
     fn close(&mut self) {}
 }
 
+/// Inserts the numbers in the transaction of the checkpoint. In the third chunk it ends its process with code 0, unless there is a
+/// file `go`.
+#[derive(BatchArtifact)]
+struct Quits;
+
+#[item_writer]
+impl Quits {
+    #[open]
+    fn open(&mut self, _: Option<()>) {}
+    #[write_items]
+    fn write(&mut self, numbers: &[u64], tx: &mut ChunkTransaction) -> std::result::Result<(), BatchError> {
+        for number in numbers {
+            batch_tests::database::execute(tx, &format!("INSERT INTO written VALUES ({number})"))?;
+        }
+        if numbers.contains(&25) && !Path::new("go").exists() {
+            std::process::exit(0);
+        }
+        Ok(())
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
 /// Inserts the numbers in the transaction of the checkpoint. With 25 in it, it reports so before the commit, and waits until
 /// there is a file `go`.
 #[cfg(feature = "servers")]

@@ -57,6 +57,10 @@ pub(crate) trait JobStore: Send + Sync {
     /// Releases a lease without an end of the execution: the next claim closes the execution at once.
     fn release_lease(&self, lease: &Lease) -> Result<(), RepositoryError>;
 
+    /// Records why the process of this runtime is about to end while it runs executions: closing them adds it to their exit
+    /// messages. A crash before it leaves executions without a cause.
+    fn record_exit(&self, cause: &str) -> Result<(), RepositoryError>;
+
     /// Releases what shows other runtimes that this one is alive. It claims nothing afterwards.
     fn close(&self);
 

@@ -31,6 +31,15 @@ macro_rules! closed {
     };
 }
 
+/// Id, creation, start, status, and the cause of the end if its process has recorded one.
+type OpenExecution = (
+    i64,
+    DbTimestamp,
+    Option<DbTimestamp>,
+    Option<String>,
+    Option<String>,
+);
+
 impl Repository {
     /// Closes the open executions and step executions of an instance whose owner is dead. VERSION grows, so that the
     /// repository rejects what the owner may still write. `cause` says why they cannot be resumed. Spec: OP-35
@@ -48,7 +57,8 @@ impl Repository {
         Db::lock_executions(connection, instance)?;
         let owner = lease.map_or(RELEASED, |row| row.owner.as_str());
         let owner = if owner == RELEASED { "unknown" } else { owner };
-        let executions: Vec<(i64, DbTimestamp, Option<DbTimestamp>, Option<String>)> = job_execution::table
+        let noted = self.owner.note_of(owner);
+        let executions: Vec<OpenExecution> = job_execution::table
             .filter(job_execution::job_instance_id.eq(instance))
             .filter(job_execution::status.eq_any(open))
             .select((
@@ -56,6 +66,7 @@ impl Repository {
                 job_execution::create_time,
                 job_execution::start_time,
                 job_execution::status,
+                job_execution::exit_message,
             ))
             .load(connection)?;
         let steps: Vec<(i64, DbTimestamp, Option<String>)> = step_execution::table
@@ -75,9 +86,13 @@ impl Repository {
             self.close_step(connection, id, started, &closing)?;
         }
         let mut closed = Vec::new();
-        for (id, created, started, status) in executions {
+        for (id, created, started, status, recorded) in executions {
             let mut closing = Closing::of(status.as_deref(), owner)
                 .map_err(|error| TransactionError::Rejected(error.into()))?;
+            let recorded = recorded.filter(|cause| !cause.is_empty());
+            if let Some(exit) = noted.as_ref().or(recorded.as_ref()) {
+                closing.message += &format!(": {exit}");
+            }
             if let Some(cause) = cause {
                 closing.message += &format!("; it cannot be resumed: {cause}");
             }

@@ -8,7 +8,7 @@ use diesel::prelude::*;
 use super::contexts::{job_state_in, save_job_state};
 use super::executions::{execution_ids, execution_in};
 use super::rows::stored_message;
-use super::schema::job_execution;
+use super::schema::{instance_lease, job_execution};
 use super::{Connection, Db, Repository, Work, fenced};
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, JobInstanceId};
@@ -176,6 +176,27 @@ impl JobStore for Repository {
             self.release_lease_in(connection, lease)?;
             Ok(())
         })
+    }
+
+    fn record_exit(&self, cause: &str) -> Result<(), RepositoryError> {
+        if self.owner.note(cause) {
+            return Ok(());
+        }
+        self.pool
+            .write_with_priority("record the end of the process", |connection, _| {
+                let held: Vec<i64> = instance_lease::table
+                    .filter(instance_lease::owner.eq(self.owner.name()))
+                    .select(instance_lease::job_execution_id)
+                    .load(connection)?;
+                diesel::update(job_execution::table.filter(job_execution::job_execution_id.eq_any(held)))
+                    .set((
+                        job_execution::version.eq(job_execution::version + 1),
+                        job_execution::exit_message.eq(cause),
+                        job_execution::last_updated.eq(self.now()),
+                    ))
+                    .execute(connection)?;
+                Ok(())
+            })
     }
 
     fn close(&self) {

@@ -1,0 +1,63 @@
+//! A process that is ended by `exit` while a job runs must not look like a success to a scheduler: an artifact, or a library that
+//! it calls, may end it with code 0.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use batch_runtime::{BatchStatus, JobOperator};
+
+use crate::print::{err, errln};
+use crate::signals::end_process;
+
+/// Whether a command runs that may run jobs.
+static IS_ARMED: AtomicBool = AtomicBool::new(false);
+static OPERATOR: OnceLock<JobOperator> = OnceLock::new();
+
+/// How long the database may take to record the cause.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Guards the process until [`disarm`].
+pub(crate) fn arm() {
+    if !IS_ARMED.swap(true, Ordering::SeqCst) && !shutdown_hooks::add_shutdown_hook(at_exit) {
+        errln!(
+            "warning: cannot register a function to call at exit; an artifact that calls `exit(0)` looks like a success"
+        );
+    }
+}
+
+/// Names the operator that records the cause.
+pub(crate) fn record_by(operator: &JobOperator) {
+    let _ = OPERATOR.set(operator.clone());
+}
+
+/// Lets the process exit.
+pub(crate) fn disarm() {
+    IS_ARMED.store(false, Ordering::SeqCst);
+}
+
+/// Called by `exit`, on the thread that called it.
+extern "C" fn at_exit() {
+    if !IS_ARMED.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    let cause = "an artifact, or a library that it calls, ended the process by `exit`";
+    err(format_args!(
+        "error: {cause}; run the same `launch`, or `recover`, to resume from the last checkpoint"
+    ));
+    // On a thread of its own: this one may hold a lock that the database waits for.
+    let (done, wait) = channel();
+    let record = move || {
+        if let Some(Err(error)) = OPERATOR.get().map(|operator| operator.record_exit(cause)) {
+            errln!("error: the cause is not recorded: {error}");
+        }
+        let _ = done.send(());
+    };
+    if thread::Builder::new().spawn(record).is_ok() {
+        let _ = wait.recv_timeout(PATIENCE);
+    }
+    // The code that `exit` was given cannot be known here, nor changed otherwise.
+    end_process(BatchStatus::Failed.exit_code().into());
+}
