@@ -50,6 +50,17 @@ impl CheckpointInfo {
         })
     }
 
+    /// Returns the problem if the text is longer than `limit`.
+    pub(crate) fn too_large(&self, limit: usize) -> Option<String> {
+        let bytes = self.0.len();
+        (bytes > limit).then(|| {
+            format!(
+                "has {bytes} bytes, more than the {limit} of `batch.checkpoint.limit`; store a position instead of data, or set \
+                 this property of the step to a larger number of bytes"
+            )
+        })
+    }
+
     pub(crate) fn from_json(text: String) -> Self {
         Self(text)
     }

@@ -5,6 +5,7 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -259,6 +260,22 @@ struct StepShared {
     properties: BTreeMap<String, String>,
     element: Mutex<ElementState>,
     state: Mutex<StepState>,
+    /// The maximum size of the persistent user data, in bytes.
+    data_limit: usize,
+    /// Counts the signs of life.
+    beats: AtomicU64,
+    /// The current [`Activity`].
+    activity: AtomicU8,
+}
+
+/// What a step is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Activity {
+    Starting,
+    Reading,
+    Writing,
+    Committing,
 }
 
 #[derive(Default)]
@@ -285,7 +302,55 @@ impl StepContext {
             properties,
             element: Mutex::default(),
             state: Mutex::new(state),
+            data_limit: usize::MAX,
+            beats: AtomicU64::new(0),
+            activity: AtomicU8::new(Activity::Starting as u8),
         }))
+    }
+
+    /// Limits the size of the persistent user data.
+    pub(crate) fn with_limit(mut self, bytes: usize) -> Self {
+        if let Some(new) = Arc::get_mut(&mut self.0) {
+            new.data_limit = bytes;
+        }
+        self
+    }
+
+    /// Returns the maximum size of a checkpoint and of the persistent user data.
+    pub(crate) fn checkpoint_limit(&self) -> usize {
+        self.0.data_limit
+    }
+
+    /// Shows that the step is alive, if it has the property `batch.step.heartbeat`: a step that neither commits nor calls this
+    /// for so many seconds is stopped and fails. For batchlets, and for calls that take long. Cheap enough for every item.
+    pub fn heartbeat(&self) {
+        self.0.beats.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the number of signs of life.
+    pub(crate) fn beats(&self) -> u64 {
+        self.0.beats.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_activity(&self, activity: Activity) {
+        self.0.activity.store(activity as u8, Ordering::Relaxed);
+    }
+
+    /// Returns a description of what the step is doing.
+    pub(crate) fn activity(&self) -> String {
+        let activity = self.0.activity.load(Ordering::Relaxed);
+        let activities = [
+            (Activity::Starting, "opening its artifacts"),
+            (Activity::Reading, "reading or processing items"),
+            (Activity::Writing, "writing items"),
+            (Activity::Committing, "committing"),
+        ];
+        let found = activities.iter().find(|(one, _)| *one as u8 == activity);
+        let commits = lock(&self.0.state).counters.commits;
+        format!(
+            "{}, after {commits} commits",
+            found.map_or("running", |(_, text)| text)
+        )
     }
 
     /// Returns the step's id in its Job XML. Spec: CTX-20
@@ -322,11 +387,15 @@ impl StepContext {
     /// Stores data that survives the execution: saved with each checkpoint, and for a batchlet when the step has ended.
     ///
     /// # Errors
-    /// When serde cannot serialise it as JSON.
+    /// When serde cannot serialise it as JSON, or the JSON is larger than the property `batch.checkpoint.limit`, by default
+    /// 1 MiB.
     ///
     /// Spec: CTX-23, CHUNK-LOOP-11
     pub fn set_persistent_user_data<P: Externalizable>(&self, data: &P) -> Result<(), BatchError> {
         let stored = CheckpointInfo::encode(data)?;
+        if let Some(problem) = stored.too_large(self.0.data_limit) {
+            return Err(BatchError::msg(format!("the persistent user data {problem}")));
+        }
         lock(&self.0.state).persistent = Some(stored);
         Ok(())
     }

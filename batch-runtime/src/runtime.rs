@@ -360,7 +360,7 @@ fn keep(runtime: &Weak<Shared>, ended: &Receiver<()>) {
             continue;
         }
         for execution in running.iter().filter(|execution| execution.has_overdue()) {
-            on_own_thread(execution, Running::enforce_deadlines);
+            on_own_thread(execution, Running::enforce_limits);
         }
         let repository = shared.repository.as_ref();
         for execution in running.iter().filter(|execution| execution.renewal_due()) {

@@ -127,11 +127,9 @@ fn the_properties_of_the_runtime_are_taken_at_their_place_only() {
         )
     };
     assert_eq!(unused(&step("batch.step.timeout")), []);
-    for wrong in ["batch.step.timeuot", "batch.job.timeout"] {
-        let found = unused(&step(wrong));
-        let help = Some("did you mean `batch.step.timeout`?".to_owned());
-        assert_eq!(found.iter().map(|one| one.1.clone()).collect::<Vec<_>>(), [help]);
-    }
+    let found = unused(&step("batch.step.timeuot"));
+    let help = Some("did you mean `batch.step.timeout`?".to_owned());
+    assert_eq!(found.iter().map(|one| one.1.clone()).collect::<Vec<_>>(), [help]);
 }
 
 /// A file that cannot be read, even by the superuser, is reported as invalid: here a link that leads nowhere.

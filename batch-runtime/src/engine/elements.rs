@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::bound::{Bound, BoundListener};
 use super::chunk::FaultRules;
+use super::limits::StepLimits;
 use crate::Dialect;
 use crate::plan::PartitionPlan;
 use crate::transition::Transitions;
@@ -154,8 +155,7 @@ pub(crate) struct BoundStep {
     /// The maximum number of starts within one instance; `None` is unlimited.
     pub(crate) max_starts: Option<u32>,
     pub(crate) allow_start_if_complete: bool,
-    /// The timeout. (ext)
-    pub(crate) timeout: Option<Duration>,
+    pub(crate) limits: StepLimits,
     pub(crate) properties: BTreeMap<String, String>,
     pub(crate) listeners: Vec<Arc<BoundListener>>,
     pub(crate) body: BoundBody,

@@ -9,6 +9,7 @@ mod decision;
 mod elements;
 mod ending;
 mod job;
+mod limits;
 mod listeners;
 mod logical_tx;
 mod observe;
@@ -28,6 +29,7 @@ pub(crate) use elements::{
     BoundSubjobs, CheckpointInterval, Element, ElementBody, Elements, PartitionBody, PartitionKey,
 };
 pub(crate) use job::JobRunner;
+pub(crate) use limits::StepLimits;
 pub(crate) use partition::RemotePartition;
 pub(crate) use threads::{CollectorSink, Running};
 pub use threads::{PartitionProgress, Progress, StepProgress};

@@ -249,7 +249,8 @@ impl StepRunner<'_> {
             execution.id,
             self.step.properties.clone(),
             state.user_data.clone(),
-        );
+        )
+        .with_limit(self.step.limits.checkpoint_bytes);
         let contexts = ContextScope {
             step: Some(context.clone()),
             ..self.walk.contexts.clone()
@@ -312,10 +313,7 @@ impl StepRunner<'_> {
         }
         context.set_batch_status(BatchStatus::Started);
         worker.enter(context.clone());
-        if let Some(limit) = self.step.timeout {
-            let message = format!("step `{}` exceeded its timeout of {limit:?}", self.id);
-            worker.set_deadline(limit, message);
-        }
+        self.step.limits.watch(self.id, context, &self.step.body, worker);
         Ok(match made {
             Ok((listeners, body)) => (listeners, Ok(body)),
             Err(failure) => (StepListeners::default(), Err(failure)),
@@ -389,7 +387,7 @@ impl StepRunner<'_> {
         }
     }
 
-    /// Turns a stop because of the timeout into a failure, unless the step has ended by itself.
+    /// Turns a stop because of an exceeded limit into a failure, unless the step has ended by itself.
     ///
     /// # Errors
     /// If the step is fenced.
@@ -397,7 +395,7 @@ impl StepRunner<'_> {
         &self,
         ran: Result<BodyEnd, Interrupt>,
     ) -> Result<Result<BodyEnd, Failure>, RepositoryError> {
-        let overdue = self.walk.worker.clear_deadline();
+        let overdue = self.walk.worker.clear_limits();
         match (overdue, ran) {
             (_, Err(Interrupt::Fenced(error))) => Err(error),
             (_, Err(Interrupt::Failed(failure))) => Ok(Err(failure)),

@@ -13,28 +13,19 @@ use batch_xml::{Diagnostic, JobXmlErrors, Span, Spanned};
 use super::BindOutcome;
 use super::artifacts::Found;
 use super::partition::Source;
+use super::runtime_properties::{Defaults, OF_JOB};
 use super::unused::PropertyUses;
 use crate::artifact::{ExceptionFilter, Properties};
 use crate::engine::{
     Bound, BoundBody, BoundChunk, BoundFlow, BoundJob, BoundListener, BoundSplit, BoundStep, BoundSubjobs,
     CheckpointInterval, Element, ElementBody, Elements, FaultRules, PartitionKey,
 };
-use crate::exit_codes::{EXIT_CODES, ExitCodes};
 use crate::role::{Factory, Place, Role};
 use crate::status::BatchStatus;
 use crate::transition::{Termination, Transition, TransitionAction, Transitions};
 
 /// The writer does not use the chunk transaction.
 pub(crate) const AT_LEAST_ONCE: &str = "ART0009";
-
-/// A runtime property has an invalid value.
-const RUNTIME_PROPERTY: &str = "ART0012";
-
-/// The runtime properties of a job and of a step, in seconds. (ext)
-pub(super) const JOB_TIMEOUT: &str = "batch.job.timeout";
-pub(super) const STEP_TIMEOUT: &str = "batch.step.timeout";
-/// The runtime property of a step, or of a job for all its elements: a number of threads. (ext)
-pub(super) const PARTITION_THREADS: &str = "batch.partition.threads";
 
 impl Source {
     /// Binds `job`, which was resolved from this source.
@@ -43,9 +34,9 @@ impl Source {
     /// All mistakes at once, and the warnings.
     pub(super) fn bind(self: &Arc<Self>, job: &Job) -> Result<BindOutcome, JobXmlErrors> {
         let mut binder = Binder {
-            parameter_names: [JOB_TIMEOUT, STEP_TIMEOUT, PARTITION_THREADS, EXIT_CODES]
-                .into_iter()
-                .map(str::to_owned)
+            parameter_names: OF_JOB
+                .iter()
+                .map(|name| (*name).to_owned())
                 .chain(job.symbols.union(&job.property_names).cloned())
                 .collect(),
             checks_partitions: true,
@@ -91,8 +82,8 @@ pub(super) struct Binder<'a> {
     pub(super) is_incomplete: bool,
     /// The number of partitions checked so far.
     pub(super) checked_partitions: u32,
-    /// The maximum number of threads for the partitions of an element, if the job sets it.
-    pub(super) job_threads: Option<usize>,
+    /// The runtime properties that the job sets for all its elements.
+    pub(super) defaults: Defaults,
     /// The listeners of the job that could be bound, with their places: some listen to the items of each chunk.
     job_listeners: Vec<ListenerAt>,
 }
@@ -112,7 +103,7 @@ impl<'a> Binder<'a> {
             path: Vec::new(),
             is_incomplete: false,
             checked_partitions: 0,
-            job_threads: None,
+            defaults: Defaults::default(),
             job_listeners: Vec::new(),
         }
     }
@@ -126,17 +117,14 @@ impl Binder<'_> {
 
     fn job(&mut self, job: &Job) -> Option<BoundJob> {
         let (listeners, complete) = self.listeners(Place::Job, Wanted::All, &job.listeners, Scope::default());
-        let place = Some(&job.id.span);
-        self.job_threads = self.number(PARTITION_THREADS, "threads", &job.properties, place);
-        let timeout = self.number(JOB_TIMEOUT, "seconds", &job.properties, place);
-        self.exit_codes(job);
+        let timeout = self.properties_of_job(job);
         self.job_listeners.clone_from(&listeners);
         let elements = self.elements(&job.elements, Scope::default());
         Some(BoundJob {
             id: job.id.value.clone(),
             restartable: job.restartable,
             dialect: job.dialect,
-            timeout: timeout.map(|seconds| Duration::from_secs(seconds as u64)),
+            timeout,
             properties: self.as_map(&job.properties),
             listeners: complete.then(|| without_place(listeners))?,
             elements: elements?,
@@ -251,21 +239,15 @@ impl Binder<'_> {
         listeners: Vec<Arc<BoundListener>>,
         body: BoundBody,
     ) -> BoundStep {
-        let timeout = self.number(STEP_TIMEOUT, "seconds", &step.properties, Some(&step.span));
+        let limits = self.properties_of_step(step);
         BoundStep {
             max_starts: self.source.dialect.max_starts(step.start_limit),
             allow_start_if_complete: step.allow_start_if_complete,
-            timeout: timeout.map(|seconds| Duration::from_secs(seconds as u64)),
+            limits,
             properties: self.as_map(&step.properties),
             listeners,
             body,
         }
-    }
-
-    /// Returns the maximum number of threads for the partitions of an element with these properties.
-    pub(super) fn threads(&mut self, properties: &[Property]) -> Option<usize> {
-        self.number(PARTITION_THREADS, "threads", properties, None)
-            .or(self.job_threads)
     }
 
     fn chunk(&mut self, chunk: &Chunk, scope: Scope) -> Option<BoundChunk> {
@@ -322,60 +304,6 @@ impl Binder<'_> {
             retryable: filter(&chunk.retryable),
             retry_limit: chunk.retry_limit,
             no_rollback: filter(&chunk.no_rollback),
-        }
-    }
-
-    /// Returns a runtime property of a job or step: from its properties, whose values are the effective ones, else
-    /// from a job parameter or system property.
-    fn runtime_property<'p>(
-        &'p self,
-        name: &str,
-        properties: &'p [Property],
-        of: Option<&'p Span>,
-    ) -> Option<(&'p str, &'p Span)> {
-        match properties.iter().find(|property| property.name.value == name) {
-            Some(property) if property.deferred => None,
-            Some(property) => Some((&property.value.value, &property.value.span)),
-            None => Some((self.source.external.get(self.source.dialect, name)?, of?)),
-        }
-    }
-
-    /// Parses a numeric property, at least 1. `of` is the place of the job or step, if the value may come from outside.
-    fn number(
-        &mut self,
-        name: &str,
-        unit: &str,
-        properties: &[Property],
-        of: Option<&Span>,
-    ) -> Option<usize> {
-        let (value, span) = self.runtime_property(name, properties, of)?;
-        if let Ok(number) = value.trim().parse::<usize>()
-            && number > 0
-        {
-            return Some(number);
-        }
-        let wrong = Diagnostic::error(
-            RUNTIME_PROPERTY,
-            format!("invalid value {value:?} for `{name}`"),
-            span.clone(),
-        )
-        .label(format!("expected a number of {unit}, at least 1"))
-        .help(format!("`{name}` is a property of the runtime"));
-        self.diagnostics.push(wrong);
-        None
-    }
-
-    /// Checks the runtime property that `JobOperator::exit_code` reads.
-    fn exit_codes(&mut self, job: &Job) {
-        let Some((text, span)) = self.runtime_property(EXIT_CODES, &job.properties, Some(&job.id.span))
-        else {
-            return;
-        };
-        if let Err(problem) = text.parse::<ExitCodes>() {
-            let wrong = Diagnostic::error(RUNTIME_PROPERTY, problem, span.clone())
-                .label("expected exit statuses with codes, separated by commas: `NOTHING TO DO=5, *SKIPS=4`")
-                .help(format!("`{EXIT_CODES}` is a property of the runtime"));
-            self.diagnostics.push(wrong);
         }
     }
 

@@ -10,6 +10,7 @@ mod checks;
 mod exceptions;
 mod items;
 mod partition;
+mod runtime_properties;
 mod unused;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -10,6 +10,7 @@ use batch_xml::{Diagnostic, Dialect, Effective, JobXmlErrors, Limits, PartitionV
 
 use super::artifacts::Artifacts;
 use super::bind::{Binder, Scope, Wanted, all, listener_place, without_place};
+use super::runtime_properties::Defaults;
 use super::{BindOutcome, ExternalValues};
 use crate::engine::{
     BindPartition, Bound, BoundBody, BoundFlow, BoundPartition, BoundStep, BoundSubjobs, Element,
@@ -88,14 +89,14 @@ impl Source {
 struct OfElement {
     source: Arc<Source>,
     scope: Scope,
-    job_threads: Option<usize>,
+    defaults: Defaults,
 }
 
 impl BindPartition for OfElement {
     fn bind(&self, path: &[PartitionKey]) -> Result<PartitionBody, String> {
         let mut binder = Binder::new(&self.source);
         binder.path = path.to_vec();
-        binder.job_threads = self.job_threads;
+        binder.defaults = self.defaults;
         match binder.body(self.scope, None) {
             Some(body) if binder.diagnostics.is_empty() => Ok(body),
             _ => Err(JobXmlErrors::from(binder.diagnostics).to_string()),
@@ -170,7 +171,7 @@ impl Binder<'_> {
             binder: Arc::new(OfElement {
                 source: Arc::clone(self.source),
                 scope,
-                job_threads: self.job_threads,
+                defaults: self.defaults,
             }),
         })
     }
@@ -206,15 +207,12 @@ impl Binder<'_> {
             }
         };
         let body = match &element {
-            ExecutionElement::Step(step) => self
-                .whole_step(step, Wanted::Partitions, scope)
-                // The timeout of the step applies to all partitions together.
-                .map(|step| {
-                    ElementBody::Step(Box::new(BoundStep {
-                        timeout: None,
-                        ..step
-                    }))
-                }),
+            ExecutionElement::Step(step) => self.whole_step(step, Wanted::Partitions, scope).map(|step| {
+                ElementBody::Step(Box::new(BoundStep {
+                    limits: step.limits.of_partition(),
+                    ..step
+                }))
+            }),
             ExecutionElement::Flow(flow) => self.elements(&flow.elements, scope).map(|elements| {
                 let partition = None;
                 ElementBody::Flow(Box::new(BoundFlow { elements, partition }))

@@ -9,15 +9,10 @@ use batch_xml::model::{ExecutionElement, Job, Property};
 use batch_xml::suggest::nearest;
 use batch_xml::{Diagnostic, Span, Spanned};
 
-use super::bind::{JOB_TIMEOUT, PARTITION_THREADS, STEP_TIMEOUT};
-use crate::exit_codes::EXIT_CODES;
+use super::runtime_properties::{OF_JOB, OF_STEP};
 
 /// A property of the Job XML that no artifact uses.
 const PROPERTY_UNUSED: &str = "ART0010";
-
-/// The runtime properties: of a job, and of a step.
-const OF_JOB: &[&str] = &[JOB_TIMEOUT, PARTITION_THREADS, EXIT_CODES];
-const OF_STEP: &[&str] = &[STEP_TIMEOUT, PARTITION_THREADS];
 
 /// The uses of each `<property>` that reaches an artifact.
 #[derive(Default)]
@@ -96,7 +91,8 @@ impl PropertyUses {
     /// Creates the warning. `shown` lists the runtime properties of the place, if a context exposes the property.
     fn warning(&self, one: &PropertyUse, shown: Option<RuntimeProperties>) -> Option<Diagnostic> {
         let name = one.name.value.as_str();
-        if shown.is_some_and(|own| own.contains(&name)) {
+        // Those of a job are rejected on a step.
+        if shown.is_some() && OF_JOB.contains(&name) {
             return None;
         }
         let message = format!("no artifact in scope declares the property `{name}`");

@@ -10,6 +10,8 @@ use super::super::call::{Failure, Interrupt};
 use super::super::elements::CheckpointInterval;
 use super::{ChunkListeners, ChunkRunner};
 use crate::artifact::FillEnd;
+use crate::context::Activity;
+use crate::engine::limits::check_size;
 use crate::error::BatchError;
 use crate::execution::{StepCounters, StepExecution};
 use crate::repository::{ChunkTransaction, RepositoryError, StepState};
@@ -141,6 +143,7 @@ impl ChunkRunner<'_> {
                 CheckpointInterval::Items(items) => items - interval.reads,
                 CheckpointInterval::Time(_) | CheckpointInterval::Custom(_) => 1,
             };
+            self.env.context.set_activity(Activity::Reading);
             let end = self.fill(interval, limit)?;
             let due = match &self.chunk.interval {
                 CheckpointInterval::Items(items) => interval.reads >= *items,
@@ -179,12 +182,27 @@ impl ChunkRunner<'_> {
         state: &mut StepState,
     ) -> Result<(), RolledBack> {
         let (chunk, env) = (self.chunk, self.env);
+        env.context.set_activity(Activity::Committing);
         let counters = interval.counters();
         interval.listeners.before_checkpoint()?;
         let reader = || self.reader.checkpoint_info();
-        state.reader = Some(chunk.reader.call("get_checkpoint_info", reader)?);
+        let position = chunk.reader.call("get_checkpoint_info", reader)?;
+        check_size(
+            "reader",
+            &chunk.reader.name,
+            &position,
+            env.context.checkpoint_limit(),
+        )?;
+        state.reader = Some(position);
         let writer = || self.writer.checkpoint_info();
-        state.writer = Some(chunk.writer.call("get_checkpoint_info", writer)?);
+        let position = chunk.writer.call("get_checkpoint_info", writer)?;
+        check_size(
+            "writer",
+            &chunk.writer.name,
+            &position,
+            env.context.checkpoint_limit(),
+        )?;
+        state.writer = Some(position);
         state.user_data = env.context.persistent_info();
         self.ask_algorithm("end_checkpoint", CheckpointAlgorithm::end_checkpoint)?;
         let before = interval.step.counters;
@@ -201,6 +219,7 @@ impl ChunkRunner<'_> {
         self.observed.committed(before, counters);
         self.budget.committed();
         env.context.set_counters(counters);
+        env.context.heartbeat();
         env.running.publish_counters(env.place, counters);
         Ok(())
     }

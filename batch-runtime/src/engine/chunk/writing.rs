@@ -11,6 +11,7 @@ use super::ChunkRunner;
 use super::faults::{Budget, Skip};
 use super::interval::{Interval, Mode, RolledBack};
 use super::reading::may_skip;
+use crate::context::Activity;
 use crate::error::BatchError;
 
 /// The number of retries without a pause between two commits; later pauses grow up to the longest.
@@ -106,6 +107,7 @@ impl ChunkRunner<'_> {
         interval: &mut Interval<'_, '_>,
         range: Range<usize>,
     ) -> Result<Result<(), FailedWrite>, RolledBack> {
+        self.env.context.set_activity(Activity::Writing);
         let items = self.sink.items(range.clone());
         interval.listeners.before_write(&items)?;
         let guarded = self.is_undoable(interval, &range);

@@ -111,14 +111,14 @@ impl Running {
         self.overdue.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the execution or a step has passed its deadline.
+    /// Returns whether the execution has passed its deadline, or a step exceeds a limit.
     pub(crate) fn has_overdue(&self) -> bool {
         let over = lock(&self.deadline).is_some_and(|deadline| deadline <= Instant::now());
         over || self.workers.active().iter().any(|worker| worker.is_overdue())
     }
 
-    /// Stops what has passed its deadline.
-    pub(crate) fn enforce_deadlines(&self) {
+    /// Stops what has passed its deadline or exceeds a limit.
+    pub(crate) fn enforce_limits(&self) {
         if lock(&self.deadline)
             .take_if(|deadline| *deadline <= Instant::now())
             .is_some()
@@ -128,7 +128,7 @@ impl Running {
             self.workers.request_stop();
         }
         for worker in self.workers.active() {
-            worker.enforce_deadline(|overdue| {
+            worker.enforce_limits(|overdue| {
                 tracing::warn!(execution = %self.lease.execution_id, "{overdue}; stopping it");
             });
         }

@@ -4,7 +4,7 @@
 
 use std::sync::OnceLock;
 use std::thread::ThreadId;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::sync::{Arc, AtomicBool, Condvar, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::context::ShowsStop;
@@ -14,13 +14,13 @@ use crate::role::Batchlet;
 /// The shared state of one thread.
 #[derive(Default)]
 pub(crate) struct Worker {
-    /// The flag that chunks check: a stop request, or a passed deadline.
+    /// The flag that chunks check: a stop request, or an exceeded limit.
     stop: AtomicBool,
     /// A stop request.
     asked: AtomicBool,
-    /// The deadline of the running step, and the message if it passes.
-    deadline: Mutex<Option<Deadline>>,
-    /// The message of a passed deadline.
+    /// The limits of the running step.
+    limits: Mutex<Vec<Limit>>,
+    /// The message of an exceeded limit.
     overdue: Mutex<Option<String>>,
     /// The batchlet that a stop request has to cancel.
     batchlet: Mutex<Option<Arc<dyn Batchlet>>>,
@@ -35,10 +35,8 @@ pub(crate) struct Worker {
     stopped: Condvar,
 }
 
-struct Deadline {
-    at: Instant,
-    message: String,
-}
+/// Returns a message if a limit is exceeded.
+type Limit = Box<dyn FnMut() -> Option<String> + Send>;
 
 pub(in crate::engine) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // The only user code under these locks is `#[cancel]`, whose panics are caught.
@@ -77,30 +75,26 @@ impl Worker {
         self.cancel();
     }
 
-    /// Sets the timeout of the starting step, after which it is stopped and fails with `message`.
-    pub(crate) fn set_deadline(&self, limit: Duration, message: String) {
-        *lock(&self.deadline) = Instant::now()
-            .checked_add(limit)
-            .map(|at| Deadline { at, message });
+    /// Adds a limit of the starting step: once it returns a message, the step is stopped and fails with it.
+    pub(crate) fn set_limit(&self, limit: impl FnMut() -> Option<String> + Send + 'static) {
+        lock(&self.limits).push(Box::new(limit));
     }
 
-    /// Returns whether the running step has passed its deadline.
+    /// Returns whether the running step exceeds a limit.
     pub(crate) fn is_overdue(&self) -> bool {
-        let deadline = lock(&self.deadline);
-        deadline
-            .as_ref()
-            .is_some_and(|deadline| deadline.at <= Instant::now())
+        lock(&self.limits).iter_mut().any(|limit| limit().is_some())
     }
 
-    /// Stops the running step if its deadline has passed. Calls `report` with the message before `#[cancel]`, which may block.
-    pub(crate) fn enforce_deadline(&self, report: impl FnOnce(&str)) {
+    /// Stops the running step if it exceeds a limit. Calls `report` with the message before `#[cancel]`, which may block.
+    pub(crate) fn enforce_limits(&self, report: impl FnOnce(&str)) {
         // Held until the end, so that the next step does not start meanwhile.
-        let mut deadline = lock(&self.deadline);
-        let Some(over) = deadline.take_if(|deadline| deadline.at <= Instant::now()) else {
+        let mut limits = lock(&self.limits);
+        let Some(message) = limits.iter_mut().find_map(|limit| limit()) else {
             return;
         };
-        report(&over.message);
-        *lock(&self.overdue) = Some(over.message);
+        limits.clear();
+        report(&message);
+        *lock(&self.overdue) = Some(message);
         {
             let _contexts = lock(&self.contexts);
             self.stop.store(true, Ordering::Relaxed);
@@ -109,11 +103,11 @@ impl Worker {
         self.cancel();
     }
 
-    /// Ends the deadline of the step. Returns its message if it has passed; another step may start then, unless a
-    /// stop was requested as well.
-    pub(crate) fn clear_deadline(&self) -> Option<String> {
-        let mut deadline = lock(&self.deadline);
-        *deadline = None;
+    /// Ends the limits of the step. Returns the message of an exceeded one; another step may start then, unless a stop was
+    /// requested as well.
+    pub(crate) fn clear_limits(&self) -> Option<String> {
+        let mut limits = lock(&self.limits);
+        limits.clear();
         let overdue = lock(&self.overdue).take()?;
         // Under the lock, a concurrent stop request is seen.
         let _contexts = lock(&self.contexts);

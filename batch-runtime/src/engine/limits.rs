@@ -1,0 +1,93 @@
+//! The limits of a step, an extension: its time, the time between signs of life, the size of its checkpoints.
+
+use std::time::{Duration, Instant};
+
+use super::call::Failure;
+use super::elements::BoundBody;
+use super::threads::Worker;
+use crate::checkpoint::CheckpointInfo;
+use crate::context::StepContext;
+
+/// The limits of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StepLimits {
+    /// The time that the step may take, with all its partitions.
+    pub(crate) timeout: Option<Duration>,
+    /// The time without a commit or a call of `StepContext::heartbeat`.
+    pub(crate) heartbeat: Option<Duration>,
+    /// The size of a checkpoint of the reader or writer, and of the persistent user data, as JSON.
+    pub(crate) checkpoint_bytes: usize,
+}
+
+impl Default for StepLimits {
+    fn default() -> Self {
+        Self {
+            timeout: None,
+            heartbeat: None,
+            checkpoint_bytes: 1 << 20,
+        }
+    }
+}
+
+impl StepLimits {
+    /// Returns the limits of each partition of the step.
+    pub(crate) fn of_partition(self) -> Self {
+        Self {
+            timeout: None,
+            ..self
+        }
+    }
+
+    /// Watches the time of the step `id` that starts on `worker`.
+    pub(super) fn watch(self, id: &str, context: &StepContext, body: &BoundBody, worker: &Worker) {
+        if let Some(limit) = self.timeout
+            && let Some(at) = Instant::now().checked_add(limit)
+        {
+            let message = format!("step `{id}` exceeded its timeout of {limit:?}");
+            worker.set_limit(move || (at <= Instant::now()).then(|| message.clone()));
+        }
+        // The partitions show that they are alive.
+        let Some(limit) = self
+            .heartbeat
+            .filter(|_| !matches!(body, BoundBody::Partitioned(_)))
+        else {
+            return;
+        };
+        let is_chunk = matches!(body, BoundBody::Chunk(_));
+        let context = context.clone();
+        let (mut beats, mut since) = (context.beats(), Instant::now());
+        worker.set_limit(move || {
+            let now = context.beats();
+            if now != beats {
+                (beats, since) = (now, Instant::now());
+            }
+            (since.elapsed() >= limit).then(|| {
+                let activity = if is_chunk {
+                    format!("; it was {}", context.activity())
+                } else {
+                    String::new()
+                };
+                format!(
+                    "step `{}` has not shown a heartbeat for {limit:?}: no commit, and no call of \
+                     `StepContext::heartbeat()`{activity}",
+                    context.id()
+                )
+            })
+        });
+    }
+}
+
+/// Fails if a checkpoint is larger than the limit.
+pub(super) fn check_size(
+    of: &str,
+    artifact: &str,
+    checkpoint: &CheckpointInfo,
+    limit: usize,
+) -> Result<(), Failure> {
+    match checkpoint.too_large(limit) {
+        None => Ok(()),
+        Some(problem) => Err(Failure::new(format!(
+            "the checkpoint of {of} `{artifact}` {problem}"
+        ))),
+    }
+}

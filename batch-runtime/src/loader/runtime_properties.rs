@@ -1,0 +1,152 @@
+//! The properties of a job or step that belong to the runtime: extensions of the draft.
+
+use std::time::Duration;
+
+use batch_xml::model::{Job, Property, Step};
+use batch_xml::{Diagnostic, Span};
+
+use super::bind::Binder;
+use crate::engine::StepLimits;
+use crate::exit_codes::{EXIT_CODES, ExitCodes};
+
+/// A runtime property has an invalid value, or is in the wrong place.
+const RUNTIME_PROPERTY: &str = "ART0012";
+
+/// In seconds.
+const JOB_TIMEOUT: &str = "batch.job.timeout";
+/// In seconds.
+const STEP_TIMEOUT: &str = "batch.step.timeout";
+/// In seconds.
+const STEP_HEARTBEAT: &str = "batch.step.heartbeat";
+/// In bytes.
+const CHECKPOINT_LIMIT: &str = "batch.checkpoint.limit";
+const PARTITION_THREADS: &str = "batch.partition.threads";
+
+/// The runtime properties of a job. Those of a step are the defaults of its steps.
+pub(super) const OF_JOB: &[&str] = &[
+    JOB_TIMEOUT,
+    EXIT_CODES,
+    STEP_TIMEOUT,
+    STEP_HEARTBEAT,
+    CHECKPOINT_LIMIT,
+    PARTITION_THREADS,
+];
+/// The runtime properties of a step.
+pub(super) const OF_STEP: &[&str] = &[STEP_TIMEOUT, STEP_HEARTBEAT, CHECKPOINT_LIMIT, PARTITION_THREADS];
+
+/// The runtime properties that a job sets for all its elements.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Defaults {
+    timeout: Option<usize>,
+    heartbeat: Option<usize>,
+    checkpoint_limit: Option<usize>,
+    threads: Option<usize>,
+}
+
+impl Binder<'_> {
+    /// Reads the runtime properties of a job. Returns its timeout.
+    pub(super) fn properties_of_job(&mut self, job: &Job) -> Option<Duration> {
+        let place = Some(&job.id.span);
+        self.defaults = Defaults {
+            timeout: self.number(STEP_TIMEOUT, "seconds", &job.properties, place),
+            heartbeat: self.number(STEP_HEARTBEAT, "seconds", &job.properties, place),
+            checkpoint_limit: self.number(CHECKPOINT_LIMIT, "bytes", &job.properties, place),
+            threads: self.number(PARTITION_THREADS, "threads", &job.properties, place),
+        };
+        self.exit_codes(job);
+        self.number(JOB_TIMEOUT, "seconds", &job.properties, place)
+            .map(seconds)
+    }
+
+    /// Reads the runtime properties of a step.
+    pub(super) fn properties_of_step(&mut self, step: &Step) -> StepLimits {
+        let of_job = |property: &&Property| {
+            let name = property.name.value.as_str();
+            OF_JOB.contains(&name) && !OF_STEP.contains(&name)
+        };
+        for property in step.properties.iter().filter(of_job) {
+            let name = &property.name;
+            let message = format!("`{}` is a property of a job, not of a step", name.value);
+            let misplaced = Diagnostic::error(RUNTIME_PROPERTY, message, name.span.clone())
+                .label("has no effect here")
+                .help("move it to the `properties` of the job");
+            self.diagnostics.push(misplaced);
+        }
+        let defaults = self.defaults;
+        let mut number =
+            |name, unit, default: Option<usize>| self.number(name, unit, &step.properties, None).or(default);
+        let timeout = number(STEP_TIMEOUT, "seconds", defaults.timeout);
+        let heartbeat = number(STEP_HEARTBEAT, "seconds", defaults.heartbeat);
+        let checkpoint_bytes = number(CHECKPOINT_LIMIT, "bytes", defaults.checkpoint_limit);
+        let limits = StepLimits::default();
+        StepLimits {
+            timeout: timeout.map(seconds),
+            heartbeat: heartbeat.map(seconds),
+            checkpoint_bytes: checkpoint_bytes.unwrap_or(limits.checkpoint_bytes),
+        }
+    }
+
+    /// Returns the maximum number of threads for the partitions of an element with these properties.
+    pub(super) fn threads(&mut self, properties: &[Property]) -> Option<usize> {
+        self.number(PARTITION_THREADS, "threads", properties, None)
+            .or(self.defaults.threads)
+    }
+
+    /// Returns a runtime property of a job or step: from its properties, whose values are the effective ones, else
+    /// from a job parameter or system property.
+    fn runtime_property<'p>(
+        &'p self,
+        name: &str,
+        properties: &'p [Property],
+        of: Option<&'p Span>,
+    ) -> Option<(&'p str, &'p Span)> {
+        match properties.iter().find(|property| property.name.value == name) {
+            Some(property) if property.deferred => None,
+            Some(property) => Some((&property.value.value, &property.value.span)),
+            None => Some((self.source.external.get(self.source.dialect, name)?, of?)),
+        }
+    }
+
+    /// Parses a numeric property, at least 1. `of` is the place of the job or step, if the value may come from outside.
+    fn number(
+        &mut self,
+        name: &str,
+        unit: &str,
+        properties: &[Property],
+        of: Option<&Span>,
+    ) -> Option<usize> {
+        let (value, span) = self.runtime_property(name, properties, of)?;
+        if let Ok(number) = value.trim().parse::<usize>()
+            && number > 0
+        {
+            return Some(number);
+        }
+        let wrong = Diagnostic::error(
+            RUNTIME_PROPERTY,
+            format!("invalid value {value:?} for `{name}`"),
+            span.clone(),
+        )
+        .label(format!("expected a number of {unit}, at least 1"))
+        .help(format!("`{name}` is a property of the runtime"));
+        self.diagnostics.push(wrong);
+        None
+    }
+
+    /// Checks the runtime property that `JobOperator::exit_code` reads.
+    fn exit_codes(&mut self, job: &Job) {
+        let Some((text, span)) = self.runtime_property(EXIT_CODES, &job.properties, Some(&job.id.span))
+        else {
+            return;
+        };
+        if let Err(problem) = text.parse::<ExitCodes>() {
+            let wrong = Diagnostic::error(RUNTIME_PROPERTY, problem, span.clone())
+                .label("expected exit statuses with codes, separated by commas: `NOTHING TO DO=5, *SKIPS=4`")
+                .help(format!("`{EXIT_CODES}` is a property of the runtime"));
+            self.diagnostics.push(wrong);
+        }
+    }
+}
+
+fn seconds(number: usize) -> Duration {
+    Duration::from_secs(number as u64)
+}

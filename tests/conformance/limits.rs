@@ -1,0 +1,270 @@
+//! Limits of steps and jobs, an extension: runtime properties of the Job XML.
+
+use batch_runtime::prelude::*;
+use insta::assert_snapshot;
+
+use crate::artifacts::{job, refused, story};
+use crate::sequence::{meeting, task};
+use batch_runtime::JobParameters;
+use batch_tests::stage::Stage;
+
+fn with_timeout(name: &str, seconds: &str) -> String {
+    format!(r#"<properties><property name="{name}" value="{seconds}"/></properties>"#)
+}
+
+/// A step that exceeds its timeout is stopped as by a stop request, and fails; a transition element may continue the
+/// job.
+///
+/// Spec: SEQ-23, BLET-06
+#[test]
+fn a_step_that_exceeds_its_timeout_fails() {
+    let waiting = meeting("a", "", "", "wait", r#"<next on="FAILED" to="two"/>"#).replace(
+        "<batchlet",
+        &format!("{}<batchlet", with_timeout("batch.step.timeout", "1")),
+    );
+    let stage = Stage::new(&job(&(waiting + &task("two", "", "DONE", ""))));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(story(&stage, execution), @r"
+    job job COMPLETED COMPLETED
+      step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | step `a` exceeded its timeout of 1s
+      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    cancel a
+    begin two
+    process two
+    end two
+    ");
+}
+
+/// A step within its timeout is not affected.
+#[test]
+fn a_step_within_its_timeout_completes() {
+    let quick = task("one", "next=\"two\"", "DONE", "").replace(
+        "<batchlet",
+        &format!("{}<batchlet", with_timeout("batch.step.timeout", "3600")),
+    );
+    let stage = Stage::new(&job(&(quick + &task("two", "", "DONE", ""))));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(stage.tree(execution), @r#"
+    job job COMPLETED COMPLETED
+      step one COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+      step two COMPLETED DONE read 0 filter 0 write 0 commit 0 rollback 0
+    "#);
+}
+
+/// A job that exceeds its timeout is stopped, and fails; a restart resumes.
+#[test]
+fn a_job_that_exceeds_its_timeout_fails() {
+    let elements = with_timeout("batch.job.timeout", "1")
+        + &meeting("a", "next=\"two\"", "", "wait", "")
+        + &task("two", "", "DONE", "");
+    let stage = Stage::new(&job(&elements));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(story(&stage, execution), @r#"
+    job job FAILED FAILED
+      | job `job` exceeded its timeout of 1s
+      step a STOPPED a MET read 0 filter 0 write 0 commit 0 rollback 0
+    cancel a
+    "#);
+}
+
+#[test]
+fn a_time_out_is_a_number_of_seconds() {
+    let elements = with_timeout("batch.job.timeout", "soon")
+        + &task("one", "", "DONE", "").replace(
+            "<batchlet",
+            &format!("{}<batchlet", with_timeout("batch.step.timeout", "0")),
+        );
+    let stage = Stage::new(&job(&elements));
+    assert_snapshot!(refused(&stage, "job", JobParameters::new()), @r#"
+    cannot start job `job`: its definition is invalid
+    error[ART0012]: invalid value "soon" for `batch.job.timeout`
+     --> jobs/job.xml:2:55
+      |
+    2 | <properties><property name="batch.job.timeout" value="soon"/></properties><step id="one" ><properties><property na…
+      |                                                       ^^^^ expected a number of seconds, at least 1
+      = help: `batch.job.timeout` is a property of the runtime
+
+    error[ART0012]: invalid value "0" for `batch.step.timeout`
+     --> jobs/job.xml:2:146
+      |
+    2 | …operties><step id="one" ><properties><property name="batch.step.timeout" value="0"/></properties><batchlet ref="Task"><properties><property …
+      |                                                                                  ^ expected a number of seconds, at least 1
+      = help: `batch.step.timeout` is a property of the runtime
+    "#);
+}
+
+/// The timeout of the job's steps.
+#[test]
+fn a_step_timeout_of_a_job_applies_to_its_steps() {
+    let steps = with_timeout("batch.step.timeout", "1") + &meeting("a", "", "", "wait", "");
+    let stage = Stage::new(&job(&steps));
+    let execution = stage.start("job", JobParameters::new());
+    assert!(
+        stage
+            .tree(execution)
+            .contains("step `a` exceeded its timeout of 1s"),
+        "{}",
+        stage.tree(execution)
+    );
+}
+
+#[test]
+fn a_property_of_a_job_is_rejected_on_a_step() {
+    let step = task("one", "", "DONE", "").replace(
+        "<batchlet",
+        &format!("{}<batchlet", with_timeout("batch.job.timeout", "60")),
+    );
+    assert_snapshot!(refused(&Stage::new(&job(&step)), "job", JobParameters::new()), @r#"
+    cannot start job `job`: its definition is invalid
+    error[ART0012]: `batch.job.timeout` is a property of a job, not of a step
+     --> jobs/job.xml:2:45
+      |
+    2 | <step id="one" ><properties><property name="batch.job.timeout" value="60"/></properties><batchlet ref="T…
+      |                                             ^^^^^^^^^^^^^^^^^ has no effect here
+      = help: move it to the `properties` of the job
+    "#);
+}
+
+/// Reads numbers without end, in one interval that never commits.
+#[derive(BatchArtifact)]
+struct Endless {
+    #[batch_property(name = "bytes", value = "1")]
+    bytes: usize,
+    #[batch_property(name = "until", value = "18446744073709551615")]
+    until: u64,
+    next: u64,
+}
+
+#[item_reader]
+impl Endless {
+    #[open]
+    fn open(&mut self, _: Option<String>) {}
+    #[read_item]
+    fn read(&mut self) -> Option<u64> {
+        self.next += 1;
+        (self.next <= self.until).then_some(self.next)
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> String {
+        "x".repeat(self.bytes)
+    }
+}
+
+#[derive(BatchArtifact)]
+struct NoneOf;
+
+#[item_processor]
+impl NoneOf {
+    #[process_item]
+    fn process(&mut self, _number: u64) -> Option<u64> {
+        None
+    }
+}
+
+#[derive(BatchArtifact)]
+struct Nothing;
+
+#[item_writer]
+impl Nothing {
+    #[open]
+    fn open(&mut self, _: Option<()>) {}
+    #[write_items]
+    fn write(&mut self, _: &[u64]) {}
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
+/// Returns a chunk job whose step has a property.
+fn endless(property: &str, value: &str, of_reader: &str) -> String {
+    job(&format!(
+        r#"<step id="load">{}<chunk reader="Endless" processor="NoneOf" writer="Nothing" commit-interval="2000000000">
+        <properties>{of_reader}</properties></chunk></step>"#,
+        with_timeout(property, value)
+    ))
+}
+
+/// A step that neither commits nor shows a heartbeat is stopped, and says what it was doing; a batchlet is cancelled.
+///
+/// Spec: BLET-06
+#[test]
+fn a_step_without_a_heartbeat_fails() {
+    let stage = Stage::new(&endless("batch.step.heartbeat", "1", ""));
+    let execution = stage.start("job", JobParameters::new());
+    let ended = stage.operator().step_executions(execution).unwrap().remove(0);
+    assert_snapshot!(ended.exit_message, @"step `load` has not shown a heartbeat for 1s: no commit, and no call of `StepContext::heartbeat()`; it was reading or processing items, after 0 commits");
+
+    let steps = with_timeout("batch.step.heartbeat", "1") + &meeting("a", "", "", "wait", "");
+    let stage = Stage::new(&job(&steps));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(story(&stage, execution), @r#"
+    job job FAILED FAILED
+      | step `a` has not shown a heartbeat for 1s: no commit, and no call of `StepContext::heartbeat()`
+      step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | step `a` has not shown a heartbeat for 1s: no commit, and no call of `StepContext::heartbeat()`
+    cancel a
+    "#);
+}
+
+/// A checkpoint is part of each commit, so its size is limited.
+///
+/// Spec: CHUNK-LOOP-11
+#[test]
+fn a_checkpoint_has_a_maximum_size() {
+    let bytes = |bytes: usize| {
+        format!(r#"<property name="until" value="1"/><property name="bytes" value="{bytes}"/>"#)
+    };
+    for (limit, size, status) in [
+        // The JSON text has two quotation marks.
+        ("100", 98, "COMPLETED"),
+        ("100", 99, "FAILED"),
+        ("2000000", 1 << 20, "COMPLETED"),
+    ] {
+        let stage = Stage::new(&endless("batch.checkpoint.limit", limit, &bytes(size)));
+        let execution = stage.start("job", JobParameters::new());
+        let ended = stage.operator().wait(execution).unwrap();
+        assert_eq!(ended.status.as_str(), status, "{size}: {}", ended.exit_message);
+    }
+    let stage = Stage::new(&endless("other", "1", &bytes(1 << 20)));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(stage.operator().wait(execution).unwrap().exit_message, @"the checkpoint of reader `Endless` has 1048578 bytes, more than the 1048576 of `batch.checkpoint.limit`; store a position instead of data, or set this property of the step to a larger number of bytes");
+}
+
+/// Stores as many bytes as it is told.
+#[derive(BatchArtifact)]
+struct Hoarder {
+    #[batch_property(name = "bytes")]
+    bytes: usize,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[batchlet]
+impl Hoarder {
+    #[process]
+    fn process(&self) -> Result<String, BatchError> {
+        self.step.set_persistent_user_data(&"x".repeat(self.bytes))?;
+        Ok("STORED".into())
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// Spec: CTX-23
+#[test]
+fn persistent_user_data_has_a_maximum_size() {
+    let step = r#"<step id="one"><batchlet ref="Hoarder"><properties><property name="bytes" value="BYTES"/></properties></batchlet></step>"#;
+    let stage = Stage::new(&job(&step.replace("BYTES", "1048574")));
+    let execution = stage.start("job", JobParameters::new());
+    assert_eq!(
+        stage.operator().wait(execution).unwrap().status.as_str(),
+        "COMPLETED"
+    );
+    let stage = Stage::new(&job(&step.replace("BYTES", "1048575")));
+    let execution = stage.start("job", JobParameters::new());
+    let message = stage.operator().wait(execution).unwrap().exit_message;
+    assert!(
+        message.starts_with("the persistent user data has 1048577 bytes, more than the 1048576"),
+        "{message}"
+    );
+}
