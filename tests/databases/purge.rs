@@ -1,6 +1,6 @@
 //! Removal from the repository, on each database: purge, archive, export and import.
 
-use batch_runtime::operator::Purge;
+use batch_runtime::operator::{Imported, Purge};
 use batch_runtime::{
     BatchStatus, JobInstanceId, JobOperatorError, JobParameters, ParameterValue, Timestamp,
     repository::ExecutionFilter,
@@ -141,7 +141,7 @@ fn an_instance_moves_to_another_database() {
         let line = old.operator().export(JobInstanceId(1)).unwrap().unwrap();
         // Ids in that database differ.
         new.launch("job", day("2", "0"));
-        let instance = new.operator().import(&line).unwrap();
+        let instance = new.operator().import(&line).unwrap().id();
         let imported = new.executions(instance);
         assert_eq!(new.tree(imported[0]), old.tree(failed), "{from:?} {to:?}");
         let parameters_of = |stage: &Stage, id| stage.operator().parameters(id).unwrap();
@@ -160,10 +160,10 @@ fn an_instance_moves_to_another_database() {
         assert_eq!(ended.instance_id, instance);
         assert_eq!(new.log(), ["open Some(20)"], "{from:?} {to:?}");
         assert_eq!(new.outside().number(SUM), 5_000_115, "{from:?} {to:?}");
-        // A second import is rejected.
+        // It has run since, so a second import is rejected.
         let twice = new.operator().import(&line).unwrap_err().to_string();
         assert!(
-            twice.contains("job `job` already has an instance with the key"),
+            twice.contains("job `job` already has another instance with the key"),
             "{twice}"
         );
     }
@@ -211,7 +211,10 @@ fn invalid_imports_are_rejected() {
             line.replace(r#""exitMessage":"""#, r#""exitMessage":"\u0000""#),
             "the exit message contains a NUL character",
         ),
-        (line.clone(), "job `job` already has an instance with the key"),
+        (
+            line.replace("\"version\":2", "\"version\":3"),
+            "job `job` already has another instance with the key",
+        ),
     ] {
         let error = operator.import(&wrong).unwrap_err().to_string();
         assert!(error.contains(problem), "{problem}: {error}\n{line}");
@@ -236,14 +239,30 @@ fn state_that_refers_to_ids_is_not_imported() {
     let failing = |fails_at: &str| JobParameters::new().with_non_identifying("fails-at", fails_at);
     stage.launch("job", failing("13"));
     let line = operator.export(JobInstanceId(1)).unwrap().unwrap();
+    // It is here, as it was exported.
+    assert_eq!(
+        operator.import(&line).unwrap(),
+        Imported::Unchanged(JobInstanceId(1))
+    );
+    operator
+        .purge(
+            &Purge {
+                force: true,
+                ..Purge::default()
+            },
+            None,
+        )
+        .unwrap();
     let refused = operator.import(&line).unwrap_err().to_string();
     assert!(
         refused.contains("it can be resumed only where it was exported"),
         "{refused}"
     );
+    stage.launch("job", failing("13"));
     // Once the instance is complete, that state is not needed.
-    stage.launch("job", failing("0"));
-    let line = operator.export(JobInstanceId(1)).unwrap().unwrap();
+    let complete = stage.launch("job", failing("0"));
+    let complete = operator.job_execution(complete).unwrap().unwrap();
+    let line = operator.export(complete.instance_id).unwrap().unwrap();
     operator.purge(&Purge::default(), None).unwrap();
     operator.import(&line).unwrap();
 }

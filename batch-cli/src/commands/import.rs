@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use batch_runtime::operator::Imported;
 use clap::Args;
 
 use crate::error::CliError;
@@ -33,7 +34,8 @@ impl Import {
                 continue;
             }
             match operator.import(&line) {
-                Ok(id) => outln!("imported as instance {id}"),
+                Ok(Imported::New(id)) => outln!("imported as instance {id}"),
+                Ok(Imported::Unchanged(id)) => outln!("unchanged in the repository: instance {id}"),
                 Err(error) => {
                     succeeded = false;
                     errln!("error: {}:{number}: {error}", self.file.display());

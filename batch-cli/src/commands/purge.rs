@@ -79,7 +79,8 @@ fn instances(count: u64) -> String {
     format!("{count} instance{}", if count == 1 { "" } else { "s" })
 }
 
-/// A file whose `flush` reaches the disk, because the instances are deleted after it.
+/// A file whose `flush` reaches the disk, because the instances are deleted after it. Locked, because another purge may append to
+/// it, until the process ends.
 struct Archive(File);
 
 impl Archive {
@@ -94,17 +95,50 @@ impl Archive {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = options.open(path)?;
-        let mut last = [b'\n'];
-        if file.seek(SeekFrom::End(-1)).is_ok() {
-            file.read_exact(&mut last)?;
-        }
-        // A crash may have torn the last line.
-        if last != [b'\n'] {
-            file.write_all(b"\n")?;
+        if file.metadata()?.is_file() {
+            file.lock()?;
+            remove_torn_line(&mut file)?;
         }
         Ok(Self(file))
     }
 }
+
+/// Removes a last line that a crash has cut: its instance was not deleted. The file may be another one by mistake, so only the
+/// start of an exported instance is removed.
+fn remove_torn_line(file: &mut File) -> io::Result<()> {
+    const BLOCK: u64 = 64 * 1024;
+    let length = file.seek(SeekFrom::End(0))?;
+    // Backwards to the last line break, because a line may be long.
+    let mut start = length;
+    let begin = loop {
+        let block_start = start.saturating_sub(BLOCK);
+        let mut block = vec![0; usize::try_from(start - block_start).unwrap_or_default()];
+        file.seek(SeekFrom::Start(block_start))?;
+        file.read_exact(&mut block)?;
+        if let Some(position) = block.iter().rposition(|byte| *byte == b'\n') {
+            break block_start + position as u64 + 1;
+        }
+        if block_start == 0 {
+            break 0;
+        }
+        start = block_start;
+    };
+    if begin == length {
+        return Ok(());
+    }
+    let mut line = Vec::new();
+    file.seek(SeekFrom::Start(begin))?;
+    file.read_to_end(&mut line)?;
+    let is_begun = line.starts_with(LINE_START) || LINE_START.starts_with(&line);
+    let is_complete = serde_json::from_slice::<serde_json::Value>(&line).is_ok();
+    match is_begun && !is_complete {
+        true => file.set_len(begin),
+        false => file.write_all(b"\n"),
+    }
+}
+
+/// The start of an exported instance.
+const LINE_START: &[u8] = br#"{"format":"batch-instance/"#;
 
 impl Write for Archive {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -129,14 +129,15 @@ impl JobOperator {
         Ok(line.transpose().map_err(ArchiveError::Json)?)
     }
 
-    /// Imports an instance that was exported from this repository or another, with new ids, and returns its id. It can be
-    /// resumed as before the export.
+    /// Imports an instance that was exported from this repository or another, with new ids. It can be resumed as before the
+    /// export. An instance that the repository contains unchanged is left alone: it was imported before, or the purge that
+    /// archived it was interrupted before it deleted it.
     ///
     /// # Errors
     /// `Archive` in these cases: `export` did not write the line; it contains values that `start` would reject; an execution
-    /// in it has not ended; its job has an instance with the same key; or the instance is not complete and has partitions or
+    /// in it has not ended; its job has another instance with the same key; or the instance is not complete and has partitions or
     /// logical transactions, whose state refers to ids.
-    pub fn import(&self, line: &str) -> Result<JobInstanceId> {
+    pub fn import(&self, line: &str) -> Result<Imported> {
         let archived: ArchivedInstance = serde_json::from_str(line).map_err(ArchiveError::Json)?;
         if archived.format != FORMAT {
             return Err(ArchiveError::Format(archived.format).into());
@@ -148,12 +149,38 @@ impl JobOperator {
             let (execution, status) = (JobExecutionId(open.execution), open.status);
             return Err(ArchiveError::NotEnded { execution, status }.into());
         }
+        if let Some(known) = self.shared.repository.same_instance(&archived)? {
+            let id = JobInstanceId(known.instance);
+            if known.without_ids() == archived.clone().without_ids() {
+                return Ok(Imported::Unchanged(id));
+            }
+        }
         if !archived.is_over() && archived.executions.iter().any(ArchivedExecution::keeps_elements) {
             return Err(ArchiveError::Parallel.into());
         }
         let imported = self.shared.repository.import_instance(&archived)?;
         let ArchivedInstance { job, job_key, .. } = archived;
-        Ok(imported.ok_or(ArchiveError::Exists { job, job_key })?)
+        Ok(Imported::New(
+            imported.ok_or(ArchiveError::Exists { job, job_key })?,
+        ))
+    }
+}
+
+/// The result of [`JobOperator::import`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Imported {
+    /// The id of the instance that was inserted.
+    New(JobInstanceId),
+    /// The id of the instance that the repository contains with the same content.
+    Unchanged(JobInstanceId),
+}
+
+impl Imported {
+    /// Returns the id of the instance in this repository.
+    pub fn id(self) -> JobInstanceId {
+        match self {
+            Self::New(id) | Self::Unchanged(id) => id,
+        }
     }
 }
 
@@ -187,8 +214,8 @@ pub enum ArchiveError {
          be resumed only where it was exported"
     )]
     Parallel,
-    /// The job has an instance with the same JOB_KEY.
-    #[error("job `{job}` already has an instance with the key {job_key}")]
+    /// The job has another instance with the same JOB_KEY.
+    #[error("job `{job}` already has another instance with the key {job_key}")]
     Exists {
         /// The job.
         job: String,

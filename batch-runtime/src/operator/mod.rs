@@ -21,7 +21,7 @@ mod stop;
 
 use std::sync::Arc;
 
-pub use archive::{ArchiveError, Purge};
+pub use archive::{ArchiveError, Imported, Purge};
 pub(crate) use callback::Callbacks;
 pub use callback::{CallbackId, JobEndCallback};
 pub use check::{CheckReport, JobCheck, Problem};

@@ -111,6 +111,19 @@ impl ArchivedInstance {
         })
     }
 
+    /// Returns the content without the ids, which are different in each repository.
+    pub(crate) fn without_ids(mut self) -> Self {
+        self.instance = 0;
+        for execution in &mut self.executions {
+            execution.execution = 0;
+            execution
+                .steps
+                .iter_mut()
+                .for_each(|step| step.step_execution = 0);
+        }
+        self
+    }
+
     /// Returns whether the instance cannot be resumed.
     pub(crate) fn is_over(&self) -> bool {
         let mut statuses = self.executions.iter().map(|one| one.status);

@@ -88,20 +88,25 @@ impl ArchiveStore for Repository {
 
     fn export_instance(&self, instance: JobInstanceId) -> Result<Option<ArchivedInstance>, RepositoryError> {
         self.pool.read("read the job instance", |connection| {
-            let Some(found) = instance_in(connection, instance.0)? else {
-                return Ok(None);
-            };
-            let mut executions = Vec::new();
-            for id in execution_ids(connection, instance)? {
-                executions.extend(archived_execution(connection, id.0)?);
+            archived_instance(connection, instance)
+        })
+    }
+
+    fn same_instance(
+        &self,
+        archived: &ArchivedInstance,
+    ) -> Result<Option<ArchivedInstance>, RepositoryError> {
+        self.pool.read("read the job instance", |connection| {
+            let known: Option<i64> = job_instance::table
+                .filter(job_instance::job_name.eq(&archived.job))
+                .filter(job_instance::job_key.eq(&archived.job_key))
+                .select(job_instance::job_instance_id)
+                .first(connection)
+                .optional()?;
+            match known {
+                Some(id) => archived_instance(connection, JobInstanceId(id)),
+                None => Ok(None),
             }
-            Ok(Some(ArchivedInstance {
-                format: FORMAT.to_owned(),
-                instance: found.id.0,
-                job: found.job_name,
-                job_key: found.job_key,
-                executions,
-            }))
         })
     }
 
@@ -261,6 +266,23 @@ fn delete(connection: &mut Connection, instances: &[i64]) -> QueryResult<()> {
 
 /// Databases limit the number of values in one statement.
 const MAX_VALUES: usize = 1_000;
+
+fn archived_instance(connection: &mut Connection, instance: JobInstanceId) -> Work<Option<ArchivedInstance>> {
+    let Some(found) = instance_in(connection, instance.0)? else {
+        return Ok(None);
+    };
+    let mut executions = Vec::new();
+    for id in execution_ids(connection, instance)? {
+        executions.extend(archived_execution(connection, id.0)?);
+    }
+    Ok(Some(ArchivedInstance {
+        format: FORMAT.to_owned(),
+        instance: found.id.0,
+        job: found.job_name,
+        job_key: found.job_key,
+        executions,
+    }))
+}
 
 fn archived_execution(connection: &mut Connection, id: i64) -> Work<Option<ArchivedExecution>> {
     let Some(execution) = execution_in::<RepositoryError>(connection, id)? else {
