@@ -55,6 +55,7 @@ pub const SQLITE: Scripts = Scripts {
         "0000000000430_spring_batch_4_3",
         "0000000000431_job_instance_lease",
         "0000000000432_partition_lease",
+        "0000000000433_repeated_steps",
     ),
     upgrades: scripts!(
         "upgrade/sqlite":
@@ -72,6 +73,7 @@ pub const POSTGRESQL: Scripts = Scripts {
         "0000000000430_spring_batch_4_3",
         "0000000000431_job_instance_lease",
         "0000000000432_partition_lease",
+        "0000000000433_repeated_steps",
     ),
     upgrades: scripts!(
         "upgrade/postgres":
@@ -89,6 +91,7 @@ pub const MYSQL: Scripts = Scripts {
         "0000000000430_spring_batch_4_3",
         "0000000000431_job_instance_lease",
         "0000000000432_partition_lease",
+        "0000000000433_repeated_steps",
     ),
     upgrades: scripts!(
         "upgrade/mysql":

@@ -125,18 +125,6 @@ ALTER TABLE BATCH_JOB_EXECUTION_CONTEXT CONVERT TO CHARACTER SET utf8mb4 COLLATE
 ALTER TABLE BATCH_STEP_EXECUTION_CONTEXT MODIFY COLUMN SERIALIZED_CONTEXT LONGTEXT;
 ALTER TABLE BATCH_JOB_EXECUTION_CONTEXT MODIFY COLUMN SERIALIZED_CONTEXT LONGTEXT;
 
-
--- For the query before every step (recommended by A.10 of the schema's description). Those of a launch and of a restart use
--- the indexes that MySQL creates for foreign keys.
-SET @statement = (
-    SELECT IF(COUNT(*) = 0,
-        'CREATE UNIQUE INDEX BATCH_STEP_EXECUTION_NAME_IX ON BATCH_STEP_EXECUTION (JOB_EXECUTION_ID, STEP_NAME)',
-        'DO 0')
-    FROM information_schema.STATISTICS
-    WHERE TABLE_SCHEMA = DATABASE() AND INDEX_NAME = 'BATCH_STEP_EXECUTION_NAME_IX');
-PREPARE make_index FROM @statement;
-EXECUTE make_index;
-DEALLOCATE PREPARE make_index;
 -- The lease of a partition: the worker process that runs it, and its expiry. Partitions that run in the process of their job
 -- have no row. No foreign key, because tools that delete executions do not know this table.
 CREATE TABLE IF NOT EXISTS BATCH_PARTITION_LEASE (
@@ -146,3 +134,14 @@ CREATE TABLE IF NOT EXISTS BATCH_PARTITION_LEASE (
     EXPIRES_AT BIGINT NOT NULL,
     CLAIMS BIGINT NOT NULL
 ) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+-- For the query before every step (recommended by A.10 of the schema's description). Not unique: a job of Spring Batch may run a step
+-- several times in one execution.
+SET @statement = (
+    SELECT IF(COUNT(*) = 0,
+        'ALTER TABLE BATCH_STEP_EXECUTION ADD INDEX BATCH_STEP_EXECUTION_STEP_IX (JOB_EXECUTION_ID, STEP_NAME)',
+        'DO 0')
+    FROM information_schema.STATISTICS
+    WHERE TABLE_SCHEMA = DATABASE() AND INDEX_NAME = 'BATCH_STEP_EXECUTION_STEP_IX');
+PREPARE make_index FROM @statement;
+EXECUTE make_index;
+DEALLOCATE PREPARE make_index;

@@ -127,9 +127,10 @@ fn parameter(text: &str) -> Result<(String, JobParameter), String> {
             let reference = value.parse();
             ParameterValue::Secret(reference.map_err(|error| format!("parameter `{name}`: {error}"))?)
         }
+        "null" => ParameterValue::Null(value.parse()?),
         other => {
             return Err(format!(
-                "unknown type `{other}`: expected string, long, double, date or secret"
+                "unknown type `{other}`: expected string, long, double, date, secret or null"
             ));
         }
     };
@@ -145,6 +146,7 @@ pub(crate) fn format_parameter(name: &str, parameter: &JobParameter) -> String {
         ParameterValue::Double(_) => "(double)",
         ParameterValue::Date(_) => "(date)",
         ParameterValue::Secret(reference) => return format!("{not_identifying}{name}(secret)={reference}"),
+        ParameterValue::Null(kind) => return format!("{not_identifying}{name}(null)={kind}"),
     };
     format!("{not_identifying}{name}{kind}={}", parameter.value.to_text())
 }

@@ -3,8 +3,9 @@
 //! Spec: DOM-10, DOM-11, REPO-26 to REPO-36, D-56
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 use md5::{Digest, Md5};
 use serde::{Deserialize, Serialize};
@@ -35,10 +36,55 @@ pub enum ParameterValue {
     /// A reference to a secret. It is stored, displayed and part of the identity as the text `secret:env:NAME`. The
     /// secret is read at each start and restart, and only injected fields and contexts receive it.
     Secret(SecretReference),
+    /// No value of a type, as Spring Batch stores a parameter that is null. In the identity it is an empty text; properties and
+    /// `${...}` do not see it.
+    Null(ParameterType),
+}
+
+/// The types of the repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ParameterType {
+    /// Text.
+    String,
+    /// A whole number.
+    Long,
+    /// A floating-point number.
+    Double,
+    /// A point in time.
+    Date,
+}
+
+impl ParameterType {
+    const ALL: [(Self, &str); 4] = [
+        (Self::String, "string"),
+        (Self::Long, "long"),
+        (Self::Double, "double"),
+        (Self::Date, "date"),
+    ];
+}
+
+/// The name in lower case.
+impl fmt::Display for ParameterType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = Self::ALL.iter().find(|(one, _)| one == self);
+        f.write_str(found.map_or("", |(_, name)| name))
+    }
+}
+
+impl FromStr for ParameterType {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(_, name)| *name == text);
+        found
+            .map(|(one, _)| *one)
+            .ok_or_else(|| format!("unknown type `{text}`: expected string, long, double or date"))
+    }
 }
 
 impl ParameterValue {
-    /// Returns the value as text; for a secret, its reference.
+    /// Returns the value as text; for a secret, its reference, and for null, an empty text.
     pub fn to_text(&self) -> String {
         match self {
             Self::String(text) => text.clone(),
@@ -46,6 +92,7 @@ impl ParameterValue {
             Self::Double(number) => java_double(*number),
             Self::Date(time) => time.to_string(),
             Self::Secret(reference) => reference.to_stored(),
+            Self::Null(_) => String::new(),
         }
     }
 
@@ -125,9 +172,10 @@ impl JobParameters {
         self
     }
 
-    /// Returns the value of a parameter as text.
+    /// Returns the value of a parameter as text; `None` if there is no such parameter, or if it is null.
     pub fn get(&self, name: &str) -> Option<String> {
-        self.0.get(name).map(|parameter| parameter.value.to_text())
+        let value = &self.0.get(name)?.value;
+        (!matches!(value, ParameterValue::Null(_))).then(|| value.to_text())
     }
 
     /// Returns all parameters by name.
@@ -167,7 +215,14 @@ impl JobParameters {
         self.0
             .iter()
             .filter(|(_, parameter)| parameter.identifying)
-            .map(|(name, parameter)| (name, parameter.value.key_text()))
+            .map(|(name, parameter)| {
+                let text = match parameter.value {
+                    // SQLite stores no negative zero.
+                    ParameterValue::Double(0.0) => java_double(0.0),
+                    _ => parameter.value.key_text(),
+                };
+                (name, text)
+            })
     }
 
     /// Returns the parameters of a `start`, identified only by the run id. Spec: D-56
@@ -188,12 +243,13 @@ impl JobParameters {
     /// Returns names and values as properties and `${...}` see them; for secrets, their marks.
     pub(crate) fn as_text(&self) -> BTreeMap<String, String> {
         let text = |value: &ParameterValue| match value {
-            ParameterValue::Secret(reference) => reference.mark(),
-            other => other.to_text(),
+            ParameterValue::Secret(reference) => Some(reference.mark()),
+            ParameterValue::Null(_) => None,
+            other => Some(other.to_text()),
         };
         self.0
             .iter()
-            .map(|(name, parameter)| (name.clone(), text(&parameter.value)))
+            .filter_map(|(name, parameter)| Some((name.clone(), text(&parameter.value)?)))
             .collect()
     }
 
@@ -346,12 +402,13 @@ fn java_double(number: f64) -> String {
         let plain = number.to_string();
         return if plain.contains('.') { plain } else { plain + ".0" };
     }
-    let scientific = format!("{number:e}");
-    match scientific.split_once('e') {
-        Some((digits, exponent)) if digits.contains('.') => format!("{digits}E{exponent}"),
-        Some((digits, exponent)) => format!("{digits}.0E{exponent}"),
-        None => scientific,
-    }
+    // At least two digits, the nearest ones: 4.9E-324, although 5E-324 would identify the number too.
+    let shortest = format!("{number:e}");
+    let scientific = match shortest.split_once('e') {
+        Some((digits, _)) if !digits.contains('.') => format!("{number:.1e}"),
+        _ => shortest,
+    };
+    scientific.replace('e', "E")
 }
 
 #[cfg(test)]
@@ -387,6 +444,23 @@ mod tests {
         );
     }
 
+    /// As in Spring Batch, a null is an empty text in the key; it is no value anywhere else.
+    ///
+    /// Spec: REPO-26, REPO-38
+    #[test]
+    fn a_null_is_not_a_value() {
+        let null = |kind| JobParameters::new().with_parameter("n", ParameterValue::Null(kind), true);
+        let empty = JobParameters::from([("n", "")]);
+        for (kind, _) in ParameterType::ALL {
+            assert_eq!(null(kind).job_key(), empty.job_key());
+            assert_eq!(kind.to_string().parse(), Ok(kind));
+        }
+        let parameters = null(ParameterType::Long);
+        assert_eq!(parameters.get("n"), None);
+        assert!(parameters.as_text().is_empty());
+        assert!(!parameters.is_empty());
+    }
+
     /// Spec: D-56
     #[test]
     fn a_start_is_identified_by_its_run_id_alone() {
@@ -404,6 +478,10 @@ mod tests {
         check(1e7, "1.0E7");
         check(9e-4, "9.0E-4");
         check(12_345_678.9, "1.23456789E7");
+        check(f64::from_bits(1), "4.9E-324");
+        check(f64::from_bits(2), "9.9E-324");
+        check(-2e23, "-2.0E23");
+        check(f64::MAX, "1.7976931348623157E308");
         check(f64::NAN, "NaN");
         check(f64::NEG_INFINITY, "-Infinity");
     }

@@ -137,6 +137,44 @@ fn an_unreadable_context_is_left_alone() {
     }
 }
 
+/// A counter that is missing is not a zero: without the number of commits, a lost checkpoint would go unnoticed.
+///
+/// Spec: REPO-43, REPO-54, CHUNK-LOOP-16
+#[test]
+fn a_missing_counter_keeps_the_job_from_starting() {
+    for database in Database::ALL {
+        for (table, column, of) in [
+            ("BATCH_STEP_EXECUTION", "COMMIT_COUNT", "step execution 1"),
+            ("BATCH_STEP_EXECUTION", "READ_COUNT", "step execution 1"),
+            ("BATCH_JOB_EXECUTION", "VERSION", "job execution 1"),
+        ] {
+            let stage = stage(database, CHUNK);
+            stage.launch("job", failing("13"));
+            let written = stage.outside().number(SUM);
+            let on_table = if database == Database::Postgres {
+                format!(" ON {table}")
+            } else {
+                String::new()
+            };
+            for rule in ["final", "version"] {
+                let drop = format!("DROP TRIGGER {rule}_{table}{on_table}");
+                stage.outside().execute(&drop).unwrap();
+            }
+            let damage = format!("UPDATE {table} SET {column} = NULL");
+            stage.outside().execute(&damage).unwrap();
+            let error = stage
+                .operator()
+                .launch("job", failing("0"))
+                .unwrap_err()
+                .to_string();
+            let expected = format!("{of} of the repository has no {column}");
+            assert!(error.contains(&expected), "{database:?}: {error}");
+            assert_eq!(executions(&stage), 1, "{database:?}");
+            assert_eq!(stage.outside().number(SUM), written, "{database:?}");
+        }
+    }
+}
+
 /// The same for a job whose process died: it ends FAILED with the cause, which the first launch records.
 ///
 /// Spec: OP-35, REPO-69

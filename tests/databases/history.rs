@@ -258,3 +258,88 @@ fn a_database_of_2_2_is_migrated() {
         check(database, "2.2", &statements);
     }
 }
+
+/// A step of Spring Batch may run several times in one execution: such rows are migrated, whether the tables are Spring Batch's or
+/// those of the version of this runtime that had a unique index.
+///
+/// Spec: REPO-12, REPO-82, D-71
+#[test]
+fn a_step_may_have_several_rows_in_one_execution() {
+    for database in Database::ALL {
+        for unique in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let place = Place::new(database, folder.path());
+            let mut outside = place.connect();
+            let tables = tables_of_4_3(database) + &rows(database, true);
+            outside.execute(&tables).unwrap();
+            let again = "INSERT INTO BATCH_STEP_EXECUTION (STEP_EXECUTION_ID, VERSION, STEP_NAME, JOB_EXECUTION_ID, START_TIME,
+                     END_TIME, STATUS, COMMIT_COUNT, READ_COUNT, FILTER_COUNT, WRITE_COUNT, READ_SKIP_COUNT, WRITE_SKIP_COUNT,
+                     PROCESS_SKIP_COUNT, ROLLBACK_COUNT, EXIT_CODE, EXIT_MESSAGE, LAST_UPDATED)
+                 SELECT STEP_EXECUTION_ID + 50, VERSION, STEP_NAME, JOB_EXECUTION_ID, START_TIME, END_TIME, STATUS, COMMIT_COUNT,
+                     READ_COUNT, FILTER_COUNT, WRITE_COUNT, READ_SKIP_COUNT, WRITE_SKIP_COUNT, PROCESS_SKIP_COUNT, ROLLBACK_COUNT,
+                     EXIT_CODE, EXIT_MESSAGE, LAST_UPDATED FROM BATCH_STEP_EXECUTION";
+            if unique {
+                let index = "CREATE UNIQUE INDEX BATCH_STEP_EXECUTION_NAME_IX ON BATCH_STEP_EXECUTION (JOB_EXECUTION_ID, STEP_NAME)";
+                outside.execute(index).unwrap();
+                assert!(outside.execute(again).is_err(), "{database:?}");
+            } else {
+                outside.execute(again).unwrap();
+            }
+            let operator = BatchRuntime::builder().repository(place.url()).build();
+            let operator = operator
+                .unwrap_or_else(|error| panic!("{database:?}: {error}"))
+                .job_operator();
+            if unique {
+                outside.execute(again).unwrap();
+            }
+            let steps = operator.step_executions(JobExecutionId(1)).unwrap();
+            let names: Vec<&str> = steps.iter().map(|step| step.step_name.as_str()).collect();
+            assert_eq!(names, ["one", "one"], "{database:?}");
+        }
+    }
+}
+
+/// The tables with one row of MySQL's sequences are in a safe engine afterwards.
+///
+/// Spec: REPO-12, REPO-20
+#[cfg(feature = "servers")]
+#[test]
+fn the_sequences_of_2_1_are_converted() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::new(Database::Mariadb, folder.path());
+    let tables = tables_of_2_1(Database::Mariadb);
+    place.connect().execute(&tables).unwrap();
+    BatchRuntime::builder().repository(place.url()).build().unwrap();
+    let others = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND ENGINE <> 'InnoDB'";
+    assert_eq!(place.connect().number(others), 0);
+}
+
+/// A migration that fails is run again when the cause is fixed, also where the database keeps a part of it.
+///
+/// Spec: REPO-12
+#[cfg(feature = "servers")]
+#[test]
+fn a_failed_migration_is_repeated() {
+    for database in [Database::Postgres, Database::Mariadb] {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::new(database, folder.path());
+        let mut outside = place.connect();
+        let tables = tables_of_2_1(database).replace("KEY_NAME VARCHAR(100)", "KEY_NAME VARCHAR(200)");
+        outside.execute(&(tables + &rows(database, false))).unwrap();
+        let long = format!("UPDATE BATCH_JOB_PARAMS SET KEY_NAME = '{}'", "n".repeat(101));
+        outside.execute(&long).unwrap();
+        let build = || BatchRuntime::builder().repository(place.url()).build();
+        let error = build().err().unwrap().to_string();
+        assert!(
+            error.contains("migration 0000000000220_parameters_of_executions failed: ")
+                && error.contains("fix the cause and open the repository again"),
+            "{database:?}: {error}"
+        );
+        outside
+            .execute("UPDATE BATCH_JOB_PARAMS SET KEY_NAME = 'to'")
+            .unwrap();
+        let operator = build().unwrap().job_operator();
+        let parameters = operator.parameters(JobExecutionId(1)).unwrap();
+        assert_eq!(parameters, JobParameters::from([("to", "35")]), "{database:?}");
+    }
+}

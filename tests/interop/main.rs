@@ -11,4 +11,5 @@ mod reading;
 mod shared;
 mod spring;
 mod stopping;
+mod values;
 mod zones;

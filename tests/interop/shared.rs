@@ -40,6 +40,20 @@ impl Shared {
 
     /// Creates a repository whose JVM is in a time zone, which this runtime is given too.
     pub(super) fn in_zone(database: Database, tables: TablesOf, zone: &str) -> Self {
+        Self::create(database, tables, zone, |_, _| {})
+    }
+
+    /// Creates a repository that Spring Batch has used before this runtime.
+    pub(super) fn after(database: Database, before: impl FnOnce(&mut Spring, &Place)) -> Self {
+        Self::create(database, TablesOf::SpringBatch, "UTC", before)
+    }
+
+    fn create(
+        database: Database,
+        tables: TablesOf,
+        zone: &str,
+        before: impl FnOnce(&mut Spring, &Place),
+    ) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let folder = tempfile::tempdir().unwrap();
         for (id, xml) in JOBS {
@@ -56,6 +70,7 @@ impl Shared {
             }
             spring.done(&place, json!(["make"]));
         }
+        before(&mut spring, &place);
         let name = format!("shared-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let operator = operator(folder.path(), &place, zone, &name);
         Self {
@@ -192,6 +207,8 @@ fn step_of(step: &StepExecution) -> Value {
     })
 }
 
+const NULLS: [&str; 4] = ["STRING", "LONG", "DOUBLE", "DATE"];
+
 /// Returns parameters in the format of `Parameters.java`.
 pub(super) fn shown_parameters(parameters: &JobParameters) -> Value {
     let shown = parameters.iter().map(|(name, parameter)| {
@@ -200,6 +217,7 @@ pub(super) fn shown_parameters(parameters: &JobParameters) -> Value {
             ParameterValue::Long(number) => ("LONG", json!(number)),
             ParameterValue::Double(number) => ("DOUBLE", json!(number)),
             ParameterValue::Date(time) => ("DATE", json!(time.0)),
+            ParameterValue::Null(kind) => (NULLS[*kind as usize], Value::Null),
             // The stored value is the text of a reference.
             ParameterValue::Secret(reference) => ("STRING", json!(format!("secret:{reference}"))),
         };

@@ -39,6 +39,11 @@ impl Params {
 
 fn to_json((name, parameter): (&str, &JobParameter)) -> Value {
     let (kind, value) = match &parameter.value {
+        ParameterValue::Null(kind) => {
+            return value!({
+                "name": name, "type": kind.to_string(), "value": null, "identifying": parameter.identifying
+            });
+        }
         ParameterValue::String(text) => ("string", value!(text)),
         ParameterValue::Long(number) => ("long", value!(number)),
         ParameterValue::Double(number) => ("double", value!(number)),

@@ -22,16 +22,3 @@ ALTER TABLE BATCH_JOB_EXECUTION_CONTEXT CONVERT TO CHARACTER SET utf8mb4 COLLATE
 -- TEXT holds at most 64 KB here; other databases have no limit.
 ALTER TABLE BATCH_STEP_EXECUTION_CONTEXT MODIFY COLUMN SERIALIZED_CONTEXT LONGTEXT;
 ALTER TABLE BATCH_JOB_EXECUTION_CONTEXT MODIFY COLUMN SERIALIZED_CONTEXT LONGTEXT;
-
-
--- For the query before every step (recommended by A.10 of the schema's description). Those of a launch and of a restart use
--- the indexes that MySQL creates for foreign keys.
-SET @statement = (
-    SELECT IF(COUNT(*) = 0,
-        'CREATE UNIQUE INDEX BATCH_STEP_EXECUTION_NAME_IX ON BATCH_STEP_EXECUTION (JOB_EXECUTION_ID, STEP_NAME)',
-        'DO 0')
-    FROM information_schema.STATISTICS
-    WHERE TABLE_SCHEMA = DATABASE() AND INDEX_NAME = 'BATCH_STEP_EXECUTION_NAME_IX');
-PREPARE make_index FROM @statement;
-EXECUTE make_index;
-DEALLOCATE PREPARE make_index;

@@ -237,7 +237,14 @@ impl MigrationMetadata for Step {}
 
 impl<DB: Backend> Migration<DB> for Step {
     fn run(&self, connection: &mut dyn BoxableConnection<DB>) -> migration::Result<()> {
-        Ok(connection.batch_execute(&self.statements)?)
+        // MySQL commits each change of the schema by itself.
+        connection
+            .batch_execute(&self.statements)
+            .map_err(|error| MigrationError {
+                name: self.name,
+                source: error,
+            })?;
+        Ok(())
     }
 
     fn revert(&self, _connection: &mut dyn BoxableConnection<DB>) -> migration::Result<()> {
@@ -251,6 +258,16 @@ impl<DB: Backend> Migration<DB> for Step {
     fn name(&self) -> &dyn MigrationName {
         self
     }
+}
+
+/// A migration that failed. Scripts skip the changes that an interrupted run has made, so it can be repeated on all databases.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "migration {name} failed: {source}; fix the cause and open the repository again, or run `db migrate`: it continues there"
+)]
+struct MigrationError {
+    name: &'static str,
+    source: diesel::result::Error,
 }
 
 /// An error that diesel's transactions can return.

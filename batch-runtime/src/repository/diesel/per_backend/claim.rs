@@ -8,6 +8,7 @@ use diesel::prelude::*;
 use super::contexts::{context_after, insert_job_context, job_state_in, step_state_in};
 use super::executions::{execution_in, last_execution};
 use super::lease::{LeaseRow, lease_of};
+use super::partitions::step_in;
 use super::rows::parameter_rows;
 use super::schema::{job_execution, job_instance, job_params, step_execution};
 use super::{Connection, Db, Repository, Work, corrupt, fenced};
@@ -313,7 +314,7 @@ fn instance_of(
 }
 
 /// Returns the damage that keeps an execution from resuming where the previous ones ended: in the tables, in the context of the
-/// last job execution, or in the latest contexts of the steps. Nothing is inserted then, and nothing unreadable is replaced.
+/// last job execution, or in the latest rows and contexts of the steps. Nothing is inserted then, and nothing unreadable is replaced.
 ///
 /// Spec: OP-35, REPO-69
 fn unreadable_state(connection: &mut Connection, claimed: &Claimed) -> ClaimWork<Option<RepositoryError>> {
@@ -326,6 +327,7 @@ fn unreadable_state(connection: &mut Connection, claimed: &Claimed) -> ClaimWork
         }
         job_state_in(connection, previous.id.0)?;
         for step in latest_steps(connection, claimed.instance)? {
+            step_in(connection, step)?;
             step_state_in(connection, step)?;
         }
         Ok(())

@@ -4,10 +4,9 @@ use diesel::prelude::*;
 
 use super::schema::{job_execution, job_instance, job_params, step_execution};
 use super::{Connection, Work, corrupt};
-use crate::clock::Timestamp;
 use crate::execution::{JobExecution, JobInstance, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
-use crate::parameters::{JobParameters, ParameterValue};
+use crate::parameters::{JobParameters, ParameterType, ParameterValue};
 use crate::repository::RepositoryError;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::session::{RunQueryDsl, SessionSettings};
@@ -35,6 +34,14 @@ pub(super) fn status_of(
     BatchStatus::from_repository(&text).ok_or_else(|| RepositoryError::Corrupt {
         row: row(),
         problem: format!("has STATUS {text:?}, which is not a batch status").into(),
+    })
+}
+
+/// Returns the value of a column that every version of this runtime and of Spring Batch writes.
+fn column(value: Option<i64>, name: &str, row: impl FnOnce() -> String) -> Result<i64, RepositoryError> {
+    value.ok_or_else(|| RepositoryError::Corrupt {
+        row: row(),
+        problem: format!("has no {name}").into(),
     })
 }
 
@@ -91,7 +98,7 @@ impl ExecutionRow {
             status: status_of(self.status, || format!("job execution {id}"))?,
             exit_status: self.exit_code.unwrap_or_default(),
             exit_message: self.exit_message.unwrap_or_default(),
-            version: self.version.unwrap_or(0),
+            version: column(self.version, "VERSION", || format!("job execution {id}"))?,
             configuration_location: self.job_configuration_location,
         })
     }
@@ -124,6 +131,7 @@ impl StepRow {
     pub(super) fn into_execution(self, settings: &SessionSettings) -> Result<StepExecution, RepositoryError> {
         let row = self;
         let id = row.step_execution_id;
+        let count = |value, name| column(value, name, || format!("step execution {id}"));
         let time = |column| settings.to_time(column);
         Ok(StepExecution {
             id: StepExecutionId(id),
@@ -136,14 +144,14 @@ impl StepRow {
             exit_status: row.exit_code.unwrap_or_default(),
             exit_message: row.exit_message.unwrap_or_default(),
             counters: StepCounters {
-                reads: row.read_count.unwrap_or(0),
-                writes: row.write_count.unwrap_or(0),
-                filters: row.filter_count.unwrap_or(0),
-                commits: row.commit_count.unwrap_or(0),
-                rollbacks: row.rollback_count.unwrap_or(0),
-                read_skips: row.read_skip_count.unwrap_or(0),
-                process_skips: row.process_skip_count.unwrap_or(0),
-                write_skips: row.write_skip_count.unwrap_or(0),
+                reads: count(row.read_count, "READ_COUNT")?,
+                writes: count(row.write_count, "WRITE_COUNT")?,
+                filters: count(row.filter_count, "FILTER_COUNT")?,
+                commits: count(row.commit_count, "COMMIT_COUNT")?,
+                rollbacks: count(row.rollback_count, "ROLLBACK_COUNT")?,
+                read_skips: count(row.read_skip_count, "READ_SKIP_COUNT")?,
+                process_skips: count(row.process_skip_count, "PROCESS_SKIP_COUNT")?,
+                write_skips: count(row.write_skip_count, "WRITE_SKIP_COUNT")?,
             },
             version: row.version,
         })
@@ -172,26 +180,43 @@ pub(super) fn parameter_rows(
     settings: &SessionSettings,
 ) -> Vec<ParameterRow> {
     let row = |(name, parameter): (&str, &crate::parameters::JobParameter)| {
-        let (mut string, mut date, mut long, mut double) = (String::new(), DbTimestamp(0), 0, 0.0);
+        let (mut string, mut date, mut long, mut double) =
+            (Some(String::new()), Some(DbTimestamp(0)), Some(0), Some(0.0));
         let type_cd = match &parameter.value {
             ParameterValue::Secret(reference) => {
-                string = reference.to_stored();
+                string = Some(reference.to_stored());
                 "STRING"
             }
             ParameterValue::String(value) => {
-                string.clone_from(value);
+                string = Some(value.clone());
                 "STRING"
             }
             ParameterValue::Long(value) => {
-                long = *value;
+                long = Some(*value);
                 "LONG"
             }
             ParameterValue::Double(value) => {
-                double = *value;
+                double = Some(*value);
                 "DOUBLE"
             }
             ParameterValue::Date(value) => {
-                date = settings.to_column(*value);
+                date = Some(settings.to_column(*value));
+                "DATE"
+            }
+            ParameterValue::Null(ParameterType::String) => {
+                string = None;
+                "STRING"
+            }
+            ParameterValue::Null(ParameterType::Long) => {
+                long = None;
+                "LONG"
+            }
+            ParameterValue::Null(ParameterType::Double) => {
+                double = None;
+                "DOUBLE"
+            }
+            ParameterValue::Null(ParameterType::Date) => {
+                date = None;
                 "DATE"
             }
         };
@@ -199,17 +224,17 @@ pub(super) fn parameter_rows(
             job_execution_id: execution,
             type_cd: type_cd.into(),
             key_name: name.into(),
-            string_val: Some(string),
-            date_val: Some(date),
-            long_val: Some(long),
-            double_val: Some(double),
+            string_val: string,
+            date_val: date,
+            long_val: long,
+            double_val: double,
             identifying: if parameter.identifying { "Y" } else { "N" }.into(),
         }
     };
     parameters.iter().map(row).collect()
 }
 
-/// Returns the parameters of an execution. Fillers and values that Spring Batch wrote may be NULL.
+/// Returns the parameters of an execution. The fillers may be NULL, and so is a value that is null in Spring Batch.
 ///
 /// Spec: REPO-38
 pub(super) fn load_parameters(connection: &mut Connection, execution: i64) -> Work<JobParameters> {
@@ -220,12 +245,16 @@ pub(super) fn load_parameters(connection: &mut Connection, execution: i64) -> Wo
     let settings = connection.settings();
     rows.into_iter()
         .try_fold(JobParameters::new(), |parameters, row| {
-            let value = match row.type_cd.as_str() {
-                "STRING" => ParameterValue::of_stored(row.string_val.unwrap_or_default()),
-                "LONG" => ParameterValue::Long(row.long_val.unwrap_or(0)),
-                "DOUBLE" => ParameterValue::Double(row.double_val.unwrap_or(0.0)),
+            let (kind, value) = match row.type_cd.as_str() {
+                "STRING" => (
+                    ParameterType::String,
+                    row.string_val.map(ParameterValue::of_stored),
+                ),
+                "LONG" => (ParameterType::Long, row.long_val.map(ParameterValue::Long)),
+                "DOUBLE" => (ParameterType::Double, row.double_val.map(ParameterValue::Double)),
                 "DATE" => {
-                    ParameterValue::Date(row.date_val.map_or(Timestamp(0), |date| settings.to_time(date)))
+                    let time = row.date_val.map(|date| settings.to_time(date));
+                    (ParameterType::Date, time.map(ParameterValue::Date))
                 }
                 other => {
                     return Err(corrupt(
@@ -234,6 +263,7 @@ pub(super) fn load_parameters(connection: &mut Connection, execution: i64) -> Wo
                     ));
                 }
             };
+            let value = value.unwrap_or(ParameterValue::Null(kind));
             Ok(parameters.with_parameter(row.key_name, value, row.identifying.eq_ignore_ascii_case("y")))
         })
 }

@@ -15,7 +15,7 @@ use crate::repository::diesel::chunk_transaction::Chunk;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::pool::unknown_outcome;
 use crate::repository::diesel::session::RunQueryDsl;
-use crate::repository::diesel::transaction_error::{TransactionError, on_unique_violation};
+use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::{
     ChunkTransaction, ClaimedPartition, Ending, Lease, PartitionState, RepositoryError, StepHistory,
     StepState, StepStore,
@@ -89,10 +89,23 @@ impl StepStore for Repository {
         let now = self.now();
         self.pool.write_relaxed(ACTION, |connection, in_doubt| {
             // An insert has no VERSION to compare, so the lease itself is checked.
-            Db::share_execution(connection, lease.execution_id.0)?;
+            if in_doubt {
+                // Waits for the end of the earlier attempt.
+                Db::lock_executions(connection, lease.instance_id.0)?;
+            } else {
+                Db::share_execution(connection, lease.execution_id.0)?;
+            }
             self.ensure_held(connection, lease, ACTION)?;
-            if in_doubt && let Some(inserted) = inserted_step(connection, lease.execution_id, name)? {
-                return inserted.into_execution(connection.settings()).map_err(rejected);
+            if let Some(inserted) = inserted_step(connection, lease.execution_id, name)? {
+                let inserted = inserted.into_execution(connection.settings()).map_err(rejected)?;
+                return match in_doubt {
+                    true => Ok(inserted),
+                    // An index cannot hold this rule: a step of Spring Batch may run several times. Spec: REPO-53
+                    false => Err(corrupt(
+                        format!("step execution {}", inserted.id),
+                        format!("is already the one of step `{name}` in this job execution"),
+                    )),
+                };
             }
             let id = Db::next_id(&self.pool, connection, Sequence::Step)?;
             diesel::insert_into(step_execution::table)
@@ -108,9 +121,7 @@ impl StepStore for Repository {
                     step_execution::exit_message.eq(""),
                     step_execution::last_updated.eq(now),
                 ))
-                .execute(connection)
-                // Inserted by an earlier attempt of unknown outcome.
-                .map_err(on_unique_violation)?;
+                .execute(connection)?;
             insert_step_context(connection, id, &state.encode())?;
             let row = step_execution::table
                 .find(id)

@@ -37,6 +37,7 @@ final class Jobs {
             job("skips", skipping()),
             job("prepared", tasklet("prepare", (contribution, chunk) -> RepeatStatus.FINISHED), tasklet("load", this::load)),
             job("waits", tasklet("wait", this::wait)),
+            repeating(),
         };
     }
 
@@ -46,6 +47,29 @@ final class Jobs {
             builder = builder.next(step);
         }
         return builder.build();
+    }
+
+    /** Runs its step three times in one execution. */
+    private Job repeating() {
+        Step again = new StepBuilder("again")
+                .repository(jobs)
+                .transactionManager(transactions)
+                .tasklet((contribution, chunk) -> {
+                    long ran = contribution.getStepExecution().getJobExecution().getStepExecutions().size();
+                    contribution.setExitStatus(new ExitStatus(ran < 3 ? "AGAIN" : "ENOUGH"));
+                    return RepeatStatus.FINISHED;
+                })
+                .build();
+        return new JobBuilder("repeats")
+                .repository(jobs)
+                .start(again)
+                .on("AGAIN")
+                .to(again)
+                .from(again)
+                .on("*")
+                .end()
+                .end()
+                .build();
     }
 
     private Step tasklet(String name, Tasklet tasklet) {

@@ -23,6 +23,18 @@ final class Parameters {
     private static JobParameter parameter(JsonNode one) {
         JsonNode value = one.get("value");
         boolean identifying = one.get("identifying").asBoolean();
+        if (value.isNull()) {
+            switch (one.get("type").asText()) {
+                case "LONG":
+                    return new JobParameter((Long) null, identifying);
+                case "DOUBLE":
+                    return new JobParameter((Double) null, identifying);
+                case "DATE":
+                    return new JobParameter((Date) null, identifying);
+                default:
+                    return new JobParameter((String) null, identifying);
+            }
+        }
         switch (one.get("type").asText()) {
             case "LONG":
                 return new JobParameter(value.asLong(), identifying);
