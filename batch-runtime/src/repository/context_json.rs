@@ -19,8 +19,8 @@ const CLASS_KEY: &str = "@class";
 const CLASS: &str = "java.util.HashMap";
 /// The entries in the context of every step that Spring Batch has executed.
 const SPRING_BATCH_ENTRIES: [&str; 2] = ["batch.taskletType", "batch.stepType"];
-/// The width of SHORT_CONTEXT; longer texts go to SERIALIZED_CONTEXT.
-const SHORT_CONTEXT: usize = 2_500;
+/// The width of SHORT_CONTEXT and EXIT_MESSAGE, in characters. Longer contexts go to SERIALIZED_CONTEXT.
+pub(crate) const MAX_VARCHAR: usize = 2_500;
 
 // The keys do not contain the artifact's name, so that a renamed reader keeps its position.
 const READER: &str = "batch.reader.checkpoint";
@@ -78,8 +78,8 @@ impl StepState {
     }
 
     /// Encodes the context.
-    pub(crate) fn encode(&self) -> StoredContext {
-        StoredContext::new(self.entries(), &self.other_entries)
+    pub(crate) fn encode(&self, max_short: usize) -> StoredContext {
+        StoredContext::new(self.entries(), &self.other_entries, max_short)
     }
 
     /// Decodes a context.
@@ -173,7 +173,7 @@ pub(crate) struct JobState {
 
 impl JobState {
     /// Encodes the context.
-    pub(crate) fn encode(&self) -> Result<StoredContext, serde_json::Error> {
+    pub(crate) fn encode(&self, max_short: usize) -> Result<StoredContext, serde_json::Error> {
         let restart = self.restart.as_ref().map(serde_json::to_string).transpose()?;
         let elements = (!self.elements.is_empty())
             .then(|| serde_json::to_string(&self.elements))
@@ -184,12 +184,13 @@ impl JobState {
                 .into_iter()
                 .filter_map(|(key, text)| Some((key, text.as_deref()?))),
             &self.other_entries,
+            max_short,
         ))
     }
 
     /// Encodes the initial context of the next execution of the instance.
-    pub(crate) fn for_next(&self) -> StoredContext {
-        StoredContext::new(std::iter::empty(), &self.other_entries)
+    pub(crate) fn for_next(&self, max_short: usize) -> StoredContext {
+        StoredContext::new(std::iter::empty(), &self.other_entries, max_short)
     }
 
     /// Decodes a context.
@@ -228,7 +229,11 @@ impl StoredContext {
     }
 
     /// Encodes `entries` as texts.
-    fn new<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>, other_entries: &OtherEntries) -> Self {
+    fn new<'a>(
+        entries: impl Iterator<Item = (&'a str, &'a str)>,
+        other_entries: &OtherEntries,
+        max_short: usize,
+    ) -> Self {
         let mut text = String::with_capacity(256);
         let _ = write!(text, "{{\"{CLASS_KEY}\":\"{CLASS}\"");
         for (key, value) in entries {
@@ -245,13 +250,13 @@ impl StoredContext {
         }
         text.push('}');
         // The text is pure ASCII, so bytes are characters.
-        if text.len() <= SHORT_CONTEXT {
+        if text.len() <= max_short {
             return Self {
                 short: text,
                 serialized: None,
             };
         }
-        let short = format!("{} ...", &text[..SHORT_CONTEXT - 8]);
+        let short = format!("{} ...", &text[..max_short.saturating_sub(8)]);
         Self {
             short,
             serialized: Some(text),
@@ -336,7 +341,7 @@ mod tests {
     #[test]
     fn a_context_is_ascii_json_and_comes_back() {
         let state = state(r#"{"file":"é漢😀\n","line":3}"#);
-        let stored = state.encode();
+        let stored = state.encode(MAX_VARCHAR);
         assert!(stored.short.is_ascii() && stored.serialized.is_none());
         assert!(
             stored
@@ -345,7 +350,7 @@ mod tests {
         );
         assert_eq!(StepState::decode(&stored.short).unwrap(), state);
         assert_eq!(
-            StepState::default().encode().short,
+            StepState::default().encode(MAX_VARCHAR).short,
             r#"{"@class":"java.util.HashMap"}"#
         );
     }
@@ -354,8 +359,8 @@ mod tests {
     #[test]
     fn a_long_context_is_whole_in_serialized_context() {
         let around = |length: usize| {
-            let overhead = state("").encode().short.len();
-            state(&"x".repeat(length - overhead)).encode()
+            let overhead = state("").encode(MAX_VARCHAR).short.len();
+            state(&"x".repeat(length - overhead)).encode(MAX_VARCHAR)
         };
         assert_eq!(around(2_500).serialized, None);
         let long = around(2_501);
@@ -390,11 +395,11 @@ mod tests {
             )]),
             other_entries: BTreeMap::from([("d".into(), r#"["java.lang.Long",2]"#.into())]),
         };
-        let stored = state.encode().unwrap();
+        let stored = state.encode(MAX_VARCHAR).unwrap();
         assert_eq!(JobState::decode(&stored.short).unwrap(), state);
-        let empty = StepState::default().encode();
+        let empty = StepState::default().encode(MAX_VARCHAR);
         assert_eq!(JobState::decode(&empty.short).unwrap(), JobState::default());
-        assert_eq!(JobState::default().encode().unwrap(), empty);
+        assert_eq!(JobState::default().encode(MAX_VARCHAR).unwrap(), empty);
         assert!(JobState::decode(r#"{"batch.restart.position":"step1"}"#).is_err());
         for entry in [
             "batch.reader.checkpoint",
@@ -428,15 +433,15 @@ mod tests {
         let state = StepState::decode(&java).unwrap();
         assert!(state.of_other_program);
         assert_eq!(state.reader, Some(CheckpointInfo::from_json("\"é\"".into())));
-        let kept = state.encode().short;
+        let kept = state.encode(MAX_VARCHAR).short;
         assert_eq!(
             kept,
             r#"{"@class":"java.util.HashMap","batch.reader.checkpoint":"\"\u00e9\"","d":["java.math.BigDecimal",1.10],"gr\u00f6\u00dfe":"\u6f22","r.read.count":11}"#
         );
         let again = StepState::decode(&kept).unwrap();
         assert!(!again.of_other_program);
-        assert_eq!(again.encode(), state.encode());
-        let next = JobState::decode(&kept).unwrap().for_next().short;
+        assert_eq!(again.encode(MAX_VARCHAR), state.encode(MAX_VARCHAR));
+        let next = JobState::decode(&kept).unwrap().for_next(MAX_VARCHAR).short;
         assert_eq!(StepState::decode(&next).unwrap(), again);
         // Written by a program that uses plain UTF-8.
         let plain = StepState::decode(r#"{"größe":"漢"}"#).unwrap();

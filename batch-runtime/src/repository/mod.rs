@@ -18,8 +18,8 @@ pub(crate) use archive::{
     ArchivedExecution, ArchivedInstance, ArchivedParameter, ArchivedStep, FORMAT, InstanceState,
 };
 pub(crate) use context_json::{
-    ElementBefore, ElementKind, ElementState, JobState, OtherEntries, RestartPosition, StepState,
-    StoredContext, TxState,
+    ElementBefore, ElementKind, ElementState, JobState, MAX_VARCHAR, OtherEntries, RestartPosition,
+    StepState, StoredContext, TxState,
 };
 pub use database_kind::DatabaseKind;
 pub use diesel::{ChunkTransaction, RepositoryConnection};
@@ -33,4 +33,4 @@ pub(crate) use records::{
     Signal, StepHistory, StopOutcome, Target,
 };
 pub(crate) use store::{ArchiveStore, JobRepository, JobStore, OperatorStore, StepStore};
-pub use url::{MigrationStatus, RepositoryUrl};
+pub use url::{MigrationStatus, RepositoryUrl, SpringBatchVersion};

@@ -64,8 +64,61 @@ impl RepositoryUrl {
             DatabaseKind::Postgresql => batch_migrations::POSTGRESQL.schema,
             DatabaseKind::Mysql => batch_migrations::MYSQL.schema,
         };
-        // The prefix was checked when the URL was parsed.
+        self.named(statements)
+    }
+
+    /// Returns the statements that bring tables of a version of Spring Batch up to date on `database`, with the table prefix of
+    /// this URL: the scripts that building a runtime runs.
+    pub fn upgrade(&self, database: DatabaseKind, from: SpringBatchVersion) -> String {
+        let scripts = match database {
+            DatabaseKind::Sqlite => batch_migrations::SQLITE,
+            DatabaseKind::Postgresql => batch_migrations::POSTGRESQL,
+            DatabaseKind::Mysql => batch_migrations::MYSQL,
+        };
+        let upgrades = scripts
+            .upgrades
+            .iter()
+            .filter(|script| script.version() > from.migration());
+        let all = upgrades.chain(scripts.current);
+        all.map(|script| {
+            format!(
+                "-- {}\n{}\n",
+                script.name,
+                self.named(script.statements).trim_end()
+            )
+        })
+        .collect()
+    }
+
+    /// The prefix was checked when the URL was parsed.
+    fn named(&self, statements: &str) -> String {
         named_as_in(&self.0, statements).unwrap_or_else(|_| statements.to_owned())
+    }
+}
+
+/// A version of Spring Batch whose tables can be upgraded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SpringBatchVersion {
+    /// 2.1, whose parameters belong to instances.
+    V2_1,
+    /// 2.2, without the file of a job.
+    V2_2,
+    /// 3.0 to 4.2.
+    V3_0,
+    /// 4.3.
+    V4_3,
+}
+
+impl SpringBatchVersion {
+    /// Returns the last migration that its tables do not need.
+    fn migration(self) -> &'static str {
+        match self {
+            Self::V2_1 => "0000000000210",
+            Self::V2_2 => "0000000000220",
+            Self::V3_0 => "0000000000300",
+            Self::V4_3 => "0000000000429",
+        }
     }
 }
 

@@ -41,7 +41,7 @@ use backend::Backend;
 use db_timestamp::DbTimestamp;
 use pool::Pool;
 use session::SessionSettings;
-use url::{database_of, table_prefix};
+use url::{database_of, own_options};
 
 pub(crate) use url::shown as shown_url;
 
@@ -105,29 +105,35 @@ pub(crate) fn open(
 
 /// Splits the settings from the URL that the database's library gets.
 fn settings(url: &str, database: DatabaseKind) -> Result<(String, SessionSettings), RepositoryError> {
-    let (url, prefix) = table_prefix(url)?;
+    let (url, own) = own_options(url)?;
+    let prefix = own.prefix;
     let prefix = match database {
         DatabaseKind::Sqlite => prefix.in_upper_case(),
         DatabaseKind::Postgresql => prefix.in_lower_case(),
         DatabaseKind::Mysql => prefix,
     };
-    let zone = TimeZone::UTC;
-    Ok((url, SessionSettings { prefix, zone }))
+    let defaults = SessionSettings::default();
+    let settings = SessionSettings {
+        prefix,
+        max_varchar: own.max_varchar.unwrap_or(defaults.max_varchar),
+        ..defaults
+    };
+    Ok((url, settings))
 }
 
 /// Checks that `url` is valid, without connecting.
 pub(crate) fn check_url(url: &str) -> Result<(), RepositoryError> {
     match database_of(url)? {
         #[cfg(feature = "sqlite")]
-        DatabaseKind::Sqlite => sqlite::check_url(&table_prefix(url)?.0),
-        _ => table_prefix(url).map(drop),
+        DatabaseKind::Sqlite => sqlite::check_url(&own_options(url)?.0),
+        _ => own_options(url).map(drop),
     }
 }
 
 /// Returns statements that create tables, with the table prefix of `url`.
 pub(crate) fn named_as_in(url: &str, statements: &str) -> Result<String, RepositoryError> {
-    let (_, prefix) = table_prefix(url)?;
-    Ok(prefix.rename_all(statements))
+    let (_, own) = own_options(url)?;
+    Ok(own.prefix.rename_all(statements))
 }
 
 /// Returns the names of the migrations that opening `url` would run; `None` if there is no repository yet. Changes nothing.

@@ -14,14 +14,27 @@ use diesel::result::QueryResult;
 use super::db_timestamp::DbTimestamp;
 use super::table_prefix::TablePrefix;
 use crate::clock::Timestamp;
+use crate::repository::MAX_VARCHAR;
 use crate::time_zone::TimeZone;
 
 /// The settings of a repository's tables, from the URL and the builder.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct SessionSettings {
     pub(super) prefix: TablePrefix,
     /// The zone of the wall-clock times in TIMESTAMP columns.
     pub(super) zone: TimeZone,
+    /// The length that texts are cut to. Spec: REPO-76
+    pub(super) max_varchar: usize,
+}
+
+impl Default for SessionSettings {
+    fn default() -> Self {
+        Self {
+            prefix: TablePrefix::default(),
+            zone: TimeZone::UTC,
+            max_varchar: MAX_VARCHAR,
+        }
+    }
 }
 
 impl SessionSettings {

@@ -1,7 +1,7 @@
 //! Selects the database of a URL, and masks its password for display.
 
 use super::table_prefix::TablePrefix;
-use crate::repository::{DatabaseKind, RepositoryError};
+use crate::repository::{DatabaseKind, MAX_VARCHAR, RepositoryError};
 
 /// Returns the database of a URL, after checking that this build supports it and that the rest of the URL is valid.
 pub(super) fn database_of(url: &str) -> Result<DatabaseKind, RepositoryError> {
@@ -59,22 +59,31 @@ fn problem_with_server(url: &str) -> Option<&'static str> {
     (!has_port).then_some("the port after the host is not a number")
 }
 
-/// Splits a URL into the URL for the database and the runtime's option `table_prefix`.
-pub(super) fn table_prefix(url: &str) -> Result<(String, TablePrefix), RepositoryError> {
+/// The runtime's own options in a URL.
+#[derive(Default)]
+pub(super) struct OwnOptions {
+    pub(super) prefix: TablePrefix,
+    pub(super) max_varchar: Option<usize>,
+}
+
+/// Splits a URL into the URL for the database and the runtime's own options.
+pub(super) fn own_options(url: &str) -> Result<(String, OwnOptions), RepositoryError> {
+    let mut own = OwnOptions::default();
     let Some((place, options)) = url.split_once('?') else {
-        return Ok((url.to_owned(), TablePrefix::default()));
+        return Ok((url.to_owned(), own));
     };
-    let mut prefix = TablePrefix::default();
+    let reject = |problem| RepositoryError::Url {
+        url: shown(url),
+        problem,
+    };
     let mut others = Vec::new();
     for option in options.split('&') {
-        match option.strip_prefix(TABLE_PREFIX) {
-            Some(name) => {
-                prefix = TablePrefix::new(name).map_err(|problem| RepositoryError::Url {
-                    url: shown(url),
-                    problem,
-                })?;
+        match option.split_once('=') {
+            Some((TABLE_PREFIX, name)) => own.prefix = TablePrefix::new(name).map_err(reject)?,
+            Some((MAX_VARCHAR_LENGTH, length)) => {
+                own.max_varchar = Some(max_varchar(length).map_err(reject)?);
             }
-            None => others.push(option),
+            _ => others.push(option),
         }
     }
     let mut url = place.to_owned();
@@ -82,10 +91,22 @@ pub(super) fn table_prefix(url: &str) -> Result<(String, TablePrefix), Repositor
         url.push('?');
         url.push_str(&others.join("&"));
     }
-    Ok((url, prefix))
+    Ok((url, own))
 }
 
-const TABLE_PREFIX: &str = "table_prefix=";
+const TABLE_PREFIX: &str = "table_prefix";
+const MAX_VARCHAR_LENGTH: &str = "max_varchar_length";
+
+/// Spec: REPO-76
+fn max_varchar(text: &str) -> Result<usize, String> {
+    const LEAST: usize = 100;
+    match text.parse() {
+        Ok(length @ LEAST..=MAX_VARCHAR) => Ok(length),
+        _ => Err(format!(
+            "invalid value `{text}` of `{MAX_VARCHAR_LENGTH}`: expected a number from {LEAST} to {MAX_VARCHAR}"
+        )),
+    }
+}
 
 /// Masks passwords by `***`, before the host and among the options.
 pub(crate) fn shown(url: &str) -> String {

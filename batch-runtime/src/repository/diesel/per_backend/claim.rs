@@ -252,7 +252,7 @@ impl Repository {
             Some(previous) => {
                 context_after(connection, previous.id.0).map_err(TransactionError::into_other)?
             }
-            None => JobState::default().for_next(),
+            None => JobState::default().for_next(self.settings.max_varchar),
         };
         insert_job_context(connection, id, &context)?;
         Ok(id)

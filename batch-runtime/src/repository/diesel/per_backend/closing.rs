@@ -3,7 +3,7 @@
 use diesel::prelude::*;
 
 use super::lease::{LeaseRow, RELEASED};
-use super::rows::status_of;
+use super::rows::{status_of, stored_message};
 use super::schema::{job_execution, partition_lease, step_execution};
 use super::{Connection, Db, Repository};
 use crate::ids::JobExecutionId;
@@ -19,12 +19,12 @@ const CRASHED: &str = "CRASHED";
 
 /// Updates an execution or step execution that its owner cannot end any more.
 macro_rules! closed {
-    ($table:ident, $id:expr, $ended:expr, $closing:expr) => {
+    ($table:ident, $id:expr, $ended:expr, $closing:expr, $message:expr) => {
         diesel::update($table::table.find($id)).set((
             $table::version.eq($table::version + 1),
             $table::status.eq($closing.status.as_str()),
             $table::exit_code.eq($closing.exit_code),
-            $table::exit_message.eq(&$closing.message),
+            $table::exit_message.eq($message),
             $table::end_time.eq($ended),
             $table::last_updated.eq($ended),
         ))
@@ -97,7 +97,8 @@ impl Repository {
                 closing.message += &format!("; it cannot be resumed: {cause}");
             }
             let ended = self.now().max(started.unwrap_or(created));
-            closed!(job_execution, id, ended, closing).execute(connection)?;
+            let message = stored_message(&closing.message, &self.settings);
+            closed!(job_execution, id, ended, closing, message).execute(connection)?;
             closed.push(JobExecutionId(id));
         }
         let ids = closed.iter().map(|id| id.0);
@@ -143,7 +144,8 @@ impl Repository {
         started: DbTimestamp,
         closing: &Closing,
     ) -> QueryResult<usize> {
-        closed!(step_execution, id, self.now().max(started), closing).execute(connection)
+        let message = stored_message(&closing.message, &self.settings);
+        closed!(step_execution, id, self.now().max(started), closing, message).execute(connection)
     }
 }
 

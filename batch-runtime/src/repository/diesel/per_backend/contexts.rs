@@ -121,7 +121,8 @@ pub(super) fn job_state_in(connection: &mut Connection, execution: i64) -> Work<
 /// Returns the initial context of an execution that follows another one. It keeps the entries of other programs, as they do
 /// themselves.
 pub(super) fn context_after(connection: &mut Connection, execution: i64) -> Work<StoredContext> {
-    Ok(job_state_in(connection, execution)?.for_next())
+    let max_short = connection.settings().max_varchar;
+    Ok(job_state_in(connection, execution)?.for_next(max_short))
 }
 
 /// Writes the stored state of a job execution.
@@ -131,7 +132,8 @@ pub(super) fn save_job_state(
     state: &JobState,
 ) -> Work<()> {
     let row = || format!("the context of job execution {execution}");
-    let context = state.encode().map_err(|error| corrupt(row(), error))?;
+    let max_short = connection.settings().max_varchar;
+    let context = state.encode(max_short).map_err(|error| corrupt(row(), error))?;
     let changed = diesel::update(job_context::table.find(execution.0))
         .set((
             job_context::short_context.eq(context.short),

@@ -68,7 +68,7 @@ impl JobStore for Repository {
         let now = execution
             .started
             .map_or(self.now(), |started| self.column(started).max(self.now()));
-        let message = stored_message(&ending.message);
+        let message = stored_message(&ending.message, &self.settings);
         let is_ended = self.pool.write_idempotent(ACTION, |connection, in_doubt| {
             let row = job_execution::table
                 .find(execution.id.0)
@@ -191,7 +191,7 @@ impl JobStore for Repository {
                 diesel::update(job_execution::table.filter(job_execution::job_execution_id.eq_any(held)))
                     .set((
                         job_execution::version.eq(job_execution::version + 1),
-                        job_execution::exit_message.eq(cause),
+                        job_execution::exit_message.eq(stored_message(cause, &self.settings)),
                         job_execution::last_updated.eq(self.now()),
                     ))
                     .execute(connection)?;

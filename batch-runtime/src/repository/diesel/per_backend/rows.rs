@@ -12,17 +12,14 @@ use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::session::{RunQueryDsl, SessionSettings};
 use crate::status::BatchStatus;
 
-/// Width of EXIT_MESSAGE, in characters.
-const MAX_MESSAGE: usize = 2_500;
-
 /// Returns a text as EXIT_MESSAGE stores it: truncated at a character boundary, without NUL, which not every database
 /// accepts.
 ///
 /// Spec: REPO-76
-pub(super) fn stored_message(text: &str) -> String {
+pub(super) fn stored_message(text: &str, settings: &SessionSettings) -> String {
     text.chars()
         .filter(|character| *character != '\0')
-        .take(MAX_MESSAGE)
+        .take(settings.max_varchar)
         .collect()
 }
 

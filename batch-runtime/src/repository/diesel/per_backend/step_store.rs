@@ -122,7 +122,7 @@ impl StepStore for Repository {
                     step_execution::last_updated.eq(now),
                 ))
                 .execute(connection)?;
-            insert_step_context(connection, id, &state.encode())?;
+            insert_step_context(connection, id, &state.encode(self.settings.max_varchar))?;
             let row = step_execution::table
                 .find(id)
                 .select(StepRow::as_select())
@@ -217,7 +217,7 @@ impl StepStore for Repository {
     ) -> Result<(), RepositoryError> {
         const ACTION: &str = "record the end of the step execution";
         let now = self.now().max(self.column(step.started));
-        let message = stored_message(&ending.message);
+        let message = stored_message(&ending.message, &self.settings);
         self.pool.write_idempotent(ACTION, |connection, in_doubt| {
             let row = step_execution::table
                 .find(step.id.0)
@@ -238,7 +238,7 @@ impl StepStore for Repository {
             }
             fenced_if_none(changed, ACTION)?;
             if let Some(state) = state {
-                let changed = update_context(connection, step.id, &state.encode())?;
+                let changed = update_context(connection, step.id, &state.encode(self.settings.max_varchar))?;
                 require_context(changed, step.id)?;
             }
             Ok(())
@@ -400,7 +400,7 @@ fn write_rows(
             step: step.id,
             version,
             counters,
-            context: &state.encode(),
+            context: &state.encode(connection.settings().max_varchar),
             now,
         };
         let updated = Db::update_chunk_rows(connection, &rows)?;
