@@ -73,7 +73,7 @@ impl BatchStatus {
     }
 
     /// Returns the status as stored in the repository.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Starting => "STARTING",
             Self::Started => "STARTED",

@@ -119,7 +119,7 @@ fn parameters_have_types_and_come_from_files() {
         ("@absent", "error: cannot read the parameter file `absent`: "),
         (
             "n(int)=5",
-            "unknown type `int`: expected string, long, double, date or secret",
+            "unknown type `int`: expected string, long, double, date, secret or null",
         ),
         ("n(long)=five", "invalid value `five`: expected a 64-bit integer"),
     ] {

@@ -31,6 +31,13 @@ macro_rules! closed {
     };
 }
 
+/// The statuses of executions that have not ended.
+const OPEN: [&str; 3] = [
+    BatchStatus::Starting.as_str(),
+    BatchStatus::Started.as_str(),
+    BatchStatus::Stopping.as_str(),
+];
+
 /// Id, creation, start, status, and the cause of the end if its process has recorded one.
 type OpenExecution = (
     i64,
@@ -50,8 +57,6 @@ impl Repository {
         lease: Option<&LeaseRow>,
         cause: Option<&str>,
     ) -> Result<Vec<JobExecutionId>, TransactionError<E>> {
-        let open =
-            [BatchStatus::Starting, BatchStatus::Started, BatchStatus::Stopping].map(BatchStatus::as_str);
         self.end_sessions_of_dead(connection, instance, lease)?;
         // Before the steps are read: a step that its owner is just creating is either found below or rejected.
         Db::lock_executions(connection, instance)?;
@@ -60,7 +65,7 @@ impl Repository {
         let noted = self.owner.note_of(owner);
         let executions: Vec<OpenExecution> = job_execution::table
             .filter(job_execution::job_instance_id.eq(instance))
-            .filter(job_execution::status.eq_any(open))
+            .filter(job_execution::status.eq_any(OPEN))
             .select((
                 job_execution::job_execution_id,
                 job_execution::create_time,
@@ -69,22 +74,7 @@ impl Repository {
                 job_execution::exit_message,
             ))
             .load(connection)?;
-        let steps: Vec<(i64, DbTimestamp, Option<String>)> = step_execution::table
-            .inner_join(job_execution::table)
-            .filter(job_execution::job_instance_id.eq(instance))
-            .filter(step_execution::status.eq_any(open))
-            .select((
-                step_execution::step_execution_id,
-                step_execution::start_time,
-                // The row of a step never shows STOPPING; that of its job does.
-                job_execution::status,
-            ))
-            .load(connection)?;
-        for (id, started, job_status) in steps {
-            let closing =
-                Closing::of(job_status.as_deref(), owner).unwrap_or_else(|_| Closing::crashed(owner));
-            self.close_step(connection, id, started, &closing)?;
-        }
+        self.close_open_steps(connection, instance, owner)?;
         let mut closed = Vec::new();
         for (id, created, started, status, recorded) in executions {
             let mut closing = Closing::of(status.as_deref(), owner)
@@ -105,6 +95,27 @@ impl Repository {
         let workers = partition_lease::table.filter(partition_lease::job_execution_id.eq_any(ids));
         diesel::delete(workers).execute(connection)?;
         Ok(closed)
+    }
+
+    /// Closes the open step executions of an instance, as their job executions are closed.
+    fn close_open_steps(&self, connection: &mut Connection, instance: i64, owner: &str) -> QueryResult<()> {
+        let steps: Vec<(i64, DbTimestamp, Option<String>)> = step_execution::table
+            .inner_join(job_execution::table)
+            .filter(job_execution::job_instance_id.eq(instance))
+            .filter(step_execution::status.eq_any(OPEN))
+            .select((
+                step_execution::step_execution_id,
+                step_execution::start_time,
+                // The row of a step never shows STOPPING; that of its job does.
+                job_execution::status,
+            ))
+            .load(connection)?;
+        for (id, started, job_status) in steps {
+            let closing =
+                Closing::of(job_status.as_deref(), owner).unwrap_or_else(|_| Closing::crashed(owner));
+            self.close_step(connection, id, started, &closing)?;
+        }
+        Ok(())
     }
 
     /// Ends the sessions of a dead owner and of the workers of its partitions that do not renew their leases. Their processes
