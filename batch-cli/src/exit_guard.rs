@@ -1,9 +1,9 @@
 //! A process that is ended by `exit` while a job runs must not look like a success to a scheduler: an artifact, or a library that
 //! it calls, may end it with code 0.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::signals::end_process;
 
 /// Whether a command runs that may run jobs.
 static IS_ARMED: AtomicBool = AtomicBool::new(false);
-static OPERATOR: OnceLock<JobOperator> = OnceLock::new();
+static OPERATOR: Mutex<Option<JobOperator>> = Mutex::new(None);
 
 /// How long the database may take to record the cause.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -28,14 +28,15 @@ pub(crate) fn arm() {
     }
 }
 
-/// Names the operator that records the cause.
+/// Sets the operator that records the cause.
 pub(crate) fn record_by(operator: &JobOperator) {
-    let _ = OPERATOR.set(operator.clone());
+    *OPERATOR.lock().unwrap_or_else(PoisonError::into_inner) = Some(operator.clone());
 }
 
-/// Lets the process exit.
+/// Lets the process exit, and drops the operator: its runtime removes its lock file when it ends.
 pub(crate) fn disarm() {
     IS_ARMED.store(false, Ordering::SeqCst);
+    *OPERATOR.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
 /// Called by `exit`, on the thread that called it.
@@ -50,7 +51,8 @@ extern "C" fn at_exit() {
     // On a thread of its own: this one may hold a lock that the database waits for.
     let (done, wait) = channel();
     let record = move || {
-        if let Some(Err(error)) = OPERATOR.get().map(|operator| operator.record_exit(cause)) {
+        let operator = OPERATOR.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Err(error)) = operator.as_ref().map(|operator| operator.record_exit(cause)) {
             errln!("error: the cause is not recorded: {error}");
         }
         let _ = done.send(());

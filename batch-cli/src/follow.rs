@@ -9,7 +9,7 @@ use crate::print::{errln, out, printable};
 use crate::progress;
 use crate::session::{Outcome, Session};
 use crate::signals::Shutdown;
-use crate::tables::{print_steps, seconds};
+use crate::tables::{print_steps, print_totals, seconds};
 
 /// The ways to resume an execution.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,6 +49,7 @@ pub(crate) fn follow(
 
 fn print_end(operator: &JobOperator, ended: &JobExecution, resume: Resume) -> Result<(), JobOperatorError> {
     print_steps(&operator.step_executions(ended.id)?, &ended.exit_message);
+    print_totals(&operator.step_totals(ended.id)?);
     let mut line = format!("{} {}", ended.name(), ended.status);
     if ended.exit_status != ended.status.as_str() {
         line += &format!(", exit status {}", ended.exit_status.escape_debug());

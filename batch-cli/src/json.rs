@@ -1,6 +1,6 @@
 //! Job and step executions as JSON, for programs.
 
-use batch_runtime::execution::{JobExecution, StepExecution};
+use batch_runtime::execution::{JobExecution, StepExecution, StepTotal};
 use batch_runtime::xml::is_unprintable;
 use serde_json::{Value, json};
 
@@ -55,6 +55,23 @@ pub(crate) fn step_execution(step: &StepExecution) -> Value {
         "exitMessage": step.exit_message,
         "started": step.started.to_string(),
         "ended": step.ended.map(|time| time.to_string()),
+        "reads": counters.reads,
+        "writes": counters.writes,
+        "filters": counters.filters,
+        "commits": counters.commits,
+        "rollbacks": counters.rollbacks,
+        "readSkips": counters.read_skips,
+        "processSkips": counters.process_skips,
+        "writeSkips": counters.write_skips,
+    })
+}
+
+/// The counters of a step in all executions of its instance.
+pub(crate) fn step_total(total: &StepTotal) -> Value {
+    let counters = total.counters;
+    json!({
+        "step": total.step_name,
+        "executions": total.executions,
         "reads": counters.reads,
         "writes": counters.writes,
         "filters": counters.filters,

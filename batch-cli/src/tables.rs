@@ -1,6 +1,6 @@
 //! Tables for people: columns as wide as their widest cell, numbers to the right.
 
-use batch_runtime::execution::{JobExecution, StepExecution};
+use batch_runtime::execution::{JobExecution, StepExecution, StepTotal};
 use batch_runtime::{JobOperator, JobOperatorError, Timestamp};
 use comfy_table::{Cell, CellAlignment, presets};
 
@@ -53,7 +53,7 @@ impl Table {
 /// Prints the steps of an execution, and their messages, except those that equal `printed`, which is printed elsewhere. The
 /// table has a column of skipped items only if there are any.
 pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
-    let has_skips = steps.iter().any(|step| skips(step) > 0);
+    let has_skips = steps.iter().any(|step| step.counters.skips() > 0);
     let mut head = vec!["STEP", "STATUS", "EXIT STATUS", "READ", "FILTERED", "WRITTEN"];
     head.extend(has_skips.then_some("SKIPPED"));
     head.extend(["COMMITS", "ROLLBACKS", "TIME"]);
@@ -67,7 +67,7 @@ pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
             shortened(&step.exit_status),
         ];
         row.extend([counters.reads, counters.filters, counters.writes].map(|count| count.to_string()));
-        row.extend(has_skips.then(|| skips(step).to_string()));
+        row.extend(has_skips.then(|| counters.skips().to_string()));
         row.extend([counters.commits, counters.rollbacks].map(|count| count.to_string()));
         row.push(time.unwrap_or_else(|| "-".into()));
         table.row(row);
@@ -88,10 +88,54 @@ pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
     }
 }
 
-/// Returns the number of items that were skipped while they were read, processed or written.
-pub(crate) fn skips(step: &StepExecution) -> i64 {
-    let counters = step.counters;
-    counters.read_skips + counters.process_skips + counters.write_skips
+/// The heading of the totals.
+pub(crate) const TOTALS: &str = "In all executions of the instance";
+
+/// The columns of the totals; the first holds text.
+pub(crate) const TOTAL_COLUMNS: [&str; 8] = [
+    "Step",
+    "Executions",
+    "Read",
+    "Filtered",
+    "Written",
+    "Skipped",
+    "Commits",
+    "Rollbacks",
+];
+
+/// Returns the cells of the totals, in the order of [`TOTAL_COLUMNS`]; none if every step has run once.
+pub(crate) fn total_cells(totals: &[StepTotal]) -> Vec<Vec<String>> {
+    if totals.iter().all(|total| total.executions < 2) {
+        return Vec::new();
+    }
+    let cells = |total: &StepTotal| {
+        let counters = total.counters;
+        let numbers = [
+            counters.reads,
+            counters.filters,
+            counters.writes,
+            counters.skips(),
+            counters.commits,
+            counters.rollbacks,
+        ];
+        let mut cells = vec![total.step_name.clone(), total.executions.to_string()];
+        cells.extend(numbers.map(|number| number.to_string()));
+        cells
+    };
+    totals.iter().map(cells).collect()
+}
+
+/// Prints the totals of steps that have run in several executions of the instance.
+pub(crate) fn print_totals(totals: &[StepTotal]) {
+    let rows = total_cells(totals);
+    if rows.is_empty() {
+        return;
+    }
+    outln!("\n{TOTALS}:");
+    let head = TOTAL_COLUMNS.map(str::to_uppercase);
+    let mut table = Table::new(&head.each_ref().map(String::as_str));
+    rows.into_iter().for_each(|row| table.row(row));
+    table.print();
 }
 
 pub(crate) fn print_message(message: &str) {

@@ -262,6 +262,8 @@ struct StepShared {
     state: Mutex<StepState>,
     /// The maximum size of the persistent user data, in bytes.
     data_limit: usize,
+    /// The counters of the earlier executions of the step, since it last completed.
+    earlier: StepCounters,
     /// Counts the signs of life.
     beats: AtomicU64,
     /// The current [`Activity`].
@@ -303,6 +305,7 @@ impl StepContext {
             element: Mutex::default(),
             state: Mutex::new(state),
             data_limit: usize::MAX,
+            earlier: StepCounters::default(),
             beats: AtomicU64::new(0),
             activity: AtomicU8::new(Activity::Starting as u8),
         }))
@@ -314,6 +317,19 @@ impl StepContext {
             new.data_limit = bytes;
         }
         self
+    }
+
+    /// Adds the counters of earlier executions.
+    pub(crate) fn after(mut self, earlier: StepCounters) -> Self {
+        if let Some(new) = Arc::get_mut(&mut self.0) {
+            new.earlier = earlier;
+        }
+        self
+    }
+
+    /// Returns the number of items that earlier executions have skipped.
+    pub(crate) fn earlier_skips(&self) -> i64 {
+        self.0.earlier.skips()
     }
 
     /// Returns the maximum size of a checkpoint and of the persistent user data.
@@ -405,9 +421,23 @@ impl StepContext {
         lock(&self.0.state).exception.clone()
     }
 
-    /// Returns the step's counters as of the last commit. Spec: CTX-30
+    /// Returns the counters of the step in its job instance, as of the last commit: of this execution and the earlier ones since
+    /// the step last completed. A restart continues them, so they are the same as without an interruption.
+    ///
+    /// Spec: CTX-30, D-95
     pub fn metrics(&self) -> Vec<Metric> {
-        lock(&self.0.state).counters.metrics()
+        self.0.earlier.plus(self.counters()).metrics()
+    }
+
+    /// Returns the counters of this step execution, as of the last commit: those of its row in the repository.
+    ///
+    /// Spec: CTX-30
+    pub fn execution_metrics(&self) -> Vec<Metric> {
+        self.counters().metrics()
+    }
+
+    fn counters(&self) -> StepCounters {
+        lock(&self.0.state).counters
     }
 
     /// Restores the data of the last commit after a rollback that no artifact handles.

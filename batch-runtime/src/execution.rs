@@ -169,6 +169,34 @@ pub struct StepCounters {
     pub write_skips: i64,
 }
 
+/// The counters of a step in its job instance: of a step execution and the earlier ones since the step last completed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StepTotal {
+    /// The step's name in the repository.
+    pub step_name: String,
+    /// The sums.
+    pub counters: StepCounters,
+    /// The number of step executions.
+    pub executions: u32,
+}
+
+impl StepTotal {
+    /// Adds an execution of the step.
+    pub(crate) fn add(&mut self, step: &StepExecution) {
+        self.counters = self.counters.plus(step.counters);
+        self.executions += 1;
+    }
+
+    pub(crate) fn new(step_name: &str) -> Self {
+        Self {
+            step_name: step_name.to_owned(),
+            counters: StepCounters::default(),
+            executions: 0,
+        }
+    }
+}
+
 /// The names of the [`Metric`]s. Spec: CTX-19, CTX-30
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -203,6 +231,26 @@ pub struct Metric {
 }
 
 impl StepCounters {
+    /// Returns the number of items that were skipped while they were read, processed or written.
+    pub fn skips(&self) -> i64 {
+        self.read_skips + self.process_skips + self.write_skips
+    }
+
+    /// Returns the sums with the counters of another execution of the step.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            reads: self.reads + other.reads,
+            writes: self.writes + other.writes,
+            filters: self.filters + other.filters,
+            commits: self.commits + other.commits,
+            rollbacks: self.rollbacks + other.rollbacks,
+            read_skips: self.read_skips + other.read_skips,
+            process_skips: self.process_skips + other.process_skips,
+            write_skips: self.write_skips + other.write_skips,
+        }
+    }
+
     /// Returns the counters as metrics. Spec: CTX-30
     pub fn metrics(&self) -> Vec<Metric> {
         [

@@ -47,4 +47,5 @@ mod s5_7_preferred_loader;
 mod s6_4_job_path;
 mod s6_8_operator;
 mod sequence;
+mod totals;
 mod warnings;

@@ -375,13 +375,17 @@ fn skip_listeners_of_the_job_come_first() {
     ");
 }
 
-/// A restart after a failure resumes after the last commit with a skip count of zero; earlier skips remain skipped.
+/// A restart after a failure resumes after the last commit; earlier skips remain skipped, and the limit still counts them: an
+/// interruption must not change how a job ends.
 ///
-/// Spec: CHUNK-SKIP-06, CHUNK-SKIP-07, CHUNK-LOOP-16, CHUNK-LOOP-13, JSL-CHUNK-27
+/// Spec: CHUNK-SKIP-06, CHUNK-SKIP-07, CHUNK-LOOP-16, CHUNK-LOOP-13, JSL-CHUNK-27, D-95
 #[test]
 fn a_restart_after_skips_resumes_at_the_right_item() {
-    let attributes = "commit-interval=\"2\" skip-limit=\"2\"";
-    let stage = faulty_stage(&faulty_job(&ears("", SKIPS), "TableOut", attributes, RULES));
+    let job = |limit: u32| {
+        let attributes = format!("commit-interval=\"2\" skip-limit=\"{limit}\"");
+        faulty_job(&ears("", SKIPS), "TableOut", &attributes, RULES)
+    };
+    let stage = faulty_stage(&job(2));
     let faults = "read 1: Skip; process 2: Skip; has n5: @Skip; has n6: @Skip";
     let execution = stage.start("job", [("faults", faults), ("items", "7")]);
     assert_snapshot!(tree_and_calls(&stage, execution, &["L", "open", "checkpoint"]), @r"
@@ -402,6 +406,20 @@ fn a_restart_after_skips_resumes_at_the_right_item() {
     ");
     assert_eq!(lines(&stage), "n3");
     let again = restart_with(&stage, execution, [("faults", faults)]);
+    let failed = stage.operator().job_execution(again).unwrap().unwrap();
+    assert!(
+        failed
+            .exit_message
+            .contains("it is skippable, but the skip-limit of 2 is used up"),
+        "{}",
+        failed.exit_message
+    );
+    stage.log();
+    // The operator allows more.
+    stage.rewrite(&job(4));
+    let operator = stage.another_runtime().job_operator();
+    let again = operator.restart(again, [("faults", faults)]).unwrap();
+    operator.wait(again).unwrap();
     assert_snapshot!(tree_and_calls(&stage, again, &["L", "open", "checkpoint"]), @r"
     job job COMPLETED COMPLETED
       step copy COMPLETED COMPLETED read 4 filter 0 write 2 commit 3 rollback 2 write skip 2

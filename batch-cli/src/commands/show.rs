@@ -12,7 +12,7 @@ use super::execution_id;
 use crate::parameters::format_parameter;
 use crate::print::{out, outln};
 use crate::session::{Outcome, Session};
-use crate::tables::{is_dead, or_dash, print_message, print_steps};
+use crate::tables::{is_dead, or_dash, print_message, print_steps, print_totals};
 use crate::{json, report};
 
 /// Shows an execution with its parameters and steps
@@ -58,6 +58,8 @@ fn print_json(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
         .collect();
     let steps = operator.step_executions(execution.id)?;
     shown["steps"] = steps.iter().map(json::step_execution).collect();
+    let totals = operator.step_totals(execution.id)?;
+    shown["totals"] = totals.iter().map(json::step_total).collect();
     json::print(&shown);
     Ok(())
 }
@@ -92,5 +94,6 @@ fn print_text(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
     print_message(&execution.exit_message);
     out("");
     print_steps(&steps, &execution.exit_message);
+    print_totals(&operator.step_totals(execution.id)?);
     Ok(())
 }

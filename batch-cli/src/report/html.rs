@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use super::escape::{Escaped, class};
 use super::timeline::svg;
-use super::{COLUMNS, FIRST_NUMBER, Run};
+use super::{Run, Table};
 use crate::parameters::format_parameter;
+use crate::tables::TOTALS;
 
 const STYLE: &str = "
 body { font: 15px/1.5 system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif; color: #1f2328; background: #fff; max-width: 960px; margin: 2rem auto; padding: 0 1rem; }
@@ -48,7 +49,12 @@ pub(super) fn write(run: &Run) -> String {
     }
     if !run.steps.is_empty() {
         let _ = writeln!(page, "<h2>Timeline</h2>\n{}<h2>Steps</h2>", svg(run));
-        table(run, &mut page);
+        table(&run.steps(), &mut page);
+    }
+    let totals = run.totals();
+    if !totals.rows.is_empty() {
+        let _ = writeln!(page, "<h2>{TOTALS}</h2>");
+        table(&totals, &mut page);
     }
     for step in run.steps.iter().filter(|step| !step.exit_message.is_empty()) {
         let (name, message) = (Escaped(&step.step_name), Escaped(&step.exit_message));
@@ -58,22 +64,22 @@ pub(super) fn write(run: &Run) -> String {
     page
 }
 
-fn table(run: &Run, page: &mut String) {
+fn table(table: &Table, page: &mut String) {
     let of = |column: usize| {
-        if column < FIRST_NUMBER {
+        if column < table.first_number {
             ""
         } else {
             " class=\"number\""
         }
     };
     page.push_str("<table>\n<tr>");
-    for (column, head) in COLUMNS.iter().enumerate() {
+    for (column, head) in table.head.iter().enumerate() {
         let _ = write!(page, "<th{}>{head}</th>", of(column));
     }
     page.push_str("</tr>\n");
-    for step in &run.steps {
+    for row in &table.rows {
         page.push_str("<tr>");
-        for (column, cell) in run.cells(step).iter().enumerate() {
+        for (column, cell) in row.iter().enumerate() {
             let _ = write!(page, "<td{}>{}</td>", of(column), Escaped(cell));
         }
         page.push_str("</tr>\n");

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use batch_runtime::BatchStatus;
 use batch_runtime::xml::is_unprintable;
 
-use super::{COLUMNS, FIRST_NUMBER, Run};
+use super::{Run, Table};
 use crate::parameters::format_parameter;
 use crate::print::printable;
+use crate::tables::TOTALS;
 
 pub(super) fn write(run: &Run) -> String {
     let execution = &run.execution;
@@ -45,14 +46,12 @@ pub(super) fn write(run: &Run) -> String {
         let (from, to) = (step.started.0, step.ended.unwrap_or(run.now).0);
         let _ = writeln!(text, "    {name} :{mark}, {from}, {}", to.max(from + 1));
     }
-    let _ = write!(text, "```\n\n## Steps\n\n| {} |\n|", COLUMNS.join(" | "));
-    for column in 0..COLUMNS.len() {
-        text.push_str(if column < FIRST_NUMBER { "---|" } else { "---:|" });
-    }
-    text.push('\n');
-    for step in &run.steps {
-        let cells: Vec<String> = run.cells(step).iter().map(|cell| plain(cell)).collect();
-        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    text.push_str("```\n\n## Steps\n\n");
+    table(&run.steps(), &mut text);
+    let totals = run.totals();
+    if !totals.rows.is_empty() {
+        let _ = writeln!(text, "\n## {TOTALS}\n");
+        table(&totals, &mut text);
     }
     for step in run.steps.iter().filter(|step| !step.exit_message.is_empty()) {
         let _ = writeln!(
@@ -63,6 +62,22 @@ pub(super) fn write(run: &Run) -> String {
         );
     }
     text
+}
+
+fn table(table: &Table, text: &mut String) {
+    let _ = write!(text, "| {} |\n|", table.head.join(" | "));
+    for column in 0..table.head.len() {
+        text.push_str(if column < table.first_number {
+            "---|"
+        } else {
+            "---:|"
+        });
+    }
+    text.push('\n');
+    for row in &table.rows {
+        let cells: Vec<String> = row.iter().map(|cell| plain(cell)).collect();
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    }
 }
 
 /// Formats text on one line, with the characters escaped that Markdown interprets.

@@ -9,20 +9,21 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
-use batch_runtime::execution::{JobExecution, StepCounters, StepExecution};
+use batch_runtime::execution::{JobExecution, StepCounters, StepExecution, StepTotal};
 use batch_runtime::{
     JobExecutionId, JobOperator, JobOperatorError, JobParameters, Timestamp,
     time::{Clock, SystemClock},
 };
 
 use crate::error::CliError;
-use crate::tables::{or_dash, skips};
+use crate::tables::{TOTAL_COLUMNS, or_dash, total_cells};
 
 /// An execution as the report shows it.
 struct Run {
     execution: JobExecution,
     parameters: JobParameters,
     steps: Vec<StepExecution>,
+    totals: Vec<StepTotal>,
     /// The time at which it was read, where the bars of running steps end.
     now: Timestamp,
 }
@@ -34,6 +35,7 @@ impl Run {
             execution: execution.ok_or(JobOperatorError::NoSuchJobExecution(id))?,
             parameters: operator.parameters(id)?,
             steps: operator.step_executions(id)?,
+            totals: operator.step_totals(id)?,
             now: SystemClock.now(),
         })
     }
@@ -65,6 +67,24 @@ impl Run {
         facts
     }
 
+    /// Returns the table of the steps.
+    fn steps(&self) -> Table {
+        Table {
+            head: &COLUMNS,
+            first_number: FIRST_NUMBER,
+            rows: self.steps.iter().map(|step| self.cells(step)).collect(),
+        }
+    }
+
+    /// Returns the table of the counters in all executions of the instance; without rows if there is one.
+    fn totals(&self) -> Table {
+        Table {
+            head: &TOTAL_COLUMNS,
+            first_number: 1,
+            rows: total_cells(&self.totals),
+        }
+    }
+
     /// Returns the cells of a step, in the order of [`COLUMNS`].
     fn cells(&self, step: &StepExecution) -> Vec<String> {
         let StepCounters {
@@ -85,11 +105,21 @@ impl Run {
             step.status.to_string(),
             step.exit_status.clone(),
         ];
-        cells
-            .extend([reads, filters, writes, skips(step), commits, rollbacks].map(|count| count.to_string()));
+        cells.extend(
+            [reads, filters, writes, step.counters.skips(), commits, rollbacks]
+                .map(|count| count.to_string()),
+        );
         cells.extend([duration(millis), rate]);
         cells
     }
+}
+
+/// A table of a report.
+struct Table {
+    head: &'static [&'static str],
+    /// The columns before this one hold text.
+    first_number: usize,
+    rows: Vec<Vec<String>>,
 }
 
 const COLUMNS: [&str; 11] = [
@@ -185,6 +215,7 @@ mod tests {
                 step("load", 1_000, Some(5_000), BatchStatus::Completed),
                 step("</svg>", 5_000, None, BatchStatus::Started),
             ],
+            totals: Vec::new(),
             now: Timestamp(61_000),
         }
     }

@@ -19,7 +19,7 @@ use super::walk::Walk;
 use crate::artifact::ContextScope;
 use crate::context::StepContext;
 use crate::error::BatchError;
-use crate::execution::StepExecution;
+use crate::execution::{StepCounters, StepExecution};
 use crate::repository::{Ending, OtherEntries, RepositoryError, StepHistory, StepState};
 use crate::secret::Secrets;
 use crate::status::BatchStatus;
@@ -100,7 +100,7 @@ impl StepRunner<'_> {
             .as_ref()
             .filter(|last| last.status == BatchStatus::Completed);
         if let Some(last) = completed.filter(|_| !self.step.allow_start_if_complete) {
-            return Ok(self.skip_completed(last, &history.state));
+            return Ok(self.skip_completed(last, &history));
         }
         let refusal = self
             .start_limit_reached(&history)
@@ -115,9 +115,12 @@ impl StepRunner<'_> {
         if from_start && self.is_partitioned() {
             self.walk.reset(self.id)?;
         }
-        let (mut state, earlier_items) = match from_start {
-            true => (StepState::default(), 0),
-            false => (history.state, history.items),
+        let (mut state, earlier) = match from_start {
+            true => (StepState::default(), StepCounters::default()),
+            false => {
+                let earlier = history.counters();
+                (history.state, earlier)
+            }
         };
         if !matches!(self.step.body, BoundBody::Batchlet(_)) {
             // Entries of another program about its items are outdated once items are processed here.
@@ -126,10 +129,10 @@ impl StepRunner<'_> {
         let execution = shared
             .repository
             .create_step(&shared.running.lease, &self.row(), &state)?;
-        self.execute(execution, state, earlier_items)
+        self.execute(execution, state, earlier)
     }
 
-    /// Runs a partition that this thread has claimed, after `earlier_items` of its input.
+    /// Runs a partition that this thread has claimed, after the executions with the counters `earlier`.
     ///
     /// # Errors
     /// See `run`.
@@ -137,16 +140,17 @@ impl StepRunner<'_> {
         &self,
         execution: StepExecution,
         state: StepState,
-        earlier_items: u64,
+        earlier: StepCounters,
     ) -> Result<ElementEnd, RepositoryError> {
-        self.execute(execution, state, earlier_items)
+        self.execute(execution, state, earlier)
     }
 
     /// Skips the step: continues by its recorded exit status, and the transitions of the current Job XML.
     /// Spec: RESTART-05, RESTART-06, JSL-STEP-09
-    fn skip_completed(&self, last: &StepExecution, state: &StepState) -> ElementEnd {
+    fn skip_completed(&self, last: &StepExecution, history: &StepHistory) -> ElementEnd {
         let properties = self.step.properties.clone();
-        let context = StepContext::new(self.id, last.id, properties, state.user_data.clone())
+        let context = StepContext::new(self.id, last.id, properties, history.state.user_data.clone())
+            .after(history.before)
             .ended(last.status, &last.exit_status);
         context.set_counters(last.counters);
         let dialect = self.walk.shared.job.dialect;
@@ -238,19 +242,27 @@ impl StepRunner<'_> {
         &self,
         mut execution: StepExecution,
         state: StepState,
-        earlier_items: u64,
+        earlier: StepCounters,
     ) -> Result<ElementEnd, RepositoryError> {
         let shared = self.walk.shared;
         let _span = step_span(&execution).entered();
         let observed = Observed::step(&shared.job.id, self.id);
-        let place = shared.running.publish_step(&execution.step_name, earlier_items);
+        // Without a checkpoint the input begins again.
+        let read = state
+            .reader
+            .as_ref()
+            .map_or(0, |_| earlier.reads + earlier.read_skips);
+        let place = shared
+            .running
+            .publish_step(&execution.step_name, u64::try_from(read).unwrap_or(0));
         let context = StepContext::new(
             self.id,
             execution.id,
             self.step.properties.clone(),
             state.user_data.clone(),
         )
-        .with_limit(self.step.limits.checkpoint_bytes);
+        .with_limit(self.step.limits.checkpoint_bytes)
+        .after(earlier);
         let contexts = ContextScope {
             step: Some(context.clone()),
             ..self.walk.contexts.clone()

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Definitions, JobOperator, JobOperatorError, Result};
-use crate::execution::{JobExecution, JobInstance, StepExecution};
+use crate::execution::{JobExecution, JobInstance, StepExecution, StepTotal};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::job_path::JobPathReport;
 use crate::parameters::JobParameters;
 use crate::repository::{ExecutionFilter, HolderState};
+use crate::status::BatchStatus;
 
 impl JobOperator {
     /// Returns the ids of all jobs on the job path and in the repository. Spec: OP-21
@@ -109,6 +110,40 @@ impl JobOperator {
             .into_iter()
             .map(|step| (step.id, step.to_string()))
             .collect())
+    }
+
+    /// Returns the counters of the steps of a job execution in their instance, in the order of their start: what the executions up
+    /// to this one have done since the step last completed. A restart continues them, so they are the same as without an
+    /// interruption.
+    ///
+    /// # Errors
+    /// `NoSuchJobExecution`.
+    pub fn step_totals(&self, execution: JobExecutionId) -> Result<Vec<StepTotal>> {
+        let repository = &self.shared.repository;
+        let this = repository
+            .job_execution(execution)?
+            .ok_or(JobOperatorError::NoSuchJobExecution(execution))?;
+        let mut executions = repository.job_executions(this.instance_id)?;
+        executions.retain(|earlier| earlier.id <= execution);
+        executions.sort_unstable_by_key(|execution| execution.id);
+        let mut totals: BTreeMap<String, (StepTotal, bool)> = BTreeMap::new();
+        let mut last = Vec::new();
+        for execution in &executions {
+            last = repository.step_executions(execution.id)?;
+            for step in &last {
+                let (total, is_complete) = totals
+                    .entry(step.step_name.clone())
+                    .or_insert_with(|| (StepTotal::new(&step.step_name), false));
+                if *is_complete {
+                    *total = StepTotal::new(&step.step_name);
+                }
+                total.add(step);
+                *is_complete = step.status == BatchStatus::Completed;
+            }
+        }
+        // A step that repeats in an execution has one total.
+        let shown = last.iter().filter_map(|step| totals.remove(&step.step_name));
+        Ok(shown.map(|(total, _)| total).collect())
     }
 
     /// Returns a step execution of a job execution; `None` if there is no such step execution. Spec: OP-25

@@ -1,7 +1,7 @@
 //! The parameters and results of the stores, except the executions: requests, claims, leases, endings, outcomes.
 
 use crate::clock::Timestamp;
-use crate::execution::{JobExecution, StepExecution};
+use crate::execution::{JobExecution, StepCounters, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::{RestartPosition, StepState};
@@ -172,11 +172,17 @@ pub(crate) struct StepHistory {
     pub(crate) commits: i64,
     /// How often the step was started.
     pub(crate) starts: u32,
-    /// The number of items read up to the checkpoint in `state`, over all executions since the step last completed.
-    pub(crate) items: u64,
+    /// The counters of the executions before the latest one, since the step last completed before it.
+    pub(crate) before: StepCounters,
 }
 
 impl StepHistory {
+    /// Returns the counters of all executions since the step last completed before the latest one.
+    pub(crate) fn counters(&self) -> StepCounters {
+        let last = self.last.as_ref().map(|last| last.counters);
+        self.before.plus(last.unwrap_or_default())
+    }
+
     /// Returns the problem if chunks were committed, but the checkpoint that they left is lost: to start without it would
     /// process their items again. Another program may keep no checkpoint.
     ///

@@ -39,6 +39,8 @@ pub(crate) struct Model<'c> {
     /// The reader's checkpoint.
     position: u64,
     step: Outcome,
+    /// The skips of earlier executions, which the limit counts too.
+    earlier_skips: i64,
     retries: u32,
     /// The case takes too long, because there are too many retries.
     pub(crate) endless: bool,
@@ -86,6 +88,7 @@ impl<'c> Model<'c> {
             written: Vec::new(),
             position: 0,
             step: Outcome::default(),
+            earlier_skips: 0,
             retries: 0,
             endless: false,
         }
@@ -93,7 +96,8 @@ impl<'c> Model<'c> {
 
     /// Runs the next execution of the instance.
     pub(crate) fn execute(&mut self) -> Outcome {
-        self.step = Outcome::default();
+        let step = std::mem::take(&mut self.step);
+        self.earlier_skips += step.read_skips + step.process_skips + step.write_skips;
         self.retries = 0;
         let mut next = Next::Lists;
         loop {
@@ -195,7 +199,7 @@ impl<'c> Model<'c> {
     /// CHUNK-SKIP-05 to 08
     fn skip(&self, class: Class, interval: &Interval) -> Result<(), End> {
         let step = &self.step;
-        let skips = step.read_skips + step.process_skips + step.write_skips;
+        let skips = self.earlier_skips + step.read_skips + step.process_skips + step.write_skips;
         let skips = skips + interval.read_skips + interval.process_skips + interval.write_skips;
         let allowed = self.case.skip_limit.is_none_or(|limit| skips < i64::from(limit));
         if class.is_skippable() && allowed {

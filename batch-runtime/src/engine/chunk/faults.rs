@@ -9,7 +9,7 @@ use crate::error::BatchError;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FaultRules {
     pub(crate) skippable: ExceptionFilter,
-    /// Maximum number of skips of a step execution; `None` is unlimited.
+    /// Maximum number of skips of the step in its instance; `None` is unlimited.
     pub(crate) skip_limit: Option<u32>,
     pub(crate) retryable: ExceptionFilter,
     /// Maximum number of retries of a step execution; `None` is unlimited.
@@ -66,7 +66,7 @@ impl Budget {
 }
 
 impl FaultRules {
-    /// Decides on a skip; `skips` is the number of skips of the step execution so far.
+    /// Decides on a skip; `skips` is the number of skips of the step so far.
     pub(super) fn skip(&self, error: &BatchError, skips: u64) -> Skip {
         if !self.skippable.includes(error) {
             return Skip::No;

@@ -26,6 +26,8 @@ pub(super) struct Interval<'r, 'l> {
     pub(super) read_skips: usize,
     pub(super) process_skips: usize,
     pub(super) write_skips: usize,
+    /// The skips of earlier executions of the step.
+    earlier_skips: i64,
     /// The number of written results that are no longer in the buffer.
     pub(super) flushed: usize,
     /// The number of written results in the buffer.
@@ -83,6 +85,7 @@ impl<'r, 'l> Interval<'r, 'l> {
         mode: Mode,
         step: &'r mut StepExecution,
         listeners: &'r mut ChunkListeners<'l>,
+        earlier_skips: i64,
     ) -> Self {
         Self {
             step,
@@ -92,16 +95,16 @@ impl<'r, 'l> Interval<'r, 'l> {
             read_skips: 0,
             process_skips: 0,
             write_skips: 0,
+            earlier_skips,
             flushed: 0,
             next: 0,
             mode,
         }
     }
 
-    /// Returns the skips of the step execution, including those of this interval. Spec: CHUNK-SKIP-06
+    /// Returns the skips of the step in its instance, including those of this interval. Spec: CHUNK-SKIP-06, D-95
     pub(super) fn skips(&self) -> u64 {
-        let counters = &self.step.counters;
-        let before = counters.read_skips + counters.process_skips + counters.write_skips;
+        let before = self.earlier_skips + self.step.counters.skips();
         let here = self.read_skips + self.process_skips + self.write_skips;
         u64::try_from(before).unwrap_or(0) + here as u64
     }

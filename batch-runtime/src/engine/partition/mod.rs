@@ -22,6 +22,7 @@ use super::elements::BoundPartition;
 use super::threads::lock;
 use super::walk::Walk;
 use crate::artifact::ContextScope;
+use crate::execution::StepCounters;
 use crate::ids::StepExecutionId;
 use crate::plan::PartitionPlan;
 use crate::repository::RepositoryError;
@@ -52,8 +53,8 @@ type LocalFailure = Option<Failure>;
 #[derive(Clone, Copy)]
 struct Prepared {
     number: u32,
-    /// The number of items of its input that earlier executions have read.
-    earlier_items: u64,
+    /// The counters of its earlier executions.
+    earlier: StepCounters,
 }
 
 impl<'p> PartitionedElement<'p> {

@@ -130,7 +130,10 @@ fn run_at(
     );
     if inner.is_empty() {
         let (row, state) = (claimed.row.clone(), claimed.state.clone());
-        element.run_claimed(&walk.worker, sink, *number, (row, state, 0))?;
+        let repository = walk.shared.repository;
+        let history = repository.step_history(claimed.lease.instance_id, &row.step_name, element.since)?;
+        // The latest row is the one of this partition.
+        element.run_claimed(&walk.worker, sink, *number, (row, state, history.before))?;
         return Ok(Some(()));
     }
     let path = element.path_to(*number);

@@ -16,7 +16,8 @@ use crate::engine::outcome::{ElementEnd, Last, Outcome};
 use crate::engine::step::StepRunner;
 use crate::engine::threads::{Collecting, CollectorSink, Worker};
 use crate::engine::walk::Walk;
-use crate::execution::StepExecution;
+
+use crate::execution::{StepCounters, StepExecution};
 use crate::ids::StepExecutionId;
 use crate::repository::{Ending, RepositoryError, StepState};
 use crate::status::BatchStatus;
@@ -31,17 +32,14 @@ impl PartitionedElement<'_> {
         worker: &Arc<Worker>,
         sink: &CollectorSink,
         row: StepExecutionId,
-        Prepared {
-            number,
-            earlier_items,
-        }: Prepared,
+        Prepared { number, earlier }: Prepared,
     ) -> Result<ElementEnd, RepositoryError> {
         let Some((row, state)) = self.walk.shared.repository.claim_step(row)? else {
             return Err(RepositoryError::Fenced {
                 action: "claim the partition",
             });
         };
-        self.run_claimed(worker, sink, number, (row, state, earlier_items))
+        self.run_claimed(worker, sink, number, (row, state, earlier))
     }
 
     /// Runs a claimed partition and records its end.
@@ -53,7 +51,7 @@ impl PartitionedElement<'_> {
         worker: &Arc<Worker>,
         sink: &CollectorSink,
         number: u32,
-        (mut row, state, earlier_items): (StepExecution, StepState, u64),
+        (mut row, state, earlier): (StepExecution, StepState, StepCounters),
     ) -> Result<ElementEnd, RepositoryError> {
         let path = self.path_to(number);
         let PartitionBody { element, collector } = match self.bound.binder.bind(&path) {
@@ -81,7 +79,7 @@ impl PartitionedElement<'_> {
                 walk: &walk,
                 is_partition: true,
             }
-            .run_claimed(row, state, earlier_items),
+            .run_claimed(row, state, earlier),
             ElementBody::Flow(flow) => {
                 let ended = walk.flow_once(&element, &flow.elements)?;
                 self.record(&mut row, ended)

@@ -145,7 +145,7 @@ impl PartitionedElement<'_> {
         let row = repository.create_step(lease, &name, &history.state)?;
         let prepared = Prepared {
             number,
-            earlier_items: history.items,
+            earlier: history.counters(),
         };
         lock(&self.prepared).insert(row.id, prepared);
         Ok(Preparation::Ready(row))

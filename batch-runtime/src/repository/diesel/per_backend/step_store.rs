@@ -67,10 +67,7 @@ impl StepStore for Repository {
                 state.of_other_program && has_commits_of_other_program(connection, &executions, step_name)?;
             Ok(StepHistory {
                 last: Some(last),
-                items: state
-                    .reader
-                    .as_ref()
-                    .map_or(0, |_| read_since_complete(&all, since)),
+                before: counters_before(&all, since),
                 commits: own_commits(connection, &all, since)?,
                 state,
                 committed_by_other_program,
@@ -302,7 +299,7 @@ fn last_step(
     executions: &[JobExecutionId],
     since: Option<i64>,
     name: &str,
-) -> QueryResult<(Option<StepRow>, Vec<ReadRow>)> {
+) -> QueryResult<(Option<StepRow>, Vec<HistoryRow>)> {
     let ids: Vec<i64> = executions.iter().map(|id| id.0).collect();
     let of_instance = step_execution::step_name
         .eq(name)
@@ -321,27 +318,59 @@ fn last_step(
             step_execution::step_execution_id,
             step_execution::job_execution_id,
             step_execution::status,
-            step_execution::read_count,
-            step_execution::read_skip_count,
-            step_execution::commit_count,
+            (
+                step_execution::read_count,
+                step_execution::write_count,
+                step_execution::filter_count,
+                step_execution::commit_count,
+                step_execution::rollback_count,
+                step_execution::read_skip_count,
+                step_execution::process_skip_count,
+                step_execution::write_skip_count,
+            ),
         ))
         .load(connection)?;
     Ok((last, all))
 }
 
-/// The counters of a step execution that its history needs.
+/// What the history of a step needs of its executions. A claim has rejected an instance whose counters are missing.
 #[derive(Queryable)]
-struct ReadRow {
+struct HistoryRow {
     step: i64,
     job: i64,
     status: Option<String>,
+    counters: CounterColumns,
+}
+
+#[derive(Queryable)]
+struct CounterColumns {
     reads: Option<i64>,
-    read_skips: Option<i64>,
+    writes: Option<i64>,
+    filters: Option<i64>,
     commits: Option<i64>,
+    rollbacks: Option<i64>,
+    read_skips: Option<i64>,
+    process_skips: Option<i64>,
+    write_skips: Option<i64>,
+}
+
+impl CounterColumns {
+    fn counters(&self) -> StepCounters {
+        StepCounters {
+            reads: self.reads.unwrap_or(0),
+            writes: self.writes.unwrap_or(0),
+            filters: self.filters.unwrap_or(0),
+            commits: self.commits.unwrap_or(0),
+            rollbacks: self.rollbacks.unwrap_or(0),
+            read_skips: self.read_skips.unwrap_or(0),
+            process_skips: self.process_skips.unwrap_or(0),
+            write_skips: self.write_skips.unwrap_or(0),
+        }
+    }
 }
 
 /// Returns the executions since the step last completed, newest first.
-fn since_complete(all: &[ReadRow], since: Option<i64>) -> impl Iterator<Item = &ReadRow> {
+fn since_complete(all: &[HistoryRow], since: Option<i64>) -> impl Iterator<Item = &HistoryRow> {
     all.iter().rev().take_while(move |row| {
         let is_complete = row.status.as_deref() == Some(BatchStatus::Completed.as_str());
         !is_complete && since.is_none_or(|since| row.job >= since)
@@ -350,9 +379,9 @@ fn since_complete(all: &[ReadRow], since: Option<i64>) -> impl Iterator<Item = &
 
 /// Returns the number of chunks committed since the step last completed; 0 if another program committed the latest: its commits
 /// leave no checkpoint of this runtime.
-fn own_commits(connection: &mut Connection, all: &[ReadRow], since: Option<i64>) -> Work<i64> {
+fn own_commits(connection: &mut Connection, all: &[HistoryRow], since: Option<i64>) -> Work<i64> {
     let with_commits: Vec<_> = since_complete(all, since)
-        .filter(|row| row.commits > Some(0))
+        .filter(|row| row.counters.commits > Some(0))
         .collect();
     let Some(latest) = with_commits.first() else {
         return Ok(0);
@@ -360,13 +389,17 @@ fn own_commits(connection: &mut Connection, all: &[ReadRow], since: Option<i64>)
     if step_state_in(connection, StepExecutionId(latest.step))?.of_other_program {
         return Ok(0);
     }
-    Ok(with_commits.iter().filter_map(|row| row.commits).sum())
+    Ok(with_commits.iter().filter_map(|row| row.counters.commits).sum())
 }
 
-/// Returns the number of items read since the step last completed.
-fn read_since_complete(all: &[ReadRow], since: Option<i64>) -> u64 {
-    let read = since_complete(all, since).map(|row| row.reads.unwrap_or(0) + row.read_skips.unwrap_or(0));
-    u64::try_from(read.sum::<i64>()).unwrap_or(0)
+/// Returns the counters of the executions before the latest one, since the step last completed before it.
+fn counters_before(all: &[HistoryRow], since: Option<i64>) -> StepCounters {
+    let Some((_, before)) = all.split_last() else {
+        return StepCounters::default();
+    };
+    since_complete(before, since).fold(StepCounters::default(), |sum, row| {
+        sum.plus(row.counters.counters())
+    })
 }
 
 /// Writes the rows of a chunk and runs `renew`. In a build with `--cfg batch_failpoints`, the faults that the recovery

@@ -1,0 +1,167 @@
+//! The counters of a step in its instance: an interruption must not change what limits, deciders and reports see.
+
+use batch_runtime::execution::{Metric, MetricName};
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchStatus, JobExecutionId};
+use batch_tests::stage::{Stage, say};
+
+use crate::artifacts::restart_with;
+use crate::faults::{RULES, make_table};
+
+/// Records the counters of the step that has ended, and is asked about it.
+#[derive(BatchArtifact)]
+struct Counts {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_context]
+    step: StepContext,
+}
+
+impl Counts {
+    fn say(&self, who: &str) {
+        let skips = |metrics: Vec<Metric>| -> i64 {
+            let of = |metric: &Metric| {
+                matches!(
+                    metric.name,
+                    MetricName::ReadSkipCount | MetricName::ProcessSkipCount
+                )
+            };
+            metrics
+                .iter()
+                .filter(|metric| of(metric))
+                .map(|metric| metric.value)
+                .sum()
+        };
+        let (all, here) = (skips(self.step.metrics()), skips(self.step.execution_metrics()));
+        say(&self.log, format!("{who}: {all} skips, {here} in this execution"));
+    }
+}
+
+#[step_listener("Counts")]
+impl Counts {
+    #[before_step]
+    fn before(&mut self) {}
+    #[after_step]
+    fn after(&mut self) {
+        self.say("listener");
+    }
+}
+
+#[derive(BatchArtifact)]
+struct Asked {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[decider]
+impl Asked {
+    #[decide]
+    fn decide(&mut self) -> String {
+        let counts = Counts {
+            log: self.log.clone(),
+            step: self.step.clone(),
+        };
+        counts.say("decider");
+        "ON".into()
+    }
+}
+
+/// Fails as long as the parameter says so.
+#[derive(BatchArtifact)]
+struct Unless {
+    #[batch_property(name = "fail", value = "no")]
+    fail: String,
+}
+
+#[batchlet]
+impl Unless {
+    #[process]
+    fn process(&self) -> Result<String, BatchError> {
+        match self.fail.as_str() {
+            "yes" => Err(BatchError::msg("not yet")),
+            _ => Ok("DONE".into()),
+        }
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+fn xml() -> String {
+    format!(
+        r#"<job id="job">
+             <step id="copy" next="ask">
+               <listeners><listener ref="Counts"/></listeners>
+               <chunk reader="Source" processor="Shape" writer="TableOut" commit-interval="2" skip-limit="3">{RULES}</chunk>
+             </step>
+             <decision id="ask" ref="Asked"><next on="*" to="last"/></decision>
+             <step id="last"><batchlet ref="Unless"/></step>
+           </job>"#
+    )
+}
+
+fn counters(stage: &Stage, execution: JobExecutionId) -> Vec<(String, u32, i64, i64, i64)> {
+    let totals = stage.operator().step_totals(execution).unwrap();
+    let counters = totals.iter().map(|total| {
+        let counters = total.counters;
+        (
+            total.step_name.clone(),
+            total.executions,
+            counters.reads,
+            counters.writes,
+            counters.skips(),
+        )
+    });
+    counters.collect()
+}
+
+/// Metrics, deciders and totals count the executions of the step since it last completed; the row of each has its own counters.
+///
+/// Spec: CTX-30, CHUNK-SKIP-06, D-95, OP-25
+#[test]
+fn counters_are_those_of_the_instance() {
+    let stage = Stage::new(&xml());
+    make_table(&stage);
+    let failing = [
+        ("faults", "process 2: Skip; process 4: Skip; read 6: Fatal x1"),
+        ("items", "8"),
+        ("fail", "yes"),
+    ];
+    let first = stage.start("job", failing);
+    assert_eq!(
+        stage.log().last().unwrap(),
+        "listener: 2 skips, 2 in this execution"
+    );
+    assert_eq!(counters(&stage, first), [("copy".to_owned(), 1, 4, 2, 2)]);
+
+    let faults = ("faults", "process 7: Skip");
+    let second = restart_with(&stage, first, [faults, ("items", "8"), ("fail", "yes")]);
+    let said: Vec<String> = stage
+        .log()
+        .into_iter()
+        .filter(|said| said.contains("skips"))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "listener: 3 skips, 1 in this execution",
+            "decider: 3 skips, 1 in this execution"
+        ]
+    );
+    let all = ("copy".to_owned(), 2, 8, 5, 3);
+    assert_eq!(counters(&stage, second), [all, ("last".to_owned(), 1, 0, 0, 0)]);
+    assert_eq!(counters(&stage, first), [("copy".to_owned(), 1, 4, 2, 2)]);
+
+    // The step is complete; the decider is asked again.
+    let third = restart_with(&stage, second, [faults, ("items", "8"), ("fail", "no")]);
+    let said: Vec<String> = stage
+        .log()
+        .into_iter()
+        .filter(|said| said.contains("skips"))
+        .collect();
+    assert_eq!(said, ["decider: 3 skips, 1 in this execution"]);
+    assert_eq!(counters(&stage, third), [("last".to_owned(), 2, 0, 0, 0)]);
+    let ended = stage.operator().job_execution(third).unwrap().unwrap();
+    assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+}
