@@ -233,7 +233,7 @@ fn adapters(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
         Shape::Analyze => analyze(method),
         Shape::Read => read(method),
         Shape::Process => process(method),
-        Shape::Write => write(method, artifact.buffered),
+        Shape::Write => write(method, artifact),
     };
     signatures(method.row)
         .into_iter()
@@ -472,12 +472,13 @@ fn process(method: &ArtifactMethod) -> Vec<TokenStream> {
     ]
 }
 
-fn write(method: &ArtifactMethod, buffered: bool) -> Vec<TokenStream> {
+fn write(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
     let Parameters::Items { item, transaction } = &method.parameters else {
         return Vec::new();
     };
     let runtime = runtime();
-    let transactional = transaction.is_some();
+    let (buffered, transactional) = (artifact.buffered, transaction.is_some());
+    let keeps_position = keeps_position(artifact);
     let (tx, arguments) = match transaction {
         // Spanned as the written type, where rustc reports a type that differs.
         Some(ty) => {
@@ -500,9 +501,29 @@ fn write(method: &ArtifactMethod, buffered: bool) -> Vec<TokenStream> {
                 items: #runtime::ItemType::of::<#item>(),
                 buffered: #buffered,
                 transactional: #transactional,
+                keeps_position: #keeps_position,
             }
         },
     ]
+}
+
+/// Returns whether the writer has a checkpoint: its type is not `()`.
+fn keeps_position(artifact: &Artifact) -> TokenStream {
+    let runtime = runtime();
+    let of_open = artifact.methods.iter().filter_map(|open| match &open.parameters {
+        Parameters::Checkpoint(checkpoint) => {
+            let cfgs = &open.cfgs;
+            Some(quote!(#(#cfgs)* {
+                keeps |= #runtime::ItemType::of::<#checkpoint>() != #runtime::ItemType::of::<()>();
+            }))
+        }
+        _ => None,
+    });
+    quote!({
+        let mut keeps = false;
+        #(#of_open)*
+        keeps
+    })
 }
 
 /// Returns `<Result as Trait>::convert(Self::method(arguments))`, its ends spanned as the result type, which rustc

@@ -118,13 +118,6 @@ fn items_of_another_type_are_rejected_with_both_types() {
     2 | <step id="one"><chunk reader="Numbers" processor="Lengths" writer="Lines"/></step>
       |                                                                    ^^^^^ expected `String`, found `usize`
       = help: they are defined at tests/conformance/artifacts.rs and tests/conformance/s5_7_loader.rs
-
-    warning[ART0009]: writer `Lines` may write the items of a chunk again after a crash
-     --> jobs/job.xml:2:68
-      |
-    2 | <step id="one"><chunk reader="Numbers" processor="Lengths" writer="Lines"/></step>
-      |                                                                    ^^^^^ at least once
-      = help: to write each item exactly once, take `tx: &mut ChunkTransaction` in `#[write_items]` and write through it
     "#);
 }
 

@@ -1,6 +1,7 @@
 //! Warnings, and errors about a file as a whole: code, place, remedy.
 
 use batch_runtime::JobParameters;
+use batch_runtime::prelude::*;
 use batch_runtime::xml::{Diagnostic, Severity};
 use batch_tests::stage::Stage;
 
@@ -14,24 +15,40 @@ fn warnings(elements: &str) -> Vec<Diagnostic> {
     warnings
 }
 
+/// A writer outside of the transaction that does not know where its output ended.
+#[derive(BatchArtifact)]
+struct Anywhere;
+
+#[item_writer]
+impl Anywhere {
+    #[open]
+    fn open(&mut self, _: Option<()>) {}
+    #[write_items]
+    fn write(&mut self, _labels: &[String]) {}
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
 /// Spec: LOADER-08
 #[test]
-fn a_writer_outside_of_the_transaction_is_at_least_once() {
-    let found =
-        warnings(r#"<step id="one"><chunk reader="Numbers" processor="Labels" writer="Lines"/></step>"#);
+fn a_writer_without_transaction_and_checkpoint_is_reported() {
+    let found = warnings(
+        r#"<step id="one" next="two"><chunk reader="Numbers" processor="Labels" writer="Anywhere"/></step>
+           <step id="two"><chunk reader="Numbers" processor="Labels" writer="Lines"/></step>"#,
+    );
     let [one] = found.as_slice() else {
         panic!("{found:?}")
     };
-    assert_eq!((one.code, one.span.text()), ("ART0009", "Lines"));
+    assert_eq!((one.code, one.span.text()), ("ART0009", "Anywhere"));
     assert_eq!(
         one.message,
-        "writer `Lines` may write the items of a chunk again after a crash"
+        "writer `Anywhere` cannot know where its output ended: after a crash, items may be missing or written again"
     );
     assert!(
         one.help
             .as_deref()
             .unwrap()
-            .contains("take `tx: &mut ChunkTransaction`"),
+            .contains("write through `tx: &mut ChunkTransaction`"),
         "{one}"
     );
 }

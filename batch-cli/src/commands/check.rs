@@ -19,7 +19,7 @@ pub(crate) struct Check {
     job: Option<String>,
     #[command(flatten)]
     parameters: Parameters,
-    /// Treats warnings as errors, except ART0009: a writer may write twice after a crash
+    /// Treats warnings as errors, except ART0009: a writer cannot know where its output ended
     #[arg(long)]
     deny_warnings: bool,
     /// Prints JSON

@@ -24,8 +24,8 @@ use crate::role::{Factory, Place, Role};
 use crate::status::BatchStatus;
 use crate::transition::{Termination, Transition, TransitionAction, Transitions};
 
-/// The writer does not use the chunk transaction.
-pub(crate) const AT_LEAST_ONCE: &str = "ART0009";
+/// The writer neither uses the chunk transaction nor has a checkpoint.
+pub(crate) const UNKNOWN_POSITION: &str = "ART0009";
 
 impl Source {
     /// Binds `job`, which was resolved from this source.
@@ -272,8 +272,8 @@ impl Binder<'_> {
             return None;
         };
         let info = info();
-        if !info.transactional {
-            self.warnings.push(at_least_once(&chunk.writer.name));
+        if !info.transactional && !info.keeps_position {
+            self.warnings.push(unknown_position(&chunk.writer.name));
         }
         let write_batch = if info.buffered {
             as_usize(chunk.chunk_size.get())
@@ -400,14 +400,17 @@ impl Binder<'_> {
     }
 }
 
-fn at_least_once(writer: &Spanned<String>) -> Diagnostic {
+fn unknown_position(writer: &Spanned<String>) -> Diagnostic {
     let message = format!(
-        "writer `{}` may write the items of a chunk again after a crash",
+        "writer `{}` cannot know where its output ended: after a crash, items may be missing or written again",
         writer.value
     );
-    Diagnostic::warning(AT_LEAST_ONCE, message, writer.span.clone())
-        .label("at least once")
-        .help("to write each item exactly once, take `tx: &mut ChunkTransaction` in `#[write_items]` and write through it")
+    Diagnostic::warning(UNKNOWN_POSITION, message, writer.span.clone())
+        .label("neither the chunk's transaction nor a checkpoint")
+        .help(
+            "write through `tx: &mut ChunkTransaction` in `#[write_items]`; or flush in `#[get_checkpoint_info]`, return the \
+             position, and truncate to it in `#[open]`",
+        )
 }
 
 /// The roles of listeners that are bound at a place. Spec: PART-31

@@ -20,7 +20,7 @@ use batch_xml::{Diagnostic, Dialect, ValueSource};
 
 pub(crate) use artifacts::Artifacts;
 pub(crate) use assemble::ArtifactSources;
-pub(crate) use bind::AT_LEAST_ONCE;
+pub(crate) use bind::UNKNOWN_POSITION;
 
 use crate::engine::BoundJob;
 use crate::secret::Secrets;

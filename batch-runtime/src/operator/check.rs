@@ -8,7 +8,7 @@ use batch_xml::{Diagnostic, JobXmlErrors, Severity};
 
 use super::{Definitions, JobOperatorError, StartError};
 use crate::job_path::{JOB_PATH_HELP, ROOTS};
-use crate::loader::AT_LEAST_ONCE;
+use crate::loader::UNKNOWN_POSITION;
 use crate::parameters::JobParameters;
 
 /// The result of [`BatchRuntimeBuilder::check`](crate::BatchRuntimeBuilder::check). Displays all problems, job by job.
@@ -58,9 +58,9 @@ impl Problem {
         }
     }
 
-    /// Returns whether it is a warning that can be denied: some writers can only write at least once.
+    /// Returns whether it is a warning that can be denied: some destinations have no position.
     fn is_deniable(&self) -> bool {
-        matches!(self, Self::Diagnostic(one) if one.severity == Severity::Warning && one.code != AT_LEAST_ONCE)
+        matches!(self, Self::Diagnostic(one) if one.severity == Severity::Warning && one.code != UNKNOWN_POSITION)
     }
 
     fn diagnostic(diagnostic: Diagnostic) -> Self {
@@ -81,8 +81,8 @@ impl fmt::Display for Problem {
 }
 
 impl CheckReport {
-    /// Treats warnings as errors. `ART0009` stays a warning: it reports that a writer may write twice after a crash, which
-    /// some writers cannot avoid.
+    /// Treats warnings as errors. `ART0009` stays a warning: it reports that a writer cannot know where its output ended,
+    /// which some destinations cannot tell.
     #[must_use]
     pub fn deny_warnings(mut self) -> Self {
         for check in &mut self.checks {

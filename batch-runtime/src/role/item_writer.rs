@@ -52,6 +52,8 @@ pub struct WriterInfo {
     pub buffered: bool,
     /// True if `#[write_items]` takes the chunk transaction, and so writes exactly once.
     pub transactional: bool,
+    /// True if the checkpoint is not `()`: the writer can continue where its output ended.
+    pub keeps_position: bool,
 }
 
 /// An item writer. Spec: WRITE-01
