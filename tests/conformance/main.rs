@@ -19,6 +19,7 @@ mod s4_2_1_exceptions;
 mod s4_2_1_failures;
 mod s4_2_1_no_rollback;
 mod s4_2_1_retry;
+mod s4_2_1_retry_input;
 mod s4_2_1_retry_listeners;
 mod s4_2_1_skip;
 mod s4_2_2_batchlet;

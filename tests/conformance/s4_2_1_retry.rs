@@ -115,7 +115,7 @@ fn only_the_writer_is_retried() {
         let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "Out", "", RULES));
         text += &format!("== {faults}\n{}\n", run(&stage, faults, "3", &["process", "L"]));
     }
-    assert_snapshot!(text, @r"
+    assert_snapshot!(text, @r#"
     == read 2: Both x1
     job job COMPLETED COMPLETED
       step copy COMPLETED COMPLETED read 2 filter 0 write 2 commit 1 rollback 0 read skip 1
@@ -133,20 +133,24 @@ fn only_the_writer_is_retried() {
     job job FAILED FAILED
       | Retry
       | thrown by #[read_item] of item reader `Source`
+      | it is retryable, but only writes are retried; the property `batch.retry.input` of the step retries the reader and the processor too
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
         | Retry
         | thrown by #[read_item] of item reader `Source`
+        | it is retryable, but only writes are retried; the property `batch.retry.input` of the step retries the reader and the processor too
     process 1
     == process 2: Retry x1
     job job FAILED FAILED
       | Retry
       | thrown by #[process_item] of item processor `Shape`
+      | it is retryable, but only writes are retried; the property `batch.retry.input` of the step retries the reader and the processor too
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
         | Retry
         | thrown by #[process_item] of item processor `Shape`
+        | it is retryable, but only writes are retried; the property `batch.retry.input` of the step retries the reader and the processor too
     process 1
     process 2 !Retry
-    ");
+    "#);
 }
 
 /// An exception that is both is retried first, and skipped if the retried item throws it again.

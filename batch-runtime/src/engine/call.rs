@@ -49,6 +49,14 @@ impl Failure {
         self
     }
 
+    /// Adds a remark, if there is one.
+    pub(crate) fn because_of(self, remark: Option<String>) -> Self {
+        match remark {
+            Some(remark) => self.because(remark),
+            None => self,
+        }
+    }
+
     /// Creates the failure for a panic in the loop of reader and processor; only the backtrace shows which of them
     /// panicked.
     pub(crate) fn panicked(reader: &Bound, processor: &Bound, panic: BatchError) -> Self {

@@ -217,9 +217,11 @@ impl Binder<'_> {
     pub(super) fn whole_step(&mut self, step: &Step, wanted: Wanted, scope: Scope) -> Option<BoundStep> {
         let (listeners, complete) = self.listeners(listener_place(step), wanted, &step.listeners, scope);
         let body = match &step.body {
-            StepBody::Chunk(chunk) => self
-                .chunk(chunk, scope)
-                .map(|chunk| BoundBody::Chunk(Box::new(chunk))),
+            StepBody::Chunk(chunk) => {
+                let retry_input = self.retry_input(step);
+                self.chunk(chunk, scope, retry_input)
+                    .map(|chunk| BoundBody::Chunk(Box::new(chunk)))
+            }
             StepBody::Batchlet(batchlet) => self
                 .artifact(Role::Batchlet, batchlet, scope)
                 .map(BoundBody::Batchlet),
@@ -250,12 +252,12 @@ impl Binder<'_> {
         }
     }
 
-    fn chunk(&mut self, chunk: &Chunk, scope: Scope) -> Option<BoundChunk> {
+    fn chunk(&mut self, chunk: &Chunk, scope: Scope, retry_input: bool) -> Option<BoundChunk> {
         let reader = self.artifact(Role::ItemReader, &chunk.reader, scope);
         let processor = self.artifact(Role::ItemProcessor, &chunk.processor, scope);
         let writer = self.artifact(Role::ItemWriter, &chunk.writer, scope);
         self.check_chunk_items(reader.as_ref(), processor.as_ref(), writer.as_ref(), chunk);
-        let faults = self.fault_rules(chunk);
+        let faults = self.fault_rules(chunk, retry_input);
         let interval = match chunk.checkpoint_policy.value {
             CheckpointPolicy::Item => CheckpointInterval::Items(as_usize(chunk.commit_interval.get())),
             CheckpointPolicy::Time => {
@@ -292,7 +294,7 @@ impl Binder<'_> {
         })
     }
 
-    fn fault_rules(&mut self, chunk: &Chunk) -> FaultRules {
+    fn fault_rules(&mut self, chunk: &Chunk, retry_input: bool) -> FaultRules {
         let mut filter = |classes: &ExceptionClasses| {
             self.check_exception_classes(classes);
             let names = |list: &[Spanned<String>]| list.iter().map(|class| class.value.clone()).collect();
@@ -304,6 +306,7 @@ impl Binder<'_> {
             retryable: filter(&chunk.retryable),
             retry_limit: chunk.retry_limit,
             no_rollback: filter(&chunk.no_rollback),
+            retry_input,
         }
     }
 

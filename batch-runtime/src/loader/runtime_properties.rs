@@ -21,6 +21,8 @@ const STEP_HEARTBEAT: &str = "batch.step.heartbeat";
 /// In bytes.
 const CHECKPOINT_LIMIT: &str = "batch.checkpoint.limit";
 const PARTITION_THREADS: &str = "batch.partition.threads";
+/// `true` or `false`.
+const RETRY_INPUT: &str = "batch.retry.input";
 
 /// The runtime properties of a job. Those of a step are the defaults of its steps.
 pub(super) const OF_JOB: &[&str] = &[
@@ -30,9 +32,16 @@ pub(super) const OF_JOB: &[&str] = &[
     STEP_HEARTBEAT,
     CHECKPOINT_LIMIT,
     PARTITION_THREADS,
+    RETRY_INPUT,
 ];
 /// The runtime properties of a step.
-pub(super) const OF_STEP: &[&str] = &[STEP_TIMEOUT, STEP_HEARTBEAT, CHECKPOINT_LIMIT, PARTITION_THREADS];
+pub(super) const OF_STEP: &[&str] = &[
+    STEP_TIMEOUT,
+    STEP_HEARTBEAT,
+    CHECKPOINT_LIMIT,
+    PARTITION_THREADS,
+    RETRY_INPUT,
+];
 
 /// The runtime properties that a job sets for all its elements.
 #[derive(Clone, Copy, Default)]
@@ -41,6 +50,7 @@ pub(super) struct Defaults {
     heartbeat: Option<usize>,
     checkpoint_limit: Option<usize>,
     threads: Option<usize>,
+    retry_input: Option<bool>,
 }
 
 impl Binder<'_> {
@@ -52,6 +62,7 @@ impl Binder<'_> {
             heartbeat: self.number(STEP_HEARTBEAT, "seconds", &job.properties, place),
             checkpoint_limit: self.number(CHECKPOINT_LIMIT, "bytes", &job.properties, place),
             threads: self.number(PARTITION_THREADS, "threads", &job.properties, place),
+            retry_input: self.flag(RETRY_INPUT, &job.properties, place),
         };
         self.exit_codes(job);
         self.number(JOB_TIMEOUT, "seconds", &job.properties, place)
@@ -84,6 +95,13 @@ impl Binder<'_> {
             heartbeat: heartbeat.map(seconds),
             checkpoint_bytes: checkpoint_bytes.unwrap_or(limits.checkpoint_bytes),
         }
+    }
+
+    /// Returns whether the reader and the processor of a step are retried.
+    pub(super) fn retry_input(&mut self, step: &Step) -> bool {
+        self.flag(RETRY_INPUT, &step.properties, None)
+            .or(self.defaults.retry_input)
+            .unwrap_or(false)
     }
 
     /// Returns the maximum number of threads for the partitions of an element with these properties.
@@ -127,6 +145,23 @@ impl Binder<'_> {
             span.clone(),
         )
         .label(format!("expected a number of {unit}, at least 1"))
+        .help(format!("`{name}` is a property of the runtime"));
+        self.diagnostics.push(wrong);
+        None
+    }
+
+    /// Parses a property that is `true` or `false`. `of` is the place of the job, if the value may come from outside.
+    fn flag(&mut self, name: &str, properties: &[Property], of: Option<&Span>) -> Option<bool> {
+        let (value, span) = self.runtime_property(name, properties, of)?;
+        if let Ok(flag) = value.trim().parse() {
+            return Some(flag);
+        }
+        let wrong = Diagnostic::error(
+            RUNTIME_PROPERTY,
+            format!("invalid value {value:?} for `{name}`"),
+            span.clone(),
+        )
+        .label("expected `true` or `false`")
         .help(format!("`{name}` is a property of the runtime"));
         self.diagnostics.push(wrong);
         None

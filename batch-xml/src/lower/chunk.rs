@@ -40,6 +40,18 @@ impl<'a> Lowering<'a> {
         let skippable = self.exception_classes(element, "skippable-exception-classes");
         let retryable = self.exception_classes(element, "retryable-exception-classes");
         let no_rollback = self.exception_classes(element, "no-rollback-exception-classes");
+        self.check_limit(
+            element,
+            ("skip-limit", "skippable-exception-classes"),
+            skip_limit,
+            &skippable,
+        );
+        self.check_limit(
+            element,
+            ("retry-limit", "retryable-exception-classes"),
+            retry_limit,
+            &retryable,
+        );
         let checkpoint_policy = policy?;
         Some(Chunk {
             span: element.tag.clone(),
@@ -58,6 +70,27 @@ impl<'a> Lowering<'a> {
             retryable,
             no_rollback,
         })
+    }
+
+    /// Warns of a limit of what never happens. Without classes nothing is skipped or retried. Spec: D-09
+    fn check_limit(
+        &mut self,
+        chunk: &Element,
+        (name, list): (&str, &str),
+        limit: Option<u32>,
+        classes: &ExceptionClasses,
+    ) {
+        let attribute = chunk.attribute(name);
+        let (Some(attribute), Some(1..), []) = (attribute, limit, classes.include.as_slice()) else {
+            return;
+        };
+        self.warning(codes::LIMIT_WITHOUT_CLASSES, &attribute.name.span, |d| {
+            d.message(format!("`{name}` limits nothing"))
+                .label("no exception class is included")
+                .help(format!(
+                    "add `<{list}><include class=\"..\"/></{list}>` to the chunk"
+                ))
+        });
     }
 
     fn positive(&mut self, element: &Element, name: &str) -> Option<NonZeroU32> {

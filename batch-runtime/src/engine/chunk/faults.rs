@@ -15,6 +15,8 @@ pub(crate) struct FaultRules {
     /// Maximum number of retries of a step execution; `None` is unlimited.
     pub(crate) retry_limit: Option<u32>,
     pub(crate) no_rollback: ExceptionFilter,
+    /// Whether errors of the reader and the processor are retried too. (ext)
+    pub(crate) retry_input: bool,
 }
 
 impl FaultRules {
@@ -52,7 +54,12 @@ pub(super) struct Budget {
     pub(super) attempts: u32,
     /// Connections lost since the last commit.
     pub(super) losses: u32,
+    /// The place of the last input that was retried.
+    retried_input: Option<InputPlace>,
 }
+
+/// The place of an item in the input of a step execution: the number of commits before it, and of items since then.
+pub(super) type InputPlace = (i64, usize);
 
 /// Limits the retries of a chunk that loses the connection each time, for example because it is too large.
 const MAX_LOSSES: u32 = 3;
@@ -85,8 +92,52 @@ impl FaultRules {
         retried
     }
 
+    /// Counts a retry of the reader or processor, and returns whether the error is retried: as for a write, a second failure of the
+    /// same item is skipped if `skip` allows it.
+    pub(super) fn retry_input(
+        &self,
+        error: &BatchError,
+        skip: Skip,
+        place: InputPlace,
+        budget: &mut Budget,
+    ) -> bool {
+        let is_again = budget.retried_input == Some(place);
+        if !self.retry_input || (is_again && skip == Skip::Yes) || !self.retry(error, budget) {
+            return false;
+        }
+        budget.retried_input = Some(place);
+        true
+    }
+
+    /// Explains why an error of the reader or processor fails the step although the rules seem to handle it.
+    pub(super) fn remark_on_input(&self, error: &BatchError, budget: &Budget) -> Option<String> {
+        if !self.retry_input && self.retryable.includes(error) {
+            return Some(
+                "it is retryable, but only writes are retried; the property `batch.retry.input` of the step retries the reader \
+                 and the processor too"
+                    .into(),
+            );
+        }
+        self.remark(error, budget)
+    }
+
+    /// Explains why an error fails the step although the rules seem to handle it.
+    pub(super) fn remark(&self, error: &BatchError, budget: &Budget) -> Option<String> {
+        if let Some(limit) = self.used_up(error, budget) {
+            return Some(format!(
+                "it is retryable, but the retry-limit of {limit} is used up"
+            ));
+        }
+        let unused = |limit: Option<u32>, classes: &ExceptionFilter| limit > Some(0) && classes.is_empty();
+        if unused(self.skip_limit, &self.skippable) {
+            return Some("the `skip-limit` has no effect without `skippable-exception-classes`".into());
+        }
+        unused(self.retry_limit, &self.retryable)
+            .then(|| "the `retry-limit` has no effect without `retryable-exception-classes`".into())
+    }
+
     /// Returns the limit, if it alone prevents a retry of the exception. Spec: CHUNK-RETRY-05
-    pub(super) fn used_up(&self, error: &BatchError, budget: &Budget) -> Option<u32> {
+    fn used_up(&self, error: &BatchError, budget: &Budget) -> Option<u32> {
         let limit = self.retry_limit.filter(|limit| budget.retries >= *limit)?;
         self.retryable.includes(error).then_some(limit)
     }

@@ -203,13 +203,9 @@ impl<'a> ChunkRunner<'a> {
             let _span = tracing::debug_span!("chunk", commit = step.counters.commits + 1).entered();
             self.env.running.ensure_owned(self.env.repository)?;
             let tx = self.env.repository.begin_chunk();
-            let mut interval = Interval::new(
-                tx,
-                std::mem::replace(&mut mode, Mode::Plain),
-                step,
-                listeners,
-                self.env.context.earlier_skips(),
-            );
+            let again = std::mem::replace(&mut mode, Mode::Plain);
+            let earlier_skips = self.env.context.earlier_skips();
+            let mut interval = Interval::new(tx, again, step, listeners, earlier_skips);
             match self.interval(&mut interval, state) {
                 Ok(end) => {
                     listeners.after_checkpoint()?;

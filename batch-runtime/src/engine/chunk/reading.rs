@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::super::bound::Bound;
 use super::super::call::{Failure, call};
-use super::faults::{FaultRules, Skip};
-use super::interval::{Interval, RolledBack};
+use super::faults::{Budget, FaultRules, Skip};
+use super::interval::{Interval, Mode, RolledBack};
 use super::{ChunkListeners, ChunkRunner, ProgressCheck};
 use crate::artifact::{Fill, FillEnd, FillError, Halt, ItemObserver};
 use crate::context::StepContext;
@@ -33,9 +33,12 @@ impl ChunkRunner<'_> {
                 rules: &chunk.faults,
                 context: self.env.context,
                 skips: interval.skips(),
+                budget: &mut self.budget,
+                commits: interval.step.counters.commits,
+                reads: interval.reads + interval.read_skips,
                 process_skips: &mut interval.process_skips,
                 listeners: &mut *interval.listeners,
-                failure: None,
+                halted: None,
             };
             let observed = observer.listeners.active.single_items();
             let fill = Fill::new(
@@ -52,7 +55,7 @@ impl ChunkRunner<'_> {
             // One panic guard per call, not per item.
             let result = call(|| Ok(self.reader.fill(&mut fill)));
             let reads = fill.reads();
-            let halted = observer.failure.take();
+            let halted = observer.halted.take();
             interval.reads += reads;
             if reads > 0 {
                 self.read_progress = ProgressCheck::default();
@@ -65,8 +68,11 @@ impl ChunkRunner<'_> {
                     return Err(Failure::thrown(&chunk.processor, "process_item", error).into());
                 }
                 Ok(Err(FillError::Halted)) => {
-                    let failure = halted.unwrap_or_else(|| Failure::new("the chunk was halted"));
-                    return Err(failure.into());
+                    return Err(match halted {
+                        Some(Halted::Failed(failure)) => failure.into(),
+                        Some(Halted::Retried) => Self::read_again(interval),
+                        None => Failure::new("the chunk was halted").into(),
+                    });
                 }
                 Err(panic) => return Err(Failure::panicked(&chunk.reader, &chunk.processor, panic).into()),
             }
@@ -74,20 +80,40 @@ impl ChunkRunner<'_> {
     }
 
     /// Skips a failed read, or returns the failure. Spec: CHUNK-SKIP-09, LISTEN-READ-04, LISTEN-SKIP-02
-    fn read_failed(&mut self, interval: &mut Interval<'_, '_>, error: BatchError) -> Result<(), Failure> {
+    fn read_failed(&mut self, interval: &mut Interval<'_, '_>, error: BatchError) -> Result<(), RolledBack> {
         let chunk = self.chunk;
         let error = Arc::new(error);
         self.env.context.set_exception(Arc::clone(&error));
         interval.listeners.on_read_error(&error)?;
         let skip = chunk.faults.skip(&error, interval.skips());
+        // Without a rollback too, because a reader that has advanced past the item would lose it.
+        if self.retries_input(interval, &error, skip) {
+            return Err(Self::read_again(interval));
+        }
         may_skip(skip, || {
-            Failure::thrown(&chunk.reader, "read_item", Arc::clone(&error))
+            let failure = Failure::thrown(&chunk.reader, "read_item", Arc::clone(&error));
+            failure.because_of(chunk.faults.remark_on_input(&error, &self.budget))
         })?;
         interval.read_skips += 1;
         interval.listeners.on_skip("on_skip_in_read", &mut |listener| {
             listener.on_skip_in_read(&error)
         })?;
-        self.ensure_progress(&error)
+        Ok(self.ensure_progress(&error)?)
+    }
+
+    fn retries_input(&mut self, interval: &Interval<'_, '_>, error: &BatchError, skip: Skip) -> bool {
+        let place = (
+            interval.step.counters.commits,
+            interval.reads + interval.read_skips,
+        );
+        self.chunk
+            .faults
+            .retry_input(error, skip, place, &mut self.budget)
+    }
+
+    /// Rolls the interval back, and reads its items again from the checkpoint.
+    fn read_again(interval: &mut Interval<'_, '_>) -> RolledBack {
+        RolledBack::ReadAgain(std::mem::replace(&mut interval.mode, Mode::Plain))
     }
 
     /// Fails if the reader makes no progress: without a skip limit it would be called forever.
@@ -111,12 +137,21 @@ impl ChunkRunner<'_> {
     }
 
     /// Skips an item for which no listener is called, or returns the failure. Spec: CHUNK-SKIP-10
-    fn process_failed(&self, interval: &mut Interval<'_, '_>, error: BatchError) -> Result<(), Failure> {
+    fn process_failed(
+        &mut self,
+        interval: &mut Interval<'_, '_>,
+        error: BatchError,
+    ) -> Result<(), RolledBack> {
         let error = Arc::new(error);
         self.env.context.set_exception(Arc::clone(&error));
         let skip = self.chunk.faults.skip(&error, interval.skips());
+        // The processor has taken the item, so it has to be read again.
+        if self.retries_input(interval, &error, skip) {
+            return Err(Self::read_again(interval));
+        }
         may_skip(skip, || {
-            Failure::thrown(&self.chunk.processor, "process_item", error)
+            let remark = self.chunk.faults.remark_on_input(&error, &self.budget);
+            Failure::thrown(&self.chunk.processor, "process_item", error).because_of(remark)
         })?;
         interval.process_skips += 1;
         Ok(())
@@ -141,33 +176,57 @@ struct ChunkObserver<'w, 'r> {
     context: &'w StepContext,
     /// The skips of the step execution at the start of the fill.
     skips: u64,
+    budget: &'w mut Budget,
+    /// The commits of the step execution.
+    commits: i64,
+    /// The items read or skipped since the last commit.
+    reads: usize,
     process_skips: &'w mut usize,
     listeners: &'w mut ChunkListeners<'r>,
-    failure: Option<Failure>,
+    halted: Option<Halted>,
+}
+
+/// Why the loop of reader and processor was left.
+enum Halted {
+    Failed(Failure),
+    /// The processor is called again, after a rollback.
+    Retried,
+}
+
+impl From<Failure> for Halted {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
 }
 
 impl ChunkObserver<'_, '_> {
-    fn halt(&mut self, result: Result<(), Failure>) -> Result<(), Halt> {
-        result.map_err(|failure| {
-            self.failure = Some(failure);
+    fn halt(&mut self, result: Result<(), impl Into<Halted>>) -> Result<(), Halt> {
+        result.map_err(|halted| {
+            self.halted = Some(halted.into());
             Halt
         })
     }
 
     /// Spec: LISTEN-PROC-05, LISTEN-SKIP-03, LISTEN-SKIP-05
-    fn skip(&mut self, error: BatchError, item: &dyn Any) -> Result<(), Failure> {
+    fn skip(&mut self, error: BatchError, item: &dyn Any) -> Result<(), Halted> {
         let error = Arc::new(error);
         self.context.set_exception(Arc::clone(&error));
         self.listeners.on_process_error(&error, item)?;
         let skip = self.rules.skip(&error, self.skips);
+        let place = (self.commits, self.reads);
+        if self.rules.retry_input(&error, skip, place, self.budget) {
+            return Err(Halted::Retried);
+        }
         may_skip(skip, || {
-            Failure::thrown(self.chunk_processor, "process_item", Arc::clone(&error))
+            let failure = Failure::thrown(self.chunk_processor, "process_item", Arc::clone(&error));
+            failure.because_of(self.rules.remark_on_input(&error, self.budget))
         })?;
         *self.process_skips += 1;
         self.skips += 1;
-        self.listeners.on_skip("on_skip_in_process", &mut |listener| {
+        let notified = self.listeners.on_skip("on_skip_in_process", &mut |listener| {
             listener.on_skip_in_process(&error, item)
-        })
+        });
+        Ok(notified?)
     }
 }
 
@@ -177,6 +236,7 @@ impl ItemObserver for ChunkObserver<'_, '_> {
         self.halt(result)
     }
     fn after_read(&mut self, item: &dyn Any) -> Result<(), Halt> {
+        self.reads += 1;
         let result = self.listeners.after_read(item);
         self.halt(result)
     }

@@ -192,12 +192,7 @@ impl ChunkRunner<'_> {
         }
         may_skip(skip, || {
             let failure = Failure::thrown(&self.chunk.writer, "write_items", Arc::clone(error));
-            match self.chunk.faults.used_up(error, &self.budget) {
-                Some(limit) => failure.because(format_args!(
-                    "it is retryable, but the retry-limit of {limit} is used up"
-                )),
-                None => failure,
-            }
+            failure.because_of(self.chunk.faults.remark(error, &self.budget))
         })?;
         match item {
             Some(index) => {

@@ -100,7 +100,7 @@ pub(super) fn lock_hint(connection: &mut Connection, error: &DieselError) -> Opt
     let open = "SELECT CAST(p.ID AS SIGNED) AS id, CONCAT(p.USER, '@', p.HOST) AS client,
              CAST(TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) AS SIGNED) AS seconds
          FROM information_schema.INNODB_TRX t JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id
-         WHERE p.ID <> CONNECTION_ID() ORDER BY t.trx_started LIMIT 3";
+         WHERE p.ID <> CONNECTION_ID() AND p.DB = DATABASE() ORDER BY t.trx_started LIMIT 3";
     let sessions: Vec<OpenTransaction> = diesel::sql_query(open).load(connection).unwrap_or_default();
     let Some(first) = sessions.first() else {
         return Some(

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 
 use diesel::prelude::*;
 
-use super::contexts::{context_after, insert_job_context, job_state_in, step_state_in};
+use super::contexts::{context_after, insert_job_context, job_state_in, step_state_of};
 use super::executions::{execution_in, last_execution};
 use super::lease::{LeaseRow, lease_of};
-use super::partitions::step_in;
-use super::rows::parameter_rows;
-use super::schema::{job_execution, job_instance, job_params, step_execution};
-use super::{Connection, Db, Repository, Work, corrupt, fenced};
+use super::rows::{StepRow, parameter_rows};
+use super::schema::{job_execution, job_instance, job_params, step_context, step_execution};
+use super::{Connection, Db, Repository, Work, corrupt, fenced, rejected};
 use crate::execution::JobExecution;
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::parameters::JobParameters;
@@ -20,7 +19,9 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::{
     TransactionError, concurrent_change, on_unique_violation,
 };
-use crate::repository::{Claim, ClaimError, ClaimRequest, JobState, Lease, RepositoryError, Target};
+use crate::repository::{
+    Claim, ClaimError, ClaimRequest, JobState, Lease, RepositoryError, StoredContext, Target,
+};
 use crate::status::BatchStatus;
 
 type ClaimWork<T> = Work<T, ClaimError>;
@@ -326,11 +327,10 @@ fn unreadable_state(connection: &mut Connection, claimed: &Claimed) -> ClaimWork
             return Err(corrupt("a table".to_owned(), problem));
         }
         job_state_in(connection, previous.id.0)?;
-        for step in latest_steps(connection, claimed.instance)? {
-            step_in(connection, step)?;
-            step_state_in(connection, step)?;
-        }
-        Ok(())
+        let latest = latest_steps(connection, claimed.instance)?;
+        latest
+            .chunks(STEPS)
+            .try_for_each(|steps| check_steps(connection, steps))
     };
     match read(connection) {
         Ok(()) => Ok(None),
@@ -339,8 +339,34 @@ fn unreadable_state(connection: &mut Connection, claimed: &Claimed) -> ClaimWork
     }
 }
 
+/// The number of steps that are read together: databases limit the number of values in one statement.
+const STEPS: usize = 500;
+
+/// Checks that rows and contexts of steps can be read.
+fn check_steps(connection: &mut Connection, steps: &[i64]) -> Work<()> {
+    let rows: Vec<StepRow> = step_execution::table
+        .filter(step_execution::step_execution_id.eq_any(steps))
+        .select(StepRow::as_select())
+        .load(connection)?;
+    for row in rows {
+        row.into_execution(connection.settings()).map_err(rejected)?;
+    }
+    let contexts: Vec<(i64, String, Option<String>)> = step_context::table
+        .filter(step_context::step_execution_id.eq_any(steps))
+        .select((
+            step_context::step_execution_id,
+            step_context::short_context,
+            step_context::serialized_context,
+        ))
+        .load(connection)?;
+    for (step, short, serialized) in contexts {
+        step_state_of(StepExecutionId(step), &StoredContext { short, serialized })?;
+    }
+    Ok(())
+}
+
 /// Returns the latest execution of each step of an instance.
-fn latest_steps(connection: &mut Connection, instance: i64) -> QueryResult<Vec<StepExecutionId>> {
+fn latest_steps(connection: &mut Connection, instance: i64) -> QueryResult<Vec<i64>> {
     let all: Vec<(i64, String)> = step_execution::table
         .inner_join(job_execution::table)
         .filter(job_execution::job_instance_id.eq(instance))
@@ -348,7 +374,7 @@ fn latest_steps(connection: &mut Connection, instance: i64) -> QueryResult<Vec<S
         .select((step_execution::step_execution_id, step_execution::step_name))
         .load(connection)?;
     let latest: BTreeMap<String, i64> = all.into_iter().map(|(id, name)| (name, id)).collect();
-    Ok(latest.into_values().map(StepExecutionId).collect())
+    Ok(latest.into_values().collect())
 }
 
 /// Counts the crashes in a row without progress. The inner error is the rejection of an instance that has crashed too often;

@@ -61,11 +61,16 @@ pub(super) fn insert_job_context(
 /// Returns the stored state of a step execution.
 pub(super) fn step_state_in(connection: &mut Connection, step: StepExecutionId) -> Work<StepState> {
     match step_context_in(connection, step.0)? {
-        Some(context) => StepState::decode(context.text())
-            .map_err(|problem| corrupt(format!("the context of step execution {step}"), problem)),
+        Some(context) => step_state_of(step, &context),
         // Without a context row the step starts without a checkpoint. Spec: RESTART-17
         None => Ok(StepState::default()),
     }
+}
+
+/// Decodes the stored state of a step execution.
+pub(super) fn step_state_of(step: StepExecutionId, context: &StoredContext) -> Work<StepState> {
+    StepState::decode(context.text())
+        .map_err(|problem| corrupt(format!("the context of step execution {step}"), problem))
 }
 
 /// Updates the context of a step execution. Returns the number of rows.

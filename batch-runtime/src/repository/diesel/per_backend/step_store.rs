@@ -85,16 +85,14 @@ impl StepStore for Repository {
         const ACTION: &str = "record the step execution";
         let now = self.now();
         self.pool.write_relaxed(ACTION, |connection, in_doubt| {
-            // An insert has no VERSION to compare, so the lease itself is checked.
             if in_doubt {
                 // Waits for the end of the earlier attempt.
                 Db::lock_executions(connection, lease.instance_id.0)?;
-            } else {
-                Db::share_execution(connection, lease.execution_id.0)?;
             }
-            self.ensure_held(connection, lease, ACTION)?;
+            // Before the lock, because only the lease holder inserts steps.
             if let Some(inserted) = inserted_step(connection, lease.execution_id, name)? {
                 let inserted = inserted.into_execution(connection.settings()).map_err(rejected)?;
+                self.ensure_held(connection, lease, ACTION)?;
                 return match in_doubt {
                     true => Ok(inserted),
                     // An index cannot hold this rule: a step of Spring Batch may run several times. Spec: REPO-53
@@ -104,6 +102,9 @@ impl StepStore for Repository {
                     )),
                 };
             }
+            // An insert has no VERSION to compare, so the lease itself is checked.
+            Db::share_execution(connection, lease.execution_id.0)?;
+            self.ensure_held(connection, lease, ACTION)?;
             let id = Db::next_id(&self.pool, connection, Sequence::Step)?;
             diesel::insert_into(step_execution::table)
                 .values((

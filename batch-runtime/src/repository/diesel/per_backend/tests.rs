@@ -253,6 +253,20 @@ fn a_runner_that_was_stopped_before_it_began_is_fenced() {
     }
 }
 
+/// Not by an index, because a job of Spring Batch may repeat a step.
+///
+/// Spec: REPO-53
+#[test]
+fn a_job_execution_has_one_execution_of_each_step() {
+    let place = Place::new();
+    let repository = open(&place, LONG);
+    let started = StartedJob::new(&repository);
+    let create = |name: &str| repository.create_step(&started.lease, name, &StepState::default());
+    let error = create("one").unwrap_err().to_string();
+    assert!(error.contains("is already the one of step `one`"), "{error}");
+    create("two").unwrap();
+}
+
 /// Spec: REPO-15, OP-34, OP-35
 #[test]
 fn a_runner_that_was_taken_over_is_fenced() {

@@ -1,0 +1,290 @@
+//! Retries of the reader and the processor: an extension, the runtime property `batch.retry.input`.
+
+use insta::assert_snapshot;
+
+use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run};
+use crate::artifacts::{calls, refused};
+use batch_runtime::JobParameters;
+
+const PROPERTY: &str = r#"<properties><property name="batch.retry.input" value="true"/></properties><chunk"#;
+
+/// Runs the copy of three items with one fault; returns its story and the rows. `listeners` as in `faulty_job`.
+fn story(property: bool, listeners: &str, attributes: &str, fault: &str) -> String {
+    let attributes = format!("commit-interval=\"2\" {attributes}");
+    let mut xml = faulty_job(listeners, "TableOut", &attributes, RULES);
+    if property {
+        xml = xml.replace("<chunk", PROPERTY);
+    }
+    let stage = faulty_stage(&xml);
+    let execution = stage.start("job", [("faults", fault), ("items", "3")]);
+    let told = format!(
+        "{}{}",
+        stage.tree(execution),
+        calls(&stage, &["open", "read", "process", "write", "L on"])
+    );
+    format!("== {fault}\n{told}\ntable: {}", lines(&stage))
+}
+
+/// In the draft only writes are retried, and the message says so.
+///
+/// Spec: CHUNK-RETRY-02, D-09
+#[test]
+fn without_the_property_only_writes_are_retried() {
+    let text = [
+        story(false, "", "", "read 2: Retry x1"),
+        story(false, "", "", "process 2: Retry x1"),
+    ];
+    assert_snapshot!(text.join("\n"), @r#"
+    == read 2: Retry x1
+    job job FAILED FAILED
+      | Retry
+      | thrown by #[read_item] of item reader `Source`
+      | it is retryable, but only writes are retried; the property `batch.retry.input` of the step retries the reader and the processor too
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Retry
+        | thrown by #[read_item] of item reader `Source`
+        | it is retryable, but only writes are retried; the property `batch.retry.input` of the step retries the reader and the processor too
+    open reader at 0
+    open writer at 0
+    read 1
+    process 1
+    read 2 !Retry
+    table: 
+    == process 2: Retry x1
+    job job FAILED FAILED
+      | Retry
+      | thrown by #[process_item] of item processor `Shape`
+      | it is retryable, but only writes are retried; the property `batch.retry.input` of the step retries the reader and the processor too
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
+        | Retry
+        | thrown by #[process_item] of item processor `Shape`
+        | it is retryable, but only writes are retried; the property `batch.retry.input` of the step retries the reader and the processor too
+    open reader at 0
+    open writer at 0
+    read 1
+    process 1
+    read 2
+    process 2 !Retry
+    table:
+    "#);
+}
+
+/// The interval is rolled back and read again, with the same counters as without the failure.
+///
+/// Spec: D-09, CHUNK-RETRY-04
+#[test]
+fn a_failed_read_or_process_is_retried_from_the_checkpoint() {
+    let text = [
+        story(true, "", "", "read 2: Retry x1"),
+        story(true, "", "", "process 2: Retry x1"),
+        // With listeners of the items, by another way.
+        story(true, &ears("", "on process error"), "", "process 2: Retry x2"),
+    ];
+    assert_snapshot!(text.join("\n"), @r#"
+    == read 2: Retry x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 1
+    open reader at 0
+    open writer at 0
+    read 1
+    process 1
+    read 2 !Retry
+    open reader at 0
+    read 1
+    process 1
+    read 2
+    process 2
+    write n1 n2
+    read 3
+    process 3
+    read the end
+    write n3
+    table: n1 n2 n3
+    == process 2: Retry x1
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 1
+    open reader at 0
+    open writer at 0
+    read 1
+    process 1
+    read 2
+    process 2 !Retry
+    open reader at 0
+    read 1
+    process 1
+    read 2
+    process 2
+    write n1 n2
+    read 3
+    process 3
+    read the end
+    write n3
+    table: n1 n2 n3
+    == process 2: Retry x2
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 2
+    open reader at 0
+    open writer at 0
+    read 1
+    process 1
+    read 2
+    process 2 !Retry
+    L on process error Retry 2
+    open reader at 0
+    read 1
+    process 1
+    read 2
+    process 2 !Retry
+    L on process error Retry 2
+    open reader at 0
+    read 1
+    process 1
+    read 2
+    process 2
+    write n1 n2
+    read 3
+    process 3
+    read the end
+    write n3
+    table: n1 n2 n3
+    "#);
+}
+
+/// Also for classes without rollback: a reader that has advanced past the item would lose it.
+///
+/// Spec: D-09
+#[test]
+fn an_input_is_always_retried_with_a_rollback() {
+    assert_snapshot!(story(true, "", "", "read 2: Soft x2"), @r#"
+    == read 2: Soft x2
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 2
+    open reader at 0
+    open writer at 0
+    read 1
+    process 1
+    read 2 !Soft
+    open reader at 0
+    read 1
+    process 1
+    read 2 !Soft
+    open reader at 0
+    read 1
+    process 1
+    read 2
+    process 2
+    write n1 n2
+    read 3
+    process 3
+    read the end
+    write n3
+    table: n1 n2 n3
+    "#);
+}
+
+/// A second failure of an item is skipped if it can be; the limit of retries holds.
+///
+/// Spec: D-09, CHUNK-RETRY-05, CHUNK-SKIP-09, CHUNK-SKIP-10
+#[test]
+fn a_retried_item_is_skipped_and_limits_hold() {
+    let text = [
+        story(true, "", "", "process 2: Both"),
+        story(true, "", "retry-limit=\"2\"", "process 2: Retry"),
+        story(true, "", "retry-limit=\"2\"", "read 2: Retry"),
+    ];
+    assert_snapshot!(text.join("\n"), @r#"
+    == process 2: Both
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 2 commit 2 rollback 1 process skip 1
+    open reader at 0
+    open writer at 0
+    read 1
+    process 1
+    read 2
+    process 2 !Both
+    open reader at 0
+    read 1
+    process 1
+    read 2
+    process 2 !Both
+    write n1
+    read 3
+    process 3
+    read the end
+    write n3
+    table: n1 n3
+    == process 2: Retry
+    job job FAILED FAILED
+      | Retry
+      | thrown by #[process_item] of item processor `Shape`
+      | it is retryable, but the retry-limit of 2 is used up
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 3
+        | Retry
+        | thrown by #[process_item] of item processor `Shape`
+        | it is retryable, but the retry-limit of 2 is used up
+    open reader at 0
+    open writer at 0
+    read 1
+    process 1
+    read 2
+    process 2 !Retry
+    open reader at 0
+    read 1
+    process 1
+    read 2
+    process 2 !Retry
+    open reader at 0
+    read 1
+    process 1
+    read 2
+    process 2 !Retry
+    table: 
+    == read 2: Retry
+    job job FAILED FAILED
+      | Retry
+      | thrown by #[read_item] of item reader `Source`
+      | it is retryable, but the retry-limit of 2 is used up
+      step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 3
+        | Retry
+        | thrown by #[read_item] of item reader `Source`
+        | it is retryable, but the retry-limit of 2 is used up
+    open reader at 0
+    open writer at 0
+    read 1
+    process 1
+    read 2 !Retry
+    open reader at 0
+    read 1
+    process 1
+    read 2 !Retry
+    open reader at 0
+    read 1
+    process 1
+    read 2 !Retry
+    table:
+    "#);
+}
+
+#[test]
+fn the_property_is_a_boolean() {
+    let xml = faulty_job("", "TableOut", "", RULES).replace("<chunk", &PROPERTY.replace("true", "yes"));
+    let error = refused(&faulty_stage(&xml), "job", JobParameters::new());
+    assert!(error.contains("expected `true` or `false`"), "{error}");
+}
+
+/// A limit without classes limits nothing; a failure says so.
+///
+/// Spec: JSL-CHUNK-22, JSL-CHUNK-23
+#[test]
+fn a_limit_without_classes_is_reported() {
+    let xml = faulty_job("", "TableOut", "skip-limit=\"5\" retry-limit=\"5\"", "");
+    let stage = faulty_stage(&xml);
+    let warnings = stage.operator().check("job", JobParameters::new()).unwrap();
+    let codes: Vec<&str> = warnings.iter().map(|one| one.code).collect();
+    assert_eq!(codes, ["JSL0056", "JSL0056"]);
+    let told = run(&stage, "process 2: Skip", "3", &["L"]);
+    assert!(
+        told.contains("the `skip-limit` has no effect without `skippable-exception-classes`"),
+        "{told}"
+    );
+}
