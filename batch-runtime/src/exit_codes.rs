@@ -61,6 +61,15 @@ mod tests {
         ] {
             assert_eq!(codes.of(status, exit_status), code, "{exit_status}");
         }
+        // Two patterns match; neither the longer nor the later one wins.
+        for (text, code) in [
+            ("*SKIPS=4, WITH*=6", 4),
+            ("WITH*=6, *SKIPS=4", 6),
+            ("*=9, WITH SKIPS=3", 9),
+        ] {
+            let codes: ExitCodes = text.parse().unwrap();
+            assert_eq!(codes.of(BatchStatus::Completed, "WITH SKIPS"), code, "{text}");
+        }
     }
 
     #[test]

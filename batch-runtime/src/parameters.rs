@@ -463,6 +463,39 @@ mod tests {
         assert!(!parameters.is_empty());
     }
 
+    /// Names are sorted by UTF-16, where characters beyond the BMP come before some of it; by bytes they would come last.
+    ///
+    /// Spec: REPO-26
+    #[test]
+    fn keys_sort_names_as_java_does() {
+        let parameters = JobParameters::from([("\u{ff61}", "1"), ("\u{10000}", "2")]);
+        let of_java = Md5::digest("\u{10000}=2;\u{ff61}=1;");
+        let hex = of_java.iter().fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        });
+        assert_eq!(parameters.job_key(), hex);
+    }
+
+    /// A restart must not change the identity: a parameter that it adds is not identifying, one that it replaces stays as it was.
+    ///
+    /// Spec: D-57, OP-12
+    #[test]
+    fn parameters_of_a_restart_do_not_identify() {
+        let original = JobParameters::from([("day", "1")]).with_non_identifying("note", "a");
+        let replacements = JobParameters::from([("note", "b"), ("added", "c")]);
+        let restarted = original.clone().overlaid(&replacements);
+        assert_eq!(restarted.job_key(), original.job_key());
+        assert_eq!(restarted.get("added").as_deref(), Some("c"));
+        assert_eq!(restarted.get("note").as_deref(), Some("b"));
+        let replaced = original.overlaid(&JobParameters::new().with_non_identifying("day", "2"));
+        assert!(
+            replaced
+                .iter()
+                .any(|(name, parameter)| name == "day" && parameter.identifying)
+        );
+    }
+
     /// Spec: D-56
     #[test]
     fn a_start_is_identified_by_its_run_id_alone() {

@@ -3,7 +3,7 @@
 use batch_runtime::prelude::*;
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, refused, story};
+use crate::artifacts::{job, refused, restart_with, story};
 use crate::sequence::{meeting, task};
 use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
@@ -267,4 +267,106 @@ fn persistent_user_data_has_a_maximum_size() {
         message.starts_with("the persistent user data has 1048577 bytes, more than the 1048576"),
         "{message}"
     );
+}
+
+/// Each step has its own limit, also after another one has exceeded its.
+///
+/// Spec: BLET-06
+#[test]
+fn a_later_batchlet_is_cancelled_too() {
+    let limited = |id: &str, transitions: &str| {
+        meeting(id, "", "", "wait", transitions).replace(
+            "<batchlet",
+            &format!("{}<batchlet", with_timeout("batch.step.timeout", "1")),
+        )
+    };
+    let steps = limited("a", r#"<next on="FAILED" to="b"/>"#) + &limited("b", "");
+    let stage = Stage::new(&job(&steps));
+    let execution = stage.start("job", JobParameters::new());
+    assert_snapshot!(story(&stage, execution), @r#"
+    job job FAILED FAILED
+      | step `b` exceeded its timeout of 1s
+      step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | step `a` exceeded its timeout of 1s
+      step b FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
+        | step `b` exceeded its timeout of 1s
+    cancel a
+    cancel b
+    "#);
+}
+
+/// Counts its checkpoints in the persistent user data, in the last call before each commit.
+#[derive(BatchArtifact)]
+struct CountsCheckpoints {
+    checkpoints: u64,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[item_writer]
+impl CountsCheckpoints {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) {
+        self.checkpoints = checkpoint.unwrap_or(0);
+    }
+    #[write_items]
+    fn write(&mut self, _: &[u64]) {}
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> Result<u64, BatchError> {
+        self.checkpoints += 1;
+        self.step.set_persistent_user_data(&self.checkpoints)?;
+        Ok(self.checkpoints)
+    }
+}
+
+/// The data is that of the moment of the commit, not of some call before.
+///
+/// Spec: CTX-23, CHUNK-LOOP-11
+#[test]
+fn user_data_is_stored_as_of_the_checkpoint() {
+    let xml = endless("other", "1", r#"<property name="until" value="1"/>"#)
+        .replace("\"Nothing\"", "\"CountsCheckpoints\"");
+    let stage = Stage::new(&xml);
+    let execution = stage.start("job", JobParameters::new());
+    let ended = stage.operator().step_executions(execution).unwrap().remove(0);
+    let stored = stage
+        .outside()
+        .rows("SELECT SHORT_CONTEXT AS text FROM BATCH_STEP_EXECUTION_CONTEXT");
+    let expected = format!(r#""batch.persistent.user.data":"{}""#, ended.counters.commits);
+    assert!(stored[0].contains(&expected), "{expected}: {}", stored[0]);
+}
+
+/// Stores data, and says what it finds.
+#[derive(BatchArtifact)]
+struct Remembers {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[batchlet]
+impl Remembers {
+    #[process]
+    fn process(&self) -> Result<String, BatchError> {
+        let found: Option<String> = self.step.persistent_user_data()?;
+        batch_tests::stage::say(&self.log, format!("found {found:?}"));
+        self.step.set_persistent_user_data(&"kept".to_owned())?;
+        Ok("DONE".into())
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// A completed step that runs again begins without the data of its former run.
+///
+/// Spec: JSL-STEP-10, CTX-23, RESTART-14
+#[test]
+fn a_completed_step_that_runs_again_has_no_old_data() {
+    let steps = r#"<step id="one" next="two" allow-start-if-complete="true"><batchlet ref="Remembers"/></step>
+                   <step id="two"><batchlet ref="Unless"/></step>"#;
+    let stage = Stage::new(&job(steps));
+    let first = stage.start("job", [("fail", "yes")]);
+    restart_with(&stage, first, [("fail", "no")]);
+    assert_eq!(stage.log(), ["found None", "found None"]);
 }

@@ -6,6 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use batch_tests::database::Outside;
 use batch_tests::operated::Operated;
 use batch_tests::process::text;
 use batch_tests::sqlite;
@@ -188,6 +189,17 @@ fn dead_executions_are_recovered() {
         (1, "COMPLETED"),
     ];
     assert_eq!(executions(folder.path(), &[]), named(&all));
+    // Nothing runs under an execution that was closed.
+    let open = "SELECT STEP_NAME || ' ' || E.STATUS || ' ' || S.STATUS AS text FROM BATCH_STEP_EXECUTION S
+        JOIN BATCH_JOB_EXECUTION E USING (JOB_EXECUTION_ID) WHERE JOB_EXECUTION_ID = 4";
+    let database = folder.path().join("batch.db");
+    assert_eq!(
+        Outside::Sqlite(sqlite::open(&database)).rows(open),
+        ["wait STOPPED STOPPED"]
+    );
+    // The one that is not restartable was reported again, by the exit code too.
+    let (_, err) = ends(1, folder.path(), &["recover"]);
+    assert!(err.contains("execution 3 of `once` is not resumed"), "{err}");
 }
 
 /// A recovered execution has the parameters of the dead one; one signal stops all recovered executions.
@@ -293,6 +305,41 @@ fn an_abandoned_execution_is_not_resumed() {
     assert_eq!(executions(folder.path(), &[]), named(&all));
 }
 
+/// Each process dies in another step: a completed step is progress, so the limit of crashes in a row is not reached.
+///
+/// Spec: OP-35
+#[test]
+fn completed_steps_are_progress() {
+    let folder = folder();
+    let steps: String = (1..=6)
+        .map(|step| {
+            let next = if step < 6 {
+                format!(" next=\"s{}\"", step + 1)
+            } else {
+                String::new()
+            };
+            format!(
+                r#"<step id="s{step}"{next}><batchlet ref="DiesOnce"><properties>
+                    <property name="step" value="{step}"/></properties></batchlet></step>"#
+            )
+        })
+        .collect();
+    fs::write(
+        folder.path().join("dies.xml"),
+        format!(r#"<job id="dies">{steps}</job>"#),
+    )
+    .unwrap();
+    for _ in 1..=6 {
+        assert_eq!(
+            run(folder.path(), &["launch", "dies"]).status.code(),
+            None,
+            "killed"
+        );
+    }
+    let (out, _) = ends(0, folder.path(), &["launch", "dies"]);
+    assert!(out.contains("COMPLETED"), "{out}");
+}
+
 /// Executions are found by job, status and time.
 #[test]
 fn executions_are_found() {
@@ -314,6 +361,12 @@ fn executions_are_found() {
     );
     assert_eq!(found(&["--since", "2026-01-01"]), [3, 2, 1]);
     assert_eq!(found(&["--until", "2026-01-01"]), [0_i64; 0]);
+    // From a time on, and before a time.
+    let (out, _) = ends(0, folder.path(), &["show", "2", "--json"]);
+    let shown: Value = serde_json::from_str(&out).unwrap();
+    let created = shown["created"].as_str().unwrap();
+    assert_eq!(found(&["--since", created]), [3, 2]);
+    assert_eq!(found(&["--until", created]), [1]);
     let (out, _) = ends(0, folder.path(), &["executions"]);
     let head = out.lines().next().unwrap();
     assert_eq!(

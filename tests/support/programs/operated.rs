@@ -228,6 +228,28 @@ impl Poison {
     }
 }
 
+/// Kills its process, unless it has done so before.
+#[derive(BatchArtifact)]
+struct DiesOnce {
+    #[batch_property]
+    step: u32,
+}
+
+#[batchlet]
+impl DiesOnce {
+    #[process]
+    fn die(&self) -> std::result::Result<String, BatchError> {
+        let mark = format!("died-{}", self.step);
+        if Path::new(&mark).exists() {
+            return Ok("DONE".into());
+        }
+        std::fs::write(mark, "")?;
+        std::process::abort();
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
 /// Compares the password that it is given, in three ways, with that of the file `expected`; then it fails if requested.
 #[derive(BatchArtifact)]
 struct Keeper {

@@ -72,3 +72,26 @@ fn checked(plan: PartitionPlan, origin: &str) -> Result<PartitionPlan, Failure> 
     };
     Err(Failure::new(format!("{origin} {problem}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec: PART-23, PART-24
+    #[test]
+    fn counts_of_a_plan_fit_together() {
+        let with_properties = |sets: usize| {
+            let mut plan = PartitionPlan::new(2);
+            plan.set_sub_job_properties(Some(vec![BTreeMap::new(); sets]));
+            checked(plan, "the algorithm has planned").map_err(|failure| failure.message)
+        };
+        assert!(with_properties(2).is_ok());
+        for sets in [0, 1, 3] {
+            assert_eq!(
+                with_properties(sets).unwrap_err(),
+                format!("the algorithm has planned 2 partitions, and the properties of {sets}")
+            );
+        }
+        assert!(checked(PartitionPlan::new(-1), "").is_err());
+    }
+}

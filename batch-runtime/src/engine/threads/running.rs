@@ -344,6 +344,19 @@ mod tests {
         assert!(*lock(&held.renewed) > now, "it was renewed");
     }
 
+    /// The request to the database takes time too: a lease is trusted until a sixth of its time is left, not until its end.
+    ///
+    /// Spec: OP-35
+    #[test]
+    fn a_lease_is_untrusted_before_it_expires() {
+        let repository = open("sqlite://:memory:", Arc::new(SystemClock), LEASE, &TimeZone::UTC).unwrap();
+        let lease = claimed(&*repository);
+        let aged = |age: Duration| Running::new(lease, LEASE, Instant::now().checked_sub(age).unwrap());
+        let minute = Duration::from_secs(60);
+        assert!(!aged(LEASE * 5 / 6 - minute).is_untrusted());
+        assert!(aged(LEASE * 5 / 6 + minute).is_untrusted());
+    }
+
     /// The keeper may try to renew a lease while the runner releases it, which does not count as a loss.
     ///
     /// Spec: OP-35
