@@ -142,3 +142,57 @@ fn limits_of_numbers_and_dates_are_those_of_java() {
         assert_same(&there.into(), &shared.seen_here().into(), database);
     }
 }
+
+/// Contexts that this runtime cannot read: an instance with them is rejected before anything is written, and Spring Batch resumes
+/// it.
+///
+/// Spec: REPO-69, RESTART-08
+#[test]
+fn opaque_contexts_are_left_alone() {
+    for database in Database::ALL {
+        let mut shared = Shared::new(database, TablesOf::SpringBatch);
+        let parameters = JobParameters::from([("run", "1")]);
+        let failing = parameters.clone().with_non_identifying("load", "fail");
+        let run =
+            |parameters: &JobParameters| json!(["run", "prepared", shown_parameters(parameters), "opaque"]);
+        let first = shared.spring.done(&shared.place, run(&failing));
+        assert_eq!(first["status"], "FAILED", "{database:?}");
+        let contexts = || {
+            let tables = ["BATCH_STEP_EXECUTION_CONTEXT", "BATCH_JOB_EXECUTION_CONTEXT"];
+            tables.map(|table| {
+                let query = format!("SELECT SHORT_CONTEXT AS text FROM {table} ORDER BY 1");
+                shared.place.connect().rows(&query)
+            })
+        };
+        let before = contexts();
+        for _ in 0..2 {
+            let refused = shared
+                .operator
+                .launch("prepared", failing.clone())
+                .unwrap_err()
+                .to_string();
+            assert!(
+                refused.contains("the context of job execution 1 of the repository"),
+                "{database:?}: {refused}"
+            );
+        }
+        assert_eq!(contexts(), before, "{database:?}");
+        assert_eq!(
+            shared
+                .operator
+                .job_executions(batch_runtime::JobInstanceId(1))
+                .unwrap()
+                .len(),
+            1
+        );
+        // A job of this runtime runs in the same repository.
+        let other = shared.launch("prepared", &JobParameters::from([("run", "2")]));
+        assert_eq!(other.status, BatchStatus::Completed, "{}", other.exit_message);
+        let resumed = shared.spring.done(&shared.place, run(&parameters));
+        assert_eq!(
+            (&resumed["instance"], &resumed["status"]),
+            (&json!(1), &json!("COMPLETED")),
+            "{database:?}"
+        );
+    }
+}

@@ -37,7 +37,9 @@ public final class Main {
     }
 
     private static JsonNode answer(JsonNode words) throws Exception {
-        Repository repository = new Repository(words.get(1).asText());
+        // The last word may be about the contexts.
+        boolean opaque = words.get(words.size() - 1).asText().equals("opaque");
+        Repository repository = new Repository(words.get(1).asText(), opaque);
         switch (words.get(0).asText()) {
             // Makes the tables, by Spring Batch's own statements.
             case "make":

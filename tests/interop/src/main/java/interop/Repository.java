@@ -28,18 +28,25 @@ final class Repository {
     final SimpleJobLauncher launcher = new SimpleJobLauncher();
     final SimpleJobOperator operator = new SimpleJobOperator();
 
-    Repository(String url) throws Exception {
+    /** With {@code opaque} contexts are serialized by Java, as by default since Spring Batch 5. */
+    Repository(String url, boolean opaque) throws Exception {
         database = new DriverManagerDataSource(url);
         PlatformTransactionManager transactions = new DataSourceTransactionManager(database);
 
         JobRepositoryFactoryBean makesRepository = new JobRepositoryFactoryBean();
         makesRepository.setDataSource(database);
         makesRepository.setTransactionManager(transactions);
+        if (opaque) {
+            makesRepository.setSerializer(new Opaque());
+        }
         makesRepository.afterPropertiesSet();
         jobs = makesRepository.getObject();
 
         JobExplorerFactoryBean makesExplorer = new JobExplorerFactoryBean();
         makesExplorer.setDataSource(database);
+        if (opaque) {
+            makesExplorer.setSerializer(new Opaque());
+        }
         makesExplorer.afterPropertiesSet();
         explorer = makesExplorer.getObject();
 
