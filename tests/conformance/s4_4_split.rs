@@ -89,6 +89,31 @@ fn each_flow_has_contexts_of_its_own() {
     "#);
 }
 
+/// The exit status of a split is that of the flow that ended last.
+///
+/// Spec: SPLIT-16, D-31, D-67
+#[test]
+fn the_flow_that_ends_last_sets_the_exit_status() {
+    let around = |id: &str, exit: &str| {
+        format!(
+            r#"<step id="{id}"><batchlet ref="Around"><properties>
+                <property name="flow.exit" value="{exit}"/></properties></batchlet></step>"#
+        )
+    };
+    let flows = flow("first", "next=\"second\"", &around("one", "EARLY"))
+        + &flow("second", "", &around("two", "LATE"));
+    let elements = split("both", "next=\"choose\"", &flows)
+        + &decision("choose", "GO", r#"<next on="GO" to="last"/>"#)
+        + &task("last", "", "DONE", "");
+    let stage = Stage::new(&job(&elements));
+    stage.start("job", JobParameters::new());
+    let log = stage.log();
+    assert!(
+        log.contains(&"decide of job after split both COMPLETED LATE".to_owned()),
+        "{log:?}"
+    );
+}
+
 /// A flow that follows another starts when that has completed, possibly through a decision.
 ///
 /// Spec: SPLIT-09, SPLIT-10, SPLIT-12, SEQ-11, DEC-18, D-29, D-30

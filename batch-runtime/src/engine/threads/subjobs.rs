@@ -294,3 +294,67 @@ impl Drop for Collecting {
         discard(lock(&self.collector).take());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::call::Failure;
+    use crate::transition::Termination;
+
+    fn by(status: BatchStatus) -> Outcome {
+        Outcome::Terminated(Termination {
+            status,
+            exit_status: None,
+            restart: None,
+        })
+    }
+
+    fn ended(all: &[Outcome]) -> SubjobOutcomes {
+        let mut outcomes = SubjobOutcomes::default();
+        for (number, outcome) in all.iter().enumerate() {
+            outcomes.push(outcome.clone(), Some(format!("end {number}")));
+        }
+        outcomes
+    }
+
+    /// Whichever of two subjobs ends first.
+    ///
+    /// Spec: SPLIT-19, SPLIT-21, STATUS-15, D-31
+    #[test]
+    fn the_outcome_of_subjobs_has_a_precedence() {
+        let failed = Outcome::Failed(Failure::new("no disk"));
+        let ranked = [
+            (by(BatchStatus::Failed), BatchStatus::Failed),
+            (failed, BatchStatus::Failed),
+            (by(BatchStatus::Stopped), BatchStatus::Stopped),
+            (by(BatchStatus::Completed), BatchStatus::Completed),
+            (Outcome::Stopped, BatchStatus::Stopped),
+            (Outcome::Completed, BatchStatus::Completed),
+        ];
+        let is_same = |one: &Outcome, other: &Outcome| format!("{one:?}") == format!("{other:?}");
+        for (rank, (higher, status)) in ranked.iter().enumerate() {
+            assert_eq!(higher.status(), *status);
+            for (lower, _) in &ranked[rank + 1..] {
+                for pair in [[higher, lower], [lower, higher]] {
+                    let outcome = ended(&pair.map(Outcome::clone)).outcome();
+                    assert!(is_same(&outcome, higher), "{pair:?}: {outcome:?}");
+                }
+            }
+        }
+    }
+
+    /// Spec: SPLIT-19, D-31
+    #[test]
+    fn the_exit_status_is_that_of_the_last_subjob_with_the_status() {
+        let all = ended(&[
+            Outcome::Completed,
+            Outcome::Stopped,
+            Outcome::Completed,
+            Outcome::Stopped,
+        ]);
+        assert_eq!(all.worst(), BatchStatus::Stopped);
+        assert_eq!(all.exit_status(BatchStatus::Stopped).as_deref(), Some("end 3"));
+        assert_eq!(all.exit_status(BatchStatus::Completed).as_deref(), Some("end 2"));
+        assert_eq!(all.exit_status(BatchStatus::Failed), None);
+    }
+}
