@@ -12,18 +12,18 @@ use batch_runtime::{BatchStatus, JobOperator};
 use crate::print::{err, errln};
 use crate::signals::end_process;
 
-/// Whether a command runs that may run jobs.
+/// True while a command may run jobs.
 static IS_ARMED: AtomicBool = AtomicBool::new(false);
 static OPERATOR: Mutex<Option<JobOperator>> = Mutex::new(None);
 
-/// How long the database may take to record the cause.
+/// The time limit for recording the cause.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Guards the process until [`disarm`].
 pub(crate) fn arm() {
     if !IS_ARMED.swap(true, Ordering::SeqCst) && !shutdown_hooks::add_shutdown_hook(at_exit) {
         errln!(
-            "warning: cannot register a function to call at exit; an artifact that calls `exit(0)` looks like a success"
+            "warning: cannot register an exit handler; if an artifact calls `exit(0)`, the process reports success"
         );
     }
 }
@@ -53,7 +53,7 @@ extern "C" fn at_exit() {
     let record = move || {
         let operator = OPERATOR.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Err(error)) = operator.as_ref().map(|operator| operator.record_exit(cause)) {
-            errln!("error: the cause is not recorded: {error}");
+            errln!("error: cannot record the cause: {error}");
         }
         let _ = done.send(());
     };

@@ -49,7 +49,11 @@ pub(crate) fn follow(
 
 fn print_end(operator: &JobOperator, ended: &JobExecution, resume: Resume) -> Result<(), JobOperatorError> {
     print_steps(&operator.step_executions(ended.id)?, &ended.exit_message);
-    print_totals(&operator.step_totals(ended.id)?);
+    // A damaged row of an earlier execution must not hide how this one ended.
+    match operator.step_totals(ended.id) {
+        Ok(totals) => print_totals(&totals),
+        Err(error) => errln!("warning: cannot read the totals: {error}"),
+    }
     let mut line = format!("{} {}", ended.name(), ended.status);
     if ended.exit_status != ended.status.as_str() {
         line += &format!(", exit status {}", ended.exit_status.escape_debug());

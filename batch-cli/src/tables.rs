@@ -89,7 +89,7 @@ pub(crate) fn print_steps(steps: &[StepExecution], printed: &str) {
 }
 
 /// The heading of the totals.
-pub(crate) const TOTALS: &str = "In all executions of the instance";
+pub(crate) const TOTALS: &str = "Totals of the instance";
 
 /// The columns of the totals; the first holds text.
 pub(crate) const TOTAL_COLUMNS: [&str; 8] = [

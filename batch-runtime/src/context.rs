@@ -262,7 +262,7 @@ struct StepShared {
     state: Mutex<StepState>,
     /// The maximum size of the persistent user data, in bytes.
     data_limit: usize,
-    /// The counters of the earlier executions of the step, since it last completed.
+    /// The counters of the earlier executions of the step since it last completed.
     earlier: StepCounters,
     /// Counts the signs of life.
     beats: AtomicU64,
@@ -270,7 +270,7 @@ struct StepShared {
     activity: AtomicU8,
 }
 
-/// What a step is doing.
+/// The phase of a chunk step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Activity {
@@ -337,8 +337,8 @@ impl StepContext {
         self.0.data_limit
     }
 
-    /// Shows that the step is alive, if it has the property `batch.step.heartbeat`: a step that neither commits nor calls this
-    /// for so many seconds is stopped and fails. For batchlets, and for calls that take long. Cheap enough for every item.
+    /// Reports that the step is alive. A step with the property `batch.step.heartbeat` is stopped and fails if it neither commits nor
+    /// calls this for that number of seconds. Cheap enough to call for every item.
     pub fn heartbeat(&self) {
         self.0.beats.fetch_add(1, Ordering::Relaxed);
     }
@@ -356,16 +356,16 @@ impl StepContext {
     pub(crate) fn activity(&self) -> String {
         let activity = self.0.activity.load(Ordering::Relaxed);
         let activities = [
-            (Activity::Starting, "opening its artifacts"),
-            (Activity::Reading, "reading or processing items"),
-            (Activity::Writing, "writing items"),
-            (Activity::Committing, "committing"),
+            (Activity::Starting, "while opening its artifacts"),
+            (Activity::Reading, "while reading or processing items"),
+            (Activity::Writing, "while writing items"),
+            (Activity::Committing, "while committing"),
         ];
         let found = activities.iter().find(|(one, _)| *one as u8 == activity);
         let commits = lock(&self.0.state).counters.commits;
         format!(
-            "{}, after {commits} commits",
-            found.map_or("running", |(_, text)| text)
+            "{} (commits so far: {commits})",
+            found.map_or("", |(_, text)| text)
         )
     }
 
@@ -422,7 +422,7 @@ impl StepContext {
     }
 
     /// Returns the counters of the step in its job instance, as of the last commit: of this execution and the earlier ones since
-    /// the step last completed. A restart continues them, so they are the same as without an interruption.
+    /// the step last completed. If the reader has a checkpoint, they are the same as without an interruption.
     ///
     /// Spec: CTX-30, D-95
     pub fn metrics(&self) -> Vec<Metric> {

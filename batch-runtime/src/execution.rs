@@ -175,9 +175,9 @@ pub struct StepCounters {
 pub struct StepTotal {
     /// The step's name in the repository.
     pub step_name: String,
-    /// The sums.
+    /// The sums of their counters.
     pub counters: StepCounters,
-    /// The number of step executions.
+    /// The number of step executions counted.
     pub executions: u32,
 }
 

@@ -22,7 +22,7 @@ const MAX_STRING: usize = 250;
 /// that year are in the year 999 of the Julian calendar, by which Java's drivers store them, at least in some time zone.
 const DATES: RangeInclusive<i64> = -30_609_619_200_000..=253_402_300_799_999;
 
-/// The value of a parameter: of one of the four types of the repository, or a reference to a secret, which is stored as text.
+/// The value of a parameter: of one of the four types of the repository, null, or a reference to a secret, which is stored as text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ParameterValue {
@@ -37,12 +37,11 @@ pub enum ParameterValue {
     /// A reference to a secret. It is stored, displayed and part of the identity as the text `secret:env:NAME`. The
     /// secret is read at each start and restart, and only injected fields and contexts receive it.
     Secret(SecretReference),
-    /// No value of a type, as Spring Batch stores a parameter that is null. In the identity it is an empty text; properties and
-    /// `${...}` do not see it.
+    /// A null of this type, as Spring Batch stores it. In the identity it is an empty text; properties and `${...}` treat it as absent.
     Null(ParameterType),
 }
 
-/// The types of the repository.
+/// The type of a parameter in the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ParameterType {

@@ -192,16 +192,18 @@ fn a_step_without_a_heartbeat_fails() {
     let stage = Stage::new(&endless("batch.step.heartbeat", "1", ""));
     let execution = stage.start("job", JobParameters::new());
     let ended = stage.operator().step_executions(execution).unwrap().remove(0);
-    assert_snapshot!(ended.exit_message, @"step `load` has not shown a heartbeat for 1s: no commit, and no call of `StepContext::heartbeat()`; it was reading or processing items, after 0 commits");
+    assert_snapshot!(ended.exit_message, @r#"
+    step `load` exceeded its heartbeat of 1s: it neither committed nor called `StepContext::heartbeat()` while reading or processing items (commits so far: 0); call it more often, or raise `batch.step.heartbeat`
+    "#);
 
     let steps = with_timeout("batch.step.heartbeat", "1") + &meeting("a", "", "", "wait", "");
     let stage = Stage::new(&job(&steps));
     let execution = stage.start("job", JobParameters::new());
     assert_snapshot!(story(&stage, execution), @r#"
     job job FAILED FAILED
-      | step `a` has not shown a heartbeat for 1s: no commit, and no call of `StepContext::heartbeat()`
+      | step `a` exceeded its heartbeat of 1s: it neither committed nor called `StepContext::heartbeat()`; call it more often, or raise `batch.step.heartbeat`
       step a FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 0
-        | step `a` has not shown a heartbeat for 1s: no commit, and no call of `StepContext::heartbeat()`
+        | step `a` exceeded its heartbeat of 1s: it neither committed nor called `StepContext::heartbeat()`; call it more often, or raise `batch.step.heartbeat`
     cancel a
     "#);
 }

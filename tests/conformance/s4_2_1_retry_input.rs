@@ -39,11 +39,11 @@ fn without_the_property_only_writes_are_retried() {
     job job FAILED FAILED
       | Retry
       | thrown by #[read_item] of item reader `Source`
-      | it is retryable, but only writes are retried; the property `batch.retry.input` of the step retries the reader and the processor too
+      | it is retryable, but only writes are retried; set the property `batch.retry.input` of the step to `true` to retry the reader and the processor too
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
         | Retry
         | thrown by #[read_item] of item reader `Source`
-        | it is retryable, but only writes are retried; the property `batch.retry.input` of the step retries the reader and the processor too
+        | it is retryable, but only writes are retried; set the property `batch.retry.input` of the step to `true` to retry the reader and the processor too
     open reader at 0
     open writer at 0
     read 1
@@ -54,11 +54,11 @@ fn without_the_property_only_writes_are_retried() {
     job job FAILED FAILED
       | Retry
       | thrown by #[process_item] of item processor `Shape`
-      | it is retryable, but only writes are retried; the property `batch.retry.input` of the step retries the reader and the processor too
+      | it is retryable, but only writes are retried; set the property `batch.retry.input` of the step to `true` to retry the reader and the processor too
       step copy FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1
         | Retry
         | thrown by #[process_item] of item processor `Shape`
-        | it is retryable, but only writes are retried; the property `batch.retry.input` of the step retries the reader and the processor too
+        | it is retryable, but only writes are retried; set the property `batch.retry.input` of the step to `true` to retry the reader and the processor too
     open reader at 0
     open writer at 0
     read 1
@@ -262,6 +262,87 @@ fn a_retried_item_is_skipped_and_limits_hold() {
     process 1
     read 2 !Retry
     table:
+    "#);
+}
+
+/// Several bad items in one interval are each retried once, however often the interval is read again.
+///
+/// Spec: D-09, CHUNK-SKIP-09, CHUNK-SKIP-10
+#[test]
+fn several_bad_inputs_of_an_interval_are_skipped() {
+    let text = [
+        story(true, "", "", "process 1: Both; process 2: Both"),
+        story(true, "", "", "read 1: Both; read 2: Both"),
+        story(
+            true,
+            &ears("", "on process error"),
+            "",
+            "process 1: Both; read 2: Both",
+        ),
+    ];
+    assert_snapshot!(text.join("\n"), @r#"
+    == process 1: Both; process 2: Both
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 3 filter 0 write 1 commit 2 rollback 2 process skip 2
+    open reader at 0
+    open writer at 0
+    read 1
+    process 1 !Both
+    open reader at 0
+    read 1
+    process 1 !Both
+    read 2
+    process 2 !Both
+    open reader at 0
+    read 1
+    process 1 !Both
+    read 2
+    process 2 !Both
+    read 3
+    process 3
+    read the end
+    write n3
+    table: n3
+    == read 1: Both; read 2: Both
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 1 filter 0 write 1 commit 1 rollback 2 read skip 2
+    open reader at 0
+    open writer at 0
+    read 1 !Both
+    open reader at 0
+    read 1 !Both
+    read 2 !Both
+    open reader at 0
+    read 1 !Both
+    read 2 !Both
+    read 3
+    process 3
+    read the end
+    write n3
+    table: n3
+    == process 1: Both; read 2: Both
+    job job COMPLETED COMPLETED
+      step copy COMPLETED COMPLETED read 2 filter 0 write 1 commit 2 rollback 2 read skip 1 process skip 1
+    open reader at 0
+    open writer at 0
+    read 1
+    process 1 !Both
+    L on process error Both 1
+    open reader at 0
+    read 1
+    process 1 !Both
+    L on process error Both 1
+    read 2 !Both
+    open reader at 0
+    read 1
+    process 1 !Both
+    L on process error Both 1
+    read 2 !Both
+    read 3
+    process 3
+    write n3
+    read the end
+    table: n3
     "#);
 }
 

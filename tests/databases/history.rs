@@ -289,7 +289,9 @@ fn an_administrator_can_upgrade_the_tables() {
             let url: RepositoryUrl = place.url().parse().unwrap();
             let mut outside = place.connect();
             outside.execute(&tables).unwrap();
-            outside.execute(&url.upgrade(url.database(), version)).unwrap();
+            outside
+                .execute(&url.upgrade_statements(url.database(), version))
+                .unwrap();
             fresh.connect().execute(&url.schema(url.database())).unwrap();
             assert_eq!(shape(&place), shape(&fresh), "{database:?} {version:?}");
             let operator = BatchRuntime::builder()
@@ -379,8 +381,8 @@ fn a_failed_migration_is_repeated() {
         let build = || BatchRuntime::builder().repository(place.url()).build();
         let error = build().err().unwrap().to_string();
         assert!(
-            error.contains("migration 0000000000220_parameters_of_executions failed: ")
-                && error.contains("fix the cause and open the repository again"),
+            error.contains("migration `0000000000220_parameters_of_executions` failed: ")
+                && error.contains("fix the cause, then run `db migrate` to repeat it"),
             "{database:?}: {error}"
         );
         outside

@@ -93,7 +93,7 @@ impl Db {
             } => {
                 let database = database.map_or_else(|| url.database(), DatabaseKind::from);
                 let statements = match upgrade_from {
-                    Some(version) => url.upgrade(database, version.into()),
+                    Some(version) => url.upgrade_statements(database, version.into()),
                     None => url.schema(database),
                 };
                 out(statements.trim_end());

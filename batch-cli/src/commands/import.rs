@@ -35,7 +35,7 @@ impl Import {
             }
             match operator.import(&line) {
                 Ok(Imported::New(id)) => outln!("imported as instance {id}"),
-                Ok(Imported::Unchanged(id)) => outln!("unchanged in the repository: instance {id}"),
+                Ok(unchanged) => outln!("unchanged in the repository: instance {}", unchanged.id()),
                 Err(error) => {
                     succeeded = false;
                     errln!("error: {}:{number}: {error}", self.file.display());

@@ -129,9 +129,9 @@ fn remove_torn_line(file: &mut File) -> io::Result<()> {
     let mut line = Vec::new();
     file.seek(SeekFrom::Start(begin))?;
     file.read_to_end(&mut line)?;
-    let is_begun = line.starts_with(LINE_START) || LINE_START.starts_with(&line);
+    let is_started = line.starts_with(LINE_START) || LINE_START.starts_with(&line);
     let is_complete = serde_json::from_slice::<serde_json::Value>(&line).is_ok();
-    match is_begun && !is_complete {
+    match is_started && !is_complete {
         true => file.set_len(begin),
         false => file.write_all(b"\n"),
     }

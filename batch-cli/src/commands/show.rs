@@ -54,7 +54,7 @@ fn print_json(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
     let parameters = operator.parameters(execution.id)?;
     shown["parameters"] = parameters
         .iter()
-        .map(|(name, parameter)| (name.to_owned(), value!(parameter.value.to_text())))
+        .map(|(name, _)| (name.to_owned(), value!(parameters.get(name))))
         .collect();
     let steps = operator.step_executions(execution.id)?;
     shown["steps"] = steps.iter().map(json::step_execution).collect();

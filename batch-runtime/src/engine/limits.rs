@@ -44,7 +44,7 @@ impl StepLimits {
             && let Some(at) = Instant::now().checked_add(limit)
         {
             let message = format!("step `{id}` exceeded its timeout of {limit:?}");
-            worker.set_limit(move || (at <= Instant::now()).then(|| message.clone()));
+            worker.add_limit(move || (at <= Instant::now()).then(|| message.clone()));
         }
         // The partitions show that they are alive.
         let Some(limit) = self
@@ -56,20 +56,20 @@ impl StepLimits {
         let is_chunk = matches!(body, BoundBody::Chunk(_));
         let context = context.clone();
         let (mut beats, mut since) = (context.beats(), Instant::now());
-        worker.set_limit(move || {
+        worker.add_limit(move || {
             let now = context.beats();
             if now != beats {
                 (beats, since) = (now, Instant::now());
             }
             (since.elapsed() >= limit).then(|| {
                 let activity = if is_chunk {
-                    format!("; it was {}", context.activity())
+                    format!(" {}", context.activity())
                 } else {
                     String::new()
                 };
                 format!(
-                    "step `{}` has not shown a heartbeat for {limit:?}: no commit, and no call of \
-                     `StepContext::heartbeat()`{activity}",
+                    "step `{}` exceeded its heartbeat of {limit:?}: it neither committed nor called \
+                     `StepContext::heartbeat()`{activity}; call it more often, or raise `batch.step.heartbeat`",
                     context.id()
                 )
             })

@@ -247,14 +247,8 @@ impl StepRunner<'_> {
         let shared = self.walk.shared;
         let _span = step_span(&execution).entered();
         let observed = Observed::step(&shared.job.id, self.id);
-        // Without a checkpoint the input begins again.
-        let read = state
-            .reader
-            .as_ref()
-            .map_or(0, |_| earlier.reads + earlier.read_skips);
-        let place = shared
-            .running
-            .publish_step(&execution.step_name, u64::try_from(read).unwrap_or(0));
+        let read = u64::try_from(earlier.reads + earlier.read_skips).unwrap_or(0);
+        let place = shared.running.publish_step(&execution.step_name, read);
         let context = StepContext::new(
             self.id,
             execution.id,
@@ -277,7 +271,7 @@ impl StepRunner<'_> {
                 Err(Failure::panicked_outside(self.id, &self.secrets(), panic).into())
             })
         });
-        let ran = self.within_time(ran)?;
+        let ran = self.within_limits(ran)?;
         context.set_counters(execution.counters);
         let mut result = StepResult::of(ran, &context);
         self.after(listeners, &contexts, &mut result);
@@ -403,7 +397,7 @@ impl StepRunner<'_> {
     ///
     /// # Errors
     /// If the step is fenced.
-    fn within_time(
+    fn within_limits(
         &self,
         ran: Result<BodyEnd, Interrupt>,
     ) -> Result<Result<BodyEnd, Failure>, RepositoryError> {

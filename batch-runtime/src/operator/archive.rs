@@ -149,6 +149,7 @@ impl JobOperator {
             let (execution, status) = (JobExecutionId(open.execution), open.status);
             return Err(ArchiveError::NotEnded { execution, status }.into());
         }
+        let archived = archived.cut_to(self.shared.repository.max_varchar());
         if let Some(known) = self.shared.repository.same_instance(&archived)? {
             let id = JobInstanceId(known.instance);
             if known.without_ids() == archived.clone().without_ids() {
@@ -168,6 +169,7 @@ impl JobOperator {
 
 /// The result of [`JobOperator::import`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Imported {
     /// The id of the instance that was inserted.
     New(JobInstanceId),

@@ -112,9 +112,8 @@ impl JobOperator {
             .collect())
     }
 
-    /// Returns the counters of the steps of a job execution in their instance, in the order of their start: what the executions up
-    /// to this one have done since the step last completed. A restart continues them, so they are the same as without an
-    /// interruption.
+    /// Returns the totals of the steps that ran in a job execution, in the order of their start: for each step, the sums over this
+    /// execution and the earlier ones of the instance since the step last completed. A step that was skipped as complete has none.
     ///
     /// # Errors
     /// `NoSuchJobExecution`.

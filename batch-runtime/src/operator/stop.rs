@@ -105,11 +105,12 @@ impl JobOperator {
         }
     }
 
-    /// Records why this process is about to end without waiting for the executions that it runs: the
-    /// runtime that closes them adds `cause` to their exit messages. For handlers of fatal events; the command line calls it when an artifact calls `exit`.
+    /// Records why this process is about to end while it runs executions. The runtime that closes them adds `cause` to their
+    /// exit messages. Call it only right before the process ends: afterwards the executions may be unable to record their end.
+    /// The command line calls it when an artifact calls `exit`.
     ///
     /// # Errors
-    /// The repository cannot be written.
+    /// When the repository fails.
     pub fn record_exit(&self, cause: &str) -> Result<()> {
         Ok(self.shared.repository.record_exit(cause)?)
     }

@@ -111,6 +111,20 @@ impl ArchivedInstance {
         })
     }
 
+    /// Returns the content for columns of `max` characters.
+    pub(crate) fn cut_to(mut self, max: usize) -> Self {
+        let cut = |text: &mut String| *text = text.chars().take(max).collect();
+        for execution in &mut self.executions {
+            cut(&mut execution.exit_message);
+            execution.context = execution.context.take().map(|context| context.cut_to(max));
+            for step in &mut execution.steps {
+                cut(&mut step.exit_message);
+                step.context = step.context.take().map(|context| context.cut_to(max));
+            }
+        }
+        self
+    }
+
     /// Returns the content without the ids, which are different in each repository.
     pub(crate) fn without_ids(mut self) -> Self {
         self.instance = 0;

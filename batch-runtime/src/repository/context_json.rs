@@ -77,6 +77,13 @@ impl StepState {
         .filter_map(|(key, value)| value.as_ref().map(|value| (key, value.as_json())))
     }
 
+    /// Returns whether the reader can continue where the step was interrupted: its checkpoint is not `()`.
+    pub(crate) fn has_position(&self) -> bool {
+        self.reader
+            .as_ref()
+            .is_some_and(|checkpoint| checkpoint.as_json() != "null")
+    }
+
     /// Encodes the context.
     pub(crate) fn encode(&self, max_short: usize) -> StoredContext {
         StoredContext::new(self.entries(), &self.other_entries, max_short)
@@ -226,6 +233,19 @@ impl StoredContext {
     /// Returns the whole context.
     pub(crate) fn text(&self) -> &str {
         self.serialized.as_ref().unwrap_or(&self.short)
+    }
+
+    /// Returns the context for a narrower SHORT_CONTEXT.
+    pub(crate) fn cut_to(self, max_short: usize) -> Self {
+        if self.short.chars().count() <= max_short {
+            return self;
+        }
+        let text = self.text().to_owned();
+        let start: String = text.chars().take(max_short.saturating_sub(8)).collect();
+        Self {
+            short: format!("{start} ..."),
+            serialized: Some(text),
+        }
     }
 
     /// Encodes `entries` as texts.

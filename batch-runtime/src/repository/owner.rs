@@ -6,7 +6,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -157,23 +157,20 @@ impl Owner {
     /// Writes why this process ends to its lock file, which no database lock can delay. Returns `false` without a lock file.
     pub(crate) fn note(&self, cause: &str) -> bool {
         let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        lock.as_ref().is_some_and(|mut file| {
-            file.write_all(cause.as_bytes())
-                .and_then(|()| file.sync_data())
-                .is_ok()
-        })
+        lock.as_ref().is_some_and(|file| write_note(file, cause).is_ok())
     }
 
     /// Returns the cause that the process of the owner `name` has noted.
     pub(crate) fn note_of(&self, name: &str) -> Option<String> {
         let path = self.lock_path_of(name).filter(|path| is_regular_file(path))?;
-        let mut note = String::new();
+        let mut note = Vec::new();
         File::open(path)
             .ok()?
             .take(NOTE_BYTES)
-            .read_to_string(&mut note)
+            .read_to_end(&mut note)
             .ok()?;
-        Some(note).filter(|note| !note.is_empty())
+        // The limit may cut a character.
+        Some(String::from_utf8_lossy(&note).into_owned()).filter(|note| !note.is_empty())
     }
 
     /// Removes the lock file, at the end of a runtime that holds no lease.
@@ -243,6 +240,13 @@ fn create_file(path: &Path, mode: u32) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
     options.read(true).write(true).create_new(true).open(path)
+}
+
+fn write_note(mut file: &File, note: &str) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(note.as_bytes())?;
+    file.sync_data()
 }
 
 fn is_regular_file(path: &Path) -> bool {
@@ -333,8 +337,11 @@ mod tests {
         let owners = folder.path().join("owners");
         let (one, other) = (owner(&owners), owner(&owners));
         assert_eq!(other.note_of(one.name()), None);
+        assert!(one.note("a long note"));
         assert!(one.note("the disk is full"));
         assert_eq!(other.note_of(one.name()).as_deref(), Some("the disk is full"));
+        assert!(one.note(&"ü".repeat(600)));
+        assert!(other.note_of(one.name()).unwrap().starts_with(&"ü".repeat(500)));
         assert_eq!(other.note_of("elsewhere/1/00ff00ff00ff00ff/locked"), None);
         assert!(!Owner::new(None, 0).note("nowhere"));
     }

@@ -172,15 +172,18 @@ pub(crate) struct StepHistory {
     pub(crate) commits: i64,
     /// How often the step was started.
     pub(crate) starts: u32,
-    /// The counters of the executions before the latest one, since the step last completed before it.
+    /// The counters of the executions before the latest one, since the step last completed before it. Zero if the reader has no
+    /// position: its input was read again.
     pub(crate) before: StepCounters,
 }
 
 impl StepHistory {
-    /// Returns the counters of all executions since the step last completed before the latest one.
+    /// Returns the counters that the next execution continues: of all executions since the step last completed before the latest
+    /// one, or zero if the reader has no position and reads its input again.
     pub(crate) fn counters(&self) -> StepCounters {
-        let last = self.last.as_ref().map(|last| last.counters);
-        self.before.plus(last.unwrap_or_default())
+        let last = self.last.as_ref().filter(|_| self.state.has_position());
+        let last = last.map_or(StepCounters::default(), |last| last.counters);
+        self.before.plus(last)
     }
 
     /// Returns the problem if chunks were committed, but the checkpoint that they left is lost: to start without it would

@@ -69,7 +69,7 @@ impl RepositoryUrl {
 
     /// Returns the statements that bring tables of a version of Spring Batch up to date on `database`, with the table prefix of
     /// this URL: the scripts that building a runtime runs.
-    pub fn upgrade(&self, database: DatabaseKind, from: SpringBatchVersion) -> String {
+    pub fn upgrade_statements(&self, database: DatabaseKind, from: SpringBatchVersion) -> String {
         let scripts = match database {
             DatabaseKind::Sqlite => batch_migrations::SQLITE,
             DatabaseKind::Postgresql => batch_migrations::POSTGRESQL,
@@ -111,7 +111,7 @@ pub enum SpringBatchVersion {
 }
 
 impl SpringBatchVersion {
-    /// Returns the last migration that its tables do not need.
+    /// Returns the schema version of its tables; they need the migrations after it.
     fn migration(self) -> &'static str {
         match self {
             Self::V2_1 => "0000000000210",

@@ -1,7 +1,7 @@
 //! The locks and flags of the engine, on shuttle's, and the faults that can be planted in them.
 
 use std::cell::Cell;
-use std::sync::LockResult;
+use std::sync::{LockResult, TryLockResult};
 use std::time::Duration;
 
 use shuttle::sync::atomic;
@@ -79,6 +79,10 @@ impl<T> Mutex<T> {
             };
         }
         self.value.lock()
+    }
+
+    pub(crate) fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
+        self.value.try_lock()
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Spec: CHUNK-SKIP-01 to CHUNK-SKIP-08, CHUNK-RETRY-01 to CHUNK-RETRY-06, CHUNK-NORB-01 to CHUNK-NORB-05, D-07, D-08
 
+use std::collections::BTreeSet;
+
 use crate::artifact::ExceptionFilter;
 use crate::error::BatchError;
 
@@ -15,7 +17,7 @@ pub(crate) struct FaultRules {
     /// Maximum number of retries of a step execution; `None` is unlimited.
     pub(crate) retry_limit: Option<u32>,
     pub(crate) no_rollback: ExceptionFilter,
-    /// Whether errors of the reader and the processor are retried too. (ext)
+    /// True if errors of the reader and the processor are retried too. (ext)
     pub(crate) retry_input: bool,
 }
 
@@ -47,19 +49,26 @@ pub(super) enum Skip {
 }
 
 /// The used part of the limits of a step execution. Not reset by a rollback.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Budget {
     pub(super) retries: u32,
     /// Rollbacks and retries since the last commit.
     pub(super) attempts: u32,
     /// Connections lost since the last commit.
     pub(super) losses: u32,
-    /// The place of the last input that was retried.
-    retried_input: Option<InputPlace>,
+    /// The inputs that were retried since the last commit: an interval may contain several.
+    pub(super) retried_inputs: BTreeSet<InputPlace>,
 }
 
-/// The place of an item in the input of a step execution: the number of commits before it, and of items since then.
-pub(super) type InputPlace = (i64, usize);
+/// The place of a call in the input: the number of items read or skipped since the last commit.
+pub(super) type InputPlace = (usize, InputCall);
+
+/// A call that takes an item of the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum InputCall {
+    Read,
+    Process,
+}
 
 /// Limits the retries of a chunk that loses the connection each time, for example because it is too large.
 const MAX_LOSSES: u32 = 3;
@@ -101,11 +110,11 @@ impl FaultRules {
         place: InputPlace,
         budget: &mut Budget,
     ) -> bool {
-        let is_again = budget.retried_input == Some(place);
+        let is_again = budget.retried_inputs.contains(&place);
         if !self.retry_input || (is_again && skip == Skip::Yes) || !self.retry(error, budget) {
             return false;
         }
-        budget.retried_input = Some(place);
+        budget.retried_inputs.insert(place);
         true
     }
 
@@ -113,8 +122,8 @@ impl FaultRules {
     pub(super) fn remark_on_input(&self, error: &BatchError, budget: &Budget) -> Option<String> {
         if !self.retry_input && self.retryable.includes(error) {
             return Some(
-                "it is retryable, but only writes are retried; the property `batch.retry.input` of the step retries the reader \
-                 and the processor too"
+                "it is retryable, but only writes are retried; set the property `batch.retry.input` of the step to `true` to \
+                 retry the reader and the processor too"
                     .into(),
             );
         }

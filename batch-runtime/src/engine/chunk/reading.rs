@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::super::bound::Bound;
 use super::super::call::{Failure, call};
-use super::faults::{Budget, FaultRules, Skip};
+use super::faults::{Budget, FaultRules, InputCall, Skip};
 use super::interval::{Interval, Mode, RolledBack};
 use super::{ChunkListeners, ChunkRunner, ProgressCheck};
 use crate::artifact::{Fill, FillEnd, FillError, Halt, ItemObserver};
@@ -34,7 +34,6 @@ impl ChunkRunner<'_> {
                 context: self.env.context,
                 skips: interval.skips(),
                 budget: &mut self.budget,
-                commits: interval.step.counters.commits,
                 reads: interval.reads + interval.read_skips,
                 process_skips: &mut interval.process_skips,
                 listeners: &mut *interval.listeners,
@@ -87,7 +86,7 @@ impl ChunkRunner<'_> {
         interval.listeners.on_read_error(&error)?;
         let skip = chunk.faults.skip(&error, interval.skips());
         // Without a rollback too, because a reader that has advanced past the item would lose it.
-        if self.retries_input(interval, &error, skip) {
+        if self.retries_input(interval, InputCall::Read, &error, skip) {
             return Err(Self::read_again(interval));
         }
         may_skip(skip, || {
@@ -101,11 +100,14 @@ impl ChunkRunner<'_> {
         Ok(self.ensure_progress(&error)?)
     }
 
-    fn retries_input(&mut self, interval: &Interval<'_, '_>, error: &BatchError, skip: Skip) -> bool {
-        let place = (
-            interval.step.counters.commits,
-            interval.reads + interval.read_skips,
-        );
+    fn retries_input(
+        &mut self,
+        interval: &Interval<'_, '_>,
+        call: InputCall,
+        error: &BatchError,
+        skip: Skip,
+    ) -> bool {
+        let place = (interval.reads + interval.read_skips, call);
         self.chunk
             .faults
             .retry_input(error, skip, place, &mut self.budget)
@@ -146,7 +148,7 @@ impl ChunkRunner<'_> {
         self.env.context.set_exception(Arc::clone(&error));
         let skip = self.chunk.faults.skip(&error, interval.skips());
         // The processor has taken the item, so it has to be read again.
-        if self.retries_input(interval, &error, skip) {
+        if self.retries_input(interval, InputCall::Process, &error, skip) {
             return Err(Self::read_again(interval));
         }
         may_skip(skip, || {
@@ -177,8 +179,6 @@ struct ChunkObserver<'w, 'r> {
     /// The skips of the step execution at the start of the fill.
     skips: u64,
     budget: &'w mut Budget,
-    /// The commits of the step execution.
-    commits: i64,
     /// The items read or skipped since the last commit.
     reads: usize,
     process_skips: &'w mut usize,
@@ -186,7 +186,7 @@ struct ChunkObserver<'w, 'r> {
     halted: Option<Halted>,
 }
 
-/// Why the loop of reader and processor was left.
+/// The reason for leaving the loop of reader and processor.
 enum Halted {
     Failed(Failure),
     /// The processor is called again, after a rollback.
@@ -213,7 +213,7 @@ impl ChunkObserver<'_, '_> {
         self.context.set_exception(Arc::clone(&error));
         self.listeners.on_process_error(&error, item)?;
         let skip = self.rules.skip(&error, self.skips);
-        let place = (self.commits, self.reads);
+        let place = (self.reads, InputCall::Process);
         if self.rules.retry_input(&error, skip, place, self.budget) {
             return Err(Halted::Retried);
         }

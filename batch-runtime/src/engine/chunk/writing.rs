@@ -360,6 +360,7 @@ impl Budget {
     pub(super) fn committed(&mut self) {
         self.attempts = 0;
         self.losses = 0;
+        self.retried_inputs.clear();
     }
 }
 

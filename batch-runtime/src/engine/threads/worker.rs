@@ -76,13 +76,17 @@ impl Worker {
     }
 
     /// Adds a limit of the starting step: once it returns a message, the step is stopped and fails with it.
-    pub(crate) fn set_limit(&self, limit: impl FnMut() -> Option<String> + Send + 'static) {
+    pub(crate) fn add_limit(&self, limit: impl FnMut() -> Option<String> + Send + 'static) {
         lock(&self.limits).push(Box::new(limit));
     }
 
     /// Returns whether the running step exceeds a limit.
     pub(crate) fn is_overdue(&self) -> bool {
-        lock(&self.limits).iter_mut().any(|limit| limit().is_some())
+        // Held while `#[cancel]` runs, which may block; the keeper has to renew leases meanwhile.
+        let Ok(mut limits) = self.limits.try_lock() else {
+            return false;
+        };
+        limits.iter_mut().any(|limit| limit().is_some())
     }
 
     /// Stops the running step if it exceeds a limit. Calls `report` with the message before `#[cancel]`, which may block.

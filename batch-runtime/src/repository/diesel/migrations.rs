@@ -260,7 +260,7 @@ impl<DB: Backend> Migration<DB> for Step {
     }
 }
 
-/// A migration that failed. Scripts skip the changes that an interrupted run has made, so it can be repeated on all databases.
+/// A migration that failed. Its script skips what an interrupted run has changed.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "migration {name} failed: {source}; fix the cause and open the repository again, or run `db migrate`: it continues there"

@@ -37,8 +37,8 @@ struct Shared<D: Backend> {
     settings: SessionSettings,
     /// How long to try to reach the database again after a connection was lost.
     patience: Duration,
-    /// Whether the database has stayed unreachable for that long, until it is reached again: the next transactions, which
-    /// record the failure, do not wait as well.
+    /// True after the database was unreachable for `patience`, until it is reached again: the next transactions, which record
+    /// the failure, do not wait as well.
     unreachable: AtomicBool,
     idle: Mutex<Vec<Session<D::Connection>>>,
     // A database in memory ends with its last connection; this one is never lent.

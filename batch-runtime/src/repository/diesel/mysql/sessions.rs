@@ -19,11 +19,11 @@ pub(super) const SETTINGS: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ 
         SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')
         /*M!100300 , SESSION idle_transaction_timeout = IF(@@idle_transaction_timeout = 0, 3600, @@idle_transaction_timeout) */";
 
-/// The most sessions of an owner that have a name.
+/// The maximum number of named sessions of an owner; a takeover cannot end the others.
 const NAMED: u32 = 64;
 
-/// The names of an owner's sessions. The server has no names for sessions, but shows every session who holds a lock of
-/// `GET_LOCK`: each session holds one, until it ends.
+/// The names of an owner's sessions. The server has no names for sessions, but `IS_USED_LOCK` returns the session that holds a
+/// lock of `GET_LOCK`. So each session takes such a lock and keeps it until it ends.
 pub(super) struct SessionNames {
     prefix: String,
     next: AtomicU32,

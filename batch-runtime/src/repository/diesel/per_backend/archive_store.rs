@@ -92,6 +92,10 @@ impl ArchiveStore for Repository {
         })
     }
 
+    fn max_varchar(&self) -> usize {
+        self.settings.max_varchar
+    }
+
     fn same_instance(
         &self,
         archived: &ArchivedInstance,

@@ -67,7 +67,10 @@ impl StepStore for Repository {
                 state.of_other_program && has_commits_of_other_program(connection, &executions, step_name)?;
             Ok(StepHistory {
                 last: Some(last),
-                before: counters_before(&all, since),
+                before: match state.has_position() {
+                    true => counters_before(&all, since),
+                    false => StepCounters::default(),
+                },
                 commits: own_commits(connection, &all, since)?,
                 state,
                 committed_by_other_program,
