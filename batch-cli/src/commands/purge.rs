@@ -1,6 +1,6 @@
 //! `purge`: deletes instances that are over.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use clap::{ArgGroup, Args};
 
 use super::count;
 use crate::error::CliError;
-use crate::print::outln;
+use crate::print::{errln, outln};
 use crate::session::{Outcome, Session};
 
 const DAY_MILLIS: i64 = 86_400_000;
@@ -96,10 +96,22 @@ impl Archive {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = options.open(path)?;
         if file.metadata()?.is_file() {
-            file.lock()?;
+            lock(&file, path)?;
             remove_torn_line(&mut file)?;
         }
         Ok(Self(file))
+    }
+}
+
+/// Locks the archive, and reports a wait for another process.
+fn lock(file: &File, path: &Path) -> io::Result<()> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => {
+            errln!("waiting for another purge that writes to `{}`", path.display());
+            file.lock()
+        }
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 

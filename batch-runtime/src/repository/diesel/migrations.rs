@@ -262,9 +262,7 @@ impl<DB: Backend> Migration<DB> for Step {
 
 /// A migration that failed. Its script skips what an interrupted run has changed.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "migration {name} failed: {source}; fix the cause and open the repository again, or run `db migrate`: it continues there"
-)]
+#[error("migration `{name}` failed: {source}; fix the cause, then run `db migrate` to repeat it")]
 struct MigrationError {
     name: &'static str,
     source: diesel::result::Error,
