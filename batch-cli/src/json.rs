@@ -1,6 +1,6 @@
 //! Job and step executions as JSON, for programs.
 
-use batch_runtime::execution::{JobExecution, StepExecution, StepTotal};
+use batch_runtime::execution::{JobExecution, StepCounters, StepExecution, StepTotal};
 use batch_runtime::xml::is_unprintable;
 use serde_json::{Value, json};
 
@@ -46,8 +46,7 @@ pub(crate) fn job_execution(execution: &JobExecution) -> Value {
 }
 
 pub(crate) fn step_execution(step: &StepExecution) -> Value {
-    let counters = step.counters;
-    json!({
+    let about = json!({
         "step": step.step_name,
         "stepExecution": step.id.0,
         "status": step.status.as_str(),
@@ -55,30 +54,28 @@ pub(crate) fn step_execution(step: &StepExecution) -> Value {
         "exitMessage": step.exit_message,
         "started": step.started.to_string(),
         "ended": step.ended.map(|time| time.to_string()),
-        "reads": counters.reads,
-        "writes": counters.writes,
-        "filters": counters.filters,
-        "commits": counters.commits,
-        "rollbacks": counters.rollbacks,
-        "readSkips": counters.read_skips,
-        "processSkips": counters.process_skips,
-        "writeSkips": counters.write_skips,
-    })
+    });
+    with_counters(about, step.counters)
 }
 
 /// The counters of a step in all executions of its instance.
 pub(crate) fn step_total(total: &StepTotal) -> Value {
-    let counters = total.counters;
-    json!({
-        "step": total.step_name,
-        "executions": total.executions,
-        "reads": counters.reads,
-        "writes": counters.writes,
-        "filters": counters.filters,
-        "commits": counters.commits,
-        "rollbacks": counters.rollbacks,
-        "readSkips": counters.read_skips,
-        "processSkips": counters.process_skips,
-        "writeSkips": counters.write_skips,
-    })
+    let about = json!({ "step": total.step_name, "executions": total.executions });
+    with_counters(about, total.counters)
+}
+
+fn with_counters(mut about: Value, counters: StepCounters) -> Value {
+    for (name, count) in [
+        ("reads", counters.reads),
+        ("writes", counters.writes),
+        ("filters", counters.filters),
+        ("commits", counters.commits),
+        ("rollbacks", counters.rollbacks),
+        ("readSkips", counters.read_skips),
+        ("processSkips", counters.process_skips),
+        ("writeSkips", counters.write_skips),
+    ] {
+        about[name] = count.into();
+    }
+    about
 }

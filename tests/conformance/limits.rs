@@ -232,7 +232,7 @@ fn a_checkpoint_has_a_maximum_size() {
     assert_snapshot!(stage.operator().wait(execution).unwrap().exit_message, @"the checkpoint of reader `Endless` has 1048578 bytes, more than the 1048576 of `batch.checkpoint.limit`; store a position instead of data, or set this property of the step to a larger number of bytes");
 }
 
-/// Stores as many bytes as it is told.
+/// Stores as many bytes as its property says.
 #[derive(BatchArtifact)]
 struct Hoarder {
     #[batch_property(name = "bytes")]

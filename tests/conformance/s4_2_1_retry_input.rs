@@ -17,12 +17,12 @@ fn story(property: bool, listeners: &str, attributes: &str, fault: &str) -> Stri
     }
     let stage = faulty_stage(&xml);
     let execution = stage.start("job", [("faults", fault), ("items", "3")]);
-    let told = format!(
+    let printed = format!(
         "{}{}",
         stage.tree(execution),
         calls(&stage, &["open", "read", "process", "write", "L on"])
     );
-    format!("== {fault}\n{told}\ntable: {}", lines(&stage))
+    format!("== {fault}\n{printed}\ntable: {}", lines(&stage))
 }
 
 /// In the draft only writes are retried, and the message says so.
@@ -363,9 +363,9 @@ fn a_limit_without_classes_is_reported() {
     let warnings = stage.operator().check("job", JobParameters::new()).unwrap();
     let codes: Vec<&str> = warnings.iter().map(|one| one.code).collect();
     assert_eq!(codes, ["JSL0056", "JSL0056"]);
-    let told = run(&stage, "process 2: Skip", "3", &["L"]);
+    let printed = run(&stage, "process 2: Skip", "3", &["L"]);
     assert!(
-        told.contains("the `skip-limit` has no effect without `skippable-exception-classes`"),
-        "{told}"
+        printed.contains("the `skip-limit` has no effect without `skippable-exception-classes`"),
+        "{printed}"
     );
 }

@@ -295,6 +295,7 @@ impl Running {
 mod tests {
     use std::sync::Arc;
 
+    use super::super::Worker;
     use super::*;
     use crate::clock::SystemClock;
     use crate::parameters::JobParameters;
@@ -342,6 +343,25 @@ mod tests {
         let held = Running::new(lease, Duration::ZERO, now);
         held.ensure_owned(&*repository).unwrap();
         assert!(*lock(&held.renewed) > now, "it was renewed");
+    }
+
+    /// The keeper, which renews all leases, asks each worker for exceeded limits, also while a `#[cancel]` blocks.
+    ///
+    /// Spec: OP-35, BLET-06
+    #[test]
+    fn a_blocked_cancel_does_not_block_the_keeper() {
+        let worker = Worker::default();
+        worker.add_limit(|| Some("too slow".into()));
+        assert!(worker.is_overdue());
+        std::thread::scope(|scope| {
+            // Reports and cancels under one lock.
+            worker.enforce_limits(|_| {
+                let (sender, answer) = std::sync::mpsc::channel();
+                let worker = &worker;
+                scope.spawn(move || sender.send(worker.is_overdue()));
+                assert_eq!(answer.recv_timeout(Duration::from_secs(20)), Ok(false));
+            });
+        });
     }
 
     /// The request to the database takes time too: a lease is trusted until a sixth of its time is left, not until its end.

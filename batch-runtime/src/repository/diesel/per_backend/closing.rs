@@ -32,7 +32,7 @@ macro_rules! closed {
 }
 
 /// The statuses of executions that have not ended.
-const OPEN: [&str; 3] = [
+pub(super) const OPEN: [&str; 3] = [
     BatchStatus::Starting.as_str(),
     BatchStatus::Started.as_str(),
     BatchStatus::Stopping.as_str(),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use diesel::prelude::*;
 
+use super::closing::OPEN;
 use super::executions::{
     execution_ids, execution_in, executions, instance_in, last_execution, load_executions,
 };
@@ -232,12 +233,10 @@ impl OperatorStore for Repository {
     }
 
     fn running_executions(&self, job_name: &str) -> Result<Vec<JobExecution>, RepositoryError> {
-        let open =
-            [BatchStatus::Starting, BatchStatus::Started, BatchStatus::Stopping].map(BatchStatus::as_str);
         self.pool.read("list the running job executions", |connection| {
             let running = executions!()
                 .filter(job_instance::job_name.eq(job_name))
-                .filter(job_execution::status.eq_any(open));
+                .filter(job_execution::status.eq_any(OPEN));
             load_executions!(running, connection)
         })
     }

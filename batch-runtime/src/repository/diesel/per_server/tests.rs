@@ -10,12 +10,12 @@ use batch_test_servers::Kind;
 use diesel::connection::SimpleConnection;
 
 use super::super::fixture::{KIND, Place, SHORT_WAIT};
-use super::super::per_backend::tests::{number, observer};
+use super::super::per_backend::tests::{StartedJob, number, observer, open as open_with};
 use super::*;
-use crate::repository::RepositoryError;
 use crate::repository::diesel::pool::Pool;
 use crate::repository::diesel::session::SessionSettings;
 use crate::repository::diesel::transaction_error::TransactionError;
+use crate::repository::{PartitionState, RepositoryError, StepState, StepStore};
 
 const LOCK: &str = "BEGIN; UPDATE seat SET taken = 1";
 const WRITE: &str = "UPDATE seat SET taken = 2";
@@ -113,5 +113,31 @@ fn a_wait_for_a_locked_row_names_the_session_to_end() {
         .to_string();
     let statement = error.split('`').nth_back(1).unwrap_or_else(|| panic!("{error}"));
     waiter.pool.take().unwrap().batch_execute(statement).unwrap();
+    session.batch_execute("COMMIT").unwrap_err();
+}
+
+/// The worker is suspended in a transaction that has locked the row of its partition.
+///
+/// Spec: OP-35, PART-32
+#[test]
+fn the_partition_of_a_suspended_worker_is_reopened() {
+    let place = Place::new();
+    let (coordinator, worker) = (observer(&place), open_with(&place, Duration::ZERO));
+    let lease = StartedJob::new(&coordinator).lease;
+    let row = coordinator
+        .create_step(&lease, "one:1", &StepState::default())
+        .unwrap();
+    assert!(worker.claim_partition(row.id).unwrap().is_some());
+    let mut session = worker.pool.take().unwrap();
+    let lock = format!(
+        "BEGIN; UPDATE BATCH_STEP_EXECUTION SET VERSION = VERSION WHERE STEP_EXECUTION_ID = {}",
+        row.id
+    );
+    session.batch_execute(&lock).unwrap();
+    let reopened = coordinator.reopen_partition(&lease, row.id).unwrap();
+    assert!(
+        matches!(reopened, PartitionState::Reopened { claims: 1 }),
+        "{reopened:?}"
+    );
     session.batch_execute("COMMIT").unwrap_err();
 }
