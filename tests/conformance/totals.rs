@@ -6,7 +6,7 @@ use batch_runtime::{BatchStatus, JobExecutionId};
 use batch_tests::stage::{Stage, say};
 
 use crate::artifacts::restart_with;
-use crate::faults::{RULES, make_table};
+use crate::faults::{Oops, RULES, make_table};
 
 /// Records the counters of the step that has ended, and is asked about it.
 #[derive(BatchArtifact)]
@@ -163,5 +163,66 @@ fn counters_are_those_of_the_instance() {
     assert_eq!(said, ["decider: 3 skips, 1 in this execution"]);
     assert_eq!(counters(&stage, third), [("last".to_owned(), 2, 0, 0, 0)]);
     let ended = stage.operator().job_execution(third).unwrap().unwrap();
+    assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+}
+
+/// Reads its input from the start again, because it has no checkpoint.
+#[derive(BatchArtifact)]
+struct FromStart {
+    next: u64,
+}
+
+#[item_reader]
+impl FromStart {
+    #[open]
+    fn open(&mut self, _: Option<()>) {
+        self.next = 1;
+    }
+    #[read_item]
+    fn read(&mut self) -> Option<u64> {
+        let number = self.next;
+        self.next += 1;
+        (number <= 4).then_some(number)
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
+/// Rejects the first number, and cannot process the last one while the parameter says so.
+#[derive(BatchArtifact)]
+struct RejectsFirst {
+    #[batch_property(name = "fail", value = "no")]
+    fail: String,
+}
+
+#[item_processor]
+impl RejectsFirst {
+    #[process_item]
+    fn process(&mut self, number: u64) -> Result<Option<u64>, Oops> {
+        match number {
+            1 => Err(Oops::Skip),
+            4 if self.fail == "yes" => Err(Oops::Fatal),
+            _ => Ok(Some(number)),
+        }
+    }
+}
+
+/// The same record is rejected in each execution: counted again and again it would use up the limit.
+///
+/// Spec: CHUNK-SKIP-06, D-95
+#[test]
+fn the_count_starts_over_with_the_input() {
+    let stage = Stage::new(&format!(
+        r#"<job id="job"><step id="copy">
+             <listeners><listener ref="Counts"/></listeners>
+             <chunk reader="FromStart" processor="RejectsFirst" writer="Nothing" commit-interval="2" skip-limit="1">{RULES}</chunk>
+           </step></job>"#
+    ));
+    let mut execution = stage.start("job", [("fail", "yes")]);
+    for fail in ["yes", "no"] {
+        assert_eq!(stage.log(), ["listener: 1 skips, 1 in this execution"]);
+        execution = restart_with(&stage, execution, [("fail", fail)]);
+    }
+    let ended = stage.operator().job_execution(execution).unwrap().unwrap();
     assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
 }
