@@ -12,15 +12,15 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_operated");
 
 /// Something happens in the third chunk.
 const JOB: &str = r#"<job id="job"><step id="one">
-    <chunk reader="Gated" processor="Same" writer="WRITER" commit-interval="10">
-        <properties><property name="count" value="40"/></properties>
+    <chunk reader="Gated" processor="Same" writer="RowsUntil" commit-interval="10">
+        <properties><property name="count" value="40"/><property name="then" value="THEN"/></properties>
     </chunk>
 </step></job>"#;
 
-fn folder_for(writer: &str) -> tempfile::TempDir {
+fn folder_for(then: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-    write("job.xml", &JOB.replace("WRITER", writer));
+    write("job.xml", &JOB.replace("THEN", then));
     write("batch.toml", "lease-time = 1\n");
     folder
 }
@@ -60,7 +60,7 @@ fn launch_until_complete(folder: &Path, place: &Place) {
 #[test]
 fn a_suspended_process_is_taken_over_although_it_has_locked_rows() {
     for database in [Database::Postgres, Database::Mariadb] {
-        let folder = folder_for("RowsOnServer");
+        let folder = folder_for("wait");
         let place = Place::new(database, folder.path());
         let mut outside = place.connect();
         outside
@@ -86,7 +86,7 @@ fn a_suspended_process_is_taken_over_although_it_has_locked_rows() {
 #[test]
 fn an_artifact_that_calls_exit_fails_its_job() {
     for database in Database::ALL {
-        let folder = folder_for("Quits");
+        let folder = folder_for("exit");
         let place = Place::new(database, folder.path());
         let mut outside = place.connect();
         outside.execute("CREATE TABLE written (n INTEGER)").unwrap();

@@ -159,38 +159,17 @@ impl Nowhere {
     fn close(&mut self) {}
 }
 
-/// Inserts the numbers in the transaction of the checkpoint. In the third chunk it ends its process with code 0, unless there is a
-/// file `go`.
+/// Inserts the numbers in the transaction of the checkpoint. In the third chunk, unless there is a file `go`, it ends its process
+/// with code 0, or reports that it writes and waits for the file.
 #[derive(BatchArtifact)]
-struct Quits;
-
-#[item_writer]
-impl Quits {
-    #[open]
-    fn open(&mut self, _: Option<()>) {}
-    #[write_items]
-    fn write(&mut self, numbers: &[u64], tx: &mut ChunkTransaction) -> std::result::Result<(), BatchError> {
-        for number in numbers {
-            batch_tests::database::execute(tx, &format!("INSERT INTO written VALUES ({number})"))?;
-        }
-        if numbers.contains(&25) && !Path::new("go").exists() {
-            std::process::exit(0);
-        }
-        Ok(())
-    }
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) {}
+struct RowsUntil {
+    /// `exit` or `wait`.
+    #[batch_property]
+    then: String,
 }
 
-/// Inserts the numbers in the transaction of the checkpoint. With 25 in it, it reports so before the commit, and waits until
-/// there is a file `go`.
-#[cfg(feature = "servers")]
-#[derive(BatchArtifact)]
-struct RowsOnServer;
-
-#[cfg(feature = "servers")]
 #[item_writer]
-impl RowsOnServer {
+impl RowsUntil {
     #[open]
     fn open(&mut self, _: Option<()>) {}
     #[write_items]
@@ -198,9 +177,13 @@ impl RowsOnServer {
         for number in numbers {
             batch_tests::database::execute(tx, &format!("INSERT INTO written VALUES ({number})"))?;
         }
-        if numbers.contains(&25) && !Path::new("go").exists() {
+        let may_go = || Path::new("go").exists();
+        if numbers.contains(&25) && !may_go() {
+            if self.then == "exit" {
+                std::process::exit(0);
+            }
             eprintln!("writing");
-            while !Path::new("go").exists() {
+            while !may_go() {
                 thread::yield_now();
             }
         }
