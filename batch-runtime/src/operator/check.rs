@@ -82,7 +82,7 @@ impl fmt::Display for Problem {
 
 impl CheckReport {
     /// Treats warnings as errors. `ART0009` stays a warning: it reports that a writer cannot know where its output ended,
-    /// which some destinations cannot tell.
+    /// which some destinations do not report.
     #[must_use]
     pub fn deny_warnings(mut self) -> Self {
         for check in &mut self.checks {
