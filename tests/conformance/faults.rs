@@ -178,7 +178,7 @@ fn class(error: &BatchError) -> String {
 static THROWN: Mutex<Option<HashMap<(String, String), u32>>> = Mutex::new(None);
 
 /// Records a call, and throws its error. `items` are those of a call of the writer.
-fn record(log: &str, faults: &str, call: &str, items: &[String]) -> Result<(), BatchError> {
+pub(crate) fn record(log: &str, faults: &str, call: &str, items: &[String]) -> Result<(), BatchError> {
     for entry in faults.split(';').map(str::trim).filter(|entry| !entry.is_empty()) {
         let (place, fault) = entry.rsplit_once(": ").expect("`call: Class`");
         let (fault, times) = match fault.split_once(" x") {

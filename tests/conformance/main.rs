@@ -34,6 +34,7 @@ mod s4_5_status;
 mod s4_6_decision;
 mod s4_8_inheritance;
 mod s5_1_artifacts;
+mod s5_1_writer_position;
 mod s5_2_item_listeners;
 mod s5_2_listeners;
 mod s5_3_properties;

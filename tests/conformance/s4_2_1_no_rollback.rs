@@ -265,6 +265,8 @@ fn a_stop_comes_before_the_retry() {
       step copy STOPPED STOPPED read 0 filter 0 write 0 commit 0 rollback 1
     write n1 n2 n3 n4 !@Retry
     close writer
+    open writer at 0
+    close writer
     close reader
     == buffer-reads="false"
     job job STOPPED STOPPED
@@ -284,7 +286,7 @@ fn a_restart_after_used_up_retries() {
     let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", attributes, RULES));
     let faults = "has n3: @Retry x3";
     let execution = stage.start("job", [("faults", faults), ("items", "5")]);
-    assert_snapshot!(tree_and_calls(&stage, execution, &["open", "write", "L"]), @r#"
+    assert_snapshot!(tree_and_calls(&stage, execution, &["open", "write", "L"]), @r"
     job job FAILED FAILED
       | Retry
       | thrown by #[write_items] of item writer `TableOut`
@@ -298,9 +300,10 @@ fn a_restart_after_used_up_retries() {
     write n1 n2
     write n3 n4 !@Retry
     L on retry exception Retry n3
+    open writer at 2
     L on retry item Retry n3
     write n3 !@Retry
-    "#);
+    ");
     assert_eq!(lines(&stage), "n1 n2");
     let again = restart_with(&stage, execution, [("faults", faults)]);
     assert_snapshot!(tree_and_calls(&stage, again, &["open", "write", "L"]), @r"
@@ -310,6 +313,7 @@ fn a_restart_after_used_up_retries() {
     open writer at 2
     write n3 n4 !@Retry
     L on retry exception Retry n3
+    open writer at 2
     L on retry item Retry n3
     write n3
     write n4

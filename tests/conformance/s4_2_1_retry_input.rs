@@ -34,7 +34,7 @@ fn without_the_property_only_writes_are_retried() {
         story(false, "", "", "read 2: Retry x1"),
         story(false, "", "", "process 2: Retry x1"),
     ];
-    assert_snapshot!(text.join("\n"), @r#"
+    assert_snapshot!(text.join("\n"), @r"
     == read 2: Retry x1
     job job FAILED FAILED
       | Retry
@@ -66,7 +66,7 @@ fn without_the_property_only_writes_are_retried() {
     read 2
     process 2 !Retry
     table:
-    "#);
+    ");
 }
 
 /// The interval is rolled back and read again, with the same counters as without the failure.
@@ -80,7 +80,7 @@ fn a_failed_read_or_process_is_retried_from_the_checkpoint() {
         // With listeners of the items, by another way.
         story(true, &ears("", "on process error"), "", "process 2: Retry x2"),
     ];
-    assert_snapshot!(text.join("\n"), @r#"
+    assert_snapshot!(text.join("\n"), @r"
     == read 2: Retry x1
     job job COMPLETED COMPLETED
       step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 1
@@ -90,6 +90,7 @@ fn a_failed_read_or_process_is_retried_from_the_checkpoint() {
     process 1
     read 2 !Retry
     open reader at 0
+    open writer at 0
     read 1
     process 1
     read 2
@@ -110,6 +111,7 @@ fn a_failed_read_or_process_is_retried_from_the_checkpoint() {
     read 2
     process 2 !Retry
     open reader at 0
+    open writer at 0
     read 1
     process 1
     read 2
@@ -131,12 +133,14 @@ fn a_failed_read_or_process_is_retried_from_the_checkpoint() {
     process 2 !Retry
     L on process error Retry 2
     open reader at 0
+    open writer at 0
     read 1
     process 1
     read 2
     process 2 !Retry
     L on process error Retry 2
     open reader at 0
+    open writer at 0
     read 1
     process 1
     read 2
@@ -147,7 +151,7 @@ fn a_failed_read_or_process_is_retried_from_the_checkpoint() {
     read the end
     write n3
     table: n1 n2 n3
-    "#);
+    ");
 }
 
 /// Also for classes without rollback: a reader that has advanced past the item would lose it.
@@ -155,7 +159,7 @@ fn a_failed_read_or_process_is_retried_from_the_checkpoint() {
 /// Spec: D-09
 #[test]
 fn an_input_is_always_retried_with_a_rollback() {
-    assert_snapshot!(story(true, "", "", "read 2: Soft x2"), @r#"
+    assert_snapshot!(story(true, "", "", "read 2: Soft x2"), @r"
     == read 2: Soft x2
     job job COMPLETED COMPLETED
       step copy COMPLETED COMPLETED read 3 filter 0 write 3 commit 2 rollback 2
@@ -165,10 +169,12 @@ fn an_input_is_always_retried_with_a_rollback() {
     process 1
     read 2 !Soft
     open reader at 0
+    open writer at 0
     read 1
     process 1
     read 2 !Soft
     open reader at 0
+    open writer at 0
     read 1
     process 1
     read 2
@@ -179,7 +185,7 @@ fn an_input_is_always_retried_with_a_rollback() {
     read the end
     write n3
     table: n1 n2 n3
-    "#);
+    ");
 }
 
 /// A second failure of an item is skipped if it can be; the limit of retries holds.
@@ -192,7 +198,7 @@ fn a_retried_item_is_skipped_and_limits_hold() {
         story(true, "", "retry-limit=\"2\"", "process 2: Retry"),
         story(true, "", "retry-limit=\"2\"", "read 2: Retry"),
     ];
-    assert_snapshot!(text.join("\n"), @r#"
+    assert_snapshot!(text.join("\n"), @r"
     == process 2: Both
     job job COMPLETED COMPLETED
       step copy COMPLETED COMPLETED read 3 filter 0 write 2 commit 2 rollback 1 process skip 1
@@ -203,6 +209,7 @@ fn a_retried_item_is_skipped_and_limits_hold() {
     read 2
     process 2 !Both
     open reader at 0
+    open writer at 0
     read 1
     process 1
     read 2
@@ -229,11 +236,13 @@ fn a_retried_item_is_skipped_and_limits_hold() {
     read 2
     process 2 !Retry
     open reader at 0
+    open writer at 0
     read 1
     process 1
     read 2
     process 2 !Retry
     open reader at 0
+    open writer at 0
     read 1
     process 1
     read 2
@@ -254,15 +263,17 @@ fn a_retried_item_is_skipped_and_limits_hold() {
     process 1
     read 2 !Retry
     open reader at 0
+    open writer at 0
     read 1
     process 1
     read 2 !Retry
     open reader at 0
+    open writer at 0
     read 1
     process 1
     read 2 !Retry
     table:
-    "#);
+    ");
 }
 
 /// Several bad items in one interval are each retried once, however often the interval is read again.
@@ -280,7 +291,7 @@ fn several_bad_inputs_of_an_interval_are_skipped() {
             "process 1: Both; read 2: Both",
         ),
     ];
-    assert_snapshot!(text.join("\n"), @r#"
+    assert_snapshot!(text.join("\n"), @r"
     == process 1: Both; process 2: Both
     job job COMPLETED COMPLETED
       step copy COMPLETED COMPLETED read 3 filter 0 write 1 commit 2 rollback 2 process skip 2
@@ -289,11 +300,13 @@ fn several_bad_inputs_of_an_interval_are_skipped() {
     read 1
     process 1 !Both
     open reader at 0
+    open writer at 0
     read 1
     process 1 !Both
     read 2
     process 2 !Both
     open reader at 0
+    open writer at 0
     read 1
     process 1 !Both
     read 2
@@ -310,9 +323,11 @@ fn several_bad_inputs_of_an_interval_are_skipped() {
     open writer at 0
     read 1 !Both
     open reader at 0
+    open writer at 0
     read 1 !Both
     read 2 !Both
     open reader at 0
+    open writer at 0
     read 1 !Both
     read 2 !Both
     read 3
@@ -329,11 +344,13 @@ fn several_bad_inputs_of_an_interval_are_skipped() {
     process 1 !Both
     L on process error Both 1
     open reader at 0
+    open writer at 0
     read 1
     process 1 !Both
     L on process error Both 1
     read 2 !Both
     open reader at 0
+    open writer at 0
     read 1
     process 1 !Both
     L on process error Both 1
@@ -343,7 +360,7 @@ fn several_bad_inputs_of_an_interval_are_skipped() {
     write n3
     read the end
     table: n3
-    "#);
+    ");
 }
 
 #[test]

@@ -426,9 +426,11 @@ fn a_restart_after_skips_resumes_at_the_right_item() {
     open reader at 3
     open writer at 1
     L on skip in write Skip n5
+    open writer at 1
     checkpoint reader at 5
     checkpoint writer
     L on skip in write Skip n6
+    open writer at 2
     checkpoint reader at 7
     checkpoint writer
     checkpoint reader at 7

@@ -36,6 +36,7 @@ enum Kind {
     WriterCheckpoint,
     End,
     AfterCheckpoint,
+    Finish,
     CloseWriter,
     CloseReader,
 }
@@ -68,11 +69,12 @@ const WORDS: &[(&str, Kind)] = &[
     ("checkpoint writer", WriterCheckpoint),
     ("end checkpoint", End),
     ("after checkpoint", AfterCheckpoint),
+    ("finish", Finish),
     ("close writer", CloseWriter),
     ("close reader", CloseReader),
 ];
 
-/// The calls that listeners and checkpoint algorithms receive; one without a receiver is skipped.
+/// The calls that listeners, checkpoint algorithms and some writers receive; one without a receiver is skipped.
 const OPTIONAL: &[Kind] = &[
     Begin,
     BeforeRead,
@@ -93,6 +95,7 @@ const OPTIONAL: &[Kind] = &[
     BeforeCheckpoint,
     End,
     AfterCheckpoint,
+    Finish,
 ];
 
 /// Returns the calls that may follow a call that returned; further listeners repeat its call. `known`: the writer
@@ -119,16 +122,17 @@ fn after(kind: Kind, known: bool) -> &'static [Kind] {
         Write => &[AfterWrite],
         AfterWrite => &[BeforeRead, BeforeWrite, RetryItem, BeforeCheckpoint],
         OnWriteError if known => &[RetryException, SkipInWrite, CloseWriter],
-        OnWriteError => &[RetryException, BeforeWrite, CloseWriter],
-        // Before items are read again the reader is opened again.
+        OnWriteError => &[RetryException, BeforeWrite, CloseReader, CloseWriter],
+        // After a rollback the writer is opened again; before items are read again, the reader too.
         RetryException => &[RetryItem, BeforeWrite, CloseReader, CloseWriter],
         RetryItem => &[BeforeWrite],
-        SkipInWrite => &[BeforeRead, BeforeWrite, RetryItem, BeforeCheckpoint],
+        SkipInWrite => &[BeforeRead, BeforeWrite, RetryItem, BeforeCheckpoint, CloseWriter],
         BeforeCheckpoint => &[ReaderCheckpoint],
         ReaderCheckpoint => &[WriterCheckpoint],
         WriterCheckpoint => &[End],
         End => &[AfterCheckpoint],
-        AfterCheckpoint => &[Begin, CloseWriter],
+        AfterCheckpoint => &[Begin, Finish],
+        Finish => &[CloseWriter],
         CloseWriter => &[CloseReader],
         // The step is over; the log may continue with another execution.
         CloseReader => &[OpenReader],
@@ -209,9 +213,12 @@ pub struct Order {
     refused: bool,
     /// The item for which the skip listeners are called one by one.
     skipped: Option<u64>,
-    /// True if the reader may be opened again.
+    /// True if reader and writer may be opened again.
     reopened: bool,
     reader_is_open: bool,
+    writer_is_open: bool,
+    /// True if the reader has just been opened again.
+    reread: bool,
     /// True if this interval is read again.
     read_again: bool,
     /// True if the step may fail between any two calls.
@@ -221,8 +228,11 @@ pub struct Order {
 impl Order {
     /// Creates the automaton for a step whose listener, and whose checkpoint algorithm, record every call.
     pub fn hearing(listener: bool, algorithm: bool) -> Self {
-        let of_algorithm = |kind: Kind| matches!(kind, Begin | Ready | End);
-        let heard = |kind: &Kind| if of_algorithm(*kind) { algorithm } else { listener };
+        let heard = |kind: &Kind| match kind {
+            Finish => false,
+            Begin | Ready | End => algorithm,
+            _ => listener,
+        };
         Self {
             heard: OPTIONAL.iter().copied().filter(heard).collect(),
             ..Self::default()
@@ -283,9 +293,14 @@ impl Order {
         let panicked = call.thrown == Some("Panic");
         let mut open: Vec<Kind> = match call.kind {
             // Again, after a rollback or in vain.
-            OpenReader if self.reopened && self.reader_is_open => vec![Begin],
+            OpenReader if self.reopened && self.reader_is_open => vec![Begin, CloseWriter],
             OpenReader if self.reopened => vec![CloseWriter],
             OpenReader if !self.reader_is_open => vec![OpenReader],
+            CloseWriter if self.reader_is_open && self.reopened => vec![OpenWriter, CloseReader],
+            OpenWriter if self.reopened && self.writer_is_open && self.reread => vec![Begin],
+            OpenWriter if self.reopened && self.writer_is_open => {
+                vec![RetryItem, BeforeWrite, BeforeCheckpoint]
+            }
             CloseWriter if !self.reader_is_open => vec![OpenReader],
             _ if call.is_the_end() && call.thrown.is_none() => vec![BeforeWrite, BeforeCheckpoint],
             // This listener threw, or one before it.
@@ -297,7 +312,7 @@ impl Order {
             open.push(CloseWriter);
         }
         let repeats = OPTIONAL.contains(&call.kind)
-            && !matches!(call.kind, Begin | Ready | End)
+            && !matches!(call.kind, Begin | Ready | End | Finish)
             && (call.thrown.is_none() || matches!(call.kind, RetryException | RetryItem));
         let mut allowed: Vec<Kind> = repeats.then_some(call.kind).into_iter().collect();
         let mut seen = BTreeSet::new();
@@ -332,6 +347,8 @@ impl Order {
                 self.read_again = self.reopened;
             }
             CloseReader => self.reader_is_open = false,
+            OpenWriter => self.writer_is_open = call.thrown.is_none(),
+            CloseWriter => self.writer_is_open = false,
             Read => call.about.clone_into(&mut self.item),
             AfterRead | BeforeProcess => same(call.about, &self.item)?,
             AfterProcess => same(call.about.split(' ').next().unwrap_or_default(), &self.item)?,
@@ -423,10 +440,17 @@ impl Order {
         if call.kind == Write {
             self.notified.clear();
         }
-        // Items are read again only after a failed write.
+        // Only after a failed write.
+        self.reread = match call.kind {
+            OpenReader => self.reopened,
+            CloseWriter | OpenWriter => self.reread,
+            _ => false,
+        };
         self.reopened = match call.kind {
-            CloseReader | OpenReader => self.reopened,
-            Write | OnWriteError | RetryException => true,
+            // Both are closed: the step is over.
+            CloseReader => self.reopened && self.writer_is_open,
+            OpenReader | CloseWriter | OpenWriter => self.reopened,
+            Write | OnWriteError | RetryException | SkipInWrite => true,
             _ => false,
         };
         Ok(())
@@ -584,6 +608,12 @@ mod tests {
         let again = ["close reader", "open reader at 0", "begin checkpoint"];
         let read_again = [&RIGHT[..25], &again, &RIGHT[3..21], &RIGHT[25..]].concat();
         assert_eq!(problem(&read_again), None);
+        let writer = ["close writer", "open writer at 0"];
+        let written_again = [&RIGHT[..25], &writer, &RIGHT[25..]].concat();
+        assert_eq!(problem(&written_again), None);
+        let both_again = [&RIGHT[..25], &again[..2], &writer, &RIGHT[2..21], &RIGHT[25..]].concat();
+        assert_eq!(problem(&both_again), None);
+        assert!(problem(&[&RIGHT[..21], &writer, &RIGHT[21..]].concat()).is_some());
         assert!(problem(&[&RIGHT[..21], &again, &RIGHT[3..]].concat()).is_some());
     }
 }

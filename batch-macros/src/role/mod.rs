@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     /// Attributes that the draft does not have.
-    const EXTENSIONS: [&str; 1] = ["get_item_count"];
+    const EXTENSIONS: [&str; 2] = ["get_item_count", "finish"];
 
     /// The draft has 18 artifact annotations and 48 method annotations in them.
     ///

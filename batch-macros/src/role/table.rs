@@ -56,6 +56,12 @@ macro_rules! role_table {
                 or "fn write(&mut self, items: &[Out], tx: &mut ChunkTransaction) -> Result<(), E>")
             { shape: Shape::Write, required: true, usual_names: &["write"], ..NOTICE }
             get_checkpoint_info("fn checkpoint(&mut self) -> Result<C, E>") { ..GET_CHECKPOINT_INFO }
+            /// Completes the output: writes a footer, gives a file its final name. Optional; an extension of the draft.
+            ///
+            /// The runtime calls it after the checkpoint of the last items was committed, and not if the step fails or
+            /// is stopped before. An error fails the step. If the process dies meanwhile, or the call fails, a restart
+            /// opens the writer at the last checkpoint and calls it again, so it has to be repeatable.
+            finish("fn finish(&mut self) -> Result<(), E>") { ..NOTICE }
             close("fn close(&mut self) -> Result<(), E>") { ..NOTICE }
         ]
 

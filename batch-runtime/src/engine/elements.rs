@@ -178,6 +178,8 @@ pub(crate) struct BoundChunk {
     pub(crate) write_batch: usize,
     /// True if the writer uses the chunk transaction.
     pub(crate) transactional: bool,
+    /// True if the writer's checkpoint is not `()`.
+    pub(crate) writer_keeps_position: bool,
     /// True if processed items are kept to write them again after a rollback. Spec: D-12
     pub(crate) buffer_reads: bool,
     pub(crate) faults: FaultRules,

@@ -289,6 +289,7 @@ impl Binder<'_> {
             interval,
             write_batch,
             transactional: info.transactional,
+            writer_keeps_position: info.keeps_position,
             buffer_reads: chunk.buffer_reads,
             faults,
         })

@@ -15,6 +15,7 @@ use crate::repository::ChunkTransaction;
 /// | [`open`](macro@crate::open) | yes | positions at the checkpoint; at the start for `None` |
 /// | [`write_items`](macro@crate::write_items) | yes | writes a list, which is never empty; with a second parameter `tx: &mut ChunkTransaction` in the transaction of the checkpoint, exactly once |
 /// | [`get_checkpoint_info`](macro@crate::get_checkpoint_info) | yes | the position, stored with each checkpoint |
+/// | [`finish`](macro@crate::finish) | no | completes the output after the last commit; an extension of the draft |
 /// | [`close`](macro@crate::close) | no | cleanup, also after a failure |
 ///
 /// ```
@@ -39,7 +40,7 @@ use crate::repository::ChunkTransaction;
 /// }
 /// ```
 ///
-/// Spec: WRITE-01 to WRITE-09, D-10
+/// Spec: WRITE-01 to WRITE-09, D-10, D-96
 #[doc(inline)]
 pub use batch_macros::item_writer;
 
@@ -64,6 +65,9 @@ pub struct WriterInfo {
 pub trait ItemWriter: Send {
     /// `#[open]`. Fails as well if the checkpoint does not decode. Spec: WRITE-05
     fn open(&mut self, checkpoint: Option<&CheckpointInfo>) -> Result<(), BatchError>;
+
+    /// `#[finish]`: completes the output. Called after the last checkpoint has committed, before `close`. Spec: D-96
+    fn finish(&mut self) -> Result<(), BatchError>;
 
     /// `#[close]`. Spec: WRITE-06
     fn close(&mut self) -> Result<(), BatchError>;

@@ -172,7 +172,7 @@ fn list(items: &[u64]) -> String {
     items.join(" ")
 }
 
-/// Writes the items before the failing one if the writer names it, else all.
+/// Writes the items before the failing one if the writer names it, else all; of those it delivers none.
 fn write(items: &[u64], insert: &mut dyn FnMut(u64) -> Result<(), BatchError>) -> Result<(), BatchError> {
     let failed = with(|world| {
         let failed = world.plan.write(items);
@@ -187,7 +187,11 @@ fn write(items: &[u64], insert: &mut dyn FnMut(u64) -> Result<(), BatchError>) -
         Some((thrown, place)) if thrown.named => place,
         _ => items.len(),
     };
+    let before = with(|world| world.delivered.len());
     items[..until].iter().try_for_each(|item| insert(*item))?;
+    if matches!(failed, Some((thrown, _)) if !thrown.named) {
+        with(|world| world.delivered.truncate(before));
+    }
     match failed {
         None => Ok(()),
         Some((thrown, place)) if thrown.named => Err(BatchError::at_item(place, error(thrown.class))),
@@ -203,7 +207,8 @@ macro_rules! writers {
         #[item_writer($($argument)*)]
         impl $name {
             #[open]
-            fn open(&mut self, _: Option<u64>) -> Result<(), BatchError> {
+            fn open(&mut self, checkpoint: Option<usize>) -> Result<(), BatchError> {
+                with(|world| world.delivered.truncate(checkpoint.unwrap_or(0)));
                 record("open writer", None)
             }
             #[write_items]
@@ -212,9 +217,9 @@ macro_rules! writers {
                 write(items, &mut |item| insert(item $(, &mut *$tx)?))
             }
             #[get_checkpoint_info]
-            fn checkpoint(&mut self) -> Result<u64, BatchError> {
+            fn checkpoint(&mut self) -> Result<usize, BatchError> {
                 record("checkpoint writer", None)?;
-                Ok(0)
+                Ok(with(|world| world.delivered.len()))
             }
             #[close]
             fn close(&mut self) -> Result<(), BatchError> {

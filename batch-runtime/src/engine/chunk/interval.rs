@@ -20,6 +20,8 @@ use crate::role::CheckpointAlgorithm;
 /// A checkpoint interval in progress.
 pub(super) struct Interval<'r, 'l> {
     pub(super) step: &'r mut StepExecution,
+    /// The checkpoints of the last committed interval, until this one commits.
+    pub(super) state: &'r mut StepState,
     pub(super) listeners: &'r mut ChunkListeners<'l>,
     pub(super) tx: ChunkTransaction,
     pub(super) reads: usize,
@@ -84,11 +86,13 @@ impl<'r, 'l> Interval<'r, 'l> {
         tx: ChunkTransaction,
         mode: Mode,
         step: &'r mut StepExecution,
+        state: &'r mut StepState,
         listeners: &'r mut ChunkListeners<'l>,
         earlier_skips: i64,
     ) -> Self {
         Self {
             step,
+            state,
             listeners,
             tx,
             reads: 0,
@@ -129,11 +133,7 @@ impl<'r, 'l> Interval<'r, 'l> {
 
 impl ChunkRunner<'_> {
     /// Runs an interval. Each ends with a checkpoint, even an empty one. Spec: CHUNK-LOOP-09
-    pub(super) fn interval(
-        &mut self,
-        interval: &mut Interval<'_, '_>,
-        state: &mut StepState,
-    ) -> Result<IntervalEnd, RolledBack> {
+    pub(super) fn interval(&mut self, interval: &mut Interval<'_, '_>) -> Result<IntervalEnd, RolledBack> {
         self.ask_algorithm("begin_checkpoint", CheckpointAlgorithm::begin_checkpoint)?;
         // Only the policy `time` needs the clock.
         let due_at = match &self.chunk.interval {
@@ -169,9 +169,7 @@ impl ChunkRunner<'_> {
             }
         };
         let begin = Instant::now();
-        let written = self
-            .write(interval)
-            .and_then(|()| self.checkpoint(interval, state));
+        let written = self.write(interval).and_then(|()| self.checkpoint(interval));
         self.observed.chunk(begin.elapsed(), written.is_ok());
         written?;
         self.sink.clear();
@@ -179,11 +177,7 @@ impl ChunkRunner<'_> {
     }
 
     /// Collects the checkpoints and commits them with the data and the counters. Spec: CHUNK-LOOP-10 to CHUNK-LOOP-12
-    fn checkpoint(
-        &mut self,
-        interval: &mut Interval<'_, '_>,
-        state: &mut StepState,
-    ) -> Result<(), RolledBack> {
+    fn checkpoint(&mut self, interval: &mut Interval<'_, '_>) -> Result<(), RolledBack> {
         let (chunk, env) = (self.chunk, self.env);
         env.context.set_activity(Activity::Committing);
         let counters = interval.counters();
@@ -196,7 +190,7 @@ impl ChunkRunner<'_> {
             &position,
             env.context.checkpoint_limit(),
         )?;
-        state.reader = Some(position);
+        interval.state.reader = Some(position);
         let writer = || self.writer.checkpoint_info();
         let position = chunk.writer.call("get_checkpoint_info", writer)?;
         check_size(
@@ -205,8 +199,8 @@ impl ChunkRunner<'_> {
             &position,
             env.context.checkpoint_limit(),
         )?;
-        state.writer = Some(position);
-        state.user_data = env.context.persistent_info();
+        interval.state.writer = Some(position);
+        interval.state.user_data = env.context.persistent_info();
         self.ask_algorithm("end_checkpoint", CheckpointAlgorithm::end_checkpoint)?;
         let before = interval.step.counters;
         let renewal = env
@@ -215,7 +209,7 @@ impl ChunkRunner<'_> {
             .then(|| (Instant::now(), &env.running.lease));
         let lease = renewal.map(|(_, lease)| lease);
         env.repository
-            .commit_chunk(&mut interval.tx, interval.step, counters, state, lease)?;
+            .commit_chunk(&mut interval.tx, interval.step, counters, interval.state, lease)?;
         if let Some((asked, _)) = renewal {
             env.running.renewed(asked);
         }

@@ -98,14 +98,33 @@ impl<'a> ChunkRunner<'a> {
     fn open(&mut self, state: &StepState) -> Result<(), Failure> {
         self.open_reader(state)?;
         self.publish_item_count();
+        self.open_writer(state)
+    }
+
+    fn open_writer(&mut self, state: &StepState) -> Result<(), Failure> {
         let checkpoint = state.writer.as_ref();
         self.chunk.writer.call("open", || self.writer.open(checkpoint))?;
         self.writer_is_open = true;
         Ok(())
     }
 
+    /// Reopens the writer after a rollback, if its checkpoint is a position: it has advanced past what was rolled back.
+    /// Spec: D-12
+    fn reopen_writer(&mut self, state: &StepState) -> Result<(), Failure> {
+        if !self.chunk.writer_keeps_position {
+            return Ok(());
+        }
+        self.close_writer();
+        self.open_writer(state)
+    }
+
     /// Closes reader and writer, also after a failure; errors here do not hide the first one. Spec: CHUNK-LOOP-14, D-80
     fn close(&mut self) {
+        self.close_writer();
+        self.close_reader();
+    }
+
+    fn close_writer(&mut self) {
         if std::mem::take(&mut self.writer_is_open)
             && let Err(error) = call(|| self.writer.close())
         {
@@ -115,7 +134,6 @@ impl<'a> ChunkRunner<'a> {
                 "#[close] failed"
             );
         }
-        self.close_reader();
     }
 
     fn open_reader(&mut self, state: &StepState) -> Result<(), Failure> {
@@ -123,6 +141,13 @@ impl<'a> ChunkRunner<'a> {
         self.chunk.reader.call("open", || self.reader.open(checkpoint))?;
         self.reader_is_open = true;
         Ok(())
+    }
+
+    /// Reopens the reader after a rollback; otherwise it would continue after items that were not written. Spec:
+    /// JSL-CHUNK-17
+    fn reopen_reader(&mut self, state: &StepState) -> Result<(), Failure> {
+        self.close_reader();
+        self.open_reader(state)
     }
 
     /// Publishes the item count. It is informational, so an error does not fail the step.
@@ -205,8 +230,8 @@ impl<'a> ChunkRunner<'a> {
             let tx = self.env.repository.begin_chunk();
             let again = std::mem::replace(&mut mode, Mode::Plain);
             let earlier_skips = self.env.context.earlier_skips();
-            let mut interval = Interval::new(tx, again, step, listeners, earlier_skips);
-            match self.interval(&mut interval, state) {
+            let mut interval = Interval::new(tx, again, step, state, listeners, earlier_skips);
+            match self.interval(&mut interval) {
                 Ok(end) => {
                     listeners.after_checkpoint()?;
                     if let Some((collecting, contexts)) = self.env.collecting {
@@ -217,7 +242,10 @@ impl<'a> ChunkRunner<'a> {
                         IntervalEnd::EndOfInput if self.env.worker.stop_requested() => {
                             return Ok(BodyEnd::stopped());
                         }
-                        IntervalEnd::EndOfInput => return Ok(BodyEnd::Completed { exit_status: None }),
+                        IntervalEnd::EndOfInput => {
+                            self.chunk.writer.call("finish", || self.writer.finish())?;
+                            return Ok(BodyEnd::Completed { exit_status: None });
+                        }
                         IntervalEnd::Stop => return Ok(BodyEnd::stopped()),
                     }
                 }
@@ -245,10 +273,8 @@ impl<'a> ChunkRunner<'a> {
                         }
                         RolledBack::ReadAgain(with) => {
                             mode = with;
-                            // The reader has to be reopened: otherwise it would continue after items that were not
-                            // written. Spec: JSL-CHUNK-17
-                            self.close_reader();
-                            self.open_reader(state)?;
+                            self.reopen_reader(state)?;
+                            self.reopen_writer(state)?;
                         }
                     }
                 }

@@ -319,6 +319,7 @@ impl ChunkRunner<'_> {
         interval.step.counters.rollbacks += 1;
         interval.tx.restart();
         self.env.running.ensure_owned(self.env.repository)?;
+        self.reopen_writer(interval.state)?;
         interval.next = 0;
         interval.mode = mode;
         Ok(())
