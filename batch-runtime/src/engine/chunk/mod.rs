@@ -118,6 +118,12 @@ impl<'a> ChunkRunner<'a> {
         self.open_writer(state)
     }
 
+    /// Completes the output. Spec: D-96
+    fn finish(&mut self) -> Result<BodyEnd, Failure> {
+        self.chunk.writer.call("finish", || self.writer.finish())?;
+        Ok(BodyEnd::Completed { exit_status: None })
+    }
+
     /// Closes reader and writer, also after a failure; errors here do not hide the first one. Spec: CHUNK-LOOP-14, D-80
     fn close(&mut self) {
         self.close_writer();
@@ -242,10 +248,7 @@ impl<'a> ChunkRunner<'a> {
                         IntervalEnd::EndOfInput if self.env.worker.stop_requested() => {
                             return Ok(BodyEnd::stopped());
                         }
-                        IntervalEnd::EndOfInput => {
-                            self.chunk.writer.call("finish", || self.writer.finish())?;
-                            return Ok(BodyEnd::Completed { exit_status: None });
-                        }
+                        IntervalEnd::EndOfInput => return Ok(self.finish()?),
                         IntervalEnd::Stop => return Ok(BodyEnd::stopped()),
                     }
                 }
