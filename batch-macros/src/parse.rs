@@ -1,6 +1,7 @@
 //! The artifact attribute and its impl block, as written. Checks nothing.
 
 use proc_macro2::TokenStream;
+use quote::ToTokens;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{
@@ -126,11 +127,12 @@ pub(crate) fn block(role: &Role, mut item: ItemImpl) -> Block {
     Block { item, marks }
 }
 
-/// Returns the tokens in an attribute's parentheses.
+/// Returns the tokens in an attribute's parentheses, or those after its `=`, as an argument without a name.
 pub(crate) fn list(attribute: &Attribute) -> TokenStream {
     match &attribute.meta {
         Meta::List(list) => list.tokens.clone(),
-        _ => TokenStream::new(),
+        Meta::NameValue(pair) => pair.value.to_token_stream(),
+        Meta::Path(_) => TokenStream::new(),
     }
 }
 
