@@ -47,6 +47,9 @@ enum Source {
         separator: char,
     },
     Context,
+    Artifact {
+        prefix: Option<LitStr>,
+    },
     Default,
 }
 
@@ -88,19 +91,11 @@ fn slot<'a>(field: &'a Field, member: Member, errors: &mut Errors) -> Slot<'a> {
         let Some(segment) = attribute.path().segments.last() else {
             continue;
         };
-        let found = if segment.ident == "batch_property" {
-            property(attribute, field, &name, errors)
-        } else if segment.ident == "batch_context" {
-            if !matches!(attribute.meta, Meta::Path(_)) {
-                errors.error(
-                    &attribute.meta,
-                    "`#[batch_context]` takes no arguments",
-                    &[&"the field's type says which context it is"],
-                );
-            }
-            Source::Context
-        } else {
-            continue;
+        let found = match segment.ident.to_string().as_str() {
+            "batch_property" => property(attribute, field, &name, errors),
+            "batch_context" => context(attribute, errors),
+            "batch_artifact" => nested(attribute, errors),
+            _ => continue,
         };
         match &source {
             None => source = Some((&segment.ident, found)),
@@ -108,9 +103,12 @@ fn slot<'a>(field: &'a Field, member: Member, errors: &mut Errors) -> Slot<'a> {
                 let message = format!("`#[{}]` is given twice for field `{name}`", segment.ident);
                 errors.error(attribute.path(), message, &[]);
             }
-            Some(_) => errors.error(
+            Some((earlier, _)) => errors.error(
                 attribute.path(),
-                format!("field `{name}` cannot be both a `#[batch_property]` and a `#[batch_context]`"),
+                format!(
+                    "field `{name}` cannot be both a `#[{earlier}]` and a `#[{}]`",
+                    segment.ident
+                ),
                 &[&"remove one of the two attributes"],
             ),
         }
@@ -153,6 +151,25 @@ fn property(attribute: &Attribute, field: &Field, field_name: &str, errors: &mut
     }
 }
 
+fn context(attribute: &Attribute, errors: &mut Errors) -> Source {
+    if !matches!(attribute.meta, Meta::Path(_)) {
+        errors.error(
+            &attribute.meta,
+            "`#[batch_context]` takes no arguments",
+            &[&"the field's type says which context it is"],
+        );
+    }
+    Source::Context
+}
+
+/// Spec: D-97
+fn nested(attribute: &Attribute, errors: &mut Errors) -> Source {
+    let mut strings = Strings::new("batch_artifact", ["prefix"]);
+    strings.read(list(attribute), errors);
+    let [prefix] = strings.into_values();
+    Source::Artifact { prefix }
+}
+
 /// Returns the separator of a list: a comma, unless another character is given.
 fn list_separator(given: Option<&LitStr>, ty: &Type, errors: &mut Errors) -> char {
     let Some(text) = given else { return ',' };
@@ -179,6 +196,7 @@ struct Parts {
     fields: Vec<TokenStream>,
     properties: Vec<TokenStream>,
     contexts: Vec<TokenStream>,
+    nested: Vec<TokenStream>,
     set_properties: Vec<TokenStream>,
     bind_contexts: Vec<TokenStream>,
 }
@@ -193,14 +211,20 @@ fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
         fields,
         properties,
         contexts,
+        nested,
         set_properties,
         bind_contexts,
     } = parts(slots, &generics);
     // rustc would report an unused parameter to the user.
     let named = |name: TokenStream, used: bool| if used { name } else { quote!(_) };
-    let inject_scope = named(quote!(scope), !(properties.is_empty() && contexts.is_empty()));
-    let property_scope = named(quote!(scope), !properties.is_empty());
-    let context_scope = named(quote!(contexts), !contexts.is_empty());
+    let inject_scope = named(
+        quote!(scope),
+        !(set_properties.is_empty() && bind_contexts.is_empty()),
+    );
+    let property_scope = named(quote!(scope), !set_properties.is_empty());
+    let context_scope = named(quote!(contexts), !bind_contexts.is_empty());
+    let nested_properties = and_nested(&nested, quote!(properties));
+    let nested_contexts = and_nested(&nested, quote!(contexts));
     quote! {
         const _: () = {
             #(#helpers)*
@@ -227,14 +251,22 @@ fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
                     ::core::result::Result::Ok(())
                 }
                 fn properties() -> ::std::vec::Vec<#runtime::PropertyInfo> {
-                    ::std::vec![#(#properties),*]
+                    ::std::vec![#(#properties),*]#nested_properties
                 }
                 fn contexts() -> ::std::vec::Vec<#runtime::ContextInfo> {
-                    ::std::vec![#(#contexts),*]
+                    ::std::vec![#(#contexts),*]#nested_contexts
                 }
             }
         };
     }
+}
+
+/// Returns the rest of an expression that appends the lists of the nested artifacts to the struct's own.
+fn and_nested(nested: &[TokenStream], list: TokenStream) -> TokenStream {
+    if nested.is_empty() {
+        return TokenStream::new();
+    }
+    quote!(.into_iter()#(.chain(#nested.#list()))*.collect())
 }
 
 /// Returns the struct's generics, with the bound that fills each field whose type depends on them. A bound on the field's
@@ -262,6 +294,7 @@ fn generics(input: &DeriveInput, slots: &[Slot<'_>]) -> Generics {
                 parse_quote!(#value: #runtime::PropertyValue)
             }
             Source::Context => parse_quote!(#ty: #runtime::ContextField),
+            Source::Artifact { .. } => parse_quote!(#ty: #runtime::BatchArtifact),
             Source::Default => parse_quote!(#ty: ::core::default::Default),
         });
     }
@@ -295,6 +328,22 @@ fn parts(slots: &[Slot<'_>], generics: &Generics) -> Parts {
                 parts.fields.push(quote!(#member: #get(scope.contexts())?));
                 parts.contexts.push(quote!(#helper #turbofish().0));
                 parts.bind_contexts.push(quote!(self.#member = #get(contexts)?;));
+            }
+            Source::Artifact { prefix } => {
+                let helper = format_ident!("artifact_{index}");
+                let prefix = prefix.as_ref().map_or_else(String::new, LitStr::value);
+                parts
+                    .helpers
+                    .push(nested_helper(&helper, slot, &prefix, generics));
+                let nested = quote!(#helper #turbofish());
+                parts.fields.push(quote!(#member: #nested.inject(scope)?));
+                parts
+                    .set_properties
+                    .push(quote!(#nested.set_properties(&mut self.#member, scope)?;));
+                parts
+                    .bind_contexts
+                    .push(quote!(#nested.bind_contexts(&mut self.#member, contexts)?;));
+                parts.nested.push(nested);
             }
             Source::Default => {
                 let default = spanned(ty, |open, close| {
@@ -360,6 +409,18 @@ fn context_helper(helper: &Ident, slot: &Slot<'_>, generics: &Generics) -> Token
             fn(&#runtime::ContextScope) -> ::core::result::Result<#ty, #runtime::InjectError>,
         ) #where_clause {
             (#runtime::ContextInfo::of::<#ty>(#field), |scope| scope.get::<#ty>(#field))
+        }
+    }
+}
+
+/// Returns the function with the whole injection of a nested artifact, in one body as above.
+fn nested_helper(helper: &Ident, slot: &Slot<'_>, prefix: &str, generics: &Generics) -> TokenStream {
+    let runtime = runtime();
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let Slot { name: field, ty, .. } = slot;
+    quote! {
+        fn #helper #impl_generics () -> #runtime::NestedArtifact<#ty> #where_clause {
+            #runtime::NestedArtifact::of::<#ty>(#field, #prefix)
         }
     }
 }

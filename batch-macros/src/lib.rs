@@ -30,7 +30,7 @@ use diagnostics::{Errors, stray};
 use role::role_table;
 
 /// Implements the trait of the same name for a struct.
-#[proc_macro_derive(BatchArtifact, attributes(batch_property, batch_context))]
+#[proc_macro_derive(BatchArtifact, attributes(batch_property, batch_context, batch_artifact))]
 pub fn derive_batch_artifact(input: TokenStream) -> TokenStream {
     artifact::derive(input.into()).into()
 }
@@ -97,8 +97,9 @@ fn artifact_attribute(
     }
 }
 
-// An attribute per role and per method of the table. `#[batch_property]` and `#[batch_context]` are not among them: they
-// are helpers of the derive, and a macro of the same name in scope would make each use of a helper ambiguous (E0659).
+// An attribute per role and per method of the table. `#[batch_property]`, `#[batch_context]` and `#[batch_artifact]` are not
+// among them: they are helpers of the derive, and a macro of the same name in scope would make each use of a helper
+// ambiguous (E0659).
 macro_rules! entry_points {
     ($(
         $(#[doc = $summary:literal])+

@@ -107,6 +107,21 @@ fn generic_artifact() {
     })));
 }
 
+/// Spec: D-97
+#[test]
+fn nested_artifact() {
+    insta::assert_snapshot!(pretty(crate::artifact::derive(quote! {
+        struct Both<A> {
+            #[batch_artifact(prefix = "accepted.")]
+            accepted: A,
+            #[batch_artifact]
+            rejected: FileWriter,
+            #[batch_property]
+            limit: u64,
+        }
+    })));
+}
+
 /// Spec: PROC-01 to PROC-04
 #[test]
 fn item_processor() {

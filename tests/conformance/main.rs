@@ -37,6 +37,7 @@ mod s5_1_artifacts;
 mod s5_1_writer_position;
 mod s5_2_item_listeners;
 mod s5_2_listeners;
+mod s5_3_nested_artifacts;
 mod s5_3_properties;
 mod s5_4_contexts;
 mod s5_5_logical_tx;

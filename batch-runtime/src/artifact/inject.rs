@@ -21,6 +21,7 @@ use crate::secret::Secrets;
 /// |---|---|
 /// | `#[batch_property(name = "..", value = "..")]` | the property of that name, else the default `value`; without `name`, the field's name is the property's |
 /// | `#[batch_context]` | the context of its type: `JobContext`, `StepContext`, `FlowContext`, `SplitContext`, or an `Option` of one, `None` out of scope |
+/// | `#[batch_artifact(prefix = "..")]` | another artifact, injected in the same scope; the `prefix`, if any, is part of the names of its properties |
 /// | any other | its own `Default` |
 ///
 /// A property is text in Job XML. The field is a `String` (empty if nothing sets the property), any type with `FromStr`, a
@@ -29,7 +30,7 @@ use crate::secret::Secrets;
 /// reported before the job starts.
 ///
 /// The struct may be generic. A field whose type depends on a parameter adds the bound that fills it: `FromStr` for a
-/// property, `Default` for any other field.
+/// property, `BatchArtifact` for an artifact, `Default` for any other field.
 ///
 /// ```
 /// use std::path::PathBuf;
@@ -50,7 +51,24 @@ use crate::secret::Secrets;
 /// }
 /// ```
 ///
-/// Spec: ART-10, BPROP-01 to BPROP-12, CTX-02, CTX-03, CTX-05
+/// An artifact can be made of others. The properties of this one are `departures.fileName`, `arrivals.fileName`, and so on; a
+/// property `fileName` does not reach it. Over several levels, the outer prefix comes first. The runtime calls only the
+/// methods of the outer artifact, which calls those of the inner ones.
+///
+/// ```
+/// # use batch_runtime::prelude::*;
+/// # #[derive(BatchArtifact)]
+/// # struct FlightReader {}
+/// #[derive(BatchArtifact)]
+/// struct AllFlights {
+///     #[batch_artifact(prefix = "departures.")]
+///     departures: FlightReader,
+///     #[batch_artifact(prefix = "arrivals.")]
+///     arrivals: FlightReader,
+/// }
+/// ```
+///
+/// Spec: ART-10, BPROP-01 to BPROP-12, CTX-02, CTX-03, CTX-05, D-97
 #[doc(inline)]
 pub use batch_macros::BatchArtifact;
 
@@ -83,20 +101,20 @@ pub trait BatchArtifact: Sized + 'static {
     /// Spec: LISTEN-JOB-06, D-66
     fn bind_contexts(&mut self, contexts: &ContextScope) -> Result<(), InjectError>;
 
-    /// Returns the `#[batch_property]` fields.
+    /// Returns the `#[batch_property]` fields, including those of nested artifacts.
     fn properties() -> Vec<PropertyInfo>;
 
-    /// Returns the `#[batch_context]` fields.
+    /// Returns the `#[batch_context]` fields, including those of nested artifacts.
     fn contexts() -> Vec<ContextInfo>;
 }
 
 /// A `#[batch_property]` field, as the loader checks it before anything runs.
 #[derive(Clone, Debug)]
 pub struct PropertyInfo {
-    /// Name of the property.
-    pub name: &'static str,
-    /// Name of the field.
-    pub field: &'static str,
+    /// Name of the property, with the prefixes of the enclosing artifacts.
+    pub name: String,
+    /// Name of the field, after the names of the enclosing fields: `outer.inner`.
+    pub field: String,
     /// The default, from `value = "..."`.
     pub default: Option<&'static str>,
     /// True if the field needs no value (`String`, `Vec`, `Option`).
@@ -115,8 +133,8 @@ impl PropertyInfo {
         default: Option<&'static str>,
     ) -> Self {
         Self {
-            name,
-            field,
+            name: name.to_owned(),
+            field: field.to_owned(),
             default,
             optional: T::absent().is_some(),
             type_name: T::type_name(),
@@ -283,6 +301,8 @@ pub struct InjectionScope<'a> {
     contexts: &'a ContextScope,
     /// The artifact of the preferred loader, until an instance takes it.
     loaded: Cell<Option<LoadedArtifact>>,
+    /// The prefixes of the enclosing artifacts, outermost first.
+    prefix: String,
 }
 
 impl<'a> InjectionScope<'a> {
@@ -291,7 +311,21 @@ impl<'a> InjectionScope<'a> {
             properties,
             contexts,
             loaded: Cell::new(None),
+            prefix: String::new(),
         }
+    }
+
+    /// Returns the scope of a nested artifact. Spec: D-97
+    pub(super) fn nested(&self, prefix: &str) -> Self {
+        Self {
+            prefix: self.effective(prefix),
+            ..Self::new(self.properties, self.contexts)
+        }
+    }
+
+    /// Returns the name of a property, after the prefixes of the enclosing artifacts.
+    fn effective(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
     }
 
     /// Adds the artifact of a preferred loader.
@@ -325,7 +359,10 @@ impl<'a> InjectionScope<'a> {
     ) -> Result<T, InjectError> {
         match self.optional_property(name, field, default)? {
             Some(value) => Ok(value),
-            None => T::absent().ok_or(InjectError::MissingProperty { name, field }),
+            None => T::absent().ok_or_else(|| InjectError::MissingProperty {
+                name: self.effective(name).into(),
+                field: field.into(),
+            }),
         }
     }
 
@@ -336,9 +373,10 @@ impl<'a> InjectionScope<'a> {
         field: &'static str,
         default: Option<&'static str>,
     ) -> Result<Option<T>, InjectError> {
+        let name = self.effective(name);
         let found = self
             .properties
-            .get(name)
+            .get(&name)
             .or_else(|| default.map(|text| (text, PropertySource::Default)));
         let Some((text, source)) = found else {
             return Ok(None);
@@ -350,8 +388,8 @@ impl<'a> InjectionScope<'a> {
             false => reason,
         });
         parsed.map(Some).map_err(|reason| InjectError::Property {
-            name,
-            field,
+            name: name.into(),
+            field: field.into(),
             type_name: T::type_name(),
             value: text.to_owned(),
             source_of_value: source,
@@ -403,7 +441,10 @@ impl ContextScope {
     /// Returns the context for a field of type `T`. Called by generated code. Fails if the field is a plain handle and the
     /// context is out of scope.
     pub fn get<T: ContextField>(&self, field: &'static str) -> Result<T, InjectError> {
-        T::from_scope(self).ok_or(InjectError::OutOfScope { kind: T::KIND, field })
+        T::from_scope(self).ok_or_else(|| InjectError::OutOfScope {
+            kind: T::KIND,
+            field: field.into(),
+        })
     }
 }
 
@@ -433,10 +474,10 @@ impl ContextKind {
 }
 
 /// A `#[batch_context]` field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextInfo {
-    /// Name of the field.
-    pub field: &'static str,
+    /// Name of the field, after the names of the enclosing fields: `outer.inner`.
+    pub field: String,
     /// The kind of context.
     pub kind: ContextKind,
     /// True if the field is an `Option`, `None` out of scope.
@@ -447,7 +488,7 @@ impl ContextInfo {
     /// Describes a field of type `T`. Called by generated code.
     pub fn of<T: ContextField>(field: &'static str) -> Self {
         Self {
-            field,
+            field: field.to_owned(),
             kind: T::KIND,
             optional: T::OPTIONAL,
         }
@@ -506,10 +547,10 @@ pub enum InjectError {
          {reason}"
     )]
     Property {
-        /// Name of the property.
-        name: &'static str,
-        /// Name of the field.
-        field: &'static str,
+        /// Name of the property, with the prefixes of the enclosing artifacts.
+        name: Box<str>,
+        /// Name of the field, after the names of the enclosing fields.
+        field: Box<str>,
         /// Type of the field.
         type_name: &'static str,
         /// The value.
@@ -525,10 +566,10 @@ pub enum InjectError {
          `value = \"...\"` to its `#[batch_property]`, or make the field an `Option`"
     )]
     MissingProperty {
-        /// Name of the property.
-        name: &'static str,
-        /// Name of the field.
-        field: &'static str,
+        /// Name of the property, with the prefixes of the enclosing artifacts.
+        name: Box<str>,
+        /// Name of the field, after the names of the enclosing fields.
+        field: Box<str>,
     },
     /// A context field is a plain handle, and the context is out of scope.
     #[error(
@@ -537,8 +578,8 @@ pub enum InjectError {
     OutOfScope {
         /// The kind of context.
         kind: ContextKind,
-        /// Name of the field.
-        field: &'static str,
+        /// Name of the field, after the names of the enclosing fields.
+        field: Box<str>,
     },
     /// The preferred loader returned another type than when the job was bound.
     #[error(

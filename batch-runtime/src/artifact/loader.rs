@@ -99,7 +99,7 @@ pub struct LoadedArtifact {
 
 impl LoadedArtifact {
     /// Wraps an instance. The runtime sets its `#[batch_property]` and `#[batch_context]` fields, as for every artifact, and
-    /// leaves the other fields as they are.
+    /// leaves the other fields as they are; the same in its nested artifacts.
     ///
     /// Spec: ART-10, LOADER-05
     pub fn new<T: BatchArtifact + Send>(instance: T) -> Self {

@@ -7,6 +7,7 @@ pub(crate) mod item;
 mod item_time;
 pub(crate) mod listener_items;
 mod loader;
+mod nested;
 pub(crate) mod payload;
 pub(crate) mod registry;
 mod returns;
@@ -26,6 +27,7 @@ pub use item::{
 pub(crate) use item_time::ITEM_TIME;
 pub use listener_items::{ListenerItems, SameItem, require_same_item, typed_item, typed_result};
 pub use loader::{BatchArtifactLoader, LoadedArtifact, artifact_loader};
+pub use nested::NestedArtifact;
 pub use payload::CollectorData;
 pub use registry::{ArtifactRegistration, BindContexts, LoaderRegistration};
 pub use returns::{CheckpointReturn, CollectReturn, ProcessReturn, ReadReturn, UnitReturn, ValueReturn};

@@ -30,13 +30,13 @@ impl Binder<'_> {
         artifact: &ArtifactRef,
     ) {
         let infos = (registration.properties)();
-        let names: Vec<&'static str> = infos.iter().map(|info| info.name).collect();
+        let names: Vec<&str> = infos.iter().map(|info| info.name.as_str()).collect();
         self.uses
             .reach(&artifact.properties, &artifact.name.value, &names);
         for info in infos {
-            self.parameter_names.insert(info.name.to_owned());
+            self.parameter_names.insert(info.name.clone());
             let default = info.default.map(|text| (text, PropertySource::Default));
-            let problem = match properties.get(info.name).or(default) {
+            let problem = match properties.get(&info.name).or(default) {
                 Some((text, source)) => match parse_error(&info, text, properties) {
                     Some(reason) => invalid(registration, artifact, &info, (text, source)).label(reason),
                     None => continue,
@@ -51,7 +51,7 @@ impl Binder<'_> {
 
     /// Reports a required property without a value.
     fn missing(&self, artifact: &ArtifactRef, info: &PropertyInfo) -> Diagnostic {
-        let name = info.name;
+        let name = info.name.as_str();
         let (place, mut help) = match self.path.last() {
             None => (
                 String::new(),

@@ -20,14 +20,14 @@ pub(super) struct PropertyUses {
     uses: Vec<PropertyUse>,
     index: HashMap<Place, usize>,
     /// All names that artifacts declare, each with the first artifact.
-    takers: BTreeMap<&'static str, String>,
+    takers: BTreeMap<String, String>,
 }
 
 struct PropertyUse {
     name: Spanned<String>,
     is_taken: bool,
     /// The properties that the reached artifacts declare.
-    wanted: HashSet<&'static str>,
+    wanted: HashSet<String>,
 }
 
 /// The identity of a `<property>`: its source, and the offset in it. Heirs share an inherited one.
@@ -39,16 +39,18 @@ fn place(span: &Span) -> Place {
 
 impl PropertyUses {
     /// Records that the properties reach `artifact`, which declares these names.
-    pub(super) fn reach(&mut self, properties: &[Property], artifact: &str, names: &[&'static str]) {
+    pub(super) fn reach(&mut self, properties: &[Property], artifact: &str, names: &[&str]) {
         for name in names {
-            self.takers.entry(name).or_insert_with(|| artifact.to_owned());
+            self.takers
+                .entry((*name).to_owned())
+                .or_insert_with(|| artifact.to_owned());
         }
         for property in properties {
             let entry = self.entry(property);
             if names.contains(&property.name.value.as_str()) {
                 entry.is_taken = true;
             } else if !entry.is_taken {
-                entry.wanted.extend(names);
+                entry.wanted.extend(names.iter().map(|name| (*name).to_owned()));
             }
         }
     }
@@ -106,11 +108,11 @@ impl PropertyUses {
         let mut wanted: Vec<&str> = one
             .wanted
             .iter()
-            .chain(shown.into_iter().flatten())
-            .copied()
+            .map(String::as_str)
+            .chain(shown.into_iter().flatten().copied())
             .collect();
         wanted.sort_unstable();
-        match nearest(name, wanted).or_else(|| nearest(name, self.takers.keys().copied())) {
+        match nearest(name, wanted).or_else(|| nearest(name, self.takers.keys().map(String::as_str))) {
             Some(near) => Some(warning.help(format!("did you mean `{near}`?"))),
             None if shown.is_some() => None,
             None => Some(warning),

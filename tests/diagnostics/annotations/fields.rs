@@ -1,8 +1,9 @@
-//! Every kind of field: properties, lists, contexts, defaults.
+//! Every kind of field: properties, lists, contexts, artifacts, defaults.
 //!
-//! Spec: BPROP-01, BPROP-02, BPROP-07, BPROP-09, BPROP-10, CTX-02, CTX-03, CTX-05, ART-10
+//! Spec: BPROP-01, BPROP-02, BPROP-07, BPROP-09, BPROP-10, CTX-02, CTX-03, CTX-05, ART-10, D-97
 #![deny(warnings)]
 
+use std::marker::PhantomData;
 use std::path::PathBuf;
 
 use batch_runtime::__private::{BatchArtifact, ContextKind};
@@ -48,6 +49,35 @@ struct Empty {}
 #[derive(BatchArtifact)]
 struct Tuple(Vec<u8>, u32);
 
+/// Nested artifacts in a field with a name, without one, of a path, of generic types, and with nothing to inject.
+#[derive(BatchArtifact)]
+#[allow(dead_code)]
+struct Nesting {
+    #[batch_artifact(prefix = "pair.")]
+    r#pair: Pair<Limit<u8>, self::Limit<u16>>,
+    #[batch_artifact]
+    empty: Empty,
+    #[batch_property]
+    own: String,
+}
+
+#[derive(BatchArtifact)]
+#[allow(dead_code)]
+struct Pair<A, B>(
+    #[batch_artifact(prefix = "1.")] A,
+    #[batch_artifact(prefix = "2.")] B,
+    PhantomData<fn(A) -> B>,
+);
+
+#[derive(BatchArtifact)]
+#[allow(dead_code)]
+struct Limit<T> {
+    #[batch_property(value = "7")]
+    limit: T,
+    #[batch_context]
+    step: Option<StepContext>,
+}
+
 fn artifact<T: BatchArtifact>() {}
 
 #[test]
@@ -56,11 +86,16 @@ fn properties_and_contexts_are_described() {
     artifact::<Unit>();
     artifact::<Empty>();
     artifact::<Tuple>();
+    artifact::<Nesting>();
     let _ = |Tuple(a, b)| (a, b);
 
-    let properties: Vec<_> = Everything::properties()
+    let properties = Everything::properties();
+    let properties: Vec<_> = properties
         .iter()
-        .map(|property| (property.field, property.name, property.default, property.optional))
+        .map(|property| {
+            let names = (property.field.as_str(), property.name.as_str());
+            (names.0, names.1, property.default, property.optional)
+        })
         .collect();
     assert_eq!(
         properties,
@@ -75,9 +110,10 @@ fn properties_and_contexts_are_described() {
             ("airports", "airports", None, true),
         ]
     );
-    let contexts: Vec<_> = Everything::contexts()
+    let contexts = Everything::contexts();
+    let contexts: Vec<_> = contexts
         .iter()
-        .map(|context| (context.field, context.kind, context.optional))
+        .map(|context| (context.field.as_str(), context.kind, context.optional))
         .collect();
     assert_eq!(
         contexts,
@@ -88,4 +124,25 @@ fn properties_and_contexts_are_described() {
             ("split", ContextKind::Split, true),
         ]
     );
+}
+
+/// The own fields come first, then those of the nested artifacts.
+#[test]
+fn fields_of_nested_artifacts_are_described_with_their_paths() {
+    let properties = Nesting::properties();
+    let properties: Vec<_> = properties
+        .iter()
+        .map(|property| (property.field.as_str(), property.name.as_str()))
+        .collect();
+    assert_eq!(
+        properties,
+        [
+            ("own", "own"),
+            ("pair.0.limit", "pair.1.limit"),
+            ("pair.1.limit", "pair.2.limit"),
+        ]
+    );
+    let contexts = Nesting::contexts();
+    let contexts: Vec<_> = contexts.iter().map(|context| context.field.as_str()).collect();
+    assert_eq!(contexts, ["pair.0.step", "pair.1.step"]);
 }

@@ -192,7 +192,7 @@ fn arguments_may_come_from_a_macro() {
     use batch_runtime::__private::{ArtifactRegistration, BatchArtifact, ItemWriter, inventory};
     let sink = Sink::properties();
     assert_eq!(
-        (sink[0].name, sink[0].default),
+        (sink[0].name.as_str(), sink[0].default),
         ("from a literal", Some("from an expression"))
     );
     assert!(!<Sink as ItemWriter>::info().buffered);

@@ -216,14 +216,14 @@ mod tests {
 
     #[test]
     fn an_unset_field_may_be_optional() {
-        let check = |name: &'static str, type_name: &'static str, optional: bool, expect: &str| {
+        let check = |name: &str, type_name: &'static str, optional: bool, expect: &str| {
             let property = PropertyExplanation {
                 name: name.to_owned(),
                 value: None,
                 origin: ValueOrigin::Unset,
                 planned_by: None,
                 field: Some(FieldExplanation {
-                    name,
+                    name: name.to_owned(),
                     type_name,
                     optional,
                 }),

@@ -267,19 +267,19 @@ impl<'a> Describer<'a> {
         artifact: &ArtifactRef,
         target: Option<Target>,
     ) -> PropertyExplanation {
-        self.used.insert(field.name.to_owned());
+        self.used.insert(field.name.clone());
         let written = |property: &&Property| property.name.value == field.name;
         let found = self.dialect.first_value(|source| match source {
             ValueSource::Partition => {
-                let span = self.partition_value(field.name, target)?;
+                let span = self.partition_value(&field.name, target)?;
                 Some((ValueOrigin::Partition(span), None))
             }
             ValueSource::JobParameter => {
-                let value = self.external.parameters.get(field.name)?;
+                let value = self.external.parameters.get(&field.name)?;
                 Some((ValueOrigin::JobParameter, Some(value.clone())))
             }
             ValueSource::SystemProperty => {
-                let value = self.external.system.get(field.name)?;
+                let value = self.external.system.get(&field.name)?;
                 Some((ValueOrigin::SystemProperty, Some(value.clone())))
             }
             ValueSource::OutermostProperty => {
@@ -295,12 +295,12 @@ impl<'a> Describer<'a> {
         let mut enclosing = self.partitions.iter().rev();
         let algorithm = enclosing.find_map(|partition| partition.algorithm.as_ref());
         PropertyExplanation {
-            name: field.name.to_owned(),
+            name: field.name.clone(),
             value,
             origin,
             planned_by: algorithm.map(|algorithm| algorithm.name.value.clone()),
             field: Some(FieldExplanation {
-                name: field.field,
+                name: field.field.clone(),
                 type_name: field.type_name,
                 optional: field.optional,
             }),

@@ -173,8 +173,8 @@ pub enum ValueOrigin {
 /// A `#[batch_property]` field.
 #[derive(Clone, Debug)]
 pub struct FieldExplanation {
-    /// The field's name.
-    pub name: &'static str,
+    /// The field's name. In a nested artifact it follows the names of the enclosing fields: `accepted.resource`.
+    pub name: String,
     /// Full path of its type.
     pub type_name: &'static str,
     /// True if the field accepts a missing value.
@@ -253,7 +253,7 @@ impl Serialize for PropertyExplanation {
             "from": from,
             "place": span.map(Place::of),
             "written": span.map(Span::text),
-            "field": field.map(|field| field.name),
+            "field": field.map(|field| &field.name),
             "type": field.map(|field| field.type_name),
             "plannedBy": self.planned_by,
             "optional": field.map(|field| field.optional),

@@ -1,0 +1,14 @@
+// Spec: D-97
+use batch_runtime::prelude::*;
+
+#[derive(BatchArtifact)]
+pub struct Inner {}
+
+#[derive(BatchArtifact)]
+pub struct Sample {
+    #[batch_property]
+    #[batch_artifact]
+    inner: Inner,
+}
+
+fn main() {}
