@@ -20,11 +20,12 @@ const MAX_LINES: usize = 620;
 const MAX_FUNCTION_LINES: usize = 60;
 
 /// The sources of the library crates.
-const LIBRARIES: [&str; 4] = [
+const LIBRARIES: [&str; 5] = [
     "batch-macros/src",
     "batch-xml/src",
     "batch-runtime/src",
     "batch-cli/src",
+    "batch-items/src",
 ];
 
 fn root() -> PathBuf {
@@ -133,6 +134,7 @@ fn no_crate_names_the_private_module_of_another() {
         "batch-xml",
         "batch-runtime",
         "batch-cli",
+        "batch-items",
         "examples",
         "benches",
         "tests",
@@ -153,6 +155,16 @@ fn the_command_line_depends_on_the_runtime_only() {
     for private in ["batch-xml", "batch-macros", "diesel"] {
         assert!(!manifest.contains(private), "batch-cli depends on {private}");
     }
+}
+
+/// The items use the annotations, as any library would.
+#[test]
+fn the_items_depend_on_the_public_runtime_only() {
+    check_absent(
+        "batch-items/src",
+        &[],
+        &["batch_xml::", "batch_macros", "inventory"],
+    );
 }
 
 /// The edges of ARCHITECTURE.md: no module uses a later one.
@@ -247,6 +259,8 @@ fn files_are_short_and_have_a_header() {
         "batch-xml/src",
         "batch-runtime/src",
         "batch-cli/src",
+        "batch-items/src",
+        "batch-items/tests",
         "examples",
         "fuzz/src",
         "fuzz/fuzz_targets",
@@ -276,6 +290,7 @@ fn no_marker_of_unfinished_work() {
         "batch-xml",
         "batch-runtime/src",
         "batch-cli/src",
+        "batch-items",
     ];
     for folder in crates.iter().chain(&["examples"]) {
         check_absent(folder, &[], &words);

@@ -33,6 +33,8 @@ pub struct Readme;
 pub mod guide {
     #[doc = include_str!("../../docs/guide/artifacts.md")]
     pub struct Artifacts;
+    #[doc = include_str!("../../docs/guide/files.md")]
+    pub struct Files;
     #[doc = include_str!("../../docs/guide/transactions.md")]
     pub struct Transactions;
     #[doc = include_str!("../../docs/guide/skip-retry.md")]

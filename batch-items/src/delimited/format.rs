@@ -1,0 +1,145 @@
+//! The properties of delimited files.
+
+use std::str::FromStr;
+
+use batch_runtime::BatchArtifact;
+use csv::{ReaderBuilder, Trim};
+
+use crate::choices::choices;
+
+/// The form of delimited rows.
+///
+/// The reader and the writer of delimited files have these properties:
+///
+/// | property | default | |
+/// |---|---|---|
+/// | `delimiter` | `,` | the character between two fields; `tab` or `\t` for a tab |
+/// | `quote` | `"` | the character around a field that contains delimiters, quotes or line ends; `none` if there is none |
+/// | `escape` | none | the character before a quote within quotes; without it, a quote is doubled |
+///
+/// The reader:
+///
+/// | property | default | |
+/// |---|---|---|
+/// | `columns` | none | the names of the fields, separated by commas, of a file without a header line |
+/// | `header` | `true` | `false`: the first line is data; the fields are found by `columns`, or by their order |
+/// | `comment` | none | lines that begin with this character are not read |
+/// | `trim` | `false` | `true` removes blanks around fields |
+/// | `strict` | `true` | `false` accepts rows with missing or additional fields |
+#[derive(BatchArtifact)]
+pub struct DelimitedFormat {
+    #[batch_property(name = "delimiter", value = ",")]
+    pub(super) delimiter: Character,
+    #[batch_property(name = "quote", value = "\"")]
+    pub(super) quote: OrNone,
+    #[batch_property(name = "escape")]
+    pub(super) escape: Option<Character>,
+}
+
+/// The properties of the reader only.
+#[derive(BatchArtifact)]
+pub(super) struct RowFormat {
+    #[batch_property(name = "columns")]
+    pub(super) columns: Vec<String>,
+    #[batch_property(name = "header", value = "true")]
+    pub(super) header: bool,
+    #[batch_property(name = "comment")]
+    pub(super) comment: Option<Character>,
+    #[batch_property(name = "trim", value = "false")]
+    pub(super) trim: bool,
+    #[batch_property(name = "strict", value = "true")]
+    pub(super) strict: bool,
+}
+
+/// How a writer quotes fields: the property `quotes`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QuoteMode {
+    /// `necessary`: fields that contain a delimiter, a quote or a line end. The default.
+    #[default]
+    Necessary,
+    /// `always`: all fields.
+    Always,
+    /// `text`: all fields that are not numbers.
+    Text,
+    /// `never`: no field, even if it cannot be read again.
+    Never,
+}
+
+choices! {
+    QuoteMode { "necessary" => Necessary, "always" => Always, "text" => Text, "never" => Never }
+}
+
+/// A character of one byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Character(pub(crate) u8);
+
+/// A character, or `none`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OrNone(pub(super) Option<u8>);
+
+impl FromStr for Character {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.as_bytes()) {
+            ("tab" | "\\t", _) => Ok(Self(b'\t')),
+            (_, [character]) if !matches!(character, b'\n' | b'\r') => Ok(Self(*character)),
+            _ => Err("expected one ASCII character, or `tab`".to_owned()),
+        }
+    }
+}
+
+impl FromStr for OrNone {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Self(None)),
+            _ => match text.parse() {
+                Ok(Character(character)) => Ok(Self(Some(character))),
+                Err(_) => Err("expected one ASCII character, or `none`".to_owned()),
+            },
+        }
+    }
+}
+
+impl DelimitedFormat {
+    /// Returns a reader's configuration. The header line is read like any other row.
+    pub(super) fn reader(&self, rows: &RowFormat) -> ReaderBuilder {
+        let mut builder = ReaderBuilder::new();
+        builder
+            .has_headers(false)
+            .flexible(true)
+            .buffer_capacity(1 << 16)
+            .delimiter(self.delimiter.0)
+            .comment(rows.comment.map(|character| character.0))
+            .trim(if rows.trim { Trim::Fields } else { Trim::None });
+        match self.quote.0 {
+            Some(quote) => builder.quote(quote),
+            None => builder.quoting(false),
+        };
+        if let Some(Character(escape)) = self.escape {
+            builder.escape(Some(escape)).double_quote(false);
+        }
+        builder
+    }
+
+    /// Returns a writer's configuration.
+    pub(super) fn writer(&self, quotes: QuoteMode) -> csv::WriterBuilder {
+        let mut builder = csv::WriterBuilder::new();
+        builder
+            .delimiter(self.delimiter.0)
+            .quote_style(match quotes {
+                _ if self.quote.0.is_none() => csv::QuoteStyle::Never,
+                QuoteMode::Necessary => csv::QuoteStyle::Necessary,
+                QuoteMode::Always => csv::QuoteStyle::Always,
+                QuoteMode::Text => csv::QuoteStyle::NonNumeric,
+                QuoteMode::Never => csv::QuoteStyle::Never,
+            })
+            .quote(self.quote.0.unwrap_or(b'"'));
+        if let Some(Character(escape)) = self.escape {
+            builder.escape(escape).double_quote(false);
+        }
+        builder
+    }
+}

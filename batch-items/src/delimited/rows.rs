@@ -1,0 +1,368 @@
+//! The rows of a delimited file.
+
+use std::io::{self, BufRead, Read};
+
+use batch_runtime::BatchArtifact;
+use csv::{ByteRecord, ErrorKind, ReaderBuilder, StringRecord};
+use encoding_rs::{Encoding, UTF_8};
+use serde::de::DeserializeOwned;
+
+use super::format::{DelimitedFormat, RowFormat};
+use crate::error::{Field, ReadError, RecordError, ResourceError};
+use crate::file::{Content, Extra, Format, Items, Lines, OpenFile, Place, Records, Source, decode};
+use crate::nearest::did_you_mean;
+use crate::row::{RowError, from_row};
+
+/// The format of delimited files.
+#[derive(BatchArtifact)]
+pub struct Delimited {
+    #[batch_artifact]
+    format: DelimitedFormat,
+    #[batch_artifact]
+    rows: RowFormat,
+}
+
+impl Delimited {
+    fn has_header(&self) -> bool {
+        self.rows.header && self.rows.columns.is_empty()
+    }
+
+    /// Returns the names of the fields, and where the first row begins.
+    fn names(&self, source: &Source, skip_lines: u64) -> Result<(Option<StringRecord>, Place), ReadError> {
+        let mut lines = Lines::new(source.content(0)?, 1, source.max_record_length());
+        lines.skip(skip_lines).map_err(|error| source.fail(error))?;
+        let mut first = Place {
+            byte: lines.byte,
+            line: lines.line,
+            record: 0,
+        };
+        if !self.has_header() {
+            let columns = &self.rows.columns;
+            let names = (!columns.is_empty()).then(|| StringRecord::from(columns.clone()));
+            return Ok((names, first));
+        }
+        let builder = self.format.reader(&self.rows);
+        let mut rows = builder.from_reader(Limited::new(lines.into_content(), source));
+        let mut header = ByteRecord::new();
+        rows.read_byte_record(&mut header)
+            .map_err(|error| source.fail(format!("cannot read the header: {error}")))?;
+        let position = rows.position();
+        first.byte += position.byte();
+        first.line += position.line() - 1;
+        let names = decoded(source.encoding(), &header)
+            .map_err(|(_, cause)| source.fail(format!("cannot read the header: {cause}")))?;
+        Ok((Some(names), first))
+    }
+}
+
+impl Format for Delimited {
+    type Records = Rows;
+
+    fn start(&self, file: OpenFile<'_>) -> Result<Rows, ReadError> {
+        let (source, extras) = (file.source(), file.input.extra_fields());
+        let (mut names, first) = self.names(&source, file.input.skip_lines)?;
+        let (base, crlf) = after_line_end(&source, file.resume_at.unwrap_or(first))?;
+        if let Some(names) = &mut names {
+            if let Some(name) = duplicate(names) {
+                return Err(source.fail(format!("its header has two columns `{name}`")).into());
+            }
+            for (name, _) in &extras {
+                if names.iter().any(|column| column == name) {
+                    let cause =
+                        format!("it has a column `{name}` already; choose another name for the added field");
+                    return Err(source.fail(cause).into());
+                }
+            }
+        }
+        let width = names.as_ref().map(StringRecord::len);
+        let builder = self.format.reader(&self.rows);
+        if let Some(names) = &mut names {
+            extras.iter().for_each(|(name, _)| names.push_field(name));
+        }
+        Ok(Rows {
+            rows: builder.from_reader(Limited::new(source.content(base.byte)?, &source)),
+            builder,
+            names,
+            width,
+            strict: self.rows.strict,
+            extras: extras.into_iter().map(|(_, extra)| extra).collect(),
+            base,
+            record: base.record,
+            start: base,
+            row: StringRecord::new(),
+            bytes: ByteRecord::new(),
+            crlf,
+            open_end: source.open_end(),
+            source,
+        })
+    }
+
+    fn other_lines(&self) -> Option<u64> {
+        Some(u64::from(self.has_header()))
+    }
+}
+
+/// Reads rows one by one.
+pub struct Rows {
+    rows: csv::Reader<Limited>,
+    builder: ReaderBuilder,
+    names: Option<StringRecord>,
+    /// The number of fields of a row; unknown before the first one, if they have no names.
+    width: Option<usize>,
+    strict: bool,
+    extras: Vec<Extra>,
+    /// The place at which `rows` begins.
+    base: Place,
+    record: u64,
+    /// The place of the current row.
+    start: Place,
+    row: StringRecord,
+    bytes: ByteRecord,
+    /// True if the lines end with CRLF.
+    crlf: bool,
+    /// The end of a file whose last line has none.
+    open_end: Option<u64>,
+    source: Source,
+}
+
+impl Rows {
+    /// Returns the error for the current row, which is not an item.
+    fn bad_item(&self, error: RowError) -> ReadError {
+        if let (Some(missing), Some(names), true) = (error.missing, &self.names, self.strict) {
+            let columns: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+            let hint = did_you_mean(missing, names.iter());
+            let cause = format!("it has no column `{missing}`, but {}{hint}", columns.join(", "));
+            return self.source.fail(cause).into();
+        }
+        let field = error.field(self.names.as_ref(), &self.row);
+        self.bad_row(error, field)
+    }
+
+    fn bad_row(
+        &self,
+        cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+        field: Option<Field>,
+    ) -> ReadError {
+        let raw = self.source.raw(self.start.byte..self.place().byte);
+        let (raw, line) = match raw {
+            Some((raw, lines)) => (raw, self.start.line + lines),
+            None => (Vec::new(), self.start.line),
+        };
+        RecordError::new(self.source.name(), line, cause)
+            .with_field(field)
+            .with_raw(raw)
+            .into()
+    }
+
+    fn read(&mut self) -> Result<bool, ReadError> {
+        if self.source.encoding() != UTF_8 {
+            let more = self.rows.read_byte_record(&mut self.bytes);
+            if !more.map_err(|error| self.failed(error))? {
+                return Ok(false);
+            }
+            self.row = decoded(self.source.encoding(), &self.bytes)
+                .map_err(|(index, cause)| self.bad_row(cause, self.bytes_field(index)))?;
+            return Ok(true);
+        }
+        let more = self.rows.read_record(&mut self.row);
+        more.map_err(|error| self.failed(error))
+    }
+
+    /// Returns a field that is not valid text.
+    fn bytes_field(&self, index: usize) -> Option<Field> {
+        Some(Field {
+            number: index + 1,
+            name: self
+                .names
+                .as_ref()
+                .and_then(|names| names.get(index))
+                .map(str::to_owned),
+            value: String::from_utf8_lossy(self.bytes.get(index).unwrap_or_default()).into_owned(),
+        })
+    }
+
+    fn failed(&mut self, error: csv::Error) -> ReadError {
+        if self.rows.get_ref().exceeded {
+            return match self.skip_long_row() {
+                Ok(()) => self.too_long().into(),
+                Err(error) => error.into(),
+            };
+        }
+        match error.into_kind() {
+            ErrorKind::Io(error) => self.source.fail(error).into(),
+            ErrorKind::Utf8 { err, .. } => {
+                // The record is not kept: it is read again, as bytes.
+                let cause = "the text is not valid UTF-8; set the property `encoding`";
+                let mut bytes = ByteRecord::new();
+                let raw = self.source.raw(self.start.byte..self.place().byte);
+                let (raw, _) = raw.unwrap_or_default();
+                let _ = self
+                    .builder
+                    .from_reader(raw.as_slice())
+                    .read_byte_record(&mut bytes);
+                self.bytes = bytes;
+                self.bad_row(cause, self.bytes_field(err.field()))
+            }
+            other => self.source.fail(format!("{other:?}")).into(),
+        }
+    }
+
+    fn too_long(&self) -> RecordError {
+        let limit = self.source.max_record_length();
+        let cause = format!(
+            "the record is longer than `max.record.length`, {limit} bytes; is a quote missing its end?"
+        );
+        RecordError::new(self.source.name(), self.start.line, cause)
+    }
+
+    /// Returns the line of the current row. Counts from its end, because `csv` skips blank lines and comments before it;
+    /// after a row that ended with CRLF, it has not counted the line feed yet.
+    fn line(&self) -> u64 {
+        let end = self.place();
+        let within = memchr::memchr_iter(b'\n', self.row.as_slice().as_bytes()).count() as u64;
+        let ended = !self.crlf && self.open_end != Some(end.byte);
+        end.line.saturating_sub(within + u64::from(ended))
+    }
+
+    /// Continues at the line after the one in which the current row begins.
+    fn skip_long_row(&mut self) -> Result<(), ResourceError> {
+        let content = self.source.content(self.start.byte)?;
+        let mut lines = Lines::new(content, self.start.line, self.source.max_record_length());
+        lines.skip(1).map_err(|error| self.source.fail(error))?;
+        self.record += 1;
+        self.base = Place {
+            byte: lines.byte,
+            line: lines.line,
+            record: self.record,
+        };
+        self.rows = self
+            .builder
+            .from_reader(Limited::new(lines.into_content(), &self.source));
+        Ok(())
+    }
+
+    fn add_extras(&mut self) {
+        for extra in &self.extras {
+            match extra {
+                Extra::File => self.row.push_field(self.source.name()),
+                Extra::Line => self.row.push_field(&self.line().to_string()),
+                Extra::Record => self.row.push_field(&self.record.to_string()),
+            }
+        }
+    }
+}
+
+impl Records for Rows {
+    fn advance(&mut self) -> Result<bool, ReadError> {
+        self.start = self.place();
+        self.rows.get_mut().next_record();
+        if !self.read()? {
+            return Ok(false);
+        }
+        self.record += 1;
+        if self.place().byte - self.start.byte > self.source.max_record_length() as u64 {
+            return Err(self.too_long().into());
+        }
+        let fields = self.row.len();
+        let width = *self.width.get_or_insert(fields);
+        if self.strict && fields != width {
+            let cause = format!("the row has {fields} fields, but {width} are expected");
+            return Err(self.bad_row(cause, None));
+        }
+        if !self.extras.is_empty() {
+            // An added field has its place after the last column.
+            (fields..width).for_each(|_| self.row.push_field(""));
+            self.row.truncate(width);
+            self.add_extras();
+        }
+        Ok(true)
+    }
+
+    fn place(&self) -> Place {
+        let position = self.rows.position();
+        Place {
+            byte: self.base.byte + position.byte(),
+            line: self.base.line + position.line() - 1,
+            record: self.record,
+        }
+    }
+}
+
+impl<T: DeserializeOwned> Items<T> for Rows {
+    fn item(&mut self) -> Result<T, ReadError> {
+        from_row(self.names.as_ref(), &self.row).map_err(|error| self.bad_item(error))
+    }
+}
+
+/// Returns the place of the next row, after a line feed that `csv` leaves behind, and whether its line ends with CRLF.
+fn after_line_end(source: &Source, mut place: Place) -> Result<(Place, bool), ReadError> {
+    let content = source.content(place.byte)?;
+    let mut line = Vec::new();
+    let limit = source.max_record_length() as u64;
+    let mut bytes = io::BufReader::new(content.bytes.take(limit));
+    let fail = |error| source.fail(error);
+    bytes.read_until(b'\n', &mut line).map_err(fail)?;
+    if line == b"\n" {
+        place.byte += 1;
+        place.line += 1;
+        line.clear();
+        bytes.read_until(b'\n', &mut line).map_err(fail)?;
+    }
+    Ok((place, line.ends_with(b"\r\n")))
+}
+
+/// Returns the row as text, or the index of the bad field and the cause.
+fn decoded(encoding: &'static Encoding, bytes: &ByteRecord) -> Result<StringRecord, (usize, String)> {
+    let (mut row, mut text) = (
+        StringRecord::with_capacity(bytes.as_slice().len(), bytes.len()),
+        String::new(),
+    );
+    for (index, field) in bytes.iter().enumerate() {
+        text.clear();
+        decode(encoding, field, &mut text).map_err(|cause| (index, cause))?;
+        row.push_field(&text);
+    }
+    Ok(row)
+}
+
+/// Returns a name that occurs twice. Columns without a name may repeat.
+fn duplicate(names: &StringRecord) -> Option<&str> {
+    let mut seen = std::collections::BTreeSet::new();
+    names.iter().find(|name| !name.is_empty() && !seen.insert(*name))
+}
+
+/// Fails when a record is longer than the limit, so that a missing quote does not read the whole file into memory.
+struct Limited {
+    bytes: Box<dyn Read + Send>,
+    limit: usize,
+    /// The bytes that may be read for the current record.
+    left: usize,
+    exceeded: bool,
+}
+
+impl Limited {
+    fn new(content: Content, source: &Source) -> Self {
+        Self {
+            bytes: content.bytes,
+            limit: source.max_record_length(),
+            left: source.max_record_length(),
+            exceeded: false,
+        }
+    }
+
+    fn next_record(&mut self) {
+        self.left = self.limit;
+    }
+}
+
+impl Read for Limited {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            self.exceeded = true;
+            return Err(io::Error::other("the record is too long"));
+        }
+        let count = self.bytes.read(buffer)?;
+        self.left = self.left.saturating_sub(count);
+        Ok(count)
+    }
+}

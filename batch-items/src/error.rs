@@ -1,0 +1,212 @@
+//! The errors of readers and writers.
+
+use std::error::Error;
+use std::fmt;
+
+use batch_runtime::BatchException;
+
+/// A record that cannot be read: the file and line, the field with its value if it is known, and the raw text.
+///
+/// The reader has advanced past the record, so a job may skip the error: `<include class="RecordError"/>`.
+#[derive(Debug, BatchException)]
+#[batch_exception(
+    class = "org.springframework.batch.item.file.FlatFileParseException",
+    extends = "org.springframework.batch.item.ParseException"
+)]
+pub struct RecordError {
+    resource: String,
+    line: u64,
+    column: Option<usize>,
+    field: Option<Field>,
+    raw: Vec<u8>,
+    cause: Box<dyn Error + Send + Sync>,
+}
+
+/// The field of a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// The number of the field in its record, from 1.
+    pub number: usize,
+    /// The name, if the fields have names.
+    pub name: Option<String>,
+    /// The text of the field.
+    pub value: String,
+}
+
+impl RecordError {
+    pub(crate) fn new(
+        resource: impl Into<String>,
+        line: u64,
+        cause: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Self {
+        Self {
+            resource: resource.into(),
+            line,
+            column: None,
+            field: None,
+            raw: Vec::new(),
+            cause: cause.into(),
+        }
+    }
+
+    pub(crate) fn with_field(mut self, field: Option<Field>) -> Self {
+        self.field = field;
+        self
+    }
+
+    /// `column` counts characters from 1.
+    pub(crate) fn with_column(mut self, column: usize) -> Self {
+        self.column = Some(column);
+        self
+    }
+
+    pub(crate) fn with_raw(mut self, raw: impl Into<Vec<u8>>) -> Self {
+        self.raw = raw.into();
+        self
+    }
+
+    /// Returns the file, or the query.
+    pub fn resource(&self) -> &str {
+        &self.resource
+    }
+
+    /// Returns the line at which the record starts, from 1; of a query, the row.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// Returns the bad field, if it is known.
+    pub fn field(&self) -> Option<&Field> {
+        self.field.as_ref()
+    }
+
+    /// Returns the record as it is in the file, without its line end. Empty if it is too long to keep.
+    pub fn raw(&self) -> &[u8] {
+        &self.raw
+    }
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.resource, self.line)?;
+        if let Some(column) = self.column {
+            write!(f, ":{column}")?;
+        }
+        f.write_str(": ")?;
+        if let Some(field) = &self.field {
+            match &field.name {
+                Some(name) => write!(f, "field `{name}` (number {}): ", field.number)?,
+                None => write!(f, "field {}: ", field.number)?,
+            }
+            write!(f, "invalid value {:?}: ", shortened(&field.value))?;
+        }
+        write!(f, "{}", self.cause)
+    }
+}
+
+impl Error for RecordError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause.source()
+    }
+}
+
+/// Returns the beginning of a value: enough to recognise it in a message.
+fn shortened(value: &str) -> String {
+    const MOST: usize = 60;
+    match value.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &value[..end]),
+        None => value.to_owned(),
+    }
+}
+
+/// An item that cannot be written in the format of its file.
+///
+/// Nothing of it is in the file, so a job may skip the error: `<include class="EncodeError"/>`.
+#[derive(Debug, BatchException)]
+#[batch_exception(class = "org.springframework.batch.item.WriteFailedException")]
+pub struct EncodeError {
+    resource: String,
+    item: u64,
+    cause: String,
+}
+
+impl EncodeError {
+    /// `item` is the number of the item in its file, from 1.
+    pub(crate) fn new(resource: String, item: u64, cause: String) -> Self {
+        Self {
+            resource,
+            item,
+            cause,
+        }
+    }
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "cannot write item {} of `{}`: {}",
+            self.item, self.resource, self.cause
+        )
+    }
+}
+
+impl Error for EncodeError {}
+
+/// A file or another resource that cannot be read or written.
+#[derive(Debug, BatchException)]
+#[batch_exception(class = "org.springframework.batch.item.ItemStreamException")]
+pub struct ResourceError {
+    action: String,
+    cause: Box<dyn Error + Send + Sync>,
+}
+
+impl ResourceError {
+    /// `action` completes "cannot ..".
+    pub(crate) fn new(action: impl Into<String>, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self {
+            action: action.into(),
+            cause: cause.into(),
+        }
+    }
+}
+
+impl fmt::Display for ResourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {}: {}", self.action, self.cause)
+    }
+}
+
+impl Error for ResourceError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause.source()
+    }
+}
+
+/// An error of a reader.
+#[derive(Debug)]
+pub enum ReadError {
+    Record(Box<RecordError>),
+    Resource(ResourceError),
+}
+
+impl From<RecordError> for ReadError {
+    fn from(error: RecordError) -> Self {
+        Self::Record(Box::new(error))
+    }
+}
+
+impl From<ResourceError> for ReadError {
+    fn from(error: ResourceError) -> Self {
+        Self::Resource(error)
+    }
+}
+
+impl From<ReadError> for batch_runtime::BatchError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Record(error) => (*error).into(),
+            ReadError::Resource(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The bytes of a file from a position on, decompressed and, for UTF-16, as UTF-8.
+
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
+
+use encoding_rs::{Decoder, DecoderResult, EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
+
+use super::compression::Compression;
+use super::resource::Resource;
+use crate::error::ResourceError;
+
+/// The bytes of a file from [`Content::start`] on.
+pub(crate) struct Content {
+    pub(crate) bytes: Box<dyn Read + Send>,
+    /// The position of the first byte.
+    pub(crate) start: u64,
+}
+
+/// How the bytes of a file become those of its content.
+#[derive(Clone, Copy)]
+pub(crate) struct Coding {
+    pub(crate) compression: Compression,
+    pub(crate) encoding: &'static Encoding,
+}
+
+impl Coding {
+    /// Returns whether positions in the content are positions in the file, so that a restart can seek.
+    pub(crate) fn is_seekable(&self) -> bool {
+        self.compression == Compression::None && !self.is_transcoded()
+    }
+
+    /// UTF-16 is converted before it is split into lines: its line ends are two bytes.
+    fn is_transcoded(&self) -> bool {
+        self.encoding == UTF_16LE || self.encoding == UTF_16BE
+    }
+
+    /// Returns the encoding of the content.
+    pub(crate) fn of_content(&self) -> &'static Encoding {
+        if self.is_transcoded() {
+            UTF_8
+        } else {
+            self.encoding
+        }
+    }
+
+    /// Opens the content of `resource` at `start`. At 0, a byte order mark is skipped.
+    pub(crate) fn open(&self, resource: &Resource, start: u64) -> Result<Content, ResourceError> {
+        let fail = |error: io::Error| ResourceError::new(format!("read `{resource}`"), error);
+        let mut file = resource.open()?;
+        if self.is_seekable() && start > 0 {
+            file.seek(SeekFrom::Start(start)).map_err(fail)?;
+            return Ok(Content {
+                bytes: Box::new(file),
+                start,
+            });
+        }
+        let mut bytes = self.compression.reader(file).map_err(fail)?;
+        if self.is_transcoded() {
+            bytes = Box::new(Transcoded::new(bytes, self.encoding));
+        }
+        if start == 0 {
+            return without_mark(bytes).map_err(fail);
+        }
+        let skipped = io::copy(&mut bytes.by_ref().take(start), &mut io::sink()).map_err(fail)?;
+        if skipped < start {
+            let cause = format!("it ends after {skipped} bytes, before byte {start} of the checkpoint");
+            return Err(ResourceError::new(format!("read `{resource}`"), cause));
+        }
+        Ok(Content { bytes, start })
+    }
+}
+
+/// Skips the byte order mark of UTF-8.
+fn without_mark(mut bytes: Box<dyn Read + Send>) -> io::Result<Content> {
+    const MARK: &[u8] = b"\xEF\xBB\xBF";
+    let mut first = Vec::new();
+    bytes.by_ref().take(MARK.len() as u64).read_to_end(&mut first)?;
+    if first == MARK {
+        return Ok(Content {
+            bytes,
+            start: MARK.len() as u64,
+        });
+    }
+    Ok(Content {
+        bytes: Box::new(Cursor::new(first).chain(bytes)),
+        start: 0,
+    })
+}
+
+/// Converts a stream to UTF-8.
+struct Transcoded {
+    input: BufReader<Box<dyn Read + Send>>,
+    decoder: Decoder,
+    output: Vec<u8>,
+    /// The part of `output` that is not read yet.
+    unread: std::ops::Range<usize>,
+    ended: bool,
+}
+
+impl Transcoded {
+    fn new(input: Box<dyn Read + Send>, encoding: &'static Encoding) -> Self {
+        Self {
+            input: BufReader::with_capacity(1 << 15, input),
+            decoder: encoding.new_decoder_with_bom_removal(),
+            output: vec![0; 1 << 16],
+            unread: 0..0,
+            ended: false,
+        }
+    }
+
+    fn refill(&mut self) -> io::Result<()> {
+        while self.unread.is_empty() && !self.ended {
+            let bytes = self.input.fill_buf()?;
+            let last = bytes.is_empty();
+            let (result, used, written) =
+                self.decoder
+                    .decode_to_utf8_without_replacement(bytes, &mut self.output, last);
+            self.input.consume(used);
+            self.unread = 0..written;
+            match result {
+                DecoderResult::InputEmpty => self.ended = last,
+                DecoderResult::OutputFull => {}
+                DecoderResult::Malformed(..) => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::InvalidData,
+                        format!("it is not valid {}", self.decoder.encoding().name()),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Read for Transcoded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.refill()?;
+        let count = self.unread.len().min(buffer.len());
+        let from = self.unread.start;
+        buffer[..count].copy_from_slice(&self.output[from..from + count]);
+        self.unread.start += count;
+        Ok(count)
+    }
+}
+
+/// Appends `bytes` to `text`. Fails if they are not valid in the encoding: nothing is replaced.
+pub(crate) fn decode(encoding: &'static Encoding, bytes: &[u8], text: &mut String) -> Result<(), String> {
+    let invalid = |at: usize| {
+        format!(
+            "the text is not valid {} (byte {} of it); set the property `encoding`",
+            encoding.name(),
+            at + 1
+        )
+    };
+    if encoding == UTF_8 {
+        let valid = std::str::from_utf8(bytes).map_err(|error| invalid(error.valid_up_to()))?;
+        text.push_str(valid);
+        return Ok(());
+    }
+    let mut decoder = encoding.new_decoder_without_bom_handling();
+    let most = decoder
+        .max_utf8_buffer_length_without_replacement(bytes.len())
+        .unwrap_or(bytes.len() * 3);
+    text.reserve(most);
+    let (result, used) = decoder.decode_to_string_without_replacement(bytes, text, true);
+    match result {
+        DecoderResult::InputEmpty => Ok(()),
+        _ => Err(invalid(used.saturating_sub(1))),
+    }
+}
+
+/// Returns `text` in the encoding. Fails if a character does not exist there.
+pub(crate) fn encode(encoding: &'static Encoding, text: &str, bytes: &mut Vec<u8>) -> Result<(), String> {
+    let mut encoder = encoding.new_encoder();
+    let most = encoder
+        .max_buffer_length_from_utf8_without_replacement(text.len())
+        .unwrap_or(text.len() * 4);
+    bytes.reserve(most);
+    let (result, used) = encoder.encode_from_utf8_to_vec_without_replacement(text, bytes, true);
+    match result {
+        EncoderResult::InputEmpty => Ok(()),
+        EncoderResult::Unmappable(character) => {
+            Err(format!("{character:?} does not exist in {}", encoding.name()))
+        }
+        EncoderResult::OutputFull => Err(format!("cannot encode the text after byte {used}")),
+    }
+}

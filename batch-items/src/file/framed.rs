@@ -1,0 +1,239 @@
+//! Files of items between a header and a footer.
+
+use std::error::Error;
+
+use batch_runtime::{BatchArtifact, BatchError};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::output::{FileOutput, OutputPosition};
+use crate::error::{EncodeError, ResourceError};
+
+/// The header and footer of a file, with totals that survive a restart: its value is part of the checkpoint.
+///
+/// File writers take it as their second type parameter. Each file begins with a new value.
+///
+/// ```
+/// use batch_items::DelimitedItemWriter;
+/// use batch_items::file::FileFrame;
+/// use batch_runtime::prelude::*;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize)]
+/// struct Payment {
+///     account: String,
+///     cents: i64,
+/// }
+///
+/// /// Ends the file with the number of payments and their sum.
+/// #[derive(Clone, Default, Serialize, Deserialize)]
+/// struct Trailer {
+///     payments: usize,
+///     cents: i64,
+/// }
+///
+/// impl FileFrame<Payment> for Trailer {
+///     fn add(&mut self, payment: &Payment) {
+///         self.payments += 1;
+///         self.cents += payment.cents;
+///     }
+///
+///     fn footer(&self) -> Option<String> {
+///         Some(format!("{},{}\n", self.payments, self.cents))
+///     }
+/// }
+///
+/// #[item_writer("PaymentWriter")]
+/// type PaymentWriter = DelimitedItemWriter<Payment, Trailer>;
+/// ```
+pub trait FileFrame<T>: Clone + Default + Serialize + DeserializeOwned + Send + 'static {
+    /// Returns the text at the beginning of the file.
+    fn header(&self) -> Option<String> {
+        None
+    }
+
+    /// Adds an item that is written.
+    fn add(&mut self, _item: &T) {}
+
+    /// Returns the text at the end of the file.
+    fn footer(&self) -> Option<String> {
+        None
+    }
+}
+
+/// No header and no footer.
+impl<T> FileFrame<T> for () {}
+
+/// The checkpoint of a writer whose files have a header and a footer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FramedPosition<F> {
+    /// The end of the last committed item.
+    pub output: OutputPosition,
+    /// The header and footer of the current file.
+    pub frame: F,
+}
+
+/// Converts items to bytes.
+pub trait Encode<T>: Send {
+    /// Whether items may follow those of an existing file.
+    const APPENDABLE: bool = true;
+
+    /// Appends what precedes the first item; `header` is that of the frame.
+    fn begin(&mut self, header: Option<String>, out: &mut Vec<u8>) -> Result<(), String>;
+
+    /// Appends items; `first` if they are the first ones of the file. Fails with the index of the bad item.
+    fn items<'a>(
+        &mut self,
+        items: impl Iterator<Item = &'a T>,
+        first: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), (usize, String)>
+    where
+        T: 'a;
+
+    /// Appends what follows the last item; `footer` is that of the frame.
+    fn end(&mut self, footer: Option<String>, out: &mut Vec<u8>) -> Result<(), String>;
+}
+
+/// An output with a frame.
+#[derive(BatchArtifact)]
+pub struct Framed<F> {
+    #[batch_artifact]
+    output: FileOutput,
+    frame: F,
+}
+
+impl<F> Framed<F> {
+    /// Returns whether the output continues an existing file.
+    pub(crate) fn appends(&self) -> bool {
+        self.output.appends()
+    }
+
+    pub(crate) fn fail(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> ResourceError {
+        ResourceError::new(format!("write `{}`", self.output.describe()), cause)
+    }
+
+    pub(crate) fn open<T>(&mut self, checkpoint: Option<FramedPosition<F>>) -> Result<(), ResourceError>
+    where
+        F: FileFrame<T>,
+    {
+        let (output, frame) = match checkpoint {
+            Some(position) => (Some(position.output), position.frame),
+            None => (None, F::default()),
+        };
+        self.frame = frame;
+        self.output.open(output)
+    }
+
+    /// Writes items. If one of them cannot be encoded, none is written.
+    pub(crate) fn write<'a, T: 'a>(
+        &mut self,
+        items: impl ExactSizeIterator<Item = &'a T> + Clone,
+        encode: &mut impl Encode<T>,
+    ) -> Result<(), BatchError>
+    where
+        F: FileFrame<T>,
+    {
+        let (count, mut written) = (items.len(), 0);
+        while written < count {
+            match self.write_run(items.clone().skip(written), encode) {
+                Ok(more) => written += more,
+                Err(error) => {
+                    // The runs before this one are in files that are complete.
+                    if written > 0 {
+                        self.output.mark_broken();
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes as many of the items as fit in the current file, and returns their number.
+    fn write_run<'a, T: 'a>(
+        &mut self,
+        items: impl ExactSizeIterator<Item = &'a T> + Clone,
+        encode: &mut impl Encode<T>,
+    ) -> Result<usize, BatchError>
+    where
+        F: FileFrame<T>,
+    {
+        if self.output.room() == 0 {
+            self.end(encode)?;
+            self.output.roll()?;
+            self.frame = F::default();
+        }
+        let room = usize::try_from(self.output.room()).unwrap_or(usize::MAX);
+        let run = items.take(room);
+        let count = run.len();
+        let before = self.output.buffer()?.len();
+        if let Err(error) = self.encode(run.clone(), encode) {
+            self.output.buffer()?.truncate(before);
+            return Err(error);
+        }
+        self.output.written(before, count)?;
+        run.for_each(|item| self.frame.add(item));
+        Ok(count)
+    }
+
+    fn encode<'a, T: 'a>(
+        &mut self,
+        items: impl Iterator<Item = &'a T>,
+        encode: &mut impl Encode<T>,
+    ) -> Result<(), BatchError>
+    where
+        F: FileFrame<T>,
+    {
+        let first = self.output.is_empty();
+        self.begin(encode)?;
+        let encoded = encode.items(items, first, self.output.buffer()?);
+        encoded.map_err(|(index, cause)| {
+            let number = self.output.items() + index as u64 + 1;
+            EncodeError::new(self.output.describe(), number, cause).into()
+        })
+    }
+
+    /// Writes the header of a file that has no content yet.
+    fn begin<T>(&mut self, encode: &mut impl Encode<T>) -> Result<(), ResourceError>
+    where
+        F: FileFrame<T>,
+    {
+        if !self.output.is_empty() {
+            return Ok(());
+        }
+        let begun = encode.begin(self.frame.header(), self.output.buffer()?);
+        begun.map_err(|cause| self.fail(cause))
+    }
+
+    fn end<T>(&mut self, encode: &mut impl Encode<T>) -> Result<(), ResourceError>
+    where
+        F: FileFrame<T>,
+    {
+        self.begin(encode)?;
+        let ended = encode.end(self.frame.footer(), self.output.buffer()?);
+        ended.map_err(|cause| self.fail(cause))
+    }
+
+    pub(crate) fn checkpoint(&mut self) -> Result<FramedPosition<F>, ResourceError>
+    where
+        F: Clone,
+    {
+        Ok(FramedPosition {
+            output: self.output.checkpoint()?,
+            frame: self.frame.clone(),
+        })
+    }
+
+    pub(crate) fn finish<T>(&mut self, encode: &mut impl Encode<T>) -> Result<(), ResourceError>
+    where
+        F: FileFrame<T>,
+    {
+        self.end(encode)?;
+        self.output.finish()
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.output.close();
+    }
+}

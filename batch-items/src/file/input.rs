@@ -1,0 +1,470 @@
+//! The input of file readers: one file after the other, the position of the next record, and the check that a restart finds
+//! the files that its checkpoint was taken in.
+
+use std::error::Error;
+use std::io::Read;
+use std::ops::Range;
+use std::str::FromStr;
+
+use batch_runtime::BatchArtifact;
+use encoding_rs::{Encoding, UTF_8};
+use serde::{Deserialize, Serialize};
+
+use super::compression::Compression;
+use super::content::{Coding, Content};
+use super::resource::{FileOrder, Fingerprint, Resource};
+use crate::choices::choices;
+use crate::error::{ReadError, ResourceError};
+
+/// The files that a reader reads, and what its job says about them.
+///
+/// Every file reader has these properties:
+///
+/// | property | default | |
+/// |---|---|---|
+/// | `resource` | required | a path, `file://` with a path, or a pattern such as `in/*.csv`, whose files are read one after the other |
+/// | `order` | `name` | the order of several files: `name`, or `modified` for the oldest first |
+/// | `if.missing` | `fail` | `empty`: no file is an input without records |
+/// | `if.changed` | `fail` | `resume`: a restart accepts a file that has changed behind the position of its checkpoint |
+/// | `encoding` | `utf-8` | a label of the WHATWG encoding standard, such as `windows-1252`, `shift_jis` or `utf-16le` |
+/// | `compression` | by extension | `none`, `gzip` or `zstd` |
+/// | `skip.lines` | `0` | lines at the beginning of each file that are not read |
+/// | `max.record.length` | `1048576` | in bytes; a longer record is a [`RecordError`](crate::RecordError) |
+/// | `file.field`, `line.field`, `record.field` | none | the name of a field that each record gets: its file, its first line, its number in the file |
+///
+/// A restart seeks to the position of its checkpoint. Compressed files and UTF-16 are decoded again up to there.
+#[derive(BatchArtifact)]
+pub struct FileInput {
+    #[batch_property(name = "resource")]
+    pub(crate) resource: std::path::PathBuf,
+    #[batch_property(name = "order", value = "name")]
+    pub(crate) order: FileOrder,
+    #[batch_property(name = "if.missing", value = "fail")]
+    pub(crate) if_missing: IfMissing,
+    #[batch_property(name = "if.changed", value = "fail")]
+    pub(crate) if_changed: IfChanged,
+    #[batch_property(name = "encoding", value = "utf-8")]
+    pub(crate) encoding: EncodingName,
+    #[batch_property(name = "compression")]
+    pub(crate) compression: Option<Compression>,
+    #[batch_property(name = "skip.lines", value = "0")]
+    pub(crate) skip_lines: u64,
+    #[batch_property(name = "max.record.length", value = "1048576")]
+    pub(crate) max_record_length: usize,
+    #[batch_property(name = "file.field")]
+    file_field: String,
+    #[batch_property(name = "line.field")]
+    line_field: String,
+    #[batch_property(name = "record.field")]
+    record_field: String,
+}
+
+/// What a reader does if there is no file: the property `if.missing`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IfMissing {
+    /// `fail`: the step fails. The default.
+    #[default]
+    Fail,
+    /// `empty`: there are no records.
+    Empty,
+}
+
+/// What a restart does with a file that has changed since its checkpoint: the property `if.changed`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IfChanged {
+    /// `fail`: the step fails. The default.
+    #[default]
+    Fail,
+    /// `resume`: reading continues at the position of the checkpoint, if the beginning of the file is the same. For a
+    /// file whose bad record was corrected behind that position.
+    Resume,
+}
+
+/// The name of an encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EncodingName(pub(crate) &'static Encoding);
+
+/// The checkpoint of a file reader: the position of the next record.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadPosition {
+    /// The number of files that are read completely.
+    pub files: usize,
+    /// The CRC-32 of their names.
+    pub names: u32,
+    /// The position in the next file; `None` at its beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<FilePosition>,
+}
+
+/// A position in a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilePosition {
+    /// The file.
+    pub resource: String,
+    /// The position of the next record in bytes; of a compressed file, in its content.
+    pub byte: u64,
+    /// The line of the next record, from 1.
+    pub line: u64,
+    /// The number of records before it.
+    pub record: u64,
+    /// The file when it was opened.
+    pub fingerprint: Fingerprint,
+}
+
+/// The place of the next record in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub(crate) byte: u64,
+    pub(crate) line: u64,
+    pub(crate) record: u64,
+}
+
+/// A format of files: its properties.
+pub trait Format: Send {
+    /// The records of a file.
+    type Records: Records;
+
+    /// Starts reading a file, at its beginning or at the place of a checkpoint.
+    fn start(&self, file: OpenFile<'_>) -> Result<Self::Records, ReadError>;
+
+    /// Returns the number of lines of a file that are not records, or `None` if records are not lines.
+    fn other_lines(&self) -> Option<u64>;
+
+    /// Returns whether each record starts a line.
+    fn starts_lines(&self) -> bool {
+        self.other_lines().is_some()
+    }
+}
+
+/// The records of a file.
+pub trait Records: Send {
+    /// Advances to the next record; `false` at the end. After an error, the next call continues with the next record.
+    fn advance(&mut self) -> Result<bool, ReadError>;
+
+    /// Returns the place after the current record.
+    fn place(&self) -> Place;
+}
+
+/// Records that are items.
+pub trait Items<T>: Records {
+    /// Returns the current record as an item.
+    fn item(&mut self) -> Result<T, ReadError>;
+}
+
+/// A file that is about to be read.
+pub struct OpenFile<'a> {
+    pub(crate) input: &'a FileInput,
+    pub(crate) resource: &'a Resource,
+    /// The place of the checkpoint; `None` for the beginning.
+    pub(crate) resume_at: Option<Place>,
+}
+
+impl OpenFile<'_> {
+    /// Returns what its records need to know of the file.
+    pub(crate) fn source(&self) -> Source {
+        Source {
+            name: self.resource.to_string(),
+            resource: self.resource.clone(),
+            coding: self.input.coding(self.resource),
+            max_record_length: self.input.max_record_length,
+        }
+    }
+}
+
+/// A file, which can be opened again at any position.
+pub(crate) struct Source {
+    name: String,
+    resource: Resource,
+    coding: Coding,
+    max_record_length: usize,
+}
+
+impl Source {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the encoding of the content.
+    pub(crate) fn encoding(&self) -> &'static Encoding {
+        self.coding.of_content()
+    }
+
+    /// Returns the maximum length of a record, in bytes.
+    pub(crate) fn max_record_length(&self) -> usize {
+        self.max_record_length
+    }
+
+    /// Opens the content at a position.
+    pub(crate) fn content(&self, start: u64) -> Result<Content, ResourceError> {
+        self.coding.open(&self.resource, start)
+    }
+
+    /// Returns a part of the content, without line ends around it, and the number of lines before it; `None` if it is
+    /// long or cannot be read.
+    pub(crate) fn raw(&self, range: Range<u64>) -> Option<(Vec<u8>, u64)> {
+        let length = range.end.checked_sub(range.start)?;
+        if length > self.max_record_length as u64 {
+            return None;
+        }
+        let (content, mut bytes) = (self.content(range.start).ok()?, Vec::new());
+        content.bytes.take(length).read_to_end(&mut bytes).ok()?;
+        let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        while bytes.last().is_some_and(is_end) {
+            bytes.pop();
+        }
+        let start = bytes.iter().position(|byte| !is_end(byte)).unwrap_or(0);
+        let lines = memchr::memchr_iter(b'\n', &bytes[..start]).count() as u64;
+        Some((bytes.split_off(start), lines))
+    }
+
+    /// Returns the length of a file whose last line has no end; `None` for other files, and if positions are not those of
+    /// the file.
+    pub(crate) fn open_end(&self) -> Option<u64> {
+        let length = self
+            .coding
+            .is_seekable()
+            .then(|| self.resource.fingerprint())?
+            .ok()?
+            .size;
+        let is_end = length == 0 || self.resource.has_line_at(length).ok()?;
+        (!is_end).then_some(length)
+    }
+
+    pub(crate) fn fail(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> ResourceError {
+        ResourceError::new(format!("read `{}`", self.name), cause)
+    }
+}
+
+impl FileInput {
+    /// Returns the fields that each record gets in addition.
+    pub(crate) fn extra_fields(&self) -> Vec<(String, Extra)> {
+        let all = [
+            (&self.file_field, Extra::File),
+            (&self.line_field, Extra::Line),
+            (&self.record_field, Extra::Record),
+        ];
+        let named = all.into_iter().filter(|(name, _)| !name.is_empty());
+        named.map(|(name, extra)| (name.clone(), extra)).collect()
+    }
+
+    fn coding(&self, resource: &Resource) -> Coding {
+        Coding {
+            compression: resource.compression(self.compression),
+            encoding: self.encoding.0,
+        }
+    }
+
+    fn find(&self) -> Result<Vec<Resource>, ResourceError> {
+        let pattern = self.resource.to_string_lossy();
+        let mut found = Resource::find(&pattern, self.order)?;
+        match self.if_missing {
+            IfMissing::Empty => found.retain(Resource::exists),
+            IfMissing::Fail if found.is_empty() => {
+                return Err(ResourceError::new(
+                    format!("read `{pattern}`"),
+                    "no file matches; set `if.missing` to `empty` if that is not an error",
+                ));
+            }
+            IfMissing::Fail => {}
+        }
+        Ok(found)
+    }
+}
+
+/// A field that the reader adds to a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extra {
+    File,
+    Line,
+    Record,
+}
+
+/// Reads files in a format, one after the other.
+pub struct Files<R> {
+    resources: Vec<Resource>,
+    /// The number of files that are read completely.
+    done: usize,
+    current: Option<R>,
+    /// Of the current file, when it was opened.
+    fingerprint: Fingerprint,
+    resume_at: Option<Place>,
+}
+
+impl<R> Default for Files<R> {
+    fn default() -> Self {
+        Self {
+            resources: Vec::new(),
+            done: 0,
+            current: None,
+            fingerprint: Fingerprint::default(),
+            resume_at: None,
+        }
+    }
+}
+
+impl<R: Records> Files<R> {
+    /// Positions at the checkpoint. Opens the first file, so that a missing one fails at the start of the step.
+    pub(crate) fn open(
+        &mut self,
+        input: &FileInput,
+        format: &impl Format<Records = R>,
+        checkpoint: Option<ReadPosition>,
+    ) -> Result<(), ReadError> {
+        *self = Self {
+            resources: input.find()?,
+            ..Self::default()
+        };
+        if let Some(position) = checkpoint {
+            self.seek(input, format, position)?;
+        }
+        self.start_next(input, format)
+    }
+
+    fn seek(
+        &mut self,
+        input: &FileInput,
+        format: &impl Format<Records = R>,
+        position: ReadPosition,
+    ) -> Result<(), ReadError> {
+        let ReadPosition { files, names, file } = position;
+        if self.resources.len() < files || self.names(files) != names {
+            return Err(ResourceError::new(
+                format!("resume reading `{}`", input.resource.display()),
+                format!("the first {files} files are not those that were read before the checkpoint"),
+            )
+            .into());
+        }
+        self.done = files;
+        let Some(expected) = file else { return Ok(()) };
+        let fail =
+            |cause: String| ResourceError::new(format!("resume reading `{}`", expected.resource), cause);
+        let resource = self
+            .resources
+            .get(files)
+            .filter(|it| it.to_string() == expected.resource);
+        let resource = resource.ok_or_else(|| {
+            fail("it does not exist any more, or the files before it are not those that were read before the checkpoint".to_owned())
+        })?;
+        let found = resource.fingerprint()?;
+        let byte = input.coding(resource).is_seekable().then_some(expected.byte);
+        if let Some(change) = found.change_since(&expected.fingerprint, input.if_changed, byte) {
+            return Err(fail(change).into());
+        }
+        if let Some(byte) = byte
+            && format.starts_lines()
+            && expected.record > 0
+            && !resource.has_line_at(byte)?
+        {
+            let cause = format!("byte {byte}, where reading has to resume, is not the beginning of a line");
+            return Err(fail(cause).into());
+        }
+        self.resume_at = Some(Place {
+            byte: expected.byte,
+            line: expected.line,
+            record: expected.record,
+        });
+        Ok(())
+    }
+
+    /// Opens the next file; leaves `current` empty after the last one.
+    fn start_next(&mut self, input: &FileInput, format: &impl Format<Records = R>) -> Result<(), ReadError> {
+        let Some(resource) = self.resources.get(self.done) else {
+            return Ok(());
+        };
+        self.fingerprint = resource.fingerprint()?;
+        let resume_at = self.resume_at.take();
+        self.current = Some(format.start(OpenFile {
+            input,
+            resource,
+            resume_at,
+        })?);
+        Ok(())
+    }
+
+    /// Advances to the next record, in the next file if need be; `None` after the last one.
+    pub(crate) fn advance(
+        &mut self,
+        input: &FileInput,
+        format: &impl Format<Records = R>,
+    ) -> Result<Option<&mut R>, ReadError> {
+        while let Some(records) = &mut self.current {
+            if records.advance()? {
+                return Ok(self.current.as_mut());
+            }
+            self.current = None;
+            self.done += 1;
+            self.start_next(input, format)?;
+        }
+        Ok(None)
+    }
+
+    /// Returns the position of the next record.
+    pub(crate) fn position(&self) -> ReadPosition {
+        let file = self.current.as_ref().map(|records| {
+            let Place { byte, line, record } = records.place();
+            FilePosition {
+                resource: self.resources[self.done].to_string(),
+                byte,
+                line,
+                record,
+                fingerprint: self.fingerprint.clone(),
+            }
+        });
+        ReadPosition {
+            files: self.done,
+            names: self.names(self.done),
+            file,
+        }
+    }
+
+    fn names(&self, count: usize) -> u32 {
+        let mut crc = crc32fast::Hasher::new();
+        for resource in &self.resources[..count] {
+            crc.update(resource.to_string().as_bytes());
+            crc.update(b"\0");
+        }
+        crc.finalize()
+    }
+
+    /// Returns the number of lines of all files, without so many `other` ones of each; `None` if counting would take long.
+    pub(crate) fn count_lines(&self, input: &FileInput, other: u64) -> Option<u64> {
+        /// Counted in about a tenth of a second.
+        const MOST: u64 = 256 << 20;
+        let mut sizes = 0;
+        for resource in &self.resources {
+            sizes += resource.fingerprint().ok()?.size;
+            if !input.coding(resource).is_seekable() || sizes > MOST {
+                return None;
+            }
+        }
+        let lines = self.resources.iter().map(Resource::count_lines);
+        lines.map(|lines| Some(lines?.saturating_sub(other))).sum()
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.current = None;
+    }
+}
+
+choices! {
+    IfMissing { "fail" => Fail, "empty" => Empty }
+    IfChanged { "fail" => Fail, "resume" => Resume }
+    FileOrder { "name" => Name, "modified" => Modified }
+}
+
+impl FromStr for EncodingName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Encoding::for_label_no_replacement(text.as_bytes());
+        found.map(Self).ok_or_else(|| {
+            "expected a label of the WHATWG encoding standard, such as `utf-8`, `windows-1252` or `utf-16le`".to_owned()
+        })
+    }
+}
+
+impl Default for EncodingName {
+    fn default() -> Self {
+        Self(UTF_8)
+    }
+}

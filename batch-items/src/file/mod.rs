@@ -1,0 +1,26 @@
+//! Files as the input and output of steps, whatever their format.
+
+mod compression;
+mod content;
+mod framed;
+mod input;
+mod lines;
+mod output;
+mod reader;
+mod resource;
+mod text;
+mod writer;
+
+pub use self::compression::Compression;
+pub use self::framed::{FileFrame, FramedPosition};
+pub use self::input::{FileInput, FilePosition, IfChanged, IfMissing, ReadPosition};
+pub use self::output::{FileOutput, IfEmpty, IfExists, OutputPosition, Sync};
+pub use self::reader::FileItemReader;
+pub use self::resource::{FileOrder, Fingerprint};
+pub use self::text::{LineEnd, TextOutput};
+pub use self::writer::FileItemWriter;
+
+pub(crate) use self::content::{Content, decode};
+pub(crate) use self::framed::Encode;
+pub(crate) use self::input::{Extra, Format, Items, OpenFile, Place, Records, Source};
+pub(crate) use self::lines::{Lines, NextLine};

@@ -1,0 +1,558 @@
+//! The output of file writers, exactly once.
+//!
+//! The bytes go to a temporary file beside the final one. Each checkpoint holds its length, to which a restart truncates
+//! it. The file gets its final name when the step completes.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+
+use batch_runtime::BatchArtifact;
+use serde::{Deserialize, Serialize};
+
+use super::compression::Compression;
+use crate::choices::choices;
+use crate::error::ResourceError;
+
+/// The file that a writer writes, exactly once.
+///
+/// Every file writer has these properties:
+///
+/// | property | default | |
+/// |---|---|---|
+/// | `output` | required | the path; missing directories are created |
+/// | `if.exists` | `overwrite` | `fail`, or `append`, which copies the existing file first |
+/// | `if.empty` | `keep` | `delete`: without items there is no file |
+/// | `sync` | `checkpoint` | when the data is forced to the disk: before each checkpoint, at the `finish` of the step, or `never` |
+/// | `max.items.per.file` | none | starts a new file after so many items: `out-0001.csv`, `out-0002.csv` |
+/// | `compression` | by extension | `none`, `gzip` or `zstd`; each checkpoint ends a compressed stream of its own |
+///
+/// Until the step completes, the data is in a file with the suffix `.part`, which is locked. An existing file is replaced at
+/// once, by renaming.
+///
+/// With `sync` = `finish` or `never`, a power failure may lose data that a checkpoint counts: the restart then fails, because
+/// the file is too short.
+///
+/// A writer of an own format uses it as a nested artifact:
+///
+/// ```
+/// use batch_items::file::{FileOutput, OutputPosition};
+/// use batch_items::ResourceError;
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(BatchArtifact)]
+/// struct LineWriter {
+///     #[batch_artifact]
+///     output: FileOutput,
+/// }
+///
+/// #[item_writer]
+/// impl LineWriter {
+///     #[open]
+///     fn open(&mut self, checkpoint: Option<OutputPosition>) -> Result<(), ResourceError> {
+///         self.output.open(checkpoint)
+///     }
+///
+///     #[write_items]
+///     fn write(&mut self, lines: &[String]) -> Result<(), ResourceError> {
+///         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+///         self.output.write(text.as_bytes(), lines.len())
+///     }
+///
+///     #[get_checkpoint_info]
+///     fn checkpoint(&mut self) -> Result<OutputPosition, ResourceError> {
+///         self.output.checkpoint()
+///     }
+///
+///     #[finish]
+///     fn finish(&mut self) -> Result<(), ResourceError> {
+///         self.output.finish()
+///     }
+///
+///     #[close]
+///     fn close(&mut self) {
+///         self.output.close();
+///     }
+/// }
+/// ```
+#[derive(BatchArtifact)]
+pub struct FileOutput {
+    #[batch_property(name = "output")]
+    path: PathBuf,
+    #[batch_property(name = "if.exists", value = "overwrite")]
+    if_exists: IfExists,
+    #[batch_property(name = "if.empty", value = "keep")]
+    if_empty: IfEmpty,
+    #[batch_property(name = "sync", value = "checkpoint")]
+    sync: Sync,
+    #[batch_property(name = "max.items.per.file")]
+    max_items: Option<NonZeroU64>,
+    #[batch_property(name = "compression")]
+    compression: Option<Compression>,
+    open: Option<Part>,
+}
+
+/// What a writer does if its file exists at the start of the step: the property `if.exists`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IfExists {
+    /// `overwrite`: it is replaced when the step completes. The default.
+    #[default]
+    Overwrite,
+    /// `fail`: the step fails.
+    Fail,
+    /// `append`: the items follow its content.
+    Append,
+}
+
+/// What becomes of a file without items: the property `if.empty`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IfEmpty {
+    /// `keep`: the file is created. The default.
+    #[default]
+    Keep,
+    /// `delete`: there is no file, and an existing one is deleted.
+    Delete,
+}
+
+/// When data is forced to the disk: the property `sync`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sync {
+    /// `checkpoint`: before each checkpoint commits. The default.
+    #[default]
+    Checkpoint,
+    /// `finish`: before the file gets its final name.
+    Finish,
+    /// `never`: when the operating system does it.
+    Never,
+}
+
+choices! {
+    IfExists { "overwrite" => Overwrite, "fail" => Fail, "append" => Append }
+    IfEmpty { "keep" => Keep, "delete" => Delete }
+    Sync { "checkpoint" => Checkpoint, "finish" => Finish, "never" => Never }
+}
+
+/// The checkpoint of a file writer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputPosition {
+    /// The number of the file, from 1.
+    pub file: u32,
+    /// Its length in bytes.
+    pub length: u64,
+    /// The number of its items.
+    pub items: u64,
+    /// The CRC-32 of its last 64 bytes.
+    pub tail: u32,
+}
+
+/// The length of the end of a file by which a restart recognises it.
+const TAIL: usize = 64;
+
+/// The buffer is written when it is longer, at the latest by the next checkpoint.
+const FULL: usize = 1 << 20;
+
+/// A file that is being written.
+struct Part {
+    file: File,
+    /// The number of the file, from 1.
+    number: u32,
+    /// The bytes and items in the file, without those in the buffer.
+    length: u64,
+    items: u64,
+    /// The last bytes in the file.
+    tail: Vec<u8>,
+    /// Bytes that are not yet in the file, uncompressed.
+    buffer: Vec<u8>,
+    /// True after an error that left items of a failed call behind.
+    broken: bool,
+}
+
+impl FileOutput {
+    /// Positions at a checkpoint: everything behind it is removed. Starts a new file for `None`.
+    ///
+    /// # Errors
+    /// If the file cannot be written, another process writes it, or it is not the one of the checkpoint.
+    pub fn open(&mut self, checkpoint: Option<OutputPosition>) -> Result<(), ResourceError> {
+        self.open = None;
+        let part = match checkpoint {
+            // Without items the file is started again, with its header.
+            Some(position) if position.items == 0 && position.file == 1 => self.create_first(),
+            Some(position) => self.reopen(&position),
+            None => self.check_existing().and_then(|()| self.create_first()),
+        };
+        self.open = Some(part?);
+        Ok(())
+    }
+
+    /// Returns whether the current file is empty, so that a header has to be written.
+    pub fn is_empty(&self) -> bool {
+        let open = self.open.as_ref();
+        open.is_none_or(|part| part.length == 0 && part.buffer.is_empty())
+    }
+
+    /// Returns the number of items that fit in the current file.
+    pub(crate) fn room(&self) -> u64 {
+        let items = self.open.as_ref().map_or(0, |part| part.items);
+        self.max_items
+            .map_or(u64::MAX, |most| most.get().saturating_sub(items))
+    }
+
+    /// Returns the number of items in the current file.
+    pub(crate) fn items(&self) -> u64 {
+        self.open.as_ref().map_or(0, |part| part.items)
+    }
+
+    /// Returns whether the output appends to a file that existed before the step.
+    pub(crate) fn appends(&self) -> bool {
+        self.if_exists == IfExists::Append
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Appends bytes, which contain so many items, to the current file. They are in memory until the next checkpoint, or
+    /// until there are many. If it fails, none of them are in the file.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(&mut self, bytes: &[u8], items: usize) -> Result<(), ResourceError> {
+        let before = self.part()?.buffer.len();
+        self.part()?.buffer.extend_from_slice(bytes);
+        self.written(before, items)
+    }
+
+    /// Returns the buffer, to which a format appends; [`written`](Self::written) or truncating it must follow.
+    pub(crate) fn buffer(&mut self) -> Result<&mut Vec<u8>, ResourceError> {
+        Ok(&mut self.part()?.buffer)
+    }
+
+    /// Counts items that were appended to the buffer, which had this length before.
+    pub(crate) fn written(&mut self, before: usize, items: usize) -> Result<(), ResourceError> {
+        if self.part()?.buffer.len() >= FULL
+            && let Err(error) = self.flush()
+        {
+            self.part()?.buffer.truncate(before);
+            return Err(error);
+        }
+        self.part()?.items += items as u64;
+        Ok(())
+    }
+
+    /// Ends the current file and starts the next one.
+    pub(crate) fn roll(&mut self) -> Result<(), ResourceError> {
+        self.flush()?;
+        self.force(Sync::Finish)?;
+        let number = self.part()?.number + 1;
+        self.open = Some(self.create(number)?);
+        Ok(())
+    }
+
+    /// Makes all later calls fail until the output is opened again: items of a failed call are left in it.
+    pub(crate) fn mark_broken(&mut self) {
+        if let Some(part) = &mut self.open {
+            part.broken = true;
+        }
+    }
+
+    /// Writes everything to the file and returns its length. With `sync` = `checkpoint` the data is on the disk afterwards.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn checkpoint(&mut self) -> Result<OutputPosition, ResourceError> {
+        self.flush()?;
+        self.force(Sync::Checkpoint)?;
+        let part = self.part()?;
+        Ok(OutputPosition {
+            file: part.number,
+            length: part.length,
+            items: part.items,
+            tail: crc32fast::hash(&part.tail),
+        })
+    }
+
+    /// Completes the output: forces it to the disk, unless `sync` = `never`, and gives it its final name.
+    ///
+    /// # Errors
+    /// If the file cannot be written or renamed.
+    pub fn finish(&mut self) -> Result<(), ResourceError> {
+        let compression = self.compression();
+        if compression != Compression::None && self.is_empty() {
+            // A compressed file has at least one stream.
+            let flushed = self.part()?.flush(compression);
+            flushed.map_err(|error| self.fail("write", error))?;
+        }
+        self.flush()?;
+        self.force(Sync::Finish)?;
+        let (number, is_empty) = {
+            let part = self.part()?;
+            (part.number, part.number == 1 && part.items == 0)
+        };
+        self.open = None;
+        if is_empty && self.if_empty == IfEmpty::Delete && !self.appends() {
+            remove(&self.part_path(1))
+                .and_then(|()| remove(&self.final_path(1)))
+                .map_err(|error| self.fail("delete", error))?;
+            return Ok(());
+        }
+        for number in 1..=number {
+            let (part, path) = (self.part_path(number), self.final_path(number));
+            // An earlier attempt may have renamed some of them.
+            if part.exists() {
+                fs::rename(&part, &path).map_err(|error| self.fail("rename", error))?;
+            }
+        }
+        if self.sync != Sync::Never {
+            sync_folder(&self.path).map_err(|error| self.fail("write the directory of", error))?;
+        }
+        Ok(())
+    }
+
+    /// Closes the file.
+    pub fn close(&mut self) {
+        self.open = None;
+    }
+
+    fn part(&mut self) -> Result<&mut Part, ResourceError> {
+        match &mut self.open {
+            Some(part) if !part.broken => Ok(part),
+            Some(_) => Err(ResourceError::new(
+                format!("write `{}`", self.path.display()),
+                "an earlier error has left items in it that are not committed; restart the job",
+            )),
+            None => Err(ResourceError::new(
+                format!("write `{}`", self.path.display()),
+                "it is not open",
+            )),
+        }
+    }
+
+    /// Writes the buffer to the file. If that fails, it can be repeated.
+    fn flush(&mut self) -> Result<(), ResourceError> {
+        let compression = self.compression();
+        let part = self.part()?;
+        if part.buffer.is_empty() {
+            return Ok(());
+        }
+        match part.flush(compression) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.fail("write", error)),
+        }
+    }
+
+    /// Forces the data to the disk, if the setting requires it at this point.
+    fn force(&mut self, now: Sync) -> Result<(), ResourceError> {
+        let wanted = self.sync == now || (self.sync == Sync::Checkpoint && now == Sync::Finish);
+        if !wanted {
+            return Ok(());
+        }
+        match self.part()?.file.sync_data() {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.fail("write", error)),
+        }
+    }
+
+    fn compression(&self) -> Compression {
+        self.compression.unwrap_or_else(|| Compression::of(&self.path))
+    }
+
+    /// Checks the rules for existing files, at the start of the step.
+    fn check_existing(&self) -> Result<(), ResourceError> {
+        let reject = |cause: &str| Err(self.fail("write", io::Error::other(cause)));
+        if self.path.is_dir() {
+            return reject("it is a directory; name a file in it");
+        }
+        match self.if_exists {
+            IfExists::Fail if self.final_path(1).exists() => {
+                reject("it exists already; set `if.exists` to `overwrite` to replace it")
+            }
+            IfExists::Append if self.max_items.is_some() => {
+                reject("`if.exists` = `append` cannot be combined with `max.items.per.file`")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn create_first(&self) -> Result<Part, ResourceError> {
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder).map_err(|error| self.fail("create the directory of", error))?;
+        }
+        let mut part = self.create(1)?;
+        self.remove_parts_after(1)?;
+        let first = self.final_path(1);
+        if self.appends() && first.exists() {
+            part.copy(&first).map_err(|error| self.fail("append to", error))?;
+        }
+        Ok(part)
+    }
+
+    /// Removes files that were started after the last checkpoint, or by a step that did not complete.
+    fn remove_parts_after(&self, number: u32) -> Result<(), ResourceError> {
+        for number in number + 1.. {
+            let path = self.part_path(number);
+            if self.max_items.is_none() || !path.exists() {
+                break;
+            }
+            remove(&path).map_err(|error| self.fail("delete", error))?;
+        }
+        Ok(())
+    }
+
+    fn create(&self, number: u32) -> Result<Part, ResourceError> {
+        let path = self.part_path(number);
+        let file = self.lock(&path, true)?;
+        file.set_len(0).map_err(|error| self.fail("write", error))?;
+        Ok(Part {
+            file,
+            number,
+            length: 0,
+            items: 0,
+            tail: Vec::new(),
+            buffer: Vec::new(),
+            broken: false,
+        })
+    }
+
+    fn reopen(&self, position: &OutputPosition) -> Result<Part, ResourceError> {
+        let (part, path) = (self.part_path(position.file), self.final_path(position.file));
+        // The process died after the file had got its final name. The file is checked before it is renamed back.
+        let renamed = !part.exists() && path.exists();
+        let file = self.lock(if renamed { &path } else { &part }, false)?;
+        let tail = check(&file, position).map_err(|error| self.fail("resume writing", error))?;
+        if renamed {
+            fs::rename(&path, &part).map_err(|error| self.fail("rename", error))?;
+        }
+        file.set_len(position.length)
+            .map_err(|error| self.fail("resume writing", error))?;
+        self.remove_parts_after(position.file)?;
+        Ok(Part {
+            file,
+            number: position.file,
+            length: position.length,
+            items: position.items,
+            tail,
+            buffer: Vec::new(),
+            broken: false,
+        })
+    }
+
+    /// Opens and locks a file, so that no other process writes it.
+    fn lock(&self, path: &Path, create: bool) -> Result<File, ResourceError> {
+        let mut options = OpenOptions::new();
+        let opened = options
+            .read(true)
+            .write(true)
+            .create(create)
+            .truncate(false)
+            .open(path);
+        let fail = |error: io::Error| ResourceError::new(format!("write `{}`", path.display()), error);
+        let file = opened.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound if !create => fail(io::Error::other(
+                "the file of the last checkpoint does not exist any more; launch the job with other parameters, \
+                 or restore the file",
+            )),
+            _ => fail(error),
+        })?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => Err(fail(io::Error::other("another process writes it"))),
+            Err(TryLockError::Error(error)) => Err(fail(error)),
+        }
+    }
+
+    /// Returns the final path of a file.
+    fn final_path(&self, number: u32) -> PathBuf {
+        if self.max_items.is_none() {
+            return self.path.clone();
+        }
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let (stem, extension) = match name.split_once('.') {
+            Some((stem, extension)) if !stem.is_empty() => (stem, format!(".{extension}")),
+            _ => (&*name, String::new()),
+        };
+        self.path.with_file_name(format!("{stem}-{number:04}{extension}"))
+    }
+
+    fn part_path(&self, number: u32) -> PathBuf {
+        let mut path = self.final_path(number).into_os_string();
+        path.push(".part");
+        path.into()
+    }
+
+    fn fail(&self, action: &str, error: io::Error) -> ResourceError {
+        ResourceError::new(format!("{action} `{}`", self.path.display()), error)
+    }
+}
+
+impl Part {
+    fn flush(&mut self, compression: Compression) -> io::Result<()> {
+        let compressed;
+        let bytes = match compression {
+            Compression::None => &self.buffer,
+            _ => {
+                compressed = compression.compress(&self.buffer)?;
+                &compressed
+            }
+        };
+        self.file.seek(SeekFrom::Start(self.length))?;
+        self.file.write_all(bytes)?;
+        self.length += bytes.len() as u64;
+        let kept = TAIL.saturating_sub(bytes.len()).min(self.tail.len());
+        self.tail.drain(..self.tail.len() - kept);
+        self.tail
+            .extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL)..]);
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Begins with the content of an existing file.
+    fn copy(&mut self, existing: &Path) -> io::Result<()> {
+        self.length = io::copy(&mut File::open(existing)?, &mut self.file)?;
+        self.tail = read_tail(&self.file, self.length)?;
+        Ok(())
+    }
+}
+
+/// Checks that the file is the one of a checkpoint, and returns its end there.
+fn check(file: &File, position: &OutputPosition) -> io::Result<Vec<u8>> {
+    let length = file.metadata()?.len();
+    if length < position.length {
+        return Err(io::Error::other(format!(
+            "it has {length} bytes, and had {} at the last checkpoint; restore it, or launch the job with other parameters",
+            position.length
+        )));
+    }
+    let tail = read_tail(file, position.length)?;
+    if crc32fast::hash(&tail) != position.tail {
+        return Err(io::Error::other(
+            "its content is not that of the last checkpoint; another job has written it",
+        ));
+    }
+    Ok(tail)
+}
+
+/// Returns the bytes before `end`.
+fn read_tail(mut file: &File, end: u64) -> io::Result<Vec<u8>> {
+    let mut tail = Vec::new();
+    file.seek(SeekFrom::Start(end.saturating_sub(TAIL as u64)))?;
+    file.take(end.min(TAIL as u64)).read_to_end(&mut tail)?;
+    Ok(tail)
+}
+
+/// Deletes a file, if it exists.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Makes the new name durable.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    if !cfg!(unix) {
+        return Ok(());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}

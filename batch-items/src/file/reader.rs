@@ -1,0 +1,69 @@
+//! The reader of files in any format.
+
+use std::marker::PhantomData;
+
+use batch_runtime::BatchArtifact;
+use batch_runtime::prelude::*;
+
+use super::input::{FileInput, Files, Format, Items, ReadPosition};
+
+/// Reads the records of files in the format `F` as items of type `T`.
+///
+/// Programs name it by the formats: [`DelimitedItemReader`](crate::DelimitedItemReader),
+/// [`FixedWidthItemReader`](crate::FixedWidthItemReader), [`PatternItemReader`](crate::PatternItemReader),
+/// [`LineItemReader`](crate::LineItemReader), [`JsonLinesItemReader`](crate::JsonLinesItemReader).
+/// The properties are those of [`FileInput`] and of the format.
+#[derive(BatchArtifact)]
+pub struct FileItemReader<F, T>
+where
+    F: Format,
+{
+    #[batch_artifact]
+    input: FileInput,
+    #[batch_artifact]
+    format: F,
+    files: Files<F::Records>,
+    item: PhantomData<fn() -> T>,
+}
+
+#[item_reader]
+impl<F, T> FileItemReader<F, T>
+where
+    F: Format + BatchArtifact,
+    F::Records: Items<T>,
+    T: Send + 'static,
+{
+    /// Opens the files, at the checkpoint.
+    #[open]
+    pub fn open(&mut self, checkpoint: Option<ReadPosition>) -> Result<(), BatchError> {
+        Ok(self.files.open(&self.input, &self.format, checkpoint)?)
+    }
+
+    /// Reads the next record.
+    #[read_item]
+    pub fn read(&mut self) -> Result<Option<T>, BatchError> {
+        match self.files.advance(&self.input, &self.format)? {
+            Some(records) => Ok(Some(records.item()?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the position of the next record.
+    #[get_checkpoint_info]
+    pub fn checkpoint(&self) -> ReadPosition {
+        self.files.position()
+    }
+
+    /// Returns the number of lines that may be records, unless the files are large or compressed.
+    #[get_item_count]
+    pub fn item_count(&self) -> Option<u64> {
+        let other = self.format.other_lines()? + self.input.skip_lines;
+        self.files.count_lines(&self.input, other)
+    }
+
+    /// Closes the files.
+    #[close]
+    pub fn close(&mut self) {
+        self.files.close();
+    }
+}

@@ -1,0 +1,72 @@
+//! The text of output files.
+
+use batch_runtime::BatchArtifact;
+use encoding_rs::UTF_8;
+
+use super::content::encode;
+use super::input::EncodingName;
+use crate::choices::choices;
+
+/// The encoding and line ends of a text file.
+///
+/// Writers of text have these properties:
+///
+/// | property | default | |
+/// |---|---|---|
+/// | `encoding` | `utf-8` | a label of the WHATWG encoding standard, such as `windows-1252`; a character that it does not have is an [`EncodeError`](crate::EncodeError) |
+/// | `line.end` | `lf` | `lf` or `crlf` |
+#[derive(BatchArtifact)]
+pub struct TextOutput {
+    #[batch_property(name = "encoding", value = "utf-8")]
+    encoding: EncodingName,
+    #[batch_property(name = "line.end", value = "lf")]
+    pub(crate) line_end: LineEnd,
+}
+
+/// The end of a line: the property `line.end`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LineEnd {
+    /// `lf`: a line feed, as on Unix. The default.
+    #[default]
+    Lf,
+    /// `crlf`: carriage return and line feed, as on Windows.
+    Crlf,
+}
+
+choices! {
+    LineEnd { "lf" => Lf, "crlf" => Crlf }
+}
+
+impl LineEnd {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Lf => "\n",
+            Self::Crlf => "\r\n",
+        }
+    }
+}
+
+impl TextOutput {
+    /// Returns whether text needs no conversion.
+    pub(crate) fn is_utf8(&self) -> bool {
+        self.encoding.0 == UTF_8
+    }
+
+    /// Appends text in the encoding.
+    pub(crate) fn append(&self, text: &str, out: &mut Vec<u8>) -> Result<(), String> {
+        if self.is_utf8() {
+            out.extend_from_slice(text.as_bytes());
+            return Ok(());
+        }
+        encode(self.encoding.0, text, out)
+    }
+
+    /// Converts what was appended as UTF-8 behind `start`.
+    pub(crate) fn convert(&self, start: usize, out: &mut Vec<u8>) -> Result<(), String> {
+        if self.is_utf8() {
+            return Ok(());
+        }
+        let text = String::from_utf8(out.split_off(start)).map_err(|error| error.to_string())?;
+        encode(self.encoding.0, &text, out)
+    }
+}

@@ -1,0 +1,141 @@
+//! JSON values with added fields.
+
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor,
+};
+use serde::forward_to_deserialize_any;
+
+/// A field that the reader adds.
+pub(super) struct Added<'a> {
+    pub(super) name: &'a str,
+    pub(super) value: AddedValue<'a>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum AddedValue<'a> {
+    Text(&'a str),
+    Number(u64),
+}
+
+/// Parses an item, whose object has these fields in addition.
+pub(super) fn parse<T: DeserializeOwned>(json: &str, added: &[Added<'_>]) -> Result<T, serde_json::Error> {
+    if added.is_empty() {
+        return serde_json::from_str(json);
+    }
+    let mut deserializer = serde_json::Deserializer::from_str(json);
+    let item = T::deserialize(WithAdded {
+        inner: &mut deserializer,
+        added,
+    })?;
+    deserializer.end()?;
+    Ok(item)
+}
+
+struct WithAdded<'a, D> {
+    inner: D,
+    added: &'a [Added<'a>],
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for WithAdded<'_, D> {
+    type Error = D::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.inner.deserialize_map(ObjectVisitor {
+            inner: visitor,
+            added: self.added,
+        })
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+struct ObjectVisitor<'a, V> {
+    inner: V,
+    added: &'a [Added<'a>],
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for ObjectVisitor<'_, V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.inner.expecting(f)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        self.inner.visit_map(Object {
+            inner: map,
+            inner_ended: false,
+            added: self.added.iter(),
+            value: None,
+        })
+    }
+}
+
+/// The fields of an object, then the added ones.
+struct Object<'a, A> {
+    inner: A,
+    inner_ended: bool,
+    added: std::slice::Iter<'a, Added<'a>>,
+    value: Option<AddedValue<'a>>,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Object<'_, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        if !self.inner_ended {
+            // The seed is used once only: whether there is another key shows in the result.
+            let mut taken = Some(seed);
+            let key = self.inner.next_key_seed(Keep { seed: &mut taken })?;
+            if let Some(key) = key {
+                return Ok(Some(key));
+            }
+            self.inner_ended = true;
+            return match taken {
+                Some(seed) => self.next_added(seed),
+                None => Ok(None),
+            };
+        }
+        self.next_added(seed)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
+        match self.value.take() {
+            Some(AddedValue::Text(text)) => seed.deserialize(text.into_deserializer()),
+            Some(AddedValue::Number(number)) => seed.deserialize(number.into_deserializer()),
+            None => self.inner.next_value_seed(seed),
+        }
+    }
+}
+
+impl<A> Object<'_, A> {
+    fn next_added<'de, K: DeserializeSeed<'de>, E: de::Error>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, E> {
+        let Some(added) = self.added.next() else {
+            return Ok(None);
+        };
+        self.value = Some(added.value);
+        seed.deserialize(added.name.into_deserializer()).map(Some)
+    }
+}
+
+/// A seed that stays where it is unless it is used.
+struct Keep<'s, K> {
+    seed: &'s mut Option<K>,
+}
+
+impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for Keep<'_, K> {
+    type Value = K::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<K::Value, D::Error> {
+        match self.seed.take() {
+            Some(seed) => seed.deserialize(deserializer),
+            None => Err(de::Error::custom("the key was read already")),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Readers, processors, writers and batchlets for jobs of [`batch_runtime`], generic over the item.
+//!
+//! A program names its item type and registers the artifact by a type alias; Job XML sets the properties:
+//!
+//! ```
+//! use batch_items::DelimitedItemReader;
+//! use batch_runtime::prelude::*;
+//!
+//! #[derive(serde::Deserialize)]
+//! struct Flight {
+//!     origin: String,
+//!     delay: i32,
+//! }
+//!
+//! #[item_reader("FlightReader")]
+//! type FlightReader = DelimitedItemReader<Flight>;
+//! ```
+//!
+//! ```xml
+//! <chunk reader="FlightReader" processor="Delays" writer="DelayWriter">
+//!   <properties>
+//!     <property name="resource" value="data/flights.csv"/>
+//!   </properties>
+//! </chunk>
+//! ```
+//!
+//! # Restart
+//!
+//! The checkpoint of a file reader is a position in bytes, so a restart seeks and reads nothing twice. File writers write
+//! exactly once: the checkpoint holds the length of the output, to which a restart truncates it, and the file gets its final
+//! name when the step completes.
+//!
+//! # Errors
+//!
+//! A bad record is a [`RecordError`], which names the file, the line and the field; the reader continues after it if the
+//! job skips the class `RecordError`. Everything else, such as a missing file, is a [`ResourceError`] and ends the step.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod choices;
+mod delimited;
+mod error;
+mod fields;
+pub mod file;
+mod json;
+mod lines;
+mod nearest;
+mod row;
+
+pub use delimited::{Character, DelimitedFormat, DelimitedItemReader, DelimitedItemWriter, QuoteMode};
+pub use error::{EncodeError, Field, RecordError, ResourceError};
+pub use json::{JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader, JsonLinesItemWriter};
+pub use lines::{
+    FixedWidthItemReader, FixedWidthItemWriter, LineItemReader, LineItemWriter, PatternItemReader,
+};

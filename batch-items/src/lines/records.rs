@@ -1,0 +1,199 @@
+//! The lines of a file, one by one.
+
+use std::error::Error;
+
+use batch_runtime::BatchArtifact;
+use csv::StringRecord;
+
+use crate::delimited::Character;
+use crate::error::{Field, ReadError, RecordError};
+use crate::file::{Extra, Lines, NextLine, OpenFile, Place, Source, decode};
+use crate::row::RowError;
+
+/// The properties of formats whose records are lines.
+///
+/// | property | default | |
+/// |---|---|---|
+/// | `comment` | none | lines that begin with this character are not read |
+/// | `blank.lines` | `skip` | `read`: an empty line is a record |
+#[derive(BatchArtifact)]
+pub(crate) struct LineFormat {
+    #[batch_property(name = "comment")]
+    comment: Option<Character>,
+    #[batch_property(name = "blank.lines", value = "skip")]
+    blank_lines: BlankLines,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BlankLines {
+    Skip,
+    Read,
+}
+
+crate::choices::choices! {
+    BlankLines { "skip" => Skip, "read" => Read }
+}
+
+impl LineFormat {
+    /// Starts reading lines.
+    pub(crate) fn start(&self, file: &OpenFile<'_>) -> Result<LineRecords, ReadError> {
+        let source = file.source();
+        let limit = source.max_record_length();
+        let fail = |error| source.fail(error);
+        let (lines, record) = match file.resume_at {
+            Some(place) => (
+                Lines::new(source.content(place.byte)?, place.line, limit),
+                place.record,
+            ),
+            None => {
+                let mut lines = Lines::new(source.content(0)?, 1, limit);
+                lines.skip(file.input.skip_lines).map_err(fail)?;
+                (lines, 0)
+            }
+        };
+        Ok(LineRecords {
+            lines,
+            record,
+            comment: self.comment.map(|Character(character)| character),
+            skip_blank: self.blank_lines == BlankLines::Skip,
+            extras: file.input.extra_fields(),
+            bytes: Vec::new(),
+            text: String::new(),
+            line: 0,
+            source,
+        })
+    }
+}
+
+/// Reads lines one by one.
+pub struct LineRecords {
+    lines: Lines,
+    record: u64,
+    comment: Option<u8>,
+    skip_blank: bool,
+    /// The fields that each record gets in addition.
+    extras: Vec<(String, Extra)>,
+    /// The current line, as it is in the file, and as text.
+    bytes: Vec<u8>,
+    text: String,
+    /// Its number.
+    line: u64,
+    source: Source,
+}
+
+impl LineRecords {
+    /// Advances to the next line that is a record; `false` at the end.
+    pub(crate) fn advance(&mut self) -> Result<bool, ReadError> {
+        loop {
+            self.line = self.lines.line;
+            let next = self.lines.next(&mut self.bytes);
+            match next.map_err(|error| self.source.fail(error))? {
+                NextLine::End => return Ok(false),
+                NextLine::TooLong => {
+                    self.record += 1;
+                    let limit = self.source.max_record_length();
+                    return Err(self.bad(
+                        format!("the line is longer than `max.record.length`, {limit} bytes"),
+                        None,
+                    ));
+                }
+                NextLine::Line if self.skip_blank && self.bytes.is_empty() => {}
+                NextLine::Line if self.comment.is_some() && self.bytes.first().copied() == self.comment => {}
+                NextLine::Line => break,
+            }
+        }
+        self.record += 1;
+        self.text.clear();
+        match decode(self.source.encoding(), &self.bytes, &mut self.text) {
+            Ok(()) => Ok(true),
+            Err(cause) => Err(self.bad(cause, None)),
+        }
+    }
+
+    /// Returns the current line.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the place of the next line.
+    pub(crate) fn place(&self) -> Place {
+        Place {
+            byte: self.lines.byte,
+            line: self.lines.line,
+            record: self.record,
+        }
+    }
+
+    /// Returns the names of the added fields.
+    pub(crate) fn extra_names(&self) -> impl Iterator<Item = &str> {
+        self.extras.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// Returns the added fields with their values for the current line.
+    pub(crate) fn extras(&self) -> impl Iterator<Item = (&str, ExtraValue<'_>)> {
+        self.extras.iter().map(|(name, extra)| {
+            let value = match extra {
+                Extra::File => ExtraValue::Text(self.source.name()),
+                Extra::Line => ExtraValue::Number(self.line),
+                Extra::Record => ExtraValue::Number(self.record),
+            };
+            (name.as_str(), value)
+        })
+    }
+
+    /// Appends the added fields to a row.
+    pub(crate) fn add_extras(&self, row: &mut StringRecord) {
+        for (_, value) in self.extras() {
+            match value {
+                ExtraValue::Text(text) => row.push_field(text),
+                ExtraValue::Number(number) => row.push_field(&number.to_string()),
+            }
+        }
+    }
+
+    /// Returns the error for the current line.
+    pub(crate) fn bad(
+        &self,
+        cause: impl Into<Box<dyn Error + Send + Sync>>,
+        field: Option<Field>,
+    ) -> ReadError {
+        RecordError::new(self.source.name(), self.line, cause)
+            .with_field(field)
+            .with_raw(self.bytes.clone())
+            .into()
+    }
+
+    /// Returns the error at a column of the current line.
+    pub(crate) fn bad_at(&self, column: usize, cause: String) -> ReadError {
+        RecordError::new(self.source.name(), self.line, cause)
+            .with_column(column)
+            .with_raw(self.bytes.clone())
+            .into()
+    }
+
+    /// Returns the error for a row that is not an item.
+    pub(crate) fn bad_row(
+        &self,
+        error: RowError,
+        names: Option<&StringRecord>,
+        row: &StringRecord,
+    ) -> ReadError {
+        let field = error.field(names, row);
+        match (error.missing, names) {
+            (Some(missing), Some(names)) => {
+                let columns: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+                let hint = crate::nearest::did_you_mean(missing, names.iter());
+                let cause = format!("there is no field `{missing}`, but {}{hint}", columns.join(", "));
+                self.source.fail(cause).into()
+            }
+            _ => self.bad(error, field),
+        }
+    }
+}
+
+/// The value of a field that the reader adds.
+#[derive(Clone, Copy)]
+pub(crate) enum ExtraValue<'a> {
+    Text(&'a str),
+    Number(u64),
+}

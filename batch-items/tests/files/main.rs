@@ -1,0 +1,9 @@
+//! Readers and writers of files, in jobs as users run them.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod bad_input;
+mod delimited;
+mod output;
+mod restart;
+mod round_trips;
+mod stage;

@@ -1,0 +1,285 @@
+//! Restart at the position of the last checkpoint.
+
+use std::fs;
+
+use batch_items::{
+    DelimitedItemReader, FixedWidthItemReader, JsonArrayItemReader, JsonLinesItemReader, PatternItemReader,
+};
+use batch_runtime::BatchStatus;
+use batch_runtime::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::stage::{Stage, pass};
+
+/// A row with its place.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Placed {
+    id: u64,
+    file: String,
+    line: u64,
+    record: u64,
+}
+
+#[item_reader("PlacedDelimited")]
+type PlacedDelimited = DelimitedItemReader<Placed>;
+#[item_reader("PlacedFixed")]
+type PlacedFixed = FixedWidthItemReader<Placed>;
+#[item_reader("PlacedPattern")]
+type PlacedPattern = PatternItemReader<Placed>;
+#[item_reader("PlacedJson")]
+type PlacedJson = JsonLinesItemReader<Placed>;
+#[item_reader("PlacedArray")]
+type PlacedArray = JsonArrayItemReader<Placed>;
+#[item_writer("PlacedWriter")]
+type PlacedWriter = batch_items::DelimitedItemWriter<Placed>;
+
+pass!(PassPlaced: Placed);
+
+/// Seven records in three files, one of which has none, in each format.
+const FORMATS: &[(&str, &str, [&str; 3])] = &[
+    (
+        "PlacedDelimited",
+        "",
+        ["id\n1\n\n2\n3\n4\n", "id\n", "id\r\n5\r\n\"6\"\r\n7"],
+    ),
+    (
+        "PlacedDelimited",
+        "columns@reader=id\nskip.lines=1",
+        ["x\n1\n2\n3\n4\n", "", "x\n5\n6\n7\n"],
+    ),
+    (
+        "PlacedDelimited",
+        "encoding@reader=windows-1252",
+        ["id\n1\n2\n3\n4\n", "id\n", "id\n5\n6\n7\n"],
+    ),
+    (
+        "PlacedFixed",
+        "columns@reader=id 2-3",
+        [" 1 \n 2 \n\n 3 \n 4 \n", "", " 5 \n 6 \n 7 "],
+    ),
+    (
+        "PlacedPattern",
+        "pattern=^id=(?<id>\\d+)$",
+        ["id=1\nid=2\nid=3\nid=4\n", "\n", "id=5\nid=6\nid=7\n"],
+    ),
+    (
+        "PlacedJson",
+        "",
+        [
+            "{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n{\"id\":4}\n",
+            "\n\n",
+            "{\"id\":5}\n{\"id\":6}\n{\"id\":7}",
+        ],
+    ),
+    (
+        "PlacedArray",
+        "",
+        [
+            "[{\"id\":1},\n{\"id\":2},{\"id\":3},\n\n{\"id\":4}]",
+            "[]",
+            " [\n {\"id\":5} , {\"id\":6}\n,{\"id\":7} ] ",
+        ],
+    ),
+];
+
+fn stage(reader: &str, properties: &str, commit_interval: u32) -> Stage {
+    let chunk = format!(
+        "reader=\"{reader}\" processor=\"PassPlaced\" writer=\"PlacedWriter\" commit-interval=\"{commit_interval}\""
+    );
+    Stage::new(
+        &chunk,
+        &format!(
+            "resource=${{dir}}/in-*\noutput=${{dir}}/out\nfile.field=file\nline.field=line\nrecord.field=record\n{properties}"
+        ),
+    )
+}
+
+/// Whichever item a job fails at, the restart continues after the last committed one, with the same places; the output is
+/// that of an undisturbed run.
+#[test]
+fn every_format_resumes_after_the_last_committed_record() {
+    for (reader, properties, files) in FORMATS {
+        let undisturbed = {
+            let stage = stage(reader, properties, 2);
+            (0..)
+                .zip(files)
+                .for_each(|(index, text)| stage.write(&format!("in-{index}"), text));
+            assert_eq!(stage.completes().writes, 7, "{reader}");
+            stage
+                .read("out")
+                .replace(&format!("{}/", stage.path().display()), "")
+        };
+        assert_eq!(undisturbed.lines().count(), 8, "{reader}");
+        for commit_interval in [1, 2, 3] {
+            for fail_at in 1..=7 {
+                let stage = stage(reader, properties, commit_interval);
+                (0..)
+                    .zip(files)
+                    .for_each(|(index, text)| stage.write(&format!("in-{index}"), text));
+                let failed = stage.start([("fail.at", fail_at.to_string())]);
+                assert_eq!(failed.status, BatchStatus::Failed);
+                let again = stage.restart(&failed, [("fail.at", "0")]);
+                assert_eq!(
+                    again.status,
+                    BatchStatus::Completed,
+                    "{reader}: {}",
+                    again.message
+                );
+                let output = stage
+                    .read("out")
+                    .replace(&format!("{}/", stage.path().display()), "");
+                assert_eq!(output, undisturbed, "{reader} {commit_interval} {fail_at}");
+                assert_eq!(failed.writes + again.writes, 7);
+            }
+        }
+    }
+}
+
+/// The place of each record is that in its file.
+#[test]
+fn records_have_their_places() {
+    let (reader, properties, files) = FORMATS[0];
+    let stage = stage(reader, properties, 10);
+    (0..)
+        .zip(files)
+        .for_each(|(index, text)| stage.write(&format!("in-{index}"), text));
+    stage.completes();
+    let rows = stage
+        .read("out")
+        .replace(&format!("{}/", stage.path().display()), "");
+    assert_eq!(
+        rows,
+        "id,file,line,record\n1,in-0,2,1\n2,in-0,4,2\n3,in-0,5,3\n4,in-0,6,4\n5,in-2,2,1\n6,in-2,3,2\n7,in-2,4,3\n"
+    );
+}
+
+/// A compressed file and UTF-16 are decoded again up to the position.
+#[test]
+fn decoded_content_resumes_too() {
+    let text = "id\n1\n2\n3\n4\n5\n6\n7\n";
+    let gzip = {
+        let mut stream = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut stream, text.as_bytes()).unwrap();
+        stream.finish().unwrap()
+    };
+    let two_streams = [gzip.clone(), {
+        let mut stream = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut stream, b"8\n").unwrap();
+        stream.finish().unwrap()
+    }]
+    .concat();
+    let utf16: Vec<u8> = "\u{FEFF}id\n1\n2\n3\n4\n5\n6\n7\n"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    for (name, content, properties, count) in [
+        ("in-0.gz", &gzip, "", 7),
+        ("in-0", &gzip, "compression@reader=gzip", 7),
+        ("in-0.gz", &two_streams, "", 8),
+        ("in-0", &utf16, "encoding@reader=utf-16le", 7),
+    ] {
+        for fail_at in [1, 4, 7] {
+            let stage = stage("PlacedDelimited", properties, 2);
+            stage.write(name, content);
+            let failed = stage.start([("fail.at", fail_at.to_string())]);
+            let again = stage.restart(&failed, [("fail.at", "0")]);
+            assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+            let output = stage.read("out");
+            let ids: Vec<_> = output
+                .lines()
+                .skip(1)
+                .map(|line| line.split(',').next().unwrap())
+                .collect();
+            let expected: Vec<_> = (1..=count).map(|id| id.to_string()).collect();
+            assert_eq!(ids, expected, "{name} {fail_at}");
+        }
+    }
+    let stage = stage("PlacedDelimited", "", 2);
+    stage.write("in-0.gz", &gzip[..gzip.len() - 9]);
+    let message = stage.fails();
+    assert!(message.starts_with("cannot read `in-0.gz`: "), "{message}");
+}
+
+/// A file that changed since the checkpoint is not continued at a position that may be another record's.
+#[test]
+fn a_changed_file_is_an_error() {
+    let content = "id\n1\n2\n3\n4\n5\n6\n7\n";
+    let failed_stage = || {
+        let stage = stage("PlacedDelimited", "", 2);
+        stage.write("in-0", content);
+        let failed = stage.start([("fail.at", "4")]);
+        assert_eq!(failed.status, BatchStatus::Failed);
+        (stage, failed)
+    };
+    let (stage, failed) = failed_stage();
+    stage.write("in-0", "id\n1\n2\n3\n44\n5\n6\n7\n");
+    let again = stage.restart(&failed, [("fail.at", "0")]);
+    assert_eq!(again.status, BatchStatus::Failed);
+    let message = again.message.lines().next().unwrap();
+    assert_eq!(
+        message,
+        "cannot resume reading `in-0`: it has changed since the checkpoint: its size was 17 and is 18; if only what \
+         follows the last committed record was corrected, set `if.changed` to `resume`"
+            .replace("in-0", &stage.path().join("in-0").display().to_string())
+            .replace(&format!("{}/", stage.path().display()), "")
+    );
+    // The record that failed is corrected.
+    let again = stage.restart(&again, [("fail.at", "0"), ("if.changed", "resume")]);
+    assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+    assert!(stage.read("out").contains("\n44,"));
+
+    let (stage, failed) = failed_stage();
+    stage.write("in-0", "id\n1\n");
+    let again = stage.restart(&failed, [("fail.at", "0"), ("if.changed", "resume")]);
+    assert!(
+        again
+            .message
+            .contains("it ends before byte 7, where reading has to resume"),
+        "{}",
+        again.message
+    );
+    fs::remove_file(stage.path().join("in-0")).unwrap();
+    let again = stage.restart(&again, [("fail.at", "0")]);
+    assert!(again.message.contains("no file matches"), "{}", again.message);
+
+    // Lines before the position have other lengths.
+    let (stage, failed) = failed_stage();
+    stage.write("in-0", "id\n1\n20\n3\n4\n5\n6\n7\n");
+    let again = stage.restart(&failed, [("fail.at", "0"), ("if.changed", "resume")]);
+    assert!(
+        again
+            .message
+            .contains("byte 7, where reading has to resume, is not the beginning of a line"),
+        "{}",
+        again.message
+    );
+}
+
+/// New files are read if they come after the position; a file before it is an error.
+#[test]
+fn files_before_the_position_must_be_the_same() {
+    let stage = stage("PlacedDelimited", "", 2);
+    stage.write("in-1", "id\n1\n2\n");
+    stage.write("in-3", "id\n3\n4\n");
+    let failed = stage.start([("fail.at", "3")]);
+    stage.write("in-4", "id\n5\n");
+    stage.write("in-0", "id\n0\n");
+    let again = stage.restart(&failed, [("fail.at", "0")]);
+    assert!(
+        again
+            .message
+            .contains("the files before it are not those that were read before the checkpoint"),
+        "{}",
+        again.message
+    );
+    fs::remove_file(stage.path().join("in-0")).unwrap();
+    let again = stage.restart(&again, [("fail.at", "0")]);
+    assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+    let output = stage.read("out");
+    let ids: String = output
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').next().unwrap())
+        .collect();
+    assert_eq!(ids, "12345");
+}

@@ -1,0 +1,155 @@
+//! A folder with files, and a runtime whose jobs have one chunk step.
+
+use std::fs;
+use std::path::Path;
+
+use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobParameters};
+
+/// A folder with files, and a repository in memory.
+pub(crate) struct Stage {
+    folder: tempfile::TempDir,
+    runtime: BatchRuntime,
+}
+
+/// The end of a job.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) id: JobExecutionId,
+    pub(crate) status: BatchStatus,
+    pub(crate) message: String,
+    pub(crate) reads: i64,
+    pub(crate) writes: i64,
+    pub(crate) skips: i64,
+}
+
+impl Stage {
+    /// Creates a stage with a job `job` of one chunk; `properties` are lines `name=value` or `name@target=value`, in which
+    /// `${dir}` is the folder.
+    pub(crate) fn new(chunk: &str, properties: &str) -> Self {
+        Self::with_children(chunk, properties, "")
+    }
+
+    /// The same with further children of the chunk.
+    pub(crate) fn with_children(chunk: &str, properties: &str, children: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let properties: String = properties
+            .lines()
+            .filter_map(|line| line.trim().split_once('='))
+            .map(|(name, value)| {
+                let (name, target) = match name.split_once('@') {
+                    Some((name, target)) => (name, format!(" target=\"{target}\"")),
+                    None => (name, String::new()),
+                };
+                let value = value
+                    .replace('&', "&amp;")
+                    .replace('<', "&lt;")
+                    .replace('"', "&quot;");
+                format!("<property name=\"{name}\" value=\"{value}\"{target}/>\n")
+            })
+            .collect();
+        let xml = format!(
+            "<job id=\"job\"><step id=\"copy\"><chunk {chunk}><properties>\n{properties}</properties>\n{children}</chunk></step></job>"
+        );
+        fs::create_dir(folder.path().join("jobs")).unwrap();
+        fs::write(folder.path().join("jobs/job.xml"), xml).unwrap();
+        let runtime = BatchRuntime::builder()
+            .job_path(folder.path().join("jobs").display().to_string())
+            .repository("sqlite://:memory:")
+            .system_property("dir", folder.path().display().to_string())
+            .build()
+            .unwrap();
+        Self { folder, runtime }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path().join(name), content).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path().join(name)).unwrap()
+    }
+
+    /// Starts the job and waits for its end.
+    pub(crate) fn start(&self, parameters: impl Into<JobParameters>) -> Ended {
+        let operator = self.runtime.job_operator();
+        let id = operator.start("job", parameters).unwrap();
+        self.ended(id)
+    }
+
+    /// Returns the error of a job that cannot start.
+    pub(crate) fn rejected(&self) -> String {
+        self.runtime
+            .job_operator()
+            .start("job", ())
+            .unwrap_err()
+            .to_string()
+    }
+
+    /// Restarts a failed execution and waits for its end.
+    pub(crate) fn restart(&self, ended: &Ended, parameters: impl Into<JobParameters>) -> Ended {
+        let operator = self.runtime.job_operator();
+        let id = operator.restart(ended.id, parameters).unwrap();
+        self.ended(id)
+    }
+
+    fn ended(&self, id: JobExecutionId) -> Ended {
+        let operator = self.runtime.job_operator();
+        let execution = operator.wait(id).unwrap();
+        let steps = operator.step_executions(id).unwrap();
+        let counters = steps.last().map(|step| step.counters).unwrap_or_default();
+        Ended {
+            id,
+            status: execution.status,
+            message: execution
+                .exit_message
+                .replace(&format!("{}/", self.path().display()), ""),
+            reads: counters.reads,
+            writes: counters.writes,
+            skips: counters.skips(),
+        }
+    }
+
+    /// Runs a job that has to complete.
+    pub(crate) fn completes(&self) -> Ended {
+        let ended = self.start(());
+        assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.message);
+        ended
+    }
+
+    /// Runs a job that has to fail, and returns the message.
+    pub(crate) fn fails(&self) -> String {
+        let ended = self.start(());
+        assert_eq!(ended.status, BatchStatus::Failed);
+        ended.message
+    }
+}
+
+/// Passes items on, and fails at the one of this number, if the property is set.
+macro_rules! pass {
+    ($name:ident: $item:ty) => {
+        #[derive(BatchArtifact)]
+        struct $name {
+            #[batch_property(name = "fail.at", value = "0")]
+            fail_at: u64,
+            items: u64,
+        }
+
+        #[item_processor]
+        impl $name {
+            #[process_item]
+            fn process(&mut self, item: $item) -> Result<Option<$item>, BatchError> {
+                self.items += 1;
+                if self.items == self.fail_at {
+                    return Err(BatchError::msg("stopped by the test"));
+                }
+                Ok(Some(item))
+            }
+        }
+    };
+}
+
+pub(crate) use pass;
