@@ -127,15 +127,30 @@ fn shortened(value: &str) -> String {
 pub struct EncodeError {
     resource: String,
     item: u64,
+    /// What the item is counted in.
+    of: &'static str,
     cause: String,
 }
 
 impl EncodeError {
     /// `item` is the number of the item in its file, from 1.
-    pub(crate) fn new(resource: String, item: u64, cause: String) -> Self {
+    pub(crate) fn of_file(resource: String, item: u64, cause: String) -> Self {
+        let of = "file";
         Self {
             resource,
             item,
+            of,
+            cause,
+        }
+    }
+
+    /// `item` is the number of the item in the list that is written, from 1.
+    pub(crate) fn of_chunk(resource: String, item: u64, cause: String) -> Self {
+        let of = "chunk";
+        Self {
+            resource,
+            item,
+            of,
             cause,
         }
     }
@@ -143,11 +158,13 @@ impl EncodeError {
 
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "cannot write item {} of `{}`: {}",
-            self.item, self.resource, self.cause
-        )
+        let Self {
+            resource,
+            item,
+            of,
+            cause,
+        } = self;
+        write!(f, "cannot write item {item} of the {of} to `{resource}`: {cause}")
     }
 }
 

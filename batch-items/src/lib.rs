@@ -40,12 +40,12 @@
 mod choices;
 mod delimited;
 mod error;
-mod fields;
 pub mod file;
 mod json;
 mod lines;
 mod nearest;
-mod row;
+mod rows;
+mod table;
 
 pub use delimited::{Character, DelimitedFormat, DelimitedItemReader, DelimitedItemWriter, QuoteMode};
 pub use error::{EncodeError, Field, RecordError, ResourceError};
@@ -53,3 +53,4 @@ pub use json::{JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader, Js
 pub use lines::{
     FixedWidthItemReader, FixedWidthItemWriter, LineItemReader, LineItemWriter, PatternItemReader,
 };
+pub use table::{RowsAffected, TableError, TableItemWriter, WriteMode};

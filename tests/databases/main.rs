@@ -18,4 +18,5 @@ mod prefix;
 mod purge;
 mod sqlite;
 mod statements;
+mod tables;
 mod zones;

@@ -35,6 +35,8 @@ pub mod guide {
     pub struct Artifacts;
     #[doc = include_str!("../../docs/guide/files.md")]
     pub struct Files;
+    #[doc = include_str!("../../docs/guide/tables.md")]
+    pub struct Tables;
     #[doc = include_str!("../../docs/guide/transactions.md")]
     pub struct Transactions;
     #[doc = include_str!("../../docs/guide/skip-retry.md")]

@@ -11,7 +11,7 @@ use super::format::{DelimitedFormat, RowFormat};
 use crate::error::{Field, ReadError, RecordError, ResourceError};
 use crate::file::{Content, Extra, Format, Items, Lines, OpenFile, Place, Records, Source, decode};
 use crate::nearest::did_you_mean;
-use crate::row::{RowError, from_row};
+use crate::rows::{RowError, from_row};
 
 /// The format of delimited files.
 #[derive(BatchArtifact)]

@@ -190,7 +190,7 @@ impl<F> Framed<F> {
         let encoded = encode.items(items, first, self.output.buffer()?);
         encoded.map_err(|(index, cause)| {
             let number = self.output.items() + index as u64 + 1;
-            EncodeError::new(self.output.describe(), number, cause).into()
+            EncodeError::of_file(self.output.describe(), number, cause).into()
         })
     }
 

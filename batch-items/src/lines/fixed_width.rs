@@ -9,11 +9,10 @@ use serde::de::DeserializeOwned;
 
 use super::records::{LineFormat, LineRecords};
 use crate::error::ReadError;
-use crate::fields::FieldsOf;
 use crate::file::{
     Encode, FileItemReader, FileItemWriter, Format, Items, OpenFile, Place, Records, TextOutput,
 };
-use crate::row::from_row;
+use crate::rows::{Rows, from_row};
 
 /// Reads lines whose fields have fixed widths as items of type `T`.
 ///
@@ -244,24 +243,25 @@ pub struct FixedWidthOutput {
 }
 
 impl FixedWidthOutput {
-    /// Sets the line to the fields of an item, which has these names and values.
-    fn format(&mut self, names: &StringRecord, values: &StringRecord) -> Result<(), String> {
+    /// Sets the line to the fields of an item, the only row of `rows`.
+    fn format(&mut self, rows: &Rows) -> Result<(), String> {
         self.line.clear();
         let mut length = 0;
+        let is_tuple = rows.names().first().is_none_or(String::is_empty);
         for (index, column) in self.columns.0.iter().enumerate() {
             // A tuple has its values in the order of the columns.
-            let index = if names.is_empty() {
-                Some(index)
+            let index = if is_tuple {
+                (index < rows.names().len()).then_some(index)
             } else {
-                names.iter().position(|name| name == column.name)
+                rows.names().iter().position(|name| *name == column.name)
             };
-            let value = index.and_then(|index| values.get(index));
-            let value = value.ok_or_else(|| format!("the item has no field `{}`", column.name))?;
+            let index = index.ok_or_else(|| format!("the item has no field `{}`", column.name))?;
+            let value = rows.shown(0, index).unwrap_or_default();
             if value.contains(['\n', '\r']) {
                 return Err(format!("field `{}` contains a line end", column.name));
             }
             self.line.extend(std::iter::repeat_n(' ', column.start - length));
-            length = column.start + column.append(value, &mut self.line)?;
+            length = column.start + column.append(&value, &mut self.line)?;
         }
         self.line.push_str(self.text.line_end.as_str());
         Ok(())
@@ -319,11 +319,12 @@ impl<T: Serialize> Encode<T> for FixedWidthOutput {
     where
         T: 'a,
     {
-        let mut fields = FieldsOf::default();
+        let mut rows = Rows::default();
         for (index, item) in items.enumerate() {
             let fail = |cause| (index, cause);
-            let (names, values) = fields.of(item).map_err(fail)?;
-            self.format(names, values).map_err(fail)?;
+            rows.clear();
+            rows.push(item).map_err(fail)?;
+            self.format(&rows).map_err(fail)?;
             self.text.append(&self.line, out).map_err(fail)?;
         }
         Ok(())

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::records::{LineFormat, LineRecords};
 use crate::error::ReadError;
 use crate::file::{FileItemReader, Format, Items, OpenFile, Place, Records};
-use crate::row::from_row;
+use crate::rows::from_row;
 
 /// Reads lines whose fields a regular expression finds, such as those of a log, as items of type `T`.
 ///

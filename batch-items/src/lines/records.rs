@@ -8,7 +8,7 @@ use csv::StringRecord;
 use crate::delimited::Character;
 use crate::error::{Field, ReadError, RecordError};
 use crate::file::{Extra, Lines, NextLine, OpenFile, Place, Source, decode};
-use crate::row::RowError;
+use crate::rows::RowError;
 
 /// The properties of formats whose records are lines.
 ///

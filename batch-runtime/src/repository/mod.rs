@@ -22,7 +22,7 @@ pub(crate) use context_json::{
     StepState, StoredContext, TxState,
 };
 pub use database_kind::DatabaseKind;
-pub use diesel::{ChunkTransaction, RepositoryConnection};
+pub use diesel::{ChunkTransaction, DatabaseConnection, RepositoryConnection};
 pub(crate) use diesel::{Connector, open};
 pub(crate) use error::ClaimError;
 pub use error::RepositoryError;

@@ -4,7 +4,7 @@ use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionMa
 use diesel::prelude::*;
 
 use super::backend::Backend;
-use super::connection::on_another_database;
+use super::connection::{DatabaseConnection, on_another_database};
 #[cfg(feature = "mysql")]
 use super::mysql::MysqlDatabase;
 use super::pool::{self, Pool};
@@ -74,6 +74,24 @@ impl ChunkTransaction {
     /// Rolls everything back, and starts a new transaction for the same interval. Spec: CHUNK-RETRY-07, CHUNK-RETRY-08
     pub(crate) fn restart(&mut self) {
         on!(self, chunk => chunk.restart());
+    }
+}
+
+impl ChunkTransaction {
+    /// Returns the diesel connection to the database of the repository, inside the transaction. The rules are those of
+    /// [`sqlite`](Self::sqlite), [`postgres`](Self::postgres) and [`mysql`](Self::mysql).
+    ///
+    /// # Errors
+    /// When the transaction cannot start.
+    pub fn any(&mut self) -> QueryResult<DatabaseConnection<'_>> {
+        match &mut self.on {
+            #[cfg(feature = "sqlite")]
+            On::Sqlite(chunk) => chunk.for_writer().map(DatabaseConnection::Sqlite),
+            #[cfg(feature = "postgres")]
+            On::Postgres(chunk) => chunk.for_writer().map(DatabaseConnection::Postgres),
+            #[cfg(feature = "mysql")]
+            On::Mysql(chunk) => chunk.for_writer().map(DatabaseConnection::Mysql),
+        }
     }
 }
 

@@ -17,6 +17,34 @@ enum On {
     Mysql(MysqlConnection),
 }
 
+/// A diesel connection to the database that holds the job repository, for code that works on each kind.
+#[non_exhaustive]
+pub enum DatabaseConnection<'a> {
+    /// SQLite.
+    #[cfg(feature = "sqlite")]
+    Sqlite(&'a mut SqliteConnection),
+    /// PostgreSQL.
+    #[cfg(feature = "postgres")]
+    Postgres(&'a mut PgConnection),
+    /// MySQL or MariaDB.
+    #[cfg(feature = "mysql")]
+    Mysql(&'a mut MysqlConnection),
+}
+
+impl RepositoryConnection {
+    /// Returns the diesel connection.
+    pub fn any(&mut self) -> DatabaseConnection<'_> {
+        match &mut self.on {
+            #[cfg(feature = "sqlite")]
+            On::Sqlite(connection) => DatabaseConnection::Sqlite(connection),
+            #[cfg(feature = "postgres")]
+            On::Postgres(connection) => DatabaseConnection::Postgres(connection),
+            #[cfg(feature = "mysql")]
+            On::Mysql(connection) => DatabaseConnection::Mysql(connection),
+        }
+    }
+}
+
 /// Implements the accessor for the connection of one database, and the conversion into this type.
 macro_rules! connection {
     ($(#[$about:meta])* $feature:literal, $method:ident, $variant:ident, $connection:ty) => {

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use chunk_transaction::ChunkTransaction;
-pub use connection::RepositoryConnection;
+pub use connection::{DatabaseConnection, RepositoryConnection};
 pub(crate) use pool::Connector;
 
 use super::owner::Owner;

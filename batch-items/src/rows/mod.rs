@@ -1,0 +1,8 @@
+//! Rows: of text, from which items are made, and of typed cells, which are made of items.
+
+mod cells;
+mod serialize;
+mod text;
+
+pub(crate) use self::cells::{Cell, Kind, Rows};
+pub(crate) use self::text::{RowError, from_row};

@@ -1,0 +1,15 @@
+//! Tables as the output of steps, in the transaction of the chunk.
+
+#[cfg(feature = "mysql")]
+mod mysql;
+mod plan;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+#[cfg(any(feature = "sqlite", feature = "mysql"))]
+mod template;
+mod writer;
+
+pub use self::plan::{RowsAffected, WriteMode};
+pub use self::writer::{TableError, TableItemWriter};

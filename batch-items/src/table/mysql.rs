@@ -1,0 +1,80 @@
+//! Writing to tables of MySQL and MariaDB.
+
+use diesel::prelude::*;
+
+use super::plan::{Plan, TableColumn, WriteMode};
+use super::template::{Statement, template, write_in_parts};
+use crate::rows::{Kind, Rows};
+
+/// The rows of one statement. MySQL has a limit of 65,535 values.
+const ROWS: usize = 500;
+const MOST_VALUES: usize = 65_535;
+
+impl RunQueryDsl<MysqlConnection> for Statement<'_> {}
+
+/// Returns the columns of a table; none if it does not exist.
+pub(super) fn columns(connection: &mut MysqlConnection, table: &str) -> QueryResult<Vec<TableColumn>> {
+    use diesel::sql_types::{Nullable, Text};
+    #[derive(QueryableByName)]
+    struct Found {
+        #[diesel(sql_type = Text)]
+        name: String,
+        #[diesel(sql_type = Text)]
+        kind: String,
+    }
+    let (schema, table) = match table.split_once('.') {
+        Some((schema, table)) => (Some(schema), table),
+        None => (None, table),
+    };
+    let found: Vec<Found> = diesel::sql_query(
+        "SELECT CAST(column_name AS CHAR) AS name, CAST(data_type AS CHAR) AS kind FROM information_schema.columns \
+         WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ? ORDER BY ordinal_position",
+    )
+    .bind::<Nullable<Text>, _>(schema)
+    .bind::<Text, _>(table)
+    .load(connection)?;
+    let columns = found.into_iter().map(|Found { name, kind }| TableColumn {
+        name,
+        kind: Some(kind_of(&kind)),
+        sql_type: kind,
+    });
+    Ok(columns.collect())
+}
+
+/// Returns the type of the values. The server converts texts to dates and decimals.
+fn kind_of(declared: &str) -> Kind {
+    match declared.to_ascii_lowercase().as_str() {
+        "tinyint" | "smallint" | "mediumint" | "int" | "year" | "bit" => Kind::Int,
+        "float" | "double" => Kind::Float,
+        "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" => Kind::Bytes,
+        // An unsigned one may be over the largest `i64`; the server converts the text exactly.
+        "bigint" => Kind::Text,
+        _ => Kind::Text,
+    }
+}
+
+/// Writes the rows, and returns how many were changed.
+pub(super) fn write(
+    connection: &mut MysqlConnection,
+    plan: &Plan,
+    kinds: &[Kind],
+    rows: &Rows,
+) -> QueryResult<usize> {
+    let template = template(plan, kinds, '`', "", |keys, values| {
+        let first = keys.split(", ").next().unwrap_or_default();
+        let set: Vec<_> = values
+            .iter()
+            .map(|name| format!("{name} = VALUES({name})"))
+            .collect();
+        match set.as_slice() {
+            [] => format!(" ON DUPLICATE KEY UPDATE {first} = {first}"),
+            some => format!(" ON DUPLICATE KEY UPDATE {}", some.join(", ")),
+        }
+    });
+    // An update has one row.
+    let most = match plan.mode {
+        WriteMode::Update => 1,
+        _ => (MOST_VALUES / template.fields.len()).clamp(1, ROWS),
+    };
+    write_in_parts(&template, rows, most, |statement| statement.execute(connection))
+}

@@ -1,0 +1,218 @@
+//! Writing to tables of PostgreSQL: one statement for all rows, with an array for each column.
+
+use std::collections::HashMap;
+
+use diesel::pg::Pg;
+use diesel::prelude::*;
+use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Double, Nullable, Text};
+
+use super::plan::{Column, Plan, TableColumn, WriteMode, quoted, quoted_list, quoted_table};
+use crate::rows::{Cell, Kind, Rows};
+
+/// Returns the columns of a table; none if it does not exist.
+pub(super) fn columns(connection: &mut PgConnection, table: &str) -> QueryResult<Vec<TableColumn>> {
+    #[derive(QueryableByName)]
+    struct Found {
+        #[diesel(sql_type = Text)]
+        name: String,
+        #[diesel(sql_type = Text)]
+        kind: String,
+    }
+    let found: Vec<Found> = diesel::sql_query(
+        "SELECT attname::text AS name, format_type(atttypid, atttypmod) AS kind FROM pg_attribute \
+         WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
+    )
+    .bind::<Text, _>(quoted_table(table, '"'))
+    .load(connection)?;
+    let columns = found.into_iter().map(|Found { name, kind }| TableColumn {
+        name,
+        kind: Some(kind_of(&kind)),
+        sql_type: kind,
+    });
+    Ok(columns.collect())
+}
+
+/// Returns the type of the values. The server converts texts to all types that are not listed here.
+fn kind_of(declared: &str) -> Kind {
+    match declared {
+        "boolean" => Kind::Bool,
+        "smallint" | "integer" | "bigint" => Kind::Int,
+        "real" | "double precision" => Kind::Float,
+        "bytea" => Kind::Bytes,
+        _ => Kind::Text,
+    }
+}
+
+/// Writes the rows, and returns how many were changed.
+pub(super) fn write(
+    connection: &mut PgConnection,
+    plan: &Plan,
+    kinds: &[Kind],
+    rows: &Rows,
+) -> QueryResult<usize> {
+    // A statement must not change a row twice: the last item with a key counts.
+    let selected = match plan.mode {
+        WriteMode::Insert => None,
+        _ => last_of_each_key(plan, rows),
+    };
+    let repeated = selected
+        .as_ref()
+        .map_or(0, |selected| rows.len() - selected.len());
+    let arrays = plan.columns.iter().zip(kinds);
+    let statement = Statement {
+        parts: parts(plan),
+        arrays: arrays
+            .map(|(column, kind)| array(rows, column.field, *kind, selected.as_deref()))
+            .collect(),
+    };
+    Ok(statement.execute(connection)? + repeated)
+}
+
+/// Returns the indexes of the rows without those whose key occurs again later; `None` if no key does.
+fn last_of_each_key(plan: &Plan, rows: &Rows) -> Option<Vec<usize>> {
+    let mut last: HashMap<Vec<String>, usize> = HashMap::with_capacity(rows.len());
+    for row in 0..rows.len() {
+        let key = plan
+            .keys()
+            .map(|column| rows.shown(row, column.field).unwrap_or_default().into_owned());
+        last.insert(key.collect(), row);
+    }
+    if last.len() == rows.len() {
+        return None;
+    }
+    let mut selected: Vec<usize> = last.into_values().collect();
+    selected.sort_unstable();
+    Some(selected)
+}
+
+/// Returns the statement: the texts around the placeholders of the arrays.
+fn parts(plan: &Plan) -> (String, String) {
+    let table = quoted_table(&plan.table, '"');
+    let name = |column: &Column| quoted(&column.name, '"');
+    let value = |(index, column): (usize, &Column)| match column.sql_type.as_str() {
+        "text" | "boolean" | "bigint" | "double precision" | "bytea" => format!("c{index}"),
+        other => format!("CAST(c{index} AS {other})"),
+    };
+    let values: Vec<_> = plan.columns.iter().enumerate().map(value).collect();
+    let places: Vec<_> = (0..plan.columns.len()).map(|index| format!("c{index}")).collect();
+    let end = format!(") AS batch_rows ({})", places.join(", "));
+    let select = |names: bool| {
+        let columns = values.iter().zip(&plan.columns);
+        let columns = columns.map(|(value, column)| {
+            if names {
+                format!("{value} AS {}", name(column))
+            } else {
+                value.clone()
+            }
+        });
+        format!("SELECT {} FROM UNNEST(", columns.collect::<Vec<_>>().join(", "))
+    };
+    let matching: Vec<_> = plan
+        .keys()
+        .map(|key| format!("{table}.{0} = batch_new.{0}", name(key)))
+        .collect();
+    let matching = matching.join(" AND ");
+    let set = |source: &str| {
+        let columns = plan
+            .values()
+            .map(|column| format!("{0} = {source}.{0}", name(column)));
+        columns.collect::<Vec<_>>().join(", ")
+    };
+    match plan.mode {
+        WriteMode::Insert | WriteMode::Upsert => {
+            let head = format!(
+                "INSERT INTO {table} ({}) {}",
+                quoted_list(plan.columns.iter(), '"'),
+                select(false)
+            );
+            let keys = quoted_list(plan.keys(), '"');
+            let tail = match plan.mode {
+                WriteMode::Insert => String::new(),
+                _ if plan.values().next().is_none() => format!(" ON CONFLICT ({keys}) DO NOTHING"),
+                _ => format!(" ON CONFLICT ({keys}) DO UPDATE SET {}", set("excluded")),
+            };
+            (head, end + &tail)
+        }
+        WriteMode::Update => (
+            format!("UPDATE {table} SET {} FROM ({}", set("batch_new"), select(true)),
+            format!("{end}) AS batch_new WHERE {matching}"),
+        ),
+        WriteMode::Delete => (
+            format!("DELETE FROM {table} USING ({}", select(true)),
+            format!("{end}) AS batch_new WHERE {matching}"),
+        ),
+    }
+}
+
+/// The values of a column.
+enum Values<'r> {
+    Bool(Vec<Option<bool>>),
+    Int(Vec<Option<i64>>),
+    Float(Vec<Option<f64>>),
+    Text(Vec<Option<&'r str>>),
+    Bytes(Vec<Option<&'r [u8]>>),
+}
+
+fn array<'r>(rows: &'r Rows, field: usize, kind: Kind, selected: Option<&[usize]>) -> Values<'r> {
+    fn collect<'r, T>(
+        rows: &'r Rows,
+        field: usize,
+        selected: Option<&[usize]>,
+        value: impl Fn(&'r Cell) -> Option<T>,
+    ) -> Vec<Option<T>> {
+        let cell = |row| value(rows.cell(row, field));
+        match selected {
+            None => (0..rows.len()).map(cell).collect(),
+            Some(selected) => selected.iter().copied().map(cell).collect(),
+        }
+    }
+    macro_rules! values {
+        ($variant:ident, $value:ident => $converted:expr) => {
+            Values::$variant(collect(rows, field, selected, |cell| match cell {
+                Cell::$variant($value) => Some($converted),
+                _ => None,
+            }))
+        };
+    }
+    match kind {
+        Kind::Bool => values!(Bool, value => *value),
+        Kind::Int => values!(Int, value => *value),
+        Kind::Float => values!(Float, value => *value),
+        Kind::Text => values!(Text, range => rows.text(range)),
+        Kind::Bytes => values!(Bytes, range => rows.slice(range)),
+    }
+}
+
+/// A statement with its arrays. Its text does not depend on the number of rows, so it is prepared once.
+struct Statement<'r> {
+    parts: (String, String),
+    arrays: Vec<Values<'r>>,
+}
+
+impl QueryId for Statement<'_> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl RunQueryDsl<PgConnection> for Statement<'_> {}
+
+impl QueryFragment<Pg> for Statement<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(&self.parts.0);
+        for (index, values) in self.arrays.iter().enumerate() {
+            if index > 0 {
+                out.push_sql(", ");
+            }
+            match values {
+                Values::Bool(values) => out.push_bind_param::<Array<Nullable<Bool>>, _>(values)?,
+                Values::Int(values) => out.push_bind_param::<Array<Nullable<BigInt>>, _>(values)?,
+                Values::Float(values) => out.push_bind_param::<Array<Nullable<Double>>, _>(values)?,
+                Values::Text(values) => out.push_bind_param::<Array<Nullable<Text>>, _>(values)?,
+                Values::Bytes(values) => out.push_bind_param::<Array<Nullable<Binary>>, _>(values)?,
+            }
+        }
+        out.push_sql(&self.parts.1);
+        Ok(())
+    }
+}

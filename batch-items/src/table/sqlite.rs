@@ -1,0 +1,77 @@
+//! Writing to tables of SQLite.
+
+use diesel::prelude::*;
+
+use super::plan::{Plan, TableColumn, WriteMode};
+use super::template::{Statement, template, write_in_parts};
+use crate::rows::{Kind, Rows};
+
+/// The rows of one statement. More are not faster, and SQLite has a limit of 32,766 values.
+const ROWS: usize = 50;
+const MOST_VALUES: usize = 32_766;
+
+impl RunQueryDsl<SqliteConnection> for Statement<'_> {}
+
+/// Returns the columns of a table; none if it does not exist.
+pub(super) fn columns(connection: &mut SqliteConnection, table: &str) -> QueryResult<Vec<TableColumn>> {
+    #[derive(QueryableByName)]
+    struct Found {
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        name: String,
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        kind: String,
+    }
+    let (schema, table) = table.split_once('.').unwrap_or(("main", table));
+    let found: Vec<Found> = diesel::sql_query("SELECT name, type AS kind FROM pragma_table_info(?, ?)")
+        .bind::<diesel::sql_types::Text, _>(table)
+        .bind::<diesel::sql_types::Text, _>(schema)
+        .load(connection)?;
+    let columns = found.into_iter().map(|Found { name, kind }| TableColumn {
+        name,
+        kind: kind_of(&kind),
+        sql_type: kind,
+    });
+    Ok(columns.collect())
+}
+
+/// Returns the type of the values, by SQLite's rules for the affinity of a column.
+fn kind_of(declared: &str) -> Option<Kind> {
+    let declared = declared.to_ascii_uppercase();
+    let has = |words: &[&str]| words.iter().any(|word| declared.contains(word));
+    if has(&["INT"]) {
+        Some(Kind::Int)
+    } else if has(&["CHAR", "CLOB", "TEXT"]) {
+        Some(Kind::Text)
+    } else if has(&["REAL", "FLOA", "DOUB"]) {
+        Some(Kind::Float)
+    } else if has(&["BOOL"]) {
+        Some(Kind::Bool)
+    } else {
+        None
+    }
+}
+
+/// Writes the rows, and returns how many were changed.
+pub(super) fn write(
+    connection: &mut SqliteConnection,
+    plan: &Plan,
+    kinds: &[Kind],
+    rows: &Rows,
+) -> QueryResult<usize> {
+    let template = template(plan, kinds, '"', "VALUES ", |keys, values| {
+        if values.is_empty() {
+            return format!(" ON CONFLICT ({keys}) DO NOTHING");
+        }
+        let set: Vec<_> = values
+            .iter()
+            .map(|name| format!("{name} = excluded.{name}"))
+            .collect();
+        format!(" ON CONFLICT ({keys}) DO UPDATE SET {}", set.join(", "))
+    });
+    // An update has one row.
+    let most = match plan.mode {
+        WriteMode::Update => 1,
+        _ => (MOST_VALUES / template.fields.len()).clamp(1, ROWS),
+    };
+    write_in_parts(&template, rows, most, |statement| statement.execute(connection))
+}

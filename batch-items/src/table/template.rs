@@ -1,0 +1,212 @@
+//! Statements with a place for each value, of databases whose placeholder is `?`.
+
+use diesel::backend::Backend;
+use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::result::QueryResult;
+use diesel::serialize::ToSql;
+use diesel::sql_types::{BigInt, Binary, Bool, Double, HasSqlType, Nullable, Text};
+
+use super::plan::{Column, Plan, WriteMode, quoted, quoted_list, quoted_table};
+use crate::rows::{Cell, Kind, Rows};
+
+/// A statement for any number of rows.
+pub(super) struct Template {
+    pub(super) head: String,
+    /// The texts around the values of a row: one more than there are values.
+    pub(super) row: Vec<String>,
+    /// The fields of a row, and the types of their values.
+    pub(super) fields: Vec<(usize, Kind)>,
+    pub(super) between: &'static str,
+    pub(super) tail: String,
+}
+
+impl Template {
+    /// Returns the statement for the rows `from..to`.
+    pub(super) fn with<'t>(&'t self, rows: &'t Rows, from: usize, to: usize) -> Statement<'t> {
+        Statement {
+            template: self,
+            rows,
+            from,
+            to,
+        }
+    }
+}
+
+/// A statement with its values. It is prepared once for each number of rows: the types of the values are those of the template,
+/// also of null.
+pub(super) struct Statement<'t> {
+    template: &'t Template,
+    rows: &'t Rows,
+    from: usize,
+    to: usize,
+}
+
+impl QueryId for Statement<'_> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl<DB> QueryFragment<DB> for Statement<'_>
+where
+    DB: Backend
+        + HasSqlType<Bool>
+        + HasSqlType<BigInt>
+        + HasSqlType<Double>
+        + HasSqlType<Text>
+        + HasSqlType<Binary>,
+    bool: ToSql<Bool, DB>,
+    i64: ToSql<BigInt, DB>,
+    f64: ToSql<Double, DB>,
+    str: ToSql<Text, DB>,
+    [u8]: ToSql<Binary, DB>,
+{
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        let Template {
+            head,
+            row,
+            fields,
+            between,
+            tail,
+        } = self.template;
+        out.push_sql(head);
+        for index in self.from..self.to {
+            if index > self.from {
+                out.push_sql(between);
+            }
+            let mut texts = row.iter();
+            for (field, kind) in fields {
+                out.push_sql(texts.next().map_or("", String::as_str));
+                push(&mut out, self.rows, self.rows.cell(index, *field), *kind)?;
+            }
+            out.push_sql(texts.next().map_or("", String::as_str));
+        }
+        out.push_sql(tail);
+        Ok(())
+    }
+}
+
+fn push<'b, DB>(out: &mut AstPass<'_, 'b, DB>, rows: &'b Rows, cell: &'b Cell, kind: Kind) -> QueryResult<()>
+where
+    DB: Backend
+        + HasSqlType<Bool>
+        + HasSqlType<BigInt>
+        + HasSqlType<Double>
+        + HasSqlType<Text>
+        + HasSqlType<Binary>,
+    bool: ToSql<Bool, DB>,
+    i64: ToSql<BigInt, DB>,
+    f64: ToSql<Double, DB>,
+    str: ToSql<Text, DB>,
+    [u8]: ToSql<Binary, DB>,
+{
+    match (kind, cell) {
+        (Kind::Bool, Cell::Bool(value)) => out.push_bind_param::<Bool, bool>(value),
+        (Kind::Int, Cell::Int(value)) => out.push_bind_param::<BigInt, i64>(value),
+        (Kind::Float, Cell::Float(value)) => out.push_bind_param::<Double, f64>(value),
+        (Kind::Text, Cell::Text(range)) => out.push_bind_param::<Text, str>(rows.text(range)),
+        (Kind::Bytes, Cell::Bytes(range)) => out.push_bind_param::<Binary, [u8]>(rows.slice(range)),
+        (Kind::Bool, _) => out.push_bind_param::<Nullable<Bool>, Option<bool>>(&None),
+        (Kind::Int, _) => out.push_bind_param::<Nullable<BigInt>, Option<i64>>(&None),
+        (Kind::Float, _) => out.push_bind_param::<Nullable<Double>, Option<f64>>(&None),
+        (Kind::Text, _) => out.push_bind_param::<Nullable<Text>, Option<&'static str>>(&None),
+        (Kind::Bytes, _) => out.push_bind_param::<Nullable<Binary>, Option<&'static [u8]>>(&None),
+    }
+}
+
+/// Runs the statement for `most` rows at once, and for the remaining ones one by one, so that two texts are prepared.
+pub(super) fn write_in_parts(
+    template: &Template,
+    rows: &Rows,
+    most: usize,
+    mut execute: impl FnMut(Statement<'_>) -> QueryResult<usize>,
+) -> QueryResult<usize> {
+    let (mut changed, mut from) = (0, 0);
+    while from < rows.len() {
+        let to = if rows.len() - from >= most {
+            from + most
+        } else {
+            from + 1
+        };
+        changed += execute(template.with(rows, from, to))?;
+        from = to;
+    }
+    Ok(changed)
+}
+
+/// Returns the statement of a plan. `values` precedes a list of rows after `IN`. `upsert` returns its end, from the names of the key and of the other columns.
+pub(super) fn template(
+    plan: &Plan,
+    kinds: &[Kind],
+    quote: char,
+    values: &str,
+    upsert: impl FnOnce(&str, &[String]) -> String,
+) -> Template {
+    let table = quoted_table(&plan.table, quote);
+    let kind = |column: &Column| {
+        let index = plan.columns.iter().position(|other| other.field == column.field);
+        (column.field, kinds[index.unwrap_or(0)])
+    };
+    let name = |column: &Column| quoted(&column.name, quote);
+    let list = |count: usize| {
+        let mut texts = vec!["(".to_owned()];
+        texts.extend((1..count).map(|_| ", ".to_owned()));
+        texts.push(")".to_owned());
+        texts
+    };
+    match plan.mode {
+        WriteMode::Insert | WriteMode::Upsert => Template {
+            head: format!(
+                "INSERT INTO {table} ({}) VALUES ",
+                quoted_list(plan.columns.iter(), quote)
+            ),
+            row: list(plan.columns.len()),
+            fields: plan.columns.iter().map(kind).collect(),
+            between: ", ",
+            tail: match plan.mode {
+                WriteMode::Upsert => {
+                    let values: Vec<_> = plan.values().map(name).collect();
+                    upsert(&quoted_list(plan.keys(), quote), &values)
+                }
+                _ => String::new(),
+            },
+        },
+        WriteMode::Update => update(plan, &table, quote, kind),
+        WriteMode::Delete => Template {
+            head: format!(
+                "DELETE FROM {table} WHERE ({}) IN ({values}",
+                quoted_list(plan.keys(), quote)
+            ),
+            row: list(plan.keys().count()),
+            fields: plan.keys().map(kind).collect(),
+            between: ", ",
+            tail: ")".to_owned(),
+        },
+    }
+}
+
+/// Returns the statement that updates one row.
+fn update(plan: &Plan, table: &str, quote: char, kind: impl Fn(&Column) -> (usize, Kind)) -> Template {
+    let name = |column: &Column| quoted(&column.name, quote);
+    // Each text ends with the name of the next value.
+    let mut row = Vec::new();
+    for (index, column) in plan.values().enumerate() {
+        let before = if index == 0 {
+            format!("UPDATE {table} SET ")
+        } else {
+            ", ".to_owned()
+        };
+        row.push(format!("{before}{} = ", name(column)));
+    }
+    for (index, column) in plan.keys().enumerate() {
+        let before = if index == 0 { " WHERE " } else { " AND " };
+        row.push(format!("{before}{} = ", name(column)));
+    }
+    row.push(String::new());
+    Template {
+        head: String::new(),
+        row,
+        fields: plan.values().chain(plan.keys()).map(kind).collect(),
+        between: "; ",
+        tail: String::new(),
+    }
+}

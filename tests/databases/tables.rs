@@ -1,0 +1,350 @@
+//! The table writer of `batch-items` on each database.
+
+use std::fs;
+
+use batch_items::{JsonLinesItemReader, TableItemWriter};
+use batch_runtime::prelude::*;
+use batch_tests::database::Database;
+use batch_tests::stage::Stage;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Payment {
+    id: i64,
+    payer: Option<String>,
+    amount: f64,
+    paid: Option<bool>,
+    day: Option<String>,
+    tags: Vec<String>,
+}
+
+#[item_reader("PaymentReader")]
+type PaymentReader = JsonLinesItemReader<Payment>;
+
+#[item_writer("PaymentTable")]
+type PaymentTable = TableItemWriter<Payment>;
+
+/// Fails at a payment that the property names.
+#[derive(BatchArtifact)]
+struct PassPayment {
+    #[batch_property(name = "fail.at", value = "0")]
+    fail_at: i64,
+}
+
+#[item_processor("PassPayment")]
+impl PassPayment {
+    #[process_item]
+    fn process(&mut self, payment: Payment) -> Result<Option<Payment>, BatchError> {
+        if payment.id == self.fail_at {
+            return Err(BatchError::msg("stopped by the test"));
+        }
+        Ok(Some(payment))
+    }
+}
+
+const SKIP: &str = r#"<skippable-exception-classes>
+  <include class="EncodeError"/><include class="TableError"/>
+</skippable-exception-classes>"#;
+
+/// Returns a stage with a table `payment`, whose key is `id`, and a job that writes these payments with these properties.
+fn stage(database: Database, payments: &str, properties: &str, children: &str) -> Stage {
+    let properties: String = properties
+        .lines()
+        .map(|line| {
+            let (name, value) = line.trim().split_once('=').unwrap();
+            format!("<property name=\"{name}\" value=\"{value}\" target=\"writer\"/>")
+        })
+        .collect();
+    let stage = Stage::on(
+        database,
+        &format!(
+            r#"<job id="job"><step id="load"><chunk reader="PaymentReader" processor="PassPayment" writer="PaymentTable"
+                commit-interval="100">
+                <properties>
+                  <property name="resource" value="${{folder}}/payments.jsonl" target="reader"/>{properties}
+                </properties>{children}
+              </chunk></step></job>"#
+        ),
+    );
+    fs::write(stage.path().join("payments.jsonl"), payments).unwrap();
+    let characters = match database {
+        Database::Mariadb => "CHARACTER SET utf8mb4",
+        _ => "",
+    };
+    let table = "CREATE TABLE payment (id BIGINT NOT NULL PRIMARY KEY, payer VARCHAR(100), amount DOUBLE PRECISION, \
+                 paid BOOLEAN, day DATE, tags VARCHAR(100))";
+    stage.outside().execute(&format!("{table} {characters}")).unwrap();
+    stage
+}
+
+fn payment(id: i64, payer: &str) -> String {
+    format!(
+        "{{\"id\":{id},\"payer\":{payer},\"amount\":{id}.5,\"paid\":{},\"day\":\"2026-11-{:02}\",\"tags\":[\"a\",\"b\"]}}\n",
+        id % 2 == 0,
+        id % 28 + 1
+    )
+}
+
+/// Returns the rows of the table, in the order of their key.
+fn rows(stage: &Stage) -> Vec<String> {
+    let text = |column: &str| format!("COALESCE(CAST({column} AS CHAR(40)), '-')");
+    let columns = ["id", "payer", "amount", "day", "tags"].map(text);
+    let columns = match stage.place().database() {
+        Database::Mariadb => format!("CONCAT_WS('|', {})", columns.join(", ")),
+        _ => columns
+            .map(|column| format!("TRIM({column})"))
+            .join(" || '|' || "),
+    };
+    stage
+        .outside()
+        .rows(&format!("SELECT {columns} AS text FROM payment ORDER BY id"))
+}
+
+fn run(stage: &Stage) -> String {
+    let execution = stage.start("job", ());
+    stage.tree(execution)
+}
+
+/// Every value arrives, whatever its type, in full statements and in the remaining rows.
+#[test]
+fn items_are_inserted() {
+    for database in Database::ALL {
+        for count in [1, 49, 50, 51, 250, 1_203] {
+            let payments: String = (1..=count).map(|id| payment(id, "\"Ada\"")).collect();
+            let stage = stage(database, &payments, "table=payment", "");
+            let tree = run(&stage);
+            assert!(tree.contains("job job COMPLETED"), "{database:?}\n{tree}");
+            let rows = rows(&stage);
+            assert_eq!(rows.len() as i64, count, "{database:?}");
+            assert_eq!(rows[0], "1|Ada|1.5|2026-11-02|[\"a\",\"b\"]", "{database:?}");
+            let paid = stage.outside().number("SELECT COUNT(*) FROM payment WHERE paid");
+            assert_eq!(paid, count / 2, "{database:?}");
+        }
+    }
+}
+
+/// Null stays null, and a text is not SQL.
+#[test]
+fn values_are_only_values() {
+    for database in Database::ALL {
+        let payments = "{\"id\":1,\"payer\":null,\"amount\":0,\"paid\":null,\"day\":null,\"tags\":[]}\n"
+            .to_owned()
+            + &payment(2, r#""O'Brien \"; DROP TABLE payment; -- ä€😀""#);
+        let stage = stage(database, &payments, "table=payment", "");
+        let tree = run(&stage);
+        assert!(tree.contains("job job COMPLETED"), "{database:?}\n{tree}");
+        let rows = rows(&stage);
+        assert!(
+            rows[0].starts_with("1|-|0") && rows[0].ends_with("|-|[]"),
+            "{database:?} {rows:?}"
+        );
+        assert!(
+            rows[1].contains("O'Brien \"; DROP TABLE payment; -- ä€😀"),
+            "{database:?} {rows:?}"
+        );
+        let nulls = "SELECT COUNT(*) FROM payment WHERE payer IS NULL AND paid IS NULL AND day IS NULL";
+        assert_eq!(stage.outside().number(nulls), 1, "{database:?}");
+    }
+}
+
+/// A row is inserted or updated by its key; the last item with a key counts.
+#[test]
+fn items_are_upserted_updated_and_deleted() {
+    for database in Database::ALL {
+        let payments: String = [(1, "\"new\""), (3, "\"third\""), (1, "\"newest\"")]
+            .map(|(id, payer)| payment(id, payer))
+            .concat();
+        let existing =
+            "INSERT INTO payment (id, payer, amount) VALUES (1, 'old', 0), (2, 'kept', 0), (3, 'old', 0)";
+        let ids_and_payers = |stage: &Stage| -> Vec<String> {
+            let part = |row: &String| row.splitn(3, '|').take(2).collect::<Vec<_>>().join(" ");
+            rows(stage).iter().map(part).collect()
+        };
+        let upserted = stage(database, &payments, "table=payment\nmode=upsert\nkey=id", "");
+        upserted
+            .outside()
+            .execute("INSERT INTO payment (id, payer, amount) VALUES (1, 'old', 0), (2, 'kept', 0)")
+            .unwrap();
+        let tree = run(&upserted);
+        assert!(tree.contains("job job COMPLETED"), "{database:?}\n{tree}");
+        assert_eq!(
+            ids_and_payers(&upserted),
+            ["1 newest", "2 kept", "3 third"],
+            "{database:?}"
+        );
+
+        let updated = stage(
+            database,
+            &payments,
+            "table=payment\nmode=update\nkey=id\ncolumns=id,payer",
+            "",
+        );
+        updated.outside().execute(existing).unwrap();
+        let tree = run(&updated);
+        assert!(tree.contains("job job COMPLETED"), "{database:?}\n{tree}");
+        assert_eq!(
+            ids_and_payers(&updated),
+            ["1 newest", "2 kept", "3 third"],
+            "{database:?}"
+        );
+        let untouched = updated
+            .outside()
+            .number("SELECT COUNT(*) FROM payment WHERE amount = 0");
+        assert_eq!(untouched, 3, "{database:?}");
+
+        let payments = payment(1, "null") + &payment(3, "null");
+        let deleted = stage(database, &payments, "table=payment\nmode=delete\nkey=id", "");
+        deleted.outside().execute(existing).unwrap();
+        let tree = run(&deleted);
+        assert!(tree.contains("job job COMPLETED"), "{database:?}\n{tree}");
+        assert_eq!(ids_and_payers(&deleted), ["2 kept"], "{database:?}");
+
+        let payments = payment(1, "null") + &payment(2, "null");
+        let two_keys = stage(
+            database,
+            &payments,
+            "table=payment\nmode=delete\nkey=id,amount\ncolumns=id,amount",
+            "",
+        );
+        two_keys
+            .outside()
+            .execute("INSERT INTO payment (id, amount) VALUES (1, 1.5), (2, 2.5), (3, 3.5)")
+            .unwrap();
+        let tree = run(&two_keys);
+        assert!(tree.contains("job job COMPLETED"), "{database:?}\n{tree}");
+        assert_eq!(rows(&two_keys).len(), 1, "{database:?}");
+    }
+}
+
+/// An item without a row is not ignored.
+#[test]
+fn the_number_of_changed_rows_is_checked() {
+    for database in Database::ALL {
+        for (mode, past) in [("update", "updated"), ("delete", "deleted")] {
+            let payments = payment(1, "null") + &payment(2, "null");
+            let properties = format!("table=payment\nmode={mode}\nkey=id");
+            let checked = stage(database, &payments, &properties, "");
+            checked
+                .outside()
+                .execute("INSERT INTO payment (id) VALUES (1)")
+                .unwrap();
+            let tree = run(&checked);
+            let expected = format!("cannot {mode} 2 rows in table `payment`: 1 rows were {past} for 2 items");
+            assert!(tree.contains(&expected), "{database:?}\n{tree}");
+            assert_eq!(rows(&checked).len(), 1, "rolled back");
+
+            let ignored = stage(
+                database,
+                &payments,
+                &(properties.clone() + "\nrows.affected=ignore"),
+                "",
+            );
+            ignored
+                .outside()
+                .execute("INSERT INTO payment (id) VALUES (1)")
+                .unwrap();
+            assert!(run(&ignored).contains("job job COMPLETED"), "{database:?}");
+
+            let skipped = stage(database, &payments, &properties, SKIP);
+            skipped
+                .outside()
+                .execute("INSERT INTO payment (id) VALUES (1)")
+                .unwrap();
+            let tree = run(&skipped);
+            assert!(
+                tree.contains("write 1 commit 1 rollback 1 write skip 1"),
+                "{database:?}\n{tree}"
+            );
+        }
+    }
+}
+
+/// Errors name the table, the field and the value. A bad item can be skipped alone.
+#[test]
+fn errors_name_the_place() {
+    for database in Database::ALL {
+        let good = payment(1, "null");
+        let fails = |payments: &str, properties: &str| run(&stage(database, payments, properties, ""));
+        let check =
+            |tree: &str, expected: &str| assert!(tree.contains(expected), "{database:?} {expected}\n{tree}");
+        check(
+            &fails(&good, "table=paymnet"),
+            "cannot insert 1 rows in table `paymnet`: the table does not exist",
+        );
+        check(
+            &fails(&good, "table=payment\ncolumns=id,payr"),
+            "cannot insert 1 rows in table `payment`: the items have no field `payr`; did you mean `payer`?",
+        );
+        check(
+            &fails(&good, "table=payment\nmode=update"),
+            "cannot update 1 rows in table `payment`: set the property `key` to update rows",
+        );
+        check(
+            &fails(&good, "table=payment\nmode=update\nkey=id\ncolumns=id"),
+            "all columns are part of the key; there is nothing to update",
+        );
+        let smaller = stage(database, &good, "table=small", "");
+        smaller
+            .outside()
+            .execute("CREATE TABLE small (id BIGINT, pay VARCHAR(9))")
+            .unwrap();
+        check(&run(&smaller), "it has no column `payer`; did you mean `pay`?");
+
+        // A duplicate key is found among many.
+        let many: String = (1..=90).map(|id| payment(id, "null")).collect();
+        let duplicate = stage(
+            database,
+            &(many.clone() + &payment(17, "null")),
+            "table=payment",
+            SKIP,
+        );
+        let tree = run(&duplicate);
+        check(&tree, "job job COMPLETED");
+        check(&tree, "write skip 1");
+        assert_eq!(rows(&duplicate).len(), 90, "{database:?}");
+        let duplicate = stage(database, &(many + &payment(17, "null")), "table=payment", "");
+        check(&run(&duplicate), "cannot insert 91 rows in table `payment`: ");
+        assert_eq!(rows(&duplicate).len(), 0, "{database:?}");
+    }
+}
+
+/// A text in a column of numbers is an error, also on SQLite, which would store it.
+#[test]
+fn a_text_is_converted_or_rejected() {
+    for database in Database::ALL {
+        let payments = payment(1, "\"12\"") + &payment(2, "\"twelve\"") + &payment(3, "\"13\"");
+        let stage = stage(database, &payments, "table=number\ncolumns=id,payer", SKIP);
+        stage
+            .outside()
+            .execute("CREATE TABLE number (id BIGINT, payer INTEGER)")
+            .unwrap();
+        let tree = run(&stage);
+        assert!(tree.contains("job job COMPLETED"), "{database:?}\n{tree}");
+        assert!(
+            tree.contains("write 2") && tree.contains("write skip 1"),
+            "{database:?}\n{tree}"
+        );
+        let sum = stage.outside().number("SELECT SUM(payer) FROM number");
+        assert_eq!(sum, 25, "{database:?}");
+    }
+}
+
+/// The rows are committed with the checkpoint: a restart writes each payment once.
+#[test]
+fn a_restart_writes_each_row_once() {
+    for database in Database::ALL {
+        for fail_at in [1, 100, 101, 250] {
+            let payments: String = (1..=250).map(|id| payment(id, "null")).collect();
+            let stage = stage(database, &payments, "table=payment", "");
+            let failed = stage.start("job", [("fail.at", fail_at.to_string())]);
+            assert_eq!(
+                rows(&stage).len() as i64,
+                (fail_at - 1) / 100 * 100,
+                "{database:?}"
+            );
+            let again = stage.operator().restart(failed, [("fail.at", "0")]).unwrap();
+            stage.operator().wait(again).unwrap();
+            assert_eq!(rows(&stage).len(), 250, "{database:?}");
+        }
+    }
+}
