@@ -24,6 +24,17 @@
 //! </chunk>
 //! ```
 //!
+//! # Records
+//!
+//! A job of Job XML alone uses [`Record`]s, for which these artifacts are registered. The program names the crate, so that they are
+//! linked: `use batch_items as _;`.
+//!
+//! | | |
+//! |---|---|
+//! | readers | `csvRecordReader`, `fixedWidthRecordReader`, `patternRecordReader`, `jsonlRecordReader`, `jsonArrayRecordReader` |
+//! | processor | [`recordProcessor`](record::RecordProcessor), which maps and filters |
+//! | writers | `recordTableWriter`, `recordCsvWriter`, `recordFixedWidthWriter`, `recordJsonlWriter`, `recordJsonArrayWriter` |
+//!
 //! # Restart
 //!
 //! The checkpoint of a file reader is a position in bytes, so a restart seeks and reads nothing twice. File writers write
@@ -44,6 +55,7 @@ pub mod file;
 mod json;
 mod lines;
 mod nearest;
+pub mod record;
 mod rows;
 mod table;
 
@@ -53,4 +65,5 @@ pub use json::{JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader, Js
 pub use lines::{
     FixedWidthItemReader, FixedWidthItemWriter, LineItemReader, LineItemWriter, PatternItemReader,
 };
+pub use record::{Record, Value};
 pub use table::{RowsAffected, TableError, TableItemWriter, WriteMode};

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::format::{DelimitedFormat, QuoteMode};
 use crate::file::{Encode, FileItemWriter, LineEnd, TextOutput};
+use crate::rows::Rows;
 
 /// Writes items as rows of delimited files, such as CSV, exactly once.
 ///
@@ -56,6 +57,8 @@ pub struct RowEncoder {
     columns: Vec<String>,
     #[batch_property(name = "quotes", value = "necessary")]
     quotes: QuoteMode,
+    values: Rows,
+    scratch: String,
 }
 
 impl RowEncoder {
@@ -69,6 +72,14 @@ impl RowEncoder {
     }
 }
 
+impl RowEncoder {
+    fn write_header(&self, names: &[String], out: &mut Vec<u8>) -> Result<(), String> {
+        let mut row = self.builder().from_writer(&mut *out);
+        let written = row.write_record(names).map_err(|error| error.to_string());
+        written.and_then(|()| row.flush().map_err(|error| error.to_string()))
+    }
+}
+
 impl<T: Serialize> Encode<T> for RowEncoder {
     fn begin(&mut self, header: Option<String>, out: &mut Vec<u8>) -> Result<(), String> {
         if let Some(header) = header {
@@ -78,12 +89,7 @@ impl<T: Serialize> Encode<T> for RowEncoder {
             return Ok(());
         }
         let start = out.len();
-        let mut rows = self.builder().from_writer(&mut *out);
-        let written = rows
-            .write_record(&self.columns)
-            .map_err(|error| error.to_string());
-        written.and_then(|()| rows.flush().map_err(|error| error.to_string()))?;
-        drop(rows);
+        self.write_header(&self.columns, out)?;
         self.text.convert(start, out)
     }
 
@@ -97,18 +103,35 @@ impl<T: Serialize> Encode<T> for RowEncoder {
         T: 'a,
     {
         let start = out.len();
-        let mut rows = self
-            .builder()
-            .has_headers(first && self.header && self.columns.is_empty())
-            .buffer_capacity(1 << 14)
-            .from_writer(&mut *out);
-        let mut last = 0;
+        let mut header = first && self.header && self.columns.is_empty();
+        let (mut values, mut last) = (std::mem::take(&mut self.values), 0);
+        let mut rows = None;
         for (index, item) in items.enumerate() {
+            let fail = |cause: String| (index, cause);
             last = index;
-            rows.serialize(item).map_err(|error| (index, error.to_string()))?;
+            values.clear();
+            values.push(item).map_err(fail)?;
+            // A tuple has no names.
+            if std::mem::take(&mut header) && values.names().iter().any(|name| !name.is_empty()) {
+                self.write_header(values.names(), out).map_err(fail)?;
+            }
+            let rows = rows.get_or_insert_with(|| {
+                self.builder()
+                    .buffer_capacity(1 << 14)
+                    .from_writer(Vec::with_capacity(1 << 14))
+            });
+            for field in 0..values.names().len() {
+                let text = values.shown(0, field, &mut self.scratch);
+                rows.write_field(text).map_err(|error| fail(error.to_string()))?;
+            }
+            rows.write_record(None::<&[u8]>)
+                .map_err(|error| fail(error.to_string()))?;
         }
-        rows.flush().map_err(|error| (last, error.to_string()))?;
-        drop(rows);
+        self.values = values;
+        if let Some(rows) = rows {
+            let bytes = rows.into_inner().map_err(|error| (last, error.to_string()))?;
+            out.extend_from_slice(&bytes);
+        }
         self.text.convert(start, out).map_err(|cause| (last, cause))
     }
 

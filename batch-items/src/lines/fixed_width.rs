@@ -240,6 +240,7 @@ pub struct FixedWidthOutput {
     #[batch_artifact]
     text: TextOutput,
     line: String,
+    scratch: String,
 }
 
 impl FixedWidthOutput {
@@ -256,12 +257,12 @@ impl FixedWidthOutput {
                 rows.names().iter().position(|name| *name == column.name)
             };
             let index = index.ok_or_else(|| format!("the item has no field `{}`", column.name))?;
-            let value = rows.shown(0, index).unwrap_or_default();
+            let value = rows.shown(0, index, &mut self.scratch);
             if value.contains(['\n', '\r']) {
                 return Err(format!("field `{}` contains a line end", column.name));
             }
             self.line.extend(std::iter::repeat_n(' ', column.start - length));
-            length = column.start + column.append(&value, &mut self.line)?;
+            length = column.start + column.append(value, &mut self.line)?;
         }
         self.line.push_str(self.text.line_end.as_str());
         Ok(())

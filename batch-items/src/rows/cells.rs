@@ -1,6 +1,5 @@
 //! Items as rows of typed cells.
 
-use std::borrow::Cow;
 use std::fmt::{Display, Write};
 use std::ops::Range;
 
@@ -90,15 +89,22 @@ impl Rows {
         &self.cells[row * self.names.len() + field]
     }
 
-    /// Returns a cell as text; `None` for null.
-    pub(crate) fn shown(&self, row: usize, field: usize) -> Option<Cow<'_, str>> {
-        Some(match self.cell(row, field) {
-            Cell::Null => return None,
-            Cell::Bool(value) => value.to_string().into(),
-            Cell::Int(value) => value.to_string().into(),
-            Cell::Float(value) => value.to_string().into(),
-            Cell::Text(range) | Cell::Bytes(range) => String::from_utf8_lossy(&self.bytes[range.clone()]),
-        })
+    /// Returns a cell as text, empty for null. `scratch` holds the text of a number.
+    pub(crate) fn shown<'s>(&'s self, row: usize, field: usize, scratch: &'s mut String) -> &'s str {
+        scratch.clear();
+        // Writing to a `String` cannot fail.
+        let _ = match self.cell(row, field) {
+            Cell::Null => Ok(()),
+            Cell::Bool(value) => write!(scratch, "{value}"),
+            Cell::Int(value) => write!(scratch, "{value}"),
+            // With an exponent, if that is shorter.
+            Cell::Float(value) => write!(scratch, "{value:?}"),
+            Cell::Text(range) => return self.text(range),
+            Cell::Bytes(range) => self.bytes[range.clone()]
+                .iter()
+                .try_for_each(|byte| write!(scratch, "{byte:02x}")),
+        };
+        scratch
     }
 
     pub(crate) fn text(&self, range: &Range<usize>) -> &str {
@@ -165,7 +171,7 @@ impl Rows {
             (Kind::Float, Cell::Int(value)) if exact(*value) => Cell::Float(*value as f64),
             (Kind::Text, Cell::Bool(value)) => return Ok(Some(Converted::Text(value.to_string()))),
             (Kind::Text, Cell::Int(value)) => return Ok(Some(Converted::Text(value.to_string()))),
-            (Kind::Text, Cell::Float(value)) => return Ok(Some(Converted::Text(value.to_string()))),
+            (Kind::Text, Cell::Float(value)) => return Ok(Some(Converted::Text(format!("{value:?}")))),
             (Kind::Bytes, Cell::Text(range)) => Cell::Bytes(range.clone()),
             (_, Cell::Text(range)) => {
                 let text = self.text(range);

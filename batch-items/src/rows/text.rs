@@ -11,6 +11,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 
 use crate::error::Field;
+use crate::record::TEXT;
 
 /// Converts a row to an item, by the names of its fields, or by their order if they have none.
 pub(crate) fn from_row<T: DeserializeOwned>(
@@ -274,10 +275,14 @@ impl<'de> Deserializer<'de> for Value<'de> {
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
-        _: &'static str,
+        name: &'static str,
         visitor: V,
     ) -> Result<V::Value, RowError> {
-        visitor.visit_newtype_struct(self)
+        match self.0 {
+            "" if name == TEXT => visitor.visit_unit(),
+            text if name == TEXT => visitor.visit_borrowed_str(text),
+            _ => visitor.visit_newtype_struct(self),
+        }
     }
 
     fn deserialize_enum<V: Visitor<'de>>(

@@ -72,10 +72,11 @@ pub(super) fn write(
 /// Returns the indexes of the rows without those whose key occurs again later; `None` if no key does.
 fn last_of_each_key(plan: &Plan, rows: &Rows) -> Option<Vec<usize>> {
     let mut last: HashMap<Vec<String>, usize> = HashMap::with_capacity(rows.len());
+    let mut scratch = String::new();
     for row in 0..rows.len() {
         let key = plan
             .keys()
-            .map(|column| rows.shown(row, column.field).unwrap_or_default().into_owned());
+            .map(|column| rows.shown(row, column.field, &mut scratch).to_owned());
         last.insert(key.collect(), row);
     }
     if last.len() == rows.len() {

@@ -1,0 +1,12 @@
+//! Items without Rust types, and the artifacts that are registered for them.
+
+mod condition;
+mod processor;
+mod registered;
+mod value;
+
+pub use self::processor::{MappingError, RecordProcessor};
+pub use self::registered::*;
+pub use self::value::{Record, Value};
+
+pub(crate) use self::value::TEXT;

@@ -1,0 +1,211 @@
+//! Mapping and filtering of records.
+
+use std::str::FromStr;
+
+use batch_runtime::prelude::*;
+
+use super::condition::{Condition, literal};
+use super::value::{Record, Value};
+
+/// Maps and filters records by properties; registered as `recordProcessor`.
+///
+/// | property | default | |
+/// |---|---|---|
+/// | `where` | none | conditions that a record has to meet, joined by `and`: `delay > 15 and origin ~ '^M' and note is not null`; other records are filtered |
+/// | `fields` | all | the fields of the result, separated by commas; `airport=origin` renames `origin` |
+/// | `set` | none | constants, separated by commas: `currency=EUR, loaded=true` |
+/// | `types` | none | types of fields, separated by commas: `delay=int, amount=float, paid=bool, id=text` |
+/// | `trim` | `false` | `true` removes blanks around texts |
+///
+/// `where` compares numbers with numbers and all else as text. They are applied in this order: `trim`, `where`, `types`,
+/// `fields`, `set`.
+///
+/// ```xml
+/// <chunk reader="csvRecordReader" processor="recordProcessor" writer="recordTableWriter">
+///   <properties>
+///     <property name="where" value="delay > 15"/>
+///     <property name="fields" value="airport=origin, delay"/>
+///   </properties>
+/// </chunk>
+/// ```
+#[derive(BatchArtifact)]
+pub struct RecordProcessor {
+    #[batch_property(name = "where", value = "")]
+    condition: Condition,
+    #[batch_property(name = "fields")]
+    fields: Vec<Renamed>,
+    #[batch_property(name = "set")]
+    set: Vec<Constant>,
+    #[batch_property(name = "types")]
+    types: Vec<Typed>,
+    #[batch_property(name = "trim", value = "false")]
+    trim: bool,
+}
+
+/// `new=old`, or a name that stays.
+struct Renamed {
+    name: String,
+    from: String,
+}
+
+/// `name=value`
+struct Constant {
+    name: String,
+    value: Value,
+}
+
+/// `name=type`
+struct Typed {
+    name: String,
+    ty: Type,
+}
+
+#[derive(Clone, Copy)]
+enum Type {
+    Int,
+    Float,
+    Bool,
+    Text,
+}
+
+crate::choices::choices! {
+    Type { "int" => Int, "float" => Float, "bool" => Bool, "text" => Text }
+}
+
+impl FromStr for Renamed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, from) = text.split_once('=').unwrap_or((text, text));
+        let (name, from) = (name.trim().to_owned(), from.trim().to_owned());
+        if name.is_empty() || from.is_empty() {
+            return Err("expected the name of a field, or `new=old`".to_owned());
+        }
+        Ok(Self { name, from })
+    }
+}
+
+impl FromStr for Constant {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = text.split_once('=').ok_or("expected `name=value`")?;
+        Ok(Self {
+            name: name.trim().to_owned(),
+            value: literal(value),
+        })
+    }
+}
+
+impl FromStr for Typed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, ty) = text.split_once('=').ok_or("expected `name=type`")?;
+        Ok(Self {
+            name: name.trim().to_owned(),
+            ty: ty.trim().parse()?,
+        })
+    }
+}
+
+impl Type {
+    fn convert(self, value: &Value) -> Option<Value> {
+        match self {
+            _ if value.is_null() => Some(Value::Null),
+            Self::Int => value.as_i64().map(Value::Int),
+            Self::Float => value.as_f64().map(Value::Float),
+            Self::Bool => value.as_bool().map(Value::Bool),
+            Self::Text => Some(Value::Text(value.to_string())),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Int => "an integer",
+            Self::Float => "a number",
+            Self::Bool => "`true` or `false`",
+            Self::Text => "a text",
+        }
+    }
+}
+
+/// A record that a [`RecordProcessor`] cannot map: a field is missing or has another type.
+#[derive(Debug, BatchException)]
+pub struct MappingError(String);
+
+impl std::fmt::Display for MappingError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for MappingError {}
+
+#[item_processor("recordProcessor")]
+impl RecordProcessor {
+    /// Maps a record, or filters it.
+    #[process_item]
+    pub fn process(&mut self, mut record: Record) -> Result<Option<Record>, MappingError> {
+        if self.trim {
+            record = record
+                .iter()
+                .map(|(name, value)| {
+                    (
+                        name,
+                        value.as_str().map_or(value.clone(), |text| text.trim().into()),
+                    )
+                })
+                .collect();
+        }
+        if !self
+            .condition
+            .holds(&record)
+            .map_err(|cause| missing(cause, &record))?
+        {
+            return Ok(None);
+        }
+        for Typed { name, ty } in &self.types {
+            let value = field(&record, name)?;
+            let converted = ty.convert(value).ok_or_else(|| {
+                MappingError(format!(
+                    "field `{name}`: expected {}, found {:?}",
+                    ty.name(),
+                    value.to_string()
+                ))
+            })?;
+            record.set(name, converted);
+        }
+        if !self.fields.is_empty() {
+            let mut fields = Vec::with_capacity(self.fields.len());
+            for Renamed { name, from } in &self.fields {
+                fields.push((name.as_str(), field(&record, from)?.clone()));
+            }
+            record = fields.into_iter().collect();
+        }
+        for Constant { name, value } in &self.set {
+            record.set(name, value.clone());
+        }
+        Ok(Some(record))
+    }
+}
+
+fn field<'r>(record: &'r Record, name: &str) -> Result<&'r Value, MappingError> {
+    let found = record.get(name);
+    found.ok_or_else(|| missing(format!("the record has no field `{name}`"), record))
+}
+
+fn missing(cause: String, record: &Record) -> MappingError {
+    let names: Vec<_> = record.iter().map(|(name, _)| format!("`{name}`")).collect();
+    MappingError(format!("{cause}, but {}", names.join(", ")))
+}
+
+impl<'n> FromIterator<(&'n str, Value)> for Record {
+    fn from_iter<I: IntoIterator<Item = (&'n str, Value)>>(fields: I) -> Self {
+        let mut record = Self::new();
+        fields
+            .into_iter()
+            .for_each(|(name, value)| record.set(name, value));
+        record
+    }
+}
