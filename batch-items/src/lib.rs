@@ -31,7 +31,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | readers | `csvRecordReader`, `fixedWidthRecordReader`, `patternRecordReader`, `jsonlRecordReader`, `jsonArrayRecordReader` |
+//! | readers | `csvRecordReader`, `fixedWidthRecordReader`, `patternRecordReader`, `jsonlRecordReader`, `jsonArrayRecordReader`, `queryRecordReader` |
 //! | processor | [`recordProcessor`](record::RecordProcessor), which maps and filters |
 //! | writers | `recordTableWriter`, `recordCsvWriter`, `recordFixedWidthWriter`, `recordJsonlWriter`, `recordJsonArrayWriter` |
 //!
@@ -55,7 +55,9 @@ pub mod file;
 mod json;
 mod lines;
 mod nearest;
+pub mod query;
 pub mod record;
+pub mod registered;
 mod rows;
 mod table;
 
@@ -65,5 +67,6 @@ pub use json::{JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader, Js
 pub use lines::{
     FixedWidthItemReader, FixedWidthItemWriter, LineItemReader, LineItemWriter, PatternItemReader,
 };
+pub use query::QueryItemReader;
 pub use record::{Record, Value};
 pub use table::{RowsAffected, TableError, TableItemWriter, WriteMode};

@@ -16,6 +16,7 @@ mod open_transactions;
 mod opening;
 mod prefix;
 mod purge;
+mod queries;
 mod sqlite;
 mod statements;
 mod tables;

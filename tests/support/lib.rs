@@ -37,6 +37,8 @@ pub mod guide {
     pub struct Files;
     #[doc = include_str!("../../docs/guide/tables.md")]
     pub struct Tables;
+    #[doc = include_str!("../../docs/guide/records.md")]
+    pub struct Records;
     #[doc = include_str!("../../docs/guide/transactions.md")]
     pub struct Transactions;
     #[doc = include_str!("../../docs/guide/skip-retry.md")]

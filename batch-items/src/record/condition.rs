@@ -153,7 +153,7 @@ impl FromStr for Comparison {
 }
 
 /// Returns the value of a literal: a number, `true`, `false`, a text in single quotes, or any other text.
-pub(super) fn literal(text: &str) -> Value {
+pub(crate) fn literal(text: &str) -> Value {
     let text = text.trim();
     if let Some(inner) = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
         return Value::Text(inner.replace("''", "'"));

@@ -2,11 +2,10 @@
 
 mod condition;
 mod processor;
-mod registered;
 mod value;
 
 pub use self::processor::{MappingError, RecordProcessor};
-pub use self::registered::*;
 pub use self::value::{Record, Value};
 
+pub(crate) use self::condition::literal;
 pub(crate) use self::value::TEXT;

@@ -2,11 +2,11 @@
 
 use batch_runtime::prelude::*;
 
-use super::value::Record;
+use crate::record::Record;
 use crate::{
     DelimitedItemReader, DelimitedItemWriter, FixedWidthItemReader, FixedWidthItemWriter,
     JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader, JsonLinesItemWriter, PatternItemReader,
-    TableItemWriter,
+    QueryItemReader, TableItemWriter,
 };
 
 /// `csvRecordReader`: the rows of delimited files.
@@ -28,6 +28,10 @@ pub type JsonlRecordReader = JsonLinesItemReader<Record>;
 /// `jsonArrayRecordReader`: the objects of a JSON array.
 #[item_reader("jsonArrayRecordReader")]
 pub type JsonArrayRecordReader = JsonArrayItemReader<Record>;
+
+/// `queryRecordReader`: the rows of a query.
+#[item_reader("queryRecordReader")]
+pub type QueryRecordReader = QueryItemReader<Record>;
 
 /// `recordCsvWriter`: rows of delimited files.
 #[item_writer("recordCsvWriter")]

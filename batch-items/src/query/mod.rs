@@ -1,0 +1,12 @@
+//! Queries as the input of steps.
+
+mod cursor;
+mod database;
+mod decode;
+mod page;
+mod parameters;
+mod reader;
+mod row;
+
+pub use self::reader::{QueryError, QueryItemReader, QueryPosition};
+pub use self::row::{FromRow, Key};

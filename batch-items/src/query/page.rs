@@ -1,0 +1,141 @@
+//! The statements of a reader.
+
+use diesel::backend::Backend;
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::result::QueryResult;
+use diesel::serialize::ToSql;
+use diesel::sql_types::{BigInt, Binary, Bool, Double, HasSqlType, Nullable, Text, Untyped};
+
+use super::row::Key;
+use crate::record::Value;
+
+/// A statement: texts, and the values between them.
+#[derive(Clone, Debug)]
+pub(super) struct Statement {
+    texts: Vec<String>,
+    values: Vec<Value>,
+}
+
+/// How a database quotes names, and how it compares a key.
+pub(super) struct Syntax {
+    pub(super) quote: char,
+    /// The types to which the values of the key are cast; none where the database converts them.
+    pub(super) casts: Vec<Option<String>>,
+}
+
+impl Statement {
+    pub(super) fn new((texts, values): (Vec<String>, Vec<Value>)) -> Self {
+        Self { texts, values }
+    }
+
+    fn push(&mut self, text: &str) {
+        if let Some(last) = self.texts.last_mut() {
+            last.push_str(text);
+        }
+    }
+
+    fn push_value(&mut self, value: Value) {
+        self.values.push(value);
+        self.texts.push(String::new());
+    }
+
+    /// Returns a query for `what` of the rows of this one.
+    pub(super) fn select(&self, what: &str, end: &str) -> Self {
+        let mut select = self.clone();
+        select.texts[0].insert_str(0, &format!("SELECT {what} FROM ("));
+        // A comment at the end of the query must not hide the rest.
+        select.push("\n) AS batch_page");
+        select.push(end);
+        select
+    }
+
+    /// Returns a query for the rows after a key, with the key of each.
+    pub(super) fn page(&self, key: &[String], after: Option<&[Key]>, size: u32, syntax: &Syntax) -> Self {
+        let columns = quoted(key, syntax.quote);
+        let keys = columns
+            .iter()
+            .enumerate()
+            .map(|(index, column)| format!(", {column} AS {KEY}{index}"));
+        let keys: String = keys.collect();
+        let mut page = self.select(&format!("batch_page.*{keys}"), "");
+        let list = columns.join(", ");
+        if let Some(after) = after {
+            page.push(&format!(" WHERE ({list}) > ("));
+            for (index, value) in after.iter().enumerate() {
+                page.push(if index > 0 { ", " } else { "" });
+                let cast = syntax.casts.get(index).and_then(Option::as_deref);
+                page.push(if cast.is_some() { "CAST(" } else { "" });
+                page.push_value(value.to_value());
+                page.push(&cast.map(|cast| format!(" AS {cast})")).unwrap_or_default());
+            }
+            page.push(")");
+        }
+        page.push(&format!(" ORDER BY {list} LIMIT {size}"));
+        page
+    }
+
+    /// Returns a query for the number of rows without a key.
+    pub(super) fn without_key(&self, key: &[String], quote: char) -> Self {
+        let conditions: Vec<_> = quoted(key, quote)
+            .iter()
+            .map(|column| format!("{column} IS NULL"))
+            .collect();
+        self.select(
+            "COUNT(*) AS count",
+            &format!(" WHERE {}", conditions.join(" OR ")),
+        )
+    }
+}
+
+/// The beginning of the names of the key's columns in a page.
+pub(super) const KEY: &str = "batch_key_";
+
+pub(super) fn quoted(names: &[String], quote: char) -> Vec<String> {
+    let escaped = |name: &String| name.replace(quote, &format!("{quote}{quote}"));
+    names
+        .iter()
+        .map(|name| format!("batch_page.{quote}{}{quote}", escaped(name)))
+        .collect()
+}
+
+impl QueryId for Statement {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+/// The columns are found by name.
+impl Query for Statement {
+    type SqlType = Untyped;
+}
+
+impl<DB> QueryFragment<DB> for Statement
+where
+    DB: Backend
+        + HasSqlType<Bool>
+        + HasSqlType<BigInt>
+        + HasSqlType<Double>
+        + HasSqlType<Text>
+        + HasSqlType<Binary>,
+    bool: ToSql<Bool, DB>,
+    i64: ToSql<BigInt, DB>,
+    f64: ToSql<Double, DB>,
+    str: ToSql<Text, DB>,
+    [u8]: ToSql<Binary, DB>,
+{
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        let mut values = self.values.iter();
+        for text in &self.texts {
+            out.push_sql(text);
+            match values.next() {
+                None => {}
+                Some(Value::Null) => out.push_bind_param::<Nullable<Text>, Option<&'static str>>(&None)?,
+                Some(Value::Bool(value)) => out.push_bind_param::<Bool, bool>(value)?,
+                Some(Value::Int(value)) => out.push_bind_param::<BigInt, i64>(value)?,
+                Some(Value::Float(value)) => out.push_bind_param::<Double, f64>(value)?,
+                Some(Value::Text(value)) => out.push_bind_param::<Text, str>(value)?,
+                Some(Value::Bytes(value)) => out.push_bind_param::<Binary, [u8]>(value)?,
+            }
+        }
+        Ok(())
+    }
+}

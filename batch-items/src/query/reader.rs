@@ -1,0 +1,239 @@
+//! The reader of a query.
+
+use std::collections::VecDeque;
+use std::error::Error;
+use std::fmt;
+use std::num::NonZeroU32;
+
+use batch_runtime::prelude::*;
+use batch_runtime::repository::RepositoryConnection;
+use serde::{Deserialize, Serialize};
+
+use super::cursor::Cursor;
+use super::database::{connect, count, load, syntax};
+use super::page::{Statement, Syntax};
+use super::parameters::{Parameters, Query};
+use super::row::{FromRow, Key, Keyed};
+
+/// Reads the rows of a query as items of type `T`: a type with diesel's `QueryableByName`, or a [`Record`](crate::Record).
+///
+/// | property | default | |
+/// |---|---|---|
+/// | `query` | required | a SELECT; `:name` is a parameter |
+/// | `parameters` | none | the values of the parameters, separated by `;`: `region=EU; since='2026-01-01'`. Without quotes, a number or `true` is one |
+/// | `key` | none | the columns of a unique key, separated by commas |
+/// | `page.size` | `1000` | the number of rows that are fetched at once |
+/// | `database` | that of the repository | the URL of another database |
+///
+/// **With a `key`** the rows are read in pages, in the order of the key: each page is a query for the rows after the last key. The
+/// checkpoint is the key, so a restart reads no row twice, and rows that other programs insert meanwhile are read if their key
+/// comes later. The key must be unique and not null; both are checked. An index on it keeps each page fast.
+///
+/// **Without a `key`** the rows are read by one query, as they arrive. The checkpoint is their number; a restart runs the query
+/// again and passes over as many rows. So the query needs an ORDER BY, and its rows must not change in between.
+///
+/// The reader has a connection of its own: it does not see what the chunk has not committed.
+///
+/// ```
+/// use batch_items::QueryItemReader;
+/// use batch_runtime::prelude::*;
+/// use diesel::prelude::*;
+/// use diesel::sql_types::{BigInt, Text};
+///
+/// #[derive(QueryableByName)]
+/// struct Account {
+///     #[diesel(sql_type = BigInt)]
+///     id: i64,
+///     #[diesel(sql_type = Text)]
+///     owner: String,
+/// }
+///
+/// #[item_reader("AccountReader")]
+/// type AccountReader = QueryItemReader<Account>;
+/// ```
+///
+/// ```xml
+/// <chunk reader="AccountReader" processor="Statement" writer="StatementWriter">
+///   <properties>
+///     <property name="query" value="SELECT id, owner FROM account WHERE region = :region" target="reader"/>
+///     <property name="parameters" value="region=EU" target="reader"/>
+///     <property name="key" value="id" target="reader"/>
+///   </properties>
+/// </chunk>
+/// ```
+#[derive(BatchArtifact)]
+pub struct QueryItemReader<T> {
+    #[batch_property(name = "query")]
+    query: Query,
+    #[batch_property(name = "parameters", value = "")]
+    parameters: Parameters,
+    #[batch_property(name = "key")]
+    key: Vec<String>,
+    #[batch_property(name = "page.size", value = "1000")]
+    page_size: NonZeroU32,
+    #[batch_property(name = "database")]
+    database: String,
+    #[batch_context]
+    job: JobContext,
+    state: Option<State<T>>,
+    position: QueryPosition,
+}
+
+/// The checkpoint of a query's reader.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueryPosition {
+    /// The number of rows that were read.
+    pub rows: u64,
+    /// The key of the last one, if the reader has a key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<Vec<Key>>,
+}
+
+enum State<T> {
+    Pages(Box<Pages<T>>),
+    Cursor(Cursor<T>),
+}
+
+/// The rows of a page that are not read yet, and what the next page needs.
+struct Pages<T> {
+    connection: RepositoryConnection,
+    query: Statement,
+    syntax: Syntax,
+    rows: VecDeque<Keyed<T>>,
+    /// The key of the last row of the page.
+    last: Option<Vec<Key>>,
+    ended: bool,
+}
+
+/// A query that failed.
+#[derive(Debug, BatchException)]
+pub struct QueryError {
+    action: &'static str,
+    cause: Box<dyn Error + Send + Sync>,
+}
+
+impl QueryError {
+    pub(super) fn new(action: &'static str, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self {
+            action,
+            cause: cause.into(),
+        }
+    }
+}
+
+impl fmt::Display for QueryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {}: {}", self.action, self.cause)
+    }
+}
+
+impl Error for QueryError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.cause)
+    }
+}
+
+#[item_reader]
+impl<T: FromRow> QueryItemReader<T> {
+    /// Connects to the database, and positions at the checkpoint.
+    #[open]
+    pub fn open(&mut self, checkpoint: Option<QueryPosition>) -> Result<(), QueryError> {
+        self.position = checkpoint.unwrap_or_default();
+        let bound = self.query.bind(&self.parameters);
+        let query = Statement::new(bound.map_err(|cause| QueryError::new("read the query", cause))?);
+        let connection = connect(&self.job, &self.database);
+        let connection =
+            connection.map_err(|cause| QueryError::new("open the database of the query", cause))?;
+        self.state = Some(if self.key.is_empty() {
+            State::Cursor(Cursor::new(connection, query, self.page_size, self.position.rows))
+        } else {
+            State::Pages(Box::new(self.first_page(connection, query)?))
+        });
+        Ok(())
+    }
+
+    /// Reads the next row.
+    #[read_item]
+    pub fn read(&mut self) -> Result<Option<T>, QueryError> {
+        let item = match &mut self.state {
+            None => None,
+            Some(State::Cursor(cursor)) => cursor.next()?,
+            Some(State::Pages(pages)) => {
+                if pages.rows.is_empty() && !pages.ended {
+                    pages.load(&self.key, self.page_size.get())?;
+                }
+                pages.rows.pop_front().map(|row| {
+                    self.position.key = Some(row.key);
+                    row.item
+                })
+            }
+        };
+        self.position.rows += u64::from(item.is_some());
+        Ok(item)
+    }
+
+    /// Returns the position after the last row that was read.
+    #[get_checkpoint_info]
+    pub fn checkpoint(&self) -> QueryPosition {
+        self.position.clone()
+    }
+
+    /// Closes the connection.
+    #[close]
+    pub fn close(&mut self) {
+        self.state = None;
+    }
+
+    fn first_page(
+        &self,
+        mut connection: RepositoryConnection,
+        query: Statement,
+    ) -> Result<Pages<T>, QueryError> {
+        let fail = |error| QueryError::new("run the query", error);
+        let syntax = syntax(&mut connection, &query, &self.key).map_err(fail)?;
+        let without = count(&mut connection, &query.without_key(&self.key, syntax.quote)).map_err(fail)?;
+        if without > 0 {
+            let cause = format!(
+                "the key `{}` is null in {without} rows, which would not be read; exclude them in the query",
+                self.key.join(", ")
+            );
+            return Err(QueryError::new("read the query", cause));
+        }
+        Ok(Pages {
+            connection,
+            query,
+            syntax,
+            rows: VecDeque::new(),
+            last: self.position.key.clone(),
+            ended: false,
+        })
+    }
+}
+
+impl<T: FromRow> Pages<T> {
+    /// Reads the next page.
+    fn load(&mut self, key: &[String], size: u32) -> Result<(), QueryError> {
+        let statement = self.query.page(key, self.last.as_deref(), size, &self.syntax);
+        let rows: Vec<Keyed<T>> =
+            load(&mut self.connection, statement).map_err(|error| QueryError::new("run the query", error))?;
+        self.ended = rows.len() < size as usize;
+        let mut before = self.last.as_ref();
+        for row in &rows {
+            if before == Some(&row.key) {
+                let cause = format!(
+                    "the key `{}` is not unique: two rows have {:?}; add a column to it",
+                    key.join(", "),
+                    row.key
+                        .iter()
+                        .map(|value| value.to_value().to_string())
+                        .collect::<Vec<_>>()
+                );
+                return Err(QueryError::new("read the query", cause));
+            }
+            before = Some(&row.key);
+        }
+        self.last = rows.last().map(|row| row.key.clone()).or(self.last.take());
+        self.rows = rows.into();
+        Ok(())
+    }
+}

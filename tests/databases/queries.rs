@@ -1,0 +1,345 @@
+//! The query reader of `batch-items` on each database.
+
+use std::fs;
+
+use batch_items::{QueryItemReader, Record};
+use batch_runtime::prelude::*;
+use batch_tests::database::{Database, Place};
+use batch_tests::stage::Stage;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
+
+#[derive(Clone, Debug, QueryableByName)]
+struct Account {
+    #[diesel(sql_type = BigInt)]
+    id: i64,
+    #[diesel(sql_type = Text)]
+    owner: String,
+}
+
+#[item_reader("AccountReader")]
+type AccountReader = QueryItemReader<Account>;
+
+#[item_reader("RecordReader")]
+type RecordReader = QueryItemReader<Record>;
+
+/// Shows accounts as lines, fails at one of them, and runs statements before another, as a program beside the job would.
+#[derive(BatchArtifact)]
+struct ShowAccount {
+    #[batch_property(name = "fail.at", value = "0")]
+    fail_at: i64,
+    #[batch_property(name = "insert.at", value = "0")]
+    insert_at: i64,
+    #[batch_context]
+    job: JobContext,
+}
+
+#[item_processor("ShowAccount")]
+impl ShowAccount {
+    #[process_item]
+    fn process(&mut self, account: &Account) -> Result<Option<String>, BatchError> {
+        if account.id == self.fail_at {
+            return Err(BatchError::msg("stopped by the test"));
+        }
+        if account.id == self.insert_at {
+            let rows = "INSERT INTO account VALUES (-5, 'before', NULL), (9999, 'after', NULL)";
+            let mut connection = self.job.connect()?;
+            match connection.any() {
+                batch_runtime::repository::DatabaseConnection::Sqlite(connection) => {
+                    diesel::sql_query(rows).execute(connection)
+                }
+                #[cfg(feature = "servers")]
+                batch_runtime::repository::DatabaseConnection::Postgres(connection) => {
+                    diesel::sql_query(rows).execute(connection)
+                }
+                #[cfg(feature = "servers")]
+                batch_runtime::repository::DatabaseConnection::Mysql(connection) => {
+                    diesel::sql_query(rows).execute(connection)
+                }
+                _ => return Err(BatchError::msg("another database")),
+            }?;
+        }
+        Ok(Some(format!("{} {}", account.id, account.owner)))
+    }
+}
+
+#[derive(BatchArtifact)]
+struct ShowRecord;
+
+#[item_processor("ShowRecord")]
+impl ShowRecord {
+    #[process_item]
+    fn process(&mut self, record: &Record) -> Option<String> {
+        Some(record.to_string())
+    }
+}
+
+#[item_writer("LineWriter")]
+type LineWriter = batch_items::LineItemWriter<String>;
+
+fn stage(database: Database, reader: &str, properties: &str) -> Stage {
+    let processor = if reader == "AccountReader" {
+        "ShowAccount"
+    } else {
+        "ShowRecord"
+    };
+    let properties: String = properties
+        .lines()
+        .map(|line| {
+            let (name, value) = line.trim().split_once('=').unwrap();
+            let value = value.replace('<', "&lt;").replace('"', "&quot;");
+            format!("<property name=\"{name}\" value=\"{value}\" target=\"reader\"/>")
+        })
+        .collect();
+    let stage = Stage::on(
+        database,
+        &format!(
+            r#"<job id="job"><step id="copy"><chunk reader="{reader}" processor="{processor}" writer="LineWriter"
+                commit-interval="4">
+                <properties>
+                  <property name="output" value="${{folder}}/out.txt" target="writer"/>{properties}
+                </properties>
+              </chunk></step></job>"#
+        ),
+    );
+    let mut outside = stage.outside();
+    outside
+        .execute("CREATE TABLE account (id BIGINT, owner VARCHAR(40) NOT NULL, day DATE)")
+        .unwrap();
+    let rows: Vec<_> = (1..=23)
+        .map(|id| format!("({id}, 'owner {}', '2026-01-{id:02}')", id % 5))
+        .collect();
+    outside
+        .execute(&format!("INSERT INTO account VALUES {}", rows.join(", ")))
+        .unwrap();
+    stage
+}
+
+fn output(stage: &Stage) -> Vec<String> {
+    let text = fs::read_to_string(stage.path().join("out.txt")).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn run(stage: &Stage) -> String {
+    let execution = stage.start("job", ());
+    stage.tree(execution)
+}
+
+const ALL: &str = "query=SELECT id, owner FROM account";
+
+/// Whatever the size of the pages, and wherever the job fails, each row is read once, in the order of the key.
+#[test]
+fn a_restart_continues_after_the_last_key() {
+    for database in Database::ALL {
+        for (properties, first) in [
+            ("\nkey=id\npage.size=1", "1 owner 1"),
+            ("\nkey=id\npage.size=5", "1 owner 1"),
+            ("\nkey=id\npage.size=23", "1 owner 1"),
+            ("\nkey=id", "1 owner 1"),
+            ("\nkey=owner, id\npage.size=3", "5 owner 0"),
+            (" ORDER BY id DESC", "23 owner 3"),
+            (" ORDER BY id\npage.size=2", "1 owner 1"),
+        ] {
+            for fail_at in [1, 7, 23] {
+                let stage = stage(database, "AccountReader", &format!("{ALL}{properties}"));
+                let failed = stage.start("job", [("fail.at", fail_at.to_string())]);
+                assert!(
+                    stage.tree(failed).contains("stopped by the test"),
+                    "{}",
+                    stage.tree(failed)
+                );
+                let again = stage.operator().restart(failed, [("fail.at", "0")]).unwrap();
+                stage.operator().wait(again).unwrap();
+                let tree = stage.tree(again);
+                assert!(
+                    tree.contains("job job COMPLETED"),
+                    "{database:?} {properties}\n{tree}"
+                );
+                let lines = output(&stage);
+                assert_eq!(lines[0], first, "{database:?} {properties}");
+                let mut ids: Vec<i64> = lines
+                    .iter()
+                    .map(|line| line.split(' ').next().unwrap().parse().unwrap())
+                    .collect();
+                ids.sort_unstable();
+                assert_eq!(
+                    ids,
+                    (1..=23).collect::<Vec<_>>(),
+                    "{database:?} {properties} {fail_at}"
+                );
+            }
+        }
+    }
+}
+
+/// A key of any type has an order: dates, texts and numbers.
+#[test]
+fn keys_have_the_types_of_their_columns() {
+    for database in Database::ALL {
+        for key in ["day", "owner, day", "day, id"] {
+            let stage = stage(
+                database,
+                "AccountReader",
+                &format!("{ALL_WITH_DAY}\nkey={key}\npage.size=3"),
+            );
+            let tree = run(&stage);
+            assert!(tree.contains("job job COMPLETED"), "{database:?} {key}\n{tree}");
+            assert_eq!(output(&stage).len(), 23, "{database:?} {key}");
+        }
+    }
+}
+
+const ALL_WITH_DAY: &str = "query=SELECT id, owner, day FROM account";
+
+/// Rows that others insert before the position are not read, those after it are; none is read twice.
+#[test]
+fn concurrent_inserts_do_not_shift_pages() {
+    for database in Database::ALL {
+        let stage = stage(database, "AccountReader", &format!("{ALL}\nkey=id\npage.size=4"));
+        let execution = stage.start("job", [("insert.at", "6")]);
+        let tree = stage.tree(execution);
+        assert!(tree.contains("job job COMPLETED"), "{database:?}\n{tree}");
+        let lines = output(&stage);
+        assert_eq!(lines.len(), 24, "{database:?}");
+        assert_eq!(lines[23], "9999 after", "{database:?}");
+    }
+}
+
+/// A key that would lose rows is rejected.
+#[test]
+fn a_key_must_be_unique_and_not_null() {
+    for database in Database::ALL {
+        let stage_with = |properties: &str| stage(database, "AccountReader", &format!("{ALL}\n{properties}"));
+        let tree = run(&stage_with("key=owner\npage.size=2"));
+        let expected = "cannot read the query: the key `owner` is not unique: two rows have [\"owner 0\"]; add a column to it";
+        assert!(tree.contains(expected), "{database:?}\n{tree}");
+        let null = stage_with("key=id");
+        null.outside()
+            .execute("INSERT INTO account VALUES (NULL, 'x', NULL)")
+            .unwrap();
+        let tree = run(&null);
+        let expected = "cannot read the query: the key `id` is null in 1 rows, which would not be read";
+        assert!(tree.contains(expected), "{database:?}\n{tree}");
+    }
+}
+
+/// Records take the columns as they are, whatever their types.
+#[test]
+fn records_have_the_columns_of_the_query() {
+    for database in Database::ALL {
+        let query = "query=SELECT id, owner, day, id / 4.0 AS quarter, NULL AS missing FROM account WHERE id < :most AND owner = :owner";
+        let stage = stage(
+            database,
+            "RecordReader",
+            &format!("{query}\nparameters=most=5; owner='owner 3'\nkey=id"),
+        );
+        let tree = run(&stage);
+        assert!(tree.contains("job job COMPLETED"), "{database:?}\n{tree}");
+        let lines = output(&stage);
+        assert_eq!(lines.len(), 1);
+        let line = &lines[0];
+        assert!(
+            line.starts_with("id=3 owner=owner 3 day=2026-01-03 quarter=0.75"),
+            "{database:?} {line}"
+        );
+        assert!(line.ends_with(" missing="), "{database:?} {line}");
+    }
+}
+
+/// Values of the types that a server sends in a form of its own.
+#[cfg(feature = "servers")]
+#[test]
+fn types_of_servers_are_shown_as_text() {
+    let postgres = "SELECT 1 AS id, 12345678.9012::numeric AS a, (-0.05)::numeric AS b, 100000::numeric AS c, 0::numeric(9,2) AS d, \
+        '2026-11-22 01:02:03.5'::timestamp AS e, '2026-11-22 01:02:03+00'::timestamptz AS f, '23:59:59'::time AS g, \
+        'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid AS h, '{\"x\":1}'::jsonb AS i, true AS j, 1.5::real AS k, \
+        '1999-02-28'::date AS l, '0005-02-29 BC'::date AS m, 'x'::varchar AS n, '\\x00ff'::bytea AS o";
+    let shown = |database, query: &str| {
+        let stage = stage(database, "RecordReader", &format!("query={query}"));
+        let tree = run(&stage);
+        assert!(tree.contains("job job COMPLETED"), "{tree}");
+        output(&stage)
+    };
+    assert_eq!(
+        shown(Database::Postgres, postgres),
+        [
+            "id=1 a=12345678.9012 b=-0.05 c=100000 d=0.00 e=2026-11-22 01:02:03.500000 f=2026-11-22 01:02:03+00 g=23:59:59 \
+          h=a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11 i={\"x\": 1} j=true k=1.5 l=1999-02-28 m=0005-02-29 BC n=x o=00ff"
+        ]
+    );
+    let mariadb = "SELECT 1 AS id, CAST(12345678.9012 AS DECIMAL(20,4)) AS a, CAST('2026-11-22 01:02:03.5' AS DATETIME(6)) AS b, \
+        CAST('2026-11-22' AS DATE) AS c, CAST('23:59:59' AS TIME) AS d, CAST(18446744073709551615 AS UNSIGNED) AS e, 1.5e0 AS f, \
+        'x' AS g, CAST('ab' AS BINARY) AS h";
+    assert_eq!(
+        shown(Database::Mariadb, mariadb),
+        [
+            "id=1 a=12345678.9012 b=2026-11-22 01:02:03.500000 c=2026-11-22 d=23:59:59 e=18446744073709551615 f=1.5 g=x h=6162"
+        ]
+    );
+}
+
+/// A query on another database than the repository's.
+#[test]
+fn another_database_is_named_by_its_url() {
+    for database in Database::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let other = Place::new(database, folder.path());
+        let mut outside = other.connect();
+        outside
+            .execute("CREATE TABLE elsewhere (id BIGINT, owner VARCHAR(9))")
+            .unwrap();
+        outside
+            .execute("INSERT INTO elsewhere VALUES (1, 'Ada'), (2, 'Bob')")
+            .unwrap();
+        let url = other.url().replace('&', "&amp;");
+        let query = "query=SELECT id, owner FROM elsewhere";
+        let stage = stage(
+            Database::Sqlite,
+            "AccountReader",
+            &format!("{query}\nkey=id\ndatabase={url}"),
+        );
+        let tree = run(&stage);
+        assert!(tree.contains("job job COMPLETED"), "{database:?}\n{tree}");
+        assert_eq!(output(&stage), ["1 Ada", "2 Bob"], "{database:?}");
+    }
+}
+
+/// Errors name what is wrong, and no password.
+#[test]
+fn errors_name_the_cause() {
+    let fails = |properties: &str| run(&stage(Database::Sqlite, "AccountReader", properties));
+    let check = |tree: &str, expected: &str| assert!(tree.contains(expected), "{expected}\n{tree}");
+    check(
+        &fails("query=SELECT id FROM acount\nkey=id"),
+        "cannot run the query: no such table: acount",
+    );
+    check(
+        &fails("query=SELECT id FROM acount"),
+        "cannot run the query: no such table: acount",
+    );
+    check(
+        &fails("query=SELECT id FROM account WHERE id > :least"),
+        "cannot read the query: the query has a parameter `:least`, which `parameters` does not set",
+    );
+    check(
+        &fails(&format!("{ALL}\nkey=number")),
+        "no such column: batch_page.number",
+    );
+    check(
+        &fails("query=SELECT id FROM account"),
+        "Column `owner` was not present in query",
+    );
+    check(
+        &fails(&format!("{ALL}\ndatabase=sqlite:///nowhere/x.db")),
+        "cannot open the database of the query: the database `sqlite:///nowhere/x.db` does not exist",
+    );
+    let tree = fails(&format!("{ALL}\ndatabase=oracle://me:secret@host"));
+    check(&tree, "cannot open the database of the query");
+    assert!(!tree.contains("secret"), "{tree}");
+    #[cfg(feature = "servers")]
+    {
+        let tree = fails(&format!("{ALL}\ndatabase=postgres://me:secret@127.0.0.1:1/x"));
+        check(&tree, "cannot connect to `postgres://me:");
+        assert!(!tree.contains("secret"), "{tree}");
+    }
+}
