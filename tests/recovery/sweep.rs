@@ -7,7 +7,9 @@ use std::thread;
 
 use batch_tests::sqlite;
 use batch_tests::suspended::{launch_until_it_waits, taken_over_at};
-use batch_tests::sweep::{BATCHLET, CHUNKS, Fault, PARTITIONS, REFUSALS, Raised, Shape, Sweep, UNDISTURBED};
+use batch_tests::sweep::{
+    BATCHLET, CHUNKS, FILES, Fault, PARTITIONS, REFUSALS, Raised, Shape, Sweep, UNDISTURBED,
+};
 use diesel::connection::SimpleConnection;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_sweeping");
@@ -28,6 +30,19 @@ fn strike(shape: Shape, fault: Fault, raised: Raised, at_least: u64) {
 #[test]
 fn a_death_at_any_event_is_recovered_by_a_launch() {
     strike(CHUNKS, Fault::Kill, Raised::InStatement, 100);
+}
+
+/// The same for files that are written exactly once: whenever the process dies, also while the files get their names, they
+/// are those of an undisturbed run.
+///
+/// Spec: OP-35, CHUNK-LOOP-12, CHUNK-LOOP-16, RESTART-07, D-96
+#[test]
+fn a_death_at_any_event_leaves_each_item_in_its_file_once() {
+    strike(FILES, Fault::Kill, Raised::InStatement, 100);
+    for raised in [Raised::InStatement, Raised::InCommit] {
+        strike(FILES, Fault::Once, raised, 30);
+        strike(FILES, Fault::ForEver, raised, 30);
+    }
 }
 
 /// The same for the process that recovers the execution.

@@ -104,6 +104,8 @@ pub struct Shape {
     pub rows: fn() -> Vec<i64>,
     /// The name of each step, and its read, written, filtered and skipped items in all executions.
     pub steps: &'static [&'static str],
+    /// The files that the steps write, with their content.
+    pub files: &'static [(&'static str, &'static str)],
 }
 
 /// Three chunks, then a batchlet.
@@ -119,6 +121,36 @@ pub const CHUNKS: Shape = Shape {
 </job>"#,
     rows: || (1..=12).filter(|n| ![5, 7].contains(n)).collect(),
     steps: &["close 0 0 0 0", "load 12 10 1 1"],
+    files: &[],
+};
+
+/// The same three chunks, also to files.
+pub const FILES: Shape = Shape {
+    xml: r#"<job id="job">
+  <step id="load" next="close">
+    <chunk reader="Numbers" processor="Wanted" writer="RowsAndFiles" commit-interval="4" skip-limit="9">
+      <properties>
+        <property name="to" value="12"/>
+        <property name="lines.output" value="out-lines.txt"/>
+        <property name="arrays.output" value="out.json"/>
+        <property name="arrays.max.items.per.file" value="6"/>
+        <property name="arrays.sync" value="never"/>
+      </properties>
+      <skippable-exception-classes><include class="test.Unwanted"/></skippable-exception-classes>
+    </chunk>
+  </step>
+  <step id="close"><batchlet ref="Done"/></step>
+</job>"#,
+    rows: CHUNKS.rows,
+    steps: CHUNKS.steps,
+    files: &[
+        ("out-0001.json", "[\n1,\n2,\n3,\n4,\n6,\n8\n]\n"),
+        ("out-0002.json", "[\n9,\n10,\n11,\n12\n]\n"),
+        (
+            "out-lines.txt",
+            "1\n2\n3\n4\n6\n8\n9\n10\n11\n12\n10 numbers, sum 66\n",
+        ),
+    ],
 };
 
 /// A batchlet only.
@@ -126,6 +158,7 @@ pub const BATCHLET: Shape = Shape {
     xml: r#"<job id="job"><step id="close"><batchlet ref="Done"/></step></job>"#,
     rows: Vec::new,
     steps: &["close 0 0 0 0"],
+    files: &[],
 };
 
 /// Two partitions of three chunks on one thread.
@@ -147,6 +180,7 @@ pub const PARTITIONS: Shape = Shape {
 </job>"#,
     rows: || (1..=24).filter(|n| ![5, 7, 17, 19].contains(n)).collect(),
     steps: &["load 0 0 0 0", "load:1 12 10 1 1", "load:2 12 10 1 1"],
+    files: &[],
 };
 
 /// Triggers that reject rows beyond those of `Outside::reject_wrong_rows`, and record every insert and update of an
@@ -293,8 +327,24 @@ impl Sweep {
         for name in ["batch.db", "batch.db-wal", "batch.db-shm"] {
             let _ = fs::remove_file(self.path().join(name));
         }
+        self.outputs()
+            .iter()
+            .for_each(|name| fs::remove_file(self.path().join(name)).unwrap());
         let owners = self.path().join("batch.db-owners");
         let _ = fs::remove_dir_all(&owners).or_else(|_| fs::remove_file(&owners));
+    }
+
+    /// Returns the names of the files that steps have written.
+    fn outputs(&self) -> Vec<String> {
+        let names = fs::read_dir(self.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = names
+            .map(|name| name.into_string().unwrap())
+            .filter(|name| name.starts_with("out"))
+            .collect();
+        names.sort();
+        names
     }
 
     /// Returns a launch of the job.
@@ -497,6 +547,18 @@ impl Sweep {
         expect("the sums of the counters", sums, steps)?;
         for (what, query) in NEVER {
             expect(what, query, Vec::new())?;
+        }
+        let files = self.outputs().into_iter().map(|name| {
+            let text = fs::read_to_string(self.path().join(&name)).unwrap();
+            (name, text)
+        });
+        let files: Vec<_> = files.collect();
+        if !files
+            .iter()
+            .map(|(name, text)| (name.as_str(), text.as_str()))
+            .eq(self.shape.files.iter().copied())
+        {
+            return Err(format!("the files: {files:?} instead of {:?}", self.shape.files));
         }
         expect(
             "the last execution and the lease",

@@ -273,6 +273,23 @@ fn a_wrong_part_is_an_error() {
     assert_eq!(stage.read("out.txt"), "number\n100\n200\n300\n400\n");
 }
 
+/// What was written after the last checkpoint is removed, also if less is written again.
+#[test]
+fn a_part_is_truncated_to_the_checkpoint() {
+    for (writer, properties) in WRITERS {
+        let undisturbed = stage(writer, 10, properties);
+        undisturbed.completes();
+        let stage = stage(writer, 10, properties);
+        let failed = stage.start([("fail.at", "8")]);
+        let parts = files(&stage);
+        let (last, content) = parts.last().unwrap();
+        stage.write(last, content.clone() + &"not committed\n".repeat(99));
+        let again = stage.restart(&failed, [("fail.at", "0")]);
+        assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+        assert_eq!(files(&stage), files(&undisturbed), "{writer} {properties}");
+    }
+}
+
 /// The process may die after the file has got its final name, and before the step is recorded as completed.
 #[test]
 fn a_file_that_was_finished_is_finished_again() {

@@ -13,12 +13,15 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
+use batch_items::file::{FileFrame, FramedPosition};
+use batch_items::{JsonArrayItemWriter, LineItemWriter, ResourceError};
 use batch_runtime::prelude::*;
 use batch_tests::sqlite;
 use batch_tests::sweep::{CALLS, Fault, Order, REARM_FOR_EVER, REARM_NEVER, STRUCK, WAITS_AT};
 use diesel::connection::{
     Instrumentation, InstrumentationEvent, SimpleConnection, set_default_instrumentation,
 };
+use serde::{Deserialize, Serialize};
 
 /// Writes a call of an artifact to the sweep's file when the call ends, however it does.
 struct Call {
@@ -154,6 +157,71 @@ impl Rows {
     #[close]
     fn close(&mut self) {
         record("close writer");
+    }
+}
+
+/// The number and the sum of the numbers in a file, its footer.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Totals {
+    count: u64,
+    sum: u64,
+}
+
+impl FileFrame<u64> for Totals {
+    fn add(&mut self, number: &u64) {
+        self.count += 1;
+        self.sum += number;
+    }
+    fn footer(&self) -> Option<String> {
+        Some(format!("{} numbers, sum {}\n", self.count, self.sum))
+    }
+}
+
+/// Writes the numbers to the table, to a file with a footer, and to several files of a compressed format.
+#[derive(BatchArtifact)]
+struct RowsAndFiles {
+    #[batch_artifact]
+    rows: Rows,
+    #[batch_artifact(prefix = "lines.")]
+    lines: LineItemWriter<u64, Totals>,
+    #[batch_artifact(prefix = "arrays.")]
+    arrays: JsonArrayItemWriter<u64>,
+}
+
+#[item_writer]
+impl RowsAndFiles {
+    #[open]
+    fn open(
+        &mut self,
+        checkpoint: Option<(FramedPosition<Totals>, FramedPosition<()>)>,
+    ) -> Result<(), ResourceError> {
+        let (lines, arrays) = checkpoint.unzip();
+        self.rows.open(None);
+        self.lines.open(lines)?;
+        self.arrays.open(arrays)
+    }
+    #[write_items]
+    fn write(&mut self, numbers: &[u64], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+        self.rows.write(numbers, tx)?;
+        self.lines.write(numbers)?;
+        self.arrays.write(numbers)
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> Result<(FramedPosition<Totals>, FramedPosition<()>), ResourceError> {
+        self.rows.checkpoint();
+        Ok((self.lines.checkpoint()?, self.arrays.checkpoint()?))
+    }
+    #[finish]
+    fn finish(&mut self) -> Result<(), ResourceError> {
+        record("finish");
+        self.lines.finish()?;
+        self.arrays.finish()
+    }
+    #[close]
+    fn close(&mut self) {
+        self.lines.close();
+        self.arrays.close();
+        self.rows.close();
     }
 }
 
