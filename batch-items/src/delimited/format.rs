@@ -123,23 +123,4 @@ impl DelimitedFormat {
         }
         builder
     }
-
-    /// Returns a writer's configuration.
-    pub(super) fn writer(&self, quotes: QuoteMode) -> csv::WriterBuilder {
-        let mut builder = csv::WriterBuilder::new();
-        builder
-            .delimiter(self.delimiter.0)
-            .quote_style(match quotes {
-                _ if self.quote.0.is_none() => csv::QuoteStyle::Never,
-                QuoteMode::Necessary => csv::QuoteStyle::Necessary,
-                QuoteMode::Always => csv::QuoteStyle::Always,
-                QuoteMode::Text => csv::QuoteStyle::NonNumeric,
-                QuoteMode::Never => csv::QuoteStyle::Never,
-            })
-            .quote(self.quote.0.unwrap_or(b'"'));
-        if let Some(Character(escape)) = self.escape {
-            builder.escape(escape).double_quote(false);
-        }
-        builder
-    }
 }

@@ -1,5 +1,6 @@
 //! Files of rows whose fields are separated by a character, such as CSV.
 
+mod form;
 mod format;
 mod reader;
 mod rows;

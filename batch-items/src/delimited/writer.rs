@@ -1,12 +1,12 @@
 //! The writer of delimited files.
 
 use batch_runtime::prelude::*;
-use csv::Terminator;
 use serde::Serialize;
 
+use super::form::RowForm;
 use super::format::{DelimitedFormat, QuoteMode};
-use crate::file::{Encode, FileItemWriter, LineEnd, TextOutput};
-use crate::rows::Rows;
+use crate::file::{Encode, FileItemWriter, TextOutput};
+use crate::rows::{FieldSink, FieldValue, Names};
 
 /// Writes items as rows of delimited files, such as CSV, exactly once.
 ///
@@ -57,26 +57,38 @@ pub struct RowEncoder {
     columns: Vec<String>,
     #[batch_property(name = "quotes", value = "necessary")]
     quotes: QuoteMode,
-    values: Rows,
-    scratch: String,
+    names: Names,
 }
 
 impl RowEncoder {
-    fn builder(&self) -> csv::WriterBuilder {
-        let mut builder = self.format.writer(self.quotes);
-        builder.terminator(match self.text.line_end {
-            LineEnd::Lf => Terminator::Any(b'\n'),
-            LineEnd::Crlf => Terminator::CRLF,
-        });
-        builder
+    fn write_header(&self, names: &[String], out: &mut Vec<u8>) {
+        let form = RowForm::new(&self.format, self.quotes, self.text.line_end);
+        for (index, name) in names.iter().enumerate() {
+            form.append(index, FieldValue::Text(name), out);
+        }
+        form.end(names.len(), out);
+    }
+
+    /// Inserts the names of the first item before it. A tuple has none.
+    fn insert_header(&self, at: usize, out: &mut Vec<u8>) {
+        if self.names.names().iter().any(|name| !name.is_empty()) {
+            let first = out.split_off(at);
+            self.write_header(self.names.names(), out);
+            out.extend(first);
+        }
     }
 }
 
-impl RowEncoder {
-    fn write_header(&self, names: &[String], out: &mut Vec<u8>) -> Result<(), String> {
-        let mut row = self.builder().from_writer(&mut *out);
-        let written = row.write_record(names).map_err(|error| error.to_string());
-        written.and_then(|()| row.flush().map_err(|error| error.to_string()))
+/// Appends fields to the text of a row.
+struct RowOutput<'o> {
+    form: &'o RowForm,
+    out: &'o mut Vec<u8>,
+}
+
+impl FieldSink for RowOutput<'_> {
+    #[inline]
+    fn field(&mut self, index: usize, value: FieldValue<'_>) {
+        self.form.append(index, value, self.out);
     }
 }
 
@@ -89,7 +101,7 @@ impl<T: Serialize> Encode<T> for RowEncoder {
             return Ok(());
         }
         let start = out.len();
-        self.write_header(&self.columns, out)?;
+        self.write_header(&self.columns, out);
         self.text.convert(start, out)
     }
 
@@ -104,33 +116,20 @@ impl<T: Serialize> Encode<T> for RowEncoder {
     {
         let start = out.len();
         let mut header = first && self.header && self.columns.is_empty();
-        let (mut values, mut last) = (std::mem::take(&mut self.values), 0);
-        let mut rows = None;
+        let form = RowForm::new(&self.format, self.quotes, self.text.line_end);
+        let mut last = 0;
         for (index, item) in items.enumerate() {
-            let fail = |cause: String| (index, cause);
             last = index;
-            values.clear();
-            values.push(item).map_err(fail)?;
-            // A tuple has no names.
-            if std::mem::take(&mut header) && values.names().iter().any(|name| !name.is_empty()) {
-                self.write_header(values.names(), out).map_err(fail)?;
+            let before = out.len();
+            let mut row = RowOutput { form: &form, out };
+            let fields = self
+                .names
+                .fields_of(item, &mut row)
+                .map_err(|cause| (index, cause))?;
+            form.end(fields, out);
+            if std::mem::take(&mut header) {
+                self.insert_header(before, out);
             }
-            let rows = rows.get_or_insert_with(|| {
-                self.builder()
-                    .buffer_capacity(1 << 14)
-                    .from_writer(Vec::with_capacity(1 << 14))
-            });
-            for field in 0..values.names().len() {
-                let text = values.shown(0, field, &mut self.scratch);
-                rows.write_field(text).map_err(|error| fail(error.to_string()))?;
-            }
-            rows.write_record(None::<&[u8]>)
-                .map_err(|error| fail(error.to_string()))?;
-        }
-        self.values = values;
-        if let Some(rows) = rows {
-            let bytes = rows.into_inner().map_err(|error| (last, error.to_string()))?;
-            out.extend_from_slice(&bytes);
         }
         self.text.convert(start, out).map_err(|cause| (last, cause))
     }

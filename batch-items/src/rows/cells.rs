@@ -1,26 +1,56 @@
 //! Items as rows of typed cells.
 
-use std::fmt::{Display, Write};
+use std::fmt::Write;
 use std::ops::Range;
 
 use serde::Serialize;
 
-use super::serialize::Row;
+use super::serialize::{FieldSink, FieldValue, Names};
 
 /// The rows of a chunk. Its memory is used again for the next one.
 #[derive(Default)]
 pub(crate) struct Rows {
-    /// The names of the fields; those of a tuple are empty.
-    pub(super) names: Vec<String>,
-    /// The cells, row by row.
-    pub(super) cells: Vec<Cell>,
-    pub(super) bytes: Vec<u8>,
-    pub(super) count: usize,
-    /// True while the first item is appended, which defines the names.
-    pub(super) is_first: bool,
+    names: Names,
+    stored: Stored,
+    count: usize,
 }
 
-/// A value. Text and bytes are a range of `Rows::bytes`.
+/// The cells, row by row, with the memory of their texts and bytes.
+#[derive(Default)]
+struct Stored {
+    cells: Vec<Cell>,
+    text: String,
+    bytes: Vec<u8>,
+}
+
+impl FieldSink for Stored {
+    #[inline]
+    fn field(&mut self, _: usize, value: FieldValue<'_>) {
+        let cell = match value {
+            FieldValue::Null => Cell::Null,
+            FieldValue::Bool(value) => Cell::Bool(value),
+            FieldValue::Int(value) => Cell::Int(value),
+            FieldValue::Float(value) => Cell::Float(value),
+            FieldValue::Text(value) => self.store_text(value),
+            FieldValue::Bytes(value) => {
+                let start = self.bytes.len();
+                self.bytes.extend_from_slice(value);
+                Cell::Bytes(start..self.bytes.len())
+            }
+        };
+        self.cells.push(cell);
+    }
+}
+
+impl Stored {
+    fn store_text(&mut self, text: &str) -> Cell {
+        let start = self.text.len();
+        self.text.push_str(text);
+        Cell::Text(start..self.text.len())
+    }
+}
+
+/// A value. A text is a range of `Rows::text`, bytes are one of `Rows::bytes`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell {
     Null,
@@ -55,8 +85,9 @@ impl Kind {
 
 impl Rows {
     pub(crate) fn clear(&mut self) {
-        self.cells.clear();
-        self.bytes.clear();
+        self.stored.cells.clear();
+        self.stored.text.clear();
+        self.stored.bytes.clear();
         self.count = 0;
     }
 
@@ -65,55 +96,47 @@ impl Rows {
         self.count
     }
 
+    /// Returns the names of the fields; those of a tuple are empty.
     pub(crate) fn names(&self) -> &[String] {
-        &self.names
+        self.names.names()
     }
 
     /// Appends an item.
     pub(crate) fn push<T: Serialize>(&mut self, item: &T) -> Result<(), String> {
-        let start = self.cells.len();
-        self.is_first = self.names.is_empty();
-        item.serialize(Row::of(self)).map_err(|error| error.to_string())?;
-        let fields = self.cells.len() - start;
-        if !self.is_first && fields != self.names.len() {
-            return Err(format!(
-                "the item has {fields} fields, but the one before has {}",
-                self.names.len()
-            ));
-        }
+        self.names.fields_of(item, &mut self.stored)?;
         self.count += 1;
         Ok(())
     }
 
     pub(crate) fn cell(&self, row: usize, field: usize) -> &Cell {
-        &self.cells[row * self.names.len() + field]
+        &self.stored.cells[row * self.names().len() + field]
     }
 
     /// Returns a cell as text, empty for null. `scratch` holds the text of a number.
     pub(crate) fn shown<'s>(&'s self, row: usize, field: usize, scratch: &'s mut String) -> &'s str {
         scratch.clear();
-        // Writing to a `String` cannot fail.
-        let _ = match self.cell(row, field) {
-            Cell::Null => Ok(()),
-            Cell::Bool(value) => write!(scratch, "{value}"),
-            Cell::Int(value) => write!(scratch, "{value}"),
+        match self.cell(row, field) {
+            Cell::Null => {}
+            Cell::Bool(value) => scratch.push_str(if *value { "true" } else { "false" }),
+            Cell::Int(value) => scratch.push_str(itoa::Buffer::new().format(*value)),
             // With an exponent, if that is shorter.
-            Cell::Float(value) => write!(scratch, "{value:?}"),
+            Cell::Float(value) => scratch.push_str(ryu::Buffer::new().format(*value)),
             Cell::Text(range) => return self.text(range),
-            Cell::Bytes(range) => self.bytes[range.clone()]
-                .iter()
-                .try_for_each(|byte| write!(scratch, "{byte:02x}")),
-        };
+            Cell::Bytes(range) => {
+                // Writing to a `String` cannot fail.
+                let bytes = &self.stored.bytes[range.clone()];
+                let _ = bytes.iter().try_for_each(|byte| write!(scratch, "{byte:02x}"));
+            }
+        }
         scratch
     }
 
     pub(crate) fn text(&self, range: &Range<usize>) -> &str {
-        // Ranges of text are written by `write_text` only.
-        std::str::from_utf8(&self.bytes[range.clone()]).unwrap_or_default()
+        &self.stored.text[range.clone()]
     }
 
     pub(crate) fn slice(&self, range: &Range<usize>) -> &[u8] {
-        &self.bytes[range.clone()]
+        &self.stored.bytes[range.clone()]
     }
 
     /// Returns the type that holds all values of a field.
@@ -136,18 +159,24 @@ impl Rows {
     /// Converts all values of a field. Fails with the row and the cause.
     pub(crate) fn convert(&mut self, field: usize, kind: Kind) -> Result<(), (usize, String)> {
         for row in 0..self.count {
-            let index = row * self.names.len() + field;
-            let converted = self.converted(&self.cells[index], kind);
+            let index = row * self.names().len() + field;
+            let converted = self.converted(&self.stored.cells[index], kind);
             match converted {
                 Ok(None) => {}
-                Ok(Some(Converted::Cell(cell))) => self.cells[index] = cell,
-                Ok(Some(Converted::Text(text))) => self.cells[index] = self.write_text(&text),
+                Ok(Some(Converted::Cell(cell))) => self.stored.cells[index] = cell,
+                Ok(Some(Converted::Text(text))) => self.stored.cells[index] = self.stored.store_text(&text),
+                Ok(Some(Converted::Bytes(range))) => {
+                    let Stored { cells, text, bytes } = &mut self.stored;
+                    let start = bytes.len();
+                    bytes.extend_from_slice(text[range].as_bytes());
+                    cells[index] = Cell::Bytes(start..bytes.len());
+                }
                 Err(found) => {
                     return Err((
                         row,
                         format!(
                             "field `{}`: expected {}, found {found}",
-                            self.names[field],
+                            self.names()[field],
                             kind.name()
                         ),
                     ));
@@ -171,8 +200,12 @@ impl Rows {
             (Kind::Float, Cell::Int(value)) if exact(*value) => Cell::Float(*value as f64),
             (Kind::Text, Cell::Bool(value)) => return Ok(Some(Converted::Text(value.to_string()))),
             (Kind::Text, Cell::Int(value)) => return Ok(Some(Converted::Text(value.to_string()))),
-            (Kind::Text, Cell::Float(value)) => return Ok(Some(Converted::Text(format!("{value:?}")))),
-            (Kind::Bytes, Cell::Text(range)) => Cell::Bytes(range.clone()),
+            (Kind::Text, Cell::Float(value)) => {
+                return Ok(Some(Converted::Text(
+                    ryu::Buffer::new().format(*value).to_owned(),
+                )));
+            }
+            (Kind::Bytes, Cell::Text(range)) => return Ok(Some(Converted::Bytes(range.clone()))),
             (_, Cell::Text(range)) => {
                 let text = self.text(range);
                 let parsed = match kind {
@@ -189,18 +222,13 @@ impl Rows {
         };
         Ok(Some(Converted::Cell(cell)))
     }
-
-    fn write_text(&mut self, value: impl Display) -> Cell {
-        let start = self.bytes.len();
-        // Writing to a `Vec` cannot fail.
-        let _ = write!(Text(&mut self.bytes), "{value}");
-        Cell::Text(start..self.bytes.len())
-    }
 }
 
 enum Converted {
     Cell(Cell),
     Text(String),
+    /// The bytes of a text.
+    Bytes(Range<usize>),
 }
 
 /// Returns whether a float holds the integer exactly.
@@ -213,14 +241,5 @@ fn parse_bool(text: &str) -> Option<bool> {
         "true" | "t" | "1" => Some(true),
         "false" | "f" | "0" => Some(false),
         _ => None,
-    }
-}
-
-pub(super) struct Text<'b>(pub(super) &'b mut Vec<u8>);
-
-impl Write for Text<'_> {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        self.0.extend_from_slice(text.as_bytes());
-        Ok(())
     }
 }

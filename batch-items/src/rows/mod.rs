@@ -5,4 +5,5 @@ mod serialize;
 mod text;
 
 pub(crate) use self::cells::{Cell, Kind, Rows};
+pub(crate) use self::serialize::{FieldSink, FieldValue, Names};
 pub(crate) use self::text::{RowError, from_row};

@@ -150,6 +150,7 @@ fn what_is_written_is_read() {
         "delimiter=;\nquote='\nline.end=crlf",
     );
     check("CsvRows", "CsvOut", any_text, "quotes=text\nheader=false");
+    check("CsvRows", "CsvOut", any_text, "escape=\\");
     check("CsvRows", "CsvOut", any_text, "compression=gzip");
     check(
         "CsvRows",

@@ -1,0 +1,91 @@
+//! The text of delimited rows.
+
+use super::format::{Character, DelimitedFormat, QuoteMode};
+use crate::file::LineEnd;
+use crate::rows::FieldValue;
+
+/// How the fields of a row become text.
+pub(super) struct RowForm {
+    delimiter: u8,
+    quote: Option<u8>,
+    /// Precedes a quote within quotes.
+    escape: u8,
+    quotes: QuoteMode,
+    line_end: &'static str,
+    /// Whether a field that contains the byte needs quotes.
+    special: [bool; 256],
+}
+
+impl RowForm {
+    pub(super) fn new(format: &DelimitedFormat, quotes: QuoteMode, line_end: LineEnd) -> Self {
+        let quote = format.quote.0;
+        let escape = format.escape.map(|Character(escape)| escape);
+        let mut special = [false; 256];
+        let bytes = [format.delimiter.0, b'\n', b'\r'];
+        for byte in bytes.into_iter().chain(quote).chain(escape) {
+            special[usize::from(byte)] = true;
+        }
+        Self {
+            delimiter: format.delimiter.0,
+            quote,
+            escape: escape.or(quote).unwrap_or(b'"'),
+            quotes,
+            line_end: line_end.as_str(),
+            special,
+        }
+    }
+
+    /// Appends the field with this index.
+    #[inline]
+    pub(super) fn append(&self, index: usize, value: FieldValue<'_>, out: &mut Vec<u8>) {
+        if index > 0 {
+            out.push(self.delimiter);
+        }
+        match value {
+            FieldValue::Null => self.append_text("", self.quotes == QuoteMode::Text, out),
+            FieldValue::Bool(value) => self.append_text(if value { "true" } else { "false" }, false, out),
+            FieldValue::Int(value) => self.append_text(itoa::Buffer::new().format(value), true, out),
+            FieldValue::Float(value) => self.append_text(ryu::Buffer::new().format(value), true, out),
+            FieldValue::Text(value) => self.append_text(value, false, out),
+            FieldValue::Bytes(value) => {
+                let digits: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
+                self.append_text(&digits, false, out);
+            }
+        }
+    }
+
+    fn append_text(&self, text: &str, is_number: bool, out: &mut Vec<u8>) {
+        let is_special = || text.bytes().any(|byte| self.special[usize::from(byte)]);
+        let needs_quotes = match self.quotes {
+            QuoteMode::Necessary => is_special(),
+            QuoteMode::Always => true,
+            QuoteMode::Text => !is_number || is_special(),
+            QuoteMode::Never => false,
+        };
+        match self.quote {
+            Some(quote) if needs_quotes => self.append_quoted(text, quote, out),
+            _ => out.extend_from_slice(text.as_bytes()),
+        }
+    }
+
+    fn append_quoted(&self, text: &str, quote: u8, out: &mut Vec<u8>) {
+        out.push(quote);
+        for byte in text.bytes() {
+            // An escape character is escaped by itself.
+            if byte == quote || byte == self.escape {
+                out.push(self.escape);
+            }
+            out.push(byte);
+        }
+        out.push(quote);
+    }
+
+    /// Ends a row. One of a single empty field is quoted: an empty line is no row.
+    pub(super) fn end(&self, fields: usize, out: &mut Vec<u8>) {
+        let is_blank = fields == 1 && out.last().is_none_or(|byte| *byte == b'\n');
+        if let (true, Some(quote)) = (is_blank, self.quote) {
+            out.extend([quote, quote]);
+        }
+        out.extend_from_slice(self.line_end.as_bytes());
+    }
+}

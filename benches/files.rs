@@ -1,0 +1,270 @@
+//! The readers and writers of batch-items with a million rows, beside programs written by hand and spring-batch-rs: CSV to
+//! CSV, CSV to SQLite, and a restart at row 900,000.
+#![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use batch_bench::person::{Person, ROWS, new_table, write_input};
+use batch_bench::{Program, head, in_turn, ratio, report};
+use batch_items::{DelimitedItemReader, DelimitedItemWriter, TableItemWriter};
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchRuntime, BatchStatus, JobParameters};
+use csv::StringRecord;
+use spring_batch_rs::BatchError as RivalError;
+use spring_batch_rs::core::item::ItemProcessor as RivalProcess;
+use spring_batch_rs::core::job::{Job, JobBuilder};
+use spring_batch_rs::core::step::StepBuilder;
+use spring_batch_rs::item::csv::csv_reader::CsvItemReaderBuilder;
+use spring_batch_rs::item::csv::csv_writer::CsvItemWriterBuilder;
+
+const ROUNDS: usize = 5;
+
+#[item_reader("PeopleReader")]
+type PeopleReader = DelimitedItemReader<Person>;
+
+#[item_writer("PeopleWriter")]
+type PeopleWriter = DelimitedItemWriter<Person>;
+
+#[item_writer("PeopleTable")]
+type PeopleTable = TableItemWriter<Person>;
+
+#[derive(BatchArtifact)]
+struct ProcessPeople {
+    #[batch_property(name = "fail.at")]
+    fail_at: Option<i64>,
+}
+
+#[item_processor("ProcessPeople")]
+impl ProcessPeople {
+    #[process_item]
+    fn process(&mut self, person: Person) -> Result<Option<Person>, BatchError> {
+        if Some(person.id) == self.fail_at {
+            return Err(BatchError::msg("stopped"));
+        }
+        Ok(Some(person.processed()))
+    }
+}
+
+/// A runtime on a repository in `file`.
+fn runtime(file: &Path, synchronous: &str) -> BatchRuntime {
+    BatchRuntime::builder()
+        .job_path(concat!(env!("CARGO_MANIFEST_DIR"), "/jobs"))
+        .repository(format!("sqlite://{}?synchronous={synchronous}", file.display()))
+        .build()
+        .unwrap()
+}
+
+/// Runs the job, and returns the time from its start to its end.
+fn engine(runtime: &BatchRuntime, parameters: &[(&str, &str)]) -> Duration {
+    let parameters = parameters.iter().copied().chain([
+        ("reader", "PeopleReader"),
+        ("processor", "ProcessPeople"),
+        ("commit.interval", "1000"),
+        ("chunk.size", "1000"),
+        ("sync", "finish"),
+    ]);
+    let operator = runtime.job_operator();
+    let begin = Instant::now();
+    let execution = operator
+        .start("bench", parameters.collect::<JobParameters>())
+        .unwrap();
+    let ended = operator.wait(execution).unwrap();
+    let time = begin.elapsed();
+    assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+    time
+}
+
+fn csv_by_engine(folder: &Path, input: &str) -> Duration {
+    let repository = folder.join("repository.db");
+    let _ = fs::remove_file(&repository);
+    let output = folder.join("engine.csv").display().to_string();
+    let runtime = runtime(&repository, "normal");
+    engine(
+        &runtime,
+        &[
+            ("writer", "PeopleWriter"),
+            ("resource", input),
+            ("output", &output),
+        ],
+    )
+}
+
+/// A loop over chunks of 1000 rows, flushed one by one. It keeps no checkpoint.
+fn csv_by_hand(folder: &Path, input: &str) -> Duration {
+    let begin = Instant::now();
+    let mut rows = csv::Reader::from_path(input).unwrap();
+    let (header, mut row) = (rows.headers().unwrap().clone(), StringRecord::new());
+    let mut output = csv::Writer::from_writer(BufWriter::new(File::create(folder.join("hand.csv")).unwrap()));
+    let mut chunk = Vec::with_capacity(1000);
+    loop {
+        chunk.clear();
+        while chunk.len() < 1000 && rows.read_record(&mut row).unwrap() {
+            chunk.push(row.deserialize::<Person>(Some(&header)).unwrap().processed());
+        }
+        if chunk.is_empty() {
+            break;
+        }
+        chunk.iter().for_each(|person| output.serialize(person).unwrap());
+        output.flush().unwrap();
+    }
+    output.into_inner().unwrap().flush().unwrap();
+    begin.elapsed()
+}
+
+struct RivalProcessor;
+impl RivalProcess<Person, Person> for RivalProcessor {
+    fn process(&self, person: Person) -> Result<Option<Person>, RivalError> {
+        Ok(Some(person.processed()))
+    }
+}
+
+fn csv_by_rival(folder: &Path, input: &str) -> Duration {
+    let begin = Instant::now();
+    let reader = CsvItemReaderBuilder::<Person>::new()
+        .has_headers(true)
+        .from_path(input);
+    let writer = CsvItemWriterBuilder::<Person>::new()
+        .has_headers(true)
+        .from_path(folder.join("rival.csv"));
+    let step = StepBuilder::new("step")
+        .chunk(1000)
+        .reader(&reader)
+        .processor(&RivalProcessor)
+        .writer(&writer)
+        .build();
+    JobBuilder::new().start(&step).build().run().unwrap();
+    begin.elapsed()
+}
+
+fn table_by_engine(folder: &Path, input: &str) -> Duration {
+    let file = new_table(folder);
+    let runtime = runtime(&file, "full");
+    let time = engine(
+        &runtime,
+        &[
+            ("writer", "PeopleTable"),
+            ("resource", input),
+            ("table", "person"),
+        ],
+    );
+    let rows: u32 = rusqlite::Connection::open(file)
+        .unwrap()
+        .query_row("SELECT COUNT(*) FROM person", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(rows, ROWS);
+    time
+}
+
+fn table_by_hand(folder: &Path, input: &str) -> Duration {
+    let file = new_table(folder);
+    let mut connection = rusqlite::Connection::open(&file).unwrap();
+    let settings = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;";
+    connection.execute_batch(settings).unwrap();
+    let begin = Instant::now();
+    let mut rows = csv::Reader::from_path(input).unwrap();
+    let (header, mut row) = (rows.headers().unwrap().clone(), StringRecord::new());
+    let mut chunk = Vec::with_capacity(1000);
+    loop {
+        chunk.clear();
+        while chunk.len() < 1000 && rows.read_record(&mut row).unwrap() {
+            chunk.push(row.deserialize::<Person>(Some(&header)).unwrap().processed());
+        }
+        if chunk.is_empty() {
+            break;
+        }
+        let transaction = connection.transaction().unwrap();
+        let mut insert = transaction
+            .prepare_cached("INSERT INTO person VALUES (?, ?, ?, ?, ?, ?)")
+            .unwrap();
+        for p in &chunk {
+            insert
+                .execute((p.id, &p.first, &p.last, &p.email, p.amount, &p.date))
+                .unwrap();
+        }
+        drop(insert);
+        transaction.commit().unwrap();
+    }
+    begin.elapsed()
+}
+
+/// Returns the times of a whole run, and of the restart of one that failed at row 900,000, without the 100,000 rows after it.
+fn restart(folder: &Path, input: &str) -> (Duration, Duration) {
+    let repository = folder.join("restart.db");
+    let _ = fs::remove_file(&repository);
+    let output = folder.join("restart.csv").display().to_string();
+    let runtime = runtime(&repository, "normal");
+    let parameters = [
+        ("writer", "PeopleWriter"),
+        ("resource", input),
+        ("output", output.as_str()),
+    ];
+    let whole = engine(&runtime, &parameters);
+    let operator = runtime.job_operator();
+    // Fails at the first row after a commit, twice: the second execution only opens, seeks, and reads one row.
+    let failing = parameters.into_iter().chain([
+        ("reader", "PeopleReader"),
+        ("processor", "ProcessPeople"),
+        ("commit.interval", "1000"),
+        ("chunk.size", "1000"),
+        ("fail.at", "900001"),
+    ]);
+    let execution = operator
+        .start("bench", failing.collect::<JobParameters>())
+        .unwrap();
+    assert_eq!(operator.wait(execution).unwrap().status, BatchStatus::Failed);
+    let begin = Instant::now();
+    let again = operator.restart(execution, ()).unwrap();
+    assert_eq!(operator.wait(again).unwrap().status, BatchStatus::Failed);
+    (whole, begin.elapsed())
+}
+
+fn main() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("people.csv");
+    write_input(&input, ROWS);
+    let (folder, input) = (folder.path(), input.display().to_string());
+    let mut programs: [Program<'_>; 5] = [
+        ("csv by hand", Box::new(|| csv_by_hand(folder, &input))),
+        ("csv by batch-items", Box::new(|| csv_by_engine(folder, &input))),
+        (
+            "csv by spring-batch-rs",
+            Box::new(|| csv_by_rival(folder, &input)),
+        ),
+        ("table by hand", Box::new(|| table_by_hand(folder, &input))),
+        (
+            "table by batch-items",
+            Box::new(|| table_by_engine(folder, &input)),
+        ),
+    ];
+    let times = in_turn(ROUNDS, &mut programs);
+    let (whole, restarted) = restart(folder, &input);
+
+    head("batch-items");
+    report(
+        "CSV to CSV with checkpoints / by hand without",
+        ratio(times[1], times[0]),
+        "x",
+        Some(1.10),
+    );
+    report(
+        "CSV to CSV / spring-batch-rs",
+        ratio(times[1], times[2]),
+        "x",
+        Some(0.60),
+    );
+    report(
+        "CSV to SQLite FULL / rusqlite by hand",
+        ratio(times[4], times[3]),
+        "x",
+        Some(1.20),
+    );
+    report(
+        "restart at row 900,000 / a whole run",
+        ratio(restarted, whole),
+        "x",
+        Some(0.01),
+    );
+}
