@@ -48,6 +48,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod batchlet;
 mod choices;
 mod delimited;
 mod error;

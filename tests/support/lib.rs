@@ -16,6 +16,7 @@ pub mod partitions;
 pub mod process;
 pub mod proxy;
 pub mod random;
+pub mod shapes;
 pub mod slow;
 pub mod sqlite;
 pub mod stage;
@@ -39,6 +40,8 @@ pub mod guide {
     pub struct Tables;
     #[doc = include_str!("../../docs/guide/records.md")]
     pub struct Records;
+    #[doc = include_str!("../../docs/guide/batchlets.md")]
+    pub struct Batchlets;
     #[doc = include_str!("../../docs/guide/transactions.md")]
     pub struct Transactions;
     #[doc = include_str!("../../docs/guide/skip-retry.md")]

@@ -12,6 +12,7 @@ use diesel::connection::SimpleConnection;
 
 use crate::database::Outside;
 use crate::order::Order as Calls;
+pub use crate::shapes::{BATCHLET, CHUNKS, FILES, PARTITIONS, Shape};
 use crate::{process, sqlite};
 
 /// The program's message when the fault has struck.
@@ -95,93 +96,6 @@ pub enum Raised {
     /// At the COMMIT of its transaction.
     InCommit,
 }
-
-/// A job, and the expected result of its complete instance.
-pub struct Shape {
-    /// The Job XML, of the job `job`.
-    pub xml: &'static str,
-    /// The numbers in the table.
-    pub rows: fn() -> Vec<i64>,
-    /// The name of each step, and its read, written, filtered and skipped items in all executions.
-    pub steps: &'static [&'static str],
-    /// The files that the steps write, with their content.
-    pub files: &'static [(&'static str, &'static str)],
-}
-
-/// Three chunks, then a batchlet.
-pub const CHUNKS: Shape = Shape {
-    xml: r#"<job id="job">
-  <step id="load" next="close">
-    <chunk reader="Numbers" processor="Wanted" writer="Rows" commit-interval="4" skip-limit="9">
-      <properties><property name="to" value="12"/></properties>
-      <skippable-exception-classes><include class="test.Unwanted"/></skippable-exception-classes>
-    </chunk>
-  </step>
-  <step id="close"><batchlet ref="Done"/></step>
-</job>"#,
-    rows: || (1..=12).filter(|n| ![5, 7].contains(n)).collect(),
-    steps: &["close 0 0 0 0", "load 12 10 1 1"],
-    files: &[],
-};
-
-/// The same three chunks, also to files.
-pub const FILES: Shape = Shape {
-    xml: r#"<job id="job">
-  <step id="load" next="close">
-    <chunk reader="Numbers" processor="Wanted" writer="RowsAndFiles" commit-interval="4" skip-limit="9">
-      <properties>
-        <property name="to" value="12"/>
-        <property name="lines.output" value="out-lines.txt"/>
-        <property name="arrays.output" value="out.json"/>
-        <property name="arrays.max.items.per.file" value="6"/>
-        <property name="arrays.sync" value="never"/>
-      </properties>
-      <skippable-exception-classes><include class="test.Unwanted"/></skippable-exception-classes>
-    </chunk>
-  </step>
-  <step id="close"><batchlet ref="Done"/></step>
-</job>"#,
-    rows: CHUNKS.rows,
-    steps: CHUNKS.steps,
-    files: &[
-        ("out-0001.json", "[\n1,\n2,\n3,\n4,\n6,\n8\n]\n"),
-        ("out-0002.json", "[\n9,\n10,\n11,\n12\n]\n"),
-        (
-            "out-lines.txt",
-            "1\n2\n3\n4\n6\n8\n9\n10\n11\n12\n10 numbers, sum 66\n",
-        ),
-    ],
-};
-
-/// A batchlet only.
-pub const BATCHLET: Shape = Shape {
-    xml: r#"<job id="job"><step id="close"><batchlet ref="Done"/></step></job>"#,
-    rows: Vec::new,
-    steps: &["close 0 0 0 0"],
-    files: &[],
-};
-
-/// Two partitions of three chunks on one thread.
-pub const PARTITIONS: Shape = Shape {
-    xml: r#"<job id="job">
-  <properties><property name="batch.partition.threads" value="1"/></properties>
-  <step id="load">
-    <partition instances="2">
-      <properties>
-        <property name="from.1" value="0"/><property name="to.1" value="12"/>
-        <property name="from.2" value="12"/><property name="to.2" value="24"/>
-      </properties>
-    </partition>
-    <chunk reader="Numbers" processor="Wanted" writer="Rows" commit-interval="4" skip-limit="9">
-      <properties><property name="from" value="${from}"/><property name="to" value="${to}"/></properties>
-      <skippable-exception-classes><include class="test.Unwanted"/></skippable-exception-classes>
-    </chunk>
-  </step>
-</job>"#,
-    rows: || (1..=24).filter(|n| ![5, 7, 17, 19].contains(n)).collect(),
-    steps: &["load 0 0 0 0", "load:1 12 10 1 1", "load:2 12 10 1 1"],
-    files: &[],
-};
 
 /// Triggers that reject rows beyond those of `Outside::reject_wrong_rows`, and record every insert and update of an
 /// execution.

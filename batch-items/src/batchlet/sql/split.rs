@@ -1,0 +1,334 @@
+//! The statements of a SQL script.
+
+/// How a database writes texts and comments, as far as separators in them are concerned.
+#[derive(Debug)]
+pub(super) struct Syntax {
+    /// `\'` does not end a text.
+    backslashes: bool,
+    /// Comments begin with `#`, and with `--` only before a blank; `/*! .. */` is code.
+    mysql_comments: bool,
+    /// A comment may contain comments.
+    nested_comments: bool,
+    /// `$tag$ .. $tag$` is a text, and `E'..'` one with backslashes.
+    postgres_texts: bool,
+    /// The pairs of quotes around names, besides `"..".`
+    names: &'static [(char, char)],
+}
+
+#[cfg(any(feature = "sqlite", test))]
+pub(super) const SQLITE: Syntax = Syntax {
+    backslashes: false,
+    mysql_comments: false,
+    nested_comments: false,
+    postgres_texts: false,
+    names: &[('`', '`'), ('[', ']')],
+};
+
+#[cfg(any(feature = "postgres", test))]
+pub(super) const POSTGRES: Syntax = Syntax {
+    backslashes: false,
+    mysql_comments: false,
+    nested_comments: true,
+    postgres_texts: true,
+    names: &[],
+};
+
+#[cfg(any(feature = "mysql", test))]
+pub(super) const MYSQL: Syntax = Syntax {
+    backslashes: true,
+    mysql_comments: true,
+    nested_comments: false,
+    postgres_texts: false,
+    names: &[('`', '`')],
+};
+
+/// A statement of a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Statement<'s> {
+    /// The line of its first word, from 1.
+    pub(super) line: usize,
+    /// The text, without the separator and without comments before it.
+    pub(super) text: &'s str,
+}
+
+/// A text, name or comment that has no end.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the {what} that begins in line {line} has no end")]
+pub(super) struct Unclosed {
+    what: &'static str,
+    line: usize,
+}
+
+/// Splits a script at `separator`: `;` anywhere outside of texts, names and comments, any other one at the end of a line.
+pub(super) fn statements<'s>(
+    script: &'s str,
+    syntax: &Syntax,
+    separator: &str,
+) -> Result<Vec<Statement<'s>>, Unclosed> {
+    let script = script.strip_prefix('\u{feff}').unwrap_or(script);
+    let (mut found, mut line, mut at) = (Vec::new(), 1, 0);
+    // The position and line of the statement's first word.
+    let mut start: Option<(usize, usize)> = None;
+    let push = |found: &mut Vec<Statement<'s>>, start: Option<(usize, usize)>, end: usize| {
+        found.extend(start.map(|(start, line)| Statement {
+            line,
+            text: script[start..end].trim_end(),
+        }));
+    };
+    while at < script.len() {
+        if ends_statement(script, at, separator) {
+            push(&mut found, start.take(), at);
+            at += separator.len();
+            continue;
+        }
+        let token = Token::at(script, at, syntax).map_err(|what| Unclosed { what, line })?;
+        let text = &script[at..at + token.length];
+        if !token.is_comment && start.is_none() && !text.trim().is_empty() {
+            start = Some((at, line));
+        }
+        line += text.matches('\n').count();
+        at += token.length;
+    }
+    push(&mut found, start, script.len());
+    Ok(found)
+}
+
+fn ends_statement(script: &str, at: usize, separator: &str) -> bool {
+    let Some(rest) = script[at..].strip_prefix(separator) else {
+        return false;
+    };
+    let rest_of_line = rest.split('\n').next().unwrap_or_default();
+    let within_word = separator.starts_with(is_of_word) && script[..at].ends_with(is_of_word);
+    separator == ";" || (rest_of_line.trim().is_empty() && !within_word)
+}
+
+fn is_of_word(character: char) -> bool {
+    character.is_alphanumeric() || character == '_' || character == '$'
+}
+
+/// A text, a name in quotes, a comment, or a single character.
+struct Token {
+    length: usize,
+    is_comment: bool,
+}
+
+impl Token {
+    /// Returns the token at a position, or the kind of a token without an end.
+    fn at(script: &str, at: usize, syntax: &Syntax) -> Result<Self, &'static str> {
+        let rest = &script[at..];
+        let first = rest.chars().next().unwrap_or_default();
+        if let Some(length) = comment(rest, syntax)? {
+            let is_comment =
+                !(syntax.mysql_comments && (rest.starts_with("/*!") || rest.starts_with("/*M!")));
+            return Ok(Self { length, is_comment });
+        }
+        let before = &script[..at];
+        let escapes = before.strip_suffix(['e', 'E']);
+        let backslashes = syntax.backslashes
+            || (syntax.postgres_texts && escapes.is_some_and(|before| !before.ends_with(is_of_word)));
+        let length = match first {
+            '\'' => quoted(rest, '\'', backslashes).ok_or("text")?,
+            '"' => quoted(rest, '"', syntax.backslashes).ok_or("name in quotes")?,
+            '$' if syntax.postgres_texts && !before.ends_with(is_of_word) => dollar_quoted(rest)?,
+            _ => match syntax.names.iter().find(|(open, _)| *open == first) {
+                Some((_, close)) => quoted(rest, *close, false).ok_or("name in quotes")?,
+                None => first.len_utf8(),
+            },
+        };
+        Ok(Self {
+            length,
+            is_comment: false,
+        })
+    }
+}
+
+/// Returns the length of the comment at the beginning of a text, without the line break after it.
+fn comment(text: &str, syntax: &Syntax) -> Result<Option<usize>, &'static str> {
+    let is_line_comment = match text.strip_prefix("--") {
+        Some(rest) => !syntax.mysql_comments || !rest.starts_with(|next: char| !next.is_whitespace()),
+        None => syntax.mysql_comments && text.starts_with('#'),
+    };
+    if is_line_comment {
+        return Ok(Some(text.find('\n').unwrap_or(text.len())));
+    }
+    if !text.starts_with("/*") {
+        return Ok(None);
+    }
+    let (mut depth, mut at) = (1, 2);
+    while depth > 0 {
+        let next = text[at..].find(['*', '/']).ok_or("comment")? + at;
+        (depth, at) = match text.get(next..next + 2) {
+            Some("*/") => (depth - 1, next + 2),
+            Some("/*") if syntax.nested_comments => (depth + 1, next + 2),
+            _ => (depth, next + 1),
+        };
+    }
+    Ok(Some(at))
+}
+
+/// Returns the length of a text in quotes. A doubled quote ends the text, and begins another one.
+fn quoted(text: &str, close: char, backslashes: bool) -> Option<usize> {
+    let mut characters = text.char_indices().skip(1);
+    while let Some((at, character)) = characters.next() {
+        if character == '\\' && backslashes {
+            characters.next();
+        } else if character == close {
+            return Some(at + close.len_utf8());
+        }
+    }
+    None
+}
+
+/// Returns the length of `$tag$ .. $tag$`, or 1 if the `$` does not begin one.
+fn dollar_quoted(text: &str) -> Result<usize, &'static str> {
+    let Some(tag) = text[1..].find('$').map(|end| &text[1..=end]) else {
+        return Ok(1);
+    };
+    let is_tag =
+        tag.chars().all(|c| c.is_alphanumeric() || c == '_') && !tag.starts_with(|c: char| c.is_numeric());
+    if !is_tag {
+        return Ok(1);
+    }
+    let quote = &text[..tag.len() + 2];
+    let end = text[quote.len()..].find(quote).ok_or("text in dollar quotes")?;
+    Ok(quote.len() + end + quote.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(syntax: &Syntax, separator: &str, script: &str, expected: &[(usize, &str)]) {
+        let found = statements(script, syntax, separator).unwrap();
+        let found: Vec<_> = found
+            .iter()
+            .map(|statement| (statement.line, statement.text))
+            .collect();
+        assert_eq!(found, expected, "{script}");
+    }
+
+    #[test]
+    fn statements_have_the_line_of_their_first_word() {
+        for syntax in [&SQLITE, &POSTGRES, &MYSQL] {
+            check(syntax, ";", "", &[]);
+            check(syntax, ";", " ;; \n -- nothing\n /* at ; all */ ", &[]);
+            check(
+                syntax,
+                ";",
+                "\u{feff}A;\n\n-- a; comment\n/* ;\n */ B\n C ; D -- end",
+                &[(1, "A"), (5, "B\n C"), (6, "D -- end")],
+            );
+            check(syntax, ";", "A;é\r\n;B", &[(1, "A"), (1, "é"), (2, "B")]);
+        }
+    }
+
+    #[test]
+    fn separators_in_texts_and_names_do_not_count() {
+        for syntax in [&SQLITE, &POSTGRES, &MYSQL] {
+            check(
+                syntax,
+                ";",
+                "A 'x;''--;\n' \";\" ; B",
+                &[(1, "A 'x;''--;\n' \";\""), (2, "B")],
+            );
+        }
+        check(&SQLITE, ";", "A `;` [;] ; B", &[(1, "A `;` [;]"), (1, "B")]);
+        check(
+            &MYSQL,
+            ";",
+            r"A `;` 'it\'s;' ; B",
+            &[(1, r"A `;` 'it\'s;'"), (1, "B")],
+        );
+        check(
+            &POSTGRES,
+            ";",
+            r"A E'it\'s;' ; B",
+            &[(1, r"A E'it\'s;'"), (1, "B")],
+        );
+        // A backslash is an ordinary character here, and `[` is an index.
+        check(
+            &POSTGRES,
+            ";",
+            r"A 'x\'; LIKE'\'; C[1;",
+            &[(1, r"A 'x\'"), (1, r"LIKE'\'"), (1, "C[1")],
+        );
+        check(&SQLITE, ";", r"A 'x\'; B", &[(1, r"A 'x\'"), (1, "B")]);
+    }
+
+    #[test]
+    fn postgres_texts_have_dollar_quotes() {
+        let function = "CREATE FUNCTION f() AS $$ a; '$1' $$;";
+        check(
+            &POSTGRES,
+            ";",
+            &format!("{function} B"),
+            &[(1, &function[..function.len() - 1]), (1, "B")],
+        );
+        check(
+            &POSTGRES,
+            ";",
+            "A $x$ ; $$ ; $y$ $x$; B",
+            &[(1, "A $x$ ; $$ ; $y$ $x$"), (1, "B")],
+        );
+        check(
+            &POSTGRES,
+            ";",
+            "A $1; B $2; x$y; z$",
+            &[(1, "A $1"), (1, "B $2"), (1, "x$y"), (1, "z$")],
+        );
+        check(&SQLITE, ";", "A $$; B $$", &[(1, "A $$"), (1, "B $$")]);
+    }
+
+    #[test]
+    fn comments_differ_between_databases() {
+        check(&POSTGRES, ";", "/* /* ; */ ; */ A; B", &[(1, "A"), (1, "B")]);
+        check(&SQLITE, ";", "/* /* ; */ A; B", &[(1, "A"), (1, "B")]);
+        check(&MYSQL, ";", "# a ;\nA # b ;\n; B", &[(2, "A # b ;"), (3, "B")]);
+        check(&MYSQL, ";", "SELECT 1--1; B", &[(1, "SELECT 1--1"), (1, "B")]);
+        check(
+            &MYSQL,
+            ";",
+            "/*!40101 SET A=';' */; B",
+            &[(1, "/*!40101 SET A=';' */"), (1, "B")],
+        );
+    }
+
+    #[test]
+    fn another_separator_counts_at_the_end_of_a_line() {
+        let script = "CREATE TRIGGER t BEGIN\n  SELECT '\n/\n', 1/2;\n  B;\nEND\n/\nC;\n / \n";
+        check(
+            &SQLITE,
+            "/",
+            script,
+            &[
+                (1, "CREATE TRIGGER t BEGIN\n  SELECT '\n/\n', 1/2;\n  B;\nEND"),
+                (8, "C;"),
+            ],
+        );
+        check(&MYSQL, "@@", "A; B@@\nC@@D\n@@", &[(1, "A; B"), (2, "C@@D")]);
+        check(&MYSQL, "GO", "CARGO\nGO\nB\nGO", &[(1, "CARGO"), (3, "B")]);
+    }
+
+    #[test]
+    fn what_has_no_end_is_an_error() {
+        let message =
+            |syntax: &Syntax, script: &str| statements(script, syntax, ";").unwrap_err().to_string();
+        assert_eq!(
+            message(&SQLITE, "A;\nB 'c\n;"),
+            "the text that begins in line 2 has no end"
+        );
+        assert_eq!(
+            message(&MYSQL, "\n`a"),
+            "the name in quotes that begins in line 2 has no end"
+        );
+        assert_eq!(
+            message(&POSTGRES, "/* /* */"),
+            "the comment that begins in line 1 has no end"
+        );
+        assert_eq!(
+            message(&POSTGRES, "DO $a$ $b$"),
+            "the text in dollar quotes that begins in line 1 has no end"
+        );
+    }
+}

@@ -1,0 +1,430 @@
+//! `copyFiles`, `moveFiles`, `deleteFiles`, `compressFiles`, `checksumFiles`.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use batch_runtime::BatchStatus;
+use batch_runtime::prelude::*;
+use flate2::read::GzDecoder;
+
+use super::stage::{Stage, step};
+
+/// Creates a job that takes `resource`, both below its folder.
+fn stage(batchlet: &str, resource: &str, target: &str, more: &[(&str, &str)]) -> Stage {
+    let (resource, target) = (format!("${{folder}}/{resource}"), format!("${{folder}}/{target}"));
+    let mut properties = vec![("resource", resource.as_str())];
+    if !target.ends_with("${folder}/") {
+        properties.push(("target", target.as_str()));
+    }
+    properties.extend(more);
+    Stage::new(batchlet, &properties)
+}
+
+fn decompressed(stage: &Stage, name: &str) -> String {
+    let mut text = String::new();
+    GzDecoder::new(File::open(stage.path(name)).unwrap())
+        .read_to_string(&mut text)
+        .unwrap();
+    text
+}
+
+#[test]
+fn files_keep_their_path_below_the_pattern() {
+    let stage = stage("copyFiles", "in/**/*.csv", "out", &[]);
+    for name in ["in/a.csv", "in/a.txt", "in/.hidden.csv", "in/sub/b.csv"] {
+        stage.write(name, name);
+    }
+    assert_eq!(stage.run().completed(), "2 FILES");
+    assert_eq!(stage.list("out"), ["a.csv", "sub"]);
+    assert_eq!(stage.read("out/sub/b.csv"), "in/sub/b.csv");
+    assert_eq!(stage.list("in"), [".hidden.csv", "a.csv", "a.txt", "sub"]);
+}
+
+#[test]
+fn a_single_file_gets_the_name_of_the_target() {
+    for (target, expected) in [
+        ("out/b.csv", "out/b.csv"),
+        ("out/", "out/a.csv"),
+        ("there", "there/a.csv"),
+    ] {
+        for batchlet in ["copyFiles", "moveFiles"] {
+            let stage = stage(batchlet, "a.csv", target, &[]);
+            stage.write("a.csv", "content");
+            fs::create_dir(stage.path("there")).unwrap();
+            assert_eq!(stage.run().completed(), "1 FILES", "{batchlet} {target}");
+            assert_eq!(stage.read(expected), "content");
+            assert_eq!(stage.path("a.csv").exists(), batchlet == "copyFiles");
+        }
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_copy_keeps_permissions_and_time() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    for (batchlet, copy) in [("copyFiles", "out/a.sh"), ("compressFiles", "out/a.sh.gz")] {
+        let stage = stage(batchlet, "a.sh", "out/", &[]);
+        stage.write("a.sh", "content");
+        let file = File::options().write(true).open(stage.path("a.sh")).unwrap();
+        file.set_modified(time).unwrap();
+        file.set_permissions(fs::Permissions::from_mode(0o540)).unwrap();
+        stage.run().completed();
+        let metadata = fs::metadata(stage.path(copy)).unwrap();
+        assert_eq!(metadata.permissions().mode() & 0o777, 0o540, "{batchlet}");
+        assert_eq!(metadata.modified().unwrap(), time, "{batchlet}");
+    }
+}
+
+#[test]
+fn a_target_with_another_content_is_protected() {
+    for batchlet in ["copyFiles", "moveFiles", "compressFiles"] {
+        let name = if batchlet == "compressFiles" {
+            "out/a.csv.gz"
+        } else {
+            "out/a.csv"
+        };
+        let run = |rule: &[(&str, &str)]| {
+            let stage = stage(batchlet, "in/*.csv", "out", rule);
+            stage.write("in/a.csv", "new");
+            stage.write("in/b.csv", "b");
+            stage.write(name, "old");
+            (stage.run(), stage)
+        };
+        let (ended, stage) = run(&[]);
+        let problem =
+            "the target exists with another content; remove it, or set `if.exists` to `overwrite` or `skip`";
+        assert!(ended.failed().contains(problem), "{}", ended.message);
+        assert!(ended.message.contains(&stage.name(name)), "{}", ended.message);
+        assert_eq!(
+            (stage.read(name), stage.read("in/a.csv")),
+            ("old".into(), "new".into())
+        );
+
+        let (ended, stage) = run(&[("if.exists", "skip")]);
+        assert_eq!(ended.completed(), "1 FILES", "{batchlet}");
+        assert_eq!(
+            (stage.read(name), stage.read("in/a.csv")),
+            ("old".into(), "new".into())
+        );
+
+        let (ended, stage) = run(&[("if.exists", "overwrite")]);
+        assert_eq!(ended.completed(), "2 FILES", "{batchlet}");
+        let content = match batchlet {
+            "compressFiles" => decompressed(&stage, name),
+            _ => stage.read(name),
+        };
+        assert_eq!(content, "new");
+    }
+}
+
+/// The first execution fails at its second file. The restart takes the first one as done and ends as an undisturbed run.
+#[test]
+fn a_restart_ends_as_an_undisturbed_run() {
+    for batchlet in ["copyFiles", "moveFiles", "compressFiles"] {
+        let suffix = if batchlet == "compressFiles" { ".gz" } else { "" };
+        let stage = stage(batchlet, "in/*.csv", "out", &[]);
+        for name in ["a", "b", "c"] {
+            stage.write(&format!("in/{name}.csv"), name);
+        }
+        let in_the_way = format!("out/b.csv{suffix}");
+        stage.write(&in_the_way, "old");
+        let ended = stage.run();
+        ended.failed();
+        assert!(stage.path(&format!("out/a.csv{suffix}")).exists());
+        fs::remove_file(stage.path(&in_the_way)).unwrap();
+        assert_eq!(stage.restart(ended.id, ()).completed(), "3 FILES", "{batchlet}");
+        assert_eq!(
+            stage.list("out"),
+            ["a", "b", "c"].map(|name| format!("{name}.csv{suffix}")),
+            "{batchlet}"
+        );
+    }
+}
+
+/// Fails a step whose batchlet has ended.
+#[derive(BatchArtifact)]
+struct FailAtTheEnd {
+    #[batch_property(name = "fail", value = "true")]
+    fail: bool,
+}
+
+#[step_listener("FailAtTheEnd")]
+impl FailAtTheEnd {
+    #[after_step]
+    fn fail(&mut self) -> Result<(), BatchError> {
+        match self.fail {
+            true => Err(BatchError::msg("not yet")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// All files are done, but the end of the step is not recorded, as after a kill at the last moment.
+#[test]
+fn a_restart_recognises_that_everything_is_done() {
+    for (batchlet, expected) in [
+        ("copyFiles", "2 FILES"),
+        ("moveFiles", "2 FILES"),
+        ("compressFiles", "2 FILES"),
+        ("checksumFiles", "2 FILES"),
+        ("deleteFiles", "0 FILES"),
+    ] {
+        let mut properties = vec![("resource", "${folder}/in/*")];
+        if batchlet != "deleteFiles" {
+            let target = if batchlet == "checksumFiles" {
+                "${folder}/sums"
+            } else {
+                "${folder}/out/"
+            };
+            properties.push(("target", target));
+        }
+        let listeners = "<listeners><listener ref=\"FailAtTheEnd\"/></listeners><batchlet";
+        let stage = Stage::of(&step("step", batchlet, &properties).replace("<batchlet", listeners));
+        stage.write("in/a", "a");
+        stage.write("in/b", "b");
+        let ended = stage.run();
+        assert!(ended.failed().contains("not yet"), "{}", ended.message);
+        let ended = stage.restart(ended.id, [("fail", "false")]);
+        assert_eq!(ended.completed(), expected, "{batchlet}");
+    }
+}
+
+/// Another instance does not take the files that an earlier one has moved for its own.
+#[test]
+fn a_missing_file_is_an_error_in_each_instance() {
+    let stage = stage("moveFiles", "in/*.csv", "out", &[]);
+    stage.write("in/a.csv", "a");
+    assert_eq!(stage.run().completed(), "1 FILES");
+    let ended = stage.run();
+    assert!(ended.failed().contains("no file matches "), "{}", ended.message);
+    assert!(
+        ended.message.contains("set `if.missing` to `ignore`"),
+        "{}",
+        ended.message
+    );
+    let ended = stage.wait(stage.start([("if.missing", "ignore")]));
+    assert_eq!(ended.completed(), "0 FILES");
+}
+
+#[test]
+fn a_missing_file_is_an_error_unless_ignored() {
+    for batchlet in ["copyFiles", "compressFiles", "checksumFiles"] {
+        let stage = stage(batchlet, "none.csv", "out", &[]);
+        let ended = stage.run();
+        assert!(
+            ended.failed().contains("/none.csv; set `if.missing`"),
+            "{}",
+            ended.message
+        );
+        let ended = stage.wait(stage.start([("if.missing", "ignore")]));
+        assert_eq!(ended.completed(), "0 FILES", "{batchlet}");
+        assert!(!stage.path("out").exists(), "{batchlet}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn files_move_between_file_systems() {
+    use std::os::unix::fs::MetadataExt;
+
+    let other = tempfile::tempdir_in("/dev/shm").unwrap();
+    let target = other.path().display().to_string();
+    let stage = Stage::new(
+        "moveFiles",
+        &[("resource", "${folder}/in/*"), ("target", &target)],
+    );
+    stage.write("in/a.csv", "content");
+    let device = |path: &std::path::Path| fs::metadata(path).unwrap().dev();
+    if device(other.path()) == device(&stage.path("in")) {
+        // Temporary files are in memory too; the copy is tested where they are not.
+        return;
+    }
+    assert_eq!(stage.run().completed(), "1 FILES");
+    assert_eq!(fs::read_to_string(other.path().join("a.csv")).unwrap(), "content");
+    assert_eq!(stage.list("in"), [""; 0]);
+}
+
+#[test]
+fn a_file_is_never_its_own_target() {
+    for batchlet in ["copyFiles", "moveFiles"] {
+        let stage = stage(batchlet, "in/*", "in", &[("if.exists", "overwrite")]);
+        stage.write("in/a.csv", "content");
+        let ended = stage.run();
+        assert!(
+            ended.failed().contains("both are the same file"),
+            "{}",
+            ended.message
+        );
+        assert_eq!(stage.read("in/a.csv"), "content");
+    }
+}
+
+#[test]
+fn compressed_files_are_beside_their_originals_and_not_compressed_again() {
+    let stage = stage("compressFiles", "in/*", "", &[]);
+    stage.write("in/a.csv", "content");
+    assert_eq!(stage.run().completed(), "1 FILES");
+    assert_eq!(stage.list("in"), ["a.csv", "a.csv.gz"]);
+    assert_eq!(decompressed(&stage, "in/a.csv.gz"), "content");
+    assert_eq!(stage.run().completed(), "1 FILES", "the same content");
+    assert_eq!(stage.list("in"), ["a.csv", "a.csv.gz"]);
+}
+
+#[test]
+fn zstd_depends_on_a_feature() {
+    let stage = stage("compressFiles", "a.csv", "", &[("format", "zstd")]);
+    stage.write("a.csv", "content");
+    let started = stage.operator().start("job", ());
+    if cfg!(feature = "zstd") {
+        assert_eq!(stage.wait(started.unwrap()).completed(), "1 FILES");
+        assert!(stage.path("a.csv.zst").exists());
+        assert_eq!(stage.run().completed(), "1 FILES", "the same content");
+    } else {
+        let error = started.unwrap_err().to_string();
+        assert!(error.contains("compiled without the feature `zstd`"), "{error}");
+    }
+}
+
+#[test]
+fn only_files_are_deleted_and_a_repetition_is_right() {
+    let stage = stage("deleteFiles", "work/*", "", &[]);
+    for name in ["work/a", "work/b", "work/.hidden", "work/sub/c"] {
+        stage.write(name, name);
+    }
+    assert_eq!(stage.run().completed(), "2 FILES");
+    assert_eq!(stage.list("work"), [".hidden", "sub"]);
+    assert_eq!(stage.run().completed(), "0 FILES");
+    let ended = stage.wait(stage.start([("if.missing", "fail")]));
+    assert!(ended.failed().contains("no file matches "), "{}", ended.message);
+}
+
+#[test]
+fn checksums_are_those_of_sha256sum() {
+    let stage = stage("checksumFiles", "out/*", "out/SHA256SUMS", &[]);
+    stage.write("out/abc.txt", "abc");
+    stage.write("out/empty.txt", "");
+    assert_eq!(stage.run().completed(), "2 FILES");
+    assert_eq!(
+        stage.read("out/SHA256SUMS"),
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  abc.txt\n\
+         e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  empty.txt\n"
+    );
+    assert_eq!(
+        stage.run().completed(),
+        "2 FILES",
+        "the list itself does not count"
+    );
+    if cfg!(target_os = "linux") {
+        let verified = Command::new("sha256sum")
+            .args(["--check", "--strict", "SHA256SUMS"])
+            .current_dir(stage.path("out"))
+            .output()
+            .unwrap();
+        assert!(verified.status.success(), "{verified:?}");
+    }
+    stage.write("out/abc.txt", "abd");
+    assert!(
+        stage
+            .run()
+            .failed()
+            .contains("the target exists with another content")
+    );
+}
+
+#[test]
+fn each_file_may_have_its_own_checksum() {
+    let stage = Stage::of(&format!(
+        "{}{}",
+        step("write", "checksumFiles", &[("resource", "${folder}/in/*")])
+            .replace("<step id=\"write\">", "<step id=\"write\" next=\"verify\">"),
+        step(
+            "verify",
+            "checksumFiles",
+            &[("resource", "${folder}/in/*.sha256"), ("mode", "verify")]
+        )
+    ));
+    stage.write("in/a", "a");
+    stage.write("in/b", "b");
+    assert_eq!(stage.run().completed(), "2 FILES");
+    assert_eq!(stage.list("in"), ["a", "a.sha256", "b", "b.sha256"]);
+}
+
+#[test]
+fn wrong_and_missing_files_are_named() {
+    let stage = stage("checksumFiles", "in/SHA256SUMS", "", &[("mode", "verify")]);
+    for name in ["a", "b"] {
+        stage.write(&format!("in/{name}"), "abc");
+    }
+    let sum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    stage.write("in/SHA256SUMS", format!("{sum}  a\n{sum} *b\n"));
+    assert_eq!(stage.run().completed(), "2 FILES");
+    stage.write("in/a", "abd");
+    stage.write("in/SHA256SUMS", format!("{sum}  a\n{sum}  b\n\n{sum}  c\n"));
+    let ended = stage.run();
+    let message = ended.failed();
+    assert!(message.contains("`a` has another checksum (line 1)"), "{message}");
+    assert!(
+        message.contains("`c`: No such file or directory (os error 2) (line 4)"),
+        "{message}"
+    );
+    assert!(!message.contains("`b`"), "{message}");
+    stage.write("in/SHA256SUMS", format!("{sum}  a\nMD5 (a) = 0\n"));
+    let ended = stage.run();
+    assert!(
+        ended
+            .failed()
+            .contains("/in/SHA256SUMS:2 is not a line of `sha256sum`"),
+        "{}",
+        ended.message
+    );
+}
+
+/// The file consists of a hole, so it has a content that takes hours to read but no space.
+#[test]
+fn a_stop_ends_the_work_on_a_large_file() {
+    let stage = stage("compressFiles", "in/*", "out", &[]);
+    stage.write("in/large", "");
+    let large = File::options().write(true).open(stage.path("in/large")).unwrap();
+    large.set_len(1 << 42).unwrap();
+    let ended = stage.start_and_stop(|| stage.path("out/.large.gz.1.part").exists());
+    assert_eq!(
+        (ended.status, ended.exit_status.as_str()),
+        (BatchStatus::Stopped, "STOPPED")
+    );
+    assert_eq!(stage.list("out"), [""; 0]);
+}
+
+#[test]
+fn wrong_properties_are_reported_before_the_start() {
+    for (batchlet, property, problem) in [
+        ("copyFiles", ("resource", ""), "expected a path, or a pattern"),
+        ("copyFiles", ("resource", "in/[a"), "invalid pattern"),
+        (
+            "copyFiles",
+            ("target", ""),
+            "expected the path of a file or directory",
+        ),
+        (
+            "moveFiles",
+            ("if.exists", "ask"),
+            "expected `fail`, `overwrite` or `skip`",
+        ),
+        ("deleteFiles", ("if.missing", "no"), "expected `fail` or `ignore`"),
+        ("compressFiles", ("format", "zip"), "expected `gzip` or `zstd`"),
+        ("checksumFiles", ("mode", "check"), "expected `write` or `verify`"),
+    ] {
+        let mut properties = vec![("resource", "in/*"), ("target", "out/")];
+        if batchlet == "deleteFiles" {
+            properties.pop();
+        }
+        properties.retain(|(name, _)| *name != property.0);
+        properties.push(property);
+        let stage = Stage::new(batchlet, &properties);
+        let error = stage.operator().start("job", ()).unwrap_err().to_string();
+        assert!(error.contains(problem), "{property:?}: {error}");
+    }
+}
