@@ -25,6 +25,10 @@ mod flow;
 #[expect(dead_code, reason = "`main` is not called")]
 mod hello;
 #[cfg(test)]
+#[path = "load/main.rs"]
+#[expect(dead_code, reason = "`main` is not called")]
+mod load;
+#[cfg(test)]
 #[path = "operator/main.rs"]
 #[expect(dead_code, reason = "`main` is not called")]
 mod operator;
@@ -42,6 +46,7 @@ mod tests {
     #[test]
     fn jobs_fit_their_artifacts() {
         batch_runtime::check_jobs!("hello");
+        batch_runtime::check_jobs!(deny_warnings, "load", data = "data");
         batch_runtime::check_jobs!("flights", data = "data");
         batch_runtime::check_jobs!(deny_warnings, "partitions", data = "data");
         batch_runtime::check_jobs!(deny_warnings, "skip-retry", data = "data");
