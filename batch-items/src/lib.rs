@@ -50,6 +50,7 @@
 
 pub mod batchlet;
 mod choices;
+pub mod compose;
 mod delimited;
 mod error;
 pub mod file;
@@ -62,6 +63,10 @@ pub mod registered;
 mod rows;
 mod table;
 
+pub use compose::{
+    ClassifierItemWriter, CompositeItemWriter, EnrichingItemWriter, FlatteningItemWriter, ProcessorChain,
+    ValidatingProcessor,
+};
 pub use delimited::{Character, DelimitedFormat, DelimitedItemReader, DelimitedItemWriter, QuoteMode};
 pub use error::{EncodeError, Field, RecordError, ResourceError};
 pub use json::{JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader, JsonLinesItemWriter};

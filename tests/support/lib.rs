@@ -42,6 +42,8 @@ pub mod guide {
     pub struct Records;
     #[doc = include_str!("../../docs/guide/batchlets.md")]
     pub struct Batchlets;
+    #[doc = include_str!("../../docs/guide/composing.md")]
+    pub struct Composing;
     #[doc = include_str!("../../docs/guide/transactions.md")]
     pub struct Transactions;
     #[doc = include_str!("../../docs/guide/skip-retry.md")]

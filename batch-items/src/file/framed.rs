@@ -101,6 +101,8 @@ pub struct Framed<F> {
     #[batch_artifact]
     output: FileOutput,
     frame: F,
+    /// The frame at the mark.
+    marked: F,
 }
 
 impl<F> Framed<F> {
@@ -231,6 +233,24 @@ impl<F> Framed<F> {
     {
         self.end(encode)?;
         self.output.finish()
+    }
+
+    /// Notes the state to which `undo` returns.
+    pub(crate) fn mark(&mut self)
+    where
+        F: Clone,
+    {
+        self.marked = self.frame.clone();
+        self.output.mark();
+    }
+
+    /// Removes what was written since the mark.
+    pub(crate) fn undo(&mut self)
+    where
+        F: Clone,
+    {
+        self.frame = self.marked.clone();
+        self.output.undo();
     }
 
     pub(crate) fn close(&mut self) {

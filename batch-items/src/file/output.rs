@@ -91,6 +91,7 @@ pub struct FileOutput {
     #[batch_property(name = "compression")]
     compression: Option<Compression>,
     open: Option<Part>,
+    mark: Option<Mark>,
 }
 
 /// What a writer does if its file exists at the start of the step: the property `if.exists`.
@@ -151,6 +152,14 @@ const TAIL: usize = 64;
 
 /// The buffer is written when it is longer, at the latest by the next checkpoint.
 const FULL: usize = 1 << 20;
+
+/// A state to which the output can return.
+struct Mark {
+    number: u32,
+    length: u64,
+    items: u64,
+    buffered: usize,
+}
 
 /// A file that is being written.
 struct Part {
@@ -247,6 +256,28 @@ impl FileOutput {
         let number = self.part()?.number + 1;
         self.open = Some(self.create(number)?);
         Ok(())
+    }
+
+    /// Notes the state to which `undo` returns.
+    pub(crate) fn mark(&mut self) {
+        self.mark = self.open.as_ref().map(|part| Mark {
+            number: part.number,
+            length: part.length,
+            items: part.items,
+            buffered: part.buffer.len(),
+        });
+    }
+
+    /// Removes what was written since the mark. Where that is not possible, later calls fail until the output is opened
+    /// again.
+    pub(crate) fn undo(&mut self) {
+        let is_plain = self.compression() == Compression::None;
+        let (Some(mark), Some(part)) = (&self.mark, &mut self.open) else {
+            return;
+        };
+        if part.undo(mark, is_plain).is_err() {
+            self.mark_broken();
+        }
     }
 
     /// Makes all later calls fail until the output is opened again: items of a failed call are left in it.
@@ -503,6 +534,23 @@ impl Part {
         self.tail
             .extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL)..]);
         self.buffer.clear();
+        Ok(())
+    }
+
+    fn undo(&mut self, mark: &Mark, is_plain: bool) -> io::Result<()> {
+        if self.number != mark.number || (self.length != mark.length && !is_plain) {
+            return Err(io::Error::other("the file is complete"));
+        }
+        if self.length == mark.length {
+            self.buffer.truncate(mark.buffered);
+        } else {
+            // What was in the buffer is in the file.
+            self.length = mark.length + mark.buffered as u64;
+            self.file.set_len(self.length)?;
+            self.tail = read_tail(&self.file, self.length)?;
+            self.buffer.clear();
+        }
+        self.items = mark.items;
         Ok(())
     }
 

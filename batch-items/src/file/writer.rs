@@ -47,6 +47,21 @@ where
         self.output.write(items.iter(), &mut self.format)
     }
 
+    pub(crate) fn write_each<'a>(
+        &mut self,
+        items: impl ExactSizeIterator<Item = &'a T> + Clone,
+    ) -> Result<(), BatchError> {
+        self.output.write(items, &mut self.format)
+    }
+
+    pub(crate) fn mark_output(&mut self) {
+        self.output.mark();
+    }
+
+    pub(crate) fn undo_output(&mut self) {
+        self.output.undo();
+    }
+
     /// Returns the position after the last item.
     #[get_checkpoint_info]
     pub fn checkpoint(&mut self) -> Result<FramedPosition<F>, ResourceError> {

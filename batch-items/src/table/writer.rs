@@ -115,8 +115,16 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
     /// Writes items.
     #[write_items]
     pub fn write(&mut self, items: &[T], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+        self.write_each(items.iter(), tx)
+    }
+
+    pub(crate) fn write_each<'a>(
+        &mut self,
+        items: impl Iterator<Item = &'a T>,
+        tx: &mut ChunkTransaction,
+    ) -> Result<(), BatchError> {
         self.rows.clear();
-        for (index, item) in items.iter().enumerate() {
+        for (index, item) in items.enumerate() {
             self.rows
                 .push(item)
                 .map_err(|cause| self.bad_item(index, cause))?;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod bad_input;
+mod compose;
 mod delimited;
 mod output;
 mod restart;

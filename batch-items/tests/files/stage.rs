@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobParameters};
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
 
 /// A folder with files, and a repository in memory.
 pub(crate) struct Stage {
@@ -31,6 +33,16 @@ impl Stage {
 
     /// The same with further children of the chunk.
     pub(crate) fn with_children(chunk: &str, properties: &str, children: &str) -> Self {
+        Self::with_steps("", chunk, properties, children)
+    }
+
+    /// The same after a step with a batchlet. The repository is a file, which [`number`](Self::number) reads.
+    pub(crate) fn after_step(batchlet: &str, chunk: &str, properties: &str, children: &str) -> Self {
+        let first = format!("<step id=\"first\" next=\"copy\"><batchlet ref=\"{batchlet}\"/></step>");
+        Self::with_steps(&first, chunk, properties, children)
+    }
+
+    fn with_steps(first: &str, chunk: &str, properties: &str, children: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let properties: String = properties
             .lines()
@@ -48,13 +60,19 @@ impl Stage {
             })
             .collect();
         let xml = format!(
-            "<job id=\"job\"><step id=\"copy\"><chunk {chunk}><properties>\n{properties}</properties>\n{children}</chunk></step></job>"
+            "<job id=\"job\">{first}<step id=\"copy\"><chunk {chunk}><properties>\n{properties}</properties>\n{children}</chunk></step></job>"
         );
         fs::create_dir(folder.path().join("jobs")).unwrap();
         fs::write(folder.path().join("jobs/job.xml"), xml).unwrap();
         let runtime = BatchRuntime::builder()
             .job_path(folder.path().join("jobs").display().to_string())
-            .repository("sqlite://:memory:")
+            .repository(match first {
+                "" => "sqlite://:memory:".to_owned(),
+                _ => format!(
+                    "sqlite://{}?synchronous=normal",
+                    folder.path().join("batch.db").display()
+                ),
+            })
             .system_property("dir", folder.path().display().to_string())
             .build()
             .unwrap();
@@ -71,6 +89,29 @@ impl Stage {
 
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path().join(name)).unwrap()
+    }
+
+    /// Runs a statement on the database.
+    pub(crate) fn execute(&self, statement: &str) {
+        self.connection().batch_execute(statement).unwrap();
+    }
+
+    /// Returns the number that a query selects.
+    pub(crate) fn number(&self, query: &str) -> i64 {
+        #[derive(QueryableByName)]
+        struct Number {
+            #[diesel(sql_type = diesel::sql_types::BigInt)]
+            number: i64,
+        }
+        let query = format!("SELECT ({query}) AS number");
+        let found: Number = diesel::sql_query(query)
+            .get_result(&mut self.connection())
+            .unwrap();
+        found.number
+    }
+
+    fn connection(&self) -> SqliteConnection {
+        SqliteConnection::establish(&self.path().join("batch.db").display().to_string()).unwrap()
     }
 
     /// Starts the job and waits for its end.

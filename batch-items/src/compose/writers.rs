@@ -1,0 +1,367 @@
+//! Writers made of writers.
+
+use std::marker::PhantomData;
+
+use batch_runtime::prelude::*;
+
+use super::traits::{Classified, LookUp, NoWriter, WriteItems};
+
+/// Declares a writer of up to four writers, whose properties have the prefixes `1.` to `4.`.
+macro_rules! several {
+    ($(#[$about:meta])* $name:ident, $($bound:path)?, $write:ident) => {
+        $(#[$about])*
+        #[derive(BatchArtifact)]
+        pub struct $name<T, A, B, C = NoWriter, D = NoWriter> {
+            #[batch_artifact(prefix = "1.")]
+            first: A,
+            #[batch_artifact(prefix = "2.")]
+            second: B,
+            #[batch_artifact(prefix = "3.")]
+            third: C,
+            #[batch_artifact(prefix = "4.")]
+            fourth: D,
+            item: PhantomData<fn(T)>,
+        }
+
+        #[item_writer]
+        impl<T, A, B, C, D> $name<T, A, B, C, D>
+        where
+            T: Send + 'static $(+ $bound)?,
+            A: WriteItems<T>,
+            B: WriteItems<T>,
+            C: WriteItems<T>,
+            D: WriteItems<T>,
+        {
+            /// Opens the writers, at the checkpoint.
+            #[open]
+            pub fn open(
+                &mut self,
+                checkpoint: Option<(A::Position, B::Position, C::Position, D::Position)>,
+            ) -> Result<(), BatchError> {
+                let (first, second, third, fourth) = match checkpoint {
+                    Some((first, second, third, fourth)) => (Some(first), Some(second), Some(third), Some(fourth)),
+                    None => (None, None, None, None),
+                };
+                self.first.open(first)?;
+                self.second.open(second)?;
+                self.third.open(third)?;
+                self.fourth.open(fourth)
+            }
+
+            /// Writes items. If one of the writers fails, the others write nothing.
+            #[write_items]
+            pub fn write(&mut self, items: &[T], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+                self.first.mark();
+                self.second.mark();
+                self.third.mark();
+                self.fourth.mark();
+                let written = self.$write(items, tx);
+                if written.is_err() {
+                    self.first.undo();
+                    self.second.undo();
+                    self.third.undo();
+                    self.fourth.undo();
+                }
+                written
+            }
+
+            /// Returns the positions of the writers.
+            #[get_checkpoint_info]
+            pub fn checkpoint(
+                &mut self,
+            ) -> Result<(A::Position, B::Position, C::Position, D::Position), BatchError> {
+                Ok((
+                    self.first.position()?,
+                    self.second.position()?,
+                    self.third.position()?,
+                    self.fourth.position()?,
+                ))
+            }
+
+            /// Completes the outputs.
+            #[finish]
+            pub fn finish(&mut self) -> Result<(), BatchError> {
+                self.first.finish()?;
+                self.second.finish()?;
+                self.third.finish()?;
+                self.fourth.finish()
+            }
+
+            /// Closes the writers.
+            #[close]
+            pub fn close(&mut self) {
+                self.first.close();
+                self.second.close();
+                self.third.close();
+                self.fourth.close();
+            }
+        }
+    };
+}
+
+several! {
+    /// Writes all items by several writers, one after the other.
+    ///
+    /// The properties of the writers have the prefixes `1.`, `2.`, `3.` and `4.`. If one of them fails, no item of the list is
+    /// in any output, so retries and skips are as exact as with one writer.
+    ///
+    /// ```
+    /// use batch_items::{CompositeItemWriter, DelimitedItemWriter, TableItemWriter};
+    /// use batch_runtime::prelude::*;
+    ///
+    /// #[derive(serde::Serialize)]
+    /// struct Payment {
+    ///     number: String,
+    ///     cents: i64,
+    /// }
+    ///
+    /// #[item_writer("PaymentWriter")]
+    /// type PaymentWriter = CompositeItemWriter<Payment, TableItemWriter<Payment>, DelimitedItemWriter<Payment>>;
+    /// ```
+    ///
+    /// ```xml
+    /// <property name="1.table" value="payment"/>
+    /// <property name="2.output" value="out/payments.csv"/>
+    /// ```
+    CompositeItemWriter, , write_all
+}
+
+several! {
+    /// Writes each item by the writer of its class, which [`Classified`] returns: `1` for the first writer.
+    ///
+    /// The properties of the writers have the prefixes `1.`, `2.`, `3.` and `4.`.
+    ///
+    /// ```
+    /// use batch_items::compose::Classified;
+    /// use batch_items::{ClassifierItemWriter, DelimitedItemWriter};
+    /// use batch_runtime::prelude::*;
+    ///
+    /// #[derive(serde::Serialize)]
+    /// struct Payment {
+    ///     country: String,
+    ///     cents: i64,
+    /// }
+    ///
+    /// impl Classified for Payment {
+    ///     fn class(&self) -> usize {
+    ///         if self.country == "DE" { 1 } else { 2 }
+    ///     }
+    /// }
+    ///
+    /// #[item_writer("ByCountry")]
+    /// type ByCountry = ClassifierItemWriter<Payment, DelimitedItemWriter<Payment>, DelimitedItemWriter<Payment>>;
+    /// ```
+    ClassifierItemWriter, Classified, write_classes
+}
+
+impl<T, A, B, C, D> CompositeItemWriter<T, A, B, C, D>
+where
+    A: WriteItems<T>,
+    B: WriteItems<T>,
+    C: WriteItems<T>,
+    D: WriteItems<T>,
+{
+    fn write_all(&mut self, items: &[T], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+        let items: Vec<&T> = items.iter().collect();
+        self.first.write(&items, tx)?;
+        self.second.write(&items, tx)?;
+        self.third.write(&items, tx)?;
+        self.fourth.write(&items, tx)
+    }
+}
+
+/// An item whose class has no writer.
+#[derive(Debug, BatchException)]
+struct ClassError {
+    class: usize,
+    writers: usize,
+}
+
+impl std::fmt::Display for ClassError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { class, writers } = self;
+        write!(f, "an item has class {class}, but there are {writers} writers")
+    }
+}
+
+impl std::error::Error for ClassError {}
+
+impl<T, A, B, C, D> ClassifierItemWriter<T, A, B, C, D>
+where
+    T: Classified,
+    A: WriteItems<T>,
+    B: WriteItems<T>,
+    C: WriteItems<T>,
+    D: WriteItems<T>,
+{
+    fn write_classes(&mut self, items: &[T], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+        let writers = [A::WRITES, B::WRITES, C::WRITES, D::WRITES];
+        let mut classes: [Vec<&T>; 4] = Default::default();
+        for item in items {
+            let class = item.class();
+            let index = class
+                .checked_sub(1)
+                .filter(|index| writers.get(*index) == Some(&true));
+            let index = index.ok_or(ClassError {
+                class,
+                writers: writers.iter().filter(|writes| **writes).count(),
+            })?;
+            classes[index].push(item);
+        }
+        let [first, second, third, fourth] = &classes;
+        if !first.is_empty() {
+            self.first.write(first, tx)?;
+        }
+        if !second.is_empty() {
+            self.second.write(second, tx)?;
+        }
+        if !third.is_empty() {
+            self.third.write(third, tx)?;
+        }
+        if !fourth.is_empty() {
+            self.fourth.write(fourth, tx)?;
+        }
+        Ok(())
+    }
+}
+
+/// Declares a writer around another one, whose properties have no prefix.
+macro_rules! around {
+    ($(#[$about:meta])* $name:ident<$($parameter:ident),*> of $item:ty, $inner:ty, [$($bounds:tt)*], $extra:ty) => {
+        $(#[$about])*
+        #[derive(BatchArtifact)]
+        pub struct $name<$($parameter),*, W> {
+            #[batch_artifact]
+            writer: W,
+            #[batch_artifact]
+            extra: $extra,
+            item: PhantomData<fn($($parameter),*)>,
+        }
+
+        #[item_writer]
+        impl<$($parameter),*, W> $name<$($parameter),*, W>
+        where
+            $($bounds)*
+            W: WriteItems<$inner>,
+        {
+            /// Opens the writer, at the checkpoint.
+            #[open]
+            pub fn open(&mut self, checkpoint: Option<W::Position>) -> Result<(), BatchError> {
+                self.writer.open(checkpoint)
+            }
+
+            /// Writes items.
+            #[write_items]
+            pub fn write(&mut self, items: &[$item], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+                self.write_inner(items, tx)
+            }
+
+            /// Returns the position of the writer.
+            #[get_checkpoint_info]
+            pub fn checkpoint(&mut self) -> Result<W::Position, BatchError> {
+                self.writer.position()
+            }
+
+            /// Completes the output.
+            #[finish]
+            pub fn finish(&mut self) -> Result<(), BatchError> {
+                self.writer.finish()
+            }
+
+            /// Closes the writer.
+            #[close]
+            pub fn close(&mut self) {
+                self.writer.close();
+            }
+        }
+    };
+}
+
+around! {
+    /// Writes the elements of items that are lists: a processor that makes several results of one item returns a `Vec`.
+    ///
+    /// The counters of the step count lists. A list without elements writes nothing.
+    ///
+    /// ```
+    /// use batch_items::{DelimitedItemWriter, FlatteningItemWriter};
+    /// use batch_runtime::prelude::*;
+    ///
+    /// #[derive(serde::Serialize)]
+    /// struct OrderLine {
+    ///     order: u64,
+    ///     article: String,
+    /// }
+    ///
+    /// // Its processor returns a `Vec<OrderLine>` for each order.
+    /// #[item_writer("OrderLineWriter")]
+    /// type OrderLineWriter = FlatteningItemWriter<OrderLine, DelimitedItemWriter<OrderLine>>;
+    /// ```
+    FlatteningItemWriter<T> of Vec<T>, T, [T: Send + 'static,], NoWriter
+}
+
+impl<T, W: WriteItems<T>> FlatteningItemWriter<T, W> {
+    fn write_inner(&mut self, items: &[Vec<T>], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+        let _ = &self.extra;
+        let items: Vec<&T> = items.iter().flatten().collect();
+        if items.is_empty() {
+            return Ok(());
+        }
+        self.writer.write(&items, tx)
+    }
+}
+
+around! {
+    /// Adds data to the items of a list by one look-up, such as a query, and writes the results.
+    ///
+    /// One query for each chunk is much faster than one for each item in a processor. The look-up runs in the chunk's transaction. Its
+    /// properties, and those of the writer, have no prefix.
+    ///
+    /// ```
+    /// use batch_items::compose::LookUp;
+    /// use batch_items::{DelimitedItemWriter, EnrichingItemWriter};
+    /// use batch_runtime::prelude::*;
+    ///
+    /// struct Flight {
+    ///     origin: String,
+    /// }
+    ///
+    /// #[derive(serde::Serialize)]
+    /// struct NamedFlight {
+    ///     origin: String,
+    ///     city: String,
+    /// }
+    ///
+    /// #[derive(BatchArtifact)]
+    /// struct Cities;
+    ///
+    /// impl LookUp<Flight> for Cities {
+    ///     type Output = NamedFlight;
+    ///
+    ///     fn look_up(&mut self, flights: &[&Flight], _tx: &mut ChunkTransaction) -> Result<Vec<NamedFlight>, BatchError> {
+    ///         // One query for all origins, such as `SELECT iata, city FROM airport WHERE iata IN (..)`.
+    ///         let named = |flight: &&Flight| NamedFlight { origin: flight.origin.clone(), city: String::new() };
+    ///         Ok(flights.iter().map(named).collect())
+    ///     }
+    /// }
+    ///
+    /// #[item_writer("FlightWriter")]
+    /// type FlightWriter = EnrichingItemWriter<Flight, Cities, DelimitedItemWriter<NamedFlight>>;
+    /// ```
+    EnrichingItemWriter<T, L> of T, L::Output, [T: Send + 'static, L: LookUp<T>,], L
+}
+
+impl<T, L: LookUp<T>, W: WriteItems<L::Output>> EnrichingItemWriter<T, L, W> {
+    fn write_inner(&mut self, items: &[T], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+        let items: Vec<&T> = items.iter().collect();
+        let found = self.extra.look_up(&items, tx)?;
+        if found.len() != items.len() {
+            return Err(BatchError::msg(format!(
+                "the look-up returned {} results for {} items",
+                found.len(),
+                items.len()
+            )));
+        }
+        let found: Vec<&L::Output> = found.iter().collect();
+        self.writer.write(&found, tx)
+    }
+}

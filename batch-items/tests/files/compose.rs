@@ -1,0 +1,325 @@
+//! Artifacts made of others, and artifacts of one expression.
+
+use batch_items::compose::{Classified, LookUp, ProcessItem, Validate};
+use batch_items::file::FileFrame;
+use batch_items::{
+    ClassifierItemWriter, CompositeItemWriter, DelimitedItemWriter, EnrichingItemWriter,
+    FlatteningItemWriter, JsonLinesItemWriter, LineItemWriter, ProcessorChain, TableItemWriter,
+    ValidatingProcessor,
+};
+use batch_runtime::BatchStatus;
+use batch_runtime::prelude::*;
+use diesel::connection::SimpleConnection;
+use serde::{Deserialize, Serialize};
+
+use super::stage::Stage;
+
+batch_items::iterator_reader!(Numbers("numbers"): u64 = 1..=20);
+batch_items::function_processor!(Rows("rows"): |number: &u64| -> Option<Row> {
+    (*number != 13).then_some(Row { id: *number })
+});
+batch_items::function_processor!(Copies("copies"): |number: &u64| -> Option<Vec<Row>> {
+    Some((0..*number % 3).map(|_| Row { id: *number }).collect())
+});
+
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    id: u64,
+}
+
+impl Classified for Row {
+    fn class(&self) -> usize {
+        match self.id {
+            19 => 3,
+            id => 1 + usize::from(id.is_multiple_of(2)),
+        }
+    }
+}
+
+/// The sum of the ids, at the end of the file.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Sum(u64);
+
+impl FileFrame<Row> for Sum {
+    fn add(&mut self, row: &Row) {
+        self.0 += row.id;
+    }
+    fn footer(&self) -> Option<String> {
+        Some(format!("sum {}\n", self.0))
+    }
+}
+
+/// The file comes first: it has to forget what the table rejects.
+#[item_writer("everything")]
+type Everything =
+    CompositeItemWriter<Row, DelimitedItemWriter<Row, Sum>, TableItemWriter<Row>, JsonLinesItemWriter<Row>>;
+
+#[item_writer("byClass")]
+type ByClass =
+    ClassifierItemWriter<Row, DelimitedItemWriter<Row>, TableItemWriter<Row>, DelimitedItemWriter<Row>>;
+
+#[item_writer("twoClasses")]
+type TwoClasses = ClassifierItemWriter<Row, DelimitedItemWriter<Row>, TableItemWriter<Row>>;
+
+#[item_writer("flattened")]
+type Flattened = FlatteningItemWriter<Row, DelimitedItemWriter<Row>>;
+
+/// Adds the number of items of the list.
+#[derive(BatchArtifact)]
+struct Neighbours;
+
+impl LookUp<Row> for Neighbours {
+    type Output = String;
+
+    fn look_up(&mut self, rows: &[&Row], _tx: &mut ChunkTransaction) -> Result<Vec<String>, BatchError> {
+        Ok(rows
+            .iter()
+            .map(|row| format!("{} of {}", row.id, rows.len()))
+            .collect())
+    }
+}
+
+#[item_writer("enriched")]
+type Enriched = EnrichingItemWriter<Row, Neighbours, LineItemWriter<String>>;
+
+/// Creates the table `row`, with two rows that are in the way of items.
+#[derive(BatchArtifact)]
+struct CreateTable {
+    #[batch_context]
+    job: JobContext,
+}
+
+#[batchlet("createTable")]
+impl CreateTable {
+    #[process]
+    fn process(&self) -> Result<String, BatchError> {
+        let table = "CREATE TABLE row (id INTEGER PRIMARY KEY); INSERT INTO row VALUES (5), (12)";
+        self.job.connect()?.sqlite()?.batch_execute(table)?;
+        Ok("CREATED".into())
+    }
+
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+const SKIP: &str =
+    r#"<skippable-exception-classes><include class="TableError"/></skippable-exception-classes>"#;
+
+fn chunk(processor: &str, writer: &str, attributes: &str) -> String {
+    format!(r#"reader="numbers" processor="{processor}" writer="{writer}" {attributes}"#)
+}
+
+/// The ids that reach the outputs.
+fn ids(without: &[u64]) -> Vec<u64> {
+    (1..=20).filter(|id| *id != 13 && !without.contains(id)).collect()
+}
+
+fn lines(ids: &[u64], line: impl Fn(u64) -> String) -> String {
+    ids.iter().map(|id| line(*id)).collect()
+}
+
+/// An item that one writer rejects is in no output, whatever the sizes of lists and intervals.
+#[test]
+fn all_writers_write_the_same_items() {
+    for attributes in [
+        r#"commit-interval="20""#,
+        r#"commit-interval="7" chunk-size="3""#,
+        r#"commit-interval="1""#,
+        r#"commit-interval="6" buffer-reads="false""#,
+    ] {
+        let stage = Stage::after_step(
+            "createTable",
+            &chunk("rows", "everything", attributes),
+            "1.output=${dir}/first.csv\n2.table=row\n3.output=${dir}/third.jsonl",
+            SKIP,
+        );
+        let ended = stage.completes();
+        assert_eq!(ended.skips, 2, "{attributes}");
+        let ids = ids(&[5, 12]);
+        let sum: u64 = ids.iter().sum();
+        assert_eq!(
+            stage.read("first.csv"),
+            format!("id\n{}sum {sum}\n", lines(&ids, |id| format!("{id}\n"))),
+            "{attributes}"
+        );
+        assert_eq!(
+            stage.read("third.jsonl"),
+            lines(&ids, |id| format!("{{\"id\":{id}}}\n"))
+        );
+        assert_eq!(stage.number("SELECT COUNT(*) FROM row"), ids.len() as i64 + 2);
+    }
+}
+
+/// Without a rule to skip it, a rejected item leaves the committed ones.
+#[test]
+fn a_composite_restarts_at_its_checkpoint() {
+    let stage = Stage::after_step(
+        "createTable",
+        &chunk("rows", "everything", r#"commit-interval="3""#),
+        "1.output=${dir}/first.csv\n2.table=row\n3.output=${dir}/third.jsonl",
+        "",
+    );
+    let failed = stage.start(());
+    assert_eq!(failed.status, BatchStatus::Failed);
+    assert!(
+        failed
+            .message
+            .contains("cannot insert 3 rows in table `row`: UNIQUE constraint failed"),
+        "{}",
+        failed.message
+    );
+    assert_eq!(stage.read("first.csv.part"), "id\n1\n2\n3\n");
+    stage.execute("DELETE FROM row WHERE id IN (5, 12)");
+    let again = stage.restart(&failed, ());
+    assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+    let ids = ids(&[]);
+    assert_eq!(
+        stage.read("third.jsonl"),
+        lines(&ids, |id| format!("{{\"id\":{id}}}\n"))
+    );
+    assert_eq!(stage.number("SELECT COUNT(*) FROM row"), ids.len() as i64);
+}
+
+#[test]
+fn each_item_goes_to_the_writer_of_its_class() {
+    let properties = "1.output=${dir}/odd.csv\n2.table=row\n3.output=${dir}/nineteen.csv";
+    let stage = Stage::after_step(
+        "createTable",
+        &chunk("rows", "byClass", r#"commit-interval="4""#),
+        properties,
+        SKIP,
+    );
+    assert_eq!(stage.completes().skips, 1);
+    let odd: Vec<u64> = ids(&[])
+        .into_iter()
+        .filter(|id| id % 2 == 1 && *id != 19)
+        .collect();
+    assert_eq!(
+        stage.read("odd.csv"),
+        format!("id\n{}", lines(&odd, |id| format!("{id}\n")))
+    );
+    assert_eq!(stage.read("nineteen.csv"), "id\n19\n");
+    assert_eq!(
+        stage.number("SELECT COUNT(*) FROM row WHERE id NOT IN (5, 12)"),
+        9
+    );
+
+    let stage = Stage::after_step(
+        "createTable",
+        &chunk("rows", "twoClasses", r#"commit-interval="4""#),
+        "1.output=${dir}/odd.csv\n2.table=row",
+        SKIP,
+    );
+    let message = stage.fails();
+    assert!(
+        message.contains("an item has class 3, but there are 2 writers"),
+        "{message}"
+    );
+}
+
+#[test]
+fn lists_are_flattened_and_lists_are_enriched() {
+    let stage = Stage::new(
+        &chunk("copies", "flattened", r#"commit-interval="4""#),
+        "output=${dir}/out.csv",
+    );
+    assert_eq!(stage.completes().writes, 20, "each list counts once");
+    let copies: String = (1..=20u64)
+        .map(|id| format!("{id}\n").repeat(id as usize % 3))
+        .collect();
+    assert_eq!(stage.read("out.csv"), format!("id\n{copies}"));
+
+    let stage = Stage::new(
+        &chunk("rows", "enriched", r#"commit-interval="8""#),
+        "output=${dir}/out.txt",
+    );
+    stage.completes();
+    let output = stage.read("out.txt");
+    assert!(
+        output.starts_with("1 of 8\n2 of 8\n") && output.ends_with("20 of 4\n"),
+        "{output}"
+    );
+}
+
+#[derive(BatchArtifact)]
+struct AddOne;
+
+impl ProcessItem for AddOne {
+    type Input = u64;
+    type Output = u64;
+    fn process(&mut self, number: &u64) -> Result<Option<u64>, BatchError> {
+        Ok(Some(number + 1))
+    }
+}
+
+#[derive(BatchArtifact)]
+struct AtMost {
+    #[batch_property(name = "most")]
+    most: u64,
+}
+
+impl ProcessItem for AtMost {
+    type Input = u64;
+    type Output = u64;
+    fn process(&mut self, number: &u64) -> Result<Option<u64>, BatchError> {
+        Ok((*number <= self.most).then_some(*number))
+    }
+}
+
+#[item_processor("chain")]
+type Chain = ProcessorChain<AddOne, ProcessorChain<AtMost, AddOne>>;
+
+#[derive(Clone)]
+struct Small(u64);
+
+impl Validate for Small {
+    fn validate(&self) -> Result<(), String> {
+        if self.0 < 19 {
+            Ok(())
+        } else {
+            Err(format!("{} is too large", self.0))
+        }
+    }
+}
+
+impl std::fmt::Display for Small {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+batch_items::iterator_reader!(Smalls("smalls"): Small = (15..=20).map(Small));
+
+#[item_processor("valid")]
+type Valid = ValidatingProcessor<Small>;
+
+#[item_writer("smallWriter")]
+type SmallWriter = LineItemWriter<Small>;
+
+#[item_writer("numberWriter")]
+type NumberWriter = LineItemWriter<u64>;
+
+#[test]
+fn processors_are_chained_and_items_validated() {
+    let stage = Stage::new(
+        &chunk("chain", "numberWriter", ""),
+        "output=${dir}/out.txt\n2.1.most=4",
+    );
+    let ended = stage.completes();
+    assert_eq!((ended.reads, ended.writes), (20, 3));
+    assert_eq!(stage.read("out.txt"), "3\n4\n5\n");
+
+    let small = r#"reader="smalls" processor="valid" writer="smallWriter""#;
+    let stage = Stage::new(small, "output=${dir}/out.txt\nif.invalid=filter");
+    assert_eq!(stage.completes().writes, 4);
+    let stage = Stage::new(small, "output=${dir}/out.txt");
+    let message = stage.fails();
+    assert!(
+        message.starts_with("the item is not valid: 19 is too large"),
+        "{message}"
+    );
+    let skip =
+        r#"<skippable-exception-classes><include class="ValidationError"/></skippable-exception-classes>"#;
+    let stage = Stage::with_children(small, "output=${dir}/out.txt", skip);
+    assert_eq!(stage.completes().skips, 2);
+}
