@@ -33,6 +33,7 @@
 //! |---|---|
 //! | readers | `csvRecordReader`, `fixedWidthRecordReader`, `patternRecordReader`, `jsonlRecordReader`, `jsonArrayRecordReader`, `queryRecordReader` |
 //! | processor | [`recordProcessor`](record::RecordProcessor), which maps and filters |
+//! | partitions | [`filePartitions`](FilePartitions), [`keyRangePartitions`](KeyRangePartitions) |
 //! | writers | `recordTableWriter`, `recordCsvWriter`, `recordFixedWidthWriter`, `recordJsonlWriter`, `recordJsonArrayWriter` |
 //!
 //! # Restart
@@ -57,6 +58,7 @@ pub mod file;
 mod json;
 mod lines;
 mod nearest;
+mod partitions;
 pub mod query;
 pub mod record;
 pub mod registered;
@@ -73,6 +75,7 @@ pub use json::{JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader, Js
 pub use lines::{
     FixedWidthItemReader, FixedWidthItemWriter, LineItemReader, LineItemWriter, PatternItemReader,
 };
+pub use partitions::{FilePartitions, KeyRangePartitions};
 pub use query::QueryItemReader;
 pub use record::{Record, Value};
 pub use table::{RowsAffected, TableError, TableItemWriter, WriteMode};

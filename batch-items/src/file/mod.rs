@@ -24,3 +24,4 @@ pub(crate) use self::content::{Content, decode};
 pub(crate) use self::framed::Encode;
 pub(crate) use self::input::{Extra, Format, Items, OpenFile, Place, Records, Source};
 pub(crate) use self::lines::{Lines, NextLine};
+pub(crate) use self::resource::find_files;

@@ -126,6 +126,12 @@ impl Resource {
     }
 }
 
+/// Returns the paths of the files that match a pattern.
+pub(crate) fn find_files(pattern: &str, order: FileOrder) -> Result<Vec<String>, ResourceError> {
+    let found = Resource::find(pattern, order)?;
+    Ok(found.iter().map(Resource::to_string).collect())
+}
+
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.path.display())

@@ -10,3 +10,6 @@ mod row;
 
 pub use self::reader::{QueryError, QueryItemReader, QueryPosition};
 pub use self::row::{FromRow, Key};
+
+pub(crate) use self::parameters::{Parameters, Query};
+pub(crate) use self::reader::load_records;

@@ -7,7 +7,7 @@ use crate::record::{Value, literal};
 
 /// A query with named parameters such as `:region`.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Query {
+pub(crate) struct Query {
     /// The texts around the parameters.
     texts: Vec<String>,
     names: Vec<String>,
@@ -15,7 +15,7 @@ pub(super) struct Query {
 
 /// The values of parameters: `region=EU; since='2026-01-01'`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Parameters(Vec<(String, Value)>);
+pub(crate) struct Parameters(Vec<(String, Value)>);
 
 impl FromStr for Query {
     type Err = String;

@@ -14,6 +14,7 @@ use super::database::{connect, count, load, syntax};
 use super::page::{Statement, Syntax};
 use super::parameters::{Parameters, Query};
 use super::row::{FromRow, Key, Keyed};
+use crate::record::Record;
 
 /// Reads the rows of a query as items of type `T`: a type with diesel's `QueryableByName`, or a [`Record`](crate::Record).
 ///
@@ -113,7 +114,7 @@ pub struct QueryError {
 }
 
 impl QueryError {
-    pub(super) fn new(action: &'static str, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub(crate) fn new(action: &'static str, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self {
             action,
             cause: cause.into(),
@@ -236,4 +237,19 @@ impl<T: FromRow> Pages<T> {
         self.rows = rows.into();
         Ok(())
     }
+}
+
+/// Returns the rows of a query.
+pub(crate) fn load_records(
+    job: &JobContext,
+    database: &str,
+    query: &Query,
+    parameters: &Parameters,
+) -> Result<Vec<Record>, QueryError> {
+    let bound = query.bind(parameters);
+    let statement = Statement::new(bound.map_err(|cause| QueryError::new("read the query", cause))?);
+    let connection = connect(job, database);
+    let mut connection =
+        connection.map_err(|cause| QueryError::new("open the database of the query", cause))?;
+    load(&mut connection, statement).map_err(|error| QueryError::new("run the query", error))
 }

@@ -5,6 +5,7 @@ mod bad_input;
 mod compose;
 mod delimited;
 mod output;
+mod partitions;
 mod restart;
 mod round_trips;
 mod stage;
