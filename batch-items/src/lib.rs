@@ -49,6 +49,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod added;
 pub mod batchlet;
 mod choices;
 pub mod compose;
@@ -64,6 +65,7 @@ pub mod record;
 pub mod registered;
 mod rows;
 mod table;
+mod xml;
 
 pub use compose::{
     ClassifierItemWriter, CompositeItemWriter, EnrichingItemWriter, FlatteningItemWriter, ProcessorChain,
@@ -79,3 +81,4 @@ pub use partitions::{FilePartitions, KeyRangePartitions};
 pub use query::QueryItemReader;
 pub use record::{Record, Value};
 pub use table::{RowsAffected, TableError, TableItemWriter, WriteMode};
+pub use xml::{XmlItemReader, XmlItemWriter};

@@ -34,7 +34,7 @@ impl Delimited {
         let mut first = Place {
             byte: lines.byte,
             line: lines.line,
-            record: 0,
+            ..Place::default()
         };
         if !self.has_header() {
             let columns = &self.rows.columns;
@@ -234,6 +234,7 @@ impl Rows {
             byte: lines.byte,
             line: lines.line,
             record: self.record,
+            ..Place::default()
         };
         self.rows = self
             .builder
@@ -284,6 +285,7 @@ impl Records for Rows {
             byte: self.base.byte + position.byte(),
             line: self.base.line + position.line() - 1,
             record: self.record,
+            ..Place::default()
         }
     }
 }

@@ -107,16 +107,25 @@ pub struct FilePosition {
     pub line: u64,
     /// The number of records before it.
     pub record: u64,
+    /// In XML, the number of elements around the next record.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub depth: u32,
     /// The file when it was opened.
     pub fingerprint: Fingerprint,
 }
 
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 /// The place of the next record in its file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     pub(crate) byte: u64,
     pub(crate) line: u64,
     pub(crate) record: u64,
+    /// The number of elements around it, in formats that nest their records.
+    pub(crate) depth: u32,
 }
 
 /// A format of files: its properties.
@@ -187,6 +196,11 @@ impl Source {
     /// Returns the encoding of the content.
     pub(crate) fn encoding(&self) -> &'static Encoding {
         self.coding.of_content()
+    }
+
+    /// Returns whether the property `encoding` is UTF-8.
+    pub(crate) fn is_utf8(&self) -> bool {
+        self.coding.encoding == UTF_8
     }
 
     /// Returns the maximum length of a record, in bytes.
@@ -362,6 +376,7 @@ impl<R: Records> Files<R> {
             byte: expected.byte,
             line: expected.line,
             record: expected.record,
+            depth: expected.depth,
         });
         Ok(())
     }
@@ -401,12 +416,18 @@ impl<R: Records> Files<R> {
     /// Returns the position of the next record.
     pub(crate) fn position(&self) -> ReadPosition {
         let file = self.current.as_ref().map(|records| {
-            let Place { byte, line, record } = records.place();
+            let Place {
+                byte,
+                line,
+                record,
+                depth,
+            } = records.place();
             FilePosition {
                 resource: self.resources[self.done].to_string(),
                 byte,
                 line,
                 record,
+                depth,
                 fingerprint: self.fingerprint.clone(),
             }
         });

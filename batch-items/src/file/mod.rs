@@ -1,5 +1,6 @@
 //! Files as the input and output of steps, whatever their format.
 
+mod bytes;
 mod compression;
 mod content;
 mod framed;
@@ -20,7 +21,8 @@ pub use self::resource::{FileOrder, Fingerprint};
 pub use self::text::{LineEnd, TextOutput};
 pub use self::writer::FileItemWriter;
 
-pub(crate) use self::content::{Content, decode};
+pub(crate) use self::bytes::{Bytes, Part};
+pub(crate) use self::content::{Content, decode, encode};
 pub(crate) use self::framed::Encode;
 pub(crate) use self::input::{Extra, Format, Items, OpenFile, Place, Records, Source};
 pub(crate) use self::lines::{Lines, NextLine};

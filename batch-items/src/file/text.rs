@@ -52,6 +52,11 @@ impl TextOutput {
         self.encoding.0 == UTF_8
     }
 
+    /// Returns the name of the encoding.
+    pub(crate) fn encoding(&self) -> &'static str {
+        self.encoding.0.output_encoding().name()
+    }
+
     /// Appends text in the encoding.
     pub(crate) fn append(&self, text: &str, out: &mut Vec<u8>) -> Result<(), String> {
         if self.is_utf8() {

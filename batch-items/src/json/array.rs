@@ -1,17 +1,18 @@
 //! Files with an array of JSON values.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io;
 
 use batch_runtime::BatchArtifact;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::added::{Added, AddedValue, parse};
 use super::lines::without_place;
+use super::parse;
+use crate::added::added;
 use crate::error::{ReadError, RecordError};
 use crate::file::{
-    Encode, Extra, FileItemReader, FileItemWriter, Format, Items, Lines, OpenFile, Place, Records, Source,
-    decode,
+    Bytes, Encode, Extra, FileItemReader, FileItemWriter, Format, Items, Lines, OpenFile, Part, Place,
+    Records, Source, decode,
 };
 
 /// Reads the elements of a JSON array as items of type `T`. The file is not loaded into memory: an element is read when it is
@@ -69,7 +70,7 @@ impl Format for JsonArray {
                 Place {
                     byte: lines.byte,
                     line: lines.line,
-                    record: 0,
+                    ..Place::default()
                 }
             }
         };
@@ -78,7 +79,7 @@ impl Format for JsonArray {
             extras: file.input.extra_fields(),
             record: place.record,
             start: place,
-            raw: Vec::new(),
+            raw: Part::new(source.max_record_length()),
             text: String::new(),
             ended: false,
             source,
@@ -101,7 +102,7 @@ pub struct Elements {
     record: u64,
     /// The place of the current element.
     start: Place,
-    raw: Vec<u8>,
+    raw: Part,
     text: String,
     ended: bool,
     source: Source,
@@ -170,7 +171,7 @@ impl Elements {
     }
 
     fn bad(&self, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> RecordError {
-        RecordError::new(self.source.name(), self.start.line, cause).with_raw(self.raw.clone())
+        RecordError::new(self.source.name(), self.start.line, cause).with_raw(self.raw.bytes())
     }
 }
 
@@ -180,20 +181,22 @@ impl Records for Elements {
             return Ok(false);
         }
         self.start = self.input.place(self.record);
-        let limit = self.source.max_record_length();
-        let read = self.input.read_value(&mut self.raw, limit);
-        let complete = read.map_err(|error| self.source.fail(error))?;
+        self.raw.clear();
+        let (mut scan, raw) = (Scan::default(), &mut self.raw);
+        let read = self
+            .input
+            .read_until(|bytes| scan.end_in(bytes), |bytes| raw.push(bytes));
         self.record += 1;
-        match complete {
-            Value::Complete => {}
-            Value::TooLong => {
-                let cause = format!("the element is longer than `max.record.length`, {limit} bytes");
-                return Err(self.bad(cause).into());
-            }
-            Value::Unfinished => return Err(self.broken("the file ends within an element")),
+        if !read.map_err(|error| self.source.fail(error))? {
+            return Err(self.broken("the file ends within an element"));
+        }
+        if self.raw.is_too_long() {
+            let limit = self.source.max_record_length();
+            let cause = format!("the element is longer than `max.record.length`, {limit} bytes");
+            return Err(self.bad(cause).into());
         }
         self.text.clear();
-        decode(self.source.encoding(), &self.raw, &mut self.text).map_err(|cause| self.bad(cause))?;
+        decode(self.source.encoding(), self.raw.bytes(), &mut self.text).map_err(|cause| self.bad(cause))?;
         Ok(true)
     }
 
@@ -204,103 +207,13 @@ impl Records for Elements {
 
 impl<T: DeserializeOwned> Items<T> for Elements {
     fn item(&mut self) -> Result<T, ReadError> {
-        let added: Vec<Added<'_>> = self
-            .extras
-            .iter()
-            .map(|(name, extra)| Added {
-                name,
-                value: match extra {
-                    Extra::File => AddedValue::Text(self.source.name()),
-                    Extra::Line => AddedValue::Number(self.start.line),
-                    Extra::Record => AddedValue::Number(self.record),
-                },
-            })
-            .collect();
+        let added = added(&self.extras, self.source.name(), self.start.line, self.record);
         parse(&self.text, &added).map_err(|error| {
             let line = self.start.line + error.line().saturating_sub(1) as u64;
             RecordError::new(self.source.name(), line, without_place(&error))
-                .with_raw(self.raw.clone())
+                .with_raw(self.raw.bytes())
                 .into()
         })
-    }
-}
-
-/// Bytes, with the place of the next one.
-struct Bytes {
-    input: BufReader<Box<dyn Read + Send>>,
-    byte: u64,
-    line: u64,
-}
-
-/// A value that was read.
-enum Value {
-    Complete,
-    TooLong,
-    Unfinished,
-}
-
-impl Bytes {
-    fn new(bytes: Box<dyn Read + Send>, place: Place) -> Self {
-        Self {
-            input: BufReader::with_capacity(1 << 16, bytes),
-            byte: place.byte,
-            line: place.line,
-        }
-    }
-
-    fn place(&self, record: u64) -> Place {
-        Place {
-            byte: self.byte,
-            line: self.line,
-            record,
-        }
-    }
-
-    fn consume(&mut self, count: usize) {
-        self.input.consume(count);
-        self.byte += count as u64;
-    }
-
-    /// Returns the next byte that is not blank, without consuming it.
-    fn skip_blanks(&mut self) -> io::Result<Option<u8>> {
-        loop {
-            let bytes = self.input.fill_buf()?;
-            if bytes.is_empty() {
-                return Ok(None);
-            }
-            let blanks = bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-            let next = bytes.get(blanks).copied();
-            self.line += memchr::memchr_iter(b'\n', &bytes[..blanks]).count() as u64;
-            self.consume(blanks);
-            if next.is_some() {
-                return Ok(next);
-            }
-        }
-    }
-
-    /// Reads one value: to the end of its brackets, or of a number or word. What is between is not checked.
-    fn read_value(&mut self, raw: &mut Vec<u8>, limit: usize) -> io::Result<Value> {
-        raw.clear();
-        let (mut scan, mut too_long) = (Scan::default(), false);
-        loop {
-            let bytes = self.input.fill_buf()?;
-            if bytes.is_empty() {
-                return Ok(Value::Unfinished);
-            }
-            let end = scan.end_in(bytes);
-            let used = end.unwrap_or(bytes.len());
-            too_long |= raw.len() + used > limit;
-            if too_long {
-                raw.clear();
-            } else {
-                raw.extend_from_slice(&bytes[..used]);
-            }
-            self.line += memchr::memchr_iter(b'\n', &bytes[..used]).count() as u64;
-            self.consume(used);
-            if end.is_some() {
-                return Ok(if too_long { Value::TooLong } else { Value::Complete });
-            }
-        }
     }
 }
 

@@ -4,7 +4,8 @@ use batch_runtime::BatchArtifact;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::added::{Added, AddedValue, parse};
+use super::parse;
+use crate::added::{Added, AddedValue};
 use crate::error::ReadError;
 use crate::file::{Encode, FileItemReader, FileItemWriter, Format, Items, OpenFile, Place, Records};
 use crate::lines::{ExtraValue, LineFormat, LineRecords};

@@ -1,8 +1,24 @@
 //! Files of JSON values.
 
-mod added;
 mod array;
 mod lines;
 
+use serde::de::DeserializeOwned;
+
 pub use self::array::{JsonArrayItemReader, JsonArrayItemWriter};
 pub use self::lines::{JsonLinesItemReader, JsonLinesItemWriter};
+use crate::added::{Added, WithAdded};
+
+/// Parses an item, whose object has these fields in addition.
+fn parse<T: DeserializeOwned>(json: &str, added: &[Added<'_>]) -> Result<T, serde_json::Error> {
+    if added.is_empty() {
+        return serde_json::from_str(json);
+    }
+    let mut deserializer = serde_json::Deserializer::from_str(json);
+    let item = T::deserialize(WithAdded {
+        inner: &mut deserializer,
+        added,
+    })?;
+    deserializer.end()?;
+    Ok(item)
+}

@@ -121,6 +121,7 @@ impl LineRecords {
             byte: self.lines.byte,
             line: self.lines.line,
             record: self.record,
+            ..Place::default()
         }
     }
 

@@ -9,3 +9,4 @@ mod partitions;
 mod restart;
 mod round_trips;
 mod stage;
+mod xml;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 
 use batch_items::file::FileFrame;
-use batch_items::{DelimitedItemWriter, JsonArrayItemWriter, LineItemReader};
+use batch_items::{DelimitedItemWriter, JsonArrayItemWriter, LineItemReader, XmlItemWriter};
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -67,6 +67,8 @@ type NumberWriter = DelimitedItemWriter<Number>;
 type TotalsWriter = DelimitedItemWriter<Number, Totals>;
 #[item_writer("ArrayWriter")]
 type ArrayWriter = JsonArrayItemWriter<Number>;
+#[item_writer("ElementWriter")]
+type ElementWriter = XmlItemWriter<Number>;
 
 fn stage(writer: &str, items: u64, properties: &str) -> Stage {
     let chunk = format!(
@@ -103,6 +105,8 @@ const WRITERS: &[(&str, &str)] = &[
     ("TotalsWriter", "max.items.per.file=2"),
     ("ArrayWriter", ""),
     ("ArrayWriter", "max.items.per.file=3"),
+    ("ElementWriter", "element=n"),
+    ("ElementWriter", "element=n\nmax.items.per.file=3"),
 ];
 
 /// Whichever item a job fails at, the restart ends with the files of an undisturbed run. Before, there is no final file.
@@ -149,6 +153,20 @@ fn files_have_the_form_of_their_properties() {
         [file("out.txt", "[\n{\"number\":1},\n{\"number\":2}\n]\n")]
     );
     assert_eq!(output("ArrayWriter", 0, ""), [file("out.txt", "[\n]\n")]);
+    let declaration = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+    assert_eq!(
+        output("ElementWriter", 2, "element=n\nroot=all of=\"2\""),
+        [file(
+            "out.txt",
+            &format!(
+                "{declaration}<all of=\"2\">\n<n><number>1</number></n>\n<n><number>2</number></n>\n</all>\n"
+            )
+        )]
+    );
+    assert_eq!(
+        output("ElementWriter", 0, "element=n"),
+        [file("out.txt", &format!("{declaration}<items>\n</items>\n"))]
+    );
     assert_eq!(output("TotalsWriter", 0, ""), [file("out.txt", "numbers\n0 0\n")]);
     assert_eq!(
         output("NumberWriter", 0, "columns=number"),
@@ -212,6 +230,8 @@ fn an_existing_file_is_replaced_kept_or_continued() {
     );
     let array = stage("ArrayWriter", 2, "if.exists=append");
     assert!(array.fails().contains("this format cannot be appended to"));
+    let elements = stage("ElementWriter", 2, "element=n\nif.exists=append");
+    assert!(elements.fails().contains("this format cannot be appended to"));
     let several = stage_with("if.exists=append\nmax.items.per.file=5");
     assert!(
         several

@@ -4,6 +4,7 @@ use std::fs;
 
 use batch_items::{
     DelimitedItemReader, FixedWidthItemReader, JsonArrayItemReader, JsonLinesItemReader, PatternItemReader,
+    XmlItemReader,
 };
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
@@ -30,6 +31,8 @@ type PlacedPattern = PatternItemReader<Placed>;
 type PlacedJson = JsonLinesItemReader<Placed>;
 #[item_reader("PlacedArray")]
 type PlacedArray = JsonArrayItemReader<Placed>;
+#[item_reader("PlacedXml")]
+type PlacedXml = XmlItemReader<Placed>;
 #[item_writer("PlacedWriter")]
 type PlacedWriter = batch_items::DelimitedItemWriter<Placed>;
 
@@ -78,6 +81,17 @@ const FORMATS: &[(&str, &str, [&str; 3])] = &[
             "[{\"id\":1},\n{\"id\":2},{\"id\":3},\n\n{\"id\":4}]",
             "[]",
             " [\n {\"id\":5} , {\"id\":6}\n,{\"id\":7} ] ",
+        ],
+    ),
+    (
+        "PlacedXml",
+        "element=row",
+        [
+            "<?xml version=\"1.0\"?>\n<rows>\n<row><id>1</id></row><row><id>2</id></row>\n<part>\
+             <row>\n<id>3</id></row></part>\n\n<row><id>4</id></row>\n</rows>",
+            "<rows/>",
+            "<x:rows xmlns:x='u'><!-- <row> --><x:row><x:id>5</x:id></x:row>\n<![CDATA[<row>]]><row><id>6</id>\
+             </row>\n<row><id>7</id></row></x:rows>\n",
         ],
     ),
 ];

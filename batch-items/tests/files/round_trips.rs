@@ -4,7 +4,8 @@ use std::sync::Mutex;
 
 use batch_items::{
     DelimitedItemReader, DelimitedItemWriter, FixedWidthItemReader, FixedWidthItemWriter,
-    JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader, JsonLinesItemWriter,
+    JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader, JsonLinesItemWriter, XmlItemReader,
+    XmlItemWriter,
 };
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
@@ -47,7 +48,63 @@ type ArrayRows = JsonArrayItemReader<Row>;
 #[item_writer("ArrayOut")]
 type ArrayOut = JsonArrayItemWriter<Row>;
 
+/// The row in XML, which has no element where there is no value.
+#[derive(Deserialize, Serialize)]
+struct Element {
+    #[serde(rename = "@text")]
+    attribute: String,
+    text: String,
+    number: i64,
+    ratio: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    maybe: Option<u8>,
+    flag: bool,
+    kind: Kind,
+}
+
+#[item_reader("Elements")]
+type Elements = XmlItemReader<Element>;
+#[item_writer("ElementsOut")]
+type ElementsOut = XmlItemWriter<Element>;
+
 pass!(PassRow: Row);
+
+#[derive(BatchArtifact)]
+struct ToElement;
+
+#[item_processor("ToElement")]
+impl ToElement {
+    #[process_item]
+    fn process(&mut self, row: Row) -> Option<Element> {
+        Some(Element {
+            attribute: row.text.clone(),
+            text: row.text,
+            number: row.number,
+            ratio: row.ratio,
+            maybe: row.maybe,
+            flag: row.flag,
+            kind: row.kind,
+        })
+    }
+}
+
+#[derive(BatchArtifact)]
+struct FromElement;
+
+#[item_processor("FromElement")]
+impl FromElement {
+    #[process_item]
+    fn process(&mut self, element: &Element) -> Option<Row> {
+        (element.attribute == element.text).then(|| Row {
+            text: element.text.clone(),
+            number: element.number,
+            ratio: element.ratio,
+            maybe: element.maybe,
+            flag: element.flag,
+            kind: element.kind,
+        })
+    }
+}
 
 /// The rows of the current case, and those that were read. The cases run one after the other.
 static GIVEN: Mutex<Vec<Row>> = Mutex::new(Vec::new());
@@ -114,12 +171,17 @@ fn rows(text: &'static str) -> impl Strategy<Value = Vec<Row>> {
 }
 
 fn check(reader: &str, writer: &str, text: &'static str, properties: &str) {
+    check_with(["PassRow", "PassRow"], reader, writer, text, properties);
+}
+
+/// Checks with the processors that convert rows to what is written, and back.
+fn check_with([forth, back]: [&str; 2], reader: &str, writer: &str, text: &'static str, properties: &str) {
     let out = Stage::new(
-        &format!("reader=\"GivenRows\" processor=\"PassRow\" writer=\"{writer}\" commit-interval=\"3\""),
+        &format!("reader=\"GivenRows\" processor=\"{forth}\" writer=\"{writer}\" commit-interval=\"3\""),
         &format!("output=${{dir}}/file\n{properties}"),
     );
     let back = Stage::new(
-        &format!("reader=\"{reader}\" processor=\"PassRow\" writer=\"FoundRows\" commit-interval=\"5\""),
+        &format!("reader=\"{reader}\" processor=\"{back}\" writer=\"FoundRows\" commit-interval=\"5\""),
         &format!("resource=${{file}}\n{properties}"),
     );
     let mut runner = TestRunner::new(Config {
@@ -160,6 +222,16 @@ fn what_is_written_is_read() {
     );
     check("JsonRows", "JsonOut", any_text, "");
     check("ArrayRows", "ArrayOut", any_text, "");
+    let processors = ["ToElement", "FromElement"];
+    let xml_text = "[\\t\\n\\r -\\x7F\u{e4}\u{20ac}\u{1F600}]{0,12}";
+    check_with(processors, "Elements", "ElementsOut", xml_text, "element=row");
+    check_with(
+        processors,
+        "Elements",
+        "ElementsOut",
+        "[ -\\x7E\u{e4}]{0,12}",
+        "element=row\nroot=rows n='1'\nencoding=windows-1252\ncompression=gzip",
+    );
     let columns = "columns=text 1-12, number 13-33 right, ratio 34-360, maybe 361-363 zeros, flag 364-368, kind 369-374";
     check(
         "FixedRows",

@@ -1,39 +1,44 @@
-//! JSON values with added fields.
+//! Records with added fields: a serde deserializer.
 
-use serde::de::{
-    self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor,
-};
+use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
+use crate::file::Extra;
+
 /// A field that the reader adds.
-pub(super) struct Added<'a> {
-    pub(super) name: &'a str,
-    pub(super) value: AddedValue<'a>,
+pub(crate) struct Added<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) value: AddedValue<'a>,
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum AddedValue<'a> {
+pub(crate) enum AddedValue<'a> {
     Text(&'a str),
     Number(u64),
 }
 
-/// Parses an item, whose object has these fields in addition.
-pub(super) fn parse<T: DeserializeOwned>(json: &str, added: &[Added<'_>]) -> Result<T, serde_json::Error> {
-    if added.is_empty() {
-        return serde_json::from_str(json);
-    }
-    let mut deserializer = serde_json::Deserializer::from_str(json);
-    let item = T::deserialize(WithAdded {
-        inner: &mut deserializer,
-        added,
-    })?;
-    deserializer.end()?;
-    Ok(item)
+/// Returns the added fields of a record in the file `name`.
+pub(crate) fn added<'a>(
+    extras: &'a [(String, Extra)],
+    name: &'a str,
+    line: u64,
+    record: u64,
+) -> Vec<Added<'a>> {
+    let added = extras.iter().map(|(field, extra)| Added {
+        name: field,
+        value: match extra {
+            Extra::File => AddedValue::Text(name),
+            Extra::Line => AddedValue::Number(line),
+            Extra::Record => AddedValue::Number(record),
+        },
+    });
+    added.collect()
 }
 
-struct WithAdded<'a, D> {
-    inner: D,
-    added: &'a [Added<'a>],
+/// A deserializer of a map or struct that has further fields.
+pub(crate) struct WithAdded<'a, D> {
+    pub(crate) inner: D,
+    pub(crate) added: &'a [Added<'a>],
 }
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for WithAdded<'_, D> {
@@ -46,12 +51,26 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for WithAdded<'_, D> {
         })
     }
 
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        let visitor = ObjectVisitor {
+            inner: visitor,
+            added: self.added,
+        };
+        self.inner.deserialize_struct(name, fields, visitor)
+    }
+
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
-        newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
     }
 }
 
+/// Passes the added fields to a visitor of a map.
 struct ObjectVisitor<'a, V> {
     inner: V,
     added: &'a [Added<'a>],

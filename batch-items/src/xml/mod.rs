@@ -1,0 +1,9 @@
+//! Files of XML elements.
+
+mod markup;
+mod name;
+mod reader;
+mod writer;
+
+pub use self::reader::XmlItemReader;
+pub use self::writer::XmlItemWriter;

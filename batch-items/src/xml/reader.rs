@@ -1,0 +1,360 @@
+//! The elements of XML files.
+
+use std::error::Error;
+use std::io;
+
+use batch_runtime::BatchArtifact;
+use encoding_rs::{Encoding, UTF_8};
+use quick_xml::de::Deserializer;
+use serde::de::DeserializeOwned;
+
+use super::markup::{Kind, Markup};
+use super::name::ElementName;
+use crate::added::{WithAdded, added};
+use crate::error::{ReadError, RecordError};
+use crate::file::{
+    Bytes, Extra, FileItemReader, Format, Items, Lines, OpenFile, Part, Place, Records, Source, decode,
+    encode,
+};
+
+/// Reads the elements of one name in XML files as items of type `T`. A file is not loaded into memory: an element is read when
+/// it is needed.
+///
+/// The properties are those of [`FileInput`](crate::file::FileInput), and:
+///
+/// | property | default | |
+/// |---|---|---|
+/// | `element` | required | the name of the elements that are items, at any depth; without a prefix, it is compared with the local name |
+///
+/// The fields of an item are found as [`quick_xml::de`] documents: a field `name` is an element or a list of elements, `@name` an
+/// attribute, `$text` the text. Prefixes of namespaces are ignored.
+///
+/// An element that is not an item is a [`RecordError`]. A file whose elements do not match, or that ends too early, is a
+/// [`ResourceError`](crate::ResourceError). So is a file with a document type declaration, because it can define entities that
+/// expand without limit. The property `encoding` decides; an XML declaration that says otherwise is an error.
+///
+/// ```
+/// use batch_items::XmlItemReader;
+/// use batch_runtime::prelude::*;
+///
+/// /// `<order id="7"><customer>Ada</customer><line>pen</line><line>ink</line></order>`
+/// #[derive(serde::Deserialize)]
+/// struct Order {
+///     #[serde(rename = "@id")]
+///     id: u64,
+///     customer: String,
+///     #[serde(default, rename = "line")]
+///     lines: Vec<String>,
+/// }
+///
+/// #[item_reader("OrderReader")]
+/// type OrderReader = XmlItemReader<Order>;
+/// ```
+///
+/// ```xml
+/// <chunk reader="OrderReader" processor="Totals" writer="TotalWriter">
+///   <properties>
+///     <property name="resource" value="in/orders-*.xml" target="reader"/>
+///     <property name="element" value="order" target="reader"/>
+///   </properties>
+/// </chunk>
+/// ```
+pub type XmlItemReader<T> = FileItemReader<Xml, T>;
+
+/// The format of a reader of XML elements.
+#[derive(BatchArtifact)]
+pub struct Xml {
+    #[batch_property(name = "element")]
+    element: ElementName,
+}
+
+impl Format for Xml {
+    type Records = Fragments;
+
+    fn start(&self, file: OpenFile<'_>) -> Result<Fragments, ReadError> {
+        let source = file.source();
+        let place = match file.resume_at {
+            Some(place) => place,
+            None => {
+                let mut lines = Lines::new(source.content(0)?, 1, source.max_record_length());
+                let skipped = lines.skip(file.input.skip_lines);
+                skipped.map_err(|error| source.fail(error))?;
+                Place {
+                    byte: lines.byte,
+                    line: lines.line,
+                    ..Place::default()
+                }
+            }
+        };
+        let ElementName(element) = &self.element;
+        let mut encoded = Vec::new();
+        encode(source.encoding(), element, &mut encoded).map_err(|cause| source.fail(cause))?;
+        Ok(Fragments {
+            input: Bytes::new(source.content(place.byte)?.bytes, place),
+            element: encoded,
+            extras: file.input.extra_fields(),
+            record: place.record,
+            depth: place.depth,
+            is_empty: place.record == 0,
+            has_others: false,
+            start: place,
+            raw: Part::new(source.max_record_length()),
+            text: String::new(),
+            source,
+        })
+    }
+
+    fn other_lines(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// The elements of a name.
+pub struct Fragments {
+    input: Bytes,
+    /// The name, in the encoding of the file.
+    element: Vec<u8>,
+    extras: Vec<(String, Extra)>,
+    record: u64,
+    /// The number of open elements around the next byte.
+    depth: u32,
+    /// True until an element is found.
+    is_empty: bool,
+    /// True if the file has elements of other names, besides its root.
+    has_others: bool,
+    /// The place of the current element.
+    start: Place,
+    raw: Part,
+    text: String,
+    source: Source,
+}
+
+/// The end of an element.
+enum Fragment {
+    Complete,
+    /// It has a tag that does not end.
+    Broken,
+}
+
+const BROKEN: &str = "a `<` that does not begin a tag, or a tag without its `>`";
+
+impl Fragments {
+    /// Moves behind the start tag of the next element of the name; `None` at the end of the file.
+    fn find_next(&mut self) -> Result<Option<Markup>, ReadError> {
+        loop {
+            if !self.skip_text()? {
+                return self.end().map(|()| None);
+            }
+            self.raw.clear();
+            self.start = self.input.place(self.record);
+            let Some(markup) = self.read_markup()? else {
+                return Err(self.malformed("the file ends within a tag or a comment"));
+            };
+            match markup.kind() {
+                Kind::Start | Kind::Empty if self.is_wanted(markup.name()) => return Ok(Some(markup)),
+                Kind::Broken if !markup.is_end_tag() && self.is_wanted(markup.name()) => {
+                    return Ok(Some(markup));
+                }
+                kind @ (Kind::Start | Kind::Empty) => {
+                    self.is_empty = false;
+                    self.has_others |= self.depth > 0;
+                    self.depth += u32::from(kind == Kind::Start);
+                }
+                Kind::End => {
+                    let name = String::from_utf8_lossy(markup.name());
+                    let outer = self.depth.checked_sub(1);
+                    self.depth = outer
+                        .ok_or_else(|| self.malformed(&format!("`</{name}>` has no start tag before it")))?;
+                }
+                Kind::Skipped => {}
+                Kind::Instruction => self.check_declaration()?,
+                Kind::Declaration => return Err(self.declaration()),
+                Kind::Broken => return Err(self.malformed(BROKEN)),
+            }
+        }
+    }
+
+    fn is_wanted(&self, name: &[u8]) -> bool {
+        let local = name.iter().rposition(|byte| *byte == b':');
+        name == self.element || local.is_some_and(|colon| name[colon + 1..] == self.element)
+    }
+
+    /// Checks that nothing is missing at the end of the file.
+    fn end(&self) -> Result<(), ReadError> {
+        match self.depth {
+            0 if self.is_empty => Err(self.malformed("the file has no element")),
+            0 => {
+                if self.record == 0 && self.has_others {
+                    // Probably a typing error in the property.
+                    let (file, element) = (self.source.name(), String::from_utf8_lossy(&self.element));
+                    tracing::warn!(file, "the file has elements, but none with the name `{element}`");
+                }
+                Ok(())
+            }
+            1 => Err(self.malformed("the file ends within an element that is not closed")),
+            open => Err(self.malformed(&format!(
+                "the file ends within {open} elements that are not closed"
+            ))),
+        }
+    }
+
+    /// Reads the rest of an element. It ends at the end tag that belongs to its start tag by the number of elements of this
+    /// name, so that another tag that is missing in it makes one bad record, and not many.
+    fn read_rest(&mut self, start: &Markup) -> Result<Fragment, ReadError> {
+        let mut fragment = match start.kind() {
+            Kind::Empty => return Ok(Fragment::Complete),
+            Kind::Broken => Fragment::Broken,
+            _ => Fragment::Complete,
+        };
+        let mut open = 1_usize;
+        while open > 0 {
+            let markup = match self.skip_text()? {
+                true => self.read_markup()?,
+                false => None,
+            };
+            let Some(markup) = markup else {
+                let name = String::from_utf8_lossy(start.name());
+                let cause = format!(
+                    "the file ends within the element `{name}` that begins in line {}",
+                    self.start.line
+                );
+                return Err(self.malformed(&cause));
+            };
+            let same_name = markup.name() == start.name();
+            match markup.kind() {
+                Kind::Declaration => return Err(self.declaration()),
+                Kind::Empty => continue,
+                Kind::Broken => fragment = Fragment::Broken,
+                _ => {}
+            }
+            if same_name && markup.is_end_tag() {
+                open -= 1;
+            } else if same_name {
+                open += 1;
+            }
+        }
+        Ok(fragment)
+    }
+
+    /// Consumes text; returns whether markup follows.
+    fn skip_text(&mut self) -> Result<bool, ReadError> {
+        let raw = &mut self.raw;
+        let found = self
+            .input
+            .read_until(|bytes| memchr::memchr(b'<', bytes), |bytes| raw.push(bytes));
+        found.map_err(|error| self.fail(error))
+    }
+
+    /// Consumes markup; returns `None` if the file ends within it.
+    fn read_markup(&mut self) -> Result<Option<Markup>, ReadError> {
+        let (mut markup, raw) = (Markup::new(), &mut self.raw);
+        let found = self
+            .input
+            .read_until(|bytes| markup.end_in(bytes), |bytes| raw.push(bytes));
+        let found = found.map_err(|error| self.fail(error))?;
+        Ok(found.then_some(markup))
+    }
+
+    /// Checks that an XML declaration does not contradict the property `encoding`.
+    fn check_declaration(&self) -> Result<(), ReadError> {
+        let Some(label) = declared_encoding(self.raw.bytes()) else {
+            return Ok(());
+        };
+        let is_utf8 = Encoding::for_label(label).is_none_or(|declared| declared == UTF_8);
+        if is_utf8 || label.eq_ignore_ascii_case(b"us-ascii") || !self.source.is_utf8() {
+            return Ok(());
+        }
+        let label = String::from_utf8_lossy(label);
+        let cause = format!(
+            "it declares the encoding `{label}`, but is read as UTF-8; set the property `encoding` to `{label}`"
+        );
+        Err(self.source.fail(cause).into())
+    }
+
+    fn fail(&self, error: io::Error) -> ReadError {
+        self.source.fail(error).into()
+    }
+
+    fn malformed(&self, cause: &str) -> ReadError {
+        let line = self.input.line;
+        self.source.fail(format!("line {line}: {cause}")).into()
+    }
+
+    fn declaration(&self) -> ReadError {
+        self.malformed(
+            "`<!DOCTYPE` and other declarations are rejected, because they can define entities that expand without \
+             limit; remove them from the file",
+        )
+    }
+
+    fn bad(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> ReadError {
+        RecordError::new(self.source.name(), self.start.line, cause)
+            .with_raw(self.raw.bytes())
+            .into()
+    }
+}
+
+impl Records for Fragments {
+    fn advance(&mut self) -> Result<bool, ReadError> {
+        let Some(start) = self.find_next()? else {
+            return Ok(false);
+        };
+        let fragment = self.read_rest(&start)?;
+        self.record += 1;
+        self.is_empty = false;
+        if self.raw.is_too_long() {
+            let limit = self.source.max_record_length();
+            let cause = format!("the element is longer than `max.record.length`, {limit} bytes");
+            return Err(self.bad(cause));
+        }
+        if let Fragment::Broken = fragment {
+            return Err(self.bad(format!("the element has {BROKEN}")));
+        }
+        self.text.clear();
+        let decoded = decode(self.source.encoding(), self.raw.bytes(), &mut self.text);
+        decoded.map_err(|cause| self.bad(cause))?;
+        Ok(true)
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            depth: self.depth,
+            ..self.input.place(self.record)
+        }
+    }
+}
+
+impl<T: DeserializeOwned> Items<T> for Fragments {
+    fn item(&mut self) -> Result<T, ReadError> {
+        let added = added(&self.extras, self.source.name(), self.start.line, self.record);
+        let mut element = Deserializer::from_str(&self.text);
+        let item = serde_path_to_error::deserialize(WithAdded {
+            inner: &mut element,
+            added: &added,
+        });
+        item.map_err(|error| {
+            let (path, error) = (error.path().to_string(), error.into_inner().to_string());
+            let hint = if error.starts_with("invalid type: string \"\"") {
+                "; a field of type `Option` is `None` if the element is missing, not if it is empty"
+            } else {
+                ""
+            };
+            match &*path {
+                "." => self.bad(error),
+                path => self.bad(format!("field `{path}`: {error}{hint}")),
+            }
+        })
+    }
+}
+
+/// Returns the label of the encoding in an XML declaration.
+fn declared_encoding(instruction: &[u8]) -> Option<&[u8]> {
+    let rest = instruction.strip_prefix(b"<?xml")?;
+    rest.first().filter(|byte| byte.is_ascii_whitespace())?;
+    let at = memchr::memmem::find(rest, b"encoding")?;
+    let value = &rest[at + b"encoding".len()..];
+    let open = value.iter().position(|byte| matches!(byte, b'"' | b'\''))?;
+    let quoted = &value[open + 1..];
+    let close = quoted.iter().position(|byte| *byte == value[open])?;
+    Some(&quoted[..close])
+}

@@ -1,0 +1,412 @@
+//! Files of XML elements.
+
+use batch_items::file::FileFrame;
+use batch_items::{XmlItemReader, XmlItemWriter};
+use batch_runtime::BatchStatus;
+use batch_runtime::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::delimited::Flight;
+use super::stage::{Stage, pass};
+
+#[item_reader("XmlFlightReader")]
+type XmlFlightReader = XmlItemReader<Flight>;
+
+/// An item with all that an element can have.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Order {
+    #[serde(rename = "@id")]
+    id: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    customer: Option<Customer>,
+    #[serde(default)]
+    line: Vec<Line>,
+    #[serde(rename = "$text", skip_serializing_if = "Option::is_none")]
+    remark: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Customer {
+    name: String,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Line {
+    #[serde(rename = "@amount")]
+    amount: u8,
+}
+
+#[item_reader("XmlOrderReader")]
+type XmlOrderReader = XmlItemReader<Order>;
+#[item_writer("XmlOrderWriter")]
+type XmlOrderWriter = XmlItemWriter<Order>;
+#[item_writer("XmlTotalsWriter")]
+type XmlTotalsWriter = XmlItemWriter<Order, Totals>;
+
+pass!(PassOrder: Order);
+
+/// The number of orders.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Totals(u64);
+
+impl FileFrame<Order> for Totals {
+    fn header(&self) -> Option<String> {
+        Some("<!-- orders -->\n".to_owned())
+    }
+    fn add(&mut self, _order: &Order) {
+        self.0 += 1;
+    }
+    fn footer(&self) -> Option<String> {
+        Some(format!("<count>{}</count>\n", self.0))
+    }
+}
+
+const SKIP: &str =
+    r#"<skippable-exception-classes><include class="RecordError"/></skippable-exception-classes>"#;
+
+const FLIGHTS: &str =
+    r#"reader="XmlFlightReader" processor="PassFlight" writer="FlightWriter" commit-interval="2""#;
+
+fn flights(content: impl AsRef<[u8]>, properties: &str, children: &str) -> Stage {
+    let element = if properties.contains("element=") {
+        ""
+    } else {
+        "element=f"
+    };
+    let properties = format!("resource=${{dir}}/in.xml\noutput=${{dir}}/out\n{element}\n{properties}");
+    let stage = Stage::with_children(FLIGHTS, &properties, children);
+    stage.write("in.xml", content);
+    stage
+}
+
+/// Returns the first line of the message of a job that fails at this content, although it skips bad records.
+fn fails(content: impl AsRef<[u8]>, properties: &str, children: &str) -> String {
+    let message = flights(content, properties, children).fails();
+    message.lines().next().unwrap().to_owned()
+}
+
+const A: &str = "<f><origin>A</origin><delay>1</delay><note>x</note></f>";
+const B: &str = "<f><origin>B</origin><note/></f>";
+const ROWS: &str = "origin,delay,note\nA,1,x\nB,,\n";
+
+/// Returns the output of a job that skips bad records, and their number.
+fn copy(content: impl AsRef<[u8]>, properties: &str) -> (i64, String) {
+    let stage = flights(content, properties, SKIP);
+    let ended = stage.completes();
+    (ended.skips, stage.read("out"))
+}
+
+#[test]
+fn elements_are_found_at_any_depth() {
+    let good = (0, ROWS.to_owned());
+    assert_eq!(copy(format!("<fs>{A}{B}</fs>"), ""), good);
+    assert_eq!(
+        copy(
+            format!(
+                "\u{FEFF}<?xml version='1.0' encoding='utf-8'?>\r\n<?x <f>?>\r\n<a b='>'>\r\n<f2/><b>t{A}</b><c>{B}</c></a>\r\n"
+            ),
+            ""
+        ),
+        good
+    );
+    assert_eq!(
+        copy(
+            format!("<!-- <f> --><a><![CDATA[<f>]]>{A}<b/></a>{B}<!-- -->"),
+            ""
+        ),
+        good
+    );
+    let prefixed = format!("<p:fs xmlns:p='u'>{A}{B}</p:fs>")
+        .replace("<f>", "<p:f>")
+        .replace("</f>", "</p:f>");
+    assert_eq!(copy(&prefixed, ""), good);
+    assert_eq!(copy(&prefixed, "element=p:f"), good);
+    assert_eq!(copy(&prefixed, "element=q:f"), (0, String::new()));
+    assert_eq!(copy(format!("line\n<fs>{A}{B}</fs>"), "skip.lines=1"), good);
+    assert_eq!(copy("<fs><g/></fs>", ""), (0, String::new()));
+    let attributes = "<fs><f origin='&lt;&#65;&gt;' delay=\"1\" note='/>'/></fs>";
+    let nested = "<fs><f><origin>A</origin><note>x</note><f><f/></f></f></fs>";
+    assert_eq!(copy(nested, ""), (0, "origin,delay,note\nA,,x\n".to_owned()));
+    assert_eq!(copy(attributes, "").0, 1, "attributes are `@origin`");
+}
+
+#[test]
+fn text_is_decoded() {
+    let document = |label: &str| {
+        format!("<?xml version=\"1.0\" encoding=\"{label}\"?><fs><f><origin>M\u{fc}</origin><note/></f></fs>")
+    };
+    let expected = (0, "origin,delay,note\nM\u{fc},,\n".to_owned());
+    assert_eq!(copy(document("UTF-8"), ""), expected);
+    let latin: Vec<u8> = document("ISO-8859-1").chars().map(|c| c as u8).collect();
+    assert_eq!(copy(&latin, "encoding@reader=iso-8859-1"), expected);
+    assert_eq!(
+        fails(&latin, "", SKIP),
+        "cannot read `in.xml`: it declares the encoding `ISO-8859-1`, but is read as UTF-8; set the property `encoding` \
+         to `ISO-8859-1`"
+    );
+    let utf16: Vec<u8> = format!("\u{FEFF}{}", document("UTF-16"))
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    assert_eq!(copy(&utf16, "encoding@reader=utf-16le"), expected);
+    let bad = b"<fs>\n<f><origin>M\xFC</origin><note/></f></fs>";
+    assert_eq!(
+        fails(bad, "", ""),
+        "in.xml:2: the text is not valid UTF-8 (byte 13 of it); set the property `encoding`"
+    );
+    let name = "<fs><gr\u{fc}n><origin>M\u{fc}</origin><note/></gr\u{fc}n></fs>";
+    let latin: Vec<u8> = name.chars().map(|c| c as u8).collect();
+    assert_eq!(
+        copy(&latin, "encoding@reader=iso-8859-1\nelement=gr\u{fc}n"),
+        expected
+    );
+}
+
+#[test]
+fn a_bad_element_is_named_and_can_be_skipped() {
+    for (bad, message) in [
+        (
+            "<f>\n<origin>C</origin><delay>late</delay><note/></f>",
+            "field `delay`: invalid type: string \"late\", expected i32",
+        ),
+        (
+            "<f><origin>C</origin><delay/><note/></f>",
+            "field `delay`: invalid type: string \"\", expected i32; a field of type `Option` is `None` if the element is \
+             missing, not if it is empty",
+        ),
+        ("<f/>", "missing field `origin`"),
+        (
+            "<f><origin>C</note></f>",
+            "field `origin`: ill-formed document: expected `</origin>`, but `</note>` was found",
+        ),
+        (
+            "<f><origin>C</f>",
+            "field `origin`: ill-formed document: expected `</origin>`, but `</f>` was found",
+        ),
+        (
+            "<f><origin>&c;</origin><note/></f>",
+            "field `origin`: at 0..1: unrecognized entity `c`",
+        ),
+        (
+            "<f><origin>1 < 2</origin><note/></f>",
+            "the element has a `<` that does not begin a tag, or a tag without its `>`",
+        ),
+        (
+            "<f a=\"1><origin>C</origin><note/></f>",
+            "the element has a `<` that does not begin a tag, or a tag without its `>`",
+        ),
+        (
+            "<f><origin>C</origin><note/></f <b>",
+            "the element has a `<` that does not begin a tag, or a tag without its `>`",
+        ),
+    ] {
+        let content = format!("<fs>{A}\n{bad}{B}<b/></fs>").replace("<b><f>", "<f>");
+        assert_eq!(fails(&content, "", ""), format!("in.xml:2: {message}"));
+        assert_eq!(copy(&content, ""), (1, ROWS.to_owned()), "{bad}");
+    }
+    let long = format!("<fs>{A}<f><origin>{}</origin></f>{B}</fs>", "x".repeat(200_000));
+    assert_eq!(
+        fails(&long, "max.record.length=1000", ""),
+        "in.xml:1: the element is longer than `max.record.length`, 1000 bytes"
+    );
+    assert_eq!(copy(&long, "max.record.length=1000"), (1, ROWS.to_owned()));
+}
+
+/// A nested field is named with its path.
+#[test]
+fn a_bad_field_has_a_path() {
+    let properties = "resource=${dir}/in.xml\noutput=${dir}/out\nelement=order";
+    let stage = Stage::new(
+        "reader=\"XmlOrderReader\" processor=\"PassOrder\" writer=\"XmlOrderWriter\"",
+        properties,
+    );
+    stage.write(
+        "in.xml",
+        "<o><order id='1'><line amount='1'/><line amount='300'/></order></o>",
+    );
+    assert_eq!(
+        stage.fails().lines().next().unwrap(),
+        "in.xml:1: field `line[1].@amount`: invalid type: string \"300\", expected u8"
+    );
+}
+
+/// A wrong file is not a wrong record: it is not skipped.
+#[test]
+fn a_malformed_file_fails_the_step() {
+    for (content, message) in [
+        ("", "line 1: the file has no element"),
+        ("a;b\n1;2\n", "line 3: the file has no element"),
+        (
+            "<fs>",
+            "line 1: the file ends within an element that is not closed",
+        ),
+        (
+            "<fs>\n<a>\n",
+            "line 3: the file ends within 2 elements that are not closed",
+        ),
+        (
+            "<fs><f>\n<origin>",
+            "line 2: the file ends within the element `f` that begins in line 1",
+        ),
+        ("<fs>\n<f", "line 2: the file ends within a tag or a comment"),
+        (
+            "<fs><!-- </fs>",
+            "line 1: the file ends within a tag or a comment",
+        ),
+        ("<fs></fs>\n</gs>", "line 2: `</gs>` has no start tag before it"),
+        (
+            "<fs>\n1 < 2</fs>",
+            "line 2: a `<` that does not begin a tag, or a tag without its `>`",
+        ),
+        (
+            "<!DOCTYPE fs [<!ENTITY a \"b\">]>\n<fs/>",
+            "line 1: `<!DOCTYPE` and other declarations are rejected, because they can define entities that expand \
+             without limit; remove them from the file",
+        ),
+        (
+            "<fs><f><!DOCTYPE fs></f></fs>",
+            "line 1: `<!DOCTYPE` and other declarations are rejected, because they can define entities that expand \
+             without limit; remove them from the file",
+        ),
+    ] {
+        assert_eq!(
+            fails(content, "", SKIP),
+            format!("cannot read `in.xml`: {message}")
+        );
+    }
+}
+
+/// A restart knows the elements around its position, so that the end of a truncated file is an error there too.
+#[test]
+fn a_truncated_file_fails_after_a_restart_too() {
+    let stage = flights(format!("<all><fs>{A}{B}{A}{B}</fs>"), "", "");
+    let failed = stage.start([("fail.at", "3")]);
+    assert_eq!(failed.writes, 2);
+    let again = stage.restart(&failed, [("fail.at", "0")]);
+    assert_eq!(again.status, BatchStatus::Failed);
+    let message = "cannot read `in.xml`: line 1: the file ends within an element that is not closed";
+    assert_eq!(again.message.lines().next().unwrap(), message);
+    let once_more = stage.restart(&again, [("fail.at", "0")]);
+    assert_eq!(once_more.status, BatchStatus::Failed);
+    assert_eq!(once_more.message.lines().next().unwrap(), message);
+    stage.write("in.xml", format!("<all><fs>{A}{B}{A}{B}</fs></all>"));
+    let corrected = stage.restart(&once_more, [("fail.at", "0"), ("if.changed", "resume")]);
+    assert_eq!(corrected.status, BatchStatus::Completed, "{}", corrected.message);
+    assert_eq!(stage.read("out").lines().count(), 5);
+}
+
+/// Elements in each other are limited by the deserializer, and skipped ones take no stack.
+#[test]
+fn deep_elements_are_no_danger() {
+    let deep = |depth: usize| format!("<fs>{}{}{A}{B}</fs>", "<g>".repeat(depth), "</g>".repeat(depth));
+    assert_eq!(copy(deep(100_000), ""), (0, ROWS.to_owned()));
+    let within = format!(
+        "<note>x</note>{}{}</f>",
+        "<g>".repeat(50_000),
+        "</g>".repeat(50_000)
+    );
+    let content = format!("<fs>{A}{B}</fs>").replace("<note>x</note></f>", &within);
+    assert_eq!(copy(content, ""), (0, ROWS.to_owned()));
+}
+
+#[test]
+fn orders_are_written_as_they_are_read() {
+    let orders = "<order id=\"1\">\n<customer><name>A &amp; B</name></customer><line amount=\"3\"/><line amount=\"4\"/></order>\
+                  <order id=\"2\">by hand</order>";
+    let written = "<order id=\"1\"><customer><name>A &amp; B</name></customer><line amount=\"3\"/><line amount=\"4\"/></order>\n\
+                   <order id=\"2\">by hand</order>\n";
+    for (writer, properties, frame) in [
+        ("XmlOrderWriter", "", ["<items>\n", "</items>\n"]),
+        (
+            "XmlTotalsWriter",
+            "root=orders",
+            ["<orders>\n<!-- orders -->\n", "<count>2</count>\n</orders>\n"],
+        ),
+    ] {
+        let stage = Stage::new(
+            &format!(
+                "reader=\"XmlOrderReader\" processor=\"PassOrder\" writer=\"{writer}\" commit-interval=\"1\""
+            ),
+            &format!("resource=${{dir}}/in.xml\noutput=${{dir}}/out\nelement=order\n{properties}"),
+        );
+        stage.write("in.xml", format!("<o>{orders}</o>"));
+        let failed = stage.start([("fail.at", "2")]);
+        let again = stage.restart(&failed, [("fail.at", "0")]);
+        assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+        let [begin, end] = frame;
+        assert_eq!(
+            stage.read("out"),
+            format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{begin}{written}{end}")
+        );
+    }
+}
+
+#[derive(Serialize)]
+struct Text {
+    text: String,
+}
+
+#[item_writer("XmlTextWriter")]
+type XmlTextWriter = XmlItemWriter<Text>;
+
+#[derive(BatchArtifact)]
+struct ToText;
+
+#[item_processor("ToText")]
+impl ToText {
+    #[process_item]
+    fn process(&mut self, line: String) -> Option<Text> {
+        Some(Text {
+            text: line.replace("NUL", "\0"),
+        })
+    }
+}
+
+#[item_reader("TextReader")]
+type TextReader = batch_items::LineItemReader<String>;
+
+/// The encoding is declared; what cannot be written is an error of the item.
+#[test]
+fn the_document_is_readable_by_others() {
+    let write = |lines: &str, properties: &str| {
+        let stage = Stage::with_children(
+            "reader=\"TextReader\" processor=\"ToText\" writer=\"XmlTextWriter\" skip-limit=\"9\"",
+            &format!("resource=${{dir}}/in\noutput=${{dir}}/out\nelement=t\n{properties}"),
+            r#"<skippable-exception-classes><include class="EncodeError"/></skippable-exception-classes>"#,
+        );
+        stage.write("in", lines);
+        let ended = stage.completes();
+        (ended.skips, std::fs::read(stage.path().join("out")).unwrap())
+    };
+    let (skips, bytes) = write(
+        "M\u{fc}\n\u{4e2d}\nNUL\nb\n",
+        "encoding@writer=windows-1252\nline.end=crlf",
+    );
+    assert_eq!(skips, 2);
+    assert_eq!(
+        bytes,
+        b"<?xml version=\"1.0\" encoding=\"windows-1252\"?>\r\n<items>\r\n<t><text>M\xFC</text></t>\r\n\
+          <t><text>b</text></t>\r\n</items>\r\n"
+    );
+}
+
+#[test]
+fn the_names_are_checked_before_the_job_starts() {
+    let rejected = |properties: &str| {
+        let properties = format!("resource=${{dir}}/in\noutput=${{dir}}/out\n{properties}");
+        Stage::new(
+            "reader=\"XmlOrderReader\" processor=\"PassOrder\" writer=\"XmlOrderWriter\"",
+            &properties,
+        )
+        .rejected()
+    };
+    let error = rejected("element=an order");
+    assert!(
+        error.contains("expected the name of an element, such as `order`"),
+        "{error}"
+    );
+    let error = rejected("element=order\nroot=a b=c");
+    assert!(error.contains("such as `orders xmlns=\"urn:orders\"`"), "{error}");
+    let error = rejected("");
+    assert!(error.contains("`element`"), "{error}");
+}
