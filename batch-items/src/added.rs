@@ -1,6 +1,6 @@
 //! Records with added fields: a serde deserializer.
 
-use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor};
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
 use crate::file::Extra;
@@ -35,10 +35,40 @@ pub(crate) fn added<'a>(
     added.collect()
 }
 
+/// Deserializes an item that has these fields in addition.
+pub(crate) fn from_record<'de, T, D>(record: D, added: &[Added<'_>]) -> Result<T, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    if added.is_empty() {
+        return T::deserialize(record);
+    }
+    T::deserialize(WithAdded { inner: record, added })
+}
+
+/// The same with the path of the bad field, `.` for the item itself. Slower, as each name is copied: for records that cannot be
+/// deserialized.
+pub(crate) fn from_record_with_path<'de, T, D>(
+    record: D,
+    added: &[Added<'_>],
+) -> Result<T, (String, D::Error)>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    let item = if added.is_empty() {
+        serde_path_to_error::deserialize(record)
+    } else {
+        serde_path_to_error::deserialize(WithAdded { inner: record, added })
+    };
+    item.map_err(|error| (error.path().to_string(), error.into_inner()))
+}
+
 /// A deserializer of a map or struct that has further fields.
-pub(crate) struct WithAdded<'a, D> {
-    pub(crate) inner: D,
-    pub(crate) added: &'a [Added<'a>],
+struct WithAdded<'a, D> {
+    inner: D,
+    added: &'a [Added<'a>],
 }
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for WithAdded<'_, D> {

@@ -60,6 +60,8 @@ mod json;
 mod lines;
 mod nearest;
 mod partitions;
+#[cfg(feature = "parquet")]
+mod parquet;
 pub mod query;
 pub mod record;
 pub mod registered;
@@ -71,6 +73,8 @@ pub use compose::{
     ClassifierItemWriter, CompositeItemWriter, EnrichingItemWriter, FlatteningItemWriter, ProcessorChain,
     ValidatingProcessor,
 };
+#[cfg(feature = "parquet")]
+pub use self::parquet::{Codec, ParquetItemReader, ParquetItemWriter};
 pub use delimited::{Character, DelimitedFormat, DelimitedItemReader, DelimitedItemWriter, QuoteMode};
 pub use error::{EncodeError, Field, RecordError, ResourceError};
 pub use json::{JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader, JsonLinesItemWriter};

@@ -139,6 +139,11 @@ pub trait Format: Send {
     /// Returns the number of lines of a file that are not records, or `None` if records are not lines.
     fn other_lines(&self) -> Option<u64>;
 
+    /// Returns the number of records of a file whose records are not lines, if that is known without reading them.
+    fn count(&self, _source: &Source) -> Option<u64> {
+        None
+    }
+
     /// Returns whether each record starts a line.
     fn starts_lines(&self) -> bool {
         self.other_lines().is_some()
@@ -181,7 +186,7 @@ impl OpenFile<'_> {
 }
 
 /// A file, which can be opened again at any position.
-pub(crate) struct Source {
+pub struct Source {
     name: String,
     resource: Resource,
     coding: Coding,
@@ -206,6 +211,17 @@ impl Source {
     /// Returns the maximum length of a record, in bytes.
     pub(crate) fn max_record_length(&self) -> usize {
         self.max_record_length
+    }
+
+    /// Opens the file, for a format that reads at any position.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn file(&self) -> Result<std::fs::File, ResourceError> {
+        if self.coding.compression != Compression::None {
+            return Err(
+                self.fail("a file of this format cannot be compressed as a whole; decompress it first")
+            );
+        }
+        self.resource.open()
     }
 
     /// Opens the content at a position.
@@ -445,6 +461,19 @@ impl<R: Records> Files<R> {
             crc.update(b"\0");
         }
         crc.finalize()
+    }
+
+    /// Returns the number of records of all files, if the format knows it without reading them.
+    pub(crate) fn count_records(&self, input: &FileInput, format: &impl Format<Records = R>) -> Option<u64> {
+        let files = self.resources.iter().map(|resource| {
+            let file = OpenFile {
+                input,
+                resource,
+                resume_at: None,
+            };
+            format.count(&file.source())
+        });
+        files.sum()
     }
 
     /// Returns the number of lines of all files, without so many `other` ones of each; `None` if counting would take long.

@@ -280,6 +280,24 @@ impl FileOutput {
         }
     }
 
+    /// Returns the file with everything that was written, and its length. What is read from it moves the position of this handle only
+    /// until the next write.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn written_file(&mut self) -> Result<(File, u64), ResourceError> {
+        self.flush()?;
+        let part = self.part()?;
+        match part.file.try_clone() {
+            Ok(file) => Ok((file, part.length)),
+            Err(error) => Err(self.fail("read", error)),
+        }
+    }
+
+    /// Returns whether the file is compressed as a whole.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn is_compressed(&self) -> bool {
+        self.compression() != Compression::None
+    }
+
     /// Makes all later calls fail until the output is opened again: items of a failed call are left in it.
     pub(crate) fn mark_broken(&mut self) {
         if let Some(part) = &mut self.open {

@@ -55,11 +55,14 @@ where
         self.files.position()
     }
 
-    /// Returns the number of lines that may be records, unless the files are large or compressed.
+    /// Returns the number of records if the format knows it, else that of lines that may be records, unless the files are large
+    /// or compressed.
     #[get_item_count]
     pub fn item_count(&self) -> Option<u64> {
-        let other = self.format.other_lines()? + self.input.skip_lines;
-        self.files.count_lines(&self.input, other)
+        match self.format.other_lines() {
+            Some(other) => self.files.count_lines(&self.input, other + self.input.skip_lines),
+            None => self.files.count_records(&self.input, &self.format),
+        }
     }
 
     /// Closes the files.

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 pub use self::array::{JsonArrayItemReader, JsonArrayItemWriter};
 pub use self::lines::{JsonLinesItemReader, JsonLinesItemWriter};
-use crate::added::{Added, WithAdded};
+use crate::added::{Added, from_record};
 
 /// Parses an item, whose object has these fields in addition.
 fn parse<T: DeserializeOwned>(json: &str, added: &[Added<'_>]) -> Result<T, serde_json::Error> {
@@ -15,10 +15,7 @@ fn parse<T: DeserializeOwned>(json: &str, added: &[Added<'_>]) -> Result<T, serd
         return serde_json::from_str(json);
     }
     let mut deserializer = serde_json::Deserializer::from_str(json);
-    let item = T::deserialize(WithAdded {
-        inner: &mut deserializer,
-        added,
-    })?;
+    let item = from_record(&mut deserializer, added)?;
     deserializer.end()?;
     Ok(item)
 }

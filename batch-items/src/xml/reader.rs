@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::markup::{Kind, Markup};
 use super::name::ElementName;
-use crate::added::{WithAdded, added};
+use crate::added::{added, from_record, from_record_with_path};
 use crate::error::{ReadError, RecordError};
 use crate::file::{
     Bytes, Extra, FileItemReader, Format, Items, Lines, OpenFile, Part, Place, Records, Source, decode,
@@ -328,12 +328,12 @@ impl<T: DeserializeOwned> Items<T> for Fragments {
     fn item(&mut self) -> Result<T, ReadError> {
         let added = added(&self.extras, self.source.name(), self.start.line, self.record);
         let mut element = Deserializer::from_str(&self.text);
-        let item = serde_path_to_error::deserialize(WithAdded {
-            inner: &mut element,
-            added: &added,
-        });
-        item.map_err(|error| {
-            let (path, error) = (error.path().to_string(), error.into_inner().to_string());
+        if let Ok(item) = from_record(&mut element, &added) {
+            return Ok(item);
+        }
+        let mut element = Deserializer::from_str(&self.text);
+        from_record_with_path(&mut element, &added).map_err(|(path, error)| {
+            let error = error.to_string();
             let hint = if error.starts_with("invalid type: string \"\"") {
                 "; a field of type `Option` is `None` if the element is missing, not if it is empty"
             } else {

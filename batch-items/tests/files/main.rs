@@ -6,6 +6,10 @@ mod compose;
 mod delimited;
 mod output;
 mod partitions;
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_columns;
 mod restart;
 mod round_trips;
 mod stage;

@@ -1,6 +1,6 @@
 //! What a writer has written, the reader of the format reads.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use batch_items::{
     DelimitedItemReader, DelimitedItemWriter, FixedWidthItemReader, FixedWidthItemWriter,
@@ -47,6 +47,13 @@ type JsonOut = JsonLinesItemWriter<Row>;
 type ArrayRows = JsonArrayItemReader<Row>;
 #[item_writer("ArrayOut")]
 type ArrayOut = JsonArrayItemWriter<Row>;
+
+#[cfg(feature = "parquet")]
+#[item_reader("ParquetRows")]
+type ParquetRows = batch_items::ParquetItemReader<Row>;
+#[cfg(feature = "parquet")]
+#[item_writer("ParquetOut")]
+type ParquetOut = batch_items::ParquetItemWriter<Row>;
 
 /// The row in XML, which has no element where there is no value.
 #[derive(Deserialize, Serialize)]
@@ -109,6 +116,7 @@ impl FromElement {
 /// The rows of the current case, and those that were read. The cases run one after the other.
 static GIVEN: Mutex<Vec<Row>> = Mutex::new(Vec::new());
 static FOUND: Mutex<Vec<Row>> = Mutex::new(Vec::new());
+static CASES: Mutex<()> = Mutex::new(());
 
 #[derive(BatchArtifact)]
 struct GivenRows {
@@ -189,6 +197,7 @@ fn check_with([forth, back]: [&str; 2], reader: &str, writer: &str, text: &'stat
         failure_persistence: None,
         ..Config::default()
     });
+    let _cases = CASES.lock().unwrap_or_else(PoisonError::into_inner);
     let checked = runner.run(&rows(text), |given| {
         GIVEN.lock().unwrap().clone_from(&given);
         out.completes();
@@ -238,5 +247,25 @@ fn what_is_written_is_read() {
         "FixedOut",
         "([a-z\u{e4}\u{20ac}][a-z ]{0,9}[a-z])?",
         columns,
+    );
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn what_is_written_as_parquet_is_read() {
+    let any_text = "[\\x00-\\x7F\u{e4}\u{20ac}\u{1F600}]{0,12}";
+    check("ParquetRows", "ParquetOut", any_text, "");
+    check(
+        "ParquetRows",
+        "ParquetOut",
+        any_text,
+        "row.group.size=2\ncodec=gzip",
+    );
+    let columns = "text Utf8, number Int64, ratio Float64, maybe UInt8, flag Boolean, kind Utf8";
+    check(
+        "ParquetRows",
+        "ParquetOut",
+        any_text,
+        &format!("codec=none\ncolumns={columns}"),
     );
 }

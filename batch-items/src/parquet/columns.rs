@@ -1,0 +1,192 @@
+//! The columns of items: their names and types, as items are written and as they are read.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use serde::de::value::Error;
+use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
+use serde::{Serialize, forward_to_deserialize_any};
+use serde_arrow::schema::{SchemaLike, TracingOptions};
+use serde_arrow::{ArrayBuilder, ErrorKind};
+
+use crate::nearest::did_you_mean;
+
+/// Columns with types, such as `id Int64, price Decimal128(10, 2)`: the property `columns`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ColumnList(Vec<FieldRef>);
+
+impl FromStr for ColumnList {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut columns: Vec<FieldRef> = Vec::new();
+        for part in split(text) {
+            let part = part.trim();
+            let (name, kind) = part.split_once(char::is_whitespace).ok_or_else(|| {
+                format!("expected a name and a type of Arrow, such as `day Date32`, found `{part}`")
+            })?;
+            let kind = DataType::from_str(kind.trim()).map_err(|_| {
+                let kind = kind.trim();
+                format!(
+                    "column `{name}`: `{kind}` is not a type of Arrow, such as `Int64`, `Utf8` or `Date32`"
+                )
+            })?;
+            if columns.iter().any(|column| column.name() == name) {
+                return Err(format!("there are two columns `{name}`"));
+            }
+            columns.push(Arc::new(Field::new(name, kind, true)));
+        }
+        Ok(Self(columns))
+    }
+}
+
+/// Splits at the commas that are not in brackets.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_usize;
+    text.split(move |c| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    })
+}
+
+/// Converts items to batches of columns.
+pub(super) struct Columns {
+    fields: Vec<FieldRef>,
+}
+
+impl Columns {
+    /// Returns the given columns, or those that the type of the items has.
+    pub(super) fn of<T: DeserializeOwned>(given: Option<&ColumnList>) -> Result<Self, String> {
+        if let Some(ColumnList(fields)) = given {
+            let names = fields_of::<T>().unwrap_or_default();
+            let unknown = |field: &&FieldRef| !names.is_empty() && !names.contains(&field.name().as_str());
+            if let Some(field) = fields.iter().find(unknown) {
+                let hint = did_you_mean(field.name(), names.iter().copied());
+                return Err(format!(
+                    "the items have no field for the column `{}`{hint}",
+                    field.name()
+                ));
+            }
+            return Ok(Self {
+                fields: fields.clone(),
+            });
+        }
+        let options = TracingOptions::default()
+            .map_as_struct(false)
+            .sequence_as_large_list(false)
+            .strings_as_large_utf8(false)
+            .bytes_as_large_binary(false)
+            .enums_without_data_as_strings(true);
+        let fields = Vec::<FieldRef>::from_type::<T>(options).map_err(|error| {
+            let cause = error.message().trim_end().trim_end_matches('.');
+            format!("the type of the items does not show its columns ({cause}); set the property `columns`")
+        })?;
+        Ok(Self { fields })
+    }
+
+    pub(super) fn schema(&self) -> SchemaRef {
+        Arc::new(Schema::new(self.fields.clone()))
+    }
+
+    /// Returns the items as columns. Fails with the index of the bad item.
+    pub(super) fn batch<T: Serialize>(&self, items: &[T]) -> Result<RecordBatch, (usize, String)> {
+        let fail = |index: usize| move |error: serde_arrow::Error| (index, self.cause(&error));
+        let mut builder = ArrayBuilder::from_arrow(&self.fields).map_err(fail(0))?;
+        builder.reserve(items.len());
+        for (index, item) in items.iter().enumerate() {
+            builder.push(item).map_err(fail(index))?;
+        }
+        builder.into_record_batch().map_err(fail(0))
+    }
+
+    fn cause(&self, error: &serde_arrow::Error) -> String {
+        // The path is only in the text.
+        let text = error.to_string();
+        let path = text
+            .split_once("field: \"$.")
+            .and_then(|(_, rest)| rest.split_once('"'));
+        match path {
+            Some((path, _)) => cause_in(path, &self.fields, error),
+            None => cause(error),
+        }
+    }
+}
+
+/// Returns the cause of an error with the column at `path`.
+pub(super) fn cause_in(path: &str, columns: &[FieldRef], error: &serde_arrow::Error) -> String {
+    let name = path.split(['.', '[']).next().unwrap_or(path);
+    let column = columns.iter().find(|column| column.name() == name);
+    let of_type = column.map_or(String::new(), |column| format!(" of type {}", column.data_type()));
+    format!("column `{path}`{of_type}: {}", cause(error))
+}
+
+/// Returns the cause of an error in the words of messages.
+pub(super) fn cause(error: &serde_arrow::Error) -> String {
+    let message = error.message();
+    let message = message
+        .strip_prefix("deserialization failed: ")
+        .or_else(|| message.strip_prefix("serialization failed: "))
+        .unwrap_or(message);
+    if let ErrorKind::NullabilityViolation { .. } = error.kind() {
+        return "it is null; a field of type `Option` accepts that".to_owned();
+    }
+    if let Some((_, kind)) = message.split_once("does not implement deserialize_") {
+        return format!(
+            "a field of type {} cannot have its values",
+            kind.trim_end_matches("_at")
+        );
+    }
+    if let Some((_, kind)) = message.split_once("does not support serialize_") {
+        return format!("it cannot have values of type {kind}");
+    }
+    message.to_owned()
+}
+
+/// Returns the names of the fields that a type deserializes as a struct, with their aliases; `None` if it takes any others too.
+pub(super) fn fields_of<T: DeserializeOwned>() -> Option<&'static [&'static str]> {
+    let mut fields = None;
+    // It always fails, once it has said what it expects.
+    let _ = T::deserialize(Probe { fields: &mut fields });
+    fields
+}
+
+struct Probe<'a> {
+    fields: &'a mut Option<&'static [&'static str]>,
+}
+
+impl<'de> Deserializer<'de> for Probe<'_> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
+        Err(Error::custom("not a struct"))
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        *self.fields = Some(fields);
+        self.deserialize_any(visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        seq tuple tuple_struct map enum identifier ignored_any
+    }
+}

@@ -1,0 +1,20 @@
+//! Parquet files.
+
+mod columns;
+mod footer;
+mod group;
+mod reader;
+mod writer;
+
+pub use self::group::Codec;
+pub use self::reader::ParquetItemReader;
+pub use self::writer::ParquetItemWriter;
+
+use ::parquet::errors::ParquetError;
+
+/// Returns the message without the prefix that all of these errors have.
+fn message(error: &ParquetError) -> String {
+    let text = error.to_string();
+    text.split_once(": ")
+        .map_or_else(|| text.clone(), |(_, message)| message.to_owned())
+}

@@ -1,0 +1,126 @@
+//! The types of columns in Parquet files.
+
+use std::fs::{self, File};
+
+use batch_items::{ParquetItemReader, ParquetItemWriter};
+use batch_runtime::prelude::*;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use serde::{Deserialize, Serialize};
+
+use super::parquet::reading;
+use super::stage::{Stage, pass};
+
+/// Everything that a column can be.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+struct Wide {
+    small: i8,
+    large: u64,
+    text: Option<String>,
+    list: Vec<Option<u16>>,
+    point: Point,
+    points: Vec<Point>,
+    kind: Kind,
+    pair: (f32, bool),
+    bytes: [u8; 2],
+    day: String,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+struct Point {
+    x: f64,
+    label: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Debit,
+    Credit,
+}
+
+#[item_reader("WideJson")]
+type WideJson = batch_items::JsonLinesItemReader<Wide>;
+#[item_writer("WideRows")]
+type WideRows = ParquetItemWriter<Wide>;
+#[item_reader("ReadWideRows")]
+type ReadWideRows = ParquetItemReader<Wide>;
+#[item_writer("WideLines")]
+type WideLines = batch_items::JsonLinesItemWriter<Wide>;
+pass!(PassWide: Wide);
+
+#[test]
+fn columns_have_the_types_of_the_fields() {
+    let lines = [
+        r#"{"small":-128,"large":18446744073709551615,"text":null,"list":[],"point":{"x":1.5,"label":null},"points":[],"kind":"debit","pair":[0.5,true],"bytes":[1,2],"day":"2024-02-29"}"#,
+        r#"{"small":127,"large":0,"text":"","list":[1,null,65535],"point":{"x":-0.0,"label":"p"},"points":[{"x":1.0,"label":"a"},{"x":2.0,"label":null}],"kind":"credit","pair":[1.0,false],"bytes":[255,0],"day":"1969-12-31"}"#,
+    ];
+    let content = lines.map(|line| format!("{line}\n")).concat();
+    let out = Stage::new(
+        "reader=\"WideJson\" processor=\"PassWide\" writer=\"WideRows\"",
+        "resource=${dir}/in\noutput=${dir}/out.parquet",
+    );
+    out.write("in", &content);
+    out.completes();
+    let back = Stage::new(
+        "reader=\"ReadWideRows\" processor=\"PassWide\" writer=\"WideLines\"",
+        "resource=${dir}/in.parquet\noutput=${dir}/out",
+    );
+    back.write("in.parquet", fs::read(out.path().join("out.parquet")).unwrap());
+    back.completes();
+    assert_eq!(back.read("out"), content);
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Dated {
+    id: i64,
+    day: Option<String>,
+    price: Option<String>,
+    at: Option<String>,
+}
+
+#[item_reader("DatedRows")]
+type DatedRows = ParquetItemReader<Dated>;
+#[item_writer("DatedJson")]
+type DatedJson = batch_items::JsonLinesItemWriter<Dated>;
+pass!(PassDated: Dated);
+
+/// Dates and decimals are texts in serde; a record has no type at all.
+#[test]
+fn columns_have_the_types_of_the_property() {
+    let out = Stage::new(
+        "reader=\"jsonlRecordReader\" processor=\"PassRecord\" writer=\"RecordRows\"",
+        "resource=${dir}/in\noutput=${dir}/out.parquet\ncolumns=id Int64, day Date32, price Decimal128(10, 2), at Timestamp(ms, \"UTC\")",
+    );
+    let content = "{\"id\":1,\"day\":\"2024-02-29\",\"price\":\"12.34\",\"at\":\"2024-02-29T12:30:00Z\"}\n\
+                   {\"id\":2,\"day\":null,\"price\":null,\"at\":null}\n";
+    out.write("in", content);
+    out.completes();
+    let file = SerializedFileReader::new(File::open(out.path().join("out.parquet")).unwrap()).unwrap();
+    let columns = file.metadata().file_metadata().schema_descr();
+    let kinds: Vec<_> = columns
+        .columns()
+        .iter()
+        .map(|column| format!("{:?}", column.logical_type_ref()))
+        .collect();
+    assert!(kinds[1].contains("Date"), "{kinds:?}");
+    assert!(kinds[2].contains("Decimal"), "{kinds:?}");
+    assert!(kinds[3].contains("Timestamp"), "{kinds:?}");
+    let back = reading("Dated", fs::read(out.path().join("out.parquet")).unwrap(), "");
+    back.completes();
+    assert_eq!(back.read("out"), content);
+    let unknown = Stage::new(
+        "reader=\"jsonlRecordReader\" processor=\"PassRecord\" writer=\"RecordRows\"",
+        "resource=${dir}/in\noutput=${dir}/out.parquet",
+    );
+    unknown.write("in", content);
+    let message = unknown.fails();
+    assert!(
+        message.starts_with("cannot write `out.parquet`: the type of the items does not show its columns ("),
+        "{message}"
+    );
+    assert!(message.contains("; set the property `columns`"), "{message}");
+}
+
+#[item_writer("RecordRows")]
+type RecordRows = ParquetItemWriter<batch_items::Record>;
+pass!(PassRecord: batch_items::Record);
