@@ -17,6 +17,7 @@ pub struct RecordError {
     resource: String,
     line: u64,
     column: Option<usize>,
+    cell: Option<String>,
     field: Option<Field>,
     raw: Vec<u8>,
     cause: Box<dyn Error + Send + Sync>,
@@ -43,6 +44,7 @@ impl RecordError {
             resource: resource.into(),
             line,
             column: None,
+            cell: None,
             field: None,
             raw: Vec::new(),
             cause: cause.into(),
@@ -60,6 +62,13 @@ impl RecordError {
         self
     }
 
+    /// `cell` completes "cell ..".
+    #[cfg(feature = "xlsx")]
+    pub(crate) fn with_cell(mut self, cell: Option<String>) -> Self {
+        self.cell = cell;
+        self
+    }
+
     pub(crate) fn with_raw(mut self, raw: impl Into<Vec<u8>>) -> Self {
         self.raw = raw.into();
         self
@@ -70,7 +79,7 @@ impl RecordError {
         &self.resource
     }
 
-    /// Returns the line at which the record starts, from 1; of a query, the row.
+    /// Returns the line at which the record starts, from 1; of a query, a sheet and a Parquet file, the row.
     pub fn line(&self) -> u64 {
         self.line
     }
@@ -80,7 +89,8 @@ impl RecordError {
         self.field.as_ref()
     }
 
-    /// Returns the record as it is in the file, without its line end. Empty if it is too long to keep.
+    /// Returns the record as it is in the file, without its line end; of a sheet, its cells with tabs between them. Empty if it is
+    /// too long to keep, and for a Parquet file.
     pub fn raw(&self) -> &[u8] {
         &self.raw
     }
@@ -93,6 +103,9 @@ impl fmt::Display for RecordError {
             write!(f, ":{column}")?;
         }
         f.write_str(": ")?;
+        if let Some(cell) = &self.cell {
+            write!(f, "cell {cell}: ")?;
+        }
         if let Some(field) = &self.field {
             match &field.name {
                 Some(name) => write!(f, "field `{name}` (number {}): ", field.number)?,

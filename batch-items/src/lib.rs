@@ -42,6 +42,15 @@
 //! exactly once: the checkpoint holds the length of the output, to which a restart truncates it, and the file gets its final
 //! name when the step completes.
 //!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `sqlite` (default), `postgres`, `mysql` | the databases, as of `batch-runtime` |
+//! | `parquet` | `ParquetItemReader`, `ParquetItemWriter` |
+//! | `xlsx` | `XlsxItemReader` |
+//! | `zstd` | compression by zstd, of files and in Parquet files |
+//!
 //! # Errors
 //!
 //! A bad record is a [`RecordError`], which names the file, the line and the field; the reader continues after it if the
@@ -67,6 +76,8 @@ pub mod record;
 pub mod registered;
 mod rows;
 mod table;
+#[cfg(feature = "xlsx")]
+mod xlsx;
 mod xml;
 
 pub use compose::{
@@ -85,4 +96,6 @@ pub use partitions::{FilePartitions, KeyRangePartitions};
 pub use query::QueryItemReader;
 pub use record::{Record, Value};
 pub use table::{RowsAffected, TableError, TableItemWriter, WriteMode};
+#[cfg(feature = "xlsx")]
+pub use xlsx::XlsxItemReader;
 pub use xml::{XmlItemReader, XmlItemWriter};

@@ -214,7 +214,7 @@ impl Source {
     }
 
     /// Opens the file, for a format that reads at any position.
-    #[cfg(feature = "parquet")]
+    #[cfg(any(feature = "parquet", feature = "xlsx"))]
     pub(crate) fn file(&self) -> Result<std::fs::File, ResourceError> {
         if self.coding.compression != Compression::None {
             return Err(

@@ -12,7 +12,8 @@ use super::input::{FileInput, Files, Format, Items, ReadPosition};
 /// Programs name it by the formats: [`DelimitedItemReader`](crate::DelimitedItemReader),
 /// [`FixedWidthItemReader`](crate::FixedWidthItemReader), [`PatternItemReader`](crate::PatternItemReader),
 /// [`LineItemReader`](crate::LineItemReader), [`JsonLinesItemReader`](crate::JsonLinesItemReader),
-/// [`JsonArrayItemReader`](crate::JsonArrayItemReader), [`XmlItemReader`](crate::XmlItemReader).
+/// [`JsonArrayItemReader`](crate::JsonArrayItemReader), [`XmlItemReader`](crate::XmlItemReader), `ParquetItemReader`,
+/// `XlsxItemReader`.
 /// The properties are those of [`FileInput`] and of the format.
 #[derive(BatchArtifact)]
 pub struct FileItemReader<F, T>

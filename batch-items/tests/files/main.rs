@@ -13,4 +13,6 @@ mod parquet_columns;
 mod restart;
 mod round_trips;
 mod stage;
+#[cfg(feature = "xlsx")]
+mod xlsx;
 mod xml;

@@ -1,0 +1,235 @@
+//! The rows of Excel sheets.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::IntoIter;
+
+use batch_runtime::BatchArtifact;
+use csv::StringRecord;
+use serde::de::DeserializeOwned;
+
+use super::sheet::{Sheet, letters};
+use crate::error::{ReadError, RecordError};
+use crate::file::{Extra, FileItemReader, Format, Items, OpenFile, Place, Records, Source};
+use crate::nearest::did_you_mean;
+use crate::rows::{RowError, from_row};
+
+/// Reads the rows of a sheet of Excel workbooks (XLSX) as items of type `T`. Requires the feature `xlsx`.
+///
+/// The properties are those of [`FileInput`](crate::file::FileInput), of which `encoding`, `skip.lines` and `max.record.length` do not
+/// apply, and:
+///
+/// | property | default | |
+/// |---|---|---|
+/// | `sheet` | the first one | the name of the sheet, or its number, from 1 |
+/// | `header` | `true` | whether the first row has the names of the columns; otherwise the fields get the columns in their order, from `A` |
+/// | `skip.rows` | `0` | rows at the beginning of the sheet that are not read |
+/// | `trim` | `false` | `true` removes blanks around texts; those around the names of columns are always removed |
+///
+/// **The sheet is loaded into memory.** Its rows are those that have values. A row that is not an item is a [`RecordError`], which names
+/// the cell. A missing sheet and a missing column are a [`ResourceError`](crate::ResourceError).
+///
+/// A number is read as it is stored, whatever its format; a formula is its last result. Dates and times are texts of ISO 8601:
+/// `2024-02-29`, `2024-02-29T12:30:00`, `12:30:00`, and `PT36H0M0S` for a cell with the format `[h]:mm:ss`. An error is its text, such
+/// as `#N/A`. An empty cell is `None` or an empty `String`; so are all cells of merged ones but the first.
+///
+/// ```
+/// use batch_items::XlsxItemReader;
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(serde::Deserialize)]
+/// struct Order {
+///     customer: String,
+///     amount: u32,
+///     /// Such as `2024-02-29`.
+///     day: Option<String>,
+/// }
+///
+/// #[item_reader("OrderReader")]
+/// type OrderReader = XlsxItemReader<Order>;
+/// ```
+///
+/// ```xml
+/// <chunk reader="OrderReader" processor="Orders" writer="OrderWriter">
+///   <properties>
+///     <property name="resource" value="in/orders-*.xlsx" target="reader"/>
+///     <property name="sheet" value="Orders" target="reader"/>
+///     <property name="skip.rows" value="2" target="reader"/>
+///   </properties>
+/// </chunk>
+/// ```
+pub type XlsxItemReader<T> = FileItemReader<XlsxFormat, T>;
+
+/// The format of a reader of Excel sheets.
+#[derive(BatchArtifact)]
+pub struct XlsxFormat {
+    #[batch_property(name = "sheet")]
+    sheet: String,
+    #[batch_property(name = "header", value = "true")]
+    header: bool,
+    #[batch_property(name = "skip.rows", value = "0")]
+    skip_rows: u64,
+    #[batch_property(name = "trim", value = "false")]
+    trim: bool,
+}
+
+impl Format for XlsxFormat {
+    type Records = SheetRows;
+
+    fn start(&self, file: OpenFile<'_>) -> Result<SheetRows, ReadError> {
+        let source = file.source();
+        let sheet = Sheet::read(source.file()?, &self.sheet).map_err(|cause| source.fail(cause))?;
+        let mut rows = sheet.rows;
+        rows = rows.split_off(&self.skip_rows.saturating_add(1));
+        let extras = file.input.extra_fields();
+        let columns = if self.header {
+            rows.pop_first()
+                .map_or_else(|| Ok(Columns::default()), |(_, header)| named(header, &extras))
+        } else {
+            Ok(lettered(&rows))
+        };
+        let columns = columns.map_err(|cause| source.fail(format!("sheet `{}`: {cause}", sheet.name)))?;
+        if let Some(place) = file.resume_at {
+            rows = rows.split_off(&place.line);
+        }
+        Ok(SheetRows {
+            next: Place {
+                line: file.resume_at.map_or(1, |place| place.line),
+                record: file.resume_at.map_or(0, |place| place.record),
+                ..Place::default()
+            },
+            rows: rows.into_iter(),
+            sheet: sheet.name,
+            columns,
+            trim: self.trim,
+            extras,
+            values: StringRecord::new(),
+            source,
+        })
+    }
+
+    fn other_lines(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// The columns that are fields.
+#[derive(Default)]
+struct Columns {
+    /// The index of each in the sheet.
+    indexes: Vec<u32>,
+    /// Their names, and those of the added fields; `None` without a header.
+    names: Option<StringRecord>,
+}
+
+/// Returns the columns with names.
+fn named(header: BTreeMap<u32, String>, extras: &[(String, Extra)]) -> Result<Columns, String> {
+    let (mut indexes, mut names) = (Vec::new(), StringRecord::new());
+    for (index, name) in header {
+        let name = name.trim();
+        if name.is_empty() {
+            continue;
+        }
+        if names.iter().any(|other| other == name) {
+            return Err(format!("its header has two columns `{name}`"));
+        }
+        indexes.push(index);
+        names.push_field(name);
+    }
+    for (name, _) in extras {
+        if names.iter().any(|column| column == name) {
+            return Err(format!(
+                "it has a column `{name}` already; choose another name for the added field"
+            ));
+        }
+        names.push_field(name);
+    }
+    Ok(Columns {
+        indexes,
+        names: Some(names),
+    })
+}
+
+/// Returns all columns, from the first to the last one that has a value.
+fn lettered(rows: &BTreeMap<u64, BTreeMap<u32, String>>) -> Columns {
+    let last = rows.values().filter_map(|row| row.keys().next_back()).max();
+    Columns {
+        indexes: last.map_or_else(Vec::new, |last| (0..=*last).collect()),
+        names: None,
+    }
+}
+
+/// The rows of a sheet.
+pub struct SheetRows {
+    rows: IntoIter<u64, BTreeMap<u32, String>>,
+    sheet: String,
+    columns: Columns,
+    trim: bool,
+    extras: Vec<(String, Extra)>,
+    /// The current row.
+    values: StringRecord,
+    /// After the current row.
+    next: Place,
+    source: Source,
+}
+
+impl SheetRows {
+    /// Returns the error for the current row, which is not an item.
+    fn bad(&self, error: RowError) -> ReadError {
+        let names = self.columns.names.as_ref();
+        if let (Some(missing), Some(names)) = (error.missing, names) {
+            let columns: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+            let hint = did_you_mean(missing, names.iter());
+            let (sheet, columns) = (&self.sheet, columns.join(", "));
+            let cause = format!("sheet `{sheet}` has no column `{missing}`, but {columns}{hint}");
+            return self.source.fail(cause).into();
+        }
+        let mut field = error.field(names, &self.values);
+        let index = field
+            .as_ref()
+            .and_then(|field| self.columns.indexes.get(field.number - 1));
+        let row = self.next.line - 1;
+        let cell = index.map(|index| format!("{}{row} of sheet `{}`", letters(*index), self.sheet));
+        if let (Some(field), Some(index)) = (&mut field, index) {
+            field.number = *index as usize + 1;
+        }
+        let raw: Vec<&str> = self.values.iter().take(self.columns.indexes.len()).collect();
+        RecordError::new(self.source.name(), row, error)
+            .with_cell(cell)
+            .with_field(field)
+            .with_raw(raw.join("\t"))
+            .into()
+    }
+}
+
+impl Records for SheetRows {
+    fn advance(&mut self) -> Result<bool, ReadError> {
+        let Some((row, cells)) = self.rows.next() else {
+            return Ok(false);
+        };
+        self.next.line = row + 1;
+        self.next.record += 1;
+        self.values.clear();
+        for index in &self.columns.indexes {
+            let text = cells.get(index).map_or("", String::as_str);
+            self.values.push_field(if self.trim { text.trim() } else { text });
+        }
+        for (_, extra) in &self.extras {
+            match extra {
+                Extra::File => self.values.push_field(self.source.name()),
+                Extra::Line => self.values.push_field(&row.to_string()),
+                Extra::Record => self.values.push_field(&self.next.record.to_string()),
+            }
+        }
+        Ok(true)
+    }
+
+    fn place(&self) -> Place {
+        self.next
+    }
+}
+
+impl<T: DeserializeOwned> Items<T> for SheetRows {
+    fn item(&mut self) -> Result<T, ReadError> {
+        from_row(self.columns.names.as_ref(), &self.values).map_err(|error| self.bad(error))
+    }
+}
