@@ -47,22 +47,20 @@ where
     T::deserialize(WithAdded { inner: record, added })
 }
 
-/// The same with the path of the bad field, `.` for the item itself. Slower, as each name is copied: for records that cannot be
+/// The same, with an error that has the path of the bad field. Slower, as each name is copied: for records that cannot be
 /// deserialized.
 pub(crate) fn from_record_with_path<'de, T, D>(
     record: D,
     added: &[Added<'_>],
-) -> Result<T, (String, D::Error)>
+) -> Result<T, serde_path_to_error::Error<D::Error>>
 where
     T: Deserialize<'de>,
     D: Deserializer<'de>,
 {
-    let item = if added.is_empty() {
-        serde_path_to_error::deserialize(record)
-    } else {
-        serde_path_to_error::deserialize(WithAdded { inner: record, added })
-    };
-    item.map_err(|error| (error.path().to_string(), error.into_inner()))
+    if added.is_empty() {
+        return serde_path_to_error::deserialize(record);
+    }
+    serde_path_to_error::deserialize(WithAdded { inner: record, added })
 }
 
 /// A deserializer of a map or struct that has further fields.

@@ -179,7 +179,10 @@ impl<T: DeserializeOwned> Rows<T> {
             let item = match row().map(|row| from_record(row, &added)) {
                 Some(Ok(item)) => Ok(item),
                 Some(Err(error)) => match row().map(|row| from_record_with_path(row, &added)) {
-                    Some(Err((path, error))) => Err(self.bad(number, &path, &error, batch)),
+                    Some(Err(error)) => {
+                        let path = error.path().to_string();
+                        Err(self.bad(number, &path, error.inner(), batch))
+                    }
                     Some(Ok(item)) => Ok(item),
                     None => Err(fail(error).into()),
                 },

@@ -1,5 +1,6 @@
 //! Files of XML elements.
 
+mod empty;
 mod markup;
 mod name;
 mod reader;

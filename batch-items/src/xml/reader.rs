@@ -1,5 +1,6 @@
 //! The elements of XML files.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::io;
 
@@ -7,10 +8,12 @@ use batch_runtime::BatchArtifact;
 use encoding_rs::{Encoding, UTF_8};
 use quick_xml::de::Deserializer;
 use serde::de::DeserializeOwned;
+use serde_path_to_error::Segment;
 
+use super::empty::without_empty;
 use super::markup::{Kind, Markup};
 use super::name::ElementName;
-use crate::added::{added, from_record, from_record_with_path};
+use crate::added::{Added, added, from_record, from_record_with_path};
 use crate::error::{ReadError, RecordError};
 use crate::file::{
     Bytes, Extra, FileItemReader, Format, Items, Lines, OpenFile, Part, Place, Records, Source, decode,
@@ -27,7 +30,8 @@ use crate::file::{
 /// | `element` | required | the name of the elements that are items, at any depth; without a prefix, it is compared with the local name |
 ///
 /// The fields of an item are found as [`quick_xml::de`] documents: a field `name` is an element or a list of elements, `@name` an
-/// attribute, `$text` the text. Prefixes of namespaces are ignored.
+/// attribute, `$text` the text. Prefixes of namespaces are ignored. An empty element is an empty `String`; in a field of another type
+/// it is like a missing one, `None`.
 ///
 /// An element that is not an item is a [`RecordError`]. A file whose elements do not match, or that ends too early, is a
 /// [`ResourceError`](crate::ResourceError). So is a file with a document type declaration, because it can define entities that
@@ -327,23 +331,38 @@ impl Records for Fragments {
 impl<T: DeserializeOwned> Items<T> for Fragments {
     fn item(&mut self) -> Result<T, ReadError> {
         let added = added(&self.extras, self.source.name(), self.start.line, self.record);
-        let mut element = Deserializer::from_str(&self.text);
-        if let Ok(item) = from_record(&mut element, &added) {
-            return Ok(item);
+        match from_record(&mut Deserializer::from_str(&self.text), &added) {
+            Ok(item) => Ok(item),
+            Err(_) => from_text(&self.text, &added).map_err(|cause| self.bad(cause)),
         }
-        let mut element = Deserializer::from_str(&self.text);
-        from_record_with_path(&mut element, &added).map_err(|(path, error)| {
-            let error = error.to_string();
-            let hint = if error.starts_with("invalid type: string \"\"") {
-                "; a field of type `Option` is `None` if the element is missing, not if it is empty"
-            } else {
-                ""
-            };
-            match &*path {
-                "." => self.bad(error),
-                path => self.bad(format!("field `{path}`: {error}{hint}")),
-            }
-        })
+    }
+}
+
+/// Deserializes an element whose fields may be empty, or returns the cause with the field.
+fn from_text<T: DeserializeOwned>(text: &str, added: &[Added<'_>]) -> Result<T, String> {
+    let (mut text, mut last_cause) = (Cow::Borrowed(text), None);
+    loop {
+        let item = from_record_with_path(&mut Deserializer::from_str(&text), added);
+        let error = match item {
+            Ok(item) => return Ok(item),
+            Err(error) => error,
+        };
+        let (path, inner) = (error.path().to_string(), error.inner().to_string());
+        let cause = match last_cause.take() {
+            // The element was removed, but is required.
+            Some(cause) if inner.starts_with("missing field") => cause,
+            _ if path == "." => inner,
+            _ => format!("field `{path}`: {inner}"),
+        };
+        // The field may be optional, and then it has to be missing.
+        let shorter = match error.path().iter().next_back() {
+            Some(Segment::Map { key }) => without_empty(&text, key),
+            _ => None,
+        };
+        match shorter {
+            Some(shorter) => (text, last_cause) = (Cow::Owned(shorter), Some(cause)),
+            None => return Err(cause),
+        }
     }
 }
 

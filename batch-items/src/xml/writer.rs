@@ -18,9 +18,9 @@ use crate::file::{Encode, FileItemWriter, TextOutput};
 /// | `root` | `items` | the name of the element around them; attributes may follow it: `orders xmlns="urn:orders"` |
 ///
 /// The fields of an item are written as [`quick_xml::se`] documents: a field `name` as an element or a list of elements, `@name` as
-/// an attribute, `$text` as text. `None` becomes an empty element, which only a `String` can be read from:
-/// `#[serde(skip_serializing_if = "Option::is_none")]` leaves the element out. A character that XML does not allow, such as U+0000,
-/// is an [`EncodeError`](crate::EncodeError).
+/// an attribute, `$text` as text. `None` is an empty element, which is read as `None`, but into a `String` as an empty text:
+/// `#[serde(skip_serializing_if = "Option::is_none")]` leaves the element out. A character that XML does not allow, such as U+0000, is
+/// an [`EncodeError`](crate::EncodeError).
 ///
 /// The header and footer of a [`FileFrame`](crate::file::FileFrame) are inside the root, and have to be XML.
 ///

@@ -55,7 +55,7 @@ type ParquetRows = batch_items::ParquetItemReader<Row>;
 #[item_writer("ParquetOut")]
 type ParquetOut = batch_items::ParquetItemWriter<Row>;
 
-/// The row in XML, which has no element where there is no value.
+/// The row in XML, with an attribute.
 #[derive(Deserialize, Serialize)]
 struct Element {
     #[serde(rename = "@text")]
@@ -63,7 +63,6 @@ struct Element {
     text: String,
     number: i64,
     ratio: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     maybe: Option<u8>,
     flag: bool,
     kind: Kind,

@@ -169,11 +169,6 @@ fn a_bad_element_is_named_and_can_be_skipped() {
             "<f>\n<origin>C</origin><delay>late</delay><note/></f>",
             "field `delay`: invalid type: string \"late\", expected i32",
         ),
-        (
-            "<f><origin>C</origin><delay/><note/></f>",
-            "field `delay`: invalid type: string \"\", expected i32; a field of type `Option` is `None` if the element is \
-             missing, not if it is empty",
-        ),
         ("<f/>", "missing field `origin`"),
         (
             "<f><origin>C</note></f>",
@@ -210,6 +205,64 @@ fn a_bad_element_is_named_and_can_be_skipped() {
         "in.xml:1: the element is longer than `max.record.length`, 1000 bytes"
     );
     assert_eq!(copy(&long, "max.record.length=1000"), (1, ROWS.to_owned()));
+}
+
+/// A number that is optional, and one that is not.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Numbers {
+    maybe: Option<i32>,
+    day: Option<Day>,
+    always: u8,
+    text: String,
+    #[serde(default)]
+    list: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+enum Day {
+    Monday,
+}
+
+#[item_reader("XmlNumbers")]
+type XmlNumbers = XmlItemReader<Numbers>;
+#[item_writer("NumbersJson")]
+type NumbersJson = batch_items::JsonLinesItemWriter<Numbers>;
+pass!(PassNumbers: Numbers);
+
+/// As in files of text, an empty value is `None`.
+#[test]
+fn an_empty_element_is_a_missing_one() {
+    let read = |elements: &str| {
+        let stage = Stage::new(
+            "reader=\"XmlNumbers\" processor=\"PassNumbers\" writer=\"NumbersJson\"",
+            "resource=${dir}/in.xml\noutput=${dir}/out\nelement=n",
+        );
+        stage.write("in.xml", format!("<ns><n>{elements}</n></ns>"));
+        let ended = stage.start(());
+        match ended.status {
+            BatchStatus::Completed => stage.read("out"),
+            _ => ended.message.lines().next().unwrap().to_owned(),
+        }
+    };
+    let none = "{\"maybe\":null,\"day\":null,\"always\":1,\"text\":\"\",\"list\":[]}\n";
+    assert_eq!(read("<always>1</always><text/>"), none);
+    assert_eq!(read("<maybe/><day></day><always>1</always><text></text>"), none);
+    assert_eq!(
+        read("<maybe> </maybe><always>1</always><text/>"),
+        "in.xml:1: field `maybe`: invalid type: string \" \", expected i32"
+    );
+    assert_eq!(
+        read("<maybe/><always/><text/>"),
+        "in.xml:1: field `always`: invalid type: string \"\", expected u8"
+    );
+    assert_eq!(
+        read("<always/><text/>"),
+        "in.xml:1: field `always`: invalid type: string \"\", expected u8"
+    );
+    assert_eq!(
+        read("<always>1</always><text/><list>1</list><list/>"),
+        "in.xml:1: field `list[1]`: invalid type: string \"\", expected u8"
+    );
 }
 
 /// A nested field is named with its path.
