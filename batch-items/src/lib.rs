@@ -68,9 +68,9 @@ pub mod file;
 mod json;
 mod lines;
 mod nearest;
-mod partitions;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod partitions;
 pub mod query;
 pub mod record;
 pub mod registered;
@@ -80,12 +80,12 @@ mod table;
 mod xlsx;
 mod xml;
 
+#[cfg(feature = "parquet")]
+pub use self::parquet::{Codec, ParquetItemReader, ParquetItemWriter};
 pub use compose::{
     ClassifierItemWriter, CompositeItemWriter, EnrichingItemWriter, FlatteningItemWriter, ProcessorChain,
     ValidatingProcessor,
 };
-#[cfg(feature = "parquet")]
-pub use self::parquet::{Codec, ParquetItemReader, ParquetItemWriter};
 pub use delimited::{Character, DelimitedFormat, DelimitedItemReader, DelimitedItemWriter, QuoteMode};
 pub use error::{EncodeError, Field, RecordError, ResourceError};
 pub use json::{JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader, JsonLinesItemWriter};

@@ -171,7 +171,10 @@ pub(crate) fn decode(encoding: &'static Encoding, bytes: &[u8], text: &mut Strin
 /// Returns `text` in the encoding. Fails if a character does not exist there.
 pub(crate) fn encode(encoding: &'static Encoding, text: &str, bytes: &mut Vec<u8>) -> Result<(), String> {
     if encoding.output_encoding() != encoding {
-        return Err(format!("{} can be read, but not written; set `encoding` to `utf-8`", encoding.name()));
+        return Err(format!(
+            "{} can be read, but not written; set `encoding` to `utf-8`",
+            encoding.name()
+        ));
     }
     let mut encoder = encoding.new_encoder();
     let most = encoder

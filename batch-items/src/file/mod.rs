@@ -7,6 +7,7 @@ mod framed;
 mod input;
 mod lines;
 mod output;
+mod part;
 mod reader;
 mod resource;
 mod text;

@@ -4,7 +4,7 @@
 //! it. The file gets its final name when the step completes.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ use batch_runtime::BatchArtifact;
 use serde::{Deserialize, Serialize};
 
 use super::compression::Compression;
+use super::part::{Mark, Part, check};
 use crate::choices::choices;
 use crate::error::ResourceError;
 
@@ -147,35 +148,8 @@ pub struct OutputPosition {
     pub tail: u32,
 }
 
-/// The length of the end of a file by which a restart recognises it.
-const TAIL: usize = 64;
-
 /// The buffer is written when it is longer, at the latest by the next checkpoint.
 const FULL: usize = 1 << 20;
-
-/// A state to which the output can return.
-struct Mark {
-    number: u32,
-    length: u64,
-    items: u64,
-    buffered: usize,
-}
-
-/// A file that is being written.
-struct Part {
-    file: File,
-    /// The number of the file, from 1.
-    number: u32,
-    /// The bytes and items in the file, without those in the buffer.
-    length: u64,
-    items: u64,
-    /// The last bytes in the file.
-    tail: Vec<u8>,
-    /// Bytes that are not yet in the file, uncompressed.
-    buffer: Vec<u8>,
-    /// True after an error that left items of a failed call behind.
-    broken: bool,
-}
 
 impl FileOutput {
     /// Positions at a checkpoint: everything behind it is removed. Starts a new file for `None`.
@@ -532,78 +506,6 @@ impl FileOutput {
     fn fail(&self, action: &str, error: io::Error) -> ResourceError {
         ResourceError::new(format!("{action} `{}`", self.path.display()), error)
     }
-}
-
-impl Part {
-    fn flush(&mut self, compression: Compression) -> io::Result<()> {
-        let compressed;
-        let bytes = match compression {
-            Compression::None => &self.buffer,
-            _ => {
-                compressed = compression.compress(&self.buffer)?;
-                &compressed
-            }
-        };
-        self.file.seek(SeekFrom::Start(self.length))?;
-        self.file.write_all(bytes)?;
-        self.length += bytes.len() as u64;
-        let kept = TAIL.saturating_sub(bytes.len()).min(self.tail.len());
-        self.tail.drain(..self.tail.len() - kept);
-        self.tail
-            .extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL)..]);
-        self.buffer.clear();
-        Ok(())
-    }
-
-    fn undo(&mut self, mark: &Mark, is_plain: bool) -> io::Result<()> {
-        if self.number != mark.number || (self.length != mark.length && !is_plain) {
-            return Err(io::Error::other("the file is complete"));
-        }
-        if self.length == mark.length {
-            self.buffer.truncate(mark.buffered);
-        } else {
-            // What was in the buffer is in the file.
-            self.length = mark.length + mark.buffered as u64;
-            self.file.set_len(self.length)?;
-            self.tail = read_tail(&self.file, self.length)?;
-            self.buffer.clear();
-        }
-        self.items = mark.items;
-        Ok(())
-    }
-
-    /// Begins with the content of an existing file.
-    fn copy(&mut self, existing: &Path) -> io::Result<()> {
-        self.length = io::copy(&mut File::open(existing)?, &mut self.file)?;
-        self.tail = read_tail(&self.file, self.length)?;
-        Ok(())
-    }
-}
-
-/// Checks that the file is the one of a checkpoint, and returns its end there.
-fn check(file: &File, position: &OutputPosition) -> io::Result<Vec<u8>> {
-    let length = file.metadata()?.len();
-    if length < position.length {
-        return Err(io::Error::other(format!(
-            "it has {length} bytes, and had {} at the last checkpoint; restore it, or launch the job with other parameters",
-            position.length
-        )));
-    }
-    let tail = read_tail(file, position.length)?;
-    if crc32fast::hash(&tail) != position.tail {
-        return Err(io::Error::other(
-            "its content is not that of the last checkpoint; another job has written it",
-        ));
-    }
-    Ok(tail)
-}
-
-/// Returns the bytes before `end`.
-fn read_tail(mut file: &File, end: u64) -> io::Result<Vec<u8>> {
-    let mut tail = Vec::new();
-    file.seek(SeekFrom::Start(end.saturating_sub(TAIL as u64)))?;
-    file.take(end.min(TAIL as u64)).read_to_end(&mut tail)?;
-    Ok(tail)
 }
 
 /// Deletes a file, if it exists.

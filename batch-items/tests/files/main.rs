@@ -5,11 +5,11 @@ mod bad_input;
 mod compose;
 mod delimited;
 mod output;
-mod partitions;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(feature = "parquet")]
 mod parquet_columns;
+mod partitions;
 mod restart;
 mod round_trips;
 mod stage;
