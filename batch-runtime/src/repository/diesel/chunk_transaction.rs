@@ -79,7 +79,7 @@ impl ChunkTransaction {
 
 impl ChunkTransaction {
     /// Returns the diesel connection to the database of the repository, inside the transaction. The rules are those of
-    /// [`sqlite`](Self::sqlite), [`postgres`](Self::postgres) and [`mysql`](Self::mysql).
+    /// `sqlite`, `postgres` and `mysql`.
     ///
     /// # Errors
     /// When the transaction cannot start.
