@@ -312,8 +312,9 @@ pub(crate) enum Extra {
 /// Reads files in a format, one after the other.
 pub struct Files<R> {
     resources: Vec<Resource>,
-    /// The number of files that are read completely.
+    /// The number of files that are read completely, and the CRC-32 of their names.
     done: usize,
+    names: u32,
     current: Option<R>,
     /// Of the current file, when it was opened.
     fingerprint: Fingerprint,
@@ -325,6 +326,7 @@ impl<R> Default for Files<R> {
         Self {
             resources: Vec::new(),
             done: 0,
+            names: 0,
             current: None,
             fingerprint: Fingerprint::default(),
             resume_at: None,
@@ -357,14 +359,14 @@ impl<R: Records> Files<R> {
         position: ReadPosition,
     ) -> Result<(), ReadError> {
         let ReadPosition { files, names, file } = position;
-        if self.resources.len() < files || self.names(files) != names {
+        (0..files.min(self.resources.len())).for_each(|_| self.pass());
+        if self.done < files || self.names != names {
             return Err(ResourceError::new(
                 format!("resume reading `{}`", input.resource.display()),
                 format!("the first {files} files are not those that were read before the checkpoint"),
             )
             .into());
         }
-        self.done = files;
         let Some(expected) = file else { return Ok(()) };
         let fail =
             |cause: String| ResourceError::new(format!("resume reading `{}`", expected.resource), cause);
@@ -423,7 +425,7 @@ impl<R: Records> Files<R> {
                 return Ok(self.current.as_mut());
             }
             self.current = None;
-            self.done += 1;
+            self.pass();
             self.start_next(input, format)?;
         }
         Ok(None)
@@ -449,18 +451,18 @@ impl<R: Records> Files<R> {
         });
         ReadPosition {
             files: self.done,
-            names: self.names(self.done),
+            names: self.names,
             file,
         }
     }
 
-    fn names(&self, count: usize) -> u32 {
-        let mut crc = crc32fast::Hasher::new();
-        for resource in &self.resources[..count] {
-            crc.update(resource.to_string().as_bytes());
-            crc.update(b"\0");
-        }
-        crc.finalize()
+    /// Counts the next file as read.
+    fn pass(&mut self) {
+        let mut names = crc32fast::Hasher::new_with_initial(self.names);
+        names.update(self.resources[self.done].to_string().as_bytes());
+        names.update(b"\0");
+        self.names = names.finalize();
+        self.done += 1;
     }
 
     /// Returns the number of records of all files, if the format knows it without reading them.

@@ -159,8 +159,8 @@ impl FileOutput {
     pub fn open(&mut self, checkpoint: Option<OutputPosition>) -> Result<(), ResourceError> {
         self.open = None;
         let part = match checkpoint {
-            // Without items the file is started again, with its header.
-            Some(position) if position.items == 0 && position.file == 1 => self.create_first(),
+            // Nothing is in it: there is nothing to recognise it by.
+            Some(position) if position.length == 0 => self.create_again(position.file),
             Some(position) => self.reopen(&position),
             None => self.check_existing().and_then(|()| self.create_first()),
         };
@@ -407,6 +407,13 @@ impl FileOutput {
         if self.appends() && first.exists() {
             part.copy(&first).map_err(|error| self.fail("append to", error))?;
         }
+        Ok(part)
+    }
+
+    /// Starts a file again that was empty at the checkpoint. What it appends to is part of its length, so it had nothing.
+    fn create_again(&self, number: u32) -> Result<Part, ResourceError> {
+        let part = self.create(number)?;
+        self.remove_parts_after(number)?;
         Ok(part)
     }
 

@@ -168,7 +168,8 @@ fn postgres_casts(
         "bytea",
     ];
     let casts = super::page::quoted(key, '"').into_iter().map(|column| {
-        let what = format!("format_type(pg_typeof({column}), NULL) AS name");
+        // With -1 a CHAR is `bpchar`; a cast to `character` would cut it to one character.
+        let what = format!("format_type(pg_typeof({column}), -1) AS name");
         let found: Option<TypeName> = query
             .select(&what, " LIMIT 1")
             .get_result(connection)

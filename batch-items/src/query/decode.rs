@@ -7,6 +7,11 @@ use crate::record::Value;
 
 /// A database whose values can be decoded without knowing their type.
 pub(super) trait Decode: Backend {
+    /// Returns whether the value is a decimal that the database would compare with a text as a float.
+    fn is_decimal(_value: &Self::RawValue<'_>) -> bool {
+        false
+    }
+
     /// Decodes the value of the column `name`; `None` is null.
     fn decode(value: Option<Self::RawValue<'_>>, name: &str) -> deserialize::Result<Value>;
 }
@@ -49,6 +54,13 @@ mod mysql {
     use super::{Decode, Value};
 
     impl Decode for Mysql {
+        fn is_decimal(value: &MysqlValue<'_>) -> bool {
+            matches!(
+                value.value_type(),
+                MysqlType::Numeric | MysqlType::UnsignedLongLong
+            )
+        }
+
         fn decode(value: Option<MysqlValue<'_>>, name: &str) -> deserialize::Result<Value> {
             let Some(value) = value else {
                 return Ok(Value::Null);

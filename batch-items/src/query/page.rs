@@ -63,7 +63,10 @@ impl Statement {
             page.push(&format!(" WHERE ({list}) > ("));
             for (index, value) in after.iter().enumerate() {
                 page.push(if index > 0 { ", " } else { "" });
-                let cast = syntax.casts.get(index).and_then(Option::as_deref);
+                let cast = match value {
+                    Key::Decimal(_) => Some("DECIMAL(65, 30)"),
+                    _ => syntax.casts.get(index).and_then(Option::as_deref),
+                };
                 page.push(if cast.is_some() { "CAST(" } else { "" });
                 page.push_value(value.to_value());
                 page.push(&cast.map(|cast| format!(" AS {cast})")).unwrap_or_default());

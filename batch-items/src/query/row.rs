@@ -72,8 +72,10 @@ pub enum Key {
     Int(i64),
     /// A number.
     Float(f64),
-    /// A text, also of a date, a decimal or a UUID.
+    /// A text, also of a date or a UUID.
     Text(String),
+    /// A decimal of MySQL, or an integer that is not an `i64`.
+    Decimal(String),
     /// Bytes, as hexadecimal digits.
     Bytes(String),
 }
@@ -84,7 +86,7 @@ impl Key {
             Self::Null => Value::Null,
             Self::Int(value) => Value::Int(*value),
             Self::Float(value) => Value::Float(*value),
-            Self::Text(value) => Value::Text(value.clone()),
+            Self::Text(value) | Self::Decimal(value) => Value::Text(value.clone()),
             Self::Bytes(digits) => {
                 let byte = |index| u8::from_str_radix(&digits[index..index + 2], 16).unwrap_or_default();
                 Value::Bytes((0..digits.len() / 2 * 2).step_by(2).map(byte).collect())
@@ -114,7 +116,11 @@ fn key_of<'a, DB: Decode>(row: &impl NamedRow<'a, DB>) -> deserialize::Result<Ve
             continue;
         };
         if field.field_name().is_some_and(|name| name.starts_with(KEY)) {
-            key.push(DB::decode(field.value(), "the key")?.into());
+            let is_decimal = field.value().as_ref().is_some_and(DB::is_decimal);
+            key.push(match DB::decode(field.value(), "the key")?.into() {
+                Key::Text(digits) if is_decimal => Key::Decimal(digits),
+                value => value,
+            });
         }
     }
     Ok(key)

@@ -27,7 +27,7 @@ pub(super) fn columns(connection: &mut MysqlConnection, table: &str) -> QueryRes
         None => (None, table),
     };
     let found: Vec<Found> = diesel::sql_query(
-        "SELECT CAST(column_name AS CHAR) AS name, CAST(data_type AS CHAR) AS kind FROM information_schema.columns \
+        "SELECT CAST(column_name AS CHAR) AS name, CAST(column_type AS CHAR) AS kind FROM information_schema.columns \
          WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ? ORDER BY ordinal_position",
     )
     .bind::<Nullable<Text>, _>(schema)
@@ -35,22 +35,25 @@ pub(super) fn columns(connection: &mut MysqlConnection, table: &str) -> QueryRes
     .load(connection)?;
     let columns = found.into_iter().map(|Found { name, kind }| TableColumn {
         name,
-        kind: Some(kind_of(&kind)),
+        kind: kind_of(&kind),
         sql_type: kind,
     });
     Ok(columns.collect())
 }
 
-/// Returns the type of the values. The server converts texts to dates and decimals.
-fn kind_of(declared: &str) -> Kind {
-    match declared.to_ascii_lowercase().as_str() {
-        "tinyint" | "smallint" | "mediumint" | "int" | "year" | "bit" => Kind::Int,
+/// Returns the type of the values; `None` for the type that they have. The server converts texts to dates and decimals.
+/// Integers are sent as such: a key that is compared with a text is compared as a float, which is not exact.
+fn kind_of(declared: &str) -> Option<Kind> {
+    let declared = declared.to_ascii_lowercase();
+    let name = declared.split(['(', ' ']).next().unwrap_or_default();
+    Some(match name {
+        // It may be over the largest `i64`, and is a text then.
+        "bigint" if declared.ends_with("unsigned") => return None,
+        "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "year" | "bit" => Kind::Int,
         "float" | "double" => Kind::Float,
         "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" => Kind::Bytes,
-        // An unsigned one may be over the largest `i64`; the server converts the text exactly.
-        "bigint" => Kind::Text,
         _ => Kind::Text,
-    }
+    })
 }
 
 /// Writes the rows, and returns how many were changed.
