@@ -191,6 +191,39 @@ fn keys_have_the_types_of_their_columns() {
 
 const ALL_WITH_DAY: &str = "query=SELECT id, owner, day FROM account";
 
+/// Keys that differ in digits that a float does not have, and keys of a fixed width, are not confused.
+#[test]
+fn keys_are_compared_exactly() {
+    for database in Database::ALL {
+        let columns = [
+            (
+                "BIGINT",
+                "9007199254740992",
+                "9007199254740993",
+                "9007199254740994",
+            ),
+            (
+                "DECIMAL(30)",
+                "9007199254740992",
+                "9007199254740993",
+                "9007199254740994",
+            ),
+            ("CHAR(6)", "'abc'", "'abd'", "'abe'"),
+        ];
+        for (kind, one, two, three) in columns {
+            let query = "query=SELECT k, id, owner FROM wide";
+            let stage = stage(database, "AccountReader", &format!("{query}\nkey=k\npage.size=1"));
+            let table = format!("CREATE TABLE wide (k {kind} PRIMARY KEY, id BIGINT, owner VARCHAR(9))");
+            stage.outside().execute(&table).unwrap();
+            let rows = format!("INSERT INTO wide VALUES ({one}, 1, ''), ({two}, 2, ''), ({three}, 3, '')");
+            stage.outside().execute(&rows).unwrap();
+            let tree = run(&stage);
+            assert!(tree.contains("job job COMPLETED"), "{database:?} {kind}\n{tree}");
+            assert_eq!(output(&stage).len(), 3, "{database:?} {kind}");
+        }
+    }
+}
+
 /// Rows that others insert before the position are not read, those after it are; none is read twice.
 #[test]
 fn concurrent_inserts_do_not_shift_pages() {

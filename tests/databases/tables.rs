@@ -216,6 +216,37 @@ fn items_are_upserted_updated_and_deleted() {
     }
 }
 
+/// Keys that differ in digits that a float does not have are not confused.
+#[test]
+fn large_keys_are_compared_exactly() {
+    for database in Database::ALL {
+        let payments = payment(9_007_199_254_740_993, "\"right\"");
+        let updated = stage(
+            database,
+            &payments,
+            "table=payment\nmode=update\nkey=id\ncolumns=id,payer",
+            "",
+        );
+        let existing =
+            "INSERT INTO payment (id, payer) VALUES (9007199254740992, 'kept'), (9007199254740993, 'old')";
+        updated.outside().execute(existing).unwrap();
+        let tree = run(&updated);
+        assert!(tree.contains("job job COMPLETED"), "{database:?}\n{tree}");
+        let right = "SELECT COUNT(*) FROM payment WHERE payer = 'right'";
+        assert_eq!(updated.outside().number(right), 1, "{database:?}");
+        let deleted = stage(
+            database,
+            &payments,
+            "table=payment\nmode=delete\nkey=id\ncolumns=id",
+            "",
+        );
+        deleted.outside().execute(existing).unwrap();
+        let tree = run(&deleted);
+        assert!(tree.contains("job job COMPLETED"), "{database:?}\n{tree}");
+        assert_eq!(rows(&deleted).len(), 1, "{database:?}");
+    }
+}
+
 /// An item without a row is not ignored.
 #[test]
 fn the_number_of_changed_rows_is_checked() {

@@ -327,6 +327,25 @@ fn a_file_that_was_finished_is_finished_again() {
     }
 }
 
+/// The same without items, where the output appends: what was finished is not appended to itself.
+#[test]
+fn an_appended_file_without_items_is_finished_once() {
+    let properties = "if.exists=append\nabove=99";
+    let stage = stage("TotalsWriter", 4, properties);
+    stage.write("out.txt", "before\n");
+    let failed = stage.start([("fail.at", "4")]);
+    assert_eq!(failed.status, BatchStatus::Failed);
+    // As the footer and the renaming leave it.
+    stage.write("out.txt", "before\n0 0\n");
+    fs::remove_file(stage.path().join("out.txt.part")).unwrap();
+    let again = stage.restart(&failed, [("fail.at", "0")]);
+    assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+    assert_eq!(
+        files(&stage),
+        [("out.txt".to_owned(), "before\n0 0\n".to_owned())]
+    );
+}
+
 #[test]
 fn another_process_cannot_write_the_same_file() {
     let stage = stage("NumberWriter", 2, "");
