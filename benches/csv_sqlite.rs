@@ -5,9 +5,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use batch_bench::person::{Person, ROWS, new_table, write_input};
+use batch_bench::person::{Person, ROWS, count, into_sqlite_by_hand, new_table, write_input};
 use batch_bench::{Program, head, in_turn, ratio, report, run};
-use csv::StringRecord;
 use spring_batch_rs::BatchError as RivalError;
 use spring_batch_rs::core::item::ItemProcessor as RivalProcess;
 use spring_batch_rs::core::job::{Job, JobBuilder};
@@ -16,14 +15,6 @@ use spring_batch_rs::item::csv::csv_reader::CsvItemReaderBuilder;
 use spring_batch_rs::item::rdbc::RdbcItemWriterBuilder;
 
 const ROUNDS: usize = 5;
-
-fn count(file: &Path) {
-    let rows: u32 = rusqlite::Connection::open(file)
-        .unwrap()
-        .query_row("SELECT COUNT(*) FROM person", [], |r| r.get(0))
-        .unwrap();
-    assert_eq!(rows, ROWS);
-}
 
 fn engine(folder: &Path, input: &str, synchronous: &str) -> Duration {
     let file = new_table(folder);
@@ -43,43 +34,6 @@ fn engine(folder: &Path, input: &str, synchronous: &str) -> Duration {
             ("input", input),
         ],
     );
-    count(&file);
-    time
-}
-
-fn by_hand(folder: &Path, input: &str, synchronous: &str) -> Duration {
-    let file = new_table(folder);
-    let mut connection = rusqlite::Connection::open(&file).unwrap();
-    connection
-        .execute_batch(&format!(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous};"
-        ))
-        .unwrap();
-    let begin = Instant::now();
-    let mut rows = csv::Reader::from_path(input).unwrap();
-    let (header, mut row) = (rows.headers().unwrap().clone(), StringRecord::new());
-    let mut chunk = Vec::with_capacity(1000);
-    loop {
-        chunk.clear();
-        while chunk.len() < 1000 && rows.read_record(&mut row).unwrap() {
-            chunk.push(row.deserialize::<Person>(Some(&header)).unwrap().processed());
-        }
-        if chunk.is_empty() {
-            break;
-        }
-        let transaction = connection.transaction().unwrap();
-        let mut insert = transaction
-            .prepare_cached("INSERT INTO person VALUES (?, ?, ?, ?, ?, ?)")
-            .unwrap();
-        for p in &chunk {
-            insert
-                .execute((p.id, &p.first, &p.last, &p.email, p.amount, &p.date))
-                .unwrap();
-        }
-        drop(insert);
-        transaction.commit().unwrap();
-    }
-    let time = begin.elapsed();
     count(&file);
     time
 }
@@ -149,7 +103,7 @@ fn main() {
             ("engine", Box::new(|| engine(folder, &input, synchronous))),
             (
                 "by hand (rusqlite)",
-                Box::new(|| by_hand(folder, &input, synchronous)),
+                Box::new(|| into_sqlite_by_hand(folder, &input, synchronous)),
             ),
             (
                 "spring-batch-rs",

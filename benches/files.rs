@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use batch_bench::person::{Person, ROWS, new_table, write_input};
+use batch_bench::person::{Person, ROWS, count, into_sqlite_by_hand, new_table, write_input};
 use batch_bench::{Program, head, in_turn, ratio, report};
 use batch_items::{DelimitedItemReader, DelimitedItemWriter, TableItemWriter};
 use batch_runtime::prelude::*;
@@ -150,44 +150,8 @@ fn table_by_engine(folder: &Path, input: &str) -> Duration {
             ("table", "person"),
         ],
     );
-    let rows: u32 = rusqlite::Connection::open(file)
-        .unwrap()
-        .query_row("SELECT COUNT(*) FROM person", [], |row| row.get(0))
-        .unwrap();
-    assert_eq!(rows, ROWS);
+    count(&file);
     time
-}
-
-fn table_by_hand(folder: &Path, input: &str) -> Duration {
-    let file = new_table(folder);
-    let mut connection = rusqlite::Connection::open(&file).unwrap();
-    let settings = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;";
-    connection.execute_batch(settings).unwrap();
-    let begin = Instant::now();
-    let mut rows = csv::Reader::from_path(input).unwrap();
-    let (header, mut row) = (rows.headers().unwrap().clone(), StringRecord::new());
-    let mut chunk = Vec::with_capacity(1000);
-    loop {
-        chunk.clear();
-        while chunk.len() < 1000 && rows.read_record(&mut row).unwrap() {
-            chunk.push(row.deserialize::<Person>(Some(&header)).unwrap().processed());
-        }
-        if chunk.is_empty() {
-            break;
-        }
-        let transaction = connection.transaction().unwrap();
-        let mut insert = transaction
-            .prepare_cached("INSERT INTO person VALUES (?, ?, ?, ?, ?, ?)")
-            .unwrap();
-        for p in &chunk {
-            insert
-                .execute((p.id, &p.first, &p.last, &p.email, p.amount, &p.date))
-                .unwrap();
-        }
-        drop(insert);
-        transaction.commit().unwrap();
-    }
-    begin.elapsed()
 }
 
 /// Returns the times of a whole run, and of the restart of one that failed at row 900,000, without the 100,000 rows after it.
@@ -233,7 +197,10 @@ fn main() {
             "csv by spring-batch-rs",
             Box::new(|| csv_by_rival(folder, &input)),
         ),
-        ("table by hand", Box::new(|| table_by_hand(folder, &input))),
+        (
+            "table by hand",
+            Box::new(|| into_sqlite_by_hand(folder, &input, "FULL")),
+        ),
         (
             "table by batch-items",
             Box::new(|| table_by_engine(folder, &input)),

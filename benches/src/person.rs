@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use batch_runtime::prelude::*;
 use csv::StringRecord;
@@ -225,4 +226,51 @@ pub fn new_table(folder: &Path) -> PathBuf {
         .batch_execute(TABLE)
         .unwrap();
     file
+}
+
+/// Checks that the table has all rows.
+pub fn count(file: &Path) {
+    let rows: u32 = rusqlite::Connection::open(file)
+        .unwrap()
+        .query_row("SELECT COUNT(*) FROM person", [], |r| r.get(0))
+        .unwrap();
+    assert_eq!(rows, ROWS);
+}
+
+/// Loads the rows with rusqlite, in transactions of 1000, without a checkpoint.
+pub fn into_sqlite_by_hand(folder: &Path, input: &str, synchronous: &str) -> Duration {
+    let file = new_table(folder);
+    let mut connection = rusqlite::Connection::open(&file).unwrap();
+    connection
+        .execute_batch(&format!(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous};"
+        ))
+        .unwrap();
+    let begin = Instant::now();
+    let mut rows = csv::Reader::from_path(input).unwrap();
+    let (header, mut row) = (rows.headers().unwrap().clone(), StringRecord::new());
+    let mut chunk = Vec::with_capacity(1000);
+    loop {
+        chunk.clear();
+        while chunk.len() < 1000 && rows.read_record(&mut row).unwrap() {
+            chunk.push(row.deserialize::<Person>(Some(&header)).unwrap().processed());
+        }
+        if chunk.is_empty() {
+            break;
+        }
+        let transaction = connection.transaction().unwrap();
+        let mut insert = transaction
+            .prepare_cached("INSERT INTO person VALUES (?, ?, ?, ?, ?, ?)")
+            .unwrap();
+        for p in &chunk {
+            insert
+                .execute((p.id, &p.first, &p.last, &p.email, p.amount, &p.date))
+                .unwrap();
+        }
+        drop(insert);
+        transaction.commit().unwrap();
+    }
+    let time = begin.elapsed();
+    count(&file);
+    time
 }

@@ -14,7 +14,7 @@ use crate::choices::choices;
 /// | property | default | |
 /// |---|---|---|
 /// | `delimiter` | `,` | the character between two fields; `tab` or `\t` for a tab |
-/// | `quote` | `"` | the character around a field that contains delimiters, quotes or line ends; `none` if there is none |
+/// | `quote` | `"` | the character around a field that contains delimiters, quotes or line ends; `none` disables quotes |
 /// | `escape` | none | the character before a quote within quotes; without it, a quote is doubled |
 ///
 /// The reader:

@@ -204,8 +204,8 @@ impl<F> Framed<F> {
         if !self.output.is_empty() {
             return Ok(());
         }
-        let begun = encode.begin(self.frame.header(), self.output.buffer()?);
-        begun.map_err(|cause| self.fail(cause))
+        let written = encode.begin(self.frame.header(), self.output.buffer()?);
+        written.map_err(|cause| self.fail(cause))
     }
 
     fn end<T>(&mut self, encode: &mut impl Encode<T>) -> Result<(), ResourceError>

@@ -133,8 +133,8 @@ impl SqlScript {
     ) -> Result<String, BatchError> {
         let within = |action: &str| format!("{action} the transaction of {}", script.name);
         if self.transaction == Transaction::All {
-            let begun = database.execute(database.begin);
-            begun.map_err(|error| ResourceError::new(within("begin"), error))?;
+            let started = database.execute(database.begin);
+            started.map_err(|error| ResourceError::new(within("begin"), error))?;
         }
         let mut failed = 0;
         for (index, statement) in statements.iter().enumerate() {
