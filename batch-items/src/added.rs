@@ -17,12 +17,13 @@ pub(crate) enum AddedValue<'a> {
     Number(u64),
 }
 
-/// Returns the added fields of a record in the file `name`.
+/// Returns the added fields of a record with the text `raw` in the file `name`.
 pub(crate) fn added<'a>(
     extras: &'a [(String, Extra)],
     name: &'a str,
     line: u64,
     record: u64,
+    raw: &'a str,
 ) -> Vec<Added<'a>> {
     let added = extras.iter().map(|(field, extra)| Added {
         name: field,
@@ -30,6 +31,7 @@ pub(crate) fn added<'a>(
             Extra::File => AddedValue::Text(name),
             Extra::Line => AddedValue::Number(line),
             Extra::Record => AddedValue::Number(record),
+            Extra::Raw => AddedValue::Text(raw),
         },
     });
     added.collect()

@@ -33,6 +33,7 @@
 //! |---|---|
 //! | readers | `csvRecordReader`, `fixedWidthRecordReader`, `patternRecordReader`, `jsonlRecordReader`, `jsonArrayRecordReader`, `queryRecordReader` |
 //! | processor | [`recordProcessor`](record::RecordProcessor), which maps and filters |
+//! | listener | [`recordRejects`](RejectListener), of what is skipped |
 //! | partitions | [`filePartitions`](FilePartitions), [`keyRangePartitions`](KeyRangePartitions) |
 //! | writers | `recordTableWriter`, `recordCsvWriter`, `recordFixedWidthWriter`, `recordJsonlWriter`, `recordJsonArrayWriter` |
 //!
@@ -74,6 +75,7 @@ mod partitions;
 pub mod query;
 pub mod record;
 pub mod registered;
+mod rejects;
 mod rows;
 mod table;
 #[cfg(feature = "xlsx")]
@@ -95,6 +97,7 @@ pub use lines::{
 pub use partitions::{FilePartitions, KeyRangePartitions};
 pub use query::QueryItemReader;
 pub use record::{Record, Value};
+pub use rejects::{RecordRejectListener, RejectFormat, RejectListener};
 pub use table::{RowsAffected, TableError, TableItemWriter, WriteMode};
 #[cfg(feature = "xlsx")]
 pub use xlsx::XlsxItemReader;

@@ -424,14 +424,17 @@ impl StepContext {
     /// Returns the counters of the step in its job instance, as of the last commit: of this execution and the earlier ones since
     /// the step last completed. If the reader has a checkpoint, they are the same as without an interruption.
     ///
-    /// Spec: CTX-30, D-95
+    /// In `#[before_checkpoint]` they include the items of the checkpoint that is about to be committed.
+    ///
+    /// Spec: CTX-30, D-95, D-98
     pub fn metrics(&self) -> Vec<Metric> {
         self.0.earlier.plus(self.counters()).metrics()
     }
 
-    /// Returns the counters of this step execution, as of the last commit: those of its row in the repository.
+    /// Returns the counters of this step execution, as of the last commit: those of its row in the repository. In
+    /// `#[before_checkpoint]` they include the items of the checkpoint that is about to be committed.
     ///
-    /// Spec: CTX-30
+    /// Spec: CTX-30, D-98
     pub fn execution_metrics(&self) -> Vec<Metric> {
         self.counters().metrics()
     }

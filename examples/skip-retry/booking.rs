@@ -1,12 +1,12 @@
 //! The processor, which rejects invalid payments, and the writer, which books the others.
 
-use batch_examples::money::Cents;
 use batch_runtime::prelude::*;
 use diesel::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error};
+use serde::Serialize;
 
 use super::errors::PaymentError;
-use super::reading::PaymentRow;
+use super::payments::PaymentRow;
 use super::report::payment;
 
 #[derive(BatchArtifact)]
@@ -17,7 +17,7 @@ struct PaymentProcessor {
 }
 
 /// A valid payment.
-#[derive(Insertable)]
+#[derive(Insertable, Serialize)]
 #[diesel(table_name = payment)]
 pub(crate) struct Payment {
     number: String,
@@ -25,7 +25,10 @@ pub(crate) struct Payment {
     cents: i64,
     currency: String,
     /// The line in the file.
-    pub(crate) line: i64,
+    line: i64,
+    /// The row, for the file of rejects; it is not in the table.
+    #[diesel(skip_insertion)]
+    text: String,
 }
 
 #[item_processor("PaymentProcessor")]
@@ -33,11 +36,7 @@ impl PaymentProcessor {
     #[process_item]
     fn process(&mut self, row: &PaymentRow) -> Result<Option<Payment>, BatchError> {
         let refused = |reason: String| Err(PaymentError::Refused(reason).into());
-        let cents = match row.amount.parse() {
-            Ok(Cents(cents)) => cents,
-            Err(no_amount) => return refused(no_amount.to_string()),
-        };
-        if cents <= 0 {
+        if row.amount.0 <= 0 {
             return refused(format!("{} is not a positive amount", row.amount));
         }
         if !self.currencies.contains(&row.currency) {
@@ -46,9 +45,10 @@ impl PaymentProcessor {
         Ok(Some(Payment {
             number: row.payment.clone(),
             account: row.account.clone(),
-            cents,
+            cents: row.amount.0,
             currency: row.currency.clone(),
             line: i64::try_from(row.line)?,
+            text: row.text.clone(),
         }))
     }
 }

@@ -6,8 +6,6 @@ use batch_runtime::prelude::*;
 
 #[derive(Debug, BatchException)]
 pub(crate) enum PaymentError {
-    /// Returned by the reader: the row is not a payment.
-    Unreadable { line: u64, reason: String },
     /// Returned by the processor: the payment is not valid.
     Refused(String),
     /// Returned by the writer: the payment is already booked.
@@ -19,7 +17,7 @@ pub(crate) enum PaymentError {
 impl fmt::Display for PaymentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreadable { reason, .. } | Self::Refused(reason) => f.write_str(reason),
+            Self::Refused(reason) => f.write_str(reason),
             Self::Duplicate => f.write_str("a payment with this number is already booked"),
             Self::LedgerBusy => f.write_str("the ledger is busy"),
         }

@@ -1,7 +1,13 @@
-//! Dirty input: skips bad rows and writes them to a file with line and reason; retries while the ledger is busy.
+//! Dirty input: skips bad rows and reports them with line and reason; retries while the ledger is busy.
 //!
 //! ```text
 //! cargo run --example skip-retry -- launch skip-retry
+//! ```
+//!
+//! The rejected rows are in `rejected-payments.csv`. Correct them there, and book them alone:
+//!
+//! ```text
+//! cargo run --example skip-retry -- launch skip-retry payments.file=rejected-payments.csv rejects.file=again.csv rejects.rows=again-payments.csv
 //! ```
 //!
 //! With `-skip.limit=2` the job fails at the third bad row; the same `launch` with a higher limit resumes after the last
@@ -9,8 +15,7 @@
 
 mod booking;
 mod errors;
-mod reading;
-mod rejects;
+mod payments;
 mod report;
 
 use std::process::ExitCode;

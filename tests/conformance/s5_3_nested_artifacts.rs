@@ -311,7 +311,7 @@ fn a_nested_context_that_is_out_of_scope_is_reported_with_the_path_of_its_field(
       |
     2 | …rties><property name="outer.inner.count" value="1"/></properties><listener ref="Requires"/><step id="one"><batchlet ref="Task"/></step>
       |                                                                                  ^^^^^^^^ field `middle.strict.step` requires one
-      = help: make the field an `Option<StepContext>` (tests/conformance/s5_3_nested_artifacts.rs)
+      = help: name it in a step, or make the field an `Option<StepContext>` (tests/conformance/s5_3_nested_artifacts.rs)
     "#);
     // Only the course of the job shows that a decider is not called after a step.
     let stage = Stage::new(&job(&format!(

@@ -450,13 +450,13 @@ fn a_context_that_is_never_in_scope_is_rejected() {
       |
     2 | <listener ref="NeedsStep"/><step id="one"><batchlet ref="NeedsFlow"/></step>
       |                ^^^^^^^^^ field `step` requires one
-      = help: make the field an `Option<StepContext>` (tests/conformance/s5_4_contexts.rs)
+      = help: name it in a step, or make the field an `Option<StepContext>` (tests/conformance/s5_4_contexts.rs)
 
     error[ART0007]: no `FlowContext` is in scope when `NeedsFlow` is created
      --> jobs/job.xml:2:58
       |
     2 | <listener ref="NeedsStep"/><step id="one"><batchlet ref="NeedsFlow"/></step>
       |                                                          ^^^^^^^^^ field `flow` requires one
-      = help: make the field an `Option<FlowContext>` (tests/conformance/s5_4_contexts.rs)
+      = help: name it in a flow, or make the field an `Option<FlowContext>` (tests/conformance/s5_4_contexts.rs)
     "#);
 }

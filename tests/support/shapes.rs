@@ -28,10 +28,15 @@ pub const CHUNKS: Shape = Shape {
     files: &[],
 };
 
-/// The same three chunks, also to files.
+/// The same three chunks, also to files; what is skipped goes to a report.
 pub const FILES: Shape = Shape {
     xml: r#"<job id="job">
   <step id="load" next="close">
+    <listeners>
+      <listener ref="Rejects">
+        <properties><property name="rejects.output" value="out-rejects.jsonl"/></properties>
+      </listener>
+    </listeners>
     <chunk reader="Numbers" processor="Wanted" writer="RowsAndFiles" commit-interval="4" skip-limit="9">
       <properties>
         <property name="to" value="12"/>
@@ -53,6 +58,10 @@ pub const FILES: Shape = Shape {
         (
             "out-lines.txt",
             "1\n2\n3\n4\n6\n8\n9\n10\n11\n12\n10 numbers, sum 66\n",
+        ),
+        (
+            "out-rejects.jsonl",
+            "{\"skip\":1,\"phase\":\"process\",\"error\":\"an unwanted number\",\"item\":7}\n",
         ),
     ],
 };

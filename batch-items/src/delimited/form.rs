@@ -1,5 +1,9 @@
 //! The text of delimited rows.
 
+use std::string::FromUtf8Error;
+
+use csv::StringRecord;
+
 use super::format::{Character, DelimitedFormat, QuoteMode};
 use crate::file::LineEnd;
 use crate::rows::FieldValue;
@@ -17,6 +21,23 @@ pub(super) struct RowForm {
 }
 
 impl RowForm {
+    /// Puts quotes around fields with this character too.
+    pub(super) fn quoting(mut self, character: Option<Character>) -> Self {
+        if let Some(Character(byte)) = character {
+            self.special[usize::from(byte)] = true;
+        }
+        self
+    }
+
+    /// Returns a row as text, without its line end.
+    pub(super) fn row(&self, row: &StringRecord) -> Result<String, FromUtf8Error> {
+        let mut text = Vec::new();
+        for (index, field) in row.iter().enumerate() {
+            self.append(index, FieldValue::Text(field), &mut text);
+        }
+        String::from_utf8(text)
+    }
+
     pub(super) fn new(format: &DelimitedFormat, quotes: QuoteMode, line_end: LineEnd) -> Self {
         let quote = format.quote.0;
         let escape = format.escape.map(|Character(escape)| escape);

@@ -7,9 +7,10 @@ use csv::{ByteRecord, ErrorKind, ReaderBuilder, StringRecord};
 use encoding_rs::{Encoding, UTF_8};
 use serde::de::DeserializeOwned;
 
-use super::format::{DelimitedFormat, RowFormat};
+use super::form::RowForm;
+use super::format::{DelimitedFormat, QuoteMode, RowFormat};
 use crate::error::{Field, ReadError, RecordError, ResourceError};
-use crate::file::{Content, Extra, Format, Items, Lines, OpenFile, Place, Records, Source, decode};
+use crate::file::{Content, Extra, Format, Items, LineEnd, Lines, OpenFile, Place, Records, Source, decode};
 use crate::nearest::did_you_mean;
 use crate::rows::{RowError, from_row};
 
@@ -82,6 +83,8 @@ impl Format for Delimited {
         Ok(Rows {
             rows: builder.from_reader(Limited::new(source.content(base.byte)?, &source)),
             builder,
+            form: RowForm::new(&self.format, QuoteMode::Necessary, LineEnd::default())
+                .quoting(self.rows.comment),
             names,
             width,
             strict: self.rows.strict,
@@ -106,6 +109,8 @@ impl Format for Delimited {
 pub struct Rows {
     rows: csv::Reader<Limited>,
     builder: ReaderBuilder,
+    /// How the row is written as text.
+    form: RowForm,
     names: Option<StringRecord>,
     /// The number of fields of a row; unknown before the first one, if they have no names.
     width: Option<usize>,
@@ -242,14 +247,23 @@ impl Rows {
         Ok(())
     }
 
-    fn add_extras(&mut self) {
+    fn add_extras(&mut self) -> Result<(), ReadError> {
+        let raw = match self.extras.contains(&Extra::Raw) {
+            true => self
+                .form
+                .row(&self.row)
+                .map_err(|cause| self.bad_row(cause, None))?,
+            false => String::new(),
+        };
         for extra in &self.extras {
             match extra {
+                Extra::Raw => self.row.push_field(&raw),
                 Extra::File => self.row.push_field(self.source.name()),
                 Extra::Line => self.row.push_field(&self.line().to_string()),
                 Extra::Record => self.row.push_field(&self.record.to_string()),
             }
         }
+        Ok(())
     }
 }
 
@@ -274,7 +288,7 @@ impl Records for Rows {
             // An added field has its place after the last column.
             (fields..width).for_each(|_| self.row.push_field(""));
             self.row.truncate(width);
-            self.add_extras();
+            self.add_extras()?;
         }
         Ok(true)
     }

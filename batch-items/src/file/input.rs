@@ -31,6 +31,7 @@ use crate::error::{ReadError, ResourceError};
 /// | `skip.lines` | `0` | lines at the beginning of each file that are not read |
 /// | `max.record.length` | `1048576` | in bytes; a longer record is a [`RecordError`](crate::RecordError) |
 /// | `file.field`, `line.field`, `record.field` | none | the name of a field that each record gets: its file, its first line, its number in the file |
+/// | `raw.field` | none | the name of a field that each record gets: its text, from which it can be read again. Not for Parquet |
 ///
 /// A restart seeks to the position of its checkpoint. Compressed files and UTF-16 are decoded again up to there.
 #[derive(BatchArtifact)]
@@ -57,6 +58,8 @@ pub struct FileInput {
     line_field: String,
     #[batch_property(name = "record.field")]
     record_field: String,
+    #[batch_property(name = "raw.field")]
+    raw_field: String,
 }
 
 /// What a reader does if there is no file: the property `if.missing`.
@@ -272,6 +275,7 @@ impl FileInput {
             (&self.file_field, Extra::File),
             (&self.line_field, Extra::Line),
             (&self.record_field, Extra::Record),
+            (&self.raw_field, Extra::Raw),
         ];
         let named = all.into_iter().filter(|(name, _)| !name.is_empty());
         named.map(|(name, extra)| (name.clone(), extra)).collect()
@@ -307,6 +311,7 @@ pub(crate) enum Extra {
     File,
     Line,
     Record,
+    Raw,
 }
 
 /// Reads files in a format, one after the other.

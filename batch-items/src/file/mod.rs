@@ -27,4 +27,5 @@ pub(crate) use self::content::{Content, decode, encode};
 pub(crate) use self::framed::Encode;
 pub(crate) use self::input::{Extra, Format, Items, OpenFile, Place, Records, Source};
 pub(crate) use self::lines::{Lines, NextLine};
+pub(crate) use self::output::sync_folder;
 pub(crate) use self::resource::find_files;

@@ -524,7 +524,7 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// Makes the new name durable.
-fn sync_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     if !cfg!(unix) {
         return Ok(());
     }

@@ -207,7 +207,13 @@ impl Records for Elements {
 
 impl<T: DeserializeOwned> Items<T> for Elements {
     fn item(&mut self) -> Result<T, ReadError> {
-        let added = added(&self.extras, self.source.name(), self.start.line, self.record);
+        let added = added(
+            &self.extras,
+            self.source.name(),
+            self.start.line,
+            self.record,
+            &self.text,
+        );
         parse(&self.text, &added).map_err(|error| {
             let line = self.start.line + error.line().saturating_sub(1) as u64;
             RecordError::new(self.source.name(), line, without_place(&error))

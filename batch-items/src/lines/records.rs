@@ -137,6 +137,7 @@ impl LineRecords {
                 Extra::File => ExtraValue::Text(self.source.name()),
                 Extra::Line => ExtraValue::Number(self.line),
                 Extra::Record => ExtraValue::Number(self.record),
+                Extra::Raw => ExtraValue::Text(&self.text),
             };
             (name.as_str(), value)
         })

@@ -69,6 +69,12 @@ impl<T: DeserializeOwned + Send + 'static> Format for Parquet<T> {
 
     fn start(&self, file: OpenFile<'_>) -> Result<Rows<T>, ReadError> {
         let source = file.source();
+        let extras = file.input.extra_fields();
+        if extras.iter().any(|(_, extra)| *extra == Extra::Raw) {
+            return Err(source
+                .fail("a Parquet file has no text for `raw.field`; remove the property")
+                .into());
+        }
         let (input, metadata) = open(&source)?;
         let record = file.resume_at.map_or(0, |place| place.record);
         let (row_groups, offset) = after(record, &metadata).map_err(|cause| source.fail(cause))?;
@@ -88,7 +94,7 @@ impl<T: DeserializeOwned + Send + 'static> Format for Parquet<T> {
             items: Vec::new().into_iter(),
             current: None,
             names,
-            extras: file.input.extra_fields(),
+            extras,
             record,
             source,
         })
@@ -174,7 +180,7 @@ impl<T: DeserializeOwned> Rows<T> {
         let rows = Deserializer::from_record_batch(batch).map_err(fail)?;
         let mut items = Vec::with_capacity(rows.len());
         for (number, index) in (self.record + 1..).zip(0..rows.len()) {
-            let added = added(&self.extras, self.source.name(), number, number);
+            let added = added(&self.extras, self.source.name(), number, number, "");
             let row = || rows.get(index);
             let item = match row().map(|row| from_record(row, &added)) {
                 Some(Ok(item)) => Ok(item),

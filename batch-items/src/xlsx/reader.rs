@@ -173,6 +173,12 @@ pub struct SheetRows {
 }
 
 impl SheetRows {
+    /// Returns the values of the current row, with tabs between them.
+    fn raw(&self) -> String {
+        let values: Vec<&str> = self.values.iter().take(self.columns.indexes.len()).collect();
+        values.join("\t")
+    }
+
     /// Returns the error for the current row, which is not an item.
     fn bad(&self, error: RowError) -> ReadError {
         let names = self.columns.names.as_ref();
@@ -192,11 +198,10 @@ impl SheetRows {
         if let (Some(field), Some(index)) = (&mut field, index) {
             field.number = *index as usize + 1;
         }
-        let raw: Vec<&str> = self.values.iter().take(self.columns.indexes.len()).collect();
         RecordError::new(self.source.name(), row, error)
             .with_cell(cell)
             .with_field(field)
-            .with_raw(raw.join("\t"))
+            .with_raw(self.raw())
             .into()
     }
 }
@@ -218,6 +223,7 @@ impl Records for SheetRows {
                 Extra::File => self.values.push_field(self.source.name()),
                 Extra::Line => self.values.push_field(&row.to_string()),
                 Extra::Record => self.values.push_field(&self.next.record.to_string()),
+                Extra::Raw => self.values.push_field(&self.raw()),
             }
         }
         Ok(true)

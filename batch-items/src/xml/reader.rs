@@ -330,7 +330,13 @@ impl Records for Fragments {
 
 impl<T: DeserializeOwned> Items<T> for Fragments {
     fn item(&mut self) -> Result<T, ReadError> {
-        let added = added(&self.extras, self.source.name(), self.start.line, self.record);
+        let added = added(
+            &self.extras,
+            self.source.name(),
+            self.start.line,
+            self.record,
+            &self.text,
+        );
         match from_record(&mut Deserializer::from_str(&self.text), &added) {
             Ok(item) => Ok(item),
             Err(_) => from_text(&self.text, &added).map_err(|cause| self.bad(cause)),

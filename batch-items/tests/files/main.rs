@@ -10,6 +10,7 @@ mod parquet;
 #[cfg(feature = "parquet")]
 mod parquet_columns;
 mod partitions;
+mod rejects;
 mod restart;
 mod round_trips;
 mod stage;

@@ -33,16 +33,26 @@ impl Stage {
 
     /// The same with further children of the chunk.
     pub(crate) fn with_children(chunk: &str, properties: &str, children: &str) -> Self {
-        Self::with_steps("", chunk, properties, children)
+        Self::with_steps("", "", chunk, properties, children)
+    }
+
+    /// The same with properties and listeners of the step.
+    pub(crate) fn with_listeners(listeners: &str, chunk: &str, properties: &str, children: &str) -> Self {
+        Self::with_steps("", listeners, chunk, properties, children)
+    }
+
+    /// The same with listeners of the job.
+    pub(crate) fn with_job_listeners(listeners: &str, chunk: &str, properties: &str, children: &str) -> Self {
+        Self::with_steps(listeners, "", chunk, properties, children)
     }
 
     /// The same after a step with a batchlet. The repository is a file, which [`number`](Self::number) reads.
     pub(crate) fn after_step(batchlet: &str, chunk: &str, properties: &str, children: &str) -> Self {
         let first = format!("<step id=\"first\" next=\"copy\"><batchlet ref=\"{batchlet}\"/></step>");
-        Self::with_steps(&first, chunk, properties, children)
+        Self::with_steps(&first, "", chunk, properties, children)
     }
 
-    fn with_steps(first: &str, chunk: &str, properties: &str, children: &str) -> Self {
+    fn with_steps(first: &str, listeners: &str, chunk: &str, properties: &str, children: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let properties: String = properties
             .lines()
@@ -60,7 +70,7 @@ impl Stage {
             })
             .collect();
         let xml = format!(
-            "<job id=\"job\">{first}<step id=\"copy\"><chunk {chunk}><properties>\n{properties}</properties>\n{children}</chunk></step></job>"
+            "<job id=\"job\">{first}<step id=\"copy\">{listeners}<chunk {chunk}><properties>\n{properties}</properties>\n{children}</chunk></step></job>"
         );
         fs::create_dir(folder.path().join("jobs")).unwrap();
         fs::write(folder.path().join("jobs/job.xml"), xml).unwrap();

@@ -112,7 +112,8 @@ impl Binder<'_> {
                 )
                 .label(format!("field `{}` requires one", info.field))
                 .help(format!(
-                    "make the field an `Option<{context}>` ({})",
+                    "name it in a {}, or make the field an `Option<{context}>` ({})",
+                    context.trim_end_matches("Context").to_lowercase(),
                     place(registration)
                 )),
             );

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use batch_items::file::{FileFrame, FramedPosition};
-use batch_items::{JsonArrayItemWriter, LineItemWriter, ResourceError};
+use batch_items::{JsonArrayItemWriter, LineItemWriter, RejectListener, ResourceError};
 use batch_runtime::prelude::*;
 use batch_tests::sqlite;
 use batch_tests::sweep::{CALLS, Fault, Order, REARM_FOR_EVER, REARM_NEVER, STRUCK, WAITS_AT};
@@ -224,6 +224,10 @@ impl RowsAndFiles {
         self.rows.close();
     }
 }
+
+#[skip_listener("Rejects")]
+#[checkpoint_listener("Rejects")]
+type Rejects = RejectListener<u64>;
 
 #[derive(BatchArtifact)]
 struct Done;

@@ -181,6 +181,12 @@ impl ChunkRunner<'_> {
         let (chunk, env) = (self.chunk, self.env);
         env.context.set_activity(Activity::Committing);
         let counters = interval.counters();
+        let before = interval.step.counters;
+        // A listener sees what the checkpoint will contain. Spec: D-98
+        env.context.set_counters(StepCounters {
+            commits: before.commits,
+            ..counters
+        });
         interval.listeners.before_checkpoint()?;
         let reader = || self.reader.checkpoint_info();
         let position = chunk.reader.call("get_checkpoint_info", reader)?;
@@ -202,7 +208,6 @@ impl ChunkRunner<'_> {
         interval.state.writer = Some(position);
         interval.state.user_data = env.context.persistent_info();
         self.ask_algorithm("end_checkpoint", CheckpointAlgorithm::end_checkpoint)?;
-        let before = interval.step.counters;
         let renewal = env
             .running
             .renewal_due()

@@ -258,6 +258,7 @@ impl<'a> ChunkRunner<'a> {
                     drop(interval);
                     step.counters.rollbacks +=
                         i64::from(!matches!(rolled_back, RolledBack::Stopped { open: false }));
+                    self.env.context.set_counters(step.counters);
                     self.sink.clear();
                     match rolled_back {
                         RolledBack::Failed(interrupt) => {

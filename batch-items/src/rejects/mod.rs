@@ -1,0 +1,213 @@
+//! Rejected items, in a file.
+
+mod reject;
+mod report;
+
+use std::io;
+use std::marker::PhantomData;
+use std::path::PathBuf;
+
+use batch_runtime::execution::MetricName;
+use batch_runtime::prelude::*;
+use serde::Serialize;
+
+use self::reject::{PlaceFields, Reject};
+use self::report::Report;
+use crate::error::ResourceError;
+use crate::record::Record;
+
+pub use self::reject::RejectFormat;
+
+/// Writes what a step skips to a file: the error, its place, and the rejected record. `I` is the type of the items, `O` that of the
+/// processed ones.
+///
+/// | property | default | |
+/// |---|---|---|
+/// | `rejects.output` | required | the file; it exists only if there are rejects |
+/// | `rejects.format` | by extension | `csv` or `jsonl` |
+/// | `rejects.raw` | none | a file for the rejected records alone, as they were in the input: corrected, it is the input of another launch |
+/// | `rejects.raw.header` | none | the first line of that file |
+/// | `file.field`, `line.field`, `raw.field` | none | the fields of an item that have its place and text, by the properties of this name of the [reader](crate::file::FileInput) |
+///
+/// The files contain each committed skip once, also after a crash: a restart removes what was not committed. They belong to one step
+/// of one job instance, so their names should contain a parameter of the job; the file of another instance is replaced. A
+/// partitioned step needs one for each partition.
+///
+/// A reject has the fields `skip` (the number of the skip in the step), `phase` (`read`, `process` or `write`), `error`, and as far as
+/// they are known:
+///
+/// | field | |
+/// |---|---|
+/// | `resource`, `line` | the file, or the query, and the line or row |
+/// | `field`, `value` | the bad field and its text, if the record cannot be read |
+/// | `raw` | the record as text; if it cannot be processed or written, only with `raw.field` |
+/// | `raw_end` | the length of the file of `rejects.raw` with this record |
+/// | `item` | the item that could not be processed or written, as JSON |
+///
+/// ```
+/// use batch_items::RejectListener;
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(serde::Serialize)]
+/// struct Payment {
+///     number: String,
+/// }
+///
+/// #[derive(serde::Serialize)]
+/// struct Booking {
+///     account: String,
+/// }
+///
+/// #[skip_listener("Rejects")]
+/// #[checkpoint_listener("Rejects")]
+/// type Rejects = RejectListener<Payment, Booking>;
+/// ```
+///
+/// It is a listener of the step:
+///
+/// ```xml
+/// <step id="book">
+///   <listeners>
+///     <listener ref="Rejects">
+///       <properties>
+///         <property name="rejects.output" value="out/rejects-#{jobParameters['date']}.jsonl"/>
+///       </properties>
+///     </listener>
+///   </listeners>
+///   <!-- the chunk -->
+/// </step>
+/// ```
+///
+/// # Errors
+/// A file that cannot be written fails the step, and its last chunk is rolled back: no reject is lost.
+#[derive(BatchArtifact)]
+pub struct RejectListener<I, O = I> {
+    #[batch_property(name = "rejects.output")]
+    output: PathBuf,
+    #[batch_property(name = "rejects.format")]
+    format: Option<RejectFormat>,
+    #[batch_property(name = "rejects.raw")]
+    raw: Option<PathBuf>,
+    #[batch_property(name = "rejects.raw.header")]
+    raw_header: Option<String>,
+    #[batch_artifact]
+    fields: PlaceFields,
+    #[batch_context]
+    step: StepContext,
+    pending: Pending,
+    report: Option<Report>,
+    items: PhantomData<fn(I, O)>,
+}
+
+const NO_CHECKPOINTS: &str =
+    "the listener is not called at checkpoints; register it by `#[checkpoint_listener]` too";
+
+/// The rejects since the last checkpoint.
+#[derive(Default)]
+struct Pending {
+    /// In the order of their skips. Those of intervals that were rolled back come first.
+    rejects: Vec<Reject>,
+    /// The number of skips that are committed, and that of the next commit.
+    committed: Option<u64>,
+    next: u64,
+}
+
+/// `recordRejects`: the rejects of a step whose items are records.
+#[skip_listener("recordRejects")]
+#[checkpoint_listener("recordRejects")]
+pub type RecordRejectListener = RejectListener<Record>;
+
+#[skip_listener]
+impl<I: Serialize + Send + 'static, O: Serialize + Send + 'static> RejectListener<I, O> {
+    #[on_skip_in_read]
+    fn in_read(&mut self, error: &BatchError) -> Result<(), ResourceError> {
+        self.add(Reject::read(error))
+    }
+
+    #[on_skip_in_process]
+    fn in_process(&mut self, error: &BatchError, item: &I) -> Result<(), ResourceError> {
+        self.add(self.fields.reject("process", error, item))
+    }
+
+    #[on_skip_in_write]
+    fn in_write(&mut self, error: &BatchError, item: &O) -> Result<(), ResourceError> {
+        self.add(self.fields.reject("write", error, item))
+    }
+}
+
+#[checkpoint_listener]
+impl<I: Send + 'static, O: Send + 'static> RejectListener<I, O> {
+    #[before_checkpoint]
+    fn before_checkpoint(&mut self) -> Result<(), ResourceError> {
+        let next = self.skips();
+        let is_first = self.pending.committed.is_none();
+        let committed = *self.pending.committed.get_or_insert(next);
+        self.pending.next = next;
+        let fresh = usize::try_from(next - committed).unwrap_or(usize::MAX);
+        // The commit contains the last ones: those before were rolled back, and reported again.
+        let stale = self.pending.rejects.len().saturating_sub(fresh);
+        self.pending.rejects.drain(..stale);
+        if self.report.is_none() && (is_first || !self.pending.rejects.is_empty()) {
+            self.report = self.open(committed)?;
+        }
+        if let Some(report) = &mut self.report {
+            let appended = report.append(&self.pending.rejects, committed + 1);
+            appended.map_err(|error| self.fail(error))?;
+        }
+        Ok(())
+    }
+
+    #[after_checkpoint]
+    fn after_checkpoint(&mut self) {
+        self.pending.rejects.clear();
+        self.pending.committed = Some(self.pending.next);
+        if let Some(report) = &mut self.report {
+            report.committed();
+        }
+    }
+}
+
+impl<I, O> Drop for RejectListener<I, O> {
+    fn drop(&mut self) {
+        let rejects = self.pending.rejects.len();
+        if rejects > 0 && self.pending.committed != Some(self.skips()) {
+            tracing::error!(rejects, "{}", self.fail(io::Error::other(NO_CHECKPOINTS)));
+        }
+    }
+}
+
+impl<I, O> RejectListener<I, O> {
+    fn add(&mut self, reject: Reject) -> Result<(), ResourceError> {
+        let skips = self.skips();
+        let committed = *self.pending.committed.get_or_insert(skips);
+        if skips != committed {
+            return Err(self.fail(io::Error::other(NO_CHECKPOINTS)));
+        }
+        self.pending.rejects.push(reject);
+        Ok(())
+    }
+
+    /// Returns the number of skips of the step in its job instance.
+    fn skips(&self) -> u64 {
+        let skips = [
+            MetricName::ReadSkipCount,
+            MetricName::ProcessSkipCount,
+            MetricName::WriteSkipCount,
+        ];
+        let metrics = self.step.metrics();
+        let counted = metrics.iter().filter(|metric| skips.contains(&metric.name));
+        u64::try_from(counted.map(|metric| metric.value).sum::<i64>()).unwrap_or(0)
+    }
+
+    fn open(&self, committed: u64) -> Result<Option<Report>, ResourceError> {
+        let format = self.format.unwrap_or_else(|| RejectFormat::of(&self.output));
+        let header = self.raw_header.as_ref().map(|header| format!("{header}\n"));
+        let raw = self.raw.as_deref().map(|raw| (raw, header.unwrap_or_default()));
+        let create = !self.pending.rejects.is_empty();
+        Report::open(&self.output, format, raw, committed, create).map_err(|error| self.fail(error))
+    }
+
+    fn fail(&self, error: io::Error) -> ResourceError {
+        ResourceError::new(format!("write rejects to `{}`", self.output.display()), error)
+    }
+}

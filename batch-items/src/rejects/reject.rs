@@ -1,0 +1,257 @@
+//! A rejected item, and its line in the report.
+
+use std::io;
+use std::path::Path;
+
+use batch_runtime::{BatchArtifact, BatchError};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::choices::choices;
+use crate::error::RecordError;
+
+/// The format of the report: the property `rejects.format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RejectFormat {
+    /// `jsonl`: a JSON object on each line.
+    JsonLines,
+    /// `csv`: a row for each reject, under a header.
+    Csv,
+}
+
+choices! {
+    RejectFormat { "jsonl" => JsonLines, "csv" => Csv }
+}
+
+impl RejectFormat {
+    /// Returns the format of a file by its extension, by default JSON Lines.
+    pub(super) fn of(path: &Path) -> Self {
+        match path.extension() {
+            Some(extension) if extension.eq_ignore_ascii_case("csv") => Self::Csv,
+            _ => Self::JsonLines,
+        }
+    }
+
+    pub(super) fn header(self) -> &'static str {
+        match self {
+            Self::JsonLines => "",
+            Self::Csv => "skip,phase,error,resource,line,field,value,raw,raw_end,item\n",
+        }
+    }
+
+    /// Appends the line of a reject.
+    pub(super) fn encode(self, line: &Line<'_>, text: &mut Vec<u8>) -> io::Result<()> {
+        match self {
+            Self::JsonLines => {
+                serde_json::to_writer(&mut *text, line)?;
+                text.push(b'\n');
+            }
+            Self::Csv => {
+                let Line {
+                    skip,
+                    reject,
+                    raw_end,
+                } = line;
+                let number =
+                    |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
+                let text_of = |text: &Option<String>| text.clone().unwrap_or_default();
+                let row = [
+                    skip.to_string(),
+                    reject.phase.to_owned(),
+                    reject.error.clone(),
+                    text_of(&reject.resource),
+                    number(reject.line),
+                    text_of(&reject.field),
+                    text_of(&reject.value),
+                    text_of(&reject.raw),
+                    number(*raw_end),
+                    reject.item.as_ref().map(ToString::to_string).unwrap_or_default(),
+                ];
+                csv::Writer::from_writer(text).write_record(&row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the numbers of the rejects in a report, up to the first line that is not complete.
+    pub(super) fn numbers(self, report: &[u8]) -> Vec<Number> {
+        match self {
+            Self::JsonLines => json_numbers(report),
+            Self::Csv => csv_numbers(report),
+        }
+    }
+}
+
+/// A rejected item.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Reject {
+    phase: &'static str,
+    error: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    raw: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<Box<RawValue>>,
+    /// The record as it is in the file.
+    #[serde(skip)]
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Reject {
+    /// Creates the reject of a record that cannot be read.
+    pub(super) fn read(error: &BatchError) -> Self {
+        let reject = Self {
+            phase: "read",
+            error: error.chain(),
+            ..Self::default()
+        };
+        let Some(record) = error.downcast_ref::<RecordError>() else {
+            return reject;
+        };
+        let (field, raw) = (record.field(), record.raw());
+        Self {
+            resource: Some(record.resource().to_owned()),
+            line: Some(record.line()),
+            field: field.map(|field| field.name.clone().unwrap_or_else(|| field.number.to_string())),
+            value: field.map(|field| field.value.clone()),
+            raw: (!raw.is_empty()).then(|| String::from_utf8_lossy(raw).into_owned()),
+            bytes: raw.to_vec(),
+            ..reject
+        }
+    }
+}
+
+/// The names of the fields that a reader adds to items.
+#[derive(BatchArtifact)]
+pub(super) struct PlaceFields {
+    #[batch_property(name = "file.field")]
+    file: String,
+    #[batch_property(name = "line.field")]
+    line: String,
+    #[batch_property(name = "raw.field")]
+    raw: String,
+}
+
+impl PlaceFields {
+    /// Creates the reject of an item.
+    pub(super) fn reject(&self, phase: &'static str, error: &BatchError, item: &impl Serialize) -> Reject {
+        let fields = serde_json::to_value(item).unwrap_or_default();
+        let text = |name: &String| Some(fields.get(name)?.as_str()?.to_owned());
+        let raw = text(&self.raw);
+        Reject {
+            phase,
+            error: error.chain(),
+            resource: text(&self.file),
+            line: fields.get(&self.line).and_then(serde_json::Value::as_u64),
+            bytes: raw.clone().unwrap_or_default().into_bytes(),
+            raw,
+            item: to_raw_value(item).ok(),
+            ..Reject::default()
+        }
+    }
+}
+
+/// A line of the report.
+#[derive(Serialize)]
+pub(super) struct Line<'a> {
+    /// The number of the skip in the step of the job instance, from 1.
+    pub(super) skip: u64,
+    #[serde(flatten)]
+    pub(super) reject: &'a Reject,
+    /// The length of the file of raw records with this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) raw_end: Option<u64>,
+}
+
+/// What a restart reads of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(super) struct Number {
+    pub(super) skip: u64,
+    #[serde(default)]
+    pub(super) raw_end: Option<u64>,
+    /// The length of the report with this line.
+    #[serde(skip)]
+    pub(super) end: u64,
+}
+
+fn json_numbers(report: &[u8]) -> Vec<Number> {
+    let mut end = 0;
+    let complete = report.split_inclusive(|byte| *byte == b'\n').map_while(|line| {
+        end += line.len() as u64;
+        let line = line.strip_suffix(b"\n")?;
+        let number: Number = serde_json::from_slice(line).ok()?;
+        Some(Number { end, ..number })
+    });
+    complete.collect()
+}
+
+fn csv_numbers(report: &[u8]) -> Vec<Number> {
+    let mut rows = csv::Reader::from_reader(report);
+    let mut row = csv::ByteRecord::new();
+    let mut numbers = Vec::new();
+    // A row of another width, as at a torn end, is an error.
+    while rows.read_byte_record(&mut row).unwrap_or(false) {
+        let end = rows.position().byte();
+        let parse = |field: usize| std::str::from_utf8(row.get(field)?).ok()?.parse().ok();
+        let ends = usize::try_from(end).is_ok_and(|end| report[..end].ends_with(b"\n"));
+        let (Some(skip), true) = (parse(0), ends) else {
+            break;
+        };
+        numbers.push(Number {
+            skip,
+            raw_end: parse(8),
+            end,
+        });
+    }
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn reject(error: String, raw: String, item: Option<String>) -> Reject {
+        Reject {
+            phase: "read",
+            error,
+            resource: None,
+            line: Some(3),
+            field: None,
+            value: None,
+            raw: Some(raw),
+            item: item.map(|item| to_raw_value(&item).unwrap()),
+            bytes: Vec::new(),
+        }
+    }
+
+    proptest! {
+        /// Wherever a crash cuts a report, the complete lines are recognised, and no others.
+        #[test]
+        fn a_torn_report_has_its_complete_lines(
+            texts in prop::collection::vec(("[a1\",\n\r\\\\é]{0,6}", "[a1\",\n\r]{0,6}", prop::option::of("[a\"\n,]{0,4}")), 0..5),
+            is_csv: bool,
+            raw_end: Option<u64>,
+        ) {
+            let format = if is_csv { RejectFormat::Csv } else { RejectFormat::JsonLines };
+            let mut report = format.header().as_bytes().to_vec();
+            let mut expected = Vec::new();
+            for (skip, (error, raw, item)) in (1..).zip(texts) {
+                let reject = reject(error, raw, item);
+                format.encode(&Line { skip, reject: &reject, raw_end }, &mut report).unwrap();
+                expected.push(Number { skip, raw_end, end: report.len() as u64 });
+            }
+            for length in 0..=report.len() {
+                let complete: Vec<_> = expected.iter().copied().filter(|number| number.end <= length as u64).collect();
+                prop_assert_eq!(format.numbers(&report[..length]), complete);
+            }
+        }
+    }
+}

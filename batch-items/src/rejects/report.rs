@@ -1,0 +1,187 @@
+//! The files of rejects, which a restart cuts back to the committed ones.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::reject::{Line, Reject, RejectFormat};
+use crate::file::sync_folder;
+
+/// The report, and the file of raw records.
+pub(super) struct Report {
+    format: RejectFormat,
+    lines: Appended,
+    raw: Option<Appended>,
+}
+
+/// A file that contains what is committed, and what the next commit adds.
+struct Appended {
+    path: PathBuf,
+    file: File,
+    /// The first line, written with the first reject.
+    header: String,
+    committed: u64,
+    end: u64,
+}
+
+impl Report {
+    /// Opens the files and removes what is not among the first `committed` rejects. Returns `None` if there is no file yet and
+    /// `create` is false.
+    pub(super) fn open(
+        path: &Path,
+        format: RejectFormat,
+        raw: Option<(&Path, String)>,
+        committed: u64,
+        create: bool,
+    ) -> io::Result<Option<Self>> {
+        let Some(mut lines) = Appended::open(path, format.header(), create)? else {
+            return Ok(None);
+        };
+        let mut numbers = format.numbers(&lines.read()?);
+        numbers.retain(|number| number.skip <= committed);
+        let raw = raw
+            .map(|(path, header)| Appended::open(path, &header, true))
+            .transpose()?;
+        let mut raw = raw.flatten();
+        if let Some(raw) = &mut raw {
+            if numbers.is_empty() && committed > 0 && !raw.is_empty()? {
+                return Err(io::Error::other(format!(
+                    "it has no rejects any more, but `{}` has some: move both, or restore it",
+                    raw.path.display()
+                )));
+            }
+            let kept = numbers.iter().filter_map(|number| number.raw_end).next_back();
+            raw.cut(kept.unwrap_or(0))?;
+        }
+        lines.cut(numbers.last().map_or(0, |kept| kept.end))?;
+        Ok(Some(Self { format, lines, raw }))
+    }
+
+    /// Adds rejects to what is committed, and forces them to the disk. `first` is the number of the first.
+    pub(super) fn append(&mut self, rejects: &[Reject], first: u64) -> io::Result<()> {
+        if rejects.is_empty() && self.lines.end == self.lines.committed {
+            return Ok(());
+        }
+        let (mut lines, mut raws) = (Vec::new(), Vec::new());
+        for (skip, reject) in (first..).zip(rejects) {
+            let raw = self.raw.as_ref().filter(|_| !reject.bytes.is_empty());
+            let raw_end = raw.map(|raw| {
+                raws.extend_from_slice(&reject.bytes);
+                raws.push(b'\n');
+                raw.start() + raws.len() as u64
+            });
+            let line = Line {
+                skip,
+                reject,
+                raw_end,
+            };
+            self.format.encode(&line, &mut lines)?;
+        }
+        // First, so that each line of the report has its record.
+        if let Some(raw) = &mut self.raw {
+            raw.append(&raws)?;
+        }
+        self.lines.append(&lines)
+    }
+
+    /// Keeps what was appended, because it is committed.
+    pub(super) fn committed(&mut self) {
+        self.lines.committed = self.lines.end;
+        if let Some(raw) = &mut self.raw {
+            raw.committed = raw.end;
+        }
+    }
+}
+
+impl Appended {
+    fn open(path: &Path, header: &str, create: bool) -> io::Result<Option<Self>> {
+        if create && let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let is_new = !path.exists();
+        let mut options = OpenOptions::new();
+        let opened = options
+            .read(true)
+            .write(true)
+            .create(create)
+            .truncate(false)
+            .open(path);
+        let file = match opened {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !create => return Ok(None),
+            opened => opened?,
+        };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(io::Error::other(
+                    "another step or partition writes its rejects to it; give each a file of its own",
+                ));
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        if is_new {
+            sync_folder(path)?;
+        }
+        Ok(Some(Self {
+            path: path.to_owned(),
+            file,
+            header: header.to_owned(),
+            committed: 0,
+            end: 0,
+        }))
+    }
+
+    fn read(&mut self) -> io::Result<Vec<u8>> {
+        let mut content = Vec::new();
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.read_to_end(&mut content)?;
+        Ok(content)
+    }
+
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.file.metadata()?.len() == 0)
+    }
+
+    /// Removes what follows `kept`. The file may be shorter, as the user may have moved it away.
+    fn cut(&mut self, kept: u64) -> io::Result<()> {
+        let kept = kept.min(self.file.metadata()?.len());
+        self.file.set_len(kept)?;
+        (self.committed, self.end) = (kept, kept);
+        Ok(())
+    }
+
+    /// Returns the position at which the next reject starts.
+    fn start(&self) -> u64 {
+        if self.committed == 0 {
+            self.header.len() as u64
+        } else {
+            self.committed
+        }
+    }
+
+    /// Writes after what is committed. This replaces what an interval has written that was rolled back.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.set_len(self.committed)?;
+        self.end = self.committed;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.file.seek(SeekFrom::Start(self.committed))?;
+        if self.committed == 0 {
+            self.file.write_all(self.header.as_bytes())?;
+        }
+        self.file.write_all(bytes)?;
+        self.file.sync_data()?;
+        self.end = self.start() + bytes.len() as u64;
+        Ok(())
+    }
+}
+
+impl Drop for Appended {
+    /// Removes a file without rejects.
+    fn drop(&mut self) {
+        if self.end == 0 {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The files of rejected items.
+
+use std::{fmt, fs};
+
+use batch_items::{DelimitedItemReader, RejectListener};
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchException, BatchStatus};
+use serde::{Deserialize, Serialize};
+
+use super::stage::Stage;
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Payment {
+    id: u64,
+    amount: i64,
+    line: u64,
+    raw: String,
+}
+
+#[item_reader("Payments")]
+type Payments = DelimitedItemReader<Payment>;
+
+#[skip_listener("Rejects")]
+#[checkpoint_listener("Rejects")]
+type Rejects = RejectListener<Payment, u64>;
+
+#[derive(Debug, BatchException)]
+#[batch_exception(class = "test.Bad")]
+struct Bad(String);
+
+impl fmt::Display for Bad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Bad {}
+
+#[derive(Debug, BatchException)]
+#[batch_exception(class = "test.Retried")]
+struct Broken;
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("stopped by the test")
+    }
+}
+
+impl std::error::Error for Broken {}
+
+/// Throws [`Bad`] for a negative amount, and fails at the item `fail.at`, the first time by an error that can be retried.
+#[derive(BatchArtifact)]
+struct Check {
+    #[batch_property(name = "fail.at", value = "0")]
+    fail_at: u64,
+    #[batch_property(name = "fails", value = "for ever")]
+    fails: String,
+    failed: bool,
+}
+
+#[item_processor]
+impl Check {
+    #[process_item]
+    fn process(&mut self, payment: Payment) -> Result<Option<u64>, BatchError> {
+        if payment.id == self.fail_at && !std::mem::replace(&mut self.failed, self.fails == "once") {
+            return Err(Broken.into());
+        }
+        if payment.amount < 0 {
+            return Err(Bad(format!("payment {} is negative", payment.id)).into());
+        }
+        Ok(Some(payment.id))
+    }
+}
+
+/// Throws [`Bad`] at the id 6.
+#[derive(BatchArtifact)]
+struct Bookings;
+
+#[item_writer]
+impl Bookings {
+    #[open]
+    fn open(&self, _: Option<()>) {}
+
+    #[get_checkpoint_info]
+    fn checkpoint(&self) {}
+
+    #[write_items]
+    fn write(&self, ids: &[u64], _: &mut ChunkTransaction) -> Result<(), Bad> {
+        if ids.contains(&6) {
+            return Err(Bad("account 6 is closed".into()));
+        }
+        Ok(())
+    }
+}
+
+/// Rejects of each phase; the second and last rows cannot be read.
+const INPUT: &str = "id,amount\n1,10\n2,\"1\n0\"\n3,-1\n4,20\n5,20\n6,30\n7,-2\n8,5\n9,\"é\"\n";
+const SKIP: &str = "<skippable-exception-classes><include class=\"RecordError\"/><include class=\"test.Bad\"/>\
+                    </skippable-exception-classes>\
+                    <retryable-exception-classes><include class=\"test.Retried\"/></retryable-exception-classes>";
+const PLACES: &str = "line.field@reader=line\nraw.field@reader=raw";
+const RAW: &str = "<property name=\"line.field\" value=\"line\"/><property name=\"raw.field\" value=\"raw\"/>\
+                   <property name=\"rejects.raw\" value=\"${dir}/raw.csv\"/>\
+                   <property name=\"rejects.raw.header\" value=\"id,amount\"/>";
+const CHUNK: &str = "reader=\"Payments\" processor=\"Check\" writer=\"Bookings\" retry-limit=\"2\"";
+
+fn listener(output: &str, more: &str) -> String {
+    format!(
+        "<properties><property name=\"batch.retry.input\" value=\"true\"/></properties>\
+         <listeners><listener ref=\"Rejects\"><properties>\
+         <property name=\"rejects.output\" value=\"${{dir}}/{output}\"/>{more}</properties></listener></listeners>"
+    )
+}
+
+fn stage(commit_interval: u32, properties: &str, output: &str) -> Stage {
+    let stage = Stage::with_listeners(
+        &listener(output, RAW),
+        &format!("{CHUNK} commit-interval=\"{commit_interval}\""),
+        &format!("resource=${{dir}}/in.csv\n{PLACES}\n{properties}"),
+        SKIP,
+    );
+    stage.write("in.csv", INPUT);
+    stage
+}
+
+/// Returns a file, without the name of the folder.
+fn report(stage: &Stage, name: &str) -> String {
+    stage
+        .read(name)
+        .replace(&format!("{}/", stage.path().display()), "")
+}
+
+/// The report names the place, the record and the error of each skip, in the order of the skips; the file of raw records can be
+/// launched again.
+#[test]
+fn each_skip_is_a_line() {
+    let stage = stage(4, "", "rejects.jsonl");
+    assert_eq!(stage.completes().skips, 5);
+    let lines = r#"{"skip":1,"phase":"read","error":"in.csv:3: field `amount` (number 2): invalid value \"1\\n0\": expected i64","resource":"in.csv","line":3,"field":"amount","value":"1\n0","raw":"2,\"1\n0\"","raw_end":18}
+{"skip":2,"phase":"process","error":"payment 3 is negative","line":5,"raw":"3,-1","item":{"id":3,"amount":-1,"line":5,"raw":"3,-1"},"raw_end":23}
+{"skip":3,"phase":"process","error":"payment 7 is negative","line":9,"raw":"7,-2","item":{"id":7,"amount":-2,"line":9,"raw":"7,-2"},"raw_end":28}
+{"skip":4,"phase":"read","error":"in.csv:11: field `amount` (number 2): invalid value \"é\": expected i64","resource":"in.csv","line":11,"field":"amount","value":"é","raw":"9,\"é\"","raw_end":35}
+{"skip":5,"phase":"write","error":"account 6 is closed","item":6}
+"#;
+    assert_eq!(report(&stage, "rejects.jsonl"), lines);
+    assert_eq!(
+        stage.read("raw.csv"),
+        "id,amount\n2,\"1\n0\"\n3,-1\n7,-2\n9,\"é\"\n"
+    );
+
+    let stage = self::stage(4, "", "out/rejects.csv");
+    stage.completes();
+    let rows = r#"skip,phase,error,resource,line,field,value,raw,raw_end,item
+1,read,"in.csv:3: field `amount` (number 2): invalid value ""1\n0"": expected i64",in.csv,3,amount,"1
+0","2,""1
+0""",18,
+2,process,payment 3 is negative,,5,,,"3,-1",23,"{""id"":3,""amount"":-1,""line"":5,""raw"":""3,-1""}"
+3,process,payment 7 is negative,,9,,,"7,-2",28,"{""id"":7,""amount"":-2,""line"":9,""raw"":""7,-2""}"
+4,read,"in.csv:11: field `amount` (number 2): invalid value ""é"": expected i64",in.csv,11,amount,é,"9,""é""",35,
+5,write,account 6 is closed,,,,,,,6
+"#;
+    assert_eq!(report(&stage, "out/rejects.csv"), rows);
+}
+
+/// Whichever item the job fails at, and whatever the interval, the files after the restart are those of an undisturbed run.
+#[test]
+fn a_restart_reports_each_skip_once() {
+    for output in ["rejects.jsonl", "rejects.csv"] {
+        for commit_interval in 1..5 {
+            let undisturbed = stage(commit_interval, "", output);
+            undisturbed.completes();
+            for fail_at in [1, 3, 4, 5, 7, 8] {
+                let stage = stage(commit_interval, "fail.at=#{jobParameters['fail.at']}?:0;", output);
+                let failed = stage.start([("fail.at", fail_at.to_string())]);
+                assert_eq!(failed.status, BatchStatus::Failed);
+                // What a crash in the middle of a line leaves.
+                let mut torn = fs::read(stage.path().join(output)).unwrap_or_default();
+                torn.extend_from_slice(b"{\"skip\":1");
+                stage.write(output, torn);
+                let ended = stage.restart(&failed, [("fail.at", "0")]);
+                assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.message);
+                for name in [output, "raw.csv"] {
+                    assert_eq!(
+                        report(&stage, name),
+                        report(&undisturbed, name),
+                        "{commit_interval}, {fail_at}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// An interval that is rolled back and read again reports its skips again; the files have them once.
+#[test]
+fn skips_of_a_rolled_back_interval_are_reported_once() {
+    let properties = "fail.at=4\nfails=once";
+    let stage = stage(10, properties, "rejects.jsonl");
+    let undisturbed = self::stage(10, "", "rejects.jsonl");
+    undisturbed.completes();
+    assert_eq!(stage.completes().skips, 5);
+    assert_eq!(
+        report(&stage, "rejects.jsonl"),
+        report(&undisturbed, "rejects.jsonl")
+    );
+}
+
+/// Without a skip there is no file; the one of another instance is removed.
+#[test]
+fn without_rejects_there_is_no_file() {
+    let stage = stage(4, "", "rejects.jsonl");
+    stage.write("in.csv", "id,amount\n1,1\n");
+    stage.write("rejects.jsonl", "{\"skip\":1}\n");
+    stage.completes();
+    assert!(!stage.path().join("rejects.jsonl").exists());
+    assert!(!stage.path().join("raw.csv").exists());
+}
+
+/// Two steps or partitions cannot write the same file, and a report that was moved away alone is an error.
+#[test]
+fn bad_files_are_errors() {
+    let stage = stage(4, "", "rejects.jsonl");
+    let locked = fs::File::create(stage.path().join("rejects.jsonl")).unwrap();
+    locked.lock().unwrap();
+    assert!(stage.fails().contains(
+        "cannot write rejects to `rejects.jsonl`: another step or partition writes its rejects to it; give each a file of its own"
+    ));
+    drop(locked);
+    let stage = self::stage(1, "fail.at=#{jobParameters['fail.at']}?:0;", "rejects.jsonl");
+    let failed = stage.start([("fail.at", "4")]);
+    fs::remove_file(stage.path().join("rejects.jsonl")).unwrap();
+    let ended = stage.restart(&failed, [("fail.at", "0")]);
+    assert_eq!(ended.status, BatchStatus::Failed);
+    assert!(
+        ended
+            .message
+            .contains("it has no rejects any more, but `raw.csv` has some: move both, or restore it"),
+        "{}",
+        ended.message
+    );
+}
+
+/// A listener of the job is not called at checkpoints, so the loader rejects it.
+#[test]
+fn a_listener_of_the_job_is_an_error() {
+    let listeners = listener("rejects.jsonl", "");
+    let (_, listeners) = listeners.split_once("</properties>").unwrap();
+    let chunk = format!("{CHUNK} commit-interval=\"1\"");
+    let stage = Stage::with_job_listeners(
+        listeners,
+        &chunk,
+        &format!("resource=${{dir}}/in.csv\n{PLACES}"),
+        SKIP,
+    );
+    stage.write("in.csv", INPUT);
+    let message = stage.rejected();
+    assert!(
+        message.contains("no `StepContext` is in scope when `Rejects` is created"),
+        "{message}"
+    );
+    assert!(message.contains("help: name it in a step"), "{message}");
+}
+
+#[skip_listener("SkipsOnly")]
+type SkipsOnly = RejectListener<Payment, u64>;
+
+/// A type that is registered for skips alone does not lose them silently.
+#[test]
+fn a_listener_without_checkpoints_is_an_error() {
+    let listeners = listener("rejects.jsonl", "").replace("Rejects", "SkipsOnly");
+    let chunk = format!("{CHUNK} commit-interval=\"1\"");
+    let stage = Stage::with_listeners(
+        &listeners,
+        &chunk,
+        &format!("resource=${{dir}}/in.csv\n{PLACES}"),
+        SKIP,
+    );
+    stage.write("in.csv", INPUT);
+    let message = stage.fails();
+    assert!(
+        message.contains("register it by `#[checkpoint_listener]` too"),
+        "{message}"
+    );
+}
