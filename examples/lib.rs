@@ -4,9 +4,7 @@
 #[cfg(test)]
 extern crate self as batch_examples;
 
-pub mod flight_reader;
 pub mod money;
-pub mod position;
 
 #[cfg(test)]
 #[path = "custom-loader/main.rs"]
@@ -47,7 +45,7 @@ mod tests {
     fn jobs_fit_their_artifacts() {
         batch_runtime::check_jobs!("hello");
         batch_runtime::check_jobs!(deny_warnings, "load", data = "data");
-        batch_runtime::check_jobs!("flights", data = "data");
+        batch_runtime::check_jobs!(deny_warnings, "flights", data = "data");
         batch_runtime::check_jobs!(deny_warnings, "partitions", data = "data");
         batch_runtime::check_jobs!(deny_warnings, "skip-retry", data = "data");
         batch_runtime::check_jobs!(deny_warnings, "flow", data = "data");

@@ -1,31 +1,36 @@
-//! The second step: loads each flight of a CSV file, joined and classified, into a table. Exactly once, because the writer
-//! uses the chunk transaction. `flight_reader.rs` has the reader.
+//! The flights: a row of the file, a row of the table, and the processor between them.
 
 use std::collections::HashMap;
 
-use batch_examples::flight_reader::FlightRow;
+use batch_items::{DelimitedItemReader, TableItemWriter};
 use batch_runtime::prelude::*;
 use diesel::prelude::*;
+use serde::{Deserialize, Serialize};
 
-use super::tables::{airport, flight};
-
-/// Joins the cities, derives the classes, and filters the shortest flights.
-#[derive(BatchArtifact)]
-struct FlightProcessor {
-    #[batch_property(name = "minimum.miles", value = "100")]
-    minimum_miles: i32,
-    #[batch_context]
-    job: JobContext,
-    cities: Option<HashMap<String, String>>,
+/// A row of the CSV file.
+#[derive(Deserialize)]
+struct FlightRow {
+    /// The number of the row in the file, from 1. The reader adds it.
+    record: u64,
+    /// The local time, such as `2001/01/01 00:47`.
+    date: String,
+    /// In minutes; negative if early.
+    delay: i32,
+    /// In miles.
+    distance: i32,
+    /// The IATA codes of the airports.
+    origin: String,
+    destination: String,
 }
 
-/// A row of the table of flights.
-#[derive(Insertable)]
-#[diesel(table_name = flight, treat_none_as_default_value = false)]
+/// A row of the table.
+#[derive(Serialize)]
 struct Flight {
-    record: i64,
+    job_instance_id: i64,
+    job_execution_id: i64,
+    record: u64,
     date: String,
-    local_hour: i32,
+    local_hour: u32,
     origin: String,
     origin_city: String,
     destination: String,
@@ -36,6 +41,23 @@ struct Flight {
     delay_class: &'static str,
 }
 
+#[item_reader("FlightReader")]
+type FlightReader = DelimitedItemReader<FlightRow>;
+
+/// Inserts the flights in the transaction of the chunk: each exactly once.
+#[item_writer("FlightWriter")]
+type FlightWriter = TableItemWriter<Flight>;
+
+/// Adds the cities, derives the classes, and filters the shortest flights.
+#[derive(BatchArtifact)]
+struct FlightProcessor {
+    #[batch_property(name = "minimum.miles", value = "100")]
+    minimum_miles: i32,
+    #[batch_context]
+    job: JobContext,
+    cities: Option<HashMap<String, String>>,
+}
+
 #[item_processor("FlightProcessor")]
 impl FlightProcessor {
     #[process_item]
@@ -43,16 +65,18 @@ impl FlightProcessor {
         if row.distance < self.minimum_miles {
             return Ok(None);
         }
-        let hour = row
+        let time = row
             .date
             .split_once(' ')
-            .and_then(|(_, time)| time.split(':').next());
-        let hour =
-            hour.ok_or_else(|| BatchError::msg(format!("row {}: no time in {:?}", row.record, row.date)))?;
+            .and_then(|(_, time)| time.split_once(':'));
+        let (hour, _) =
+            time.ok_or_else(|| BatchError::msg(format!("row {}: no time in {:?}", row.record, row.date)))?;
         Ok(Some(Flight {
-            record: i64::try_from(row.record)?,
-            date: row.date.clone(),
+            job_instance_id: self.job.instance_id().0,
+            job_execution_id: self.job.execution_id().0,
+            record: row.record,
             local_hour: hour.parse()?,
+            date: row.date.clone(),
             origin_city: self.city(&row.origin)?,
             origin: row.origin.clone(),
             destination_city: self.city(&row.destination)?,
@@ -64,22 +88,29 @@ impl FlightProcessor {
         }))
     }
 
-    /// Returns the city of an airport; empty if the first step did not load it.
+    /// Returns the city of an airport; empty if the airport is not in the table.
     fn city(&mut self, iata: &str) -> Result<String, BatchError> {
-        if self.cities.is_none() {
-            let mut connection = self.job.connect()?;
-            let cities: Vec<(String, String)> = airport::table
-                .select((airport::iata, airport::city))
-                .load(connection.sqlite()?)?;
-            self.cities = Some(cities.into_iter().collect());
-        }
-        Ok(self
-            .cities
-            .as_ref()
-            .and_then(|cities| cities.get(iata))
-            .cloned()
-            .unwrap_or_default())
+        let cities = match &mut self.cities {
+            Some(cities) => cities,
+            None => self.cities.insert(cities(&self.job)?),
+        };
+        Ok(cities.get(iata).cloned().unwrap_or_default())
     }
+}
+
+table! {
+    airport (iata) {
+        iata -> Text,
+        city -> Text,
+    }
+}
+
+fn cities(job: &JobContext) -> Result<HashMap<String, String>, BatchError> {
+    let mut connection = job.connect()?;
+    let cities: Vec<(String, String)> = airport::table
+        .select((airport::iata, airport::city))
+        .load(connection.sqlite()?)?;
+    Ok(cities.into_iter().collect())
 }
 
 fn distance_class(miles: i32) -> &'static str {
@@ -97,38 +128,4 @@ fn delay_class(minutes: i32) -> &'static str {
         15..60 => "late",
         _ => "very late",
     }
-}
-
-/// Inserts the flights in the chunk transaction.
-#[derive(BatchArtifact)]
-struct FlightWriter {
-    #[batch_context]
-    job: JobContext,
-}
-
-#[item_writer("FlightWriter")]
-impl FlightWriter {
-    #[open]
-    fn open(&mut self, _checkpoint: Option<()>) {}
-
-    #[write_items]
-    fn write(&mut self, flights: &[Flight], tx: &mut ChunkTransaction) -> QueryResult<()> {
-        let (instance, execution) = (self.job.instance_id().0, self.job.execution_id().0);
-        let run = || {
-            (
-                flight::job_instance_id.eq(instance),
-                flight::job_execution_id.eq(execution),
-            )
-        };
-        for rows in flights.chunks(100) {
-            let rows: Vec<_> = rows.iter().map(|row| (row, run())).collect();
-            diesel::insert_into(flight::table)
-                .values(rows)
-                .execute(tx.sqlite()?)?;
-        }
-        Ok(())
-    }
-
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) {}
 }

@@ -1,16 +1,16 @@
 //! The work of a partition: loads the late flights of its month into a table, each with the airport that the aircraft was
-//! nearest to when it should have landed. The processor compares all airports, to give every thread some work. The reader is
-//! that of `flight_reader.rs`; the plan sets its month.
+//! nearest to when it should have landed. The processor compares all airports, to give every thread some work. The plan
+//! sets the month of the reader.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use batch_examples::flight_reader::FlightRow;
 use batch_runtime::prelude::*;
 use diesel::prelude::*;
 use serde::Deserialize;
 
 use super::minutes;
+use super::reading::FlightRow;
 use super::route::Point;
 use super::tables::late_flight;
 

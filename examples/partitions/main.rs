@@ -11,6 +11,7 @@ mod all_months;
 mod loading;
 mod minutes;
 mod months;
+mod reading;
 mod report;
 mod route;
 mod tables;

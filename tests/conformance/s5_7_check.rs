@@ -102,7 +102,7 @@ fn check_jobs_panics_with_everything_that_is_wrong() {
     for part in [
         "unknown item reader `FlightReader`",
         "/../examples/flights/flights.xml:",
-        "`WorstDelays`",
+        "`FlightProcessor`",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }

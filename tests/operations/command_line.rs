@@ -101,7 +101,7 @@ fn skipped_items_are_printed() {
     let flights = fs::read_to_string(format!("{examples}/flights/flights.xml")).unwrap();
     let skipping = flights.replace(
         "    </chunk>",
-        r#"<skippable-exception-classes><include class="csv::error::Error"/></skippable-exception-classes></chunk>"#,
+        r#"<skippable-exception-classes><include class="RecordError"/></skippable-exception-classes></chunk>"#,
     );
     fs::write(folder.path().join("flights.xml"), skipping).unwrap();
     let rows = fs::read_to_string(format!("{examples}/data/flights.csv")).unwrap();

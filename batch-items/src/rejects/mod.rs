@@ -70,7 +70,7 @@ pub use self::reject::RejectFormat;
 ///   <listeners>
 ///     <listener ref="Rejects">
 ///       <properties>
-///         <property name="rejects.output" value="out/rejects-#{jobParameters['date']}.jsonl"/>
+///         <property name="rejects.output" value="out/rejects-${date}.jsonl"/>
 ///       </properties>
 ///     </listener>
 ///   </listeners>

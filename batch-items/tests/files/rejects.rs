@@ -170,7 +170,7 @@ fn a_restart_reports_each_skip_once() {
             let undisturbed = stage(commit_interval, "", output);
             undisturbed.completes();
             for fail_at in [1, 3, 4, 5, 7, 8] {
-                let stage = stage(commit_interval, "fail.at=#{jobParameters['fail.at']}?:0;", output);
+                let stage = stage(commit_interval, "", output);
                 let failed = stage.start([("fail.at", fail_at.to_string())]);
                 assert_eq!(failed.status, BatchStatus::Failed);
                 // What a crash in the middle of a line leaves.
@@ -226,7 +226,7 @@ fn bad_files_are_errors() {
         "cannot write rejects to `rejects.jsonl`: another step or partition writes its rejects to it; give each a file of its own"
     ));
     drop(locked);
-    let stage = self::stage(1, "fail.at=#{jobParameters['fail.at']}?:0;", "rejects.jsonl");
+    let stage = self::stage(1, "", "rejects.jsonl");
     let failed = stage.start([("fail.at", "4")]);
     fs::remove_file(stage.path().join("rejects.jsonl")).unwrap();
     let ended = stage.restart(&failed, [("fail.at", "0")]);

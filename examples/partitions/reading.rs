@@ -1,17 +1,15 @@
-//! The reader of `data/flights.csv`, which several examples use.
+//! A reader of one's own: it deserializes the flights of its month only.
 
 use std::fs::File;
 use std::path::PathBuf;
 
 use batch_runtime::prelude::*;
 use csv::{ByteRecord, Reader, StringRecord};
-use serde::Deserialize;
-
-use crate::position::Position;
+use serde::{Deserialize, Serialize};
 
 /// Reads one flight per CSV row; a restart resumes after the last committed row.
 #[derive(BatchArtifact)]
-struct FlightReader {
+struct MonthReader {
     #[batch_property(name = "flights.file")]
     file: PathBuf,
     /// A month such as `2001/01`, to read only its flights. Without the property, all flights.
@@ -24,24 +22,24 @@ struct FlightReader {
 
 /// A row of the CSV file.
 #[derive(Deserialize)]
-pub struct FlightRow {
+pub(crate) struct FlightRow {
     /// Number of the row in the file, from 1.
     #[serde(skip)]
-    pub record: u64,
+    pub(crate) record: u64,
     /// Local time, such as `2001/01/01 00:47`.
-    pub date: String,
+    pub(crate) date: String,
     /// Delay at arrival in minutes; negative if early.
-    pub delay: i32,
+    pub(crate) delay: i32,
     /// Distance in miles.
-    pub distance: i32,
+    pub(crate) distance: i32,
     /// The airport's IATA code.
-    pub origin: String,
+    pub(crate) origin: String,
     /// The airport's IATA code.
-    pub destination: String,
+    pub(crate) destination: String,
 }
 
-#[item_reader("FlightReader")]
-impl FlightReader {
+#[item_reader("MonthReader")]
+impl MonthReader {
     #[open]
     fn open(&mut self, checkpoint: Option<Position>) -> Result<(), csv::Error> {
         let mut rows = Reader::from_path(&self.file)?;
@@ -88,5 +86,35 @@ impl FlightReader {
     #[close]
     fn close(&mut self) {
         self.rows = None;
+    }
+}
+
+/// The position of the next row. A restart seeks to it, without reading earlier rows.
+#[derive(Serialize, Deserialize)]
+struct Position {
+    byte: u64,
+    line: u64,
+    record: u64,
+}
+
+impl Position {
+    /// Returns the position of an iterator of rows; the beginning if there is none.
+    fn of(rows: Option<&Reader<File>>) -> Self {
+        let position = rows.map_or_else(csv::Position::new, |rows| rows.position().clone());
+        Self {
+            byte: position.byte(),
+            line: position.line(),
+            record: position.record(),
+        }
+    }
+
+    /// Seeks `rows` to this position. The header has to be read before.
+    fn seek(&self, rows: &mut Reader<File>) -> Result<(), csv::Error> {
+        let mut position = csv::Position::new();
+        position
+            .set_byte(self.byte)
+            .set_line(self.line)
+            .set_record(self.record);
+        rows.seek(position)
     }
 }
