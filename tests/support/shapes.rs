@@ -1,4 +1,4 @@
-//! The jobs of the sweep.
+//! The jobs of the sweep, and their logs.
 
 /// A job, and the expected result of its complete instance.
 pub struct Shape {
@@ -28,10 +28,11 @@ pub const CHUNKS: Shape = Shape {
     files: &[],
 };
 
-/// The same three chunks, also to files; what is skipped goes to a report.
+/// The same three chunks, also to files, by two processors; what is skipped goes to a report.
 pub const FILES: Shape = Shape {
     xml: r#"<job id="job">
   <step id="load" next="close">
+    <properties><property name="batch.chunk.processors" value="2"/></properties>
     <listeners>
       <listener ref="Rejects">
         <properties><property name="rejects.output" value="out-rejects.jsonl"/></properties>
@@ -95,3 +96,31 @@ pub const PARTITIONS: Shape = Shape {
     steps: &["load 0 0 0 0", "load:1 12 10 1 1", "load:2 12 10 1 1"],
     files: &[],
 };
+
+/// Moves each call of a processor behind the call of the reader, where one processor would have been called; a process may have died
+/// before.
+pub(crate) fn as_by_one_processor(log: &[String]) -> Vec<String> {
+    let item = |line: &str, call: &str| -> Option<String> {
+        let item = line.strip_prefix(call)?;
+        item.starts_with(|digit: char| digit.is_ascii_digit())
+            .then(|| item.to_owned())
+    };
+    let mut processed: Vec<&String> = log.iter().filter(|line| line.starts_with("process ")).collect();
+    let mut moved = Vec::new();
+    for line in log.iter().filter(|line| !line.starts_with("process ")) {
+        moved.push(line.clone());
+        if let Some(number) = item(line, "read ") {
+            let call = format!("process {number}");
+            let is_call = |line: &&&String| line.split(" !").next() == Some(&call);
+            match processed.iter().find(is_call).copied().cloned() {
+                Some(found) => {
+                    moved.push(found.clone());
+                    let place = processed.iter().position(|line| **line == found);
+                    place.map(|place| processed.remove(place));
+                }
+                None => moved.push(call),
+            }
+        }
+    }
+    moved
+}

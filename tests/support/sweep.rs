@@ -12,6 +12,7 @@ use diesel::connection::SimpleConnection;
 
 use crate::database::Outside;
 use crate::order::Order as Calls;
+use crate::shapes::as_by_one_processor;
 pub use crate::shapes::{BATCHLET, CHUNKS, FILES, PARTITIONS, Shape};
 use crate::{process, sqlite};
 
@@ -283,7 +284,10 @@ impl Sweep {
         let log = fs::read_to_string(&calls).unwrap_or_default();
         // Before the first call the file does not exist.
         let _ = fs::remove_file(calls);
-        let log: Vec<String> = log.lines().map(str::to_owned).collect();
+        let mut log: Vec<String> = log.lines().map(str::to_owned).collect();
+        if self.shape.xml.contains("batch.chunk.processors") {
+            log = as_by_one_processor(&log);
+        }
         let code = output.status.code();
         let in_order = match order.fault {
             Fault::None => Calls::default().check(&log),

@@ -6,9 +6,11 @@
 
 use std::any::{Any, TypeId};
 use std::fmt;
+use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::parallel::{Parallel, ParallelSink, Processor, run_parallel};
 use crate::error::BatchError;
 
 /// The type of the items of an artifact.
@@ -102,6 +104,26 @@ impl ItemSink {
         self.0.results_mut().clear();
     }
 
+    /// Removes all results, and items that are read but not processed.
+    pub(crate) fn discard(&mut self) {
+        self.0.results_mut().discard();
+    }
+
+    /// Returns the number of items that are read but have no result yet. Only parallel processors have such items.
+    pub(crate) fn waiting(&self) -> usize {
+        self.0.results().waiting()
+    }
+
+    /// Returns a sink that processes on a thread for each of these sinks, which must be those of the same processor.
+    ///
+    /// # Errors
+    /// If they are not, or if a thread cannot be started.
+    pub(crate) fn parallel(sinks: Vec<Self>) -> io::Result<Self> {
+        let mut sinks = sinks.into_iter().map(|sink| sink.0);
+        let first = sinks.next().ok_or_else(different)?;
+        Ok(Self(first.parallel(sinks.collect())?))
+    }
+
     /// Removes a result that the writer skips.
     pub(crate) fn remove(&mut self, index: usize) {
         self.0.results_mut().remove(index);
@@ -136,12 +158,14 @@ where
     G: FnMut(&mut P, &I) -> Result<Option<O>, BatchError> + Send + 'static,
 {
     let sink = ProcessorSink {
-        processor,
-        process,
-        process_kept,
+        processor: Processor {
+            processor,
+            process,
+            process_kept,
+        },
         results: Vec::new(),
     };
-    ItemSink(Box::new(TypedSink::<I>(Box::new(sink))))
+    ItemSink(Box::new(TypedSink::<I>::Sequential(Box::new(sink))))
 }
 
 /// An item that `#[process_item]` takes by value. It is cloned if a listener or the skip rules need it afterwards.
@@ -170,9 +194,19 @@ pub fn item_clone<I: ItemClone>() -> fn(&I) -> I {
 }
 
 /// The sink for items of type `I`, to which `Fill::run` downcasts.
-struct TypedSink<I>(Box<dyn Sink<I>>);
+enum TypedSink<I> {
+    Sequential(Box<dyn Sink<I>>),
+    Parallel(Box<dyn Parallel<I>>),
+}
+
+fn different() -> io::Error {
+    io::Error::other("the instances of the processor have different types")
+}
 
 trait Sink<I>: Results {
+    /// Returns a sink with a thread for this processor and for each of the others.
+    fn parallel(self: Box<Self>, others: Vec<Box<dyn Sink<I>>>) -> io::Result<Box<dyn Parallel<I>>>;
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
     /// Processes one item, and returns the number of results in the buffer.
     fn push(&mut self, item: I) -> Result<usize, BatchError>;
     /// Does the same, and shows the observer the item, and the result or the error.
@@ -180,9 +214,15 @@ trait Sink<I>: Results {
 }
 
 /// The buffer of results, of any type.
-trait Results: Send {
+pub(super) trait Results: Send {
     fn len(&self) -> usize;
     fn clear(&mut self);
+    fn discard(&mut self) {
+        self.clear();
+    }
+    fn waiting(&self) -> usize {
+        0
+    }
     fn remove(&mut self, index: usize);
     fn item(&self, index: usize) -> Option<&dyn Any>;
     fn buffer(&self) -> &(dyn Any + Send);
@@ -192,6 +232,8 @@ trait ErasedSink: Send {
     fn as_any(&mut self) -> &mut dyn Any;
     fn results(&self) -> &dyn Results;
     fn results_mut(&mut self) -> &mut dyn Results;
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+    fn parallel(self: Box<Self>, others: Vec<Box<dyn ErasedSink>>) -> io::Result<Box<dyn ErasedSink>>;
 }
 
 impl<I: Send + 'static> ErasedSink for TypedSink<I> {
@@ -199,31 +241,61 @@ impl<I: Send + 'static> ErasedSink for TypedSink<I> {
         self
     }
     fn results(&self) -> &dyn Results {
-        &*self.0
+        match self {
+            Self::Sequential(sink) => &**sink,
+            Self::Parallel(sink) => &**sink,
+        }
     }
     fn results_mut(&mut self) -> &mut dyn Results {
-        &mut *self.0
+        match self {
+            Self::Sequential(sink) => &mut **sink,
+            Self::Parallel(sink) => &mut **sink,
+        }
+    }
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+    fn parallel(self: Box<Self>, others: Vec<Box<dyn ErasedSink>>) -> io::Result<Box<dyn ErasedSink>> {
+        let sequential = |sink: Box<dyn Any>| match sink.downcast::<Self>().map(|sink| *sink) {
+            Ok(Self::Sequential(sink)) => Ok(sink),
+            Ok(Self::Parallel(_)) | Err(_) => Err(different()),
+        };
+        let first = sequential(self)?;
+        let others = others.into_iter().map(|other| sequential(other.into_any()));
+        let sink = first.parallel(others.collect::<io::Result<_>>()?)?;
+        Ok(Box::new(Self::Parallel(sink)))
     }
 }
 
 struct ProcessorSink<P, O, F, G> {
-    processor: Box<P>,
-    process: F,
-    process_kept: G,
+    processor: Processor<P, F, G>,
     results: Vec<O>,
 }
 
 impl<P, I, O, F, G> Sink<I> for ProcessorSink<P, O, F, G>
 where
-    P: Send,
+    P: Send + 'static,
     I: Send + 'static,
     O: Send + 'static,
-    F: FnMut(&mut P, I) -> Result<Option<O>, BatchError> + Send,
-    G: FnMut(&mut P, &I) -> Result<Option<O>, BatchError> + Send,
+    F: FnMut(&mut P, I) -> Result<Option<O>, BatchError> + Send + 'static,
+    G: FnMut(&mut P, &I) -> Result<Option<O>, BatchError> + Send + 'static,
 {
+    fn parallel(self: Box<Self>, others: Vec<Box<dyn Sink<I>>>) -> io::Result<Box<dyn Parallel<I>>> {
+        let mut processors = vec![self.processor];
+        for other in others {
+            let other = other.into_any().downcast::<Self>().map_err(|_| different())?;
+            processors.push(other.processor);
+        }
+        Ok(Box::new(ParallelSink::<I, O>::start(processors)?))
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+
     #[inline]
     fn push(&mut self, item: I) -> Result<usize, BatchError> {
-        if let Some(result) = (self.process)(&mut self.processor, item)? {
+        if let Some(result) = self.processor.process(item)? {
             self.results.push(result);
         }
         Ok(self.results.len())
@@ -231,12 +303,12 @@ where
 
     fn push_observed(&mut self, item: I, observer: &mut dyn ItemObserver) -> Result<usize, Halt> {
         observer.before_process(&item)?;
-        match (self.process_kept)(&mut self.processor, &item) {
+        match self.processor.process_kept(&item) {
             Ok(result) => {
                 observer.after_process(&item, result.as_ref().map(|result| result as &dyn Any))?;
                 self.results.extend(result);
             }
-            Err(error) => observer.process_failed(error, &item)?,
+            Err(error) => observer.process_failed(error, &item, 0)?,
         }
         Ok(self.results.len())
     }
@@ -278,8 +350,8 @@ pub trait ItemObserver {
     fn before_process(&mut self, item: &dyn Any) -> Result<(), Halt>;
     /// Runs after the processor has returned a result, or filtered the item.
     fn after_process(&mut self, item: &dyn Any, result: Option<&dyn Any>) -> Result<(), Halt>;
-    /// Runs after the processor has failed. `Ok` skips the item.
-    fn process_failed(&mut self, error: BatchError, item: &dyn Any) -> Result<(), Halt>;
+    /// Runs after the processor has failed. `Ok` skips the item. `behind` is the number of items that were read after it.
+    fn process_failed(&mut self, error: BatchError, item: &dyn Any, behind: usize) -> Result<(), Halt>;
 }
 
 /// The fill has to end, for a reason that the observer knows.
@@ -365,13 +437,23 @@ impl<'a> Fill<'a> {
         &mut self,
         mut read: impl FnMut() -> Result<Option<I>, BatchError>,
     ) -> Result<FillEnd, FillError> {
-        let Some(TypedSink(sink)) = self.sink.0.as_any().downcast_mut::<TypedSink<I>>() else {
+        let Some(sink) = self.sink.0.as_any().downcast_mut::<TypedSink<I>>() else {
             return Err(FillError::Mismatch(BatchError::msg(format!(
                 "the processor does not take items of type `{}`",
                 std::any::type_name::<I>()
             ))));
         };
         let mut reads = 0;
+        let sink = match sink {
+            TypedSink::Sequential(sink) => sink,
+            TypedSink::Parallel(sink) => {
+                let limits = (self.stop, self.max_reads, self.full_at);
+                let observer = self.observer.as_deref_mut();
+                let end = run_parallel(sink.as_mut(), observer, limits, &mut reads, read);
+                self.reads += reads;
+                return end;
+            }
+        };
         if let Some(observer) = &mut self.observer {
             let limits = (self.stop, self.max_reads, self.full_at);
             let end = run_observed(sink.as_mut(), &mut **observer, limits, &mut reads, read);

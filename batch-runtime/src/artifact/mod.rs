@@ -1,5 +1,5 @@
 //! Batch artifacts: injection, typed items behind erased handles, exceptions, and the registry of linked
-//! artifacts. Knows no job and no thread; of the repository only the chunk transaction, which writers receive.
+//! artifacts. Knows no job; of the repository only the chunk transaction, which writers receive.
 
 mod exception;
 pub(crate) mod inject;
@@ -8,6 +8,7 @@ mod item_time;
 pub(crate) mod listener_items;
 mod loader;
 mod nested;
+mod parallel;
 pub(crate) mod payload;
 pub(crate) mod registry;
 mod returns;

@@ -172,6 +172,8 @@ pub(crate) enum BoundBody {
 pub(crate) struct BoundChunk {
     pub(crate) reader: Bound,
     pub(crate) processor: Bound,
+    /// The number of instances of the processor, each on a thread of its own if there are several. Spec: D-99
+    pub(crate) processors: usize,
     pub(crate) writer: Bound,
     pub(crate) interval: CheckpointInterval,
     /// Items per call of the writer. Spec: D-04

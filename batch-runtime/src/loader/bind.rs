@@ -219,7 +219,8 @@ impl Binder<'_> {
         let body = match &step.body {
             StepBody::Chunk(chunk) => {
                 let retry_input = self.retry_input(step);
-                self.chunk(chunk, scope, retry_input)
+                let processors = self.processors(step, chunk);
+                self.chunk(chunk, scope, retry_input, processors)
                     .map(|chunk| BoundBody::Chunk(Box::new(chunk)))
             }
             StepBody::Batchlet(batchlet) => self
@@ -252,7 +253,13 @@ impl Binder<'_> {
         }
     }
 
-    fn chunk(&mut self, chunk: &Chunk, scope: Scope, retry_input: bool) -> Option<BoundChunk> {
+    fn chunk(
+        &mut self,
+        chunk: &Chunk,
+        scope: Scope,
+        retry_input: bool,
+        processors: usize,
+    ) -> Option<BoundChunk> {
         let reader = self.artifact(Role::ItemReader, &chunk.reader, scope);
         let processor = self.artifact(Role::ItemProcessor, &chunk.processor, scope);
         let writer = self.artifact(Role::ItemWriter, &chunk.writer, scope);
@@ -285,6 +292,7 @@ impl Binder<'_> {
         Some(BoundChunk {
             reader,
             processor,
+            processors,
             writer,
             interval,
             write_batch,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use batch_xml::model::{Job, Property, Step};
+use batch_xml::model::{CheckpointPolicy, Chunk, Job, Property, Step};
 use batch_xml::{Diagnostic, Span};
 
 use super::bind::Binder;
@@ -23,6 +23,7 @@ const CHECKPOINT_LIMIT: &str = "batch.checkpoint.limit";
 const PARTITION_THREADS: &str = "batch.partition.threads";
 /// `true` or `false`.
 const RETRY_INPUT: &str = "batch.retry.input";
+const PROCESSORS: &str = "batch.chunk.processors";
 
 /// The runtime properties of a job. Those of a step are the defaults of its steps.
 pub(super) const OF_JOB: &[&str] = &[
@@ -33,6 +34,7 @@ pub(super) const OF_JOB: &[&str] = &[
     CHECKPOINT_LIMIT,
     PARTITION_THREADS,
     RETRY_INPUT,
+    PROCESSORS,
 ];
 /// The runtime properties of a step.
 pub(super) const OF_STEP: &[&str] = &[
@@ -41,6 +43,7 @@ pub(super) const OF_STEP: &[&str] = &[
     CHECKPOINT_LIMIT,
     PARTITION_THREADS,
     RETRY_INPUT,
+    PROCESSORS,
 ];
 
 /// The runtime properties that a job sets for all its elements.
@@ -51,6 +54,7 @@ pub(super) struct Defaults {
     checkpoint_limit: Option<usize>,
     threads: Option<usize>,
     retry_input: Option<bool>,
+    processors: Option<usize>,
 }
 
 impl Binder<'_> {
@@ -63,6 +67,7 @@ impl Binder<'_> {
             checkpoint_limit: self.number(CHECKPOINT_LIMIT, "bytes", &job.properties, place),
             threads: self.number(PARTITION_THREADS, "threads", &job.properties, place),
             retry_input: self.flag(RETRY_INPUT, &job.properties, place),
+            processors: self.number(PROCESSORS, "threads", &job.properties, place),
         };
         self.exit_codes(job);
         self.number(JOB_TIMEOUT, "seconds", &job.properties, place)
@@ -102,6 +107,26 @@ impl Binder<'_> {
         self.flag(RETRY_INPUT, &step.properties, None)
             .or(self.defaults.retry_input)
             .unwrap_or(false)
+    }
+
+    /// Returns the number of processors of a chunk. The policy `custom` asks its algorithm after each item, so it has one.
+    pub(super) fn processors(&mut self, step: &Step, chunk: &Chunk) -> usize {
+        let of_step = self.number(PROCESSORS, "threads", &step.properties, None);
+        let is_custom = chunk.checkpoint_policy.value == CheckpointPolicy::Custom;
+        if is_custom
+            && of_step.is_some_and(|number| number > 1)
+            && let Some((_, span)) = self.runtime_property(PROCESSORS, &step.properties, None)
+        {
+            let message = format!("`{PROCESSORS}` cannot be combined with a checkpoint algorithm");
+            let wrong = Diagnostic::error(RUNTIME_PROPERTY, message, span.clone())
+                .label("the algorithm decides after each item")
+                .help("remove the property, or choose the checkpoint-policy `item` or `time`");
+            self.diagnostics.push(wrong);
+        }
+        match of_step.or(self.defaults.processors) {
+            Some(number) if !is_custom => number,
+            _ => 1,
+        }
     }
 
     /// Returns the maximum number of threads for the partitions of an element with these properties.

@@ -84,6 +84,8 @@ pub(crate) struct Case {
     pub(crate) items: u64,
     pub(crate) commit_interval: u32,
     pub(crate) chunk_size: u32,
+    /// The number of threads that process.
+    pub(crate) processors: u32,
     /// The custom policy, with an algorithm that counts in the same way.
     pub(crate) custom: bool,
     pub(crate) buffered: bool,
@@ -214,28 +216,41 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
     let sizes = (0..=9u64, 1..=6u32, 1..=6u32, 2..=12u64);
     let mostly = || prop::bool::weighted(0.8);
     let flags = (any::<bool>(), mostly(), any::<bool>(), mostly(), any::<bool>());
-    (sizes, flags, limit(5), limit(6)).prop_flat_map(|(sizes, flags, skip_limit, retry_limit)| {
-        let (items, commit_interval, chunk_size, filter) = sizes;
-        let (custom, buffered, transactional, buffer_reads, listened) = flags;
-        prop::collection::vec(fault(items.max(1)), 0..=5).prop_map(move |mut faults| {
-            // The number of writes of an item before a named one in the same search depends on the search algorithm.
-            if transactional && faults.iter().any(|fault| fault.after > 0) {
-                faults.iter_mut().for_each(|fault| fault.named = false);
-            }
-            Case {
-                items,
-                commit_interval,
-                chunk_size,
-                custom,
-                buffered,
-                transactional,
-                buffer_reads,
-                listened,
-                skip_limit,
-                retry_limit,
-                filter,
-                faults,
-            }
-        })
-    })
+    let processors = prop_oneof![2 => Just(1), 1 => 2..=4u32];
+    (sizes, flags, limit(5), limit(6), processors).prop_flat_map(
+        |(sizes, flags, skip_limit, retry_limit, processors)| {
+            let (items, commit_interval, chunk_size, filter) = sizes;
+            let (custom, buffered, transactional, buffer_reads, listened) = flags;
+            let processors = if custom { 1 } else { processors };
+            prop::collection::vec(fault(items.max(1)), 0..=5).prop_map(move |mut faults| {
+                // The number of writes of an item before a named one in the same search depends on the search algorithm.
+                if transactional && faults.iter().any(|fault| fault.after > 0) {
+                    faults.iter_mut().for_each(|fault| fault.named = false);
+                }
+                // Items after one that fails the step were read and processed too: what they throw must not depend on it.
+                let of_input = |fault: &&mut Fault| matches!(fault.phase, Phase::Read | Phase::Process);
+                for fault in faults
+                    .iter_mut()
+                    .filter(|fault| processors > 1 && of_input(fault))
+                {
+                    (fault.times, fault.named) = (1_000_000, true);
+                }
+                Case {
+                    items,
+                    commit_interval,
+                    chunk_size,
+                    processors,
+                    custom,
+                    buffered,
+                    transactional,
+                    buffer_reads,
+                    listened,
+                    skip_limit,
+                    retry_limit,
+                    filter,
+                    faults,
+                }
+            })
+        },
+    )
 }

@@ -144,6 +144,8 @@ impl ChunkRunner<'_> {
             let before = interval.reads;
             let limit = match &self.chunk.interval {
                 CheckpointInterval::Items(items) => items - interval.reads,
+                // Each thread gets some items between two looks at the clock.
+                CheckpointInterval::Time(_) if self.chunk.processors > 1 => self.chunk.processors * 8,
                 CheckpointInterval::Time(_) | CheckpointInterval::Custom(_) => 1,
             };
             self.env.context.set_activity(Activity::Reading);
@@ -163,7 +165,10 @@ impl ChunkRunner<'_> {
             match end {
                 FillEnd::EndOfInput => break IntervalEnd::EndOfInput,
                 FillEnd::Stop => break IntervalEnd::Stop,
-                FillEnd::Limit | FillEnd::Full if due => break IntervalEnd::CheckpointDue,
+                // Items that wait for a processor are part of the interval.
+                FillEnd::Limit | FillEnd::Full if due && self.sink.waiting() == 0 => {
+                    break IntervalEnd::CheckpointDue;
+                }
                 FillEnd::Limit => {}
                 FillEnd::Full => self.write(interval)?,
             }

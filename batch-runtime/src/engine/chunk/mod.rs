@@ -58,7 +58,7 @@ impl<'a> ChunkRunner<'a> {
         env: StepEnv<'a>,
     ) -> Result<Self, Failure> {
         let reader = chunk.reader.item_reader(contexts)?;
-        let processor = chunk.processor.item_processor(contexts)?;
+        let sink = processors(chunk, contexts)?;
         let writer = chunk.writer.item_writer(contexts)?;
         let algorithm = match &chunk.interval {
             CheckpointInterval::Custom(bound) => Some(bound.checkpoint_algorithm(contexts)?),
@@ -69,7 +69,7 @@ impl<'a> ChunkRunner<'a> {
             env,
             reader,
             reader_is_open: false,
-            sink: processor.into_sink(),
+            sink,
             writer,
             writer_is_open: false,
             algorithm,
@@ -259,7 +259,7 @@ impl<'a> ChunkRunner<'a> {
                     step.counters.rollbacks +=
                         i64::from(!matches!(rolled_back, RolledBack::Stopped { open: false }));
                     self.env.context.set_counters(step.counters);
-                    self.sink.clear();
+                    self.sink.discard();
                     match rolled_back {
                         RolledBack::Failed(interrupt) => {
                             if !is_lost || !self.resume(&interrupt, step, state)? {
@@ -285,4 +285,19 @@ impl<'a> ChunkRunner<'a> {
             }
         }
     }
+}
+
+/// Creates the processor, or several that share the items. Spec: D-99
+fn processors(chunk: &BoundChunk, contexts: &ContextScope) -> Result<ItemSink, Failure> {
+    let make = || -> Result<ItemSink, Failure> { Ok(chunk.processor.item_processor(contexts)?.into_sink()) };
+    if chunk.processors == 1 {
+        return make();
+    }
+    let sinks = (0..chunk.processors).map(|_| make()).collect::<Result<_, _>>()?;
+    let name = &chunk.processor.name;
+    ItemSink::parallel(sinks).map_err(|error| {
+        Failure::new(format!(
+            "cannot start the threads of item processor `{name}`: {error}"
+        ))
+    })
 }

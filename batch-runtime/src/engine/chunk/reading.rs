@@ -86,7 +86,7 @@ impl ChunkRunner<'_> {
         interval.listeners.on_read_error(&error)?;
         let skip = chunk.faults.skip(&error, interval.skips());
         // Without a rollback too, because a reader that has advanced past the item would lose it.
-        if self.retries_input(interval, InputCall::Read, &error, skip) {
+        if self.retries_input(interval, InputCall::Read, 0, &error, skip) {
             return Err(Self::read_again(interval));
         }
         may_skip(skip, || {
@@ -104,10 +104,11 @@ impl ChunkRunner<'_> {
         &mut self,
         interval: &Interval<'_, '_>,
         call: InputCall,
+        behind: usize,
         error: &BatchError,
         skip: Skip,
     ) -> bool {
-        let place = (interval.reads + interval.read_skips, call);
+        let place = (interval.reads + interval.read_skips - behind, call);
         self.chunk
             .faults
             .retry_input(error, skip, place, &mut self.budget)
@@ -148,7 +149,8 @@ impl ChunkRunner<'_> {
         self.env.context.set_exception(Arc::clone(&error));
         let skip = self.chunk.faults.skip(&error, interval.skips());
         // The processor has taken the item, so it has to be read again.
-        if self.retries_input(interval, InputCall::Process, &error, skip) {
+        let behind = self.sink.waiting();
+        if self.retries_input(interval, InputCall::Process, behind, &error, skip) {
             return Err(Self::read_again(interval));
         }
         may_skip(skip, || {
@@ -208,12 +210,12 @@ impl ChunkObserver<'_, '_> {
     }
 
     /// Spec: LISTEN-PROC-05, LISTEN-SKIP-03, LISTEN-SKIP-05
-    fn skip(&mut self, error: BatchError, item: &dyn Any) -> Result<(), Halted> {
+    fn skip(&mut self, error: BatchError, item: &dyn Any, behind: usize) -> Result<(), Halted> {
         let error = Arc::new(error);
         self.context.set_exception(Arc::clone(&error));
         self.listeners.on_process_error(&error, item)?;
         let skip = self.rules.skip(&error, self.skips);
-        let place = (self.reads, InputCall::Process);
+        let place = (self.reads - behind, InputCall::Process);
         if self.rules.retry_input(&error, skip, place, self.budget) {
             return Err(Halted::Retried);
         }
@@ -248,8 +250,8 @@ impl ItemObserver for ChunkObserver<'_, '_> {
         let result = self.listeners.after_process(item, result);
         self.halt(result)
     }
-    fn process_failed(&mut self, error: BatchError, item: &dyn Any) -> Result<(), Halt> {
-        let skipped = self.skip(error, item);
+    fn process_failed(&mut self, error: BatchError, item: &dyn Any, behind: usize) -> Result<(), Halt> {
+        let skipped = self.skip(error, item, behind);
         self.halt(skipped)
     }
 }

@@ -1,0 +1,374 @@
+//! Processing on several threads. The results keep the order of reading.
+//!
+//! The reader's thread sends items in pieces to threads that have a processor each. It takes the outcomes in the order of
+//! reading, so skips, retries and listeners see the same as on one thread. Only so many pieces are under way that a stop
+//! request does not have to wait for long.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crossbeam::channel::{Receiver, Sender, unbounded};
+
+use super::item::{FillEnd, FillError, ItemObserver, Results};
+use crate::error::BatchError;
+
+/// The maximum number of items in a piece.
+const MOST_ITEMS: usize = 64;
+/// Pieces that take less time get longer, those that take a multiple of it shorter.
+const SHORT: Duration = Duration::from_micros(500);
+/// The number of pieces for each thread: one in work, one waiting.
+const PIECES: usize = 2;
+
+/// The processors of a step, for items of type `I`.
+pub(super) trait Parallel<I>: Results {
+    /// Sends an item to a processor. If it is kept, its outcome has it.
+    fn send(&mut self, item: I, kept: bool);
+
+    /// Takes outcomes in the order of reading until there are `full_at` results; all of them, or only as many as are necessary
+    /// to send more items.
+    fn take(
+        &mut self,
+        all: bool,
+        full_at: usize,
+        observer: Option<&mut (dyn ItemObserver + '_)>,
+    ) -> Result<(), FillError>;
+
+    /// The end of reading, for which the outcomes of the items before it come first.
+    fn end(&mut self) -> &mut Option<Result<FillEnd, BatchError>>;
+}
+
+/// Runs the loop of a fill.
+pub(super) fn run_parallel<I: Send + 'static>(
+    sink: &mut dyn Parallel<I>,
+    mut observer: Option<&mut (dyn ItemObserver + '_)>,
+    (stop, max_reads, full_at): (&AtomicBool, usize, usize),
+    reads: &mut usize,
+    mut read: impl FnMut() -> Result<Option<I>, BatchError>,
+) -> Result<FillEnd, FillError> {
+    loop {
+        let is_limit = *reads == max_reads;
+        let all = is_limit || sink.end().is_some();
+        sink.take(all, full_at, observer.as_deref_mut())?;
+        if sink.len() >= full_at {
+            return Ok(FillEnd::Full);
+        }
+        if all {
+            match sink.end().take() {
+                Some(end) => return end.map_err(FillError::Read),
+                None if is_limit => return Ok(FillEnd::Limit),
+                None => {}
+            }
+        }
+        if stop.load(Ordering::Relaxed) {
+            *sink.end() = Some(Ok(FillEnd::Stop));
+            continue;
+        }
+        if let Some(observer) = &mut observer {
+            observer.before_read()?;
+        }
+        match read() {
+            Ok(Some(item)) => {
+                *reads += 1;
+                if let Some(observer) = &mut observer {
+                    observer.after_read(&item)?;
+                    observer.before_process(&item)?;
+                }
+                sink.send(item, observer.is_some());
+            }
+            Ok(None) => *sink.end() = Some(Ok(FillEnd::EndOfInput)),
+            Err(error) => *sink.end() = Some(Err(error)),
+        }
+    }
+}
+
+/// A processor with its two functions, see [`processor_sink`](super::item::processor_sink).
+pub(super) struct Processor<P, F, G> {
+    pub(super) processor: Box<P>,
+    pub(super) process: F,
+    pub(super) process_kept: G,
+}
+
+/// Items that one thread processes.
+struct Piece<I> {
+    index: usize,
+    items: Vec<I>,
+    kept: bool,
+}
+
+/// A processed piece.
+struct Done<I, O> {
+    index: usize,
+    outcomes: Vec<Outcome<I, O>>,
+    time: Duration,
+}
+
+/// What a processor returned for an item.
+struct Outcome<I, O> {
+    item: Option<I>,
+    result: thread::Result<Result<Option<O>, BatchError>>,
+}
+
+/// The threads of the processors, and the buffer of results.
+pub(super) struct ParallelSink<I, O> {
+    /// `None` while the sink is dropped.
+    pieces: Option<Sender<Piece<I>>>,
+    done: Receiver<Done<I, O>>,
+    threads: Vec<JoinHandle<()>>,
+    /// The piece that is being filled, and the number of items at which it is sent.
+    piece: Vec<I>,
+    kept: bool,
+    size: usize,
+    /// The pieces that were sent, in their order, with their outcomes as soon as they are there. `first` is the index of the
+    /// first.
+    sent: VecDeque<Option<Vec<Outcome<I, O>>>>,
+    first: usize,
+    under_way: usize,
+    /// The outcomes of the current piece.
+    outcomes: std::vec::IntoIter<Outcome<I, O>>,
+    /// The number of items without a result.
+    waiting: usize,
+    end: Option<Result<FillEnd, BatchError>>,
+    results: Vec<O>,
+}
+
+impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
+    /// Starts a thread for each processor.
+    pub(super) fn start<P, F, G>(processors: Vec<Processor<P, F, G>>) -> std::io::Result<Self>
+    where
+        P: Send + 'static,
+        F: FnMut(&mut P, I) -> Result<Option<O>, BatchError> + Send + 'static,
+        G: FnMut(&mut P, &I) -> Result<Option<O>, BatchError> + Send + 'static,
+    {
+        let (pieces, to_process) = unbounded::<Piece<I>>();
+        let (processed, done) = unbounded();
+        let mut sink = Self {
+            pieces: Some(pieces),
+            done,
+            threads: Vec::new(),
+            piece: Vec::new(),
+            kept: false,
+            size: 1,
+            sent: VecDeque::new(),
+            first: 0,
+            under_way: 0,
+            outcomes: Vec::new().into_iter(),
+            waiting: 0,
+            end: None,
+            results: Vec::new(),
+        };
+        for (number, mut processor) in (1..).zip(processors) {
+            let (to_process, processed, span) =
+                (to_process.clone(), processed.clone(), tracing::Span::current());
+            let thread = thread::Builder::new().name(format!("batch-processor-{number}"));
+            sink.threads.push(thread.spawn(move || {
+                let _span = span.entered();
+                for piece in to_process {
+                    if processed.send(processor.run(piece)).is_err() {
+                        break;
+                    }
+                }
+            })?);
+        }
+        Ok(sink)
+    }
+
+    fn send_piece(&mut self) {
+        if self.piece.is_empty() {
+            return;
+        }
+        let piece = Piece {
+            index: self.first + self.sent.len(),
+            items: std::mem::take(&mut self.piece),
+            kept: self.kept,
+        };
+        self.sent.push_back(None);
+        self.under_way += 1;
+        if let Some(pieces) = &self.pieces {
+            // The threads end after the sink only.
+            let _ = pieces.send(piece);
+        }
+    }
+
+    /// Waits for a piece. Returns `false` if the threads have ended.
+    fn receive(&mut self) -> bool {
+        let Ok(done) = self.done.recv() else { return false };
+        self.under_way -= 1;
+        if done.time < SHORT {
+            self.size = (self.size * 2).min(MOST_ITEMS);
+        } else if done.time > SHORT * 8 {
+            self.size = (self.size / 2).max(1);
+        }
+        if let Some(outcomes) = self.sent.get_mut(done.index - self.first) {
+            *outcomes = Some(done.outcomes);
+        }
+        true
+    }
+
+    /// Returns the next outcome in the order of reading, if it is there.
+    fn next(&mut self) -> Option<Outcome<I, O>> {
+        loop {
+            if let Some(outcome) = self.outcomes.next() {
+                self.waiting -= 1;
+                return Some(outcome);
+            }
+            self.outcomes = self.sent.front_mut()?.take()?.into_iter();
+            self.sent.pop_front();
+            self.first += 1;
+        }
+    }
+
+    fn accept(
+        &mut self,
+        outcome: Outcome<I, O>,
+        observer: Option<&mut (dyn ItemObserver + '_)>,
+    ) -> Result<(), FillError> {
+        let result = outcome.result.unwrap_or_else(|panic| resume_unwind(panic));
+        let (Some(observer), Some(item)) = (observer, outcome.item) else {
+            self.results.extend(result.map_err(FillError::Process)?);
+            return Ok(());
+        };
+        match result {
+            Ok(result) => {
+                observer.after_process(&item, result.as_ref().map(|result| result as &dyn Any))?;
+                self.results.extend(result);
+                Ok(())
+            }
+            Err(error) => Ok(observer.process_failed(error, &item, self.waiting)?),
+        }
+    }
+}
+
+impl<P, F, G> Processor<P, F, G> {
+    #[inline]
+    pub(super) fn process<I, O>(&mut self, item: I) -> Result<Option<O>, BatchError>
+    where
+        F: FnMut(&mut P, I) -> Result<Option<O>, BatchError>,
+    {
+        (self.process)(&mut self.processor, item)
+    }
+
+    #[inline]
+    pub(super) fn process_kept<I, O>(&mut self, item: &I) -> Result<Option<O>, BatchError>
+    where
+        G: FnMut(&mut P, &I) -> Result<Option<O>, BatchError>,
+    {
+        (self.process_kept)(&mut self.processor, item)
+    }
+
+    fn run<I, O>(&mut self, piece: Piece<I>) -> Done<I, O>
+    where
+        F: FnMut(&mut P, I) -> Result<Option<O>, BatchError>,
+        G: FnMut(&mut P, &I) -> Result<Option<O>, BatchError>,
+    {
+        let begin = Instant::now();
+        let outcomes = piece.items.into_iter().map(|item| {
+            if piece.kept {
+                let result = catch_unwind(AssertUnwindSafe(|| self.process_kept(&item)));
+                let item = Some(item);
+                Outcome { item, result }
+            } else {
+                let result = catch_unwind(AssertUnwindSafe(|| self.process(item)));
+                Outcome { item: None, result }
+            }
+        });
+        Done {
+            index: piece.index,
+            outcomes: outcomes.collect(),
+            time: begin.elapsed(),
+        }
+    }
+}
+
+impl<I: Send + 'static, O: Send + 'static> Parallel<I> for ParallelSink<I, O> {
+    fn send(&mut self, item: I, kept: bool) {
+        self.kept = kept;
+        self.waiting += 1;
+        self.piece.push(item);
+        if self.piece.len() >= self.size {
+            self.send_piece();
+        }
+    }
+
+    fn take(
+        &mut self,
+        all: bool,
+        full_at: usize,
+        mut observer: Option<&mut (dyn ItemObserver + '_)>,
+    ) -> Result<(), FillError> {
+        loop {
+            while self.results.len() < full_at
+                && let Some(outcome) = self.next()
+            {
+                self.accept(outcome, observer.as_deref_mut())?;
+            }
+            let is_enough = !all && self.under_way < PIECES * self.threads.len();
+            if self.results.len() >= full_at || self.waiting == 0 || is_enough {
+                return Ok(());
+            }
+            if all {
+                self.send_piece();
+            }
+            if !self.receive() {
+                let ended = BatchError::msg("the threads of the processors have ended");
+                return Err(FillError::Process(ended));
+            }
+        }
+    }
+
+    fn end(&mut self) -> &mut Option<Result<FillEnd, BatchError>> {
+        &mut self.end
+    }
+}
+
+impl<I: Send + 'static, O: Send + 'static> Results for ParallelSink<I, O> {
+    fn len(&self) -> usize {
+        self.results.len()
+    }
+
+    fn clear(&mut self) {
+        self.results.clear();
+    }
+
+    fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Waits for the pieces under way, so that no item is processed twice at the same time.
+    fn discard(&mut self) {
+        self.piece.clear();
+        while self.under_way > 0 && self.receive() {}
+        self.under_way = 0;
+        self.sent.clear();
+        self.outcomes = Vec::new().into_iter();
+        self.waiting = 0;
+        self.end = None;
+        self.results.clear();
+    }
+
+    fn remove(&mut self, index: usize) {
+        if index < self.results.len() {
+            drop(self.results.remove(index));
+        }
+    }
+
+    fn item(&self, index: usize) -> Option<&dyn Any> {
+        self.results.get(index).map(|item| item as &dyn Any)
+    }
+
+    fn buffer(&self) -> &(dyn Any + Send) {
+        &self.results
+    }
+}
+
+impl<I, O> Drop for ParallelSink<I, O> {
+    fn drop(&mut self) {
+        self.pieces = None;
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
