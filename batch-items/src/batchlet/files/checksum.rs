@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use batch_runtime::prelude::*;
 use sha2::{Digest, Sha256};
 
-use super::task::{Decision, IfExists, Target, Task};
+use super::task::{Decision, IfExists, IfMissing, Target, Task};
 use crate::batchlet::pattern::FoundFile;
 use crate::batchlet::publish::{directory_of, publish};
 use crate::error::ResourceError;
@@ -18,12 +18,8 @@ const SUFFIX: &str = ".sha256";
 const LISTED: usize = 5;
 
 /// Writes the checksums of all files: into `target`, or each into a file beside its own. Returns the number of files.
-pub(super) fn write(
-    task: &Task<'_>,
-    target: Option<&Target>,
-    if_exists: IfExists,
-) -> Result<usize, BatchError> {
-    let mut files = task.files()?;
+pub(super) fn write(task: &Task, target: Option<&Target>, if_exists: IfExists) -> Result<usize, BatchError> {
+    let mut files = task.files(IfMissing::Fail)?;
     let Some(Target(list)) = target else {
         // A pattern may match the checksum files too.
         files.retain(|file| !file.path.to_string_lossy().ends_with(SUFFIX));
@@ -44,7 +40,7 @@ pub(super) fn write(
 }
 
 fn write_list(
-    task: &Task<'_>,
+    task: &Task,
     files: &[FoundFile],
     list: &Path,
     if_exists: IfExists,
@@ -71,9 +67,9 @@ fn write_list(
 }
 
 /// Verifies the files of checksum files. Returns their number.
-pub(super) fn verify(task: &Task<'_>) -> Result<usize, BatchError> {
+pub(super) fn verify(task: &Task) -> Result<usize, BatchError> {
     let mut verified = 0;
-    for list in task.files()? {
+    for list in task.files(IfMissing::Fail)? {
         let list = list.path;
         let text = fs::read_to_string(&list)
             .map_err(|error| ResourceError::new(format!("read the checksums {}", list.display()), error))?;
@@ -117,7 +113,7 @@ fn not_verified(list: &Path, wrong: &[String]) -> String {
 }
 
 /// Returns the checksum in hexadecimal digits.
-fn checksum(task: &Task<'_>, path: &Path) -> io::Result<String> {
+fn checksum(task: &Task, path: &Path) -> io::Result<String> {
     let mut hasher = Hasher(Sha256::new());
     task.copy(&mut File::open(path)?, &mut hasher)?;
     let digest = hasher.0.finalize();

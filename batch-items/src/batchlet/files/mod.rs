@@ -14,23 +14,8 @@ use batch_runtime::prelude::*;
 use self::format::Format;
 use self::task::{IfExists, IfMissing, Target, Task};
 use self::transfer::{Action, Transfer};
-use super::cancel::Cancel;
-use super::pattern::FilePattern;
 use crate::choices::choices;
 use crate::error::ResourceError;
-
-/// Borrows the fields that all batchlets of this module have.
-macro_rules! task {
-    ($batchlet:ident) => {
-        Task {
-            resource: &$batchlet.resource,
-            if_missing: $batchlet.if_missing,
-            job: &$batchlet.job,
-            step: &$batchlet.step,
-            cancel: &$batchlet.cancel,
-        }
-    };
-}
 
 /// Copies files. In Job XML: `copyFiles`.
 ///
@@ -62,19 +47,12 @@ macro_rules! task {
 /// The exit status is the number of files, such as `3 FILES`; after a stop it is `STOPPED`.
 #[derive(BatchArtifact)]
 pub struct CopyFiles {
-    #[batch_property(name = "resource")]
-    resource: FilePattern,
+    #[batch_artifact]
+    task: Task,
     #[batch_property(name = "target")]
     target: Target,
     #[batch_property(name = "if.exists", value = "fail")]
     if_exists: IfExists,
-    #[batch_property(name = "if.missing", value = "fail")]
-    if_missing: IfMissing,
-    #[batch_context]
-    job: JobContext,
-    #[batch_context]
-    step: StepContext,
-    cancel: Cancel,
 }
 
 #[batchlet("copyFiles")]
@@ -82,7 +60,7 @@ impl CopyFiles {
     #[process]
     fn process(&self) -> Result<String, BatchError> {
         let transfer = Transfer {
-            task: task!(self),
+            task: &self.task,
             action: Action::Copy,
             target: Some(&self.target),
             if_exists: self.if_exists,
@@ -92,7 +70,7 @@ impl CopyFiles {
 
     #[cancel]
     fn cancel(&self) {
-        self.cancel.request();
+        self.task.cancel.request();
     }
 }
 
@@ -116,19 +94,12 @@ impl CopyFiles {
 /// a kill recognises what is moved already, and has the exit status of an undisturbed run.
 #[derive(BatchArtifact)]
 pub struct MoveFiles {
-    #[batch_property(name = "resource")]
-    resource: FilePattern,
+    #[batch_artifact]
+    task: Task,
     #[batch_property(name = "target")]
     target: Target,
     #[batch_property(name = "if.exists", value = "fail")]
     if_exists: IfExists,
-    #[batch_property(name = "if.missing", value = "fail")]
-    if_missing: IfMissing,
-    #[batch_context]
-    job: JobContext,
-    #[batch_context]
-    step: StepContext,
-    cancel: Cancel,
 }
 
 #[batchlet("moveFiles")]
@@ -136,7 +107,7 @@ impl MoveFiles {
     #[process]
     fn process(&self) -> Result<String, BatchError> {
         let transfer = Transfer {
-            task: task!(self),
+            task: &self.task,
             action: Action::Move,
             target: Some(&self.target),
             if_exists: self.if_exists,
@@ -146,7 +117,7 @@ impl MoveFiles {
 
     #[cancel]
     fn cancel(&self) {
-        self.cancel.request();
+        self.task.cancel.request();
     }
 }
 
@@ -170,21 +141,14 @@ impl MoveFiles {
 /// A pattern skips files that end with the suffix of the format. A step with [`DeleteFiles`] deletes the originals.
 #[derive(BatchArtifact)]
 pub struct CompressFiles {
-    #[batch_property(name = "resource")]
-    resource: FilePattern,
+    #[batch_artifact]
+    task: Task,
     #[batch_property(name = "target")]
     target: Option<Target>,
     #[batch_property(name = "format", value = "gzip")]
     format: Format,
     #[batch_property(name = "if.exists", value = "fail")]
     if_exists: IfExists,
-    #[batch_property(name = "if.missing", value = "fail")]
-    if_missing: IfMissing,
-    #[batch_context]
-    job: JobContext,
-    #[batch_context]
-    step: StepContext,
-    cancel: Cancel,
 }
 
 #[batchlet("compressFiles")]
@@ -192,7 +156,7 @@ impl CompressFiles {
     #[process]
     fn process(&self) -> Result<String, BatchError> {
         let transfer = Transfer {
-            task: task!(self),
+            task: &self.task,
             action: Action::Compress(self.format),
             target: self.target.as_ref(),
             if_exists: self.if_exists,
@@ -202,7 +166,7 @@ impl CompressFiles {
 
     #[cancel]
     fn cancel(&self) {
-        self.cancel.request();
+        self.task.cancel.request();
     }
 }
 
@@ -224,35 +188,27 @@ impl CompressFiles {
 /// Directories are not deleted; of a symbolic link the link is. The exit status is the number of deleted files, such as `3 FILES`.
 #[derive(BatchArtifact)]
 pub struct DeleteFiles {
-    #[batch_property(name = "resource")]
-    resource: FilePattern,
-    #[batch_property(name = "if.missing", value = "ignore")]
-    if_missing: IfMissing,
-    #[batch_context]
-    job: JobContext,
-    #[batch_context]
-    step: StepContext,
-    cancel: Cancel,
+    #[batch_artifact]
+    task: Task,
 }
 
 #[batchlet("deleteFiles")]
 impl DeleteFiles {
     #[process]
     fn process(&self) -> Result<String, BatchError> {
-        let task = task!(self);
-        task.exit_status(delete(&task))
+        self.task.exit_status(delete(&self.task))
     }
 
     #[cancel]
     fn cancel(&self) {
-        self.cancel.request();
+        self.task.cancel.request();
     }
 }
 
 /// Returns the number of deleted files.
-fn delete(task: &Task<'_>) -> Result<usize, BatchError> {
+fn delete(task: &Task) -> Result<usize, BatchError> {
     let mut deleted = 0;
-    for file in task.files()? {
+    for file in task.files(IfMissing::Ignore)? {
         task.proceed()?;
         match fs::remove_file(&file.path) {
             Ok(()) => deleted += 1,
@@ -302,19 +258,12 @@ fn delete(task: &Task<'_>) -> Result<usize, BatchError> {
 pub struct ChecksumFiles {
     #[batch_property(name = "mode", value = "write")]
     mode: Mode,
-    #[batch_property(name = "resource")]
-    resource: FilePattern,
+    #[batch_artifact]
+    task: Task,
     #[batch_property(name = "target")]
     target: Option<Target>,
     #[batch_property(name = "if.exists", value = "fail")]
     if_exists: IfExists,
-    #[batch_property(name = "if.missing", value = "fail")]
-    if_missing: IfMissing,
-    #[batch_context]
-    job: JobContext,
-    #[batch_context]
-    step: StepContext,
-    cancel: Cancel,
 }
 
 /// The direction of [`ChecksumFiles`].
@@ -332,15 +281,14 @@ choices! {
 impl ChecksumFiles {
     #[process]
     fn process(&self) -> Result<String, BatchError> {
-        let task = task!(self);
-        task.exit_status(match self.mode {
-            Mode::Write => checksum::write(&task, self.target.as_ref(), self.if_exists),
-            Mode::Verify => checksum::verify(&task),
+        self.task.exit_status(match self.mode {
+            Mode::Write => checksum::write(&self.task, self.target.as_ref(), self.if_exists),
+            Mode::Verify => checksum::verify(&self.task),
         })
     }
 
     #[cancel]
     fn cancel(&self) {
-        self.cancel.request();
+        self.task.cancel.request();
     }
 }

@@ -13,7 +13,7 @@ use crate::batchlet::publish::publish;
 /// A plan, stored in the target directory as a hidden file, which the next job instance replaces.
 pub(super) struct MovePlan<'a> {
     path: PathBuf,
-    task: &'a Task<'a>,
+    task: &'a Task,
     stored: Stored,
 }
 
@@ -29,7 +29,7 @@ struct Stored {
 
 impl<'a> MovePlan<'a> {
     /// Reads the plan of an earlier execution of the same instance, if there is one.
-    pub(super) fn open(directory: &Path, task: &'a Task<'a>) -> io::Result<Self> {
+    pub(super) fn open(directory: &Path, task: &'a Task) -> io::Result<Self> {
         let empty = Stored {
             job: task.job.id().to_owned(),
             step: task.step.id().to_owned(),

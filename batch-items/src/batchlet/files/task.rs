@@ -58,36 +58,40 @@ impl Target {
     }
 }
 
-/// A batchlet that works on files, with its contexts.
-#[derive(Clone, Copy)]
-pub(super) struct Task<'a> {
-    pub(super) resource: &'a FilePattern,
-    pub(super) if_missing: IfMissing,
-    pub(super) job: &'a JobContext,
-    pub(super) step: &'a StepContext,
-    pub(super) cancel: &'a Cancel,
+/// What all batchlets for files have.
+#[derive(BatchArtifact)]
+pub(super) struct Task {
+    #[batch_property(name = "resource")]
+    pub(super) resource: FilePattern,
+    #[batch_property(name = "if.missing")]
+    if_missing: Option<IfMissing>,
+    #[batch_context]
+    pub(super) job: JobContext,
+    #[batch_context]
+    pub(super) step: StepContext,
+    pub(super) cancel: Cancel,
 }
 
-impl Task<'_> {
+impl Task {
     pub(super) fn instance(&self) -> JobInstanceId {
         self.job.instance_id()
     }
 
-    /// Returns the files of the resource.
+    /// Returns the files of the resource. `if.missing` has a default.
     ///
     /// # Errors
     /// When there are none and `if.missing` is `fail`.
-    pub(super) fn files(&self) -> Result<Vec<FoundFile>, BatchError> {
+    pub(super) fn files(&self, if_missing: IfMissing) -> Result<Vec<FoundFile>, BatchError> {
         let files = self.resource.files()?;
         if files.is_empty() {
-            self.missing()?;
+            self.missing(if_missing)?;
         }
         Ok(files)
     }
 
-    /// Returns an error if `if.missing` is `fail`.
-    pub(super) fn missing(&self) -> Result<(), BatchError> {
-        if self.if_missing == IfMissing::Ignore {
+    /// Returns an error if `if.missing`, which has a default, is `fail`.
+    pub(super) fn missing(&self, if_missing: IfMissing) -> Result<(), BatchError> {
+        if self.if_missing.unwrap_or(if_missing) == IfMissing::Ignore {
             return Ok(());
         }
         Err(BatchError::msg(format!(

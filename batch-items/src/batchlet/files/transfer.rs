@@ -8,7 +8,7 @@ use batch_runtime::prelude::*;
 
 use super::format::Format;
 use super::plan::MovePlan;
-use super::task::{Decision, IfExists, Target, Task};
+use super::task::{Decision, IfExists, IfMissing, Target, Task};
 use crate::batchlet::pattern::FoundFile;
 use crate::batchlet::publish::{directory_of, publish, sync_directory};
 use crate::error::ResourceError;
@@ -23,7 +23,7 @@ pub(super) enum Action {
 
 /// An operation from each file of a resource to a target.
 pub(super) struct Transfer<'a> {
-    pub(super) task: Task<'a>,
+    pub(super) task: &'a Task,
     pub(super) action: Action,
     /// Without a target, the files are written beside their sources.
     pub(super) target: Option<&'a Target>,
@@ -40,7 +40,7 @@ impl Transfer<'_> {
             (Action::Move, Some(target)) => self.move_all(target),
             _ => self
                 .task
-                .files()
+                .files(IfMissing::Fail)
                 .and_then(|files| self.transfer_all(&self.pairs(files))),
         };
         self.task.exit_status(files)
@@ -49,7 +49,7 @@ impl Transfer<'_> {
     /// Moves all files. Those that an execution of this instance has moved before it was killed count too.
     fn move_all(&self, target: &Target) -> Result<usize, BatchError> {
         let pairs = self.pairs(self.task.resource.files()?);
-        let directory = match target.is_directory(self.task.resource) {
+        let directory = match target.is_directory(&self.task.resource) {
             true => &target.0,
             false => directory_of(&target.0),
         };
@@ -59,10 +59,10 @@ impl Transfer<'_> {
                 error,
             )
         };
-        let mut plan = MovePlan::open(directory, &self.task).map_err(failed)?;
+        let mut plan = MovePlan::open(directory, self.task).map_err(failed)?;
         let moved = plan.moved();
         if pairs.is_empty() && moved == 0 {
-            self.task.missing()?;
+            self.task.missing(IfMissing::Fail)?;
         }
         if !pairs.is_empty() {
             plan.add(&pairs).map_err(failed)?;
@@ -76,7 +76,7 @@ impl Transfer<'_> {
             Action::Compress(format) => format.suffix(),
             Action::Copy | Action::Move => "",
         };
-        let is_directory = self.target.map(|target| target.is_directory(self.task.resource));
+        let is_directory = self.target.map(|target| target.is_directory(&self.task.resource));
         // A pattern may match what it has compressed before.
         let is_result = |file: &FoundFile| {
             let name = file.path.to_string_lossy();
