@@ -1,4 +1,4 @@
-//! Gates G8 and G8c: one thread beside two partitions on two threads, if the work is computation, if it is reading and
+//! Gates G8 and G8c: one thread beside two partitions, or two processors, on two threads, if the work is computation, if it is reading and
 //! writing files, and if all partitions write into one SQLite file. Then the cost of a partition.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
@@ -296,6 +296,17 @@ fn main() {
         };
         (name, Box::new(move || run(job, memory, &parameters)))
     };
+    let two_processors: Program<'_> = (
+        "two processors",
+        Box::new(|| {
+            let parameters: Vec<_> = numbers
+                .iter()
+                .copied()
+                .chain([("batch.chunk.processors", "2")])
+                .collect();
+            run("plain", memory, &parameters)
+        }),
+    );
     let by_hand = |threads: u64| -> Program<'_> {
         let name = if threads == 1 {
             "one thread by hand"
@@ -312,6 +323,7 @@ fn main() {
             cpu("partitioned", "2"),
             by_hand(1),
             by_hand(2),
+            two_processors,
         ],
     );
 
@@ -421,6 +433,12 @@ fn main() {
         ratio(cpu[2], cpu[1]),
         "x",
         Some(0.54),
+    );
+    report(
+        "work of the processor: two processors, per one",
+        ratio(cpu[5], cpu[0]),
+        "x",
+        Some(0.556),
     );
     report(
         "the same by hand: two threads, per one",
