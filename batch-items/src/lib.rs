@@ -98,6 +98,8 @@ pub use partitions::{FilePartitions, KeyRangePartitions};
 pub use query::QueryItemReader;
 pub use record::{Record, Value};
 pub use rejects::{RecordRejectListener, RejectFormat, RejectListener};
+#[doc(hidden)]
+pub use table::insertable;
 pub use table::{RowsAffected, TableError, TableItemWriter, WriteMode};
 #[cfg(feature = "xlsx")]
 pub use xlsx::XlsxItemReader;

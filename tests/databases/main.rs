@@ -9,6 +9,7 @@ mod crash;
 mod damage;
 mod edges;
 mod history;
+mod insertables;
 mod jobs;
 #[cfg(feature = "servers")]
 mod lost;

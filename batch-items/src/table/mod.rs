@@ -1,5 +1,6 @@
 //! Tables as the output of steps, in the transaction of the chunk.
 
+pub mod insertable;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod plan;

@@ -84,11 +84,21 @@ impl std::str::FromStr for TableName {
     }
 }
 
-/// A statement of a [`TableItemWriter`] that failed.
+/// A statement of a [`TableItemWriter`], or of an [`insertable_writer!`](crate::insertable_writer), that failed.
 #[derive(Debug, BatchException)]
 pub struct TableError {
     action: String,
     cause: Box<dyn Error + Send + Sync>,
+}
+
+impl TableError {
+    /// Creates an error of an action, such as ``insert 10 rows in table `payment` ``.
+    pub fn new(action: impl Into<String>, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self {
+            action: action.into(),
+            cause: cause.into(),
+        }
+    }
 }
 
 impl fmt::Display for TableError {
@@ -175,15 +185,8 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
     }
 
     fn fail(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> TableError {
-        TableError {
-            action: format!(
-                "{} {} rows in table `{}`",
-                self.mode.verb(),
-                self.rows.len(),
-                self.table.0
-            ),
-            cause: cause.into(),
-        }
+        let (verb, count, table) = (self.mode.verb(), self.rows.len(), &self.table.0);
+        TableError::new(format!("{verb} {count} rows in table `{table}`"), cause)
     }
 }
 

@@ -1,0 +1,251 @@
+//! Writers of items with diesel's `Insertable`.
+
+use diesel::result::QueryResult;
+
+use super::writer::TableError;
+
+/// Declares a writer that inserts items with diesel's `Insertable`, in the transaction of the chunk: exactly once.
+///
+/// The item's type is followed by its table and the databases of the job repository that it is for: `sqlite`, `postgres`,
+/// `mysql`, or several of them, separated by `|`.
+///
+/// ```
+/// use batch_items::insertable_writer;
+/// use diesel::prelude::*;
+///
+/// diesel::table! {
+///     payment (number) {
+///         number -> Text,
+///         cents -> BigInt,
+///     }
+/// }
+///
+/// #[derive(Insertable)]
+/// #[diesel(table_name = payment)]
+/// struct Payment {
+///     number: String,
+///     cents: i64,
+/// }
+///
+/// insertable_writer!(PaymentWriter("PaymentWriter"): Payment => payment::table, sqlite);
+/// ```
+///
+/// Rows are inserted many at a time, and the number of rows in a statement keeps below the database's limit of values. Fewer rows
+/// than items are an error, a [`TableError`]. The writer can be part of others, such as a
+/// [`CompositeItemWriter`](crate::CompositeItemWriter).
+///
+/// On SQLite and PostgreSQL the statement can be completed, for example to update the rows whose key exists:
+///
+/// ```
+/// # use diesel::prelude::*;
+/// # diesel::table! { payment (number) { number -> Text, cents -> BigInt, } }
+/// # #[derive(Insertable)]
+/// # #[diesel(table_name = payment)]
+/// # struct Payment { number: String, cents: i64 }
+/// use diesel::upsert::excluded;
+///
+/// batch_items::insertable_writer!(
+///     /// Writes the latest state of each payment.
+///     pub(crate) LatestPayments("LatestPayments"): Payment => payment::table, sqlite,
+///     |insert| insert
+///         .on_conflict(payment::number)
+///         .do_update()
+///         .set(payment::cents.eq(excluded(payment::cents)))
+/// );
+/// ```
+///
+/// With `do_nothing()` an item whose row exists is still an error. A completed statement inserts one row on SQLite, and many on
+/// PostgreSQL, which does not update a row twice in a statement. MySQL counts rows that exist, so a statement that ignores them could
+/// not be checked. There, and if items of a chunk may have the same key, use [`TableItemWriter`](crate::TableItemWriter).
+///
+/// An `Option` that is `None` is the column's default, for which SQLite inserts the rows one by one and the other databases parse
+/// each statement again. Where it can as well be null, `#[diesel(treat_none_as_default_value = false)]` on the type is faster. A field
+/// with `serialize_as` is not supported.
+#[macro_export]
+macro_rules! insertable_writer {
+    (
+        $(#[$about:meta])* $visibility:vis $type:ident($name:literal):
+            $item:ty => $table:path, $($database:ident)|+ $(, |$insert:ident| $statement:expr)? $(,)?
+    ) => {
+        $crate::insertable_writer_part!(
+            @declare { $(#[$about])* $visibility struct $type; }
+            $type($name): $item => $table, $($database)|+, [$($insert $statement)?]
+        );
+    };
+}
+
+/// The parts of [`insertable_writer!`] that depend on the database, or are repeated.
+///
+/// The largest tables of diesel have 128 columns. So many rows of them have fewer values than a statement can: 32,766 on SQLite, 65,535
+/// on the others.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! insertable_writer_part {
+    (
+        @declare { $struct:item } $type:ident($name:literal): $item:ty => $table:path, $($database:ident)|+, $end:tt
+    ) => {
+        $($crate::insertable_writer_part!(@check $database $end);)+
+
+        #[derive(::batch_runtime::BatchArtifact)]
+        $struct
+
+        #[::batch_runtime::item_writer($name)]
+        impl $type {
+            #[open]
+            fn open(&mut self, _checkpoint: ::core::option::Option<()>) {}
+
+            #[write_items]
+            fn write(
+                &mut self,
+                items: &[$item],
+                tx: &mut ::batch_runtime::ChunkTransaction,
+            ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
+                let inserted = match tx.any()? {
+                    $($crate::insertable_writer_part!(@connection $database connection) => {
+                        $crate::insertable::insert(
+                            items,
+                            connection,
+                            |rows: &[$item; $crate::insertable_writer_part!(@rows $database)], connection| {
+                                $crate::insertable_writer_part!(@execute $database rows, connection, $table, $end)
+                            },
+                            |rows: &[$item], connection| {
+                                $crate::insertable_writer_part!(@execute $database rows, connection, $table, $end)
+                            },
+                        )
+                    })+
+                    #[allow(unreachable_patterns, reason = "there may be no other database")]
+                    _ => $crate::insertable::on_another_database(&[$(::core::stringify!($database)),+]),
+                };
+                ::core::result::Result::Ok($crate::insertable::check(
+                    ::core::stringify!($table),
+                    items.len(),
+                    inserted,
+                )?)
+            }
+
+            #[get_checkpoint_info]
+            fn checkpoint(&mut self) {}
+        }
+
+        impl $crate::compose::WriteItems<$item> for $type {
+            type Position = ();
+
+            fn open(&mut self, _: ::core::option::Option<()>) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
+                ::core::result::Result::Ok(())
+            }
+
+            fn write(
+                &mut self,
+                items: &[&$item],
+                tx: &mut ::batch_runtime::ChunkTransaction,
+            ) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
+                let inserted = match tx.any()? {
+                    $($crate::insertable_writer_part!(@connection $database connection) => {
+                        const ROWS: usize = $crate::insertable_writer_part!(@rows $database);
+                        $crate::insertable::insert_references::<_, _, ROWS>(items, connection, |rows, connection| {
+                            $crate::insertable_writer_part!(@execute $database rows, connection, $table, $end)
+                        })
+                    })+
+                    #[allow(unreachable_patterns, reason = "there may be no other database")]
+                    _ => $crate::insertable::on_another_database(&[$(::core::stringify!($database)),+]),
+                };
+                ::core::result::Result::Ok($crate::insertable::check(
+                    ::core::stringify!($table),
+                    items.len(),
+                    inserted,
+                )?)
+            }
+
+            fn position(&mut self) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
+                ::core::result::Result::Ok(())
+            }
+        }
+    };
+    (@check mysql [$insert:ident $statement:expr]) => {
+        ::core::compile_error!(
+            "MySQL counts a row that exists as inserted, so a row that is ignored would not be noticed; \
+             update rows with `TableItemWriter` and the property `mode` = `upsert`"
+        );
+    };
+    (@check $any:ident $end:tt) => {};
+    (@rows sqlite) => { 50 };
+    (@rows postgres) => { 500 };
+    (@rows mysql) => { 500 };
+    (@connection sqlite $connection:ident) => { ::batch_runtime::repository::DatabaseConnection::Sqlite($connection) };
+    (@connection postgres $connection:ident) => { ::batch_runtime::repository::DatabaseConnection::Postgres($connection) };
+    (@connection mysql $connection:ident) => { ::batch_runtime::repository::DatabaseConnection::Mysql($connection) };
+    (@execute $any:ident $rows:ident, $connection:ident, $table:path, []) => {
+        ::diesel::RunQueryDsl::execute(::diesel::insert_into($table).values($rows), $connection)
+    };
+    // On SQLite diesel can complete a statement of one row only.
+    (@execute sqlite $rows:ident, $connection:ident, $table:path, [$insert:ident $statement:expr]) => {{
+        let mut inserted = 0;
+        for row in $rows {
+            let $insert = ::diesel::insert_into($table).values(row);
+            inserted += ::diesel::RunQueryDsl::execute($statement, $connection)?;
+        }
+        ::diesel::QueryResult::Ok(inserted)
+    }};
+    (@execute $any:ident $rows:ident, $connection:ident, $table:path, [$insert:ident $statement:expr]) => {{
+        let $insert = ::diesel::insert_into($table).values($rows);
+        ::diesel::RunQueryDsl::execute($statement, $connection)
+    }};
+}
+
+/// Inserts the items in arrays, whose statement is prepared once, and the remaining ones in one statement.
+pub fn insert<T, C, const ROWS: usize>(
+    items: &[T],
+    connection: &mut C,
+    array: impl Fn(&[T; ROWS], &mut C) -> QueryResult<usize>,
+    rest: impl FnOnce(&[T], &mut C) -> QueryResult<usize>,
+) -> QueryResult<usize> {
+    let (arrays, remaining) = items.as_chunks();
+    let mut inserted = 0;
+    for rows in arrays {
+        inserted += array(rows, connection)?;
+    }
+    if !remaining.is_empty() {
+        inserted += rest(remaining, connection)?;
+    }
+    Ok(inserted)
+}
+
+/// The same of references, which diesel cannot prepare once.
+pub fn insert_references<'a, T, C, const ROWS: usize>(
+    items: &[&'a T],
+    connection: &mut C,
+    each: impl Fn(Vec<&'a T>, &mut C) -> QueryResult<usize>,
+) -> QueryResult<usize> {
+    let mut inserted = 0;
+    for rows in items.chunks(ROWS) {
+        inserted += each(rows.to_vec(), connection)?;
+    }
+    Ok(inserted)
+}
+
+/// Fails: the writer does not support the database.
+pub fn on_another_database(supported: &[&str]) -> QueryResult<usize> {
+    Err(diesel::result::Error::QueryBuilderError(
+        format!(
+            "the writer is declared for `{}`, and the job repository is on another database",
+            supported.join("`, `")
+        )
+        .into(),
+    ))
+}
+
+/// Checks that a row was inserted for each item. `table` is the path of diesel's table.
+pub fn check(table: &str, items: usize, inserted: QueryResult<usize>) -> Result<(), TableError> {
+    let path = table.replace(' ', "");
+    let name = path.strip_suffix("::table").unwrap_or(&path);
+    let name = name.rsplit("::").next().unwrap_or(name);
+    let action = || format!("insert {items} rows in table `{name}`");
+    match inserted {
+        Ok(rows) if rows == items => Ok(()),
+        Ok(rows) => Err(TableError::new(
+            action(),
+            format!("{rows} rows were inserted for {items} items"),
+        )),
+        Err(error) => Err(TableError::new(action(), error)),
+    }
+}
