@@ -48,6 +48,17 @@ const SKIP: &str = r#"<skippable-exception-classes>
 
 /// Returns a stage with a table `payment`, whose key is `id`, and a job that writes these payments with these properties.
 fn stage(database: Database, payments: &str, properties: &str, children: &str) -> Stage {
+    stage_of_chunks(100, database, payments, properties, children)
+}
+
+/// The same with so many payments in a chunk.
+fn stage_of_chunks(
+    chunk: u32,
+    database: Database,
+    payments: &str,
+    properties: &str,
+    children: &str,
+) -> Stage {
     let properties: String = properties
         .lines()
         .map(|line| {
@@ -59,7 +70,7 @@ fn stage(database: Database, payments: &str, properties: &str, children: &str) -
         database,
         &format!(
             r#"<job id="job"><step id="load"><chunk reader="PaymentReader" processor="PassPayment" writer="PaymentTable"
-                commit-interval="100">
+                commit-interval="{chunk}">
                 <properties>
                   <property name="resource" value="${{folder}}/payments.jsonl" target="reader"/>{properties}
                 </properties>{children}
@@ -377,5 +388,113 @@ fn a_restart_writes_each_row_once() {
             stage.operator().wait(again).unwrap();
             assert_eq!(rows(&stage).len(), 250, "{database:?}");
         }
+    }
+}
+
+/// A text that is too long for its column is not cut. On SQLite a column has no length.
+#[test]
+fn a_text_that_is_too_long_is_an_error() {
+    for database in Database::ALL {
+        if database == Database::Sqlite {
+            continue;
+        }
+        for (column, chunk) in [("VARCHAR(5)", 10), ("CHAR(5)", 10), ("VARCHAR(5)", LARGE)] {
+            if chunk == LARGE && database == Database::Mariadb {
+                continue;
+            }
+            let payments: String = (1..=i64::from(chunk) - 1)
+                .map(|id| payment(id, "\"Ada\""))
+                .collect();
+            let payments = payments + &payment(17_000, "\"Ada Lovelace\"");
+            for mode in ["insert", "upsert"] {
+                let properties = format!("table=short\ncolumns=id,payer\nkey=id\nmode={mode}");
+                let stage = stage_of_chunks(chunk, database, &payments, &properties, SKIP);
+                let table = format!("CREATE TABLE short (id BIGINT PRIMARY KEY, payer {column})");
+                stage.outside().execute(&table).unwrap();
+                let tree = run(&stage);
+                assert!(
+                    tree.contains("write skip 1"),
+                    "{database:?} {column} {chunk} {mode}\n{tree}"
+                );
+                let rows = stage.outside().number("SELECT COUNT(*) FROM short");
+                assert_eq!(rows, i64::from(chunk) - 1, "{database:?} {column} {chunk} {mode}");
+            }
+        }
+    }
+}
+
+/// A chunk for which PostgreSQL has `COPY`.
+const LARGE: u32 = 3_000;
+
+/// The rows of a large chunk are those of small ones, whatever is in their texts.
+#[test]
+fn a_large_chunk_is_the_same_as_small_ones() {
+    for database in Database::ALL {
+        let texts = [
+            r#""a\tb\nc\rd\\e""#,
+            r#""\\N""#,
+            r#""\\.""#,
+            "null",
+            r#""""#,
+            r#""'ä€😀\"""#,
+        ];
+        let payments: String = (1..=i64::from(LARGE))
+            .map(|id| payment(id, texts[id as usize % texts.len()]))
+            .collect();
+        let [small, large] = [100, LARGE].map(|chunk| {
+            let stage = stage_of_chunks(chunk, database, &payments, "table=payment", "");
+            let tree = run(&stage);
+            assert!(tree.contains("job job COMPLETED"), "{database:?}\n{tree}");
+            rows(&stage)
+        });
+        assert_eq!(small.len(), LARGE as usize);
+        assert!(small == large, "{database:?}");
+    }
+}
+
+/// A duplicate key is found in a large chunk, too.
+#[test]
+fn a_bad_item_of_a_large_chunk_is_skipped() {
+    for database in Database::ALL {
+        let payments: String = (1..=i64::from(LARGE)).map(|id| payment(id, "null")).collect();
+        let payments = payments + &payment(17, "null");
+        for (children, expected) in [
+            (SKIP, "write skip 1"),
+            ("", "cannot insert 3001 rows in table `payment`: "),
+        ] {
+            let stage = stage_of_chunks(LARGE + 1, database, &payments, "table=payment", children);
+            let tree = run(&stage);
+            assert!(tree.contains(expected), "{database:?}\n{tree}");
+            let kept = if children.is_empty() { 0 } else { LARGE as usize };
+            assert_eq!(rows(&stage).len(), kept, "{database:?}");
+        }
+    }
+}
+
+/// `COPY` rejects views and row-level security, and ignores rules; statements do not.
+#[test]
+#[cfg(feature = "servers")]
+fn a_large_chunk_goes_to_tables_that_cannot_be_copied_to() {
+    let payments: String = (1..=i64::from(LARGE)).map(|id| payment(id, "null")).collect();
+    for (table, setup) in [
+        ("seen", "CREATE VIEW seen AS SELECT * FROM payment"),
+        ("payment", "ALTER TABLE payment ENABLE ROW LEVEL SECURITY"),
+        (
+            "other",
+            "CREATE TABLE other AS SELECT * FROM payment;
+             CREATE RULE redirect AS ON INSERT TO other DO INSTEAD INSERT INTO payment VALUES (NEW.*)",
+        ),
+    ] {
+        let stage = stage_of_chunks(
+            LARGE,
+            Database::Postgres,
+            &payments,
+            &format!("table={table}"),
+            "",
+        );
+        stage.outside().execute(setup).unwrap();
+        let tree = run(&stage);
+        assert!(tree.contains("job job COMPLETED"), "{setup}\n{tree}");
+        assert_eq!(rows(&stage).len(), LARGE as usize, "{setup}");
     }
 }

@@ -1,5 +1,7 @@
 //! Tables as the output of steps, in the transaction of the chunk.
 
+#[cfg(feature = "postgres")]
+mod copy;
 pub mod insertable;
 #[cfg(feature = "mysql")]
 mod mysql;

@@ -1,4 +1,4 @@
-//! Writing to tables of PostgreSQL: one statement for all rows, with an array for each column.
+//! Writing to tables of PostgreSQL: one statement for all rows, with an array for each column, or `COPY` for many rows.
 
 use std::collections::HashMap;
 
@@ -7,6 +7,7 @@ use diesel::prelude::*;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Double, Nullable, Text};
 
+use super::copy;
 use super::plan::{Column, Plan, TableColumn, WriteMode, quoted, quoted_list, quoted_table};
 use crate::rows::{Cell, Kind, Rows};
 
@@ -19,8 +20,9 @@ pub(super) fn columns(connection: &mut PgConnection, table: &str) -> QueryResult
         #[diesel(sql_type = Text)]
         kind: String,
     }
+    // A cast to `varchar(5)` would cut a text; to the type without its length, it leaves the check to the column.
     let found: Vec<Found> = diesel::sql_query(
-        "SELECT attname::text AS name, format_type(atttypid, atttypmod) AS kind FROM pg_attribute \
+        "SELECT attname::text AS name, format_type(atttypid, -1) AS kind FROM pg_attribute \
          WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
     )
     .bind::<Text, _>(quoted_table(table, '"'))
@@ -51,6 +53,12 @@ pub(super) fn write(
     kinds: &[Kind],
     rows: &Rows,
 ) -> QueryResult<usize> {
+    if plan.mode == WriteMode::Insert
+        && rows.len() >= copy::ROWS
+        && copy::is_possible(connection, &plan.table)?
+    {
+        return copy::insert(connection, plan, rows);
+    }
     // A statement must not change a row twice: the last item with a key counts.
     let selected = match plan.mode {
         WriteMode::Insert => None,
