@@ -2,9 +2,12 @@
 //! after them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+#[cfg(target_os = "linux")]
+mod full_disk;
 mod kills;
 mod logical_tx;
 #[cfg(batch_failpoints)]
 mod negative_control;
 mod partitions;
 mod sweep;
+mod writers;

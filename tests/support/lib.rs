@@ -23,6 +23,7 @@ pub mod stage;
 #[cfg(unix)]
 pub mod suspended;
 pub mod sweep;
+pub mod writing;
 
 /// The README's programs compile.
 #[cfg(doctest)]
