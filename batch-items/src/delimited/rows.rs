@@ -188,7 +188,7 @@ impl Rows {
 
     fn failed(&mut self, error: csv::Error) -> ReadError {
         if self.rows.get_ref().exceeded {
-            return match self.skip_long_row() {
+            return match self.skip_row() {
                 Ok(()) => self.too_long().into(),
                 Err(error) => error.into(),
             };
@@ -229,8 +229,24 @@ impl Rows {
         end.line.saturating_sub(within + u64::from(ended))
     }
 
+    /// Returns whether the row ended with the content, but within quotes. Then it would go on if there was more.
+    fn is_open(&self) -> Result<bool, ResourceError> {
+        let content = self.source.content(self.start.byte)?;
+        let row = content.bytes.take(self.source.max_record_length() as u64);
+        let mut longer = ByteRecord::new();
+        let read = self
+            .builder
+            .from_reader(row.chain(b"\nmore".as_slice()))
+            .read_byte_record(&mut longer);
+        read.map_err(|error| self.source.fail(error))?;
+        Ok(match self.source.encoding() == UTF_8 {
+            true => longer != *self.row.as_byte_record(),
+            false => longer != self.bytes,
+        })
+    }
+
     /// Continues at the line after the one in which the current row begins.
-    fn skip_long_row(&mut self) -> Result<(), ResourceError> {
+    fn skip_row(&mut self) -> Result<(), ResourceError> {
         let content = self.source.content(self.start.byte)?;
         let mut lines = Lines::new(content, self.start.line, self.source.max_record_length());
         lines.skip(1).map_err(|error| self.source.fail(error))?;
@@ -273,6 +289,11 @@ impl Records for Rows {
         self.rows.get_mut().next_record();
         if !self.read()? {
             return Ok(false);
+        }
+        if self.rows.get_ref().ended && self.is_open()? {
+            self.skip_row()?;
+            let cause = "a quote in it has no end";
+            return Err(RecordError::new(self.source.name(), self.start.line, cause).into());
         }
         self.record += 1;
         if self.place().byte - self.start.byte > self.source.max_record_length() as u64 {
@@ -354,6 +375,8 @@ struct Limited {
     /// The bytes that may be read for the current record.
     left: usize,
     exceeded: bool,
+    /// True at the end of the content.
+    ended: bool,
 }
 
 impl Limited {
@@ -363,6 +386,7 @@ impl Limited {
             limit: source.max_record_length(),
             left: source.max_record_length(),
             exceeded: false,
+            ended: false,
         }
     }
 
@@ -378,6 +402,7 @@ impl Read for Limited {
             return Err(io::Error::other("the record is too long"));
         }
         let count = self.bytes.read(buffer)?;
+        self.ended = count == 0 && !buffer.is_empty();
         self.left = self.left.saturating_sub(count);
         Ok(count)
     }

@@ -4,6 +4,7 @@
 mod bad_input;
 mod compose;
 mod delimited;
+mod dirty;
 mod output;
 #[cfg(feature = "parquet")]
 mod parquet;
