@@ -6,6 +6,8 @@ mod command_line;
 mod examples;
 mod guide;
 mod job_tools;
+#[cfg(target_os = "linux")]
+mod memory;
 mod metrics;
 mod operating;
 mod secrets;

@@ -11,8 +11,9 @@ use std::thread;
 
 use batch_items::file::FileFrame;
 use batch_items::{
-    DelimitedItemReader, DelimitedItemWriter, FixedWidthItemWriter, JsonArrayItemWriter, JsonLinesItemWriter,
-    LineItemReader, LineItemWriter, TableItemWriter, XmlItemWriter, function_processor, insertable_writer,
+    DelimitedItemReader, DelimitedItemWriter, FixedWidthItemWriter, JsonArrayItemReader, JsonArrayItemWriter,
+    JsonLinesItemReader, JsonLinesItemWriter, LineItemReader, LineItemWriter, TableItemWriter, XmlItemReader,
+    XmlItemWriter, function_processor, insertable_writer,
 };
 use batch_runtime::prelude::*;
 use batch_tests::writing::{EVENT, EVENTS, PEAK, WAITING, WRONG_FROM};
@@ -108,6 +109,7 @@ function_processor!(ToPlain("ToPlain"): |row: &Row| -> Option<Row> {
     let name: String = row.name.chars().map(|c| if c.is_ascii_graphic() { c } else { '.' }).collect();
     Some(Row { name: name.chars().take(20).collect(), ..row.clone() })
 });
+function_processor!(ToLine("ToLine"): |line: &String| -> Option<String> { Some(String::clone(line)) });
 function_processor!(ToText("ToText"): |row: &Row| -> Option<String> {
     Some(format!("{} {}", row.id, row.name.replace('\n', " ")))
 });
@@ -175,6 +177,12 @@ impl FileFrame<Row> for Totals {
 type RowFile = DelimitedItemReader<Row>;
 #[item_reader("LineFile")]
 type LineFile = LineItemReader<String>;
+#[item_reader("JsonLinesFile")]
+type JsonLinesFile = JsonLinesItemReader<Row>;
+#[item_reader("JsonArrayFile")]
+type JsonArrayFile = JsonArrayItemReader<Row>;
+#[item_reader("XmlFile")]
+type XmlFile = XmlItemReader<Row>;
 
 #[item_writer("DelimitedRows")]
 type DelimitedRows = DelimitedItemWriter<Row>;
