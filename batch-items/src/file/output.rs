@@ -314,16 +314,14 @@ impl FileOutput {
         };
         self.open = None;
         if is_empty && self.if_empty == IfEmpty::Delete && !self.appends() {
-            remove(&self.part_path(1))
-                .and_then(|()| remove(&self.final_path(1)))
-                .map_err(|error| self.fail("delete", error))?;
-            return Ok(());
+            remove(&self.part_path(1))?;
+            return remove(&self.final_path(1));
         }
         for number in 1..=number {
             let (part, path) = (self.part_path(number), self.final_path(number));
             // An earlier attempt may have renamed some of them.
             if part.exists() {
-                fs::rename(&part, &path).map_err(|error| self.fail("rename", error))?;
+                rename(&part, &path)?;
             }
         }
         if self.sync != Sync::Never {
@@ -424,7 +422,7 @@ impl FileOutput {
             if self.max_items.is_none() || !path.exists() {
                 break;
             }
-            remove(&path).map_err(|error| self.fail("delete", error))?;
+            remove(&path)?;
         }
         Ok(())
     }
@@ -451,7 +449,7 @@ impl FileOutput {
         let file = self.lock(if renamed { &path } else { &part }, false)?;
         let tail = check(&file, position).map_err(|error| self.fail("resume writing", error))?;
         if renamed {
-            fs::rename(&path, &part).map_err(|error| self.fail("rename", error))?;
+            rename(&path, &part)?;
         }
         file.set_len(position.length)
             .map_err(|error| self.fail("resume writing", error))?;
@@ -516,11 +514,21 @@ impl FileOutput {
 }
 
 /// Deletes a file, if it exists.
-fn remove(path: &Path) -> io::Result<()> {
+fn remove(path: &Path) -> Result<(), ResourceError> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(ResourceError::new(format!("delete `{}`", path.display()), error))
+        }
         _ => Ok(()),
     }
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), ResourceError> {
+    let fail = |error| {
+        let action = format!("rename `{}` to `{}`", from.display(), to.display());
+        ResourceError::new(action, error)
+    };
+    fs::rename(from, to).map_err(fail)
 }
 
 /// Makes the new name durable.

@@ -389,5 +389,53 @@ fn a_target_that_cannot_be_written_is_an_error() {
     assert_eq!(stage.read("a/b/out.txt"), "1\n");
 }
 
+/// Wherever a directory is in the way, the step fails with the name of the file; when it is gone, a restart ends with the files
+/// of an undisturbed run.
+#[test]
+fn a_directory_in_the_way_loses_nothing() {
+    for (properties, directory, expected) in [
+        (
+            "",
+            "out.txt",
+            "cannot write `out.txt`: it is a directory; name a file in it",
+        ),
+        ("", "out.txt.part", "cannot write `out.txt.part`: Is a directory"),
+        (
+            "max.items.per.file=4",
+            "out-0002.txt.part",
+            "cannot delete `out-0002.txt.part`: Is a directory",
+        ),
+        (
+            "max.items.per.file=4",
+            "out-0001.txt",
+            "cannot rename `out-0001.txt.part` to `out-0001.txt`: Is a directory",
+        ),
+        (
+            "max.items.per.file=4",
+            "out-0003.txt",
+            "cannot rename `out-0003.txt.part` to `out-0003.txt`: Is a directory",
+        ),
+    ] {
+        let undisturbed = stage("NumberWriter", 10, properties);
+        undisturbed.completes();
+        let stage = stage("NumberWriter", 10, properties);
+        fs::create_dir(stage.path().join(directory)).unwrap();
+        let mut ended = stage.start(());
+        for _ in 0..2 {
+            assert_eq!(ended.status, BatchStatus::Failed, "{directory}");
+            assert!(
+                ended.message.starts_with(expected),
+                "{directory}: {}",
+                ended.message
+            );
+            ended = stage.restart(&ended, ());
+        }
+        fs::remove_dir(stage.path().join(directory)).unwrap();
+        let again = stage.restart(&ended, ());
+        assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+        assert_eq!(files(&stage), files(&undisturbed), "{directory}");
+    }
+}
+
 #[item_writer("PlainWriter")]
 type PlainWriter = batch_items::LineItemWriter<u64>;
