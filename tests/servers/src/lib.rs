@@ -1,8 +1,12 @@
-//! Private database servers for the tests: started from the Debian packages in a temporary folder, and ended with the
+//! Private servers for the tests, databases and an object store: started from the Debian packages in a temporary folder, and ended with the
 //! process that started them, however that ends.
 //!
-//! A server is reached by a socket in its folder, which avoids conflicts over ports.
+//! A database is reached by a socket in its folder, which avoids conflicts over ports.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod objects;
+
+pub use objects::{ACCESS_KEY, ObjectServer, SECRET_KEY};
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
