@@ -48,6 +48,7 @@
 //! | feature | |
 //! |---|---|
 //! | `sqlite` (default), `postgres`, `mysql` | the databases, as of `batch-runtime` |
+//! | `object-store` | files in S3, Google Cloud Storage and Azure, and input from HTTP, by [`object_store`](https://docs.rs/object_store) |
 //! | `parquet` | `ParquetItemReader`, `ParquetItemWriter` |
 //! | `xlsx` | `XlsxItemReader` |
 //! | `zstd` | compression by zstd, of files and in Parquet files |

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use batch_runtime::prelude::*;
 
 use crate::error::ResourceError;
-use crate::file::{FileOrder, find_files};
+use crate::file::{FileOrder, find_files, redact};
 use crate::query::{Parameters, Query, QueryError, load_records};
 
 /// Plans a partition for each file of a pattern; registered as `filePartitions`.
@@ -14,7 +14,7 @@ use crate::query::{Parameters, Query, QueryError, load_records};
 /// | property | default | |
 /// |---|---|---|
 /// | `resource` | required | the pattern, such as `in/*.csv` |
-/// | `order` | `name` | as of [`FileInput`](crate::file::FileInput) |
+/// | `order`, `store.options` | | as of [`FileInput`](crate::file::FileInput) |
 ///
 /// Each partition has the properties `resource`, the path of its file, which is that of a file reader, and `file.name`, the name of the
 /// file without its directory and extensions, for the output. A restart runs the partitions of the stored plan, whatever files there
@@ -38,6 +38,8 @@ pub struct FilePartitions {
     resource: PathBuf,
     #[batch_property(name = "order", value = "name")]
     order: FileOrder,
+    #[batch_property(name = "store.options")]
+    store_options: Vec<String>,
 }
 
 #[partition_algorithm("filePartitions")]
@@ -46,12 +48,11 @@ impl FilePartitions {
     #[calculate_partitions]
     pub fn plan(&mut self) -> Result<PartitionPlan, ResourceError> {
         let pattern = self.resource.to_string_lossy();
-        let files = find_files(&pattern, self.order)?;
+        let plan = || format!("plan the partitions of `{}`", redact(&pattern));
+        let files = find_files(&pattern, self.order, &self.store_options);
+        let files = files.map_err(|error| ResourceError::new(plan(), error))?;
         if files.is_empty() {
-            return Err(ResourceError::new(
-                format!("plan the partitions of `{pattern}`"),
-                "no file matches",
-            ));
+            return Err(ResourceError::new(plan(), "no file matches"));
         }
         Ok(PartitionPlan::with_properties(files.into_iter().map(|path| {
             let name = file_name(Path::new(&path));

@@ -1,6 +1,6 @@
 //! The bytes of a file from a position on, decompressed and, for UTF-16, as UTF-8.
 
-use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use encoding_rs::{Decoder, DecoderResult, EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
@@ -45,15 +45,11 @@ impl Coding {
     /// Opens the content of `resource` at `start`. At 0, a byte order mark is skipped.
     pub(crate) fn open(&self, resource: &Resource, start: u64) -> Result<Content, ResourceError> {
         let fail = |error: io::Error| ResourceError::new(format!("read `{resource}`"), error);
-        let mut file = resource.open()?;
         if self.is_seekable() && start > 0 {
-            file.seek(SeekFrom::Start(start)).map_err(fail)?;
-            return Ok(Content {
-                bytes: Box::new(file),
-                start,
-            });
+            let bytes = resource.open_at(start)?;
+            return Ok(Content { bytes, start });
         }
-        let mut bytes = self.compression.reader(file).map_err(fail)?;
+        let mut bytes = self.compression.reader(resource.open_at(0)?).map_err(fail)?;
         if self.is_transcoded() {
             bytes = Box::new(Transcoded::new(bytes, self.encoding));
         }

@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::compression::Compression;
 use super::content::{Coding, Content};
-use super::resource::{FileOrder, Fingerprint, Resource};
+use super::fingerprint::{Fingerprint, IfChanged};
+use super::resource::{FileOrder, Resource};
+use super::url;
 use crate::choices::choices;
 use crate::error::{ReadError, ResourceError};
 
@@ -22,7 +24,8 @@ use crate::error::{ReadError, ResourceError};
 ///
 /// | property | default | |
 /// |---|---|---|
-/// | `resource` | required | a path, `file://` with a path, or a pattern such as `in/*.csv`, whose files are read one after the other |
+/// | `resource` | required | a path, a URL, or a pattern such as `in/*.csv` or `s3://bucket/in/*.csv`, whose files are read one after the other |
+/// | `store.options` | none | for URLs of object stores and HTTP: `name=value`, separated by commas |
 /// | `order` | `name` | the order of several files: `name`, or `modified` for the oldest first |
 /// | `if.missing` | `fail` | `empty`: no file is an input without records |
 /// | `if.changed` | `fail` | `resume`: a restart accepts a file that has changed behind the position of its checkpoint |
@@ -34,10 +37,22 @@ use crate::error::{ReadError, ResourceError};
 /// | `raw.field` | none | the name of a field that each record gets: its text, from which it can be read again. Not for Parquet |
 ///
 /// A restart seeks to the position of its checkpoint. Compressed files and UTF-16 are decoded again up to there.
+///
+/// With the feature `object-store`, `resource` may be an `s3://`, `gs://` or `az://` URL, with `*` and `[..]` in the key, and an
+/// `http://` or `https://` URL without a pattern. They are read by requests of ranges, at a restart from the position of the checkpoint;
+/// an HTTP server without ranges sends all again. Files of Parquet and Excel are downloaded to a temporary file. An object
+/// that has changed since the checkpoint, or while it is read, is an error.
+///
+/// Credentials, endpoint and region are in the environment, by the names that [object_store](https://docs.rs/object_store) gives them
+/// (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT`, `GOOGLE_APPLICATION_CREDENTIALS`, `AZURE_STORAGE_ACCOUNT_NAME`), or in `store.options`:
+/// `endpoint=http://localhost:9000, allow_http=true`. `retries` is the number of times that a request is repeated, by default 6. Users
+/// and queries of URLs are not in messages, logs and checkpoints.
 #[derive(BatchArtifact)]
 pub struct FileInput {
     #[batch_property(name = "resource")]
     pub(crate) resource: std::path::PathBuf,
+    #[batch_property(name = "store.options")]
+    pub(crate) store_options: Vec<String>,
     #[batch_property(name = "order", value = "name")]
     pub(crate) order: FileOrder,
     #[batch_property(name = "if.missing", value = "fail")]
@@ -70,17 +85,6 @@ pub enum IfMissing {
     Fail,
     /// `empty`: there are no records.
     Empty,
-}
-
-/// What a restart does with a file that has changed since its checkpoint: the property `if.changed`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IfChanged {
-    /// `fail`: the step fails. The default.
-    #[default]
-    Fail,
-    /// `resume`: reading continues at the position of the checkpoint, if the beginning of the file is the same. For a
-    /// file whose bad record was corrected behind that position.
-    Resume,
 }
 
 /// The name of an encoding.
@@ -224,7 +228,7 @@ impl Source {
                 self.fail("a file of this format cannot be compressed as a whole; decompress it first")
             );
         }
-        self.resource.open()
+        self.resource.local()
     }
 
     /// Opens the content at a position.
@@ -253,12 +257,7 @@ impl Source {
     /// Returns the length of a file whose last line has no end; `None` for other files, and if positions are not those of
     /// the file.
     pub(crate) fn open_end(&self) -> Option<u64> {
-        let length = self
-            .coding
-            .is_seekable()
-            .then(|| self.resource.fingerprint())?
-            .ok()?
-            .size;
+        let length = self.coding.is_seekable().then(|| self.resource.size())?.ok()?;
         let is_end = length == 0 || self.resource.has_line_at(length).ok()?;
         (!is_end).then_some(length)
     }
@@ -290,18 +289,33 @@ impl FileInput {
 
     fn find(&self) -> Result<Vec<Resource>, ResourceError> {
         let pattern = self.resource.to_string_lossy();
-        let mut found = Resource::find(&pattern, self.order)?;
+        let found = Resource::find(&pattern, self.order, &self.store_options);
+        let mut found =
+            found.map_err(|error| ResourceError::new(format!("read `{}`", self.describe()), error))?;
         match self.if_missing {
-            IfMissing::Empty => found.retain(Resource::exists),
+            IfMissing::Empty => {
+                let mut existing = Vec::new();
+                for resource in found {
+                    if resource.exists()? {
+                        existing.push(resource);
+                    }
+                }
+                found = existing;
+            }
             IfMissing::Fail if found.is_empty() => {
                 return Err(ResourceError::new(
-                    format!("read `{pattern}`"),
+                    format!("read `{}`", self.describe()),
                     "no file matches; set `if.missing` to `empty` if that is not an error",
                 ));
             }
             IfMissing::Fail => {}
         }
         Ok(found)
+    }
+
+    /// Returns the property `resource` without secrets.
+    fn describe(&self) -> String {
+        url::redact(&self.resource.to_string_lossy())
     }
 }
 
@@ -367,7 +381,7 @@ impl<R: Records> Files<R> {
         (0..files.min(self.resources.len())).for_each(|_| self.pass());
         if self.done < files || self.names != names {
             return Err(ResourceError::new(
-                format!("resume reading `{}`", input.resource.display()),
+                format!("resume reading `{}`", input.describe()),
                 format!("the first {files} files are not those that were read before the checkpoint"),
             )
             .into());
@@ -467,11 +481,15 @@ impl<R: Records> Files<R> {
         names.update(self.resources[self.done].to_string().as_bytes());
         names.update(b"\0");
         self.names = names.finalize();
+        self.resources[self.done].release();
         self.done += 1;
     }
 
     /// Returns the number of records of all files, if the format knows it without reading them.
     pub(crate) fn count_records(&self, input: &FileInput, format: &impl Format<Records = R>) -> Option<u64> {
+        if self.resources.iter().any(Resource::is_remote) {
+            return None;
+        }
         let files = self.resources.iter().map(|resource| {
             let file = OpenFile {
                 input,
@@ -489,6 +507,9 @@ impl<R: Records> Files<R> {
         const MOST: u64 = 256 << 20;
         let mut sizes = 0;
         for resource in &self.resources {
+            if resource.is_remote() {
+                return None;
+            }
             sizes += resource.fingerprint().ok()?.size;
             if !input.coding(resource).is_seekable() || sizes > MOST {
                 return None;
@@ -505,7 +526,6 @@ impl<R: Records> Files<R> {
 
 choices! {
     IfMissing { "fail" => Fail, "empty" => Empty }
-    IfChanged { "fail" => Fail, "resume" => Resume }
     FileOrder { "name" => Name, "modified" => Modified }
 }
 

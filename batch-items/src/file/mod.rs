@@ -3,6 +3,7 @@
 mod bytes;
 mod compression;
 mod content;
+mod fingerprint;
 mod framed;
 mod input;
 mod lines;
@@ -10,15 +11,23 @@ mod output;
 mod part;
 mod reader;
 mod resource;
+#[cfg(not(feature = "object-store"))]
+#[path = "no_store.rs"]
+mod store;
+#[cfg(feature = "object-store")]
+mod store;
+mod target;
 mod text;
+mod url;
 mod writer;
 
 pub use self::compression::Compression;
+pub use self::fingerprint::{Fingerprint, IfChanged};
 pub use self::framed::{FileFrame, FramedPosition};
-pub use self::input::{FileInput, FilePosition, IfChanged, IfMissing, ReadPosition};
+pub use self::input::{FileInput, FilePosition, IfMissing, ReadPosition};
 pub use self::output::{FileOutput, IfEmpty, IfExists, OutputPosition, Sync};
 pub use self::reader::FileItemReader;
-pub use self::resource::{FileOrder, Fingerprint};
+pub use self::resource::FileOrder;
 pub use self::text::{LineEnd, TextOutput};
 pub use self::writer::FileItemWriter;
 
@@ -27,5 +36,6 @@ pub(crate) use self::content::{Content, decode, encode};
 pub(crate) use self::framed::Encode;
 pub(crate) use self::input::{Extra, Format, Items, OpenFile, Place, Records, Source};
 pub(crate) use self::lines::{Lines, NextLine};
-pub(crate) use self::output::sync_folder;
 pub(crate) use self::resource::find_files;
+pub(crate) use self::target::sync_folder;
+pub(crate) use self::url::redact;

@@ -1,9 +1,9 @@
 //! The output of file writers, exactly once.
 //!
 //! The bytes go to a temporary file beside the final one. Each checkpoint holds its length, to which a restart truncates
-//! it. The file gets its final name when the step completes.
+//! it. The file gets its final name when the step completes. Objects are uploaded from the temporary file.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::compression::Compression;
 use super::part::{Mark, Part, check};
+use super::target::Target;
+use super::url;
 use crate::choices::choices;
 use crate::error::ResourceError;
 
@@ -22,8 +24,10 @@ use crate::error::ResourceError;
 ///
 /// | property | default | |
 /// |---|---|---|
-/// | `output` | required | the path; missing directories are created |
-/// | `if.exists` | `overwrite` | `fail`, or `append`, which copies the existing file first |
+/// | `output` | required | the path, whose missing directories are created; or, with the feature `object-store`, an `s3://`, `gs://` or `az://` URL |
+/// | `spool` | none | the local directory for the data of an object until the step completes; required for URLs |
+/// | `store.options` | none | as of [`FileInput`](super::FileInput) |
+/// | `if.exists` | `overwrite` | `fail`, or `append`, which copies the existing file first; not for objects |
 /// | `if.empty` | `keep` | `delete`: without items there is no file |
 /// | `sync` | `checkpoint` | when the data is forced to the disk: before each checkpoint, at the `finish` of the step, or `never` |
 /// | `max.items.per.file` | none | starts a new file after so many items: `out-0001.csv`, `out-0002.csv` |
@@ -31,6 +35,10 @@ use crate::error::ResourceError;
 ///
 /// Until the step completes, the data is in a file with the suffix `.part`, which is locked. An existing file is replaced at
 /// once, by renaming.
+///
+/// An object appears at once when the step completes. Until then, the data is in the directory `spool`, which a restart needs. It is
+/// uploaded in parts of 16 MiB while the step runs. A step that is abandoned leaves its spool, and an incomplete multipart upload, which
+/// a lifecycle rule of the bucket removes. An object has at most 156 GiB; `max.items.per.file` writes several.
 ///
 /// With `sync` = `finish` or `never`, a power failure may lose data that a checkpoint counts: the restart then fails, because
 /// the file is too short.
@@ -91,6 +99,11 @@ pub struct FileOutput {
     max_items: Option<NonZeroU64>,
     #[batch_property(name = "compression")]
     compression: Option<Compression>,
+    #[batch_property(name = "spool")]
+    spool: Option<PathBuf>,
+    #[batch_property(name = "store.options")]
+    options: Vec<String>,
+    target: Target,
     open: Option<Part>,
     mark: Option<Mark>,
 }
@@ -158,6 +171,9 @@ impl FileOutput {
     /// If the file cannot be written, another process writes it, or it is not the one of the checkpoint.
     pub fn open(&mut self, checkpoint: Option<OutputPosition>) -> Result<(), ResourceError> {
         self.open = None;
+        let (output, is_numbered) = (self.path.to_string_lossy(), self.max_items.is_some());
+        let target = Target::new(&output, is_numbered, self.spool.as_deref(), &self.options);
+        self.target = target.map_err(|error| self.fail("write", error))?;
         let part = match checkpoint {
             // Nothing is in it: there is nothing to recognise it by.
             Some(position) if position.length == 0 => self.create_again(position.file),
@@ -192,7 +208,7 @@ impl FileOutput {
     }
 
     pub(crate) fn describe(&self) -> String {
-        self.path.display().to_string()
+        url::redact(&self.path.to_string_lossy())
     }
 
     /// Appends bytes, which contain so many items, to the current file. They are in memory until the next checkpoint, or
@@ -287,12 +303,17 @@ impl FileOutput {
         self.flush()?;
         self.force(Sync::Checkpoint)?;
         let part = self.part()?;
-        Ok(OutputPosition {
+        let position = OutputPosition {
             file: part.number,
             length: part.length,
             items: part.items,
             tail: crc32fast::hash(&part.tail),
-        })
+        };
+        // The transaction of the previous checkpoint has committed, or the output would have been opened again.
+        let committed = std::mem::replace(&mut part.checkpoint, position.length);
+        let prepared = self.target.committed(position.file, committed);
+        prepared.map_err(|error| self.fail("write", error))?;
+        Ok(position)
     }
 
     /// Completes the output: forces it to the disk, unless `sync` = `never`, and gives it its final name.
@@ -314,18 +335,14 @@ impl FileOutput {
         };
         self.open = None;
         if is_empty && self.if_empty == IfEmpty::Delete && !self.appends() {
-            remove(&self.part_path(1))?;
-            return remove(&self.final_path(1));
+            return self.target.delete(1);
         }
         for number in 1..=number {
-            let (part, path) = (self.part_path(number), self.final_path(number));
-            // An earlier attempt may have renamed some of them.
-            if part.exists() {
-                rename(&part, &path)?;
-            }
+            self.target.publish(number)?;
         }
         if self.sync != Sync::Never {
-            sync_folder(&self.path).map_err(|error| self.fail("write the directory of", error))?;
+            let synced = self.target.sync();
+            synced.map_err(|error| self.fail("write the directory of", error))?;
         }
         Ok(())
     }
@@ -336,17 +353,13 @@ impl FileOutput {
     }
 
     fn part(&mut self) -> Result<&mut Part, ResourceError> {
-        match &mut self.open {
-            Some(part) if !part.broken => Ok(part),
-            Some(_) => Err(ResourceError::new(
-                format!("write `{}`", self.path.display()),
-                "an earlier error has left items in it that are not committed; restart the job",
-            )),
-            None => Err(ResourceError::new(
-                format!("write `{}`", self.path.display()),
-                "it is not open",
-            )),
-        }
+        let cause = match &mut self.open {
+            Some(part) if !part.broken => return Ok(part),
+            Some(_) => "an earlier error has left items in it that are not committed; restart the job",
+            None => "it is not open",
+        };
+        let path = url::redact(&self.path.to_string_lossy());
+        Err(ResourceError::new(format!("write `{path}`"), cause))
     }
 
     /// Writes the buffer to the file. If that fails, it can be repeated.
@@ -381,12 +394,17 @@ impl FileOutput {
     /// Checks the rules for existing files, at the start of the step.
     fn check_existing(&self) -> Result<(), ResourceError> {
         let reject = |cause: &str| Err(self.fail("write", io::Error::other(cause)));
-        if self.path.is_dir() {
+        if self.target.is_directory() {
             return reject("it is a directory; name a file in it");
         }
         match self.if_exists {
-            IfExists::Fail if self.final_path(1).exists() => {
-                reject("it exists already; set `if.exists` to `overwrite` to replace it")
+            IfExists::Fail => match self.target.exists(1) {
+                Ok(true) => reject("it exists already; set `if.exists` to `overwrite` to replace it"),
+                Ok(false) => Ok(()),
+                Err(error) => Err(self.fail("write", error)),
+            },
+            IfExists::Append if self.target.is_object() => {
+                reject("an object cannot be appended to; set `if.exists` to `overwrite` or `fail`")
             }
             IfExists::Append if self.max_items.is_some() => {
                 reject("`if.exists` = `append` cannot be combined with `max.items.per.file`")
@@ -396,12 +414,12 @@ impl FileOutput {
     }
 
     fn create_first(&self) -> Result<Part, ResourceError> {
-        if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder).map_err(|error| self.fail("create the directory of", error))?;
-        }
+        let created = self.target.create_directory();
+        created.map_err(|error| self.fail("create the directory of", error))?;
         let mut part = self.create(1)?;
         self.remove_parts_after(1)?;
-        let first = self.final_path(1);
+        self.target.start().map_err(|error| self.fail("write", error))?;
+        let first = self.target.final_path(1);
         if self.appends() && first.exists() {
             part.copy(&first).map_err(|error| self.fail("append to", error))?;
         }
@@ -418,22 +436,24 @@ impl FileOutput {
     /// Removes files that were started after the last checkpoint, or by a step that did not complete.
     fn remove_parts_after(&self, number: u32) -> Result<(), ResourceError> {
         for number in number + 1.. {
-            let path = self.part_path(number);
+            let path = self.target.part_path(number);
             if self.max_items.is_none() || !path.exists() {
                 break;
             }
-            remove(&path)?;
+            self.target.delete_part(number)?;
         }
         Ok(())
     }
 
     fn create(&self, number: u32) -> Result<Part, ResourceError> {
-        let path = self.part_path(number);
+        let path = self.target.part_path(number);
         let file = self.lock(&path, true)?;
-        file.set_len(0).map_err(|error| self.fail("write", error))?;
+        let emptied = self.target.forget(number).and_then(|()| file.set_len(0));
+        emptied.map_err(|error| self.fail("write", error))?;
         Ok(Part {
             file,
             number,
+            checkpoint: 0,
             length: 0,
             items: 0,
             tail: Vec::new(),
@@ -443,20 +463,20 @@ impl FileOutput {
     }
 
     fn reopen(&self, position: &OutputPosition) -> Result<Part, ResourceError> {
-        let (part, path) = (self.part_path(position.file), self.final_path(position.file));
-        // The process died after the file had got its final name. The file is checked before it is renamed back.
-        let renamed = !part.exists() && path.exists();
-        let file = self.lock(if renamed { &path } else { &part }, false)?;
-        let tail = check(&file, position).map_err(|error| self.fail("resume writing", error))?;
-        if renamed {
-            rename(&path, &part)?;
-        }
-        file.set_len(position.length)
-            .map_err(|error| self.fail("resume writing", error))?;
+        let fail = |error| self.fail("resume writing", error);
+        // The process may have died after the file had got its final name.
+        self.target.take_back(position)?;
+        let file = self.lock(&self.target.part_path(position.file), false)?;
+        let tail = check(&file, position).map_err(fail)?;
+        file.set_len(position.length).map_err(fail)?;
+        self.target
+            .committed(position.file, position.length)
+            .map_err(fail)?;
         self.remove_parts_after(position.file)?;
         Ok(Part {
             file,
             number: position.file,
+            checkpoint: position.length,
             length: position.length,
             items: position.items,
             tail,
@@ -476,6 +496,10 @@ impl FileOutput {
             .open(path);
         let fail = |error: io::Error| ResourceError::new(format!("write `{}`", path.display()), error);
         let file = opened.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound if !create && self.target.is_object() => fail(io::Error::other(
+                "the file of the last checkpoint does not exist here; restart the job on the host that it ran on, or launch \
+                 it with other parameters",
+            )),
             io::ErrorKind::NotFound if !create => fail(io::Error::other(
                 "the file of the last checkpoint does not exist any more; launch the job with other parameters, \
                  or restore the file",
@@ -489,53 +513,7 @@ impl FileOutput {
         }
     }
 
-    /// Returns the final path of a file.
-    fn final_path(&self, number: u32) -> PathBuf {
-        if self.max_items.is_none() {
-            return self.path.clone();
-        }
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let (stem, extension) = match name.split_once('.') {
-            Some((stem, extension)) if !stem.is_empty() => (stem, format!(".{extension}")),
-            _ => (&*name, String::new()),
-        };
-        self.path.with_file_name(format!("{stem}-{number:04}{extension}"))
-    }
-
-    fn part_path(&self, number: u32) -> PathBuf {
-        let mut path = self.final_path(number).into_os_string();
-        path.push(".part");
-        path.into()
-    }
-
     fn fail(&self, action: &str, error: io::Error) -> ResourceError {
-        ResourceError::new(format!("{action} `{}`", self.path.display()), error)
+        ResourceError::new(format!("{action} `{}`", self.describe()), error)
     }
-}
-
-/// Deletes a file, if it exists.
-fn remove(path: &Path) -> Result<(), ResourceError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(ResourceError::new(format!("delete `{}`", path.display()), error))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn rename(from: &Path, to: &Path) -> Result<(), ResourceError> {
-    let fail = |error| {
-        let action = format!("rename `{}` to `{}`", from.display(), to.display());
-        ResourceError::new(action, error)
-    };
-    fs::rename(from, to).map_err(fail)
-}
-
-/// Makes the new name durable.
-pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
-    if !cfg!(unix) {
-        return Ok(());
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }

@@ -23,6 +23,8 @@ pub(super) struct Part {
     pub(super) file: File,
     /// The number of the file, from 1.
     pub(super) number: u32,
+    /// The length at the last checkpoint.
+    pub(super) checkpoint: u64,
     /// The bytes and items in the file, without those in the buffer.
     pub(super) length: u64,
     pub(super) items: u64,

@@ -6,16 +6,17 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use serde::{Deserialize, Serialize};
-
 use super::compression::Compression;
-use super::input::IfChanged;
+use super::fingerprint::{Fingerprint, HEAD};
+use super::store::Object;
+use super::url;
 use crate::error::ResourceError;
 
 /// A source of bytes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Resource {
-    path: PathBuf,
+#[derive(Clone, Debug)]
+pub(crate) enum Resource {
+    File(PathBuf),
+    Object(Object),
 }
 
 /// The order in which several files are read.
@@ -28,93 +29,114 @@ pub enum FileOrder {
     Modified,
 }
 
-/// What is known of a file's content without reading it: a restart compares it with the file that it finds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fingerprint {
-    /// The size in bytes.
-    pub size: u64,
-    /// The time of the last change, in milliseconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub modified: Option<u64>,
-    /// The CRC-32 of the first 4 KiB.
-    pub head: u32,
-}
-
-const HEAD: u64 = 4096;
-
 impl Resource {
-    /// Returns the files that match `pattern`: a path, `file://` with a path, or a glob such as `in/*.csv`, in `order`.
-    pub(crate) fn find(pattern: &str, order: FileOrder) -> Result<Vec<Self>, ResourceError> {
-        let fail = |cause: String| ResourceError::new(format!("read `{pattern}`"), cause);
-        let path = match pattern.split_once("://") {
-            Some(("file", path)) => path,
-            Some((scheme, _)) if is_scheme(scheme) => {
-                return Err(fail(format!(
-                    "the URL scheme `{scheme}` is not supported; use a path or `file://`"
-                )));
+    /// Returns the files that match `pattern`: a path or URL, or a glob such as `in/*.csv`, in `order`. `options` are those of object
+    /// stores.
+    pub(crate) fn find(pattern: &str, order: FileOrder, options: &[String]) -> io::Result<Vec<Self>> {
+        match url::split(pattern) {
+            None | Some(("file", _)) => Self::find_files(url::local_path(pattern), order),
+            Some(_) => {
+                let objects = Object::find(pattern, order == FileOrder::Modified, options, false)?;
+                Ok(objects.into_iter().map(Self::Object).collect())
             }
-            _ => pattern,
-        };
+        }
+    }
+
+    fn find_files(path: &str, order: FileOrder) -> io::Result<Vec<Self>> {
         // A file may have a `[` in its name.
         if !path.contains(['*', '?', '[']) || Path::new(path).exists() {
-            return Ok(vec![Self { path: path.into() }]);
+            return Ok(vec![Self::File(path.into())]);
         }
-        let matches = glob::glob(path).map_err(|error| fail(error.to_string()))?;
+        let matches = glob::glob(path).map_err(io::Error::other)?;
         let mut found = Vec::new();
         for entry in matches {
-            let path = entry.map_err(|error| fail(error.to_string()))?;
+            let path = entry.map_err(io::Error::other)?;
             if path.is_file() {
-                found.push(Self { path });
+                found.push(path);
             }
         }
         match order {
             FileOrder::Name => found.sort(),
-            FileOrder::Modified => found.sort_by_cached_key(|one| (modified(&one.path), one.path.clone())),
+            FileOrder::Modified => found.sort_by_cached_key(|path| (modified(path), path.clone())),
         }
-        Ok(found)
+        Ok(found.into_iter().map(Self::File).collect())
     }
 
-    /// Opens the file. Directories are rejected here: reading one fails with a less helpful error.
-    pub(crate) fn open(&self) -> Result<File, ResourceError> {
-        let fail = |cause: io::Error| ResourceError::new(format!("read `{self}`"), cause);
-        let file = File::open(&self.path).map_err(fail)?;
-        if file.metadata().map_err(fail)?.is_dir() {
-            return Err(ResourceError::new(
-                format!("read `{self}`"),
-                format!("it is a directory; to read its files, use a pattern such as `{self}/*`"),
-            ));
-        }
-        Ok(file)
+    /// Opens the file at a byte.
+    pub(crate) fn open_at(&self, start: u64) -> Result<Box<dyn Read + Send>, ResourceError> {
+        let opened = match self {
+            Self::File(path) => open(path).and_then(|mut file| {
+                file.seek(SeekFrom::Start(start))?;
+                Ok(Box::new(file) as Box<_>)
+            }),
+            Self::Object(object) => object.open_at(start),
+        };
+        opened.map_err(|error| self.fail(error))
     }
 
-    pub(crate) fn exists(&self) -> bool {
-        self.path.exists()
+    /// Opens the file for a format that reads at any position. An object is downloaded.
+    #[cfg(any(feature = "parquet", feature = "xlsx"))]
+    pub(crate) fn local(&self) -> Result<File, ResourceError> {
+        let opened = match self {
+            Self::File(path) => open(path),
+            Self::Object(object) => object.download(),
+        };
+        opened.map_err(|error| self.fail(error))
+    }
+
+    /// Returns whether reading needs requests.
+    pub(crate) fn is_remote(&self) -> bool {
+        matches!(self, Self::Object(_))
+    }
+
+    /// Releases what is kept for reading.
+    pub(crate) fn release(&self) {
+        if let Self::Object(object) = self {
+            object.release();
+        }
+    }
+
+    pub(crate) fn exists(&self) -> Result<bool, ResourceError> {
+        match self {
+            Self::File(path) => Ok(path.exists()),
+            Self::Object(object) => object.exists().map_err(|error| self.fail(error)),
+        }
     }
 
     pub(crate) fn compression(&self, given: Option<Compression>) -> Compression {
-        given.unwrap_or_else(|| Compression::of(&self.path))
+        given.unwrap_or_else(|| Compression::of(Path::new(&self.to_string())))
     }
 
     /// Returns what is known of the file now.
     pub(crate) fn fingerprint(&self) -> Result<Fingerprint, ResourceError> {
-        let file = self.open()?;
-        fingerprint(&file).map_err(|error| ResourceError::new(format!("read `{self}`"), error))
+        let fingerprint = match self {
+            Self::File(path) => open(path).and_then(|file| fingerprint(&file)),
+            Self::Object(object) => object.fingerprint(),
+        };
+        fingerprint.map_err(|error| self.fail(error))
+    }
+
+    pub(crate) fn size(&self) -> Result<u64, ResourceError> {
+        let size = match self {
+            Self::File(path) => fs::metadata(path).map(|data| data.len()),
+            Self::Object(object) => object.size(),
+        };
+        size.map_err(|error| self.fail(error))
     }
 
     /// Returns whether a line starts at `byte`. Between the bytes of a CRLF counts too: readers of rows stop there.
     pub(crate) fn has_line_at(&self, byte: u64) -> Result<bool, ResourceError> {
-        let fail = |error: io::Error| ResourceError::new(format!("read `{self}`"), error);
-        let (mut file, mut before) = (self.open()?, [0]);
-        file.seek(SeekFrom::Start(byte - 1)).map_err(fail)?;
+        let (mut file, mut before) = (self.open_at(byte - 1)?, [0]);
         match file.read_exact(&mut before) {
             Ok(()) => Ok(matches!(before, [b'\n' | b'\r'])),
-            Err(error) => Err(fail(error)),
+            Err(error) => Err(self.fail(error)),
         }
     }
 
-    /// Returns the number of lines; `None` if the file cannot be read.
+    /// Returns the number of lines; `None` if the file cannot be read, or only by requests.
     pub(crate) fn count_lines(&self) -> Option<u64> {
-        let mut file = File::open(&self.path).ok()?;
+        let Self::File(path) = self else { return None };
+        let mut file = File::open(path).ok()?;
         let (mut buffer, mut lines) = (vec![0; 1 << 18], 0);
         loop {
             let count = file.read(&mut buffer).ok()?;
@@ -124,26 +146,41 @@ impl Resource {
             lines += memchr::memchr_iter(b'\n', &buffer[..count]).count() as u64;
         }
     }
+
+    fn fail(&self, cause: io::Error) -> ResourceError {
+        ResourceError::new(format!("read `{self}`"), cause)
+    }
 }
 
-/// Returns the paths of the files that match a pattern.
-pub(crate) fn find_files(pattern: &str, order: FileOrder) -> Result<Vec<String>, ResourceError> {
-    let found = Resource::find(pattern, order)?;
+/// Returns the paths or URLs of the files that match a pattern, for the plan of partitions.
+pub(crate) fn find_files(pattern: &str, order: FileOrder, options: &[String]) -> io::Result<Vec<String>> {
+    if url::split(pattern).is_some_and(|(scheme, _)| scheme != "file") {
+        let found = Object::find(pattern, order == FileOrder::Modified, options, true)?;
+        return Ok(found.iter().map(Object::to_string).collect());
+    }
+    let found = Resource::find(pattern, order, options)?;
     Ok(found.iter().map(Resource::to_string).collect())
+}
+
+/// Opens a file. Directories are rejected here: reading one fails with a less helpful error.
+fn open(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        let path = path.display();
+        return Err(io::Error::other(format!(
+            "it is a directory; to read its files, use a pattern such as `{path}/*`"
+        )));
+    }
+    Ok(file)
 }
 
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.path.display())
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Object(object) => object.fmt(f),
+        }
     }
-}
-
-/// `C:` is a drive, not a scheme.
-fn is_scheme(text: &str) -> bool {
-    text.len() > 1
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
 }
 
 fn modified(path: &Path) -> Option<std::time::SystemTime> {
@@ -162,34 +199,6 @@ fn fingerprint(mut file: &File) -> io::Result<Fingerprint> {
         size: data.len(),
         modified: modified.and_then(|time| u64::try_from(time.as_millis()).ok()),
         head: crc32fast::hash(&head),
+        etag: None,
     })
-}
-
-impl Fingerprint {
-    /// Returns how the file has changed, if reading cannot resume, at `byte` if positions are those of the file.
-    pub(crate) fn change_since(&self, earlier: &Self, rule: IfChanged, byte: Option<u64>) -> Option<String> {
-        const REMEDY: &str =
-            "if only what follows the last committed record was corrected, set `if.changed` to `resume`";
-        let size = || format!("its size was {} and is {}", earlier.size, self.size);
-        match rule {
-            IfChanged::Resume => match byte {
-                Some(byte) if self.size < byte => Some(format!(
-                    "it ends before byte {byte}, where reading has to resume: {}",
-                    size()
-                )),
-                Some(byte) if byte >= HEAD && self.head != earlier.head => {
-                    Some("its beginning has changed since the checkpoint".to_owned())
-                }
-                _ => None,
-            },
-            IfChanged::Fail if self.size != earlier.size => Some(format!(
-                "it has changed since the checkpoint: {}; {REMEDY}",
-                size()
-            )),
-            IfChanged::Fail if self.head != earlier.head || self.modified != earlier.modified => {
-                Some(format!("it has changed since the checkpoint; {REMEDY}"))
-            }
-            IfChanged::Fail => None,
-        }
-    }
 }

@@ -255,6 +255,28 @@ fn a_missing_file_is_named_with_a_remedy() {
     assert_eq!(stage.read("out.csv"), "");
 }
 
+#[cfg(not(feature = "object-store"))]
+#[test]
+fn urls_need_a_feature() {
+    let remedy = " is not supported by this program; enable the feature `object-store` of batch-items in its Cargo.toml";
+    for (properties, expected) in [
+        (
+            "resource=https://me:hidden@host/in?key=hidden\noutput=${dir}/out.txt",
+            "cannot read `https://host/in`: the URL scheme `https`",
+        ),
+        (
+            "resource=${dir}/in\noutput=s3://bucket/out",
+            "cannot write `s3://bucket/out`: the URL scheme `s3`",
+        ),
+    ] {
+        let stage = Stage::new(CHUNK, properties);
+        stage.write("in", "origin,delay,note\n");
+        let message = stage.fails();
+        assert!(message.starts_with(&format!("{expected}{remedy}")), "{message}");
+        assert!(!message.contains("hidden"), "{message}");
+    }
+}
+
 /// Properties are checked before the job starts.
 #[test]
 fn a_wrong_property_is_rejected() {

@@ -5,6 +5,8 @@ mod bad_input;
 mod compose;
 mod delimited;
 mod dirty;
+#[cfg(feature = "object-store")]
+mod http_input;
 mod output;
 #[cfg(feature = "parquet")]
 mod parquet;

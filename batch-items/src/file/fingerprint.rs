@@ -1,0 +1,71 @@
+//! What identifies the content of a file: a restart compares it with the file that it finds.
+
+use serde::{Deserialize, Serialize};
+
+use crate::choices::choices;
+
+/// What is known of a file's content without reading it: a restart compares it with the file that it finds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fingerprint {
+    /// The size in bytes.
+    pub size: u64,
+    /// The time of the last change, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modified: Option<u64>,
+    /// The CRC-32 of the first 4 KiB.
+    pub head: u32,
+    /// The entity tag of an object, which identifies its content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
+}
+
+/// The length of the beginning that is compared.
+pub(crate) const HEAD: u64 = 4096;
+
+/// What a restart does with a file that has changed since its checkpoint: the property `if.changed`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IfChanged {
+    /// `fail`: the step fails. The default.
+    #[default]
+    Fail,
+    /// `resume`: reading continues at the position of the checkpoint, if the beginning of the file is the same. For a
+    /// file whose bad record was corrected behind that position.
+    Resume,
+}
+
+choices! {
+    IfChanged { "fail" => Fail, "resume" => Resume }
+}
+
+impl Fingerprint {
+    /// Returns how the file has changed, if reading cannot resume, at `byte` if positions are those of the file.
+    pub(crate) fn change_since(&self, earlier: &Self, rule: IfChanged, byte: Option<u64>) -> Option<String> {
+        const REMEDY: &str =
+            "if only what follows the last committed record was corrected, set `if.changed` to `resume`";
+        let size = || format!("its size was {} and is {}", earlier.size, self.size);
+        match rule {
+            IfChanged::Resume => match byte {
+                Some(byte) if self.size < byte => Some(format!(
+                    "it ends before byte {byte}, where reading has to resume: {}",
+                    size()
+                )),
+                Some(byte) if byte >= HEAD && self.head != earlier.head => {
+                    Some("its beginning has changed since the checkpoint".to_owned())
+                }
+                _ => None,
+            },
+            IfChanged::Fail if self.size != earlier.size => Some(format!(
+                "it has changed since the checkpoint: {}; {REMEDY}",
+                size()
+            )),
+            IfChanged::Fail
+                if self.head != earlier.head
+                    || self.modified != earlier.modified
+                    || self.etag != earlier.etag =>
+            {
+                Some(format!("it has changed since the checkpoint; {REMEDY}"))
+            }
+            IfChanged::Fail => None,
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The final names of an output: files, or objects in an object store.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::output::OutputPosition;
+use super::part::check;
+use super::store::Destination;
+use super::url;
+use crate::error::ResourceError;
+
+/// Where the files of an output get their final names.
+#[derive(Debug, Default)]
+pub(super) struct Target {
+    /// The path; of objects, that of the spool.
+    path: PathBuf,
+    /// True if there are several files, with numbers in their names.
+    is_numbered: bool,
+    objects: Option<Destination>,
+    /// The output, for messages.
+    output: String,
+}
+
+impl Target {
+    pub(super) fn new(
+        output: &str,
+        is_numbered: bool,
+        spool: Option<&Path>,
+        options: &[String],
+    ) -> io::Result<Self> {
+        if matches!(url::split(output), None | Some(("file", _))) {
+            return Ok(Self {
+                path: url::local_path(output).into(),
+                is_numbered,
+                objects: None,
+                output: url::redact(output),
+            });
+        }
+        let objects = Destination::new(output, options)?;
+        let spool = spool.filter(|spool| !spool.as_os_str().is_empty()).ok_or_else(|| {
+            io::Error::other(
+                "the property `spool` is missing; set it to a local directory, in which the data is until the step \
+                 completes",
+            )
+        })?;
+        let (folder, name) = objects.spool_name();
+        Ok(Self {
+            path: spool.join(folder).join(name),
+            is_numbered,
+            objects: Some(objects),
+            output: url::redact(output),
+        })
+    }
+
+    pub(super) fn is_object(&self) -> bool {
+        self.objects.is_some()
+    }
+
+    /// Returns whether it is a directory, in which a file has to be named.
+    pub(super) fn is_directory(&self) -> bool {
+        !self.is_object() && self.path.is_dir()
+    }
+
+    /// Creates the directory that the data is written to.
+    pub(super) fn create_directory(&self) -> io::Result<()> {
+        self.path.parent().map_or(Ok(()), fs::create_dir_all)
+    }
+
+    /// Returns the path of a file until it gets its final name.
+    pub(super) fn part_path(&self, number: u32) -> PathBuf {
+        let mut path = self.final_path(number).into_os_string();
+        path.push(".part");
+        path.into()
+    }
+
+    /// Returns the final path of a file.
+    pub(super) fn final_path(&self, number: u32) -> PathBuf {
+        if !self.is_numbered {
+            return self.path.clone();
+        }
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let (stem, extension) = match name.split_once('.') {
+            Some((stem, extension)) if !stem.is_empty() => (stem, format!(".{extension}")),
+            _ => (&*name, String::new()),
+        };
+        self.path.with_file_name(format!("{stem}-{number:04}{extension}"))
+    }
+
+    fn name(&self, number: u32) -> String {
+        let path = self.final_path(number);
+        path.file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    }
+
+    pub(super) fn exists(&self, number: u32) -> io::Result<bool> {
+        match &self.objects {
+            Some(objects) => objects.exists(&self.name(number)),
+            None => Ok(self.final_path(number).exists()),
+        }
+    }
+
+    /// Checks that the output can be published, at the start of the step.
+    pub(super) fn start(&self) -> io::Result<()> {
+        match &self.objects {
+            Some(objects) => objects.start(&self.name(1), &self.part_path(1)),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends what was prepared for a file that is written from its beginning.
+    pub(super) fn forget(&self, number: u32) -> io::Result<()> {
+        match &self.objects {
+            Some(objects) => objects.forget(&self.name(number), &self.part_path(number)),
+            None => Ok(()),
+        }
+    }
+
+    /// Prepares to publish the bytes up to a position: a restart never truncates them.
+    pub(super) fn committed(&self, number: u32, position: u64) -> io::Result<()> {
+        match &self.objects {
+            Some(objects) => objects.upload_committed(&self.name(number), &self.part_path(number), position),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the final name from a file that was published after the checkpoint, if it is the one of the checkpoint.
+    pub(super) fn take_back(&self, position: &OutputPosition) -> Result<(), ResourceError> {
+        let fail = |error| self.fail("resume writing", error);
+        let (part, path) = (self.part_path(position.file), self.final_path(position.file));
+        if part.exists() {
+            return Ok(());
+        }
+        match &self.objects {
+            Some(objects) => {
+                self.create_directory().map_err(fail)?;
+                let taken = objects.take_back(&self.name(position.file), &part, |file| {
+                    check(file, position).map(drop)
+                });
+                taken.map_err(fail)
+            }
+            None if path.exists() => {
+                let checked = File::open(&path).and_then(|file| check(&file, position));
+                checked.map_err(fail)?;
+                rename(&path, &part)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Gives a file its final name.
+    pub(super) fn publish(&self, number: u32) -> Result<(), ResourceError> {
+        let part = self.part_path(number);
+        match &self.objects {
+            // An earlier attempt may have published some of them.
+            _ if !part.exists() => Ok(()),
+            Some(objects) => {
+                let published = objects.publish(&self.name(number), &part);
+                published.map_err(|error| self.fail("publish", error))
+            }
+            None => rename(&part, &self.final_path(number)),
+        }
+    }
+
+    /// Deletes a file that is not published.
+    pub(super) fn delete_part(&self, number: u32) -> Result<(), ResourceError> {
+        self.forget(number).map_err(|error| self.fail("delete", error))?;
+        remove(&self.part_path(number))
+    }
+
+    /// Deletes a file that is not published, and the published one.
+    pub(super) fn delete(&self, number: u32) -> Result<(), ResourceError> {
+        self.delete_part(number)?;
+        match &self.objects {
+            Some(objects) => {
+                let deleted = objects.delete(&self.name(number));
+                deleted.map_err(|error| self.fail("delete", error))
+            }
+            None => remove(&self.final_path(number)),
+        }
+    }
+
+    /// Makes the final names durable.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        match self.is_object() {
+            true => Ok(()),
+            false => sync_folder(&self.path),
+        }
+    }
+
+    fn fail(&self, action: &str, error: io::Error) -> ResourceError {
+        ResourceError::new(format!("{action} `{}`", self.output), error)
+    }
+}
+
+/// Deletes a file, if it exists.
+fn remove(path: &Path) -> Result<(), ResourceError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(ResourceError::new(format!("delete `{}`", path.display()), error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), ResourceError> {
+    let fail = |error| {
+        let action = format!("rename `{}` to `{}`", from.display(), to.display());
+        ResourceError::new(action, error)
+    };
+    fs::rename(from, to).map_err(fail)
+}
+
+/// Makes the new name durable.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    if !cfg!(unix) {
+        return Ok(());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
