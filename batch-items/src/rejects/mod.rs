@@ -5,7 +5,7 @@ mod report;
 
 use std::io;
 use std::marker::PhantomData;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use batch_runtime::execution::MetricName;
 use batch_runtime::prelude::*;
@@ -14,6 +14,7 @@ use serde::Serialize;
 use self::reject::{PlaceFields, Reject};
 use self::report::Report;
 use crate::error::ResourceError;
+use crate::file::redact;
 use crate::record::Record;
 
 pub use self::reject::RejectFormat;
@@ -101,6 +102,10 @@ pub struct RejectListener<I, O = I> {
 
 const NO_CHECKPOINTS: &str =
     "the listener is not called at checkpoints; register it by `#[checkpoint_listener]` too";
+
+fn is_url(path: &Path) -> bool {
+    path.to_string_lossy().contains("://")
+}
 
 /// The rejects since the last checkpoint.
 #[derive(Default)]
@@ -200,6 +205,15 @@ impl<I, O> RejectListener<I, O> {
     }
 
     fn open(&self, committed: u64) -> Result<Option<Report>, ResourceError> {
+        if [Some(&self.output), self.raw.as_ref()]
+            .into_iter()
+            .flatten()
+            .any(|path| is_url(path))
+        {
+            return Err(self.fail(io::Error::other(
+                "rejects are written to local files, not to a URL",
+            )));
+        }
         let format = self.format.unwrap_or_else(|| RejectFormat::of(&self.output));
         let header = self.raw_header.as_ref().map(|header| format!("{header}\n"));
         let raw = self.raw.as_deref().map(|raw| (raw, header.unwrap_or_default()));
@@ -208,6 +222,7 @@ impl<I, O> RejectListener<I, O> {
     }
 
     fn fail(&self, error: io::Error) -> ResourceError {
-        ResourceError::new(format!("write rejects to `{}`", self.output.display()), error)
+        let output = redact(&self.output.to_string_lossy());
+        ResourceError::new(format!("write rejects to `{output}`"), error)
     }
 }

@@ -226,6 +226,12 @@ fn bad_files_are_errors() {
         "cannot write rejects to `rejects.jsonl`: another step or partition writes its rejects to it; give each a file of its own"
     ));
     drop(locked);
+    let stage = self::stage(1, "", "x://user:secret@host/rejects.jsonl");
+    let message = stage.fails();
+    assert!(
+        message.contains("rejects are written to local files, not to a URL"),
+        "{message}"
+    );
     let stage = self::stage(1, "", "rejects.jsonl");
     let failed = stage.start([("fail.at", "4")]);
     fs::remove_file(stage.path().join("rejects.jsonl")).unwrap();
