@@ -28,7 +28,8 @@ impl Stream {
 pub(super) struct Output<'a> {
     on_line: &'a dyn Fn(Stream, &str),
     unfinished: [Line; 2],
-    tail: VecDeque<String>,
+    /// The last lines of each stream. The order in which the streams are read says little about that of the lines.
+    tails: [VecDeque<String>; 2],
 }
 
 /// The beginning of a line whose end has not been read.
@@ -65,7 +66,7 @@ impl<'a> Output<'a> {
         Self {
             on_line,
             unfinished: Default::default(),
-            tail: VecDeque::new(),
+            tails: Default::default(),
         }
     }
 
@@ -95,18 +96,22 @@ impl<'a> Output<'a> {
         if line.trim().is_empty() {
             return;
         }
-        if self.tail.len() == TAIL_LINES {
-            self.tail.pop_front();
+        let tail = &mut self.tails[stream as usize];
+        if tail.len() == TAIL_LINES {
+            tail.pop_front();
         }
-        self.tail.push_back(match line.char_indices().nth(TAIL_LINE) {
+        tail.push_back(match line.char_indices().nth(TAIL_LINE) {
             Some((end, _)) => format!("{}…", &line[..end]),
             None => line,
         });
     }
 
-    /// Returns the last lines, each after a line break.
+    /// Returns the last lines of standard error, each after a line break; before them, those of standard output if there are few.
     pub(super) fn tail(&self) -> String {
-        self.tail.iter().map(|line| format!("\n{line}")).collect()
+        let [output, errors] = &self.tails;
+        let few = TAIL_LINES - errors.len();
+        let output = output.iter().skip(output.len().saturating_sub(few));
+        output.chain(errors).map(|line| format!("\n{line}")).collect()
     }
 }
 
@@ -141,7 +146,7 @@ mod tests {
         ];
         let (lines, tail) = lines_and_tail(&parts);
         assert_eq!(lines, ["bad", "one", "", "two", "[1mbold\u{fffd}", "end"]);
-        assert_eq!(tail, "\nbad\none\ntwo\n[1mbold\u{fffd}\nend");
+        assert_eq!(tail, "\none\ntwo\n[1mbold\u{fffd}\nbad\nend");
     }
 
     #[test]
