@@ -49,7 +49,7 @@
 //! |---|---|
 //! | `sqlite` (default), `postgres`, `mysql` | the databases, as of `batch-runtime` |
 //! | `object-store` | files in S3, Google Cloud Storage and Azure, and input from HTTP, by [`object_store`](https://docs.rs/object_store) |
-//! | `parquet` | `ParquetItemReader`, `ParquetItemWriter` |
+//! | `parquet` | `ParquetItemReader`, `ParquetItemWriter`, `ArrowItemReader` |
 //! | `xlsx` | `XlsxItemReader` |
 //! | `zstd` | compression by zstd, of files and in Parquet files |
 //!
@@ -84,7 +84,7 @@ mod xlsx;
 mod xml;
 
 #[cfg(feature = "parquet")]
-pub use self::parquet::{Codec, ParquetItemReader, ParquetItemWriter};
+pub use self::parquet::{ArrowItemReader, Codec, ParquetItemReader, ParquetItemWriter};
 pub use compose::{
     ClassifierItemWriter, CompositeItemWriter, EnrichingItemWriter, FlatteningItemWriter, ProcessorChain,
     ValidatingProcessor,

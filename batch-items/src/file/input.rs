@@ -108,13 +108,13 @@ pub struct ReadPosition {
 pub struct FilePosition {
     /// The file.
     pub resource: String,
-    /// The position of the next record in bytes; of a compressed file, in its content.
+    /// The position of the next record in bytes; of a compressed file, in its content; of an Arrow file, the number of its batch.
     pub byte: u64,
     /// The line of the next record, from 1.
     pub line: u64,
     /// The number of records before it.
     pub record: u64,
-    /// In XML, the number of elements around the next record.
+    /// In XML, the number of elements around the next record; in an Arrow file, the number of rows before it in its batch.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub depth: u32,
     /// The file when it was opened.

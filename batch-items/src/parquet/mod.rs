@@ -1,11 +1,14 @@
-//! Parquet files.
+//! Parquet and Arrow files.
 
+mod arrow;
 mod columns;
 mod footer;
 mod group;
 mod reader;
+mod rows;
 mod writer;
 
+pub use self::arrow::ArrowItemReader;
 pub use self::group::Codec;
 pub use self::reader::ParquetItemReader;
 pub use self::writer::ParquetItemWriter;

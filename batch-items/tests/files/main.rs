@@ -1,6 +1,8 @@
 //! Readers and writers of files, in jobs as users run them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+#[cfg(feature = "parquet")]
+mod arrow;
 mod bad_input;
 mod compose;
 mod delimited;

@@ -1,0 +1,164 @@
+//! Rows of Arrow record batches as items.
+
+use std::vec;
+
+use arrow_array::RecordBatch;
+use serde::de::DeserializeOwned;
+use serde_arrow::Deserializer;
+
+use super::columns::{cause, cause_in, fields_of};
+use crate::added::{added, from_record, from_record_with_path};
+use crate::error::{ReadError, RecordError};
+use crate::file::{Extra, Items, Place, Records, Source};
+use crate::nearest::did_you_mean;
+
+/// Returns the columns that the fields of `T` name; `None` if `T` takes all columns.
+pub(super) fn named_columns<T: DeserializeOwned>(names: &[String]) -> Result<Option<Vec<usize>>, String> {
+    let Some(fields) = fields_of::<T>() else {
+        return Ok(None);
+    };
+    let is_named = |index: &usize| fields.contains(&names[*index].as_str());
+    let named: Vec<usize> = (0..names.len()).filter(is_named).collect();
+    match (&*named, fields.first()) {
+        ([], Some(field)) => Err(missing(field, names)),
+        _ => Ok(Some(named)),
+    }
+}
+
+fn missing(field: &str, columns: &[String]) -> String {
+    let hint = did_you_mean(field, columns.iter().map(String::as_str));
+    let columns: Vec<_> = columns.iter().map(|name| format!("`{name}`")).collect();
+    format!("it has no column `{field}`, but {}{hint}", columns.join(", "))
+}
+
+/// The rows of a file.
+pub struct Rows<T> {
+    batches: Batches,
+    /// The next rows of the batch.
+    items: vec::IntoIter<Result<T, ReadError>>,
+    current: Option<Result<T, ReadError>>,
+    /// The names of all columns.
+    names: Vec<String>,
+    extras: Vec<(String, Extra)>,
+    record: u64,
+    /// The current batch and the row in it, if a restart seeks to a batch.
+    batch: Option<(u64, u32)>,
+    has_begun: bool,
+    source: Source,
+}
+
+/// The batches of a file.
+pub(super) type Batches = Box<dyn Iterator<Item = Result<RecordBatch, String>> + Send>;
+
+impl<T: DeserializeOwned> Rows<T> {
+    /// `names` are those of all columns, and `record` is the number of rows before the batches.
+    pub(super) fn new(
+        batches: Batches,
+        names: Vec<String>,
+        extras: Vec<(String, Extra)>,
+        record: u64,
+        source: Source,
+    ) -> Self {
+        Self {
+            batches,
+            items: Vec::new().into_iter(),
+            current: None,
+            names,
+            extras,
+            record,
+            batch: None,
+            has_begun: false,
+            source,
+        }
+    }
+
+    /// Counts the batches. The first one has this number, and so many of its rows come before the next one.
+    pub(super) fn at_batch(mut self, number: u64, row: u32) -> Self {
+        self.batch = Some((number, row));
+        self
+    }
+
+    fn items(&self, batch: &RecordBatch) -> Result<Vec<Result<T, ReadError>>, ReadError> {
+        let fail = |error: serde_arrow::Error| self.source.fail(cause(&error));
+        let rows = Deserializer::from_record_batch(batch).map_err(fail)?;
+        let mut items = Vec::with_capacity(rows.len());
+        for (number, index) in (self.record + 1..).zip(0..rows.len()) {
+            let added = added(&self.extras, self.source.name(), number, number, "");
+            let row = || rows.get(index);
+            let item = match row().map(|row| from_record(row, &added)) {
+                Some(Ok(item)) => Ok(item),
+                Some(Err(error)) => match row().map(|row| from_record_with_path(row, &added)) {
+                    Some(Err(error)) => {
+                        let path = error.path().to_string();
+                        Err(self.bad(number, &path, error.inner(), batch))
+                    }
+                    Some(Ok(item)) => Ok(item),
+                    None => Err(fail(error).into()),
+                },
+                None => break,
+            };
+            items.push(item);
+        }
+        Ok(items)
+    }
+
+    fn bad(&self, number: u64, path: &str, error: &serde_arrow::Error, batch: &RecordBatch) -> ReadError {
+        let message = cause(error);
+        let field = message.strip_prefix("missing field `");
+        if let (Some(field), ".") = (field.and_then(|rest| rest.strip_suffix('`')), path) {
+            return self.source.fail(missing(field, &self.names)).into();
+        }
+        let cause = match path {
+            "." => message,
+            path => cause_in(path, batch.schema().fields(), error),
+        };
+        RecordError::new(self.source.name(), number, cause).into()
+    }
+}
+
+impl<T: DeserializeOwned + Send> Records for Rows<T> {
+    fn advance(&mut self) -> Result<bool, ReadError> {
+        loop {
+            if let Some(item) = self.items.next() {
+                self.current = Some(item);
+                self.record += 1;
+                if let Some((_, row)) = &mut self.batch {
+                    *row += 1;
+                }
+                return Ok(true);
+            }
+            let Some(batch) = self.batches.next() else {
+                return Ok(false);
+            };
+            let mut batch = batch.map_err(|error| self.source.fail(error))?;
+            match &mut self.batch {
+                // The rest of the batch at which a restart began.
+                Some((_, row)) if !self.has_begun => {
+                    let before = batch.num_rows().min(*row as usize);
+                    batch = batch.slice(before, batch.num_rows() - before);
+                }
+                Some((number, row)) => (*number, *row) = (*number + 1, 0),
+                None => {}
+            }
+            self.has_begun = true;
+            self.items = self.items(&batch)?.into_iter();
+        }
+    }
+
+    fn place(&self) -> Place {
+        let (byte, depth) = self.batch.unwrap_or_default();
+        Place {
+            byte,
+            line: self.record + 1,
+            record: self.record,
+            depth,
+        }
+    }
+}
+
+impl<T: DeserializeOwned + Send> Items<T> for Rows<T> {
+    fn item(&mut self) -> Result<T, ReadError> {
+        let item = self.current.take();
+        item.unwrap_or_else(|| Err(self.source.fail("there is no row").into()))
+    }
+}

@@ -1,0 +1,167 @@
+//! Arrow IPC files.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+use batch_items::ArrowItemReader;
+use batch_runtime::BatchStatus;
+use batch_runtime::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::stage::{Stage, pass};
+
+/// A row with its place.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Measured {
+    id: u64,
+    value: Option<f64>,
+    #[serde(default)]
+    record: u64,
+}
+
+#[item_reader("MeasuredRows")]
+type MeasuredRows = ArrowItemReader<Measured>;
+#[item_writer("MeasuredLines")]
+type MeasuredLines = batch_items::JsonLinesItemWriter<Measured>;
+
+pass!(PassMeasured: Measured);
+
+fn batch(ids: &[u64]) -> RecordBatch {
+    let unused: ArrayRef = Arc::new(StringArray::from(vec!["x"; ids.len()]));
+    let value: Float64Array = ids
+        .iter()
+        .map(|id| (id % 3 != 0).then_some(*id as f64 / 2.0))
+        .collect();
+    let columns: [(&str, ArrayRef, bool); 3] = [
+        ("unused", unused, false),
+        ("id", Arc::new(UInt64Array::from(ids.to_vec())), false),
+        ("value", Arc::new(value), true),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns).unwrap()
+}
+
+/// Writes a file with batches of these lengths.
+fn write(path: &Path, lengths: &[u64], compression: Option<CompressionType>) {
+    let options = IpcWriteOptions::default()
+        .try_with_compression(compression)
+        .unwrap();
+    let schema = batch(&[]).schema();
+    let mut file = FileWriter::try_new_with_options(File::create(path).unwrap(), &schema, options).unwrap();
+    let mut next = 1;
+    for length in lengths {
+        file.write(&batch(&(next..next + length).collect::<Vec<_>>()))
+            .unwrap();
+        next += length;
+    }
+    file.finish().unwrap();
+}
+
+fn stage(commit_interval: u32, properties: &str) -> Stage {
+    let chunk = format!(
+        "reader=\"MeasuredRows\" processor=\"PassMeasured\" writer=\"MeasuredLines\" commit-interval=\"{commit_interval}\""
+    );
+    Stage::new(
+        &chunk,
+        &format!("resource=${{dir}}/in*.arrow\noutput=${{dir}}/out\nrecord.field=record\n{properties}"),
+    )
+}
+
+const BATCHES: &[u64] = &[3, 0, 1, 4];
+
+fn expected() -> String {
+    let line = |id: u64| {
+        let value = if id % 3 == 0 {
+            "null".to_owned()
+        } else {
+            format!("{:?}", id as f64 / 2.0)
+        };
+        format!("{{\"id\":{id},\"value\":{value},\"record\":{id}}}\n")
+    };
+    (1..=8).map(line).collect()
+}
+
+/// Whichever row a job fails at, the restart continues with the next uncommitted one.
+#[test]
+fn a_restart_seeks_to_the_batch() {
+    let mut compressions = vec![None, Some(CompressionType::LZ4_FRAME)];
+    if cfg!(feature = "zstd") {
+        compressions.push(Some(CompressionType::ZSTD));
+    }
+    for compression in compressions {
+        for commit_interval in 1..=5 {
+            for fail_at in 0..=8 {
+                let stage = stage(commit_interval, "");
+                write(&stage.path().join("in.arrow"), BATCHES, compression);
+                let mut ended = stage.start([("fail.at", fail_at.to_string())]);
+                if fail_at > 0 {
+                    assert_eq!(ended.status, BatchStatus::Failed);
+                    ended = stage.restart(&ended, [("fail.at", "0")]);
+                }
+                assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.message);
+                assert_eq!(stage.read("out"), expected(), "{commit_interval} {fail_at}");
+            }
+        }
+    }
+}
+
+/// The batches before the checkpoint are not read again: they may be damaged.
+#[test]
+fn earlier_batches_are_not_read_again() {
+    let stage = stage(4, "if.changed=resume");
+    let path = stage.path().join("in.arrow");
+    write(&path, &[2000, 2000], None);
+    let failed = stage.start([("fail.at", "2100")]);
+    assert_eq!(failed.status, BatchStatus::Failed);
+    let mut bytes = fs::read(&path).unwrap();
+    // Behind the first 4 KiB, by which the file is recognised, and within the first batch.
+    bytes[8000..9000].fill(0xFF);
+    fs::write(&path, bytes).unwrap();
+    let again = stage.restart(&failed, [("fail.at", "0")]);
+    assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+    assert_eq!((failed.reads, again.reads), (2096, 1904));
+}
+
+#[test]
+fn bad_files_are_errors() {
+    let fails = |name: &str, change: &dyn Fn(&Path)| {
+        let stage = stage(10, "");
+        change(&stage.path().join(name));
+        stage.fails()
+    };
+    let message = fails("in.arrow", &|path| fs::write(path, "id,value\n1,2\n").unwrap());
+    assert!(message.starts_with("cannot read `in.arrow`: "), "{message}");
+    let message = fails("in.arrow", &|path| {
+        let mut stream = StreamWriter::try_new(File::create(path).unwrap(), &batch(&[]).schema()).unwrap();
+        stream.write(&batch(&[1])).unwrap();
+        stream.finish().unwrap();
+    });
+    assert!(message.starts_with("cannot read `in.arrow`: "), "{message}");
+    let message = fails("in.arrow", &|path| {
+        write(path, BATCHES, None);
+        let bytes = fs::read(path).unwrap();
+        fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+    });
+    assert!(message.starts_with("cannot read `in.arrow`: "), "{message}");
+    let message = fails("in.arrow", &|path| {
+        let columns: [(&str, ArrayRef); 1] = [("idd", Arc::new(UInt64Array::from(vec![1])))];
+        let other = RecordBatch::try_from_iter(columns).unwrap();
+        let mut file = FileWriter::try_new(File::create(path).unwrap(), &other.schema()).unwrap();
+        file.write(&other).unwrap();
+        file.finish().unwrap();
+    });
+    assert_eq!(
+        message.lines().next(),
+        Some("cannot read `in.arrow`: it has no column `id`, but `idd`; did you mean `idd`?")
+    );
+    let stage = stage(10, "raw.field=raw");
+    write(&stage.path().join("in.arrow"), BATCHES, None);
+    assert!(
+        stage
+            .fails()
+            .contains("an Arrow file has no text for `raw.field`; remove the property")
+    );
+}
