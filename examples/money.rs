@@ -60,7 +60,11 @@ impl Serialize for Cents {
 
 impl fmt::Display for NoAmount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not a valid amount", self.0)
+        write!(
+            f,
+            "`{}` is not a valid amount: expected one such as `12.50`",
+            self.0
+        )
     }
 }
 

@@ -1,9 +1,11 @@
 //! The errors of readers and writers.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 
 use batch_runtime::BatchException;
+use encoding_rs::{Encoding, UTF_8};
 
 /// A record that cannot be read: the file and line, the field with its value if it is known, and the raw text.
 ///
@@ -20,6 +22,7 @@ pub struct RecordError {
     cell: Option<String>,
     field: Option<Field>,
     raw: Vec<u8>,
+    encoding: &'static Encoding,
     cause: Box<dyn Error + Send + Sync>,
 }
 
@@ -47,6 +50,7 @@ impl RecordError {
             cell: None,
             field: None,
             raw: Vec::new(),
+            encoding: UTF_8,
             cause: cause.into(),
         }
     }
@@ -69,8 +73,9 @@ impl RecordError {
         self
     }
 
-    pub(crate) fn with_raw(mut self, raw: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn with_raw(mut self, raw: impl Into<Vec<u8>>, encoding: &'static Encoding) -> Self {
         self.raw = raw.into();
+        self.encoding = encoding;
         self
     }
 
@@ -93,6 +98,19 @@ impl RecordError {
     /// too long to keep, and for a Parquet file.
     pub fn raw(&self) -> &[u8] {
         &self.raw
+    }
+
+    /// Returns the text of the record; bytes that are not valid in its encoding are replaced.
+    pub fn text(&self) -> Cow<'_, str> {
+        self.encoding.decode_without_bom_handling(&self.raw).0
+    }
+
+    /// Returns the record in UTF-8. Bytes that are not valid in UTF-8 remain as they are.
+    pub(crate) fn as_utf8(&self) -> Vec<u8> {
+        match self.encoding == UTF_8 {
+            true => self.raw.clone(),
+            false => self.text().into_owned().into_bytes(),
+        }
     }
 }
 

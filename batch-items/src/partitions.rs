@@ -14,9 +14,10 @@ use crate::query::{Parameters, Query, QueryError, load_records};
 /// | property | default | |
 /// |---|---|---|
 /// | `resource` | required | the pattern, such as `in/*.csv` |
-/// | `order`, `store.options` | | as of [`FileInput`](crate::file::FileInput) |
+/// | `order` | `name` | as of [`FileInput`](crate::file::FileInput) |
+/// | `store.options` | none | as of [`FileInput`](crate::file::FileInput); the readers of the partitions need them too |
 ///
-/// Each partition has the properties `resource`, the path of its file, which is that of a file reader, and `file.name`, the name of the
+/// Each partition has the properties `resource`, the path or URL of its file, which is that of a file reader, and `file.name`, the name of the
 /// file without its directory and extensions, for the output. A restart runs the partitions of the stored plan, whatever files there
 /// are meanwhile.
 ///

@@ -1,4 +1,4 @@
-//! A reader of one's own: it deserializes the flights of its month only.
+//! A hand-written reader, which deserializes only the flights of its month.
 
 use std::fs::File;
 use std::path::PathBuf;

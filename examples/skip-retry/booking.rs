@@ -35,12 +35,12 @@ pub(crate) struct Payment {
 impl PaymentProcessor {
     #[process_item]
     fn process(&mut self, row: &PaymentRow) -> Result<Option<Payment>, BatchError> {
-        let refused = |reason: String| Err(PaymentError::Refused(reason).into());
+        let invalid = |reason: String| Err(PaymentError::Invalid(reason).into());
         if row.amount.0 <= 0 {
-            return refused(format!("{} is not a positive amount", row.amount));
+            return invalid(format!("{} is not a positive amount", row.amount));
         }
         if !self.currencies.contains(&row.currency) {
-            return refused(format!("{} is not a supported currency", row.currency));
+            return invalid(format!("{} is not a supported currency", row.currency));
         }
         Ok(Some(Payment {
             number: row.payment.clone(),

@@ -7,7 +7,7 @@ use batch_runtime::prelude::*;
 #[derive(Debug, BatchException)]
 pub(crate) enum PaymentError {
     /// Returned by the processor: the payment is not valid.
-    Refused(String),
+    Invalid(String),
     /// Returned by the writer: the payment is already booked.
     Duplicate,
     /// Returned by the writer: the ledger is busy for a moment.
@@ -17,7 +17,7 @@ pub(crate) enum PaymentError {
 impl fmt::Display for PaymentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused(reason) => f.write_str(reason),
+            Self::Invalid(reason) => f.write_str(reason),
             Self::Duplicate => f.write_str("a payment with this number is already booked"),
             Self::LedgerBusy => f.write_str("the ledger is busy"),
         }

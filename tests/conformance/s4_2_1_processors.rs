@@ -69,12 +69,12 @@ fn several_processors_do_what_one_does() {
     }
 }
 
-/// Listeners hear each item on the step's thread, each method in the order of reading.
+/// Listeners are called on the step's thread, each method in the order of reading.
 ///
 /// Spec: D-99, LISTEN-PROC-02, LISTEN-PROC-03
 #[test]
-fn listeners_hear_the_items_in_the_order_of_reading() {
-    let heard = |processors: &str| {
+fn listeners_are_called_in_the_order_of_reading() {
+    let calls = |processors: &str| {
         let listeners = ears("", "before process, after process");
         let xml = faulty_job(&listeners, "TableOut", "commit-interval=\"8\"", RULES);
         let stage = faulty_stage(&parallel(&xml, processors));
@@ -85,7 +85,7 @@ fn listeners_hear_the_items_in_the_order_of_reading() {
         };
         (of("before process"), of("after process"))
     };
-    let (one, several) = (heard("1"), heard("3"));
+    let (one, several) = (calls("1"), calls("3"));
     assert_eq!(one.0.len(), 20);
     assert_eq!(several, one);
 }

@@ -497,4 +497,13 @@ fn a_large_chunk_goes_to_tables_that_cannot_be_copied_to() {
         assert!(tree.contains("job job COMPLETED"), "{setup}\n{tree}");
         assert_eq!(rows(&stage).len(), LARGE as usize, "{setup}");
     }
+    // `INSERT` protects a generated identity; `COPY` would not.
+    let stage = stage_of_chunks(LARGE, Database::Postgres, &payments, "table=payment", "");
+    let identity = "ALTER TABLE payment ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY";
+    stage.outside().execute(identity).unwrap();
+    let tree = run(&stage);
+    assert!(
+        tree.contains("cannot insert a non-DEFAULT value into column"),
+        "{tree}"
+    );
 }

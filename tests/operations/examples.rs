@@ -141,7 +141,7 @@ fn skip_retry_fails_at_its_limit_and_resumes_with_a_higher_one() {
     };
     let (_, err) = launch("-skip.limit=2", 1);
     assert!(
-        err.contains("payments.csv:17: field `amount` (number 3): invalid value \"twelve\": `twelve` is not a valid amount\n")
+        err.contains("payments.csv:17: field `amount` (number 3): invalid value \"twelve\": `twelve` is not a valid amount: expected one such as `12.50`\n")
             && err.contains("the skip-limit of 2 is used up"),
         "{err}"
     );

@@ -96,7 +96,7 @@ fn a_file_that_cannot_grow_fails_the_step() {
 /// The script of a launch, whose exit code it prints.
 const LAUNCH: &str = r#"launch() { "$0" launch job run=1 2>&1 && echo "code 0" || echo "code $?"; }"#;
 
-/// Returns a shell that may mount file systems, which nobody else sees; `None` with a warning where that is not allowed.
+/// Returns a shell that may mount file systems, which no other process sees; `None` with a warning where that is not allowed.
 fn shell_that_mounts() -> Option<Command> {
     let shell = || {
         let mut shell = Command::new("unshare");

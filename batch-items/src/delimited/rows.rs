@@ -155,7 +155,7 @@ impl Rows {
         };
         RecordError::new(self.source.name(), line, cause)
             .with_field(field)
-            .with_raw(raw)
+            .with_raw(raw, self.source.encoding())
             .into()
     }
 
@@ -214,9 +214,8 @@ impl Rows {
 
     fn too_long(&self) -> RecordError {
         let limit = self.source.max_record_length();
-        let cause = format!(
-            "the record is longer than `max.record.length`, {limit} bytes; is a quote missing its end?"
-        );
+        let cause =
+            format!("the record is longer than `max.record.length`, {limit} bytes; is a quote not closed?");
         RecordError::new(self.source.name(), self.start.line, cause)
     }
 
@@ -229,7 +228,7 @@ impl Rows {
         end.line.saturating_sub(within + u64::from(ended))
     }
 
-    /// Returns whether the row ended with the content, but within quotes. Then it would go on if there was more.
+    /// Returns whether the input ended within quotes: then more input would extend the row.
     fn is_open(&self) -> Result<bool, ResourceError> {
         let content = self.source.content(self.start.byte)?;
         let row = content.bytes.take(self.source.max_record_length() as u64);
@@ -292,7 +291,7 @@ impl Records for Rows {
         }
         if self.rows.get_ref().ended && self.is_open()? {
             self.skip_row()?;
-            let cause = "a quote in it has no end";
+            let cause = "a quote is not closed; close it, or set `quote` to another character";
             return Err(RecordError::new(self.source.name(), self.start.line, cause).into());
         }
         self.record += 1;

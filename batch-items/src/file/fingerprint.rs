@@ -1,10 +1,10 @@
-//! What identifies the content of a file: a restart compares it with the file that it finds.
+//! The fingerprint of a file, which a restart compares with the file that it finds.
 
 use serde::{Deserialize, Serialize};
 
 use crate::choices::choices;
 
-/// What is known of a file's content without reading it: a restart compares it with the file that it finds.
+/// The size, age and beginning of a file, by which a restart recognises it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
     /// The size in bytes.
@@ -28,8 +28,8 @@ pub enum IfChanged {
     /// `fail`: the step fails. The default.
     #[default]
     Fail,
-    /// `resume`: reading continues at the position of the checkpoint, if the beginning of the file is the same. For a
-    /// file whose bad record was corrected behind that position.
+    /// `resume`: reading continues at the position of the checkpoint. If that is behind the first 4 KiB of an uncompressed file, they
+    /// must be unchanged. For a file in which a bad record was corrected behind the position.
     Resume,
 }
 

@@ -34,18 +34,18 @@ use crate::error::{ReadError, ResourceError};
 /// | `skip.lines` | `0` | lines at the beginning of each file that are not read |
 /// | `max.record.length` | `1048576` | in bytes; a longer record is a [`RecordError`](crate::RecordError) |
 /// | `file.field`, `line.field`, `record.field` | none | the name of a field that each record gets: its file, its first line, its number in the file |
-/// | `raw.field` | none | the name of a field that each record gets: its text, from which it can be read again. Not for Parquet |
+/// | `raw.field` | none | the name of a field that each record gets: its text: a row, a line, or an element; for Excel, the values separated by tabs. Not for Parquet and Arrow |
 ///
 /// A restart seeks to the position of its checkpoint. Compressed files and UTF-16 are decoded again up to there.
 ///
 /// With the feature `object-store`, `resource` may be an `s3://`, `gs://` or `az://` URL, with `*` and `[..]` in the key, and an
 /// `http://` or `https://` URL without a pattern. They are read by requests of ranges, at a restart from the position of the checkpoint;
 /// an HTTP server without ranges sends all again. Files of Parquet and Excel are downloaded to a temporary file. An object
-/// that has changed since the checkpoint, or while it is read, is an error.
+/// that has changed since the checkpoint is an error, unless `if.changed` = `resume`; one that changes while it is read is an error.
 ///
 /// Credentials, endpoint and region are in the environment, by the names that [object_store](https://docs.rs/object_store) gives them
 /// (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT`, `GOOGLE_APPLICATION_CREDENTIALS`, `AZURE_STORAGE_ACCOUNT_NAME`), or in `store.options`:
-/// `endpoint=http://localhost:9000, allow_http=true`. `retries` is the number of times that a request is repeated, by default 6. Users
+/// `endpoint=http://localhost:9000, allow_http=true`. `retries` is the number of times that a request is repeated, by default 6, within 60 seconds. Users
 /// and queries of URLs are not in messages, logs and checkpoints.
 #[derive(BatchArtifact)]
 pub struct FileInput {

@@ -80,7 +80,7 @@ impl Destination {
         match self.0 {}
     }
 
-    pub(super) fn forget(&self, _name: &str, _spool: &Path) -> io::Result<()> {
+    pub(super) fn abort_upload(&self, _name: &str, _spool: &Path) -> io::Result<()> {
         match self.0 {}
     }
 

@@ -27,7 +27,7 @@ use crate::error::ResourceError;
 /// | `output` | required | the path, whose missing directories are created; or, with the feature `object-store`, an `s3://`, `gs://` or `az://` URL |
 /// | `spool` | none | the local directory for the data of an object until the step completes; required for URLs |
 /// | `store.options` | none | as of [`FileInput`](super::FileInput) |
-/// | `if.exists` | `overwrite` | `fail`, or `append`, which copies the existing file first; not for objects |
+/// | `if.exists` | `overwrite` | `fail`; or `append`, which copies the existing file first and is not possible for objects |
 /// | `if.empty` | `keep` | `delete`: without items there is no file |
 /// | `sync` | `checkpoint` | when the data is forced to the disk: before each checkpoint, at the `finish` of the step, or `never` |
 /// | `max.items.per.file` | none | starts a new file after so many items: `out-0001.csv`, `out-0002.csv` |
@@ -311,7 +311,7 @@ impl FileOutput {
         };
         // The transaction of the previous checkpoint has committed, or the output would have been opened again.
         let committed = std::mem::replace(&mut part.checkpoint, position.length);
-        let prepared = self.target.committed(position.file, committed);
+        let prepared = self.target.upload_committed(position.file, committed);
         prepared.map_err(|error| self.fail("write", error))?;
         Ok(position)
     }
@@ -446,9 +446,11 @@ impl FileOutput {
     }
 
     fn create(&self, number: u32) -> Result<Part, ResourceError> {
+        let created = self.target.create_directory();
+        created.map_err(|error| self.fail("create the directory of", error))?;
         let path = self.target.part_path(number);
         let file = self.lock(&path, true)?;
-        let emptied = self.target.forget(number).and_then(|()| file.set_len(0));
+        let emptied = self.target.abort_upload(number).and_then(|()| file.set_len(0));
         emptied.map_err(|error| self.fail("write", error))?;
         Ok(Part {
             file,
@@ -470,7 +472,7 @@ impl FileOutput {
         let tail = check(&file, position).map_err(fail)?;
         file.set_len(position.length).map_err(fail)?;
         self.target
-            .committed(position.file, position.length)
+            .upload_committed(position.file, position.length)
             .map_err(fail)?;
         self.remove_parts_after(position.file)?;
         Ok(Part {

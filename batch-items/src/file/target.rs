@@ -40,7 +40,7 @@ impl Target {
         let objects = Destination::new(output, options)?;
         let spool = spool.filter(|spool| !spool.as_os_str().is_empty()).ok_or_else(|| {
             io::Error::other(
-                "the property `spool` is missing; set it to a local directory, in which the data is until the step \
+                "the property `spool` is missing; set it to a local directory, which holds the data until the step \
                  completes",
             )
         })?;
@@ -110,23 +110,24 @@ impl Target {
         }
     }
 
-    /// Ends what was prepared for a file that is written from its beginning.
-    pub(super) fn forget(&self, number: u32) -> io::Result<()> {
+    /// Aborts the upload of a file that is written again from its beginning.
+    pub(super) fn abort_upload(&self, number: u32) -> io::Result<()> {
         match &self.objects {
-            Some(objects) => objects.forget(&self.name(number), &self.part_path(number)),
+            Some(objects) => objects.abort_upload(&self.name(number), &self.part_path(number)),
             None => Ok(()),
         }
     }
 
-    /// Prepares to publish the bytes up to a position: a restart never truncates them.
-    pub(super) fn committed(&self, number: u32, position: u64) -> io::Result<()> {
+    /// Uploads the committed bytes, which a restart never truncates.
+    pub(super) fn upload_committed(&self, number: u32, position: u64) -> io::Result<()> {
         match &self.objects {
             Some(objects) => objects.upload_committed(&self.name(number), &self.part_path(number), position),
             None => Ok(()),
         }
     }
 
-    /// Takes the final name from a file that was published after the checkpoint, if it is the one of the checkpoint.
+    /// Renames a published file back to its temporary name, if it is the file of the checkpoint: the process died after it published the
+    /// file.
     pub(super) fn take_back(&self, position: &OutputPosition) -> Result<(), ResourceError> {
         let fail = |error| self.fail("resume writing", error);
         let (part, path) = (self.part_path(position.file), self.final_path(position.file));
@@ -166,7 +167,8 @@ impl Target {
 
     /// Deletes a file that is not published.
     pub(super) fn delete_part(&self, number: u32) -> Result<(), ResourceError> {
-        self.forget(number).map_err(|error| self.fail("delete", error))?;
+        self.abort_upload(number)
+            .map_err(|error| self.fail("delete", error))?;
         remove(&self.part_path(number))
     }
 

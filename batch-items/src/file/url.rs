@@ -23,11 +23,25 @@ pub(crate) fn redact(text: &str) -> String {
     match split(text) {
         Some(("file", _)) | None => text.to_owned(),
         Some((scheme, rest)) => {
-            let end = rest.find('/').unwrap_or(rest.len());
-            let host = rest[..end].rfind('@').map_or(0, |at| at + 1);
+            let authority = rest.split('/').next().unwrap_or_default();
+            let host = match authority.rfind('@') {
+                Some(at) => at + 1,
+                None if is_host(authority) => 0,
+                // A password with a `/`, which should have been encoded.
+                None => rest.rfind('@').map_or(0, |at| at + 1),
+            };
             let shown = rest[host..].split('?').next().unwrap_or_default();
             format!("{scheme}://{shown}")
         }
+    }
+}
+
+/// Returns whether the text before the first `/` may be a host with a port, so that no password begins in it.
+fn is_host(authority: &str) -> bool {
+    let end = authority.split('?').next().unwrap_or_default();
+    match end.rsplit_once(':') {
+        Some((_, port)) => end.ends_with(']') || port.bytes().all(|byte| byte.is_ascii_digit()),
+        None => true,
     }
 }
 
@@ -81,6 +95,9 @@ mod tests {
             ("https://me:p@ss@host", "https://host"),
             ("https://me:p?#s@host/a", "https://host/a"),
             ("https://host?token=a/b", "https://host"),
+            ("https://me:p/s?s@host/a", "https://host/a"),
+            ("https://[::1]:80/a@b", "https://[::1]:80/a@b"),
+            ("https://[::1]/a@b", "https://[::1]/a@b"),
             ("s3://bucket/key", "s3://bucket/key"),
             ("ftp://me:pass@host/a", "ftp://host/a"),
         ] {

@@ -171,7 +171,8 @@ impl Elements {
     }
 
     fn bad(&self, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> RecordError {
-        RecordError::new(self.source.name(), self.start.line, cause).with_raw(self.raw.bytes())
+        RecordError::new(self.source.name(), self.start.line, cause)
+            .with_raw(self.raw.bytes(), self.source.encoding())
     }
 }
 
@@ -217,7 +218,7 @@ impl<T: DeserializeOwned> Items<T> for Elements {
         parse(&self.text, &added).map_err(|error| {
             let line = self.start.line + error.line().saturating_sub(1) as u64;
             RecordError::new(self.source.name(), line, without_place(&error))
-                .with_raw(self.raw.bytes())
+                .with_raw(self.raw.bytes(), self.source.encoding())
                 .into()
         })
     }

@@ -161,7 +161,7 @@ impl LineRecords {
     ) -> ReadError {
         RecordError::new(self.source.name(), self.line, cause)
             .with_field(field)
-            .with_raw(self.bytes.clone())
+            .with_raw(self.bytes.clone(), self.source.encoding())
             .into()
     }
 
@@ -169,7 +169,7 @@ impl LineRecords {
     pub(crate) fn bad_at(&self, column: usize, cause: String) -> ReadError {
         RecordError::new(self.source.name(), self.line, cause)
             .with_column(column)
-            .with_raw(self.bytes.clone())
+            .with_raw(self.bytes.clone(), self.source.encoding())
             .into()
     }
 

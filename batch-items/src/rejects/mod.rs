@@ -26,7 +26,7 @@ pub use self::reject::RejectFormat;
 /// |---|---|---|
 /// | `rejects.output` | required | the file; it exists only if there are rejects |
 /// | `rejects.format` | by extension | `csv` or `jsonl` |
-/// | `rejects.raw` | none | a file for the rejected records alone, as they were in the input: corrected, it is the input of another launch |
+/// | `rejects.raw` | none | a file for the text of the rejected records, in UTF-8: corrected, it is the input of another launch, for formats of lines. A record whose text is not known, such as one that is too long, is only in the report |
 /// | `rejects.raw.header` | none | the first line of that file |
 /// | `file.field`, `line.field`, `raw.field` | none | the fields of an item that have its place and text, by the properties of this name of the [reader](crate::file::FileInput) |
 ///
@@ -205,14 +205,17 @@ impl<I, O> RejectListener<I, O> {
     }
 
     fn open(&self, committed: u64) -> Result<Option<Report>, ResourceError> {
-        if [Some(&self.output), self.raw.as_ref()]
+        let files = [
+            ("rejects.output", Some(&self.output)),
+            ("rejects.raw", self.raw.as_ref()),
+        ];
+        let url = files
             .into_iter()
-            .flatten()
-            .any(|path| is_url(path))
-        {
-            return Err(self.fail(io::Error::other(
-                "rejects are written to local files, not to a URL",
-            )));
+            .find(|(_, path)| path.is_some_and(|path| is_url(path)));
+        if let Some((property, _)) = url {
+            return Err(self.fail(io::Error::other(format!(
+                "`{property}` is a URL; rejects are written to local files: set it to a path"
+            ))));
         }
         let format = self.format.unwrap_or_else(|| RejectFormat::of(&self.output));
         let header = self.raw_header.as_ref().map(|header| format!("{header}\n"));

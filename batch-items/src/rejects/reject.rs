@@ -121,8 +121,8 @@ impl Reject {
             line: Some(record.line()),
             field: field.map(|field| field.name.clone().unwrap_or_else(|| field.number.to_string())),
             value: field.map(|field| field.value.clone()),
-            raw: (!raw.is_empty()).then(|| String::from_utf8_lossy(raw).into_owned()),
-            bytes: raw.to_vec(),
+            raw: (!raw.is_empty()).then(|| record.text().into_owned()),
+            bytes: record.as_utf8(),
             ..reject
         }
     }
@@ -170,7 +170,7 @@ pub(super) struct Line<'a> {
     pub(super) raw_end: Option<u64>,
 }
 
-/// What a restart reads of a line.
+/// The numbers in a line of the report, by which a restart finds its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct Number {
     pub(super) skip: u64,

@@ -35,6 +35,10 @@ impl Report {
         create: bool,
     ) -> io::Result<Option<Self>> {
         let Some(mut lines) = Appended::open(path, format.header(), create)? else {
+            if let (0, Some((path, header))) = (committed, raw) {
+                // The file of another instance; empty, it is removed.
+                Appended::open(path, &header, false)?.map_or(Ok(()), |mut raw| raw.cut(0))?;
+            }
             return Ok(None);
         };
         let mut numbers = format.numbers(&lines.read()?);

@@ -12,13 +12,14 @@ use diesel::sql_types::{BigInt, Bool, Text};
 use super::plan::{Plan, quoted_list, quoted_table};
 use crate::rows::{Cell, Rows};
 
-/// The least number of rows for which it is faster, by a third and more, than a statement with arrays.
+/// From this number of rows on, it takes a fifth to a half less time than a statement with arrays.
 pub(super) const ROWS: usize = 3_000;
 
 /// The bytes that are sent at once.
 const PACKET: usize = 1 << 16;
 
-/// Returns whether `COPY` does the same as `INSERT`. It rejects views and row-level security, and ignores rules.
+/// Returns whether `COPY` has the effect of `INSERT`. It rejects views and row-level security, ignores rules, and writes to identity
+/// columns that `INSERT` protects.
 pub(super) fn is_possible(connection: &mut PgConnection, table: &str) -> QueryResult<bool> {
     #[derive(QueryableByName)]
     struct Found {
@@ -26,7 +27,8 @@ pub(super) fn is_possible(connection: &mut PgConnection, table: &str) -> QueryRe
         plain: bool,
     }
     let found: Option<Found> = diesel::sql_query(
-        "SELECT relkind IN ('r', 'p') AND NOT relrowsecurity AND NOT relhasrules AS plain FROM pg_class \
+        "SELECT relkind IN ('r', 'p') AND NOT relrowsecurity AND NOT relhasrules AND NOT EXISTS (SELECT FROM pg_attribute \
+         WHERE attrelid = pg_class.oid AND attidentity = 'a' AND NOT attisdropped) AS plain FROM pg_class \
          WHERE oid = to_regclass($1)",
     )
     .bind::<Text, _>(quoted_table(table, '"'))
@@ -45,7 +47,7 @@ pub(super) fn insert(connection: &mut PgConnection, plan: &Plan, rows: &Rows) ->
         .execute(connection)
 }
 
-// diesel knows the tables of `COPY` when it is compiled; this one stands for them.
+// diesel needs the table of `COPY` at compile time; this one is a placeholder.
 diesel::table! {
     any_table (id) {
         id -> BigInt,

@@ -6,8 +6,8 @@ use super::writer::TableError;
 
 /// Declares a writer that inserts items with diesel's `Insertable`, in the transaction of the chunk: exactly once.
 ///
-/// The item's type is followed by its table and the databases of the job repository that it is for: `sqlite`, `postgres`,
-/// `mysql`, or several of them, separated by `|`.
+/// After the item's type come diesel's table and the databases of the job repository: `sqlite`, `postgres`, `mysql`, or several,
+/// separated by `|`. The name in parentheses is the artifact's name in Job XML.
 ///
 /// ```
 /// use batch_items::insertable_writer;
@@ -210,7 +210,7 @@ pub fn insert<T, C, const ROWS: usize>(
     Ok(inserted)
 }
 
-/// The same of references, which diesel cannot prepare once.
+/// Inserts references to items, in statements of at most `ROWS` rows. diesel cannot prepare these once.
 pub fn insert_references<'a, T, C, const ROWS: usize>(
     items: &[&'a T],
     connection: &mut C,
@@ -223,11 +223,11 @@ pub fn insert_references<'a, T, C, const ROWS: usize>(
     Ok(inserted)
 }
 
-/// Fails: the writer does not support the database.
+/// Returns the error of a writer that is not declared for the repository's database.
 pub fn on_another_database(supported: &[&str]) -> QueryResult<usize> {
     Err(diesel::result::Error::QueryBuilderError(
         format!(
-            "the writer is declared for `{}`, and the job repository is on another database",
+            "the writer is declared for `{}`, and the job repository is on another database; add that database to the declaration",
             supported.join("`, `")
         )
         .into(),

@@ -28,7 +28,7 @@ use crate::rows::{Kind, Rows};
 /// | `rows.affected` | `check` | whether the number of inserted, updated or deleted rows must be that of the items; `ignore` accepts any |
 ///
 /// Each chunk is written with as few statements as possible, which are prepared once: one with an array for each column on
-/// PostgreSQL, or `COPY` for inserts of 3,000 rows and more, and some with many rows on SQLite and MySQL. If items of a chunk have
+/// PostgreSQL, or `COPY` for 3,000 rows and more in a call, and some with many rows on SQLite and MySQL. If items of a chunk have
 /// the same key, the last one counts.
 ///
 /// ```

@@ -201,7 +201,7 @@ impl SheetRows {
         RecordError::new(self.source.name(), row, error)
             .with_cell(cell)
             .with_field(field)
-            .with_raw(self.raw())
+            .with_raw(self.raw(), encoding_rs::UTF_8)
             .into()
     }
 }

@@ -293,7 +293,7 @@ impl Fragments {
 
     fn bad(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> ReadError {
         RecordError::new(self.source.name(), self.start.line, cause)
-            .with_raw(self.raw.bytes())
+            .with_raw(self.raw.bytes(), self.source.encoding())
             .into()
     }
 }

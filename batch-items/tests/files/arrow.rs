@@ -34,7 +34,7 @@ fn batch(ids: &[u64]) -> RecordBatch {
     let unused: ArrayRef = Arc::new(StringArray::from(vec!["x"; ids.len()]));
     let value: Float64Array = ids
         .iter()
-        .map(|id| (id % 3 != 0).then_some(*id as f64 / 2.0))
+        .map(|id| (!id.is_multiple_of(3)).then_some(*id as f64 / 2.0))
         .collect();
     let columns: [(&str, ArrayRef, bool); 3] = [
         ("unused", unused, false),
@@ -74,7 +74,7 @@ const BATCHES: &[u64] = &[3, 0, 1, 4];
 
 fn expected() -> String {
     let line = |id: u64| {
-        let value = if id % 3 == 0 {
+        let value = if id.is_multiple_of(3) {
             "null".to_owned()
         } else {
             format!("{:?}", id as f64 / 2.0)

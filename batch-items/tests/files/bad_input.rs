@@ -136,7 +136,7 @@ fn a_record_over_the_limit_is_a_bad_record() {
     let message = fails("FlightReader", &content, "max.record.length=1000");
     assert_eq!(
         message,
-        "in.txt:2: the record is longer than `max.record.length`, 1000 bytes; is a quote missing its end?"
+        "in.txt:2: the record is longer than `max.record.length`, 1000 bytes; is a quote not closed?"
     );
     let (skipped, output) = skips("FlightReader", &content, "max.record.length=1000");
     assert_eq!((skipped, output), (1, HEADER.to_owned() + &rest));

@@ -206,7 +206,7 @@ fn a_quote_that_does_not_end_is_an_error() {
             };
             let message = stage("").fails();
             assert!(
-                message.starts_with("in:3: a quote in it has no end"),
+                message.starts_with("in:3: a quote is not closed"),
                 "{end:?}: {message}"
             );
             let skipping = stage(SKIP);
@@ -234,10 +234,7 @@ fn a_quote_that_does_not_end_is_an_error() {
     }
     let open = gzip(&format!("{HEAD}FRA,1,\"y\n"));
     let message = copy("FlightReader", "in.gz", open, "").unwrap_err();
-    assert!(
-        message.starts_with("in.gz:3: a quote in it has no end"),
-        "{message}"
-    );
+    assert!(message.starts_with("in.gz:3: a quote is not closed"), "{message}");
 }
 
 const SKIP: &str =

@@ -210,8 +210,10 @@ fn skips_of_a_rolled_back_interval_are_reported_once() {
 fn without_rejects_there_is_no_file() {
     let stage = stage(4, "", "rejects.jsonl");
     stage.write("in.csv", "id,amount\n1,1\n");
-    stage.write("rejects.jsonl", "{\"skip\":1}\n");
-    stage.completes();
+    for stale in ["rejects.jsonl", "raw.csv"] {
+        stage.write(stale, "{\"skip\":1}\n");
+        stage.completes();
+    }
     assert!(!stage.path().join("rejects.jsonl").exists());
     assert!(!stage.path().join("raw.csv").exists());
 }
@@ -229,7 +231,7 @@ fn bad_files_are_errors() {
     let stage = self::stage(1, "", "x://user:secret@host/rejects.jsonl");
     let message = stage.fails();
     assert!(
-        message.contains("rejects are written to local files, not to a URL"),
+        message.contains("`rejects.output` is a URL; rejects are written to local files: set it to a path"),
         "{message}"
     );
     let stage = self::stage(1, "", "rejects.jsonl");
@@ -287,4 +289,14 @@ fn a_listener_without_checkpoints_is_an_error() {
         message.contains("register it by `#[checkpoint_listener]` too"),
         "{message}"
     );
+}
+
+/// The files are in UTF-8, whatever the encoding of the input.
+#[test]
+fn another_encoding_becomes_utf_8() {
+    let stage = stage(4, "encoding@reader=windows-1252", "rejects.jsonl");
+    stage.write("in.csv", b"id,amount\n1,\xE9\n2,-1\n");
+    assert_eq!(stage.completes().skips, 2);
+    assert_eq!(stage.read("raw.csv"), "id,amount\n1,\u{e9}\n2,-1\n");
+    assert!(stage.read("rejects.jsonl").contains("\"raw\":\"1,\u{e9}\""));
 }

@@ -140,13 +140,13 @@ fn urls_and_options_that_are_not_valid_are_rejected() {
         (
             "s3://me:hidden@bucket/in",
             "",
-            "cannot read `s3://bucket/in`: a `s3://` URL has no user and no query; set credentials in the environment or in \
+            "cannot read `s3://bucket/in`: `s3://` URLs have no user and no query; set credentials in the environment or in \
              `store.options`",
         ),
         (
             "az://bucket/in?sig=hidden",
             "",
-            "cannot read `az://bucket/in`: a `az://` URL has no user and no query; set credentials in the environment or in \
+            "cannot read `az://bucket/in`: `az://` URLs have no user and no query; set credentials in the environment or in \
              `store.options`",
         ),
         (

@@ -56,7 +56,7 @@ fn each_object_is_a_partition() {
 fn a_plan_has_no_secrets() {
     let (status, message) = run("http://127.0.0.1:1/in.csv?key=hidden", "s3://bucket", "retries=0");
     assert_eq!(status, BatchStatus::Failed);
-    let expected = "cannot plan the partitions of `http://127.0.0.1:1/in.csv`: a URL with a user or a query cannot be planned";
+    let expected = "cannot plan the partitions of `http://127.0.0.1:1/in.csv`: a URL with a user or a query cannot be the input of partitions";
     assert!(
         message.starts_with(expected) && !message.contains("hidden"),
         "{message}"

@@ -218,7 +218,7 @@ fn the_objects_of_a_pattern_are_read_in_order() {
         ("resource=s3://BUCKET/none.csv\nif.missing=empty", vec![]),
     ] {
         if properties.contains('?') {
-            assert!(stage(properties).fails().contains("has no user and no query"));
+            assert!(stage(properties).fails().contains("have no user and no query"));
             continue;
         }
         let stage = stage(properties);

@@ -174,7 +174,7 @@ fn an_object_that_was_published_is_published_again() {
 
 /// The same if the answer to the last request is lost: the object is there, and the job does not know.
 #[test]
-fn a_lost_answer_is_no_loss() {
+fn a_restart_recovers_from_a_lost_answer() {
     let proxy = Proxy::new();
     let server = ObjectServer::shared();
     let (stage, bucket, content) = large(&proxy);

@@ -114,7 +114,7 @@ impl ItemSink {
         self.0.results().waiting()
     }
 
-    /// Returns a sink that processes on a thread for each of these sinks, which must be those of the same processor.
+    /// Combines sinks of the same processor into one that runs each on a thread of its own.
     ///
     /// # Errors
     /// If they are not, or if a thread cannot be started.

@@ -1,8 +1,8 @@
 //! Processing on several threads. The results keep the order of reading.
 //!
 //! The reader's thread sends items in pieces to threads that have a processor each. It takes the outcomes in the order of
-//! reading, so skips, retries and listeners see the same as on one thread. Only so many pieces are under way that a stop
-//! request does not have to wait for long.
+//! reading, so skips, retries and listeners see the same as on one thread. The number of pieces under way is limited, so that a
+//! stop request takes effect soon.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -18,18 +18,18 @@ use crate::error::BatchError;
 
 /// The maximum number of items in a piece.
 const MOST_ITEMS: usize = 64;
-/// Pieces that take less time get longer, those that take a multiple of it shorter.
+/// Pieces that take less time are made longer; those that take more than 8 times as long, shorter.
 const SHORT: Duration = Duration::from_micros(500);
 /// The number of pieces for each thread: one in work, one waiting.
 const PIECES: usize = 2;
 
 /// The processors of a step, for items of type `I`.
 pub(super) trait Parallel<I>: Results {
-    /// Sends an item to a processor. If it is kept, its outcome has it.
+    /// Sends an item to a processor. If `kept`, the outcome contains the item.
     fn send(&mut self, item: I, kept: bool);
 
-    /// Takes outcomes in the order of reading until there are `full_at` results; all of them, or only as many as are necessary
-    /// to send more items.
+    /// Takes outcomes in the order of reading until there are `full_at` results. With `all`, waits for every item that was sent;
+    /// otherwise only until another piece may be sent.
     fn take(
         &mut self,
         all: bool,
@@ -37,7 +37,7 @@ pub(super) trait Parallel<I>: Results {
         observer: Option<&mut (dyn ItemObserver + '_)>,
     ) -> Result<(), FillError>;
 
-    /// The end of reading, for which the outcomes of the items before it come first.
+    /// Returns the end of reading, which is reported after the outcomes of all items before it.
     fn end(&mut self) -> &mut Option<Result<FillEnd, BatchError>>;
 }
 
@@ -188,7 +188,7 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
         self.sent.push_back(None);
         self.under_way += 1;
         if let Some(pieces) = &self.pieces {
-            // The threads end after the sink only.
+            // Cannot fail: the threads receive until the sink is dropped.
             let _ = pieces.send(piece);
         }
     }

@@ -225,7 +225,7 @@ fn statements() -> Option<Box<dyn Instrumentation>> {
 }
 
 fn main() -> ExitCode {
-    set_default_instrumentation(statements).expect("nobody panics in it");
+    set_default_instrumentation(statements).expect("the lock is not poisoned");
     event(EVENT);
     let code = batch_cli::main();
     if env::var_os(PEAK).is_some() {

@@ -64,7 +64,7 @@ use crate::error::ResourceError;
 /// # Exit status
 ///
 /// An exit code that `exit.codes` does not list, except 0, fails the step; so does a signal. The error shows the code and
-/// the last lines of standard error, or of the output.
+/// the last 10 lines: those of standard error and, if they are fewer, before them those of standard output.
 ///
 /// # Output
 ///

@@ -58,7 +58,7 @@ impl Target {
     }
 }
 
-/// What all batchlets for files have.
+/// The properties and contexts that all batchlets for files share.
 #[derive(BatchArtifact)]
 pub(super) struct Task {
     #[batch_property(name = "resource")]
@@ -77,21 +77,21 @@ impl Task {
         self.job.instance_id()
     }
 
-    /// Returns the files of the resource. `if.missing` has a default.
+    /// Returns the files of `resource`. `default` applies if `if.missing` is not set.
     ///
     /// # Errors
     /// When there are none and `if.missing` is `fail`.
-    pub(super) fn files(&self, if_missing: IfMissing) -> Result<Vec<FoundFile>, BatchError> {
+    pub(super) fn files(&self, default: IfMissing) -> Result<Vec<FoundFile>, BatchError> {
         let files = self.resource.files()?;
         if files.is_empty() {
-            self.missing(if_missing)?;
+            self.missing(default)?;
         }
         Ok(files)
     }
 
-    /// Returns an error if `if.missing`, which has a default, is `fail`.
-    pub(super) fn missing(&self, if_missing: IfMissing) -> Result<(), BatchError> {
-        if self.if_missing.unwrap_or(if_missing) == IfMissing::Ignore {
+    /// Returns an error if `if.missing`, or else `default`, is `fail`.
+    pub(super) fn missing(&self, default: IfMissing) -> Result<(), BatchError> {
+        if self.if_missing.unwrap_or(default) == IfMissing::Ignore {
             return Ok(());
         }
         Err(BatchError::msg(format!(

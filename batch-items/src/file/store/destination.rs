@@ -1,10 +1,10 @@
 //! The objects of an output.
 //!
-//! An object store has no files that grow and none that can be truncated: an object is there at once, or not at all. So an
-//! output is written to a local file, the spool, exactly as other outputs, and uploaded from there. What the last but one
-//! checkpoint counts never changes any more. It is uploaded part by part while the step runs, and the rest when the step
-//! completes; then the object appears. The parts are noted beside the spool, so that a restart continues the upload. The
-//! note only saves work: without it, or if the store has removed the upload, everything is uploaded again.
+//! Objects cannot grow or be truncated: an object appears whole, or not at all. So an output is written to a local file, the
+//! spool, like any other output, and uploaded from there. The bytes before the last but one checkpoint are final. They are uploaded
+//! in parts while the step runs, and the rest when the step completes; then the object appears. A file beside the spool records
+//! the parts, so that a restart continues the upload. It only saves work: without it, or if the store has removed the upload,
+//! everything is uploaded again.
 
 use std::fs::{self, File};
 use std::io;
@@ -76,7 +76,7 @@ impl Destination {
     }
 
     /// Ends an upload that does not continue.
-    pub(crate) fn forget(&self, name: &str, spool: &Path) -> io::Result<()> {
+    pub(crate) fn abort_upload(&self, name: &str, spool: &Path) -> io::Result<()> {
         self.upload(name, spool)?.abort()
     }
 

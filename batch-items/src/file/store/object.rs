@@ -44,8 +44,8 @@ impl Object {
         }
     }
 
-    /// Returns the objects that match `url`, which may be a pattern, in the order of their names or ages. If their names are to be `stored`, the URL
-    /// must not need what names do not show.
+    /// Returns the objects that match `url`, which may be a pattern, in the order of their names or ages. With `stored`, the caller
+    /// stores their names, so a URL with a user or a query is an error.
     pub(crate) fn find(
         url: &str,
         oldest_first: bool,
@@ -57,7 +57,8 @@ impl Object {
         if service.kind == Kind::Http {
             if stored && shown != url {
                 return Err(error::invalid(
-                    "a URL with a user or a query cannot be planned, because the repository would store it",
+                    "a URL with a user or a query cannot be the input of partitions, because their plan is stored in the repository; read it in a \
+                     step without partitions",
                 ));
             }
             return Ok(vec![Self::new(&service, Path::default(), &shown)]);

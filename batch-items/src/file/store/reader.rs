@@ -102,7 +102,7 @@ impl ObjectReader {
             && found.last_modified == self.meta.last_modified;
         is_same
             .then_some(())
-            .ok_or_else(|| io::Error::other("it was replaced while it was read; start the job again"))
+            .ok_or_else(|| io::Error::other("it was replaced while it was read; launch the job with other parameters to read the new content"))
     }
 }
 

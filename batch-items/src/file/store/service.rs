@@ -61,7 +61,7 @@ impl Service {
         let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
         if bucket.contains('@') || rest.contains('?') {
             return Err(error::invalid(format!(
-                "a `{scheme}://` URL has no user and no query; set credentials in the environment or in `store.options`"
+                "`{scheme}://` URLs have no user and no query; set credentials in the environment or in `store.options`"
             )));
         }
         if bucket.is_empty() || key.is_empty() {

@@ -101,7 +101,7 @@ impl<'a> Upload<'a> {
         if let Some(mut progress) = progress {
             match act(&mut progress) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    tracing::info!(target: "batch.store", key = %self.key, "the upload is gone; uploading again");
+                    tracing::info!(target: "batch.store", key = %self.key, "the store has removed the multipart upload; uploading from the beginning");
                 }
                 result => return result,
             }

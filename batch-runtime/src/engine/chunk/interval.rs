@@ -144,7 +144,7 @@ impl ChunkRunner<'_> {
             let before = interval.reads;
             let limit = match &self.chunk.interval {
                 CheckpointInterval::Items(items) => items - interval.reads,
-                // Each thread gets some items between two looks at the clock.
+                // Each thread gets some items between two checks of the clock.
                 CheckpointInterval::Time(_) if self.chunk.processors > 1 => self.chunk.processors * 8,
                 CheckpointInterval::Time(_) | CheckpointInterval::Custom(_) => 1,
             };
