@@ -98,7 +98,7 @@ pub use lines::{
 pub use partitions::{FilePartitions, KeyRangePartitions};
 pub use query::QueryItemReader;
 pub use record::{Record, Value};
-pub use rejects::{RecordRejectListener, RejectFormat, RejectListener};
+pub use rejects::{IfRejectsExist, RecordRejectListener, RejectFormat, RejectListener};
 #[doc(hidden)]
 pub use table::insertable;
 pub use table::{RowsAffected, TableError, TableItemWriter, WriteMode};

@@ -62,7 +62,7 @@ pub const FILES: Shape = Shape {
         ),
         (
             "out-rejects.jsonl",
-            "{\"skip\":1,\"phase\":\"process\",\"error\":\"an unwanted number\",\"item\":7}\n",
+            "{\"skip\":1,\"instance\":1,\"step\":\"load\",\"phase\":\"process\",\"error\":\"an unwanted number\",\"item\":7}\n",
         ),
     ],
 };

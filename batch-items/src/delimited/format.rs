@@ -5,6 +5,7 @@ use std::str::FromStr;
 use batch_runtime::BatchArtifact;
 use csv::{ReaderBuilder, Trim};
 
+use super::quotes::Quotes;
 use crate::choices::choices;
 
 /// The form of delimited rows.
@@ -104,6 +105,16 @@ impl FromStr for OrNone {
 }
 
 impl DelimitedFormat {
+    pub(super) fn quotes(&self, rows: &RowFormat) -> Quotes {
+        Quotes {
+            delimiter: self.delimiter.0,
+            quote: self.quote.0,
+            escape: self.escape.map(|Character(escape)| escape),
+            comment: rows.comment.map(|Character(comment)| comment),
+            trim: rows.trim,
+        }
+    }
+
     /// Returns a reader's configuration. The header line is read like any other row.
     pub(super) fn reader(&self, rows: &RowFormat) -> ReaderBuilder {
         let mut builder = ReaderBuilder::new();

@@ -2,6 +2,7 @@
 
 mod form;
 mod format;
+mod quotes;
 mod reader;
 mod rows;
 mod writer;

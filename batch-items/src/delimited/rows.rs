@@ -9,8 +9,11 @@ use serde::de::DeserializeOwned;
 
 use super::form::RowForm;
 use super::format::{DelimitedFormat, QuoteMode, RowFormat};
+use super::quotes::Quotes;
 use crate::error::{Field, ReadError, RecordError, ResourceError};
-use crate::file::{Content, Extra, Format, Items, LineEnd, Lines, OpenFile, Place, Records, Source, decode};
+use crate::file::{
+    Content, Extra, Format, Items, LineEnd, Lines, NextLine, OpenFile, Place, Records, Source, decode,
+};
 use crate::nearest::did_you_mean;
 use crate::rows::{RowError, from_row};
 
@@ -83,6 +86,7 @@ impl Format for Delimited {
         Ok(Rows {
             rows: builder.from_reader(Limited::new(source.content(base.byte)?, &source)),
             builder,
+            quotes: self.format.quotes(&self.rows),
             form: RowForm::new(&self.format, QuoteMode::Necessary, LineEnd::default())
                 .quoting(self.rows.comment),
             names,
@@ -109,6 +113,7 @@ impl Format for Delimited {
 pub struct Rows {
     rows: csv::Reader<Limited>,
     builder: ReaderBuilder,
+    quotes: Quotes,
     /// How the row is written as text.
     form: RowForm,
     names: Option<StringRecord>,
@@ -189,7 +194,10 @@ impl Rows {
     fn failed(&mut self, error: csv::Error) -> ReadError {
         if self.rows.get_ref().exceeded {
             return match self.skip_row() {
-                Ok(()) => self.too_long().into(),
+                Ok((line, raw)) => {
+                    let error = self.too_long(line);
+                    error.with_raw(raw, self.source.encoding()).into()
+                }
                 Err(error) => error.into(),
             };
         }
@@ -212,11 +220,11 @@ impl Rows {
         }
     }
 
-    fn too_long(&self) -> RecordError {
+    fn too_long(&self, line: u64) -> RecordError {
         let limit = self.source.max_record_length();
         let cause =
             format!("the record is longer than `max.record.length`, {limit} bytes; is a quote not closed?");
-        RecordError::new(self.source.name(), self.start.line, cause)
+        RecordError::new(self.source.name(), line, cause)
     }
 
     /// Returns the line of the current row. Counts from its end, because `csv` skips blank lines and comments before it;
@@ -244,11 +252,42 @@ impl Rows {
         })
     }
 
-    /// Continues at the line after the one in which the current row begins.
-    fn skip_row(&mut self) -> Result<(), ResourceError> {
+    /// Returns whether text follows a closing quote in the current row: the quote may be another field's, lines later.
+    fn text_follows_quote(&self) -> bool {
+        let values = match self.source.encoding() == UTF_8 {
+            true => self.row.as_slice().as_bytes(),
+            false => self.bytes.as_slice(),
+        };
+        // Only such rows are read once more.
+        self.quotes.are_suspicious(values)
+            && self
+                .source
+                .raw(self.start.byte..self.place().byte)
+                .is_some_and(|(raw, _)| self.quotes.text_follows(&raw))
+    }
+
+    /// Rejects the line in which the current row begins, and continues at the next one.
+    fn bad_quotes(&mut self, cause: &'static str) -> Result<bool, ReadError> {
+        let (line, raw) = self.skip_row()?;
+        let error = RecordError::new(self.source.name(), line, cause);
+        Err(error.with_raw(raw, self.source.encoding()).into())
+    }
+
+    /// Continues at the line after the one in which the current row begins. Returns that line, with its number.
+    fn skip_row(&mut self) -> Result<(u64, Vec<u8>), ResourceError> {
         let content = self.source.content(self.start.byte)?;
         let mut lines = Lines::new(content, self.start.line, self.source.max_record_length());
-        lines.skip(1).map_err(|error| self.source.fail(error))?;
+        let (mut number, mut line) = (self.start.line, Vec::new());
+        loop {
+            let next = lines.next(&mut line).map_err(|error| self.source.fail(error))?;
+            if !matches!(next, NextLine::Line) {
+                line.clear();
+            }
+            if !matches!(next, NextLine::Line) || !self.quotes.is_skipped(&line) {
+                break;
+            }
+            number = lines.line;
+        }
         self.record += 1;
         self.base = Place {
             byte: lines.byte,
@@ -259,7 +298,7 @@ impl Rows {
         self.rows = self
             .builder
             .from_reader(Limited::new(lines.into_content(), &self.source));
-        Ok(())
+        Ok((number, line))
     }
 
     fn add_extras(&mut self) -> Result<(), ReadError> {
@@ -290,13 +329,16 @@ impl Records for Rows {
             return Ok(false);
         }
         if self.rows.get_ref().ended && self.is_open()? {
-            self.skip_row()?;
-            let cause = "a quote is not closed; close it, or set `quote` to another character";
-            return Err(RecordError::new(self.source.name(), self.start.line, cause).into());
+            return self.bad_quotes("a quote is not closed; close it, or set `quote` to another character");
+        }
+        if self.strict && self.text_follows_quote() {
+            return self.bad_quotes(
+                "text follows a closing quote; double the quotes within a field, or set `quote` to another character",
+            );
         }
         self.record += 1;
         if self.place().byte - self.start.byte > self.source.max_record_length() as u64 {
-            return Err(self.too_long().into());
+            return Err(self.too_long(self.start.line).into());
         }
         let fields = self.row.len();
         let width = *self.width.get_or_insert(fields);

@@ -11,8 +11,9 @@ use batch_runtime::execution::MetricName;
 use batch_runtime::prelude::*;
 use serde::Serialize;
 
-use self::reject::{PlaceFields, Reject};
-use self::report::Report;
+use self::reject::{Owner, PlaceFields, Reject};
+use self::report::{Opening, Report};
+use crate::choices::choices;
 use crate::error::ResourceError;
 use crate::file::redact;
 use crate::record::Record;
@@ -26,15 +27,16 @@ pub use self::reject::RejectFormat;
 /// |---|---|---|
 /// | `rejects.output` | required | the file; it exists only if there are rejects |
 /// | `rejects.format` | by extension | `csv` or `jsonl` |
+/// | `rejects.if.exists` | `fail` | for files of another job instance or step, or of unknown content, if there is a reject: `fail`, or `overwrite` |
 /// | `rejects.raw` | none | a file for the text of the rejected records, in UTF-8: corrected, it is the input of another launch, for formats of lines. A record whose text is not known, such as one that is too long, is only in the report |
 /// | `rejects.raw.header` | none | the first line of that file |
 /// | `file.field`, `line.field`, `raw.field` | none | the fields of an item that have its place and text, by the properties of this name of the [reader](crate::file::FileInput) |
 ///
 /// The files contain each committed skip once, also after a crash: a restart removes what was not committed. They belong to one step
-/// of one job instance, so their names should contain a parameter of the job; the file of another instance is replaced. A
+/// of one job instance, so their names should contain a parameter of the job; without a reject, files of another instance remain. A
 /// partitioned step needs one for each partition.
 ///
-/// A reject has the fields `skip` (the number of the skip in the step), `phase` (`read`, `process` or `write`), `error`, and as far as
+/// A reject has the fields `skip` (the number of the skip in the step), `instance` (the id of the job instance), `step`, `phase` (`read`, `process` or `write`), `error`, and as far as
 /// they are known:
 ///
 /// | field | |
@@ -85,6 +87,8 @@ pub use self::reject::RejectFormat;
 pub struct RejectListener<I, O = I> {
     #[batch_property(name = "rejects.output")]
     output: PathBuf,
+    #[batch_property(name = "rejects.if.exists", value = "fail")]
+    if_exists: IfRejectsExist,
     #[batch_property(name = "rejects.format")]
     format: Option<RejectFormat>,
     #[batch_property(name = "rejects.raw")]
@@ -93,6 +97,8 @@ pub struct RejectListener<I, O = I> {
     raw_header: Option<String>,
     #[batch_artifact]
     fields: PlaceFields,
+    #[batch_context]
+    job: JobContext,
     #[batch_context]
     step: StepContext,
     pending: Pending,
@@ -105,6 +111,20 @@ const NO_CHECKPOINTS: &str =
 
 fn is_url(path: &Path) -> bool {
     path.to_string_lossy().contains("://")
+}
+
+/// What happens to a file that does not belong to the step: the property `rejects.if.exists`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IfRejectsExist {
+    /// `fail`: the step fails at its first reject. The default.
+    #[default]
+    Fail,
+    /// `overwrite`: the file is replaced at the first reject.
+    Overwrite,
+}
+
+choices! {
+    IfRejectsExist { "fail" => Fail, "overwrite" => Overwrite }
 }
 
 /// The rejects since the last checkpoint.
@@ -217,11 +237,20 @@ impl<I, O> RejectListener<I, O> {
                 "`{property}` is a URL; rejects are written to local files: set it to a path"
             ))));
         }
-        let format = self.format.unwrap_or_else(|| RejectFormat::of(&self.output));
         let header = self.raw_header.as_ref().map(|header| format!("{header}\n"));
-        let raw = self.raw.as_deref().map(|raw| (raw, header.unwrap_or_default()));
-        let create = !self.pending.rejects.is_empty();
-        Report::open(&self.output, format, raw, committed, create).map_err(|error| self.fail(error))
+        let opening = Opening {
+            path: &self.output,
+            format: self.format.unwrap_or_else(|| RejectFormat::of(&self.output)),
+            raw: self.raw.as_deref().map(|raw| (raw, header.unwrap_or_default())),
+            owner: Owner {
+                instance: self.job.instance_id().0,
+                step: self.step.id(),
+            },
+            committed,
+            create: !self.pending.rejects.is_empty(),
+            overwrite: self.if_exists == IfRejectsExist::Overwrite,
+        };
+        opening.open().map_err(|error| self.fail(error))
     }
 
     fn fail(&self, error: io::Error) -> ResourceError {

@@ -35,7 +35,7 @@ impl RejectFormat {
     pub(super) fn header(self) -> &'static str {
         match self {
             Self::JsonLines => "",
-            Self::Csv => "skip,phase,error,resource,line,field,value,raw,raw_end,item\n",
+            Self::Csv => "skip,instance,step,phase,error,resource,line,field,value,raw,raw_end,item\n",
         }
     }
 
@@ -49,6 +49,7 @@ impl RejectFormat {
             Self::Csv => {
                 let Line {
                     skip,
+                    owner,
                     reject,
                     raw_end,
                 } = line;
@@ -57,6 +58,8 @@ impl RejectFormat {
                 let text_of = |text: &Option<String>| text.clone().unwrap_or_default();
                 let row = [
                     skip.to_string(),
+                    owner.instance.to_string(),
+                    owner.step.to_owned(),
                     reject.phase.to_owned(),
                     reject.error.clone(),
                     text_of(&reject.resource),
@@ -71,6 +74,12 @@ impl RejectFormat {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether a report has a line, besides its header.
+    pub(super) fn has_line(self, report: &[u8]) -> bool {
+        let lines = report.strip_prefix(self.header().as_bytes()).unwrap_or(report);
+        lines.contains(&b'\n')
     }
 
     /// Returns the numbers of the rejects in a report, up to the first line that is not complete.
@@ -158,11 +167,21 @@ impl PlaceFields {
     }
 }
 
+/// The step to which a report belongs.
+#[derive(Clone, Copy, Serialize)]
+pub(super) struct Owner<'a> {
+    /// The id of the job instance.
+    pub(super) instance: i64,
+    pub(super) step: &'a str,
+}
+
 /// A line of the report.
 #[derive(Serialize)]
 pub(super) struct Line<'a> {
     /// The number of the skip in the step of the job instance, from 1.
     pub(super) skip: u64,
+    #[serde(flatten)]
+    pub(super) owner: Owner<'a>,
     #[serde(flatten)]
     pub(super) reject: &'a Reject,
     /// The length of the file of raw records with this one.
@@ -171,14 +190,22 @@ pub(super) struct Line<'a> {
 }
 
 /// The numbers in a line of the report, by which a restart finds its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct Number {
     pub(super) skip: u64,
+    instance: i64,
+    step: String,
     #[serde(default)]
     pub(super) raw_end: Option<u64>,
     /// The length of the report with this line.
     #[serde(skip)]
     pub(super) end: u64,
+}
+
+impl Number {
+    pub(super) fn is_of(&self, owner: Owner<'_>) -> bool {
+        self.instance == owner.instance && self.step == owner.step
+    }
 }
 
 fn json_numbers(report: &[u8]) -> Vec<Number> {
@@ -199,14 +226,17 @@ fn csv_numbers(report: &[u8]) -> Vec<Number> {
     // A row of another width, as at a torn end, is an error.
     while rows.read_byte_record(&mut row).unwrap_or(false) {
         let end = rows.position().byte();
-        let parse = |field: usize| std::str::from_utf8(row.get(field)?).ok()?.parse().ok();
+        let text = |field: usize| std::str::from_utf8(row.get(field)?).ok();
+        let parse = |field: usize| text(field)?.parse().ok();
         let ends = usize::try_from(end).is_ok_and(|end| report[..end].ends_with(b"\n"));
         let (Some(skip), true) = (parse(0), ends) else {
             break;
         };
         numbers.push(Number {
             skip,
-            raw_end: parse(8),
+            instance: text(1).and_then(|text| text.parse().ok()).unwrap_or_default(),
+            step: text(2).unwrap_or_default().to_owned(),
+            raw_end: parse(10),
             end,
         });
     }
@@ -245,11 +275,12 @@ mod tests {
             let mut expected = Vec::new();
             for (skip, (error, raw, item)) in (1..).zip(texts) {
                 let reject = reject(error, raw, item);
-                format.encode(&Line { skip, reject: &reject, raw_end }, &mut report).unwrap();
-                expected.push(Number { skip, raw_end, end: report.len() as u64 });
+                format.encode(&Line { skip, owner: Owner { instance: 7, step: "load" },
+                    reject: &reject, raw_end }, &mut report).unwrap();
+                expected.push(Number { skip, instance: 7, step: "load".to_owned(), raw_end, end: report.len() as u64 });
             }
             for length in 0..=report.len() {
-                let complete: Vec<_> = expected.iter().copied().filter(|number| number.end <= length as u64).collect();
+                let complete: Vec<_> = expected.iter().filter(|number| number.end <= length as u64).cloned().collect();
                 prop_assert_eq!(format.numbers(&report[..length]), complete);
             }
         }

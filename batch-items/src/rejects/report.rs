@@ -4,12 +4,14 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::reject::{Line, Reject, RejectFormat};
+use super::reject::{Line, Owner, Reject, RejectFormat};
 use crate::file::sync_folder;
 
 /// The report, and the file of raw records.
 pub(super) struct Report {
     format: RejectFormat,
+    /// The job instance and the step.
+    owner: (i64, String),
     lines: Appended,
     raw: Option<Appended>,
 }
@@ -24,43 +26,82 @@ struct Appended {
     end: u64,
 }
 
-impl Report {
-    /// Opens the files and removes what is not among the first `committed` rejects. Returns `None` if there is no file yet and
-    /// `create` is false.
-    pub(super) fn open(
-        path: &Path,
-        format: RejectFormat,
-        raw: Option<(&Path, String)>,
-        committed: u64,
-        create: bool,
-    ) -> io::Result<Option<Self>> {
-        let Some(mut lines) = Appended::open(path, format.header(), create)? else {
-            if let (0, Some((path, header))) = (committed, raw) {
-                // The file of another instance; empty, it is removed.
-                Appended::open(path, &header, false)?.map_or(Ok(()), |mut raw| raw.cut(0))?;
-            }
+/// How a report is opened.
+pub(super) struct Opening<'a> {
+    pub(super) path: &'a Path,
+    pub(super) format: RejectFormat,
+    /// The file of raw records, and its header.
+    pub(super) raw: Option<(&'a Path, String)>,
+    pub(super) owner: Owner<'a>,
+    /// The number of committed rejects.
+    pub(super) committed: u64,
+    /// True if there are rejects to write.
+    pub(super) create: bool,
+    pub(super) overwrite: bool,
+}
+
+impl Opening<'_> {
+    /// Opens the files and removes what is not among the committed rejects. Returns `None` if there is nothing to write or remove.
+    pub(super) fn open(self) -> io::Result<Option<Report>> {
+        let Some(mut lines) = Appended::open(self.path, self.format.header(), self.create)? else {
             return Ok(None);
         };
-        let mut numbers = format.numbers(&lines.read()?);
-        numbers.retain(|number| number.skip <= committed);
-        let raw = raw
-            .map(|(path, header)| Appended::open(path, &header, true))
-            .transpose()?;
-        let mut raw = raw.flatten();
+        let content = lines.read()?;
+        let mut numbers = self.format.numbers(&content);
+        let is_own = numbers.first().is_some_and(|number| number.is_of(self.owner));
+        // A crash may have left the beginning of a first line.
+        let is_empty = numbers.is_empty() && !self.format.has_line(&content);
+        if !is_own && !is_empty {
+            if !self.create && self.committed == 0 {
+                return Ok(None);
+            }
+            self.check_overwrite(self.path)?;
+            numbers.clear();
+        }
+        numbers.retain(|number| number.skip <= self.committed);
+        let mut raw = match &self.raw {
+            Some((path, header)) => Appended::open(path, header, true)?,
+            None => None,
+        };
         if let Some(raw) = &mut raw {
-            if numbers.is_empty() && committed > 0 && !raw.is_empty()? {
-                return Err(io::Error::other(format!(
-                    "it has no rejects any more, but `{}` has some: move both, or restore it",
-                    raw.path.display()
-                )));
+            if !is_own && !raw.is_empty()? {
+                self.check_overwrite(&raw.path)?;
             }
             let kept = numbers.iter().filter_map(|number| number.raw_end).next_back();
             raw.cut(kept.unwrap_or(0))?;
         }
         lines.cut(numbers.last().map_or(0, |kept| kept.end))?;
-        Ok(Some(Self { format, lines, raw }))
+        let format = self.format;
+        let owner = (self.owner.instance, self.owner.step.to_owned());
+        Ok(Some(Report {
+            format,
+            owner,
+            lines,
+            raw,
+        }))
     }
 
+    /// Fails if a file that is not of this step must not be replaced.
+    fn check_overwrite(&self, path: &Path) -> io::Result<()> {
+        let path = path.display();
+        if self.committed > 0 {
+            return Err(io::Error::other(format!(
+                "`{path}` does not belong to the {} rejects that this job instance has committed; restore the file, or move it \
+                 and the other one away",
+                self.committed
+            )));
+        }
+        if self.overwrite {
+            return Ok(());
+        }
+        Err(io::Error::other(format!(
+            "`{path}` exists and does not belong to this job instance; give the file another name, move it away, or set \
+             `rejects.if.exists` to `overwrite`"
+        )))
+    }
+}
+
+impl Report {
     /// Adds rejects to what is committed, and forces them to the disk. `first` is the number of the first.
     pub(super) fn append(&mut self, rejects: &[Reject], first: u64) -> io::Result<()> {
         if rejects.is_empty() && self.lines.end == self.lines.committed {
@@ -76,16 +117,18 @@ impl Report {
             });
             let line = Line {
                 skip,
+                owner: Owner {
+                    instance: self.owner.0,
+                    step: &self.owner.1,
+                },
                 reject,
                 raw_end,
             };
             self.format.encode(&line, &mut lines)?;
         }
-        // First, so that each line of the report has its record.
-        if let Some(raw) = &mut self.raw {
-            raw.append(&raws)?;
-        }
-        self.lines.append(&lines)
+        // First, because its lines show to whom both files belong.
+        self.lines.append(&lines)?;
+        self.raw.as_mut().map_or(Ok(()), |raw| raw.append(&raws))
     }
 
     /// Keeps what was appended, because it is committed.
@@ -126,12 +169,13 @@ impl Appended {
         if is_new {
             sync_folder(path)?;
         }
+        let end = file.metadata()?.len();
         Ok(Some(Self {
             path: path.to_owned(),
             file,
             header: header.to_owned(),
             committed: 0,
-            end: 0,
+            end,
         }))
     }
 

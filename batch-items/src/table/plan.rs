@@ -92,7 +92,10 @@ impl Plan {
         table: &[TableColumn],
     ) -> Result<Self, String> {
         if table.is_empty() {
-            return Err("the table does not exist".to_owned());
+            return Err(
+                "the table does not exist; create it, for example by a step with the batchlet `sqlScript`"
+                    .to_owned(),
+            );
         }
         if fields.iter().any(String::is_empty) {
             return Err("the items are tuples; a struct or a record has names for its fields".to_owned());

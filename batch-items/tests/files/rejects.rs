@@ -136,11 +136,11 @@ fn report(stage: &Stage, name: &str) -> String {
 fn each_skip_is_a_line() {
     let stage = stage(4, "", "rejects.jsonl");
     assert_eq!(stage.completes().skips, 5);
-    let lines = r#"{"skip":1,"phase":"read","error":"in.csv:3: field `amount` (number 2): invalid value \"1\\n0\": expected i64","resource":"in.csv","line":3,"field":"amount","value":"1\n0","raw":"2,\"1\n0\"","raw_end":18}
-{"skip":2,"phase":"process","error":"payment 3 is negative","line":5,"raw":"3,-1","item":{"id":3,"amount":-1,"line":5,"raw":"3,-1"},"raw_end":23}
-{"skip":3,"phase":"process","error":"payment 7 is negative","line":9,"raw":"7,-2","item":{"id":7,"amount":-2,"line":9,"raw":"7,-2"},"raw_end":28}
-{"skip":4,"phase":"read","error":"in.csv:11: field `amount` (number 2): invalid value \"é\": expected i64","resource":"in.csv","line":11,"field":"amount","value":"é","raw":"9,\"é\"","raw_end":35}
-{"skip":5,"phase":"write","error":"account 6 is closed","item":6}
+    let lines = r#"{"skip":1,"instance":1,"step":"copy","phase":"read","error":"in.csv:3: field `amount` (number 2): invalid value \"1\\n0\": expected i64","resource":"in.csv","line":3,"field":"amount","value":"1\n0","raw":"2,\"1\n0\"","raw_end":18}
+{"skip":2,"instance":1,"step":"copy","phase":"process","error":"payment 3 is negative","line":5,"raw":"3,-1","item":{"id":3,"amount":-1,"line":5,"raw":"3,-1"},"raw_end":23}
+{"skip":3,"instance":1,"step":"copy","phase":"process","error":"payment 7 is negative","line":9,"raw":"7,-2","item":{"id":7,"amount":-2,"line":9,"raw":"7,-2"},"raw_end":28}
+{"skip":4,"instance":1,"step":"copy","phase":"read","error":"in.csv:11: field `amount` (number 2): invalid value \"é\": expected i64","resource":"in.csv","line":11,"field":"amount","value":"é","raw":"9,\"é\"","raw_end":35}
+{"skip":5,"instance":1,"step":"copy","phase":"write","error":"account 6 is closed","item":6}
 "#;
     assert_eq!(report(&stage, "rejects.jsonl"), lines);
     assert_eq!(
@@ -150,14 +150,14 @@ fn each_skip_is_a_line() {
 
     let stage = self::stage(4, "", "out/rejects.csv");
     stage.completes();
-    let rows = r#"skip,phase,error,resource,line,field,value,raw,raw_end,item
-1,read,"in.csv:3: field `amount` (number 2): invalid value ""1\n0"": expected i64",in.csv,3,amount,"1
+    let rows = r#"skip,instance,step,phase,error,resource,line,field,value,raw,raw_end,item
+1,1,copy,read,"in.csv:3: field `amount` (number 2): invalid value ""1\n0"": expected i64",in.csv,3,amount,"1
 0","2,""1
 0""",18,
-2,process,payment 3 is negative,,5,,,"3,-1",23,"{""id"":3,""amount"":-1,""line"":5,""raw"":""3,-1""}"
-3,process,payment 7 is negative,,9,,,"7,-2",28,"{""id"":7,""amount"":-2,""line"":9,""raw"":""7,-2""}"
-4,read,"in.csv:11: field `amount` (number 2): invalid value ""é"": expected i64",in.csv,11,amount,é,"9,""é""",35,
-5,write,account 6 is closed,,,,,,,6
+2,1,copy,process,payment 3 is negative,,5,,,"3,-1",23,"{""id"":3,""amount"":-1,""line"":5,""raw"":""3,-1""}"
+3,1,copy,process,payment 7 is negative,,9,,,"7,-2",28,"{""id"":7,""amount"":-2,""line"":9,""raw"":""7,-2""}"
+4,1,copy,read,"in.csv:11: field `amount` (number 2): invalid value ""é"": expected i64",in.csv,11,amount,é,"9,""é""",35,
+5,1,copy,write,account 6 is closed,,,,,,,6
 "#;
     assert_eq!(report(&stage, "out/rejects.csv"), rows);
 }
@@ -205,17 +205,61 @@ fn skips_of_a_rolled_back_interval_are_reported_once() {
     );
 }
 
-/// Without a skip there is no file; the one of another instance is removed.
+/// Without a skip there is no file, and the files of others are not touched. With one they are an error: rejects of another instance that are
+/// not corrected yet, or the input itself.
 #[test]
-fn without_rejects_there_is_no_file() {
+fn files_of_others_are_not_lost() {
     let stage = stage(4, "", "rejects.jsonl");
     stage.write("in.csv", "id,amount\n1,1\n");
-    for stale in ["rejects.jsonl", "raw.csv"] {
-        stage.write(stale, "{\"skip\":1}\n");
-        stage.completes();
+    stage.completes();
+    assert!(!stage.path().join("rejects.jsonl").exists() && !stage.path().join("raw.csv").exists());
+    for name in ["rejects.jsonl", "raw.csv"] {
+        for content in [
+            "{\"skip\":1,\"instance\":9,\"step\":\"copy\"}\n",
+            "id,amount\n1,1\n",
+        ] {
+            stage.write("in.csv", "id,amount\n1,1\n");
+            stage.write(name, content);
+            stage.completes();
+            stage.write("in.csv", INPUT);
+            let message = stage.fails();
+            let expected = format!(
+                "`{name}` exists and does not belong to this job instance; give the file another name"
+            );
+            assert!(message.contains(&expected), "{message}");
+            assert_eq!(stage.read(name), content);
+            fs::remove_file(stage.path().join(name)).unwrap();
+        }
     }
-    assert!(!stage.path().join("rejects.jsonl").exists());
-    assert!(!stage.path().join("raw.csv").exists());
+    let overwrite = "<property name=\"rejects.if.exists\" value=\"overwrite\"/>";
+    let stage = Stage::with_listeners(
+        &listener("rejects.jsonl", &format!("{RAW}{overwrite}")),
+        CHUNK,
+        &format!("resource=${{dir}}/in.csv\n{PLACES}"),
+        SKIP,
+    );
+    stage.write("in.csv", INPUT);
+    for name in ["rejects.jsonl", "raw.csv"] {
+        stage.write(name, "old\n");
+    }
+    stage.completes();
+    assert!(!stage.read("rejects.jsonl").contains("old") && !stage.read("raw.csv").contains("old"));
+}
+
+/// An instance that is resumed does not add its rejects to those of another one.
+#[test]
+fn another_instance_in_between_is_an_error() {
+    let stage = stage(1, "", "rejects.jsonl");
+    let failed = stage.start([("fail.at", "4")]);
+    fs::remove_file(stage.path().join("rejects.jsonl")).unwrap();
+    fs::remove_file(stage.path().join("raw.csv")).unwrap();
+    stage.completes();
+    let others = stage.read("rejects.jsonl");
+    let ended = stage.restart(&failed, [("fail.at", "0")]);
+    assert_eq!(ended.status, BatchStatus::Failed);
+    let expected = "`rejects.jsonl` does not belong to the 2 rejects that this job instance has committed; restore the file";
+    assert!(ended.message.contains(expected), "{}", ended.message);
+    assert_eq!(stage.read("rejects.jsonl"), others);
 }
 
 /// Two steps or partitions cannot write the same file, and a report that was moved away alone is an error.
@@ -242,7 +286,7 @@ fn bad_files_are_errors() {
     assert!(
         ended
             .message
-            .contains("it has no rejects any more, but `raw.csv` has some: move both, or restore it"),
+            .contains("`raw.csv` does not belong to the 2 rejects that this job instance has committed"),
         "{}",
         ended.message
     );
@@ -299,4 +343,36 @@ fn another_encoding_becomes_utf_8() {
     assert_eq!(stage.completes().skips, 2);
     assert_eq!(stage.read("raw.csv"), "id,amount\n1,\u{e9}\n2,-1\n");
     assert!(stage.read("rejects.jsonl").contains("\"raw\":\"1,\u{e9}\""));
+}
+
+/// A quote that is not in order rejects its line alone, with its text, and with every line end; the lines behind it are read.
+#[test]
+fn a_quote_that_is_not_in_order_rejects_its_line() {
+    let input = "id,amount\n1,\"1\"0\"\n2,5\n\n3,\"20\n4,6\n5,\"7\n8,8\n";
+    for line_end in ["\n", "\r\n"] {
+        let stage = stage(2, "max.record.length@reader=40", "rejects.jsonl");
+        stage.write("in.csv", input.replace('\n', line_end));
+        let ended = stage.completes();
+        assert_eq!((ended.reads, ended.skips), (3, 3));
+        assert_eq!(stage.read("raw.csv"), "id,amount\n1,\"1\"0\"\n3,\"20\n5,\"7\n");
+        let report = stage.read("rejects.jsonl");
+        let lines = [2, 5, 7].map(|line| format!("\"line\":{line},"));
+        assert!(
+            report
+                .lines()
+                .zip(lines)
+                .all(|(reject, line)| reject.contains(&line)),
+            "{report}"
+        );
+        // One that makes the row too long, too.
+        let stage = self::stage(2, "max.record.length@reader=40", "rejects.jsonl");
+        let long: String = (10..30).map(|id| format!("{id},1\n")).collect();
+        stage.write(
+            "in.csv",
+            format!("id,amount\n\n9,\"\n{long}").replace('\n', line_end),
+        );
+        let ended = stage.completes();
+        assert_eq!((ended.reads, ended.skips), (20, 1));
+        assert_eq!(stage.read("raw.csv"), "id,amount\n9,\"\n");
+    }
 }

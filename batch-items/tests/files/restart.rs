@@ -286,7 +286,7 @@ fn a_changed_file_is_an_error() {
     assert_eq!(
         message,
         "cannot resume reading `in-0`: it has changed since the checkpoint: its size was 17 and is 18; if only what \
-         follows the last committed record was corrected, set `if.changed` to `resume`"
+         follows the last committed record was corrected, launch again with `-if.changed=resume`"
             .replace("in-0", &stage.path().join("in-0").display().to_string())
             .replace(&format!("{}/", stage.path().display()), "")
     );
