@@ -112,8 +112,9 @@ impl JobOperator {
             .collect())
     }
 
-    /// Returns the totals of the steps that ran in a job execution, in the order of their start: for each step, the sums over this
-    /// execution and the earlier ones of the instance since the step last completed. A step that was skipped as complete has none.
+    /// Returns the totals of the steps of a job instance up to an execution, in the order of their first start: for each step, the sums
+    /// over this execution and the earlier ones since the step last completed. A step that this execution skipped as complete has the
+    /// totals with which it completed.
     ///
     /// # Errors
     /// `NoSuchJobExecution`.
@@ -126,13 +127,13 @@ impl JobOperator {
         executions.retain(|earlier| earlier.id <= execution);
         executions.sort_unstable_by_key(|execution| execution.id);
         let mut totals: BTreeMap<String, (StepTotal, bool)> = BTreeMap::new();
-        let mut last = Vec::new();
+        let mut order = Vec::new();
         for execution in &executions {
-            last = repository.step_executions(execution.id)?;
-            for step in &last {
-                let (total, is_complete) = totals
-                    .entry(step.step_name.clone())
-                    .or_insert_with(|| (StepTotal::new(&step.step_name), false));
+            for step in &repository.step_executions(execution.id)? {
+                let (total, is_complete) = totals.entry(step.step_name.clone()).or_insert_with(|| {
+                    order.push(step.step_name.clone());
+                    (StepTotal::new(&step.step_name), false)
+                });
                 if *is_complete {
                     *total = StepTotal::new(&step.step_name);
                 }
@@ -140,8 +141,7 @@ impl JobOperator {
                 *is_complete = step.status == BatchStatus::Completed;
             }
         }
-        // A step that repeats in an execution has one total.
-        let shown = last.iter().filter_map(|step| totals.remove(&step.step_name));
+        let shown = order.iter().filter_map(|step| totals.remove(step));
         Ok(shown.map(|(total, _)| total).collect())
     }
 
