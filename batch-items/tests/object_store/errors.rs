@@ -192,8 +192,8 @@ fn an_output_that_cannot_be_written_is_rejected() {
         ),
         (
             "output=s3://bucket/out\nspool=",
-            "cannot write `s3://bucket/out`: the property `spool` is missing; set it to a local directory, in which the data \
-             is until the step completes",
+            "cannot write `s3://bucket/out`: the property `spool` is missing; set it to a local directory, which holds the \
+             data until the step completes",
         ),
     ] {
         let stage = Stage::new(
