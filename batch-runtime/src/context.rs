@@ -262,6 +262,8 @@ struct StepShared {
     state: Mutex<StepState>,
     /// The maximum size of the persistent user data, in bytes.
     data_limit: usize,
+    /// The name in the repository, if it is not the id.
+    execution_name: Option<String>,
     /// The counters of the earlier executions of the step since it last completed.
     earlier: StepCounters,
     /// Counts the signs of life.
@@ -305,6 +307,7 @@ impl StepContext {
             element: Mutex::default(),
             state: Mutex::new(state),
             data_limit: usize::MAX,
+            execution_name: None,
             earlier: StepCounters::default(),
             beats: AtomicU64::new(0),
             activity: AtomicU8::new(Activity::Starting as u8),
@@ -315,6 +318,14 @@ impl StepContext {
     pub(crate) fn with_limit(mut self, bytes: usize) -> Self {
         if let Some(new) = Arc::get_mut(&mut self.0) {
             new.data_limit = bytes;
+        }
+        self
+    }
+
+    /// Sets the name of the step execution.
+    pub(crate) fn named(mut self, name: &str) -> Self {
+        if let Some(new) = Arc::get_mut(&mut self.0) {
+            new.execution_name = Some(name.to_owned());
         }
         self
     }
@@ -377,6 +388,12 @@ impl StepContext {
     /// Returns the id of the step execution.
     pub fn execution_id(&self) -> StepExecutionId {
         self.0.execution_id
+    }
+
+    /// Returns the name of the step execution in the repository: the id of the step, and for a partition its number too, such as
+    /// `load:2`. A restart has the same name.
+    pub fn execution_name(&self) -> &str {
+        self.0.execution_name.as_deref().unwrap_or(&self.0.id)
     }
 
     /// Returns the step-level properties with their effective values. Spec: CTX-21

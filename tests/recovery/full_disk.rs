@@ -115,6 +115,25 @@ fn shell_that_mounts() -> Option<Command> {
     mounts.then(shell)
 }
 
+/// Runs a script with the folder of the run on a file system of 256 KiB, and moves the folder back to the disk.
+fn run_mounted(writing: &Writing, shell: Command, script: &str) -> String {
+    let script = format!(
+        r#"{LAUNCH}
+        set -e
+        cp -r run-1 existing
+        mount -t tmpfs -o size=256k tmpfs run-1
+        cp -r existing/. run-1
+        {script}
+        cp -r run-1 kept"#
+    );
+    let ended = sh(writing, shell, &script);
+    let printed = process::text(&ended.stdout) + &process::text(&ended.stderr);
+    assert!(ended.status.success(), "{printed}");
+    fs::remove_dir_all(writing.path().join("run-1")).unwrap();
+    fs::rename(writing.path().join("kept"), writing.path().join("run-1")).unwrap();
+    printed
+}
+
 /// The same on a disk of a quarter of a megabyte, which becomes larger.
 ///
 /// Spec: CHUNK-LOOP-13, STATUS-27, REPO-60
@@ -123,26 +142,15 @@ fn a_full_disk_fails_the_step() {
     for step in steps() {
         let Some(shell) = shell_that_mounts() else { return };
         let (writing, undisturbed, output) = prepared(step, SMALL);
-        let script = format!(
-            r#"{LAUNCH}
-            set -e
-            cp -r run-1 existing
-            mount -t tmpfs -o size=256k tmpfs run-1
-            cp -r existing/. run-1
+        let script = "
             launch
             launch
             mount -o remount,size=64m run-1
-            launch
-            cp -r run-1 kept"#
-        );
-        let ended = sh(&writing, shell, &script);
-        let printed = process::text(&ended.stdout) + &process::text(&ended.stderr);
-        assert!(ended.status.success(), "{printed}");
+            launch";
+        let printed = run_mounted(&writing, shell, script);
         let expected = format!("cannot write `{output}`: No space left on device (os error 28)");
         assert!(printed.matches(&expected).count() >= 2, "{expected}\n{printed}");
         assert_eq!(printed.matches("code 1").count(), 2, "{printed}");
-        fs::remove_dir_all(writing.path().join("run-1")).unwrap();
-        fs::rename(writing.path().join("kept"), writing.path().join("run-1")).unwrap();
         check(
             &writing,
             &undisturbed,
@@ -160,12 +168,7 @@ fn a_read_only_disk_fails_the_step() {
     for step in steps() {
         let Some(shell) = shell_that_mounts() else { return };
         let (writing, undisturbed, output) = prepared(step, SMALL);
-        let script = format!(
-            r#"{LAUNCH}
-            set -e
-            cp -r run-1 existing
-            mount -t tmpfs -o size=256k tmpfs run-1
-            cp -r existing/. run-1
+        let script = "
             mount -o remount,ro run-1
             launch
             mount -o remount,rw run-1
@@ -173,19 +176,13 @@ fn a_read_only_disk_fails_the_step() {
             mount -o remount,ro run-1
             launch
             mount -o remount,rw,size=64m run-1
-            launch
-            cp -r run-1 kept"#
-        );
-        let ended = sh(&writing, shell, &script);
-        let printed = process::text(&ended.stdout) + &process::text(&ended.stderr);
-        assert!(ended.status.success(), "{printed}");
+            launch";
+        let printed = run_mounted(&writing, shell, script);
         assert!(
             printed.contains("Read-only file system (os error 30)"),
             "{printed}"
         );
         assert!(printed.contains(&format!("`{output}")), "{printed}");
-        fs::remove_dir_all(writing.path().join("run-1")).unwrap();
-        fs::rename(writing.path().join("kept"), writing.path().join("run-1")).unwrap();
         check(
             &writing,
             &undisturbed,

@@ -36,7 +36,7 @@ pub use self::reject::RejectFormat;
 /// of one job instance, so their names should contain a parameter of the job; without a reject, files of another instance remain. A
 /// partitioned step needs one for each partition.
 ///
-/// A reject has the fields `skip` (the number of the skip in the step), `instance` (the id of the job instance), `step`, `phase` (`read`, `process` or `write`), `error`, and as far as
+/// A reject has the fields `skip` (the number of the skip in the step), `instance` (the id of the job instance), `step` (of a partition with its number), `phase` (`read`, `process` or `write`), `error`, and as far as
 /// they are known:
 ///
 /// | field | |
@@ -244,7 +244,7 @@ impl<I, O> RejectListener<I, O> {
             raw: self.raw.as_deref().map(|raw| (raw, header.unwrap_or_default())),
             owner: Owner {
                 instance: self.job.instance_id().0,
-                step: self.step.id(),
+                step: self.step.execution_name().to_owned(),
             },
             committed,
             create: !self.pending.rejects.is_empty(),

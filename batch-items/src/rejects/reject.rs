@@ -59,7 +59,7 @@ impl RejectFormat {
                 let row = [
                     skip.to_string(),
                     owner.instance.to_string(),
-                    owner.step.to_owned(),
+                    owner.step.clone(),
                     reject.phase.to_owned(),
                     reject.error.clone(),
                     text_of(&reject.resource),
@@ -168,11 +168,12 @@ impl PlaceFields {
 }
 
 /// The step to which a report belongs.
-#[derive(Clone, Copy, Serialize)]
-pub(super) struct Owner<'a> {
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub(super) struct Owner {
     /// The id of the job instance.
     pub(super) instance: i64,
-    pub(super) step: &'a str,
+    /// The name of the step execution, which has the number of a partition.
+    pub(super) step: String,
 }
 
 /// A line of the report.
@@ -181,7 +182,7 @@ pub(super) struct Line<'a> {
     /// The number of the skip in the step of the job instance, from 1.
     pub(super) skip: u64,
     #[serde(flatten)]
-    pub(super) owner: Owner<'a>,
+    pub(super) owner: &'a Owner,
     #[serde(flatten)]
     pub(super) reject: &'a Reject,
     /// The length of the file of raw records with this one.
@@ -203,7 +204,7 @@ pub(super) struct Number {
 }
 
 impl Number {
-    pub(super) fn is_of(&self, owner: Owner<'_>) -> bool {
+    pub(super) fn is_of(&self, owner: &Owner) -> bool {
         self.instance == owner.instance && self.step == owner.step
     }
 }
@@ -275,7 +276,7 @@ mod tests {
             let mut expected = Vec::new();
             for (skip, (error, raw, item)) in (1..).zip(texts) {
                 let reject = reject(error, raw, item);
-                format.encode(&Line { skip, owner: Owner { instance: 7, step: "load" },
+                format.encode(&Line { skip, owner: &Owner { instance: 7, step: "load".to_owned() },
                     reject: &reject, raw_end }, &mut report).unwrap();
                 expected.push(Number { skip, instance: 7, step: "load".to_owned(), raw_end, end: report.len() as u64 });
             }

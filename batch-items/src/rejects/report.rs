@@ -10,8 +10,7 @@ use crate::file::sync_folder;
 /// The report, and the file of raw records.
 pub(super) struct Report {
     format: RejectFormat,
-    /// The job instance and the step.
-    owner: (i64, String),
+    owner: Owner,
     lines: Appended,
     raw: Option<Appended>,
 }
@@ -32,7 +31,7 @@ pub(super) struct Opening<'a> {
     pub(super) format: RejectFormat,
     /// The file of raw records, and its header.
     pub(super) raw: Option<(&'a Path, String)>,
-    pub(super) owner: Owner<'a>,
+    pub(super) owner: Owner,
     /// The number of committed rejects.
     pub(super) committed: u64,
     /// True if there are rejects to write.
@@ -48,7 +47,7 @@ impl Opening<'_> {
         };
         let content = lines.read()?;
         let mut numbers = self.format.numbers(&content);
-        let is_own = numbers.first().is_some_and(|number| number.is_of(self.owner));
+        let is_own = numbers.first().is_some_and(|number| number.is_of(&self.owner));
         // A crash may have left the beginning of a first line.
         let is_empty = numbers.is_empty() && !self.format.has_line(&content);
         if !is_own && !is_empty {
@@ -71,11 +70,9 @@ impl Opening<'_> {
             raw.cut(kept.unwrap_or(0))?;
         }
         lines.cut(numbers.last().map_or(0, |kept| kept.end))?;
-        let format = self.format;
-        let owner = (self.owner.instance, self.owner.step.to_owned());
         Ok(Some(Report {
-            format,
-            owner,
+            format: self.format,
+            owner: self.owner,
             lines,
             raw,
         }))
@@ -95,8 +92,9 @@ impl Opening<'_> {
             return Ok(());
         }
         Err(io::Error::other(format!(
-            "`{path}` exists and does not belong to this job instance; give the file another name, move it away, or set \
-             `rejects.if.exists` to `overwrite`"
+            "`{path}` exists and does not belong to step `{}` of this job instance; give the file another name, move it away, \
+             or set `rejects.if.exists` to `overwrite`",
+            self.owner.step
         )))
     }
 }
@@ -117,10 +115,7 @@ impl Report {
             });
             let line = Line {
                 skip,
-                owner: Owner {
-                    instance: self.owner.0,
-                    step: &self.owner.1,
-                },
+                owner: &self.owner,
                 reject,
                 raw_end,
             };

@@ -185,7 +185,7 @@ pub(crate) fn until(mut condition: impl FnMut() -> bool) {
     let started = Instant::now();
     while !condition() {
         assert!(started.elapsed() < Duration::from_secs(60), "it has not happened");
-        thread::sleep(Duration::from_millis(5));
+        thread::yield_now();
     }
 }
 

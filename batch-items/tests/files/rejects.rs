@@ -123,13 +123,6 @@ fn stage(commit_interval: u32, properties: &str, output: &str) -> Stage {
     stage
 }
 
-/// Returns a file, without the name of the folder.
-fn report(stage: &Stage, name: &str) -> String {
-    stage
-        .read(name)
-        .replace(&format!("{}/", stage.path().display()), "")
-}
-
 /// The report names the place, the record and the error of each skip, in the order of the skips; the file of raw records can be
 /// launched again.
 #[test]
@@ -142,7 +135,7 @@ fn each_skip_is_a_line() {
 {"skip":4,"instance":1,"step":"copy","phase":"read","error":"in.csv:11: field `amount` (number 2): invalid value \"é\": expected i64","resource":"in.csv","line":11,"field":"amount","value":"é","raw":"9,\"é\"","raw_end":35}
 {"skip":5,"instance":1,"step":"copy","phase":"write","error":"account 6 is closed","item":6}
 "#;
-    assert_eq!(report(&stage, "rejects.jsonl"), lines);
+    assert_eq!(stage.read_relative("rejects.jsonl"), lines);
     assert_eq!(
         stage.read("raw.csv"),
         "id,amount\n2,\"1\n0\"\n3,-1\n7,-2\n9,\"é\"\n"
@@ -159,7 +152,7 @@ fn each_skip_is_a_line() {
 4,1,copy,read,"in.csv:11: field `amount` (number 2): invalid value ""é"": expected i64",in.csv,11,amount,é,"9,""é""",35,
 5,1,copy,write,account 6 is closed,,,,,,,6
 "#;
-    assert_eq!(report(&stage, "out/rejects.csv"), rows);
+    assert_eq!(stage.read_relative("out/rejects.csv"), rows);
 }
 
 /// Whichever item the job fails at, and whatever the interval, the files after the restart are those of an undisturbed run.
@@ -181,8 +174,8 @@ fn a_restart_reports_each_skip_once() {
                 assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.message);
                 for name in [output, "raw.csv"] {
                     assert_eq!(
-                        report(&stage, name),
-                        report(&undisturbed, name),
+                        stage.read_relative(name),
+                        undisturbed.read_relative(name),
                         "{commit_interval}, {fail_at}"
                     );
                 }
@@ -200,8 +193,8 @@ fn skips_of_a_rolled_back_interval_are_reported_once() {
     undisturbed.completes();
     assert_eq!(stage.completes().skips, 5);
     assert_eq!(
-        report(&stage, "rejects.jsonl"),
-        report(&undisturbed, "rejects.jsonl")
+        stage.read_relative("rejects.jsonl"),
+        undisturbed.read_relative("rejects.jsonl")
     );
 }
 
@@ -224,7 +217,7 @@ fn files_of_others_are_not_lost() {
             stage.write("in.csv", INPUT);
             let message = stage.fails();
             let expected = format!(
-                "`{name}` exists and does not belong to this job instance; give the file another name"
+                "`{name}` exists and does not belong to step `copy` of this job instance; give the file another name"
             );
             assert!(message.contains(&expected), "{message}");
             assert_eq!(stage.read(name), content);
@@ -260,6 +253,26 @@ fn another_instance_in_between_is_an_error() {
     let expected = "`rejects.jsonl` does not belong to the 2 rejects that this job instance has committed; restore the file";
     assert!(ended.message.contains(expected), "{}", ended.message);
     assert_eq!(stage.read("rejects.jsonl"), others);
+}
+
+/// Partitions that run one after the other do not replace the rejects of each other.
+///
+/// Spec: CTX-21
+#[test]
+fn partitions_do_not_share_a_file() {
+    let listeners = listener("rejects.jsonl", "").replace(
+        "<properties>",
+        "<properties><property name=\"batch.partition.threads\" value=\"1\"/>",
+    ) + "<partition><algorithm ref=\"filePartitions\"><properties>\
+           <property name=\"resource\" value=\"${dir}/in-*.csv\"/></properties></algorithm></partition>";
+    let stage = Stage::with_listeners(&listeners, CHUNK, PLACES, SKIP);
+    stage.write("in-1.csv", INPUT);
+    stage.write("in-2.csv", INPUT);
+    let message = stage.fails();
+    let expected = "`rejects.jsonl` exists and does not belong to step `copy:2` of this job instance";
+    assert!(message.contains(expected), "{message}");
+    let report = stage.read("rejects.jsonl");
+    assert_eq!(report.matches("\"step\":\"copy:1\"").count(), 5, "{report}");
 }
 
 /// Two steps or partitions cannot write the same file, and a report that was moved away alone is an error.

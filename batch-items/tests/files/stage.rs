@@ -101,6 +101,15 @@ impl Stage {
         fs::read_to_string(self.path().join(name)).unwrap()
     }
 
+    /// Reads a file, and removes the name of the folder from its text.
+    pub(crate) fn read_relative(&self, name: &str) -> String {
+        self.without_folder(&self.read(name))
+    }
+
+    fn without_folder(&self, text: &str) -> String {
+        text.replace(&format!("{}/", self.path().display()), "")
+    }
+
     /// Runs a statement on the database.
     pub(crate) fn execute(&self, statement: &str) {
         self.connection().batch_execute(statement).unwrap();
@@ -155,9 +164,7 @@ impl Stage {
         Ended {
             id,
             status: execution.status,
-            message: execution
-                .exit_message
-                .replace(&format!("{}/", self.path().display()), ""),
+            message: self.without_folder(&execution.exit_message),
             reads: counters.reads,
             writes: counters.writes,
             skips: counters.skips(),
@@ -176,6 +183,29 @@ impl Stage {
         let ended = self.start(());
         assert_eq!(ended.status, BatchStatus::Failed);
         ended.message
+    }
+}
+
+/// Checks that a job writes `out`, whichever of its seven items it fails at and whatever the interval, after a restart that continues after the
+/// last committed item. The function creates the job with a commit interval.
+pub(crate) fn check_restarts(job: impl Fn(u32) -> Stage, expected: &str) {
+    let undisturbed = job(2);
+    assert_eq!(undisturbed.completes().writes, 7);
+    assert_eq!(undisturbed.read_relative("out"), expected);
+    for commit_interval in 1..=3 {
+        for fail_at in 1..=7 {
+            let stage = job(commit_interval);
+            let failed = stage.start([("fail.at", fail_at.to_string())]);
+            assert_eq!(failed.status, BatchStatus::Failed);
+            let again = stage.restart(&failed, [("fail.at", "0")]);
+            assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+            let output = stage.read_relative("out");
+            assert_eq!(
+                output, expected,
+                "interval {commit_interval}, failed at {fail_at}"
+            );
+            assert_eq!(failed.writes + again.writes, 7);
+        }
     }
 }
 

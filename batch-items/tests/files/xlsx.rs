@@ -3,12 +3,11 @@
 use std::fmt::Write;
 
 use batch_items::XlsxItemReader;
-use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::delimited::Flight;
-use super::stage::{Stage, pass};
+use super::stage::{Stage, check_restarts, pass};
 
 /// A cell of a workbook that a test makes.
 #[derive(Clone, Copy)]
@@ -320,26 +319,8 @@ fn placed(commit_interval: u32) -> Stage {
 /// Whichever item a job fails at, the restart continues after the last committed one, with the same places.
 #[test]
 fn a_restart_continues_after_the_last_committed_row() {
-    let output = |stage: &Stage| {
-        stage
-            .read("out")
-            .replace(&format!("{}/", stage.path().display()), "")
-    };
-    let undisturbed = placed(2);
-    undisturbed.completes();
     let expected = "id,file,line,record\n1,in-0,4,1\n2,in-0,7,2\n3,in-0,8,3\n4,in-0,10,4\n5,in-2,2,1\n6,in-2,3,2\n7,in-2,4,3\n";
-    assert_eq!(output(&undisturbed), expected);
-    for commit_interval in 1..=3 {
-        for fail_at in 1..=7 {
-            let stage = placed(commit_interval);
-            let failed = stage.start([("fail.at", fail_at.to_string())]);
-            assert_eq!(failed.status, BatchStatus::Failed);
-            let again = stage.restart(&failed, [("fail.at", "0")]);
-            assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
-            assert_eq!(output(&stage), expected, "{commit_interval} {fail_at}");
-            assert_eq!(failed.writes + again.writes, 7);
-        }
-    }
+    check_restarts(placed, expected);
 }
 
 #[test]

@@ -117,7 +117,7 @@ impl ItemSink {
     /// Combines sinks of the same processor into one that runs each on a thread of its own.
     ///
     /// # Errors
-    /// If they are not, or if a thread cannot be started.
+    /// If the sinks are of different types, or if a thread cannot be started.
     pub(crate) fn parallel(sinks: Vec<Self>) -> io::Result<Self> {
         let mut sinks = sinks.into_iter().map(|sink| sink.0);
         let first = sinks.next().ok_or_else(different)?;
@@ -389,7 +389,7 @@ pub enum FillError {
     Read(BatchError),
     /// The processor.
     Process(BatchError),
-    /// Neither: their item types differ.
+    /// Neither: their item types differ, or the threads of the processors have ended.
     Mismatch(BatchError),
     /// The observer, which knows the reason.
     Halted,

@@ -314,7 +314,7 @@ impl<I: Send + 'static, O: Send + 'static> Parallel<I> for ParallelSink<I, O> {
             }
             if !self.receive() {
                 let ended = BatchError::msg("the threads of the processors have ended");
-                return Err(FillError::Process(ended));
+                return Err(FillError::Mismatch(ended));
             }
         }
     }

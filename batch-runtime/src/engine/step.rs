@@ -255,6 +255,7 @@ impl StepRunner<'_> {
             self.step.properties.clone(),
             state.user_data.clone(),
         )
+        .named(&execution.step_name)
         .with_limit(self.step.limits.checkpoint_bytes)
         .after(earlier);
         let contexts = ContextScope {

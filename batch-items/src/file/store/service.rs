@@ -146,20 +146,34 @@ impl Options {
     }
 }
 
+/// Returns whether one of these settings has a value, or one of these switches is on.
+fn has_credentials<K>(
+    value: impl Fn(&K) -> Option<String>,
+    settings: impl IntoIterator<Item = K>,
+    switches: impl IntoIterator<Item = K>,
+) -> bool {
+    settings.into_iter().any(|key| value(&key).is_some())
+        || switches
+            .into_iter()
+            .any(|key| value(&key).is_some_and(|value| value == "true"))
+}
+
 fn s3(bucket: &str, options: Options) -> io::Result<Service> {
     use AmazonS3ConfigKey as Key;
     let builder = options.set(AmazonS3Builder::from_env(), |builder, key, value| {
         builder.with_config(key, value)
     })?;
-    let is_set = |key| builder.get_config_value(&key).is_some();
-    let is_unsigned = builder
-        .get_config_value(&Key::SkipSignature)
-        .is_some_and(|value| value == "true");
-    let has_credentials = is_unsigned
-        || is_set(Key::AccessKeyId)
-        || is_set(Key::WebIdentityTokenFile)
-        || is_set(Key::ContainerCredentialsRelativeUri)
-        || is_set(Key::ContainerCredentialsFullUri);
+    let settings = [
+        Key::AccessKeyId,
+        Key::WebIdentityTokenFile,
+        Key::ContainerCredentialsRelativeUri,
+        Key::ContainerCredentialsFullUri,
+    ];
+    let has_credentials = has_credentials(
+        |key| builder.get_config_value(key),
+        settings,
+        [Key::SkipSignature],
+    );
     let store = builder.with_bucket_name(bucket).with_retry(options.retry).build();
     let store = store.map_err(error::of_configuration)?;
     Ok(Service::new(Kind::S3, bucket, has_credentials, store))
@@ -170,15 +184,17 @@ fn google(bucket: &str, options: Options) -> io::Result<Service> {
     let builder = options.set(GoogleCloudStorageBuilder::from_env(), |builder, key, value| {
         builder.with_config(key, value)
     })?;
-    let is_set = |key| builder.get_config_value(&key).is_some();
-    let is_unsigned = builder
-        .get_config_value(&Key::SkipSignature)
-        .is_some_and(|value| value == "true");
-    let has_credentials = is_unsigned
-        || is_set(Key::ServiceAccount)
-        || is_set(Key::ServiceAccountKey)
-        || is_set(Key::ApplicationCredentials)
-        || is_set(Key::BearerToken);
+    let settings = [
+        Key::ServiceAccount,
+        Key::ServiceAccountKey,
+        Key::ApplicationCredentials,
+        Key::BearerToken,
+    ];
+    let has_credentials = has_credentials(
+        |key| builder.get_config_value(key),
+        settings,
+        [Key::SkipSignature],
+    );
     let store = builder.with_bucket_name(bucket).with_retry(options.retry).build();
     let store = store.map_err(error::of_configuration)?;
     Ok(Service::new(Kind::Google, bucket, has_credentials, store))
@@ -189,20 +205,15 @@ fn azure(container: &str, options: Options) -> io::Result<Service> {
     let builder = options.set(MicrosoftAzureBuilder::from_env(), |builder, key, value| {
         builder.with_config(key, value)
     })?;
-    let is_set = |key| builder.get_config_value(&key).is_some();
-    let is_true = |key| {
-        builder
-            .get_config_value(&key)
-            .is_some_and(|value| value == "true")
-    };
-    let has_credentials = is_true(Key::SkipSignature)
-        || is_true(Key::UseEmulator)
-        || is_true(Key::UseAzureCli)
-        || is_set(Key::AccessKey)
-        || is_set(Key::SasKey)
-        || is_set(Key::Token)
-        || is_set(Key::ClientSecret)
-        || is_set(Key::FederatedTokenFile);
+    let settings = [
+        Key::AccessKey,
+        Key::SasKey,
+        Key::Token,
+        Key::ClientSecret,
+        Key::FederatedTokenFile,
+    ];
+    let switches = [Key::SkipSignature, Key::UseEmulator, Key::UseAzureCli];
+    let has_credentials = has_credentials(|key| builder.get_config_value(key), settings, switches);
     let store = builder
         .with_container_name(container)
         .with_retry(options.retry)

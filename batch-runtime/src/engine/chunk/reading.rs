@@ -86,7 +86,8 @@ impl ChunkRunner<'_> {
         interval.listeners.on_read_error(&error)?;
         let skip = chunk.faults.skip(&error, interval.skips());
         // Without a rollback too, because a reader that has advanced past the item would lose it.
-        if self.retries_input(interval, InputCall::Read, 0, &error, skip) {
+        let place = (interval.reads + interval.read_skips, InputCall::Read);
+        if chunk.faults.retry_input(&error, skip, place, &mut self.budget) {
             return Err(Self::read_again(interval));
         }
         may_skip(skip, || {
@@ -98,20 +99,6 @@ impl ChunkRunner<'_> {
             listener.on_skip_in_read(&error)
         })?;
         Ok(self.ensure_progress(&error)?)
-    }
-
-    fn retries_input(
-        &mut self,
-        interval: &Interval<'_, '_>,
-        call: InputCall,
-        behind: usize,
-        error: &BatchError,
-        skip: Skip,
-    ) -> bool {
-        let place = (interval.reads + interval.read_skips - behind, call);
-        self.chunk
-            .faults
-            .retry_input(error, skip, place, &mut self.budget)
     }
 
     /// Rolls the interval back, and reads its items again from the checkpoint.
@@ -149,8 +136,9 @@ impl ChunkRunner<'_> {
         self.env.context.set_exception(Arc::clone(&error));
         let skip = self.chunk.faults.skip(&error, interval.skips());
         // The processor has taken the item, so it has to be read again.
-        let behind = self.sink.waiting();
-        if self.retries_input(interval, InputCall::Process, behind, &error, skip) {
+        let number = interval.reads + interval.read_skips - self.sink.waiting();
+        let (rules, place) = (&self.chunk.faults, (number, InputCall::Process));
+        if rules.retry_input(&error, skip, place, &mut self.budget) {
             return Err(Self::read_again(interval));
         }
         may_skip(skip, || {
