@@ -280,6 +280,14 @@ impl SeesCounters {
     }
 }
 
+#[step_listener]
+impl SeesCounters {
+    #[after_step]
+    fn end(&mut self) {
+        self.log_counters("end");
+    }
+}
+
 impl SeesCounters {
     fn log_counters(&self, when: &str) {
         let metrics = self.step.metrics();
@@ -288,7 +296,7 @@ impl SeesCounters {
     }
 }
 
-/// The context's counters are those of the last commit; before a checkpoint they include its items and skips.
+/// The context's counters are those of the last commit, also after a rollback; before a checkpoint they include its items and skips.
 ///
 /// Spec: CTX-30, LISTEN-CKPT-03, D-98
 #[test]
@@ -314,6 +322,17 @@ fn the_counters_change_with_the_commit() {
     after 4 2 0 2 1 1 1 1
     before 4 2 0 2 1 1 1 1
     after 4 2 0 3 1 1 1 1
+    ");
+    let stage = faulty_stage(&xml);
+    stage.start(
+        "job",
+        [("faults", "checkpoint reader at 4: Fatal"), ("items", "5")],
+    );
+    assert_snapshot!(calls(&stage, &["before", "after", "end"]), @r"
+    before 2 2 0 0 0 0 0 0
+    after 2 2 0 1 0 0 0 0
+    before 4 4 0 1 0 0 0 0
+    end 2 2 0 1 1 0 0 0
     ");
 }
 
