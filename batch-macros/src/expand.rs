@@ -53,6 +53,7 @@ pub(crate) fn role(role: &Role, artifact: &Artifact, item: &ItemImpl) -> TokenSt
 pub(crate) fn registration(role: &Role, names: &Registration, self_ty: impl ToTokens) -> TokenStream {
     let constructor = format_ident!("{}", role.attribute);
     let Registration { name, type_name, .. } = names;
+    let pipelined = (!names.pipelined).then(|| quote!(.never_pipelined()));
     let class = or_none(names.class.as_ref());
     quote! {
         ::batch_runtime::__private::inventory::submit! {
@@ -62,7 +63,7 @@ pub(crate) fn registration(role: &Role, names: &Registration, self_ty: impl ToTo
                 #class,
                 ::core::file!(),
                 ::core::line!(),
-            )
+            ) #pipelined
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The arguments of an artifact attribute, checked: the name, `class` and `buffered`.
+//! The arguments of an artifact attribute, checked: the name, `class`, `buffered` and `pipelined`.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -26,6 +26,8 @@ pub(crate) struct Settings {
     /// `class = "..."`
     pub(crate) class: Option<LitStr>,
     pub(crate) buffered: bool,
+    /// False if no step with the artifact may be pipelined.
+    pub(crate) pipelined: bool,
 }
 
 /// The names under which a concrete type is registered.
@@ -33,6 +35,7 @@ pub(crate) struct Registration {
     pub(crate) name: String,
     /// `class = "..."`
     pub(crate) class: Option<LitStr>,
+    pub(crate) pipelined: bool,
     /// The identifier of the type or alias, last part of its path.
     pub(crate) type_name: String,
 }
@@ -45,6 +48,7 @@ impl Settings {
         Registration {
             name: name.unwrap_or_else(|| type_name.clone()),
             class: self.class,
+            pipelined: self.pipelined,
             type_name,
         }
     }
@@ -56,6 +60,7 @@ pub(crate) fn settings(role: &Role, target: Target, arguments: &[Argument], erro
         name: None,
         class: None,
         buffered: true,
+        pipelined: true,
     };
     let mut seen: Vec<String> = Vec::new();
     for argument in arguments {
@@ -73,17 +78,14 @@ pub(crate) fn settings(role: &Role, target: Target, arguments: &[Argument], erro
             continue;
         }
         match (argument, key.as_str()) {
-            (_, "value" | "class") if target == Target::GenericBlock => {
+            (_, "value" | "class" | "pipelined") if target == Target::GenericBlock => {
                 registers_nothing(role, &key, place, errors);
             }
             (Argument::Text(text), _) => settings.name = not_empty("name", text, errors),
             (Argument::Named { value, .. }, "value") => settings.name = text("name", value, errors),
             (Argument::Named { value, .. }, "class") => settings.class = text("class", value, errors),
             (Argument::Named { value, .. }, "buffered") if role.buffered && target != Target::Alias => {
-                match literal(value) {
-                    Some(Lit::Bool(flag)) => settings.buffered = flag.value,
-                    _ => errors.error(value, "`buffered` must be `true` or `false`", &[]),
-                }
+                settings.buffered = flag(&key, value, errors);
             }
             (Argument::Named { .. }, "buffered") if role.buffered => errors.error(
                 place,
@@ -98,6 +100,9 @@ pub(crate) fn settings(role: &Role, target: Target, arguments: &[Argument], erro
                 ),
                 &[],
             ),
+            (Argument::Named { value, .. }, "pipelined") if role.pipelined => {
+                settings.pipelined = flag(&key, value, errors);
+            }
             (Argument::Named { .. }, unknown) => errors.error(
                 place,
                 format!("`#[{}]` has no argument `{unknown}`", role.attribute),
@@ -109,8 +114,17 @@ pub(crate) fn settings(role: &Role, target: Target, arguments: &[Argument], erro
     settings
 }
 
+/// Returns the value of a flag whose default is `true`.
+fn flag(name: &str, value: &Expr, errors: &mut Errors) -> bool {
+    if let Some(Lit::Bool(flag)) = literal(value) {
+        return flag.value;
+    }
+    errors.error(value, format!("`{name}` must be `true` or `false`"), &[]);
+    true
+}
+
 fn registers_nothing(role: &Role, key: &str, place: TokenStream, errors: &mut Errors) {
-    let what = if key == "value" { "name" } else { "class" };
+    let what = if key == "value" { "name" } else { key };
     errors.error(
         place,
         format!("a generic impl block registers no artifact, so it has no {what}"),
@@ -122,23 +136,28 @@ fn registers_nothing(role: &Role, key: &str, place: TokenStream, errors: &mut Er
 }
 
 fn argument_remedy(role: &Role, unknown: &str) -> String {
-    let known: &[&str] = if role.buffered {
-        &["value", "class", "buffered"]
-    } else {
-        &["value", "class"]
-    };
-    if let Some(near) = nearest(unknown, known.iter().copied()) {
+    let flags = [("buffered", role.buffered), ("pipelined", role.pipelined)];
+    let flags: Vec<&str> = flags
+        .iter()
+        .filter(|(_, has)| *has)
+        .map(|(name, _)| *name)
+        .collect();
+    if let Some(near) = nearest(
+        unknown,
+        ["value", "class"].into_iter().chain(flags.iter().copied()),
+    ) {
         return format!("did you mean `{near}`?");
     }
     if nearest(unknown, ["name"]).is_some() {
         return format!("write the name alone: `#[{}(\"Name\")]`", role.attribute);
     }
     let class = "`class = \"..\"`";
-    if role.buffered {
-        format!("its arguments are the name in quotes, {class} and `buffered = true` or `false`")
-    } else {
-        format!("its arguments are the name in quotes and {class}")
-    }
+    let flags: String = flags
+        .iter()
+        .map(|flag| format!(", `{flag} = true` or `false`"))
+        .collect();
+    let comma = if flags.is_empty() { " and" } else { "," };
+    format!("its arguments are the name in quotes{comma} {class}{flags}")
 }
 
 fn text(what: &str, value: &Expr, errors: &mut Errors) -> Option<LitStr> {

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::checkpoint::{CheckpointInfo, Externalizable};
+use crate::context_gate;
 use crate::error::BatchError;
 use crate::execution::{Metric, MetricName, StepCounters};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
@@ -82,12 +83,14 @@ macro_rules! element_methods {
 
         /// Returns the value of `set_exit_status`, without the default.
         pub fn exit_status(&self) -> Option<String> {
+            context_gate::wait();
             lock(&self.0.element).exit_status.clone()
         }
 
         #[doc = concat!("Sets the exit status that the ", $element, " ends with; the last call wins.")]
         /// `None` restores the default, the batch status.
         pub fn set_exit_status(&self, status: Option<&str>) {
+            context_gate::wait();
             lock(&self.0.element).exit_status = status.map(str::to_owned);
         }
 
@@ -96,11 +99,13 @@ macro_rules! element_methods {
         /// # Errors
         /// When a value of another type is stored.
         pub fn transient_user_data<T: Send + Sync + 'static>(&self) -> Result<Option<Arc<T>>, UserDataError> {
+            context_gate::wait();
             lock(&self.0.element).transient()
         }
 
         /// Stores a user's value for the other artifacts of the same context. Not persisted.
         pub fn set_transient_user_data<T: Send + Sync + 'static>(&self, value: T) {
+            context_gate::wait();
             lock(&self.0.element).set_transient(value);
         }
     };
@@ -408,6 +413,7 @@ impl StepContext {
     ///
     /// Spec: CTX-23, RESTART-14
     pub fn persistent_user_data<P: Externalizable>(&self) -> Result<Option<P>, UserDataError> {
+        context_gate::wait();
         let Some(stored) = self.persistent_info() else {
             return Ok(None);
         };
@@ -425,6 +431,7 @@ impl StepContext {
     ///
     /// Spec: CTX-23, CHUNK-LOOP-11
     pub fn set_persistent_user_data<P: Externalizable>(&self, data: &P) -> Result<(), BatchError> {
+        context_gate::wait();
         let stored = CheckpointInfo::encode(data)?;
         if let Some(problem) = stored.too_large(self.0.data_limit) {
             return Err(BatchError::msg(format!("the persistent user data {problem}")));
@@ -435,6 +442,7 @@ impl StepContext {
 
     /// Returns the last exception that a step-level artifact threw. Spec: CTX-29
     pub fn exception(&self) -> Option<Arc<BatchError>> {
+        context_gate::wait();
         lock(&self.0.state).exception.clone()
     }
 
@@ -445,6 +453,7 @@ impl StepContext {
     ///
     /// Spec: CTX-30, D-95, D-98
     pub fn metrics(&self) -> Vec<Metric> {
+        context_gate::wait();
         self.0.earlier.plus(self.counters()).metrics()
     }
 
@@ -453,6 +462,7 @@ impl StepContext {
     ///
     /// Spec: CTX-30, D-98
     pub fn execution_metrics(&self) -> Vec<Metric> {
+        context_gate::wait();
         self.counters().metrics()
     }
 

@@ -18,6 +18,7 @@ mod s4_2_1_custom_checkpoint;
 mod s4_2_1_exceptions;
 mod s4_2_1_failures;
 mod s4_2_1_no_rollback;
+mod s4_2_1_pipeline;
 mod s4_2_1_processors;
 mod s4_2_1_retry;
 mod s4_2_1_retry_input;

@@ -8,7 +8,7 @@ use std::thread;
 use batch_tests::sqlite;
 use batch_tests::suspended::{launch_until_it_waits, taken_over_at};
 use batch_tests::sweep::{
-    BATCHLET, CHUNKS, FILES, Fault, PARTITIONS, REFUSALS, Raised, Shape, Sweep, UNDISTURBED,
+    BATCHLET, CHUNKS, FILES, Fault, PARTITIONS, PIPELINE, REFUSALS, Raised, Shape, Sweep, UNDISTURBED,
 };
 use diesel::connection::SimpleConnection;
 
@@ -38,10 +38,22 @@ fn a_death_at_any_event_is_recovered_by_a_launch() {
 /// Spec: OP-35, CHUNK-LOOP-12, CHUNK-LOOP-16, RESTART-07, D-96
 #[test]
 fn a_death_at_any_event_leaves_each_item_in_its_file_once() {
-    strike(FILES, Fault::Kill, Raised::InStatement, 100);
+    strike_files(FILES);
+}
+
+/// The same while the next chunk is read.
+///
+/// Spec: OP-35, CHUNK-LOOP-12, CHUNK-LOOP-16, RESTART-07, D-96, D-100
+#[test]
+fn a_death_at_any_event_of_a_pipeline_leaves_each_item_in_its_file_once() {
+    strike_files(PIPELINE);
+}
+
+fn strike_files(shape: Shape) {
+    strike(shape, Fault::Kill, Raised::InStatement, 100);
     for raised in [Raised::InStatement, Raised::InCommit] {
-        strike(FILES, Fault::Once, raised, 30);
-        strike(FILES, Fault::ForEver, raised, 30);
+        strike(shape, Fault::Once, raised, 30);
+        strike(shape, Fault::ForEver, raised, 30);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The jobs of the sweep, and their logs.
 
 /// A job, and the expected result of its complete instance.
+#[derive(Clone, Copy)]
 pub struct Shape {
     /// The Job XML, of the job `job`.
     pub xml: &'static str,
@@ -28,11 +29,15 @@ pub const CHUNKS: Shape = Shape {
     files: &[],
 };
 
-/// The same three chunks, also to files, by two processors; what is skipped goes to a report.
-pub const FILES: Shape = Shape {
-    xml: r#"<job id="job">
+/// The Job XML of chunks by two processors.
+macro_rules! with_two_processors {
+    ($property:literal) => {
+        concat!(
+            r#"<job id="job">
   <step id="load" next="close">
-    <properties><property name="batch.chunk.processors" value="2"/></properties>
+    <properties><property name="batch.chunk.processors" value="2"/>"#,
+            $property,
+            r#"</properties>
     <listeners>
       <listener ref="Rejects">
         <properties><property name="rejects.output" value="out-rejects.jsonl"/></properties>
@@ -50,7 +55,14 @@ pub const FILES: Shape = Shape {
     </chunk>
   </step>
   <step id="close"><batchlet ref="Done"/></step>
-</job>"#,
+</job>"#
+        )
+    };
+}
+
+/// The same three chunks, also to files, by two processors; what is skipped goes to a report.
+pub const FILES: Shape = Shape {
+    xml: with_two_processors!(""),
     rows: CHUNKS.rows,
     steps: CHUNKS.steps,
     files: &[
@@ -65,6 +77,12 @@ pub const FILES: Shape = Shape {
             "{\"skip\":1,\"instance\":1,\"step\":\"load\",\"phase\":\"process\",\"error\":\"an unwanted number\",\"item\":7}\n",
         ),
     ],
+};
+
+/// The same in a pipeline.
+pub const PIPELINE: Shape = Shape {
+    xml: with_two_processors!(r#"<property name="batch.chunk.pipeline" value="true"/>"#),
+    ..FILES
 };
 
 /// A batchlet only.

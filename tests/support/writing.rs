@@ -211,6 +211,8 @@ impl Writing {
         let mut command = Command::new(self.program);
         command
             .args(["launch", "job", &format!("run={run}")])
+            // Every other run reads the next chunk while one is written.
+            .arg(format!("-batch.chunk.pipeline={}", run % 2 == 1))
             .current_dir(self.path())
             .env_remove("BATCH_FAILPOINTS")
             .env_remove(EVENTS)

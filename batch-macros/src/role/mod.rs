@@ -19,6 +19,8 @@ pub(crate) struct Role {
     pub(crate) methods: &'static [Method],
     /// True if the attribute takes the argument `buffered = ...`.
     pub(crate) buffered: bool,
+    /// True if the attribute takes the argument `pipelined = ...`.
+    pub(crate) pipelined: bool,
     /// The associated function of the trait by which the loader inspects a type, and its result.
     pub(crate) fact: Option<(&'static str, &'static str)>,
     /// For a listener, the `listeners` elements that accept it. `None` for every other artifact.

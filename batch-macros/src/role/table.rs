@@ -13,7 +13,7 @@
 macro_rules! role_table {
     ($callback:ident) => { $callback! {
         /// Reads items one by one.
-        item_reader ItemReader { fact: Some(("item_type", "ItemType")), ..ROLE } [
+        item_reader ItemReader { fact: Some(("item_type", "ItemType")), pipelined: true, ..ROLE } [
             /// Positions the reader or writer at `checkpoint`, the value that `#[get_checkpoint_info]` returned for the
             /// last committed checkpoint; at the start for `None`. Required, also in [`macro@item_writer`].
             open("fn open(&mut self, checkpoint: Option<C>) -> Result<(), E>") { ..OPEN }
@@ -40,7 +40,7 @@ macro_rules! role_table {
         ]
 
         /// Transforms an item, or filters it with `None`.
-        item_processor ItemProcessor { fact: Some(("item_types", "ProcessorItems")), ..ROLE } [
+        item_processor ItemProcessor { fact: Some(("item_types", "ProcessorItems")), pipelined: true, ..ROLE } [
             /// Transforms an item, or filters it with `None`. Takes the item by value if it is `Clone`. Required.
             process_item("fn process(&mut self, item: &In) -> Result<Option<Out>, E>"
                 or "fn process(&mut self, item: In) -> Result<Option<Out>, E>")
@@ -48,7 +48,7 @@ macro_rules! role_table {
         ]
 
         /// Writes lists of results, never an empty one.
-        item_writer ItemWriter { fact: Some(("info", "WriterInfo")), buffered: true, ..ROLE } [
+        item_writer ItemWriter { fact: Some(("info", "WriterInfo")), buffered: true, pipelined: true, ..ROLE } [
             open("fn open(&mut self, checkpoint: Option<C>) -> Result<(), E>") { ..OPEN }
             /// Writes a list, never an empty one. With the second parameter it writes in the transaction that commits
             /// the checkpoint, exactly once. Required.
@@ -299,6 +299,7 @@ const ROLE: Role = Role {
     summary: "",
     methods: &[],
     buffered: false,
+    pipelined: false,
     fact: None,
     places: None,
 };

@@ -8,9 +8,12 @@ use std::any::{Any, TypeId};
 use std::fmt;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::parallel::{Parallel, ParallelSink, Processor, run_parallel};
+use super::results::{ItemBuffer, Results};
+use crate::context_gate::ContextGate;
 use crate::error::BatchError;
 
 /// The type of the items of an artifact.
@@ -50,8 +53,8 @@ impl fmt::Debug for ItemType {
 /// A slice of a chunk's items, whose type only reader, processor and writer know.
 #[derive(Clone)]
 pub struct ChunkItems<'a> {
-    buffer: &'a (dyn Any + Send),
-    range: Range<usize>,
+    pub(super) buffer: &'a (dyn Any + Send),
+    pub(super) range: Range<usize>,
 }
 
 impl<'a> ChunkItems<'a> {
@@ -85,61 +88,61 @@ impl<'a> ChunkItems<'a> {
     }
 }
 
-/// The destination of a reader's items: the processor, and behind it the buffer of results.
+/// The destination of a reader's items: the processor, and behind it the results of a fill.
 pub struct ItemSink(Box<dyn ErasedSink>);
 
 impl ItemSink {
-    /// Returns the number of results in the buffer.
+    /// Returns the number of results.
     pub fn len(&self) -> usize {
         self.0.results().len()
     }
 
-    /// Returns whether the buffer is empty.
+    /// Returns whether there are no results.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Removes all results, and keeps the buffer's memory for the next chunk.
-    pub fn clear(&mut self) {
-        self.0.results_mut().clear();
-    }
-
-    /// Removes all results, and items that are read but not processed.
-    pub(crate) fn discard(&mut self) {
-        self.0.results_mut().discard();
-    }
-
-    /// Returns the number of items that are read but have no result yet. Only parallel processors have such items.
-    pub(crate) fn waiting(&self) -> usize {
-        self.0.results().waiting()
-    }
-
-    /// Combines sinks of the same processor into one that runs each on a thread of its own.
-    ///
-    /// # Errors
-    /// If the sinks are of different types, or if a thread cannot be started.
-    pub(crate) fn parallel(sinks: Vec<Self>) -> io::Result<Self> {
-        let mut sinks = sinks.into_iter().map(|sink| sink.0);
-        let first = sinks.next().ok_or_else(different)?;
-        Ok(Self(first.parallel(sinks.collect())?))
-    }
-
-    /// Removes a result that the writer skips.
-    pub(crate) fn remove(&mut self, index: usize) {
-        self.0.results_mut().remove(index);
-    }
-
-    /// Returns one result.
-    pub(crate) fn item(&self, index: usize) -> Option<&dyn Any> {
-        self.0.results().item(index)
-    }
-
-    /// Returns the results of `range`. Reading a range outside the buffer fails.
+    /// Returns the results of `range`. Reading a range outside the results fails.
     pub fn items(&self, range: Range<usize>) -> ChunkItems<'_> {
         ChunkItems {
             buffer: self.0.results().buffer(),
             range,
         }
+    }
+
+    /// Removes all results.
+    pub(crate) fn clear(&mut self) {
+        self.0.results_mut().clear();
+    }
+
+    /// Returns an empty buffer for the results.
+    pub(crate) fn new_buffer(&self) -> ItemBuffer {
+        ItemBuffer(self.0.results().another())
+    }
+
+    /// Exchanges the results with those in `buffer`, which this sink has created.
+    pub(crate) fn swap(&mut self, buffer: &mut ItemBuffer) {
+        self.0.results_mut().swap(&mut *buffer.0);
+    }
+
+    /// Removes all results, and items that are read but not processed.
+    pub(crate) fn discard(&mut self) {
+        self.0.discard();
+    }
+
+    /// Returns the number of items that are read but have no result yet. Only parallel processors have such items.
+    pub(crate) fn waiting(&self) -> usize {
+        self.0.waiting()
+    }
+
+    /// Combines sinks of the same processor into one that runs each on a thread of its own. `gate` is between the processors and the contexts.
+    ///
+    /// # Errors
+    /// If the sinks are of different types, or if a thread cannot be started.
+    pub(crate) fn parallel(sinks: Vec<Self>, gate: &Arc<ContextGate>) -> io::Result<Self> {
+        let mut sinks = sinks.into_iter().map(|sink| sink.0);
+        let first = sinks.next().ok_or_else(different)?;
+        Ok(Self(first.parallel(sinks.collect(), gate)?))
     }
 }
 
@@ -203,9 +206,15 @@ fn different() -> io::Error {
     io::Error::other("the instances of the processor have different types")
 }
 
-trait Sink<I>: Results {
+trait Sink<I>: Send {
+    fn results(&self) -> &dyn Results;
+    fn results_mut(&mut self) -> &mut dyn Results;
     /// Returns a sink with a thread for this processor and for each of the others.
-    fn parallel(self: Box<Self>, others: Vec<Box<dyn Sink<I>>>) -> io::Result<Box<dyn Parallel<I>>>;
+    fn parallel(
+        self: Box<Self>,
+        others: Vec<Box<dyn Sink<I>>>,
+        gate: &Arc<ContextGate>,
+    ) -> io::Result<Box<dyn Parallel<I>>>;
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
     /// Processes one item, and returns the number of results in the buffer.
     fn push(&mut self, item: I) -> Result<usize, BatchError>;
@@ -213,27 +222,18 @@ trait Sink<I>: Results {
     fn push_observed(&mut self, item: I, observer: &mut dyn ItemObserver) -> Result<usize, Halt>;
 }
 
-/// The buffer of results, of any type.
-pub(super) trait Results: Send {
-    fn len(&self) -> usize;
-    fn clear(&mut self);
-    fn discard(&mut self) {
-        self.clear();
-    }
-    fn waiting(&self) -> usize {
-        0
-    }
-    fn remove(&mut self, index: usize);
-    fn item(&self, index: usize) -> Option<&dyn Any>;
-    fn buffer(&self) -> &(dyn Any + Send);
-}
-
 trait ErasedSink: Send {
     fn as_any(&mut self) -> &mut dyn Any;
     fn results(&self) -> &dyn Results;
     fn results_mut(&mut self) -> &mut dyn Results;
+    fn waiting(&self) -> usize;
+    fn discard(&mut self);
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
-    fn parallel(self: Box<Self>, others: Vec<Box<dyn ErasedSink>>) -> io::Result<Box<dyn ErasedSink>>;
+    fn parallel(
+        self: Box<Self>,
+        others: Vec<Box<dyn ErasedSink>>,
+        gate: &Arc<ContextGate>,
+    ) -> io::Result<Box<dyn ErasedSink>>;
 }
 
 impl<I: Send + 'static> ErasedSink for TypedSink<I> {
@@ -242,27 +242,43 @@ impl<I: Send + 'static> ErasedSink for TypedSink<I> {
     }
     fn results(&self) -> &dyn Results {
         match self {
-            Self::Sequential(sink) => &**sink,
-            Self::Parallel(sink) => &**sink,
+            Self::Sequential(sink) => sink.results(),
+            Self::Parallel(sink) => sink.results(),
         }
     }
     fn results_mut(&mut self) -> &mut dyn Results {
         match self {
-            Self::Sequential(sink) => &mut **sink,
-            Self::Parallel(sink) => &mut **sink,
+            Self::Sequential(sink) => sink.results_mut(),
+            Self::Parallel(sink) => sink.results_mut(),
         }
+    }
+    fn waiting(&self) -> usize {
+        match self {
+            Self::Sequential(_) => 0,
+            Self::Parallel(sink) => sink.waiting(),
+        }
+    }
+    fn discard(&mut self) {
+        if let Self::Parallel(sink) = self {
+            sink.discard();
+        }
+        self.results_mut().clear();
     }
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
     }
-    fn parallel(self: Box<Self>, others: Vec<Box<dyn ErasedSink>>) -> io::Result<Box<dyn ErasedSink>> {
+    fn parallel(
+        self: Box<Self>,
+        others: Vec<Box<dyn ErasedSink>>,
+        gate: &Arc<ContextGate>,
+    ) -> io::Result<Box<dyn ErasedSink>> {
         let sequential = |sink: Box<dyn Any>| match sink.downcast::<Self>().map(|sink| *sink) {
             Ok(Self::Sequential(sink)) => Ok(sink),
             Ok(Self::Parallel(_)) | Err(_) => Err(different()),
         };
         let first = sequential(self)?;
         let others = others.into_iter().map(|other| sequential(other.into_any()));
-        let sink = first.parallel(others.collect::<io::Result<_>>()?)?;
+        let sink = first.parallel(others.collect::<io::Result<_>>()?, gate)?;
         Ok(Box::new(Self::Parallel(sink)))
     }
 }
@@ -280,13 +296,25 @@ where
     F: FnMut(&mut P, I) -> Result<Option<O>, BatchError> + Send + 'static,
     G: FnMut(&mut P, &I) -> Result<Option<O>, BatchError> + Send + 'static,
 {
-    fn parallel(self: Box<Self>, others: Vec<Box<dyn Sink<I>>>) -> io::Result<Box<dyn Parallel<I>>> {
+    fn results(&self) -> &dyn Results {
+        &self.results
+    }
+
+    fn results_mut(&mut self) -> &mut dyn Results {
+        &mut self.results
+    }
+
+    fn parallel(
+        self: Box<Self>,
+        others: Vec<Box<dyn Sink<I>>>,
+        gate: &Arc<ContextGate>,
+    ) -> io::Result<Box<dyn Parallel<I>>> {
         let mut processors = vec![self.processor];
         for other in others {
             let other = other.into_any().downcast::<Self>().map_err(|_| different())?;
             processors.push(other.processor);
         }
-        Ok(Box::new(ParallelSink::<I, O>::start(processors)?))
+        Ok(Box::new(ParallelSink::<I, O>::start(processors, gate)?))
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
@@ -308,35 +336,9 @@ where
                 observer.after_process(&item, result.as_ref().map(|result| result as &dyn Any))?;
                 self.results.extend(result);
             }
-            Err(error) => observer.process_failed(error, &item, 0)?,
+            Err(error) => observer.process_failed(error, Box::new(item), 0)?,
         }
         Ok(self.results.len())
-    }
-}
-
-impl<P, O, F, G> Results for ProcessorSink<P, O, F, G>
-where
-    P: Send,
-    O: Send + 'static,
-    F: Send,
-    G: Send,
-{
-    fn len(&self) -> usize {
-        self.results.len()
-    }
-    fn clear(&mut self) {
-        self.results.clear();
-    }
-    fn remove(&mut self, index: usize) {
-        if index < self.results.len() {
-            drop(self.results.remove(index));
-        }
-    }
-    fn item(&self, index: usize) -> Option<&dyn Any> {
-        self.results.get(index).map(|item| item as &dyn Any)
-    }
-    fn buffer(&self) -> &(dyn Any + Send) {
-        &self.results
     }
 }
 
@@ -351,7 +353,12 @@ pub trait ItemObserver {
     /// Runs after the processor has returned a result, or filtered the item.
     fn after_process(&mut self, item: &dyn Any, result: Option<&dyn Any>) -> Result<(), Halt>;
     /// Runs after the processor has failed. `Ok` skips the item. `behind` is the number of items that were read after it.
-    fn process_failed(&mut self, error: BatchError, item: &dyn Any, behind: usize) -> Result<(), Halt>;
+    fn process_failed(
+        &mut self,
+        error: BatchError,
+        item: Box<dyn Any + Send>,
+        behind: usize,
+    ) -> Result<(), Halt>;
 }
 
 /// The fill has to end, for a reason that the observer knows.
@@ -362,11 +369,22 @@ pub struct Halt;
 /// input ends or a stop is requested.
 pub struct Fill<'a> {
     sink: &'a mut ItemSink,
-    stop: &'a AtomicBool,
+    stop: StopFlags<'a>,
     max_reads: usize,
     full_at: usize,
     reads: usize,
     observer: Option<&'a mut dyn ItemObserver>,
+}
+
+/// The flags that end a fill before its next item.
+#[derive(Clone, Copy)]
+pub(super) struct StopFlags<'a>(&'a AtomicBool, Option<&'a AtomicBool>);
+
+impl StopFlags<'_> {
+    #[inline]
+    pub(super) fn is_any_set(self) -> bool {
+        self.0.load(Ordering::Relaxed) || self.1.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
 }
 
 /// The reason why a [`Fill`] ended.
@@ -406,12 +424,19 @@ impl<'a> Fill<'a> {
     pub fn new(sink: &'a mut ItemSink, stop: &'a AtomicBool, max_reads: usize, full_at: usize) -> Self {
         Self {
             sink,
-            stop,
+            stop: StopFlags(stop, None),
             max_reads,
             full_at,
             reads: 0,
             observer: None,
         }
+    }
+
+    /// Adds another flag that ends the fill.
+    #[must_use]
+    pub(crate) fn or_stop(mut self, flag: &'a AtomicBool) -> Self {
+        self.stop.1 = Some(flag);
+        self
     }
 
     /// Adds an observer.
@@ -464,7 +489,7 @@ impl<'a> Fill<'a> {
             if reads == self.max_reads {
                 break Ok(FillEnd::Limit);
             }
-            if self.stop.load(Ordering::Relaxed) {
+            if self.stop.is_any_set() {
                 break Ok(FillEnd::Stop);
             }
             let item = match read() {
@@ -488,7 +513,7 @@ impl<'a> Fill<'a> {
 fn run_observed<I: Send + 'static>(
     sink: &mut dyn Sink<I>,
     observer: &mut dyn ItemObserver,
-    (stop, max_reads, full_at): (&AtomicBool, usize, usize),
+    (stop, max_reads, full_at): (StopFlags<'_>, usize, usize),
     reads: &mut usize,
     mut read: impl FnMut() -> Result<Option<I>, BatchError>,
 ) -> Result<FillEnd, FillError> {
@@ -496,7 +521,7 @@ fn run_observed<I: Send + 'static>(
         if *reads == max_reads {
             return Ok(FillEnd::Limit);
         }
-        if stop.load(Ordering::Relaxed) {
+        if stop.is_any_set() {
             return Ok(FillEnd::Stop);
         }
         observer.before_read()?;

@@ -7,13 +7,15 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, Sender, unbounded};
 
-use super::item::{FillEnd, FillError, ItemObserver, Results};
+use super::item::{FillEnd, FillError, ItemObserver, StopFlags};
+use super::results::Results;
+use crate::context_gate::ContextGate;
 use crate::error::BatchError;
 
 /// The maximum number of items in a piece.
@@ -24,7 +26,16 @@ const SHORT: Duration = Duration::from_micros(500);
 const PIECES: usize = 2;
 
 /// The processors of a step, for items of type `I`.
-pub(super) trait Parallel<I>: Results {
+pub(super) trait Parallel<I>: Send {
+    fn results(&self) -> &dyn Results;
+    fn results_mut(&mut self) -> &mut dyn Results;
+
+    /// Returns the number of items without a result.
+    fn waiting(&self) -> usize;
+
+    /// Removes the items without a result.
+    fn discard(&mut self);
+
     /// Sends an item to a processor. If `kept`, the outcome contains the item.
     fn send(&mut self, item: I, kept: bool);
 
@@ -45,7 +56,7 @@ pub(super) trait Parallel<I>: Results {
 pub(super) fn run_parallel<I: Send + 'static>(
     sink: &mut dyn Parallel<I>,
     mut observer: Option<&mut (dyn ItemObserver + '_)>,
-    (stop, max_reads, full_at): (&AtomicBool, usize, usize),
+    (stop, max_reads, full_at): (StopFlags<'_>, usize, usize),
     reads: &mut usize,
     mut read: impl FnMut() -> Result<Option<I>, BatchError>,
 ) -> Result<FillEnd, FillError> {
@@ -53,7 +64,7 @@ pub(super) fn run_parallel<I: Send + 'static>(
         let is_limit = *reads == max_reads;
         let all = is_limit || sink.end().is_some();
         sink.take(all, full_at, observer.as_deref_mut())?;
-        if sink.len() >= full_at {
+        if sink.results().len() >= full_at {
             return Ok(FillEnd::Full);
         }
         if all {
@@ -63,7 +74,7 @@ pub(super) fn run_parallel<I: Send + 'static>(
                 None => {}
             }
         }
-        if stop.load(Ordering::Relaxed) {
+        if stop.is_any_set() {
             *sink.end() = Some(Ok(FillEnd::Stop));
             continue;
         }
@@ -136,8 +147,11 @@ pub(super) struct ParallelSink<I, O> {
 }
 
 impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
-    /// Starts a thread for each processor.
-    pub(super) fn start<P, F, G>(processors: Vec<Processor<P, F, G>>) -> std::io::Result<Self>
+    /// Starts a thread for each processor, with `gate` between it and the contexts.
+    pub(super) fn start<P, F, G>(
+        processors: Vec<Processor<P, F, G>>,
+        gate: &Arc<ContextGate>,
+    ) -> std::io::Result<Self>
     where
         P: Send + 'static,
         F: FnMut(&mut P, I) -> Result<Option<O>, BatchError> + Send + 'static,
@@ -161,11 +175,12 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
             results: Vec::new(),
         };
         for (number, mut processor) in (1..).zip(processors) {
-            let (to_process, processed, span) =
-                (to_process.clone(), processed.clone(), tracing::Span::current());
+            let (to_process, processed) = (to_process.clone(), processed.clone());
+            let (gate, span) = (Arc::clone(gate), tracing::Span::current());
             let thread = thread::Builder::new().name(format!("batch-processor-{number}"));
             sink.threads.push(thread.spawn(move || {
                 let _span = span.entered();
+                gate.guard_this_thread();
                 for piece in to_process {
                     if processed.send(processor.run(piece)).is_err() {
                         break;
@@ -237,7 +252,7 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
                 self.results.extend(result);
                 Ok(())
             }
-            Err(error) => Ok(observer.process_failed(error, &item, self.waiting)?),
+            Err(error) => Ok(observer.process_failed(error, Box::new(item), self.waiting)?),
         }
     }
 }
@@ -322,15 +337,13 @@ impl<I: Send + 'static, O: Send + 'static> Parallel<I> for ParallelSink<I, O> {
     fn end(&mut self) -> &mut Option<Result<FillEnd, BatchError>> {
         &mut self.end
     }
-}
 
-impl<I: Send + 'static, O: Send + 'static> Results for ParallelSink<I, O> {
-    fn len(&self) -> usize {
-        self.results.len()
+    fn results(&self) -> &dyn Results {
+        &self.results
     }
 
-    fn clear(&mut self) {
-        self.results.clear();
+    fn results_mut(&mut self) -> &mut dyn Results {
+        &mut self.results
     }
 
     fn waiting(&self) -> usize {
@@ -346,21 +359,6 @@ impl<I: Send + 'static, O: Send + 'static> Results for ParallelSink<I, O> {
         self.outcomes = Vec::new().into_iter();
         self.waiting = 0;
         self.end = None;
-        self.results.clear();
-    }
-
-    fn remove(&mut self, index: usize) {
-        if index < self.results.len() {
-            drop(self.results.remove(index));
-        }
-    }
-
-    fn item(&self, index: usize) -> Option<&dyn Any> {
-        self.results.get(index).map(|item| item as &dyn Any)
-    }
-
-    fn buffer(&self) -> &(dyn Any + Send) {
-        &self.results
     }
 }
 

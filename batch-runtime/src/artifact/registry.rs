@@ -19,6 +19,8 @@ pub struct ArtifactRegistration {
     pub class: &'static str,
     /// `class = "..."`, the class name of a ported application.
     pub declared_class: Option<&'static str>,
+    /// False if a step with the artifact must not be pipelined. Spec: D-100
+    pub pipelined: bool,
     /// Source file of the attribute.
     pub file: &'static str,
     /// Source line of the attribute.
@@ -90,6 +92,13 @@ impl ArtifactRegistration {
         self.factory.role()
     }
 
+    /// Excludes the artifact from pipelined steps. Called by generated code.
+    #[must_use]
+    pub const fn never_pipelined(mut self) -> Self {
+        self.pipelined = false;
+        self
+    }
+
     const fn new<T: BatchArtifact + Send>(
         name: &'static str,
         class: &'static str,
@@ -102,6 +111,7 @@ impl ArtifactRegistration {
             name,
             class,
             declared_class,
+            pipelined: true,
             file,
             line,
             factory,

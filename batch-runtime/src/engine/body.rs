@@ -1,5 +1,7 @@
 //! The environment of a step's body, and its end.
 
+use std::sync::Arc;
+
 use super::threads::{Collecting, Running, StepPlace, Worker};
 use crate::artifact::ContextScope;
 use crate::context::StepContext;
@@ -10,7 +12,7 @@ use crate::repository::JobRepository;
 pub(crate) struct StepEnv<'a> {
     pub(crate) repository: &'a dyn JobRepository,
     pub(crate) running: &'a Running,
-    pub(crate) worker: &'a Worker,
+    pub(crate) worker: &'a Arc<Worker>,
     pub(crate) context: &'a StepContext,
     /// Publishes its progress.
     pub(crate) place: StepPlace,

@@ -174,6 +174,8 @@ pub(crate) struct BoundChunk {
     pub(crate) processor: Bound,
     /// The number of instances of the processor, each on a thread of its own if there are several. Spec: D-99
     pub(crate) processors: usize,
+    /// True if the next interval is read while one is written. Spec: D-100
+    pub(crate) pipelined: bool,
     pub(crate) writer: Bound,
     pub(crate) interval: CheckpointInterval,
     /// Items per call of the writer. Spec: D-04

@@ -303,7 +303,7 @@ impl StepRunner<'_> {
         context: &'b StepContext,
         place: StepPlace,
     ) -> Result<(StepListeners, Result<Body<'b>, Failure>), RepositoryError> {
-        let (shared, worker) = (self.walk.shared, self.walk.worker.as_ref());
+        let (shared, worker) = (self.walk.shared, &self.walk.worker);
         let collecting = self.walk.collecting.as_deref();
         let env = StepEnv {
             repository: shared.repository,

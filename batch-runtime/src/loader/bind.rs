@@ -221,7 +221,10 @@ impl Binder<'_> {
                 let retry_input = self.retry_input(step);
                 let processors = self.processors(step, chunk);
                 self.chunk(chunk, scope, retry_input, processors)
-                    .map(|chunk| BoundBody::Chunk(Box::new(chunk)))
+                    .map(|mut bound| {
+                        bound.pipelined = self.is_pipelined(step, chunk, &bound, &listeners);
+                        BoundBody::Chunk(Box::new(bound))
+                    })
             }
             StepBody::Batchlet(batchlet) => self
                 .artifact(Role::Batchlet, batchlet, scope)
@@ -293,6 +296,7 @@ impl Binder<'_> {
             reader,
             processor,
             processors,
+            pipelined: false,
             writer,
             interval,
             write_batch,

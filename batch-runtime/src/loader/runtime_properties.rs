@@ -5,9 +5,10 @@ use std::time::Duration;
 use batch_xml::model::{CheckpointPolicy, Chunk, Job, Property, Step};
 use batch_xml::{Diagnostic, Span};
 
-use super::bind::Binder;
-use crate::engine::StepLimits;
+use super::bind::{Binder, ListenerAt};
+use crate::engine::{BoundChunk, StepLimits};
 use crate::exit_codes::{EXIT_CODES, ExitCodes};
+use crate::role::Role;
 
 /// A runtime property has an invalid value, or is in the wrong place.
 const RUNTIME_PROPERTY: &str = "ART0012";
@@ -24,6 +25,8 @@ const PARTITION_THREADS: &str = "batch.partition.threads";
 /// `true` or `false`.
 const RETRY_INPUT: &str = "batch.retry.input";
 const PROCESSORS: &str = "batch.chunk.processors";
+/// `true` or `false`.
+const PIPELINE: &str = "batch.chunk.pipeline";
 
 /// The runtime properties of a job. Those of a step are the defaults of its steps.
 pub(super) const OF_JOB: &[&str] = &[
@@ -35,6 +38,7 @@ pub(super) const OF_JOB: &[&str] = &[
     PARTITION_THREADS,
     RETRY_INPUT,
     PROCESSORS,
+    PIPELINE,
 ];
 /// The runtime properties of a step.
 pub(super) const OF_STEP: &[&str] = &[
@@ -44,6 +48,7 @@ pub(super) const OF_STEP: &[&str] = &[
     PARTITION_THREADS,
     RETRY_INPUT,
     PROCESSORS,
+    PIPELINE,
 ];
 
 /// The runtime properties that a job sets for all its elements.
@@ -55,6 +60,7 @@ pub(super) struct Defaults {
     threads: Option<usize>,
     retry_input: Option<bool>,
     processors: Option<usize>,
+    pipeline: Option<bool>,
 }
 
 impl Binder<'_> {
@@ -68,6 +74,7 @@ impl Binder<'_> {
             threads: self.number(PARTITION_THREADS, "threads", &job.properties, place),
             retry_input: self.flag(RETRY_INPUT, &job.properties, place),
             processors: self.number(PROCESSORS, "threads", &job.properties, place),
+            pipeline: self.flag(PIPELINE, &job.properties, place),
         };
         self.exit_codes(job);
         self.number(JOB_TIMEOUT, "seconds", &job.properties, place)
@@ -127,6 +134,37 @@ impl Binder<'_> {
             Some(number) if !is_custom => number,
             _ => 1,
         }
+    }
+
+    /// Returns whether a chunk is read ahead. If that is impossible, it is an error where the step asks for it, and a warning if the
+    /// job asks for all steps.
+    pub(super) fn is_pipelined(
+        &mut self,
+        step: &Step,
+        chunk: &Chunk,
+        bound: &BoundChunk,
+        listeners: &[ListenerAt],
+    ) -> bool {
+        let of_step = self.flag(PIPELINE, &step.properties, None);
+        if !of_step.or(self.defaults.pipeline).unwrap_or(false) {
+            return false;
+        }
+        let Some((reason, span)) = obstacle(chunk, bound, listeners) else {
+            return true;
+        };
+        let message = format!("step `{}` cannot be pipelined", step.id.value);
+        if of_step.is_some() {
+            let wrong = Diagnostic::error(RUNTIME_PROPERTY, message, span)
+                .label(reason)
+                .help(format!("remove `{PIPELINE}` from the step"));
+            self.diagnostics.push(wrong);
+        } else {
+            let idle = Diagnostic::warning(RUNTIME_PROPERTY, message, span)
+                .label(reason)
+                .help(format!("set `{PIPELINE}` of the step to `false`"));
+            self.warnings.push(idle);
+        }
+        false
     }
 
     /// Returns the maximum number of threads for the partitions of an element with these properties.
@@ -205,6 +243,36 @@ impl Binder<'_> {
             self.diagnostics.push(wrong);
         }
     }
+}
+
+/// Returns why a chunk cannot be read ahead, and the place of the reason. Spec: D-100
+fn obstacle(chunk: &Chunk, bound: &BoundChunk, listeners: &[ListenerAt]) -> Option<(String, Span)> {
+    if !chunk.buffer_reads {
+        let reason = "`buffer-reads=\"false\"` reads items again after a rollback";
+        return Some((reason.into(), chunk.span.clone()));
+    }
+    if chunk.checkpoint_policy.value == CheckpointPolicy::Custom {
+        let reason =
+            "the checkpoint algorithm decides after each item, and learns of the commit before the next one";
+        return Some((reason.into(), chunk.checkpoint_policy.span.clone()));
+    }
+    for (artifact, named) in [
+        (&bound.reader, &chunk.reader),
+        (&bound.processor, &chunk.processor),
+        (&bound.writer, &chunk.writer),
+    ] {
+        if !artifact.registration.pipelined {
+            let reason = format!("`{}` is declared with `pipelined = false`", artifact.name);
+            return Some((reason, named.name.span.clone()));
+        }
+    }
+    let (listener, span) = listeners.iter().find(|(listener, _)| {
+        let mut roles = listener.roles.iter().map(|bound| bound.registration.role());
+        roles.any(|role| matches!(role, Role::ItemReadListener | Role::ItemProcessListener))
+    })?;
+    let name = listener.roles.first().map_or("", |bound| bound.name.as_str());
+    let reason = format!("`{name}` listens to reading or processing, which happens on another thread");
+    Some((reason, span.clone()))
 }
 
 fn seconds(number: usize) -> Duration {

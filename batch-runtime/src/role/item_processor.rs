@@ -4,7 +4,8 @@ use crate::artifact::item::{ItemSink, ItemType};
 
 /// Makes a type an item processor, which transforms or filters one item at a time. Section 5.1.1.2 of the draft.
 ///
-/// The arguments are those of [every artifact attribute](crate#artifact-attributes).
+/// The arguments are those of [every artifact attribute](crate#artifact-attributes), and `pipelined = false` if the processor depends on
+/// what the writer of its step writes: no step with it reads the next chunk before the commit of this one.
 ///
 /// | method | required | |
 /// |---|---|---|

@@ -86,6 +86,8 @@ pub(crate) struct Case {
     pub(crate) chunk_size: u32,
     /// The number of threads that process.
     pub(crate) processors: u32,
+    /// The next chunk is read while one is written.
+    pub(crate) pipelined: bool,
     /// The custom policy, with an algorithm that counts in the same way.
     pub(crate) custom: bool,
     pub(crate) buffered: bool,
@@ -216,12 +218,14 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
     let sizes = (0..=9u64, 1..=6u32, 1..=6u32, 2..=12u64);
     let mostly = || prop::bool::weighted(0.8);
     let flags = (any::<bool>(), mostly(), any::<bool>(), mostly(), any::<bool>());
-    let processors = prop_oneof![2 => Just(1), 1 => 2..=4u32];
-    (sizes, flags, limit(5), limit(6), processors).prop_flat_map(
-        |(sizes, flags, skip_limit, retry_limit, processors)| {
+    let threads = (prop_oneof![2 => Just(1), 1 => 2..=4u32], any::<bool>());
+    (sizes, flags, limit(5), limit(6), threads).prop_flat_map(
+        |(sizes, flags, skip_limit, retry_limit, (processors, pipelined))| {
             let (items, commit_interval, chunk_size, filter) = sizes;
             let (custom, buffered, transactional, buffer_reads, listened) = flags;
             let processors = if custom { 1 } else { processors };
+            let pipelined = pipelined && !custom && buffer_reads;
+            let is_ahead = processors > 1 || pipelined;
             prop::collection::vec(fault(items.max(1)), 0..=5).prop_map(move |mut faults| {
                 // The number of writes of an item before a named one in the same search depends on the search algorithm.
                 if transactional && faults.iter().any(|fault| fault.after > 0) {
@@ -229,10 +233,7 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
                 }
                 // Items after one that fails the step were read and processed too: what they throw must not depend on it.
                 let of_input = |fault: &&mut Fault| matches!(fault.phase, Phase::Read | Phase::Process);
-                for fault in faults
-                    .iter_mut()
-                    .filter(|fault| processors > 1 && of_input(fault))
-                {
+                for fault in faults.iter_mut().filter(|fault| is_ahead && of_input(fault)) {
                     (fault.times, fault.named) = (1_000_000, true);
                 }
                 Case {
@@ -240,6 +241,7 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
                     commit_interval,
                     chunk_size,
                     processors,
+                    pipelined,
                     custom,
                     buffered,
                     transactional,

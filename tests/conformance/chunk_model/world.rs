@@ -272,20 +272,82 @@ impl ModelCounts {
     }
 }
 
-#[derive(BatchArtifact)]
-struct ModelEars {}
+/// The listeners that may accompany a pipelined step.
+macro_rules! late_ears {
+    ($name:ident) => {
+        #[derive(BatchArtifact)]
+        struct $name {}
 
-#[checkpoint_listener]
-impl ModelEars {
-    #[before_checkpoint]
-    fn before_checkpoint(&mut self) -> Result<(), BatchError> {
-        record("before checkpoint", None)
-    }
-    #[after_checkpoint]
-    fn after_checkpoint(&mut self) -> Result<(), BatchError> {
-        record("after checkpoint", None)
-    }
+        #[checkpoint_listener]
+        impl $name {
+            #[before_checkpoint]
+            fn before_checkpoint(&mut self) -> Result<(), BatchError> {
+                record("before checkpoint", None)
+            }
+            #[after_checkpoint]
+            fn after_checkpoint(&mut self) -> Result<(), BatchError> {
+                record("after checkpoint", None)
+            }
+        }
+
+        #[item_write_listener]
+        impl $name {
+            #[before_write]
+            fn before_write(&mut self, items: &[u64]) -> Result<(), BatchError> {
+                record(&format!("before write {}", list(items)), None)
+            }
+            #[after_write]
+            fn after_write(&mut self, items: &[u64]) -> Result<(), BatchError> {
+                record(&format!("after write {}", list(items)), None)
+            }
+            #[on_write_error]
+            fn on_write_error(&mut self, error: &BatchError, items: &[u64]) -> Result<(), BatchError> {
+                record(
+                    &format!("on write error {} {}", class(error), list(items)),
+                    None,
+                )
+            }
+        }
+
+        #[skip_listener]
+        impl $name {
+            #[on_skip_in_read]
+            fn on_skip_in_read(&mut self, error: &BatchError) -> Result<(), BatchError> {
+                with(|world| world.heard.skips_in_read += 1);
+                record(&format!("on skip in read {}", class(error)), None)
+            }
+            #[on_skip_in_process]
+            fn on_skip_in_process(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
+                with(|world| world.heard.skips_in_process += 1);
+                record(&format!("on skip in process {} {item}", class(error)), None)
+            }
+            #[on_skip_in_write]
+            fn on_skip_in_write(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
+                with(|world| world.heard.skips_in_write += 1);
+                record(&format!("on skip in write {} n{item}", class(error)), None)
+            }
+        }
+
+        #[retry_listener]
+        impl $name {
+            #[on_retry_exception]
+            fn on_retry_exception(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
+                with(|world| world.heard.retry_exceptions += 1);
+                let call = format!("on retry exception {} n{item}", class(error));
+                record(&call, Some((Phase::OnRetryException, *item)))
+            }
+            #[on_retry_item]
+            fn on_retry_item(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
+                with(|world| world.heard.retry_items += 1);
+                let call = format!("on retry item {} n{item}", class(error));
+                record(&call, Some((Phase::OnRetryItem, *item)))
+            }
+        }
+    };
 }
+
+late_ears!(ModelEars);
+late_ears!(ModelLateEars);
 
 #[item_read_listener]
 impl ModelEars {
@@ -316,56 +378,5 @@ impl ModelEars {
     #[on_process_error]
     fn on_process_error(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
         record(&format!("on process error {} {item}", class(error)), None)
-    }
-}
-
-#[item_write_listener]
-impl ModelEars {
-    #[before_write]
-    fn before_write(&mut self, items: &[u64]) -> Result<(), BatchError> {
-        record(&format!("before write {}", list(items)), None)
-    }
-    #[after_write]
-    fn after_write(&mut self, items: &[u64]) -> Result<(), BatchError> {
-        record(&format!("after write {}", list(items)), None)
-    }
-    #[on_write_error]
-    fn on_write_error(&mut self, error: &BatchError, items: &[u64]) -> Result<(), BatchError> {
-        record(&format!("on write error {} {}", class(error), list(items)), None)
-    }
-}
-
-#[skip_listener]
-impl ModelEars {
-    #[on_skip_in_read]
-    fn on_skip_in_read(&mut self, error: &BatchError) -> Result<(), BatchError> {
-        with(|world| world.heard.skips_in_read += 1);
-        record(&format!("on skip in read {}", class(error)), None)
-    }
-    #[on_skip_in_process]
-    fn on_skip_in_process(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
-        with(|world| world.heard.skips_in_process += 1);
-        record(&format!("on skip in process {} {item}", class(error)), None)
-    }
-    #[on_skip_in_write]
-    fn on_skip_in_write(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
-        with(|world| world.heard.skips_in_write += 1);
-        record(&format!("on skip in write {} n{item}", class(error)), None)
-    }
-}
-
-#[retry_listener]
-impl ModelEars {
-    #[on_retry_exception]
-    fn on_retry_exception(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
-        with(|world| world.heard.retry_exceptions += 1);
-        let call = format!("on retry exception {} n{item}", class(error));
-        record(&call, Some((Phase::OnRetryException, *item)))
-    }
-    #[on_retry_item]
-    fn on_retry_item(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
-        with(|world| world.heard.retry_items += 1);
-        let call = format!("on retry item {} n{item}", class(error));
-        record(&call, Some((Phase::OnRetryItem, *item)))
     }
 }

@@ -1,4 +1,4 @@
-//! The state shared by the threads of an execution, `batch-runtime/src/engine/threads`, under many schedules.
+//! The state shared by the threads of an execution, `batch-runtime/src/engine/threads` and `context_gate.rs`, under many schedules.
 //!
 //! The engine takes its locks and flags from `sync.rs`; here they are those of shuttle, which runs a test under many
 //! schedules and finds deadlocks. Each property is also checked with a fault planted in a lock or flag, which it must
@@ -8,6 +8,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(dead_code, reason = "not every part of the types is needed here")]
 
+#[path = "../../../batch-runtime/src/context_gate.rs"]
+mod context_gate;
 mod engine;
 mod properties;
 mod sync;
@@ -56,6 +58,12 @@ mod kept {
         properties::pause();
     }
 
+    /// Spec: D-100
+    #[test]
+    fn a_context_is_not_used_before_the_commit() {
+        properties::gate();
+    }
+
     #[test]
     fn siblings_of_a_failed_partition_are_stopped_once() {
         properties::siblings();
@@ -98,5 +106,15 @@ mod found {
     #[test]
     fn a_pause_that_no_stop_ends() {
         finds(Fault::LostWakeup, properties::pause);
+    }
+
+    #[test]
+    fn a_gate_that_does_not_open() {
+        finds(Fault::LostWakeup, properties::gate);
+    }
+
+    #[test]
+    fn a_gate_that_does_not_close() {
+        finds(Fault::LeakyLock, properties::gate);
     }
 }

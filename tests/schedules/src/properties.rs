@@ -4,6 +4,7 @@ use shuttle::sync::Arc;
 use shuttle::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use shuttle::thread;
 
+use crate::context_gate::ContextGate;
 use crate::engine::threads::{Worker, Workers};
 use crate::role::Batchlet;
 
@@ -178,5 +179,31 @@ pub(crate) fn siblings() {
             }
         },
         crate::ORDERS / 4,
+    );
+}
+
+/// A thread reads two chunks, and uses a context for each, while another commits the chunk before.
+pub(crate) fn gate() {
+    shuttle::check_random(
+        || {
+            let gate = Arc::new(ContextGate::new());
+            let context = Arc::new(AtomicUsize::new(0));
+            for chunk in 0..2 {
+                gate.close();
+                let reader = {
+                    let (gate, context) = (Arc::clone(&gate), Arc::clone(&context));
+                    thread::spawn(move || {
+                        gate.wait();
+                        context.fetch_add(1, Ordering::SeqCst);
+                    })
+                };
+                thread::yield_now();
+                let committed = context.load(Ordering::SeqCst);
+                assert_eq!(committed, chunk, "the next chunk is in the context");
+                gate.open();
+                reader.join().unwrap();
+            }
+        },
+        crate::ORDERS,
     );
 }

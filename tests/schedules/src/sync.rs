@@ -90,6 +90,14 @@ impl<T> Mutex<T> {
 pub(crate) struct Condvar(shuttle::sync::Condvar);
 
 impl Condvar {
+    pub(crate) fn wait_while<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        condition: impl FnMut(&mut T) -> bool,
+    ) -> LockResult<MutexGuard<'a, T>> {
+        self.0.wait_while(guard, condition)
+    }
+
     pub(crate) fn notify_all(&self) {
         if !has(Fault::LostWakeup) {
             self.0.notify_all();

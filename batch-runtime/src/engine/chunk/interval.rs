@@ -8,8 +8,10 @@ use std::time::Instant;
 
 use super::super::call::{Failure, Interrupt};
 use super::super::elements::CheckpointInterval;
+use super::ahead::{Order, ReadAhead};
 use super::{ChunkListeners, ChunkRunner};
 use crate::artifact::FillEnd;
+use crate::checkpoint::CheckpointInfo;
 use crate::context::Activity;
 use crate::engine::limits::check_size;
 use crate::error::BatchError;
@@ -35,6 +37,8 @@ pub(super) struct Interval<'r, 'l> {
     /// The number of written results in the buffer.
     pub(super) next: usize,
     pub(super) mode: Mode,
+    /// The reader's position, if it has advanced since.
+    position: Option<CheckpointInfo>,
 }
 
 /// The way in which the remaining results are written. Positions count from the start of the interval.
@@ -103,6 +107,7 @@ impl<'r, 'l> Interval<'r, 'l> {
             flushed: 0,
             next: 0,
             mode,
+            position: None,
         }
     }
 
@@ -135,19 +140,11 @@ impl ChunkRunner<'_> {
     /// Runs an interval. Each ends with a checkpoint, even an empty one. Spec: CHUNK-LOOP-09
     pub(super) fn interval(&mut self, interval: &mut Interval<'_, '_>) -> Result<IntervalEnd, RolledBack> {
         self.ask_algorithm("begin_checkpoint", CheckpointAlgorithm::begin_checkpoint)?;
-        // Only the policy `time` needs the clock.
-        let due_at = match &self.chunk.interval {
-            CheckpointInterval::Time(time) => Instant::now().checked_add(*time),
-            CheckpointInterval::Items(_) | CheckpointInterval::Custom(_) => None,
-        };
+        let read_ahead = self.ahead.as_ref().filter(|ahead| ahead.is_pending());
+        let due_at = read_ahead.map_or_else(|| self.due_at(), ReadAhead::due_at);
         let end = loop {
             let before = interval.reads;
-            let limit = match &self.chunk.interval {
-                CheckpointInterval::Items(items) => items - interval.reads,
-                // Each thread gets some items between two checks of the clock.
-                CheckpointInterval::Time(_) if self.chunk.processors > 1 => self.chunk.processors * 8,
-                CheckpointInterval::Time(_) | CheckpointInterval::Custom(_) => 1,
-            };
+            let limit = self.most_reads(interval.reads);
             self.env.context.set_activity(Activity::Reading);
             let end = self.fill(interval, limit)?;
             let due = match &self.chunk.interval {
@@ -166,19 +163,68 @@ impl ChunkRunner<'_> {
                 FillEnd::EndOfInput => break IntervalEnd::EndOfInput,
                 FillEnd::Stop => break IntervalEnd::Stop,
                 // Items that wait for a processor are part of the interval.
-                FillEnd::Limit | FillEnd::Full if due && self.sink.waiting() == 0 => {
+                FillEnd::Limit | FillEnd::Full if due && self.input().sink.waiting() == 0 => {
                     break IntervalEnd::CheckpointDue;
                 }
                 FillEnd::Limit => {}
                 FillEnd::Full => self.write(interval)?,
             }
         };
+        if end == IntervalEnd::CheckpointDue {
+            self.read_ahead(interval)?;
+        }
         let begin = Instant::now();
         let written = self.write(interval).and_then(|()| self.checkpoint(interval));
         self.observed.chunk(begin.elapsed(), written.is_ok());
         written?;
-        self.sink.clear();
+        // The next interval exchanges them for the results that were read ahead.
+        if !self.is_reading_ahead() {
+            self.results.clear();
+        }
         Ok(end)
+    }
+
+    /// Returns when an interval that begins now is due. Only the policy `time` needs the clock.
+    fn due_at(&self) -> Option<Instant> {
+        match &self.chunk.interval {
+            CheckpointInterval::Time(time) => Instant::now().checked_add(*time),
+            CheckpointInterval::Items(_) | CheckpointInterval::Custom(_) => None,
+        }
+    }
+
+    /// Returns the number of items to read before the policy is asked whether a checkpoint is due.
+    fn most_reads(&self, reads: usize) -> usize {
+        match &self.chunk.interval {
+            CheckpointInterval::Items(items) => items - reads,
+            // Each thread gets some items between two checks of the clock.
+            CheckpointInterval::Time(_) if self.chunk.processors > 1 => self.chunk.processors * 8,
+            CheckpointInterval::Time(_) | CheckpointInterval::Custom(_) => 1,
+        }
+    }
+
+    /// Starts to read the next interval, if the step is pipelined. All items of this one are read. Spec: D-100
+    fn read_ahead(&mut self, interval: &mut Interval<'_, '_>) -> Result<(), Failure> {
+        if self.ahead.is_none() || self.env.worker.stop_requested() {
+            return Ok(());
+        }
+        interval.position = Some(self.reader_position()?);
+        let order = Order {
+            max_reads: self.most_reads(0),
+            full_at: self.chunk.write_batch,
+            due_at: self.due_at(),
+            kept: interval.listeners.active.single_items(),
+            commit: interval.step.counters.commits + 2,
+        };
+        self.ahead.as_mut().map_or(Ok(()), |ahead| ahead.start(order))
+    }
+
+    /// Asks the reader for its position.
+    fn reader_position(&self) -> Result<CheckpointInfo, Failure> {
+        let reader = &self.chunk.reader;
+        let position = reader.call("get_checkpoint_info", || self.input().reader.checkpoint_info())?;
+        let limit = self.env.context.checkpoint_limit();
+        check_size("reader", &reader.name, &position, limit)?;
+        Ok(position)
     }
 
     /// Collects the checkpoints and commits them with the data and the counters. Spec: CHUNK-LOOP-10 to CHUNK-LOOP-12
@@ -193,14 +239,10 @@ impl ChunkRunner<'_> {
             ..counters
         });
         interval.listeners.before_checkpoint()?;
-        let reader = || self.reader.checkpoint_info();
-        let position = chunk.reader.call("get_checkpoint_info", reader)?;
-        check_size(
-            "reader",
-            &chunk.reader.name,
-            &position,
-            env.context.checkpoint_limit(),
-        )?;
+        let position = match interval.position.take() {
+            Some(position) => position,
+            None => self.reader_position()?,
+        };
         interval.state.reader = Some(position);
         let writer = || self.writer.checkpoint_info();
         let position = chunk.writer.call("get_checkpoint_info", writer)?;

@@ -2,26 +2,32 @@
 //!
 //! Spec: Appendix B.2 of the catalogue
 
+mod ahead;
 mod faults;
 mod interval;
 mod listeners;
 mod reading;
 mod writing;
 
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard};
+
 use super::body::{BodyEnd, StepEnv};
 use super::call::{Failure, Interrupt, call};
 use super::elements::{BoundChunk, CheckpointInterval};
 use super::observe::ObservedItems;
-use crate::artifact::{ContextScope, ItemSink};
+use crate::artifact::{ContextScope, ItemBuffer, ItemSink};
 use crate::checkpoint::CheckpointInfo;
 use crate::context::JobContext;
+use crate::context_gate::ContextGate;
 use crate::execution::StepExecution;
 use crate::repository::StepState;
-use crate::role::{CheckpointAlgorithm, ItemReader, ItemWriter};
+use crate::role::{CheckpointAlgorithm, ItemWriter};
 
 pub(crate) use self::faults::FaultRules;
 pub(crate) use self::listeners::ChunkListeners;
 
+use self::ahead::{Input, ReadAhead, lock};
 use self::faults::Budget;
 use self::interval::{Interval, IntervalEnd, Mode, RolledBack};
 
@@ -29,10 +35,13 @@ use self::interval::{Interval, IntervalEnd, Mode, RolledBack};
 pub(crate) struct ChunkRunner<'a> {
     chunk: &'a BoundChunk,
     env: StepEnv<'a>,
-    reader: Box<dyn ItemReader>,
+    input: Arc<Mutex<Input>>,
+    /// Only if the step is pipelined.
+    ahead: Option<ReadAhead>,
     /// True if the reader has to be closed, once for each time it was opened. Spec: D-80
     reader_is_open: bool,
-    sink: ItemSink,
+    /// The results of the interval, for the writer.
+    results: ItemBuffer,
     writer: Box<dyn ItemWriter>,
     writer_is_open: bool,
     /// Only for the checkpoint policy `custom`.
@@ -58,18 +67,23 @@ impl<'a> ChunkRunner<'a> {
         env: StepEnv<'a>,
     ) -> Result<Self, Failure> {
         let reader = chunk.reader.item_reader(contexts)?;
-        let sink = processors(chunk, contexts)?;
+        let gate = Arc::new(ContextGate::new());
+        let sink = processors(chunk, contexts, &gate)?;
+        let results = sink.new_buffer();
         let writer = chunk.writer.item_writer(contexts)?;
         let algorithm = match &chunk.interval {
             CheckpointInterval::Custom(bound) => Some(bound.checkpoint_algorithm(contexts)?),
             CheckpointInterval::Items(_) | CheckpointInterval::Time(_) => None,
         };
+        let input = Arc::new(Mutex::new(Input { reader, sink }));
+        let ahead = chunk.pipelined.then(|| ReadAhead::new(&input, env.worker, gate));
         Ok(Self {
             chunk,
             env,
-            reader,
+            input,
+            ahead,
             reader_is_open: false,
-            sink,
+            results,
             writer,
             writer_is_open: false,
             algorithm,
@@ -124,10 +138,25 @@ impl<'a> ChunkRunner<'a> {
         Ok(BodyEnd::Completed { exit_status: None })
     }
 
+    /// Returns reader and processor. They are not shared while a fill that runs ahead has been taken or discarded.
+    fn input(&self) -> MutexGuard<'_, Input> {
+        lock(&self.input)
+    }
+
     /// Closes reader and writer, also after a failure; errors here do not hide the first one. Spec: CHUNK-LOOP-14, D-80
     fn close(&mut self) {
+        self.discard_input();
         self.close_writer();
         self.close_reader();
+    }
+
+    /// Forgets the items that are not committed.
+    fn discard_input(&mut self) {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.discard();
+        }
+        self.input().sink.discard();
+        self.results.clear();
     }
 
     fn close_writer(&mut self) {
@@ -144,7 +173,9 @@ impl<'a> ChunkRunner<'a> {
 
     fn open_reader(&mut self, state: &StepState) -> Result<(), Failure> {
         let checkpoint = state.reader.as_ref();
-        self.chunk.reader.call("open", || self.reader.open(checkpoint))?;
+        self.chunk
+            .reader
+            .call("open", || self.input().reader.open(checkpoint))?;
         self.reader_is_open = true;
         Ok(())
     }
@@ -158,7 +189,7 @@ impl<'a> ChunkRunner<'a> {
 
     /// Publishes the item count. It is informational, so an error does not fail the step.
     fn publish_item_count(&mut self) {
-        match call(|| self.reader.get_item_count()) {
+        match call(|| self.input().reader.get_item_count()) {
             Ok(None) => {}
             Ok(Some(count)) => self.env.running.publish_item_count(self.env.place, count),
             Err(error) => tracing::warn!(
@@ -171,7 +202,7 @@ impl<'a> ChunkRunner<'a> {
 
     fn close_reader(&mut self) {
         if std::mem::take(&mut self.reader_is_open)
-            && let Err(error) = call(|| self.reader.close())
+            && let Err(error) = call(|| self.input().reader.close())
         {
             tracing::error!(
                 reader = self.chunk.reader.name,
@@ -222,6 +253,10 @@ impl<'a> ChunkRunner<'a> {
         Ok(true)
     }
 
+    fn is_reading_ahead(&self) -> bool {
+        self.ahead.as_ref().is_some_and(ReadAhead::is_pending)
+    }
+
     fn intervals(
         &mut self,
         step: &mut StepExecution,
@@ -233,6 +268,10 @@ impl<'a> ChunkRunner<'a> {
         loop {
             let _span = tracing::debug_span!("chunk", commit = step.counters.commits + 1).entered();
             self.env.running.ensure_owned(self.env.repository)?;
+            // What was read ahead is read again by a restart.
+            if self.is_reading_ahead() && self.env.worker.stop_requested() {
+                return Ok(BodyEnd::stopped());
+            }
             let tx = self.env.repository.begin_chunk();
             let again = std::mem::replace(&mut mode, Mode::Plain);
             let earlier_skips = self.env.context.earlier_skips();
@@ -256,46 +295,63 @@ impl<'a> ChunkRunner<'a> {
                 Err(rolled_back) => {
                     let is_lost = interval.tx.is_lost();
                     drop(interval);
+                    self.discard_input();
                     step.counters.rollbacks +=
                         i64::from(!matches!(rolled_back, RolledBack::Stopped { open: false }));
                     self.env.context.set_counters(step.counters);
-                    self.sink.discard();
-                    match rolled_back {
-                        RolledBack::Failed(interrupt) => {
-                            if !is_lost || !self.resume(&interrupt, step, state)? {
-                                return Err(interrupt);
-                            }
-                            // Only the connection failed; a restart writes the remaining items.
-                            if self.env.worker.stop_requested() {
-                                return Ok(BodyEnd::stopped());
-                            }
-                        }
-                        // Stopped between two retries; a restart writes the remaining items. Spec: CHUNK-RETRY-16
-                        RolledBack::Stopped { .. } => return Ok(BodyEnd::stopped()),
-                        RolledBack::ReadAgain(_) if !self.pause_before_retry() => {
-                            return Ok(BodyEnd::stopped());
-                        }
-                        RolledBack::ReadAgain(with) => {
-                            mode = with;
-                            self.reopen_reader(state)?;
-                            self.reopen_writer(state)?;
-                        }
+                    match self.recover(rolled_back, is_lost, step, state)? {
+                        ControlFlow::Continue(with) => mode = with,
+                        ControlFlow::Break(end) => return Ok(end),
                     }
                 }
+            }
+        }
+    }
+
+    /// Prepares the next interval after a rollback, and returns its mode or the end of the step.
+    fn recover(
+        &mut self,
+        rolled_back: RolledBack,
+        is_lost: bool,
+        step: &StepExecution,
+        state: &mut StepState,
+    ) -> Result<ControlFlow<BodyEnd, Mode>, Interrupt> {
+        match rolled_back {
+            RolledBack::Failed(interrupt) if !is_lost || !self.resume(&interrupt, step, state)? => {
+                Err(interrupt)
+            }
+            // Only the connection failed; a restart writes the remaining items.
+            RolledBack::Failed(_) if self.env.worker.stop_requested() => {
+                Ok(ControlFlow::Break(BodyEnd::stopped()))
+            }
+            RolledBack::Failed(_) => Ok(ControlFlow::Continue(Mode::Plain)),
+            // Stopped between two retries; a restart writes the remaining items. Spec: CHUNK-RETRY-16
+            RolledBack::Stopped { .. } => Ok(ControlFlow::Break(BodyEnd::stopped())),
+            RolledBack::ReadAgain(_) if !self.pause_before_retry() => {
+                Ok(ControlFlow::Break(BodyEnd::stopped()))
+            }
+            RolledBack::ReadAgain(with) => {
+                self.reopen_reader(state)?;
+                self.reopen_writer(state)?;
+                Ok(ControlFlow::Continue(with))
             }
         }
     }
 }
 
 /// Creates the processor, or several that share the items. Spec: D-99
-fn processors(chunk: &BoundChunk, contexts: &ContextScope) -> Result<ItemSink, Failure> {
+fn processors(
+    chunk: &BoundChunk,
+    contexts: &ContextScope,
+    gate: &Arc<ContextGate>,
+) -> Result<ItemSink, Failure> {
     let make = || -> Result<ItemSink, Failure> { Ok(chunk.processor.item_processor(contexts)?.into_sink()) };
     if chunk.processors == 1 {
         return make();
     }
     let sinks = (0..chunk.processors).map(|_| make()).collect::<Result<_, _>>()?;
     let name = &chunk.processor.name;
-    ItemSink::parallel(sinks).map_err(|error| {
+    ItemSink::parallel(sinks, gate).map_err(|error| {
         Failure::new(format!(
             "cannot start the threads of item processor `{name}`: {error}"
         ))

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use super::super::bound::Bound;
 use super::super::call::{Failure, call};
+use super::super::elements::BoundChunk;
+use super::ahead::{FailedItem, Filled, Input, ReadAhead, lock};
 use super::faults::{Budget, FaultRules, InputCall, Skip};
 use super::interval::{Interval, Mode, RolledBack};
 use super::{ChunkListeners, ChunkRunner, ProgressCheck};
@@ -18,64 +20,81 @@ use crate::error::BatchError;
 const SUSPICIOUS_SKIPS: u32 = 1_000;
 
 impl ChunkRunner<'_> {
-    /// Reads and processes at most `limit` items, until the results fill one call of the writer.
+    /// Reads and processes at most `limit` items, until the results fill one call of the writer. The first items of the interval may
+    /// have been read ahead.
     pub(super) fn fill(
         &mut self,
         interval: &mut Interval<'_, '_>,
         limit: usize,
     ) -> Result<FillEnd, RolledBack> {
-        let chunk = self.chunk;
         let most = interval.reads + limit;
         loop {
-            let full_at = interval.next + chunk.write_batch;
-            let mut observer = ChunkObserver {
-                chunk_processor: &chunk.processor,
-                rules: &chunk.faults,
-                context: self.env.context,
-                skips: interval.skips(),
-                budget: &mut self.budget,
-                reads: interval.reads + interval.read_skips,
-                process_skips: &mut interval.process_skips,
-                listeners: &mut *interval.listeners,
-                halted: None,
+            let (filled, halted) = match self.ahead.as_mut().and_then(ReadAhead::take) {
+                Some(mut filled) => {
+                    lock(&self.input).sink.swap(&mut self.results);
+                    let failed = filled.failed.take();
+                    let halted =
+                        failed.map_or(Ok(()), |failed| self.item_failed(interval, failed, filled.reads));
+                    (filled, halted)
+                }
+                None => self.fill_now(interval, most),
             };
-            let observed = observer.listeners.active.single_items();
-            let fill = Fill::new(
-                &mut self.sink,
-                self.env.worker.stop_flag(),
-                most - interval.reads,
-                full_at,
-            );
-            let mut fill = if observed {
-                fill.observed(&mut observer)
-            } else {
-                fill
-            };
-            // One panic guard per call, not per item.
-            let result = call(|| Ok(self.reader.fill(&mut fill)));
-            let reads = fill.reads();
-            let halted = observer.halted.take();
-            interval.reads += reads;
-            if reads > 0 {
+            interval.reads += filled.reads;
+            if filled.reads > 0 {
                 self.read_progress = ProgressCheck::default();
             }
-            match result {
+            let chunk = self.chunk;
+            match filled.end {
                 Ok(Ok(end)) => return Ok(end),
                 Ok(Err(FillError::Read(error))) => self.read_failed(interval, error)?,
                 Ok(Err(FillError::Process(error))) => self.process_failed(interval, error)?,
                 Ok(Err(FillError::Mismatch(error))) => {
                     return Err(Failure::thrown(&chunk.processor, "process_item", error).into());
                 }
-                Ok(Err(FillError::Halted)) => {
-                    return Err(match halted {
-                        Some(Halted::Failed(failure)) => failure.into(),
-                        Some(Halted::Retried) => Self::read_again(interval),
-                        None => Failure::new("the chunk was halted").into(),
-                    });
-                }
+                // The observer has skipped an item that was read ahead, or it has a reason to end.
+                Ok(Err(FillError::Halted)) => halted.map_err(|halted| match halted {
+                    Halted::Failed(failure) => failure.into(),
+                    Halted::Retried => Self::read_again(interval),
+                })?,
                 Err(panic) => return Err(Failure::panicked(&chunk.reader, &chunk.processor, panic).into()),
             }
         }
+    }
+
+    /// Runs a fill on this thread, until `most` items of the interval are read.
+    fn fill_now(&mut self, interval: &mut Interval<'_, '_>, most: usize) -> (Filled, Result<(), Halted>) {
+        let (max_reads, full_at) = (most - interval.reads, interval.next + self.chunk.write_batch);
+        let mut input = lock(&self.input);
+        let (Input { reader, sink }, results) = (&mut *input, &mut self.results);
+        sink.swap(results);
+        let observed = interval.listeners.active.single_items();
+        let stop = self.env.worker.stop_flag();
+        let mut observer = ChunkObserver::new(self.chunk, self.env.context, &mut self.budget, interval, 0);
+        let fill = Fill::new(sink, stop, max_reads, full_at);
+        let mut fill = if observed {
+            fill.observed(&mut observer)
+        } else {
+            fill
+        };
+        // One panic guard per call, not per item.
+        let end = call(|| Ok(reader.fill(&mut fill)));
+        let reads = fill.reads();
+        let halted = observer.halted.take().map_or(Ok(()), Err);
+        sink.swap(results);
+        let failed = None;
+        (Filled { end, reads, failed }, halted)
+    }
+
+    /// Applies the skip rules to an item that was read ahead with `reads` others. Spec: LISTEN-SKIP-03
+    fn item_failed(
+        &mut self,
+        interval: &mut Interval<'_, '_>,
+        failed: FailedItem,
+        reads: usize,
+    ) -> Result<(), Halted> {
+        let FailedItem { error, item, behind } = failed;
+        ChunkObserver::new(self.chunk, self.env.context, &mut self.budget, interval, reads)
+            .skip(error, &*item, behind)
     }
 
     /// Skips a failed read, or returns the failure. Spec: CHUNK-SKIP-09, LISTEN-READ-04, LISTEN-SKIP-02
@@ -113,7 +132,7 @@ impl ChunkRunner<'_> {
             return Ok(());
         }
         let reader = &self.chunk.reader;
-        let position = reader.call("get_checkpoint_info", || self.reader.checkpoint_info())?;
+        let position = reader.call("get_checkpoint_info", || self.input().reader.checkpoint_info())?;
         let before = self.read_progress.position.replace(position);
         if before.is_some() && before == self.read_progress.position {
             let failure = Failure::thrown(reader, "read_item", Arc::clone(error));
@@ -136,7 +155,7 @@ impl ChunkRunner<'_> {
         self.env.context.set_exception(Arc::clone(&error));
         let skip = self.chunk.faults.skip(&error, interval.skips());
         // The processor has taken the item, so it has to be read again.
-        let number = interval.reads + interval.read_skips - self.sink.waiting();
+        let number = interval.reads + interval.read_skips - self.input().sink.waiting();
         let (rules, place) = (&self.chunk.faults, (number, InputCall::Process));
         if rules.retry_input(&error, skip, place, &mut self.budget) {
             return Err(Self::read_again(interval));
@@ -189,7 +208,28 @@ impl From<Failure> for Halted {
     }
 }
 
-impl ChunkObserver<'_, '_> {
+impl<'w, 'r> ChunkObserver<'w, 'r> {
+    /// Observes an interval, of which `reads` more items were read.
+    fn new(
+        chunk: &'w BoundChunk,
+        context: &'w StepContext,
+        budget: &'w mut Budget,
+        interval: &'w mut Interval<'_, 'r>,
+        reads: usize,
+    ) -> Self {
+        Self {
+            chunk_processor: &chunk.processor,
+            rules: &chunk.faults,
+            context,
+            skips: interval.skips(),
+            budget,
+            reads: interval.reads + interval.read_skips + reads,
+            process_skips: &mut interval.process_skips,
+            listeners: &mut *interval.listeners,
+            halted: None,
+        }
+    }
+
     fn halt(&mut self, result: Result<(), impl Into<Halted>>) -> Result<(), Halt> {
         result.map_err(|halted| {
             self.halted = Some(halted.into());
@@ -238,8 +278,13 @@ impl ItemObserver for ChunkObserver<'_, '_> {
         let result = self.listeners.after_process(item, result);
         self.halt(result)
     }
-    fn process_failed(&mut self, error: BatchError, item: &dyn Any, behind: usize) -> Result<(), Halt> {
-        let skipped = self.skip(error, item, behind);
+    fn process_failed(
+        &mut self,
+        error: BatchError,
+        item: Box<dyn Any + Send>,
+        behind: usize,
+    ) -> Result<(), Halt> {
+        let skipped = self.skip(error, &*item, behind);
         self.halt(skipped)
     }
 }

@@ -31,7 +31,7 @@ struct FailedWrite {
 impl ChunkRunner<'_> {
     /// Passes the remaining results to the writer. Spec: CHUNK-LOOP-04, CHUNK-LOOP-05
     pub(super) fn write(&mut self, interval: &mut Interval<'_, '_>) -> Result<(), RolledBack> {
-        while interval.next < self.sink.len() {
+        while interval.next < self.results.len() {
             let Some(range) = self.next_list(interval)? else {
                 continue;
             };
@@ -44,7 +44,7 @@ impl ChunkRunner<'_> {
 
     /// Returns the range of the next call; `None` if there is none, and the mode has changed.
     fn next_list(&mut self, interval: &mut Interval<'_, '_>) -> Result<Option<Range<usize>>, RolledBack> {
-        let (next, end) = (interval.next, self.sink.len());
+        let (next, end) = (interval.next, self.results.len());
         let list = |to: usize| Some(next..end.min(to).min(next + self.chunk.write_batch));
         match &interval.mode {
             Mode::Plain => Ok(list(end)),
@@ -85,7 +85,9 @@ impl ChunkRunner<'_> {
     ) -> Result<usize, RolledBack> {
         let mut index = interval.next;
         for _ in 0..count {
-            let Some(item) = self.sink.item(index) else { break };
+            let Some(item) = self.results.item(index) else {
+                break;
+            };
             let notified = interval.listeners.on_retry("on_retry_item", &mut |listener| {
                 listener.on_retry_item(error, item)
             });
@@ -108,7 +110,7 @@ impl ChunkRunner<'_> {
         range: Range<usize>,
     ) -> Result<Result<(), FailedWrite>, RolledBack> {
         self.env.context.set_activity(Activity::Writing);
-        let items = self.sink.items(range.clone());
+        let items = self.results.items(range.clone());
         interval.listeners.before_write(&items)?;
         let guarded = self.is_undoable(interval, &range);
         if guarded {
@@ -155,7 +157,7 @@ impl ChunkRunner<'_> {
         if !(self.chunk.faults.handle_writes() && self.chunk.buffer_reads) {
             interval.flushed += interval.next;
             interval.next = 0;
-            self.sink.clear();
+            self.results.clear();
         }
         Ok(Ok(()))
     }
@@ -259,7 +261,7 @@ impl ChunkRunner<'_> {
         items: &Range<usize>,
         error: &BatchError,
     ) -> Result<bool, Failure> {
-        for item in items.clone().filter_map(|index| self.sink.item(index)) {
+        for item in items.clone().filter_map(|index| self.results.item(index)) {
             let notified = interval
                 .listeners
                 .on_retry("on_retry_exception", &mut |listener| {
@@ -284,12 +286,12 @@ impl ChunkRunner<'_> {
         error: &BatchError,
     ) -> Result<(), Failure> {
         interval.write_skips += 1;
-        if let Some(item) = self.sink.item(index) {
+        if let Some(item) = self.results.item(index) {
             interval.listeners.on_skip("on_skip_in_write", &mut |listener| {
                 listener.on_skip_in_write(error, item)
             })?;
         }
-        self.sink.remove(index);
+        self.results.remove(index);
         match &mut interval.mode {
             Mode::Plain => {}
             // An item before those that are retried does not end the retry.

@@ -2,7 +2,6 @@
 
 mod running;
 mod subjobs;
-mod sync;
 mod worker;
 mod workers;
 

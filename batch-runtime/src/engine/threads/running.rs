@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::worker::lock;
 use super::workers::Workers;
+use crate::context_gate;
 use crate::execution::StepCounters;
 use crate::repository::{JobRepository, Lease, RepositoryError};
 
@@ -264,7 +265,7 @@ impl Running {
 
     /// Returns whether the caller is a thread of the execution, which must not wait for itself. Spec: D-60
     pub(crate) fn is_this_thread(&self) -> bool {
-        self.thread.get() == Some(&std::thread::current().id())
+        self.thread.get() == Some(&context_gate::step_thread())
             || self.workers.active().iter().any(|worker| worker.is_this_thread())
     }
 

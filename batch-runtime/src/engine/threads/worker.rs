@@ -6,10 +6,11 @@ use std::sync::OnceLock;
 use std::thread::ThreadId;
 use std::time::Duration;
 
-use super::sync::{Arc, AtomicBool, Condvar, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::context::ShowsStop;
+use crate::context_gate;
 use crate::engine::call::call;
 use crate::role::Batchlet;
+use crate::sync::{Arc, AtomicBool, Condvar, Mutex, MutexGuard, Ordering, PoisonError};
 
 /// The shared state of one thread.
 #[derive(Default)]
@@ -49,9 +50,9 @@ impl Worker {
         let _ = self.thread.set(std::thread::current().id());
     }
 
-    /// Returns whether the caller is this thread, which must not wait for itself.
+    /// Returns whether the caller is this thread or works for it, and must not wait for its end.
     pub(crate) fn is_this_thread(&self) -> bool {
-        self.thread.get() == Some(&std::thread::current().id())
+        self.thread.get() == Some(&context_gate::step_thread())
     }
 
     /// Returns the flag that chunks check before each item.

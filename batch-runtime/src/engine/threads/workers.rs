@@ -2,8 +2,8 @@
 //!
 //! Spec: OP-13, PART-28, SPLIT-18
 
-use super::sync::{Arc, AtomicBool, Mutex, Ordering};
 use super::worker::{Worker, lock};
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering};
 
 /// The threads of an execution.
 #[derive(Default)]

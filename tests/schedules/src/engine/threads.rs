@@ -1,7 +1,5 @@
 //! The files of the engine under test.
 
-pub(crate) use crate::sync;
-
 #[path = "../../../../batch-runtime/src/engine/threads/worker.rs"]
 mod worker;
 #[path = "../../../../batch-runtime/src/engine/threads/workers.rs"]

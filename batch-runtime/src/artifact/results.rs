@@ -1,0 +1,84 @@
+//! The results of a processor, of any type.
+
+use std::any::Any;
+use std::ops::Range;
+
+use super::item::ChunkItems;
+
+/// A `Vec` of results, whose type only processor and writer know.
+pub(super) trait Results: Send {
+    fn len(&self) -> usize;
+    fn clear(&mut self);
+    fn remove(&mut self, index: usize);
+    fn item(&self, index: usize) -> Option<&dyn Any>;
+    fn buffer(&self) -> &(dyn Any + Send);
+    fn buffer_mut(&mut self) -> &mut (dyn Any + Send);
+    /// Exchanges the results with those of another buffer of the same type.
+    fn swap(&mut self, other: &mut dyn Results);
+    /// Returns an empty buffer of the same type.
+    fn another(&self) -> Box<dyn Results>;
+}
+
+impl<O: Send + 'static> Results for Vec<O> {
+    fn len(&self) -> usize {
+        Vec::len(self)
+    }
+    fn clear(&mut self) {
+        Vec::clear(self);
+    }
+    fn remove(&mut self, index: usize) {
+        if index < Vec::len(self) {
+            drop(Vec::remove(self, index));
+        }
+    }
+    fn item(&self, index: usize) -> Option<&dyn Any> {
+        self.get(index).map(|item| item as &dyn Any)
+    }
+    fn buffer(&self) -> &(dyn Any + Send) {
+        self
+    }
+    fn buffer_mut(&mut self) -> &mut (dyn Any + Send) {
+        self
+    }
+    fn swap(&mut self, other: &mut dyn Results) {
+        if let Some(other) = other.buffer_mut().downcast_mut::<Self>() {
+            std::mem::swap(self, other);
+        }
+    }
+    fn another(&self) -> Box<dyn Results> {
+        Box::new(Self::new())
+    }
+}
+
+/// The results of a checkpoint interval, which the writer receives.
+pub(crate) struct ItemBuffer(pub(super) Box<dyn Results>);
+
+impl ItemBuffer {
+    /// Returns the number of results.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Removes all results, and keeps the memory for the next ones.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Removes a result that the writer skips.
+    pub(crate) fn remove(&mut self, index: usize) {
+        self.0.remove(index);
+    }
+
+    /// Returns one result.
+    pub(crate) fn item(&self, index: usize) -> Option<&dyn Any> {
+        self.0.item(index)
+    }
+
+    /// Returns the results of `range`. Reading a range outside the buffer fails.
+    pub(crate) fn items(&self, range: Range<usize>) -> ChunkItems<'_> {
+        ChunkItems {
+            buffer: self.0.buffer(),
+            range,
+        }
+    }
+}

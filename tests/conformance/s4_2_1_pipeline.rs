@@ -1,0 +1,447 @@
+//! Pipelined chunk steps, which read the next chunk while one is written: an extension, the runtime property
+//! `batch.chunk.pipeline`.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use batch_runtime::prelude::*;
+use batch_runtime::xml::Severity;
+use batch_runtime::{BatchStatus, JobOperator, JobParameters};
+use batch_tests::stage::{Stage, say};
+
+use super::artifacts::{Gate, refused};
+use super::faults::{RULES, faulty_job, faulty_stage, lines, record};
+
+/// Adds properties to the step of a job.
+fn with_properties(xml: &str, properties: &[(&str, &str)]) -> String {
+    let properties: String = properties
+        .iter()
+        .map(|(name, value)| format!("<property name=\"{name}\" value=\"{value}\"/>"))
+        .collect();
+    let place = if xml.contains("<listeners>") {
+        "<listeners>"
+    } else {
+        "<chunk"
+    };
+    xml.replacen(place, &format!("<properties>{properties}</properties>{place}"), 1)
+}
+
+fn pipelined(xml: &str) -> String {
+    with_properties(xml, &[("batch.chunk.pipeline", "true")])
+}
+
+/// Records what listeners hear that may accompany a pipelined step.
+#[derive(BatchArtifact)]
+struct LateEars {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "faults")]
+    faults: String,
+    #[batch_context]
+    step: StepContext,
+}
+
+impl LateEars {
+    fn record(&self, call: &str) -> Result<(), BatchError> {
+        let metrics = self.step.metrics();
+        let counters: Vec<_> = metrics.iter().map(|metric| metric.value.to_string()).collect();
+        record(
+            &self.log,
+            &self.faults,
+            &format!("L {call} [{}]", counters.join(" ")),
+            &[],
+        )
+    }
+}
+
+#[checkpoint_listener]
+impl LateEars {
+    #[before_checkpoint]
+    fn before_checkpoint(&mut self) -> Result<(), BatchError> {
+        self.record("before checkpoint")
+    }
+    #[after_checkpoint]
+    fn after_checkpoint(&mut self) -> Result<(), BatchError> {
+        self.record("after checkpoint")
+    }
+}
+
+#[item_write_listener]
+impl LateEars {
+    #[before_write]
+    fn before_write(&mut self, items: &[String]) -> Result<(), BatchError> {
+        self.record(&format!("before write {}", items.join(" ")))
+    }
+    #[after_write]
+    fn after_write(&mut self, items: &[String]) -> Result<(), BatchError> {
+        self.record(&format!("after write {}", items.join(" ")))
+    }
+    #[on_write_error]
+    fn on_write_error(&mut self, error: &BatchError, items: &[String]) -> Result<(), BatchError> {
+        self.record(&format!("on write error {error} {}", items.join(" ")))
+    }
+}
+
+#[skip_listener]
+impl LateEars {
+    #[on_skip_in_read]
+    fn on_skip_in_read(&mut self, error: &BatchError) -> Result<(), BatchError> {
+        self.record(&format!("on skip in read {error}"))
+    }
+    #[on_skip_in_process]
+    fn on_skip_in_process(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
+        self.record(&format!("on skip in process {error} {item}"))
+    }
+    #[on_skip_in_write]
+    fn on_skip_in_write(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
+        self.record(&format!("on skip in write {error} {item}"))
+    }
+}
+
+#[retry_listener]
+impl LateEars {
+    #[on_retry_exception]
+    fn on_retry_exception(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
+        self.record(&format!("on retry exception {error} {item}"))
+    }
+    #[on_retry_item]
+    fn on_retry_item(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
+        self.record(&format!("on retry item {error} {item}"))
+    }
+}
+
+/// The faults of a step that completes, and of one that fails.
+const HANDLED: &[&str] = &[
+    "",
+    "process 4: Skip; process 5: Skip; process 19: Skip",
+    "process 3: Skip; read 4: Skip; has n6: @Skip",
+    "process 6: Both; process 7: Both; read 9: Both",
+    "process 4: Retry x2; has n12: Retry x3; has n13: Skip",
+    "has n2: Soft x1; has n9: @SoftSkip; read 20: Skip",
+];
+const FATAL: &[&str] = &[
+    "process 12: Fatal",
+    "process 8: Panic",
+    "read 8: Fatal",
+    "read 8: Panic",
+    "has n9: Fatal",
+    "has n9: Panic",
+    "checkpoint reader at 14: Fatal",
+    "checkpoint writer: Fatal",
+];
+
+/// Runs the copy with these faults. Returns its end and the rows, and the calls of each artifact.
+fn story(xml: &str, fault: &str) -> (String, [Vec<String>; 4]) {
+    let stage = faulty_stage(xml);
+    let execution = stage.start("job", [("faults", fault), ("items", "20")]);
+    let end = format!("{}{}", stage.tree(execution), lines(&stage));
+    let log = stage.log();
+    let of = |artifact: fn(&str) -> bool| log.iter().filter(|call| artifact(call)).cloned().collect();
+    let calls = [
+        of(|call| call.starts_with("read ") || call.contains(" reader")),
+        of(|call| call.starts_with("process ")),
+        of(|call| call.starts_with("write ") || call.contains(" writer")),
+        of(|call| call.starts_with("L ")),
+    ];
+    (end, calls)
+}
+
+/// What the operator sees is the same as without a pipeline: status, counters, rows; and each artifact is called in the same
+/// order, listeners with the same counters. Only if the step fails may the reader be ahead.
+///
+/// Spec: D-100, CHUNK-SKIP-06, CHUNK-SKIP-09, CHUNK-SKIP-10, CHUNK-SKIP-11, CHUNK-RETRY-08, CHUNK-LOOP-13, CTX-30
+#[test]
+fn a_pipelined_step_does_what_a_plain_one_does() {
+    for attributes in [
+        "commit-interval=\"1\"",
+        "commit-interval=\"3\" skip-limit=\"2\" retry-limit=\"5\"",
+        "commit-interval=\"7\" chunk-size=\"2\" retry-limit=\"9\"",
+        "commit-interval=\"4\" skip-limit=\"9\"",
+        "commit-interval=\"100\" chunk-size=\"100\"",
+    ] {
+        for listeners in ["", "<listener ref=\"LateEars\"/>"] {
+            for processors in ["1", "3"] {
+                for fault in HANDLED.iter().chain(FATAL) {
+                    let job = faulty_job(listeners, "TableOut", attributes, RULES);
+                    let properties = [
+                        ("batch.retry.input", "true"),
+                        ("batch.chunk.processors", processors),
+                    ];
+                    let plain = with_properties(&job, &properties);
+                    let pipelined = with_properties(
+                        &job,
+                        &[properties.as_slice(), &[("batch.chunk.pipeline", "true")]].concat(),
+                    );
+                    let (plain, pipelined) = (story(&plain, fault), story(&pipelined, fault));
+                    let case = format!("{attributes}, {fault}, {processors} processors, {listeners}");
+                    assert_eq!(pipelined.0, plain.0, "{case}");
+                    // The reader is asked for its position before the list is written, not after.
+                    if !fault.starts_with("checkpoint reader") {
+                        assert_eq!(pipelined.1[2..], plain.1[2..], "{case}");
+                    }
+                    if plain.0.starts_with("job job COMPLETED") && processors == "1" {
+                        assert_eq!(pipelined.1[..2], plain.1[..2], "{case}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Waits at its second list until the reader has started to read the fifth item, and until the test goes on.
+#[derive(BatchArtifact)]
+struct WaitsForTheReader {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_property(name = "folder")]
+    folder: String,
+}
+
+#[item_writer]
+impl WaitsForTheReader {
+    #[open]
+    fn open(&mut self, _: Option<()>) {}
+    #[write_items]
+    fn write(&mut self, items: &[String], _: &mut ChunkTransaction) {
+        if items.contains(&"n3".to_owned()) {
+            let gate = Gate::of(&self.folder);
+            gate.pass("held");
+            gate.open("writing");
+            gate.pass("written");
+        }
+        say(&self.log, format!("wrote {}", items.join(" ")));
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
+/// The next chunk is read while a chunk is written. A stop takes effect after the commit; what was read ahead is discarded, and
+/// read by the restart.
+///
+/// Spec: D-100, CHUNK-LOOP-15, RESTART-07
+#[test]
+fn a_stop_discards_what_was_read_ahead() {
+    let xml = pipelined(&faulty_job("", "WaitsForTheReader", "commit-interval=\"2\"", ""));
+    let stage = Stage::configured(&xml, |builder| builder.stop_timeout(Duration::ZERO));
+    let (operator, gate) = (stage.operator(), Gate::at(&stage));
+    let execution = operator.start("job", [("hold.at", "5"), ("items", "7")]).unwrap();
+    gate.pass("writing");
+    assert!(!operator.stop(execution).unwrap());
+    gate.open("written");
+    gate.open("go");
+    operator.wait(execution).unwrap();
+    let tree = stage.tree(execution);
+    assert!(
+        tree.contains("copy STOPPED STOPPED read 4 filter 0 write 4 commit 2 "),
+        "{tree}"
+    );
+    let again = operator.restart(execution, [("hold.at", "0")]).unwrap();
+    operator.wait(again).unwrap();
+    let tree = stage.tree(again);
+    assert!(
+        tree.contains("copy COMPLETED COMPLETED read 3 filter 0 write 3 "),
+        "{tree}"
+    );
+    let log = stage.log();
+    let wrote: Vec<_> = log
+        .iter()
+        .filter_map(|line| line.strip_prefix("wrote "))
+        .collect();
+    assert_eq!(wrote, ["n1 n2", "n3 n4", "n5 n6", "n7"]);
+}
+
+/// The last number that [`AddsUp`] has received.
+static RECEIVED: AtomicU64 = AtomicU64::new(0);
+
+/// Adds each number to the persistent user data.
+#[derive(BatchArtifact)]
+struct AddsUp {
+    #[batch_context]
+    step: StepContext,
+}
+
+#[item_processor]
+impl AddsUp {
+    #[process_item]
+    fn process(&mut self, item: &u64) -> Result<Option<String>, BatchError> {
+        RECEIVED.store(*item, Ordering::SeqCst);
+        let sum = self.step.persistent_user_data::<u64>()?.unwrap_or(0) + item;
+        self.step.set_persistent_user_data(&sum)?;
+        self.step.set_transient_user_data(*item);
+        Ok(Some(item.to_string()))
+    }
+}
+
+/// Checks that the contexts know of the items in the list, and of no later one.
+#[derive(BatchArtifact)]
+struct SeesTheSum {
+    #[batch_context]
+    step: StepContext,
+    #[batch_property(name = "items")]
+    items: u64,
+    #[batch_property(name = "fail.at", value = "0")]
+    fail_at: u64,
+}
+
+#[item_writer]
+impl SeesTheSum {
+    #[open]
+    fn open(&mut self, _: Option<()>) {}
+    #[write_items]
+    fn write(&mut self, items: &[String], _: &mut ChunkTransaction) -> Result<(), BatchError> {
+        let last: u64 = items.last().and_then(|item| item.parse().ok()).unwrap_or(0);
+        // The processor has the next item, and a moment to change the data.
+        while last < self.items && RECEIVED.load(Ordering::SeqCst) <= last {
+            thread::yield_now();
+        }
+        (0..20).for_each(|_| thread::yield_now());
+        let (sum, stored) = (
+            self.step.persistent_user_data::<u64>()?,
+            self.step.transient_user_data::<u64>()?,
+        );
+        if sum != Some(last * (last + 1) / 2) || stored.as_deref() != Some(&last) {
+            return Err(BatchError::msg(format!("list to {last}: {sum:?}, {stored:?}")));
+        }
+        if last == self.fail_at {
+            return Err(BatchError::msg("stopped by the test"));
+        }
+        Ok(())
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
+/// The user data of a commit is that of its items, although later ones are read already.
+///
+/// Spec: D-100, CTX-23, CTX-24, CTX-25, CHUNK-LOOP-11, RESTART-14
+#[test]
+fn user_data_belongs_to_its_chunk() {
+    let xml = pipelined(&faulty_job("", "SeesTheSum", "commit-interval=\"2\"", ""));
+    let stage = Stage::new(&xml.replace("\"Shape\"", "\"AddsUp\""));
+    let operator = stage.operator();
+    let failed = stage.start("job", [("items", "400"), ("fail.at", "300")]);
+    let message = operator.wait(failed).unwrap().exit_message;
+    assert!(message.contains("stopped by the test"), "{message}");
+    let again = operator.restart(failed, [("fail.at", "0")]).unwrap();
+    let ended = operator.wait(again).unwrap();
+    assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+}
+
+static OPERATOR: Mutex<Option<JobOperator>> = Mutex::new(None);
+
+/// Stops its own job at the fifth item.
+#[derive(BatchArtifact)]
+struct StopsItself {
+    #[batch_context]
+    job: JobContext,
+}
+
+#[item_processor]
+impl StopsItself {
+    #[process_item]
+    fn process(&mut self, item: &u64) -> Result<Option<String>, BatchError> {
+        if *item == 5 {
+            let operator = OPERATOR.lock().unwrap().clone();
+            operator.unwrap().stop(self.job.execution_id())?;
+        }
+        Ok(Some(format!("n{item}")))
+    }
+}
+
+/// An artifact that stops its own job does not wait for the end of the job, on whatever thread of the step it is called.
+///
+/// Spec: D-60, D-99, D-100
+#[test]
+fn an_artifact_that_stops_its_job_does_not_wait_for_itself() {
+    for (pipeline, processors) in [("false", "1"), ("true", "1"), ("false", "2"), ("true", "2")] {
+        let job = faulty_job("", "Out", "commit-interval=\"2\"", "").replace("\"Shape\"", "\"StopsItself\"");
+        let properties = [
+            ("batch.chunk.pipeline", pipeline),
+            ("batch.chunk.processors", processors),
+        ];
+        let stage = Stage::configured(&with_properties(&job, &properties), |builder| {
+            builder.stop_timeout(Duration::from_secs(3_600))
+        });
+        *OPERATOR.lock().unwrap() = Some(stage.operator());
+        let execution = stage.start("job", [("items", "1000000")]);
+        assert!(stage.tree(execution).starts_with("job job STOPPED"));
+    }
+}
+
+/// The interval of the policy `time` begins when its reading begins.
+///
+/// Spec: D-100, JSL-CHUNK-08
+#[test]
+fn the_policy_time_is_possible() {
+    let attributes = "checkpoint-policy=\"time\" commit-interval=\"60\"";
+    let job = faulty_job("", "TableOut", attributes, RULES);
+    let fault = "process 30: Skip";
+    assert_eq!(story(&pipelined(&job), fault), story(&job, fault));
+}
+
+/// A processor that cannot be pipelined.
+#[derive(BatchArtifact)]
+struct ReadsBalances;
+
+#[item_processor("ReadsBalances", pipelined = false)]
+impl ReadsBalances {
+    #[process_item]
+    fn process(&mut self, item: &u64) -> Option<String> {
+        Some(item.to_string())
+    }
+}
+
+/// Steps that cannot be pipelined: their jobs, and the reason.
+fn obstacles() -> [(String, &'static str); 4] {
+    let custom = faulty_job("", "TableOut", "checkpoint-policy=\"custom\"", RULES)
+        .replace("<skippable", "<checkpoint-algorithm ref=\"Every\"/><skippable");
+    [
+        (
+            faulty_job("", "TableOut", "buffer-reads=\"false\"", ""),
+            "`buffer-reads=\"false\"` reads items again after a rollback",
+        ),
+        (custom, "the checkpoint algorithm decides after each item"),
+        (
+            faulty_job("", "TableOut", "", "").replace("\"Shape\"", "\"ReadsBalances\""),
+            "`ReadsBalances` is declared with `pipelined = false`",
+        ),
+        (
+            faulty_job("<listener ref=\"Ears\"/>", "TableOut", "", ""),
+            "`Ears` listens to reading or processing, which happens on another thread",
+        ),
+    ]
+}
+
+/// A step that asks for a pipeline and cannot have one is rejected; if the job asks for all its steps, the others have one.
+///
+/// Spec: D-100
+#[test]
+fn obstacles_are_named() {
+    for (job, reason) in obstacles() {
+        let message = refused(&Stage::new(&pipelined(&job)), "job", JobParameters::new());
+        assert!(message.contains("step `copy` cannot be pipelined"), "{message}");
+        assert!(message.contains(reason), "{message}");
+
+        let stage = faulty_stage(&job);
+        let parameters: JobParameters = [("batch.chunk.pipeline", "true")].into();
+        let warnings = stage.operator().check("job", parameters.clone()).unwrap();
+        let [warning] = warnings.as_slice() else {
+            panic!("{warnings:?}")
+        };
+        assert_eq!(warning.severity, Severity::Warning);
+        assert!(warning.label.contains(reason), "{warning:?}");
+        let execution = stage.start("job", parameters);
+        assert!(stage.tree(execution).starts_with("job job COMPLETED"));
+    }
+    let wrong = with_properties(
+        &faulty_job("", "TableOut", "", ""),
+        &[("batch.chunk.pipeline", "yes")],
+    );
+    let message = refused(&Stage::new(&wrong), "job", JobParameters::new());
+    assert!(
+        message.contains("invalid value \"yes\" for `batch.chunk.pipeline`"),
+        "{message}"
+    );
+}
