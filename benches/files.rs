@@ -77,7 +77,7 @@ fn engine(runtime: &BatchRuntime, parameters: &[(&str, &str)]) -> Duration {
     time
 }
 
-fn csv_by_engine(folder: &Path, input: &str) -> Duration {
+fn csv_by_engine(folder: &Path, input: &str, pipeline: &str) -> Duration {
     let repository = folder.join("repository.db");
     let _ = fs::remove_file(&repository);
     let output = folder.join("engine.csv").display().to_string();
@@ -88,6 +88,7 @@ fn csv_by_engine(folder: &Path, input: &str) -> Duration {
             ("writer", "PeopleWriter"),
             ("resource", input),
             ("output", &output),
+            ("batch.chunk.pipeline", pipeline),
         ],
     )
 }
@@ -139,7 +140,7 @@ fn csv_by_rival(folder: &Path, input: &str) -> Duration {
     begin.elapsed()
 }
 
-fn table_by_engine(folder: &Path, input: &str) -> Duration {
+fn table_by_engine(folder: &Path, input: &str, pipeline: &str) -> Duration {
     let file = new_table(folder);
     let runtime = runtime(&file, "full");
     let time = engine(
@@ -148,6 +149,7 @@ fn table_by_engine(folder: &Path, input: &str) -> Duration {
             ("writer", "PeopleTable"),
             ("resource", input),
             ("table", "person"),
+            ("batch.chunk.pipeline", pipeline),
         ],
     );
     count(&file);
@@ -190,9 +192,16 @@ fn main() {
     let input = folder.path().join("people.csv");
     write_input(&input, ROWS);
     let (folder, input) = (folder.path(), input.display().to_string());
-    let mut programs: [Program<'_>; 5] = [
+    let mut programs: [Program<'_>; 7] = [
         ("csv by hand", Box::new(|| csv_by_hand(folder, &input))),
-        ("csv by batch-items", Box::new(|| csv_by_engine(folder, &input))),
+        (
+            "csv by batch-items",
+            Box::new(|| csv_by_engine(folder, &input, "false")),
+        ),
+        (
+            "csv in a pipeline",
+            Box::new(|| csv_by_engine(folder, &input, "true")),
+        ),
         (
             "csv by spring-batch-rs",
             Box::new(|| csv_by_rival(folder, &input)),
@@ -203,31 +212,47 @@ fn main() {
         ),
         (
             "table by batch-items",
-            Box::new(|| table_by_engine(folder, &input)),
+            Box::new(|| table_by_engine(folder, &input, "false")),
+        ),
+        (
+            "table in a pipeline",
+            Box::new(|| table_by_engine(folder, &input, "true")),
         ),
     ];
     let times = in_turn(ROUNDS, &mut programs);
+    let times: [Duration; 7] = times.try_into().unwrap();
+    let [
+        csv_by_hand,
+        csv,
+        csv_pipeline,
+        csv_by_rival,
+        table_by_hand,
+        table,
+        table_pipeline,
+    ] = times;
     let (whole, restarted) = restart(folder, &input);
 
     head("batch-items");
-    report(
-        "CSV to CSV with checkpoints / by hand without",
-        ratio(times[1], times[0]),
-        "x",
-        Some(1.10),
-    );
-    report(
-        "CSV to CSV / spring-batch-rs",
-        ratio(times[1], times[2]),
-        "x",
-        Some(0.60),
-    );
-    report(
-        "CSV to SQLite FULL / rusqlite by hand",
-        ratio(times[4], times[3]),
-        "x",
-        Some(1.20),
-    );
+    for (what, time, other, gate) in [
+        (
+            "CSV to CSV with checkpoints / by hand without",
+            csv,
+            csv_by_hand,
+            1.10,
+        ),
+        ("the same in a pipeline", csv_pipeline, csv_by_hand, 0.80),
+        ("CSV to CSV / spring-batch-rs", csv, csv_by_rival, 0.60),
+        ("the same in a pipeline", csv_pipeline, csv_by_rival, 0.45),
+        (
+            "CSV to SQLite FULL / rusqlite by hand",
+            table,
+            table_by_hand,
+            1.20,
+        ),
+        ("the same in a pipeline", table_pipeline, table_by_hand, 0.85),
+    ] {
+        report(what, ratio(time, other), "x", Some(gate));
+    }
     report(
         "restart at row 900,000 / a whole run",
         ratio(restarted, whole),
