@@ -253,7 +253,7 @@ impl<'a> ChunkRunner<'a> {
         Ok(true)
     }
 
-    fn is_reading_ahead(&self) -> bool {
+    pub(super) fn is_reading_ahead(&self) -> bool {
         self.ahead.as_ref().is_some_and(ReadAhead::is_pending)
     }
 

@@ -154,7 +154,9 @@ impl ChunkRunner<'_> {
         }
         interval.listeners.after_write(&items)?;
         interval.next = range.end;
-        if !(self.chunk.faults.handle_writes() && self.chunk.buffer_reads) {
+        // While the next interval is read, the reading thread frees the items, because it has allocated them.
+        let is_kept = self.chunk.faults.handle_writes() && self.chunk.buffer_reads;
+        if !is_kept && !self.is_reading_ahead() {
             interval.flushed += interval.next;
             interval.next = 0;
             self.results.clear();
