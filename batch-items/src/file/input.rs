@@ -101,6 +101,9 @@ pub struct ReadPosition {
     /// The position in the next file; `None` at its beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<FilePosition>,
+    /// The number of items of all files, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items: Option<u64>,
 }
 
 /// A position in a file.
@@ -377,7 +380,9 @@ impl<R: Records> Files<R> {
         format: &impl Format<Records = R>,
         position: ReadPosition,
     ) -> Result<(), ReadError> {
-        let ReadPosition { files, names, file } = position;
+        let ReadPosition {
+            files, names, file, ..
+        } = position;
         (0..files.min(self.resources.len())).for_each(|_| self.pass());
         if self.done < files || self.names != names {
             return Err(ResourceError::new(
@@ -472,6 +477,7 @@ impl<R: Records> Files<R> {
             files: self.done,
             names: self.names,
             file,
+            items: None,
         }
     }
 

@@ -25,6 +25,8 @@ where
     #[batch_artifact]
     format: F,
     files: Files<F::Records>,
+    /// The number of items, once counted. A restart does not count them again.
+    items: Option<u64>,
     item: PhantomData<fn() -> T>,
 }
 
@@ -38,6 +40,7 @@ where
     /// Opens the files, at the checkpoint.
     #[open]
     pub fn open(&mut self, checkpoint: Option<ReadPosition>) -> Result<(), BatchError> {
+        self.items = checkpoint.as_ref().and_then(|position| position.items);
         Ok(self.files.open(&self.input, &self.format, checkpoint)?)
     }
 
@@ -53,17 +56,23 @@ where
     /// Returns the position of the next record.
     #[get_checkpoint_info]
     pub fn checkpoint(&self) -> ReadPosition {
-        self.files.position()
+        ReadPosition {
+            items: self.items,
+            ..self.files.position()
+        }
     }
 
     /// Returns the number of records if the format knows it, else that of lines that may be records, unless the files are large
     /// or compressed.
     #[get_item_count]
-    pub fn item_count(&self) -> Option<u64> {
-        match self.format.other_lines() {
-            Some(other) => self.files.count_lines(&self.input, other + self.input.skip_lines),
-            None => self.files.count_records(&self.input, &self.format),
+    pub fn item_count(&mut self) -> Option<u64> {
+        if self.items.is_none() {
+            self.items = match self.format.other_lines() {
+                Some(other) => self.files.count_lines(&self.input, other + self.input.skip_lines),
+                None => self.files.count_records(&self.input, &self.format),
+            };
         }
+        self.items
     }
 
     /// Closes the files.

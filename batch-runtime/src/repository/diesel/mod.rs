@@ -18,6 +18,7 @@ mod mysql;
 mod pool;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod prepared_update;
 mod schema;
 mod session;
 #[cfg(feature = "sqlite")]

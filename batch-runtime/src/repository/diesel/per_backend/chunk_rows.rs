@@ -1,4 +1,4 @@
-//! The two rows of a chunk, each updated by a statement of its own, which diesel prepares once. The backends that cannot
+//! The two rows of a chunk, each updated by a prepared statement of its own. The backends that cannot
 //! do both in one statement include this file as their `chunk_rows`.
 
 use diesel::prelude::*;
@@ -8,20 +8,20 @@ use super::per_backend::contexts::update_context;
 use super::per_backend::step_store::counter_columns;
 use super::schema::step_execution;
 use crate::repository::diesel::backend::{ChunkRows, UpdatedRows};
+use crate::repository::diesel::prepared_update::update as update_prepared;
 use crate::repository::diesel::session::RunQueryDsl;
 
 /// Implements `Backend::update_chunk_rows`.
 pub(super) fn update(connection: &mut Connection, rows: &ChunkRows<'_>) -> QueryResult<UpdatedRows> {
-    let row = step_execution::table
-        .find(rows.step.0)
-        .filter(step_execution::version.eq(rows.version));
-    let steps = diesel::update(row)
-        .set((
-            step_execution::version.eq(rows.version + 1),
-            counter_columns!(rows.counters),
-            step_execution::last_updated.eq(rows.now),
-        ))
-        .execute(connection)?;
+    let of_version = step_execution::step_execution_id
+        .eq(rows.step.0)
+        .and(step_execution::version.eq(rows.version));
+    let values = (
+        step_execution::version.eq(rows.version + 1),
+        counter_columns!(rows.counters),
+        step_execution::last_updated.eq(rows.now),
+    );
+    let steps = update_prepared(step_execution::table, of_version, values).execute(connection)?;
     let contexts = match steps {
         0 => 0,
         _ => update_context(connection, rows.step, rows.context)?,

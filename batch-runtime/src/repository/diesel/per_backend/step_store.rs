@@ -14,6 +14,7 @@ use crate::repository::diesel::backend::{Backend, ChunkRows, Sequence};
 use crate::repository::diesel::chunk_transaction::Chunk;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::pool::unknown_outcome;
+use crate::repository::diesel::prepared_update::update;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::{
@@ -220,20 +221,16 @@ impl StepStore for Repository {
         let now = self.now().max(self.column(step.started));
         let message = stored_message(&ending.message, &self.settings);
         self.pool.write_idempotent(ACTION, |connection, in_doubt| {
-            let row = step_execution::table
-                .find(step.id.0)
-                .filter(step_execution::version.eq(step.version));
-            let changed = diesel::update(row)
-                .set((
-                    step_execution::version.eq(step.version + 1),
-                    step_execution::status.eq(ending.status.as_str()),
-                    counter_columns!(step.counters),
-                    step_execution::exit_code.eq(&ending.exit_status),
-                    step_execution::exit_message.eq(&message),
-                    step_execution::end_time.eq(now),
-                    step_execution::last_updated.eq(now),
-                ))
-                .execute(connection)?;
+            let values = (
+                step_execution::version.eq(step.version + 1),
+                step_execution::status.eq(ending.status.as_str()),
+                counter_columns!(step.counters),
+                step_execution::exit_code.eq(&ending.exit_status),
+                step_execution::exit_message.eq(&message),
+                step_execution::end_time.eq(now),
+                step_execution::last_updated.eq(now),
+            );
+            let changed = update(step_execution::table, of_version(step), values).execute(connection)?;
             if in_doubt && changed == 0 && is_as_written(connection, step, ending.status, now)? {
                 return Ok(());
             }
@@ -264,17 +261,13 @@ impl Repository {
             if in_doubt && is_contested {
                 return Err(TransactionError::Database(unknown_outcome()));
             }
-            let row = step_execution::table
-                .find(step.id.0)
-                .filter(step_execution::version.eq(step.version));
-            let changed = diesel::update(row)
-                .set((
-                    step_execution::version.eq(step.version + 1),
-                    step_execution::status.eq(started.as_str()),
-                    step_execution::start_time.eq(now),
-                    step_execution::last_updated.eq(now),
-                ))
-                .execute(connection)?;
+            let values = (
+                step_execution::version.eq(step.version + 1),
+                step_execution::status.eq(started.as_str()),
+                step_execution::start_time.eq(now),
+                step_execution::last_updated.eq(now),
+            );
+            let changed = update(step_execution::table, of_version(step), values).execute(connection)?;
             if in_doubt && changed == 0 && is_as_written(connection, step, started, now)? {
                 return Ok(());
             }
@@ -295,6 +288,15 @@ impl Repository {
                 Ok(is_as_written(connection, step, step.status, now)?)
             })
     }
+}
+
+/// Returns the condition that the row is as this program has left it.
+#[diesel::dsl::auto_type]
+fn of_version(step: &StepExecution) -> _ {
+    let (id, version): (i64, i64) = (step.id.0, step.version);
+    step_execution::step_execution_id
+        .eq(id)
+        .and(step_execution::version.eq(version))
 }
 
 /// Returns the latest execution of a step in job executions from `since` on, and the counts of all its executions.
