@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use batch_bench::person::{Person, write_input};
 use batch_bench::{Program, head, in_turn, ratio, report, run};
+use batch_items::{DelimitedItemReader, TableItemWriter};
 use batch_runtime::BatchRuntime;
 use batch_runtime::prelude::*;
 use batch_test_servers::{Kind, Server};
@@ -162,6 +163,31 @@ fn rows_of_engine(url: &str, input: &str) -> Duration {
     time
 }
 
+#[item_reader("PeopleFile")]
+type PeopleFile = DelimitedItemReader<Person>;
+
+#[item_writer("PeopleTable")]
+type PeopleTable = TableItemWriter<Person>;
+
+/// The reader and the writer of batch-items.
+fn rows_of_items(url: &str, input: &str, pipeline: &str) -> Duration {
+    let time = run(
+        url,
+        &[
+            ("reader", "PeopleFile"),
+            ("processor", "PersonProcessor"),
+            ("writer", "PeopleTable"),
+            ("commit.interval", "1000"),
+            ("chunk.size", "1000"),
+            ("resource", input),
+            ("table", "person"),
+            ("batch.chunk.pipeline", pipeline),
+        ],
+    );
+    empty(url);
+    time
+}
+
 fn rows_by_hand(url: &str, input: &str) -> Duration {
     let mut connection = PgConnection::establish(url).unwrap();
     let mut checkpoints = Checkpoints::new(&mut connection);
@@ -232,10 +258,12 @@ fn main() {
     );
 
     let mut programs: Vec<Program<'_>> = vec![
-        ("engine", Box::new(|| rows_of_engine(&url, &input))),
         ("by hand", Box::new(|| rows_by_hand(&url, &input))),
+        ("engine", Box::new(|| rows_of_engine(&url, &input))),
+        ("batch-items", Box::new(|| rows_of_items(&url, &input, "false"))),
+        ("in a pipeline", Box::new(|| rows_of_items(&url, &input, "true"))),
     ];
-    let [ours, hand] = in_turn(21, &mut programs).try_into().unwrap();
+    let [hand, engine, items, pipeline] = in_turn(21, &mut programs).try_into().unwrap();
     let nanos = |time: Duration| time.as_secs_f64() * 1e9 / f64::from(ROWS);
     report(
         "rows, by hand with UNNEST, checkpoint in each commit",
@@ -245,9 +273,15 @@ fn main() {
     );
     report(
         "rows, engine, checkpoint in each commit",
-        nanos(ours),
+        nanos(engine),
         "ns/row",
         None,
     );
-    report("rows, engine / by hand (G6)", ratio(ours, hand), "x", Some(1.15));
+    for (what, time, gate) in [
+        ("rows, engine / by hand (G6)", engine, 1.15),
+        ("rows, reader and writer of batch-items / by hand", items, 1.10),
+        ("the same in a pipeline", pipeline, 0.90),
+    ] {
+        report(what, ratio(time, hand), "x", Some(gate));
+    }
 }
