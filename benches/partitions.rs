@@ -296,17 +296,14 @@ fn main() {
         };
         (name, Box::new(move || run(job, memory, &parameters)))
     };
-    let two_processors: Program<'_> = (
-        "two processors",
-        Box::new(|| {
-            let parameters: Vec<_> = numbers
-                .iter()
-                .copied()
-                .chain([("batch.chunk.processors", "2")])
-                .collect();
-            run("plain", memory, &parameters)
-        }),
-    );
+    let two_processors = |name: &'static str, pipeline: &'static str| -> Program<'_> {
+        let more = [
+            ("batch.chunk.processors", "2"),
+            ("batch.chunk.pipeline", pipeline),
+        ];
+        let parameters: Vec<_> = numbers.iter().copied().chain(more).collect();
+        (name, Box::new(move || run("plain", memory, &parameters)))
+    };
     let by_hand = |threads: u64| -> Program<'_> {
         let name = if threads == 1 {
             "one thread by hand"
@@ -323,7 +320,8 @@ fn main() {
             cpu("partitioned", "2"),
             by_hand(1),
             by_hand(2),
-            two_processors,
+            two_processors("two processors", "false"),
+            two_processors("two processors in a pipeline", "true"),
         ],
     );
 
@@ -440,6 +438,7 @@ fn main() {
         "x",
         Some(0.556),
     );
+    report("the same in a pipeline", ratio(cpu[6], cpu[0]), "x", Some(0.556));
     report(
         "the same by hand: two threads, per one",
         ratio(cpu[4], cpu[3]),

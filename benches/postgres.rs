@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use batch_bench::person::{Person, write_input};
-use batch_bench::{Program, head, in_turn, ratio, report, run};
+use batch_bench::{Program, head, in_turn, ratio, report, run, run_whole_job};
 use batch_items::{DelimitedItemReader, TableItemWriter};
 use batch_runtime::BatchRuntime;
 use batch_runtime::prelude::*;
@@ -171,7 +171,8 @@ type PeopleTable = TableItemWriter<Person>;
 
 /// The reader and the writer of batch-items.
 fn rows_of_items(url: &str, input: &str, pipeline: &str) -> Duration {
-    let time = run(
+    let time = run_whole_job(
+        "bench",
         url,
         &[
             ("reader", "PeopleFile"),

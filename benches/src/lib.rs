@@ -74,6 +74,12 @@ pub fn run(repository: &str, parameters: &[(&str, &str)]) -> Duration {
 /// Runs a job and returns the time from the reader's opening to its closing: the whole chunk step, without the
 /// start of the job.
 pub fn run_job(job: &str, repository: &str, parameters: &[(&str, &str)]) -> Duration {
+    run_whole_job(job, repository, parameters);
+    WORKED.lock().unwrap().take().unwrap()
+}
+
+/// Runs a job and returns the time from its start to its end.
+pub fn run_whole_job(job: &str, repository: &str, parameters: &[(&str, &str)]) -> Duration {
     let jobs = concat!(env!("CARGO_MANIFEST_DIR"), "/jobs");
     let runtime = BatchRuntime::builder()
         .repository(repository)
@@ -81,6 +87,7 @@ pub fn run_job(job: &str, repository: &str, parameters: &[(&str, &str)]) -> Dura
         .build()
         .unwrap();
     let operator = runtime.job_operator();
+    let begin = Instant::now();
     let execution = operator.start(
         job,
         parameters
@@ -91,6 +98,7 @@ pub fn run_job(job: &str, repository: &str, parameters: &[(&str, &str)]) -> Dura
     let ended = operator
         .wait(execution.unwrap_or_else(|error| panic!("{error}")))
         .unwrap();
+    let time = begin.elapsed();
     assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
-    WORKED.lock().unwrap().take().unwrap()
+    time
 }

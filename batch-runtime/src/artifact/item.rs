@@ -309,12 +309,16 @@ where
         others: Vec<Box<dyn Sink<I>>>,
         gate: &Arc<ContextGate>,
     ) -> io::Result<Box<dyn Parallel<I>>> {
-        let mut processors = vec![self.processor];
-        for other in others {
+        let others = others.into_iter().map(|other| {
             let other = other.into_any().downcast::<Self>().map_err(|_| different())?;
-            processors.push(other.processor);
-        }
-        Ok(Box::new(ParallelSink::<I, O>::start(processors, gate)?))
+            Ok(other.processor)
+        });
+        let others = others.collect::<io::Result<_>>()?;
+        Ok(Box::new(ParallelSink::<I, O>::start(
+            self.processor,
+            others,
+            gate,
+        )?))
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {

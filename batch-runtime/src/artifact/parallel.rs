@@ -1,8 +1,8 @@
 //! Processing on several threads. The results keep the order of reading.
 //!
-//! The reader's thread sends items in pieces to threads that have a processor each. It takes the outcomes in the order of
-//! reading, so skips, retries and listeners see the same as on one thread. The number of pieces under way is limited, so that a
-//! stop request takes effect soon.
+//! The reader's thread puts items in pieces into a queue, from which threads with a processor each take them. It has a processor too, and
+//! takes a piece itself instead of waiting. It takes the outcomes in the order of reading, so skips, retries and listeners see the
+//! same as on one thread. The number of pieces under way is limited, so that a stop request takes effect soon.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::{Receiver, Sender, unbounded};
+use crossbeam::channel::{Receiver, Sender, TryRecvError, unbounded};
 
 use super::item::{FillEnd, FillError, ItemObserver, StopFlags};
 use super::results::Results;
@@ -22,7 +22,9 @@ use crate::error::BatchError;
 const MOST_ITEMS: usize = 64;
 /// Pieces that take less time are made longer; those that take more than 8 times as long, shorter.
 const SHORT: Duration = Duration::from_micros(500);
-/// The number of pieces for each thread: one in work, one waiting.
+/// The time that a thread looks for a piece before it sleeps.
+const WAKEFUL: Duration = Duration::from_micros(100);
+/// The number of pieces for each processor: one in work, one waiting.
 const PIECES: usize = 2;
 
 /// The processors of a step, for items of type `I`.
@@ -127,7 +129,10 @@ struct Outcome<I, O> {
 pub(super) struct ParallelSink<I, O> {
     /// `None` while the sink is dropped.
     pieces: Option<Sender<Piece<I>>>,
+    queue: Receiver<Piece<I>>,
     done: Receiver<Done<I, O>>,
+    /// The processor of the reader's thread.
+    own: Box<dyn FnMut(Piece<I>) -> Done<I, O> + Send>,
     threads: Vec<JoinHandle<()>>,
     /// The piece that is being filled, and the number of items at which it is sent.
     piece: Vec<I>,
@@ -147,9 +152,10 @@ pub(super) struct ParallelSink<I, O> {
 }
 
 impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
-    /// Starts a thread for each processor, with `gate` between it and the contexts.
+    /// Starts a thread for each processor after the first, with `gate` between it and the contexts.
     pub(super) fn start<P, F, G>(
-        processors: Vec<Processor<P, F, G>>,
+        mut first: Processor<P, F, G>,
+        others: Vec<Processor<P, F, G>>,
         gate: &Arc<ContextGate>,
     ) -> std::io::Result<Self>
     where
@@ -157,11 +163,13 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
         F: FnMut(&mut P, I) -> Result<Option<O>, BatchError> + Send + 'static,
         G: FnMut(&mut P, &I) -> Result<Option<O>, BatchError> + Send + 'static,
     {
-        let (pieces, to_process) = unbounded::<Piece<I>>();
+        let (pieces, queue) = unbounded::<Piece<I>>();
         let (processed, done) = unbounded();
         let mut sink = Self {
             pieces: Some(pieces),
+            queue,
             done,
+            own: Box::new(move |piece| first.run(piece)),
             threads: Vec::new(),
             piece: Vec::new(),
             kept: false,
@@ -174,14 +182,14 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
             end: None,
             results: Vec::new(),
         };
-        for (number, mut processor) in (1..).zip(processors) {
-            let (to_process, processed) = (to_process.clone(), processed.clone());
+        for (number, mut processor) in (2..).zip(others) {
+            let (queue, processed) = (sink.queue.clone(), processed.clone());
             let (gate, span) = (Arc::clone(gate), tracing::Span::current());
             let thread = thread::Builder::new().name(format!("batch-processor-{number}"));
             sink.threads.push(thread.spawn(move || {
                 let _span = span.entered();
                 gate.guard_this_thread();
-                for piece in to_process {
+                while let Some(piece) = next_piece(&queue) {
                     if processed.send(processor.run(piece)).is_err() {
                         break;
                     }
@@ -208,9 +216,18 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
         }
     }
 
-    /// Waits for a piece. Returns `false` if the threads have ended.
+    /// Takes a processed piece, processes one that no thread has taken, or waits. Returns `false` if the threads have ended.
     fn receive(&mut self) -> bool {
-        let Ok(done) = self.done.recv() else { return false };
+        let done = match self.done.try_recv() {
+            Ok(done) => done,
+            Err(_) => match self.queue.try_recv() {
+                Ok(piece) => (self.own)(piece),
+                Err(_) => match self.done.recv() {
+                    Ok(done) => done,
+                    Err(_) => return false,
+                },
+            },
+        };
         self.under_way -= 1;
         if done.time < SHORT {
             self.size = (self.size * 2).min(MOST_ITEMS);
@@ -255,6 +272,19 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
             Err(error) => Ok(observer.process_failed(error, Box::new(item), self.waiting)?),
         }
     }
+}
+
+/// Waits for a piece. It looks for one for a moment before it sleeps, because waking up takes longer than a commit.
+fn next_piece<I>(queue: &Receiver<Piece<I>>) -> Option<Piece<I>> {
+    let begin = Instant::now();
+    while begin.elapsed() < WAKEFUL {
+        match queue.try_recv() {
+            Ok(piece) => return Some(piece),
+            Err(TryRecvError::Disconnected) => return None,
+            Err(TryRecvError::Empty) => thread::yield_now(),
+        }
+    }
+    queue.recv().ok()
 }
 
 impl<P, F, G> Processor<P, F, G> {
@@ -320,7 +350,7 @@ impl<I: Send + 'static, O: Send + 'static> Parallel<I> for ParallelSink<I, O> {
             {
                 self.accept(outcome, observer.as_deref_mut())?;
             }
-            let is_enough = !all && self.under_way < PIECES * self.threads.len();
+            let is_enough = !all && self.under_way < PIECES * (self.threads.len() + 1);
             if self.results.len() >= full_at || self.waiting == 0 || is_enough {
                 return Ok(());
             }
@@ -350,9 +380,10 @@ impl<I: Send + 'static, O: Send + 'static> Parallel<I> for ParallelSink<I, O> {
         self.waiting
     }
 
-    /// Waits for the pieces under way, so that no item is processed twice at the same time.
+    /// Waits for the pieces in work, so that no item is processed twice at the same time.
     fn discard(&mut self) {
         self.piece.clear();
+        self.under_way -= self.queue.try_iter().count();
         while self.under_way > 0 && self.receive() {}
         self.under_way = 0;
         self.sent.clear();
