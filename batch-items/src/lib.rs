@@ -78,6 +78,7 @@ pub mod record;
 pub mod registered;
 mod rejects;
 mod rows;
+mod sql;
 mod table;
 #[cfg(feature = "xlsx")]
 mod xlsx;

@@ -4,7 +4,7 @@ use batch_runtime::prelude::*;
 use diesel::QueryResult;
 use diesel::connection::SimpleConnection;
 
-use super::split::{self, Syntax};
+use crate::sql::{self, Syntax};
 
 /// A connection for the statements of a script.
 pub(super) struct Database<'c> {
@@ -26,7 +26,7 @@ impl<'c> Database<'c> {
         if connection.sqlite().is_ok() {
             return Ok(Self {
                 connection: connection.sqlite()?,
-                syntax: &split::SQLITE,
+                syntax: &sql::SQLITE,
                 // At once: a transaction that reads before it writes could fail half-way because another one wrote first.
                 begin: "BEGIN IMMEDIATE",
                 interrupt: None,
@@ -38,7 +38,7 @@ impl<'c> Database<'c> {
             let id = session_id(connection, "SELECT pg_backend_pid()::bigint AS id")?;
             return Ok(Self {
                 connection,
-                syntax: &split::POSTGRES,
+                syntax: &sql::POSTGRES,
                 begin: "BEGIN",
                 interrupt: Some(format!("SELECT pg_cancel_backend({id})")),
             });
@@ -49,7 +49,7 @@ impl<'c> Database<'c> {
             let id = session_id(connection, "SELECT CAST(CONNECTION_ID() AS SIGNED) AS id")?;
             return Ok(Self {
                 connection,
-                syntax: &split::MYSQL,
+                syntax: &sql::MYSQL,
                 // Unlike after START TRANSACTION, statements after an implicit commit are in a transaction too.
                 begin: "SET autocommit = 0",
                 interrupt: Some(format!("KILL QUERY {id}")),

@@ -14,6 +14,7 @@ use self::split::Statement;
 use super::cancel::{Cancel, STOPPED};
 use crate::choices::choices;
 use crate::error::ResourceError;
+use crate::sql::beginning;
 
 /// Executes the statements of a SQL script on the database of the job repository. In Job XML: `sqlScript`.
 ///
@@ -206,17 +207,6 @@ fn controls_transaction(statement: &str) -> bool {
     }
 }
 
-/// Returns the beginning of a statement, in one line.
-fn beginning(statement: &str) -> String {
-    const MOST: usize = 60;
-    let words: Vec<&str> = statement.split_whitespace().collect();
-    let line = words.join(" ");
-    match line.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
-}
-
 /// Interrupts the statement of a session, from another one.
 fn interrupt_session(job: &JobContext, statement: &str) {
     let interrupted = job
@@ -287,14 +277,5 @@ mod tests {
         ] {
             assert!(!controls_transaction(statement), "{statement}");
         }
-    }
-
-    #[test]
-    fn the_beginning_is_one_line() {
-        assert_eq!(
-            beginning("INSERT INTO a\n  VALUES (1)"),
-            "INSERT INTO a VALUES (1)"
-        );
-        assert_eq!(beginning(&"é".repeat(99)), format!("{}…", "é".repeat(60)));
     }
 }

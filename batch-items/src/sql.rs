@@ -1,0 +1,161 @@
+//! Texts, names and comments in SQL, as the databases write them.
+
+/// How a database writes texts, names in quotes and comments.
+#[derive(Debug)]
+pub(crate) struct Syntax {
+    /// `\'` does not end a text.
+    backslashes: bool,
+    /// Comments begin with `#`, and with `--` only before a blank; `/*! .. */` is code.
+    mysql_comments: bool,
+    /// A comment may contain comments.
+    nested_comments: bool,
+    /// `$tag$ .. $tag$` is a text, and `E'..'` one with backslashes.
+    postgres_texts: bool,
+    /// The pairs of quotes around names, besides `"..".`
+    names: &'static [(char, char)],
+}
+
+#[cfg(any(feature = "sqlite", test))]
+pub(crate) const SQLITE: Syntax = Syntax {
+    backslashes: false,
+    mysql_comments: false,
+    nested_comments: false,
+    postgres_texts: false,
+    names: &[('`', '`'), ('[', ']')],
+};
+
+#[cfg(any(feature = "postgres", test))]
+pub(crate) const POSTGRES: Syntax = Syntax {
+    backslashes: false,
+    mysql_comments: false,
+    nested_comments: true,
+    postgres_texts: true,
+    names: &[],
+};
+
+#[cfg(any(feature = "mysql", test))]
+pub(crate) const MYSQL: Syntax = Syntax {
+    backslashes: true,
+    mysql_comments: true,
+    nested_comments: false,
+    postgres_texts: false,
+    names: &[('`', '`')],
+};
+
+/// A text, a name in quotes, a comment, or a single character.
+pub(crate) struct Token {
+    pub(crate) length: usize,
+    pub(crate) is_comment: bool,
+}
+
+impl Token {
+    /// Returns the token at a position, or the kind of a token without an end.
+    pub(crate) fn at(script: &str, at: usize, syntax: &Syntax) -> Result<Self, &'static str> {
+        let rest = &script[at..];
+        let first = rest.chars().next().unwrap_or_default();
+        if let Some(length) = comment(rest, syntax)? {
+            let is_comment =
+                !(syntax.mysql_comments && (rest.starts_with("/*!") || rest.starts_with("/*M!")));
+            return Ok(Self { length, is_comment });
+        }
+        let before = &script[..at];
+        let escapes = before.strip_suffix(['e', 'E']);
+        let backslashes = syntax.backslashes
+            || (syntax.postgres_texts && escapes.is_some_and(|before| !before.ends_with(is_of_word)));
+        let length = match first {
+            '\'' => quoted(rest, '\'', backslashes).ok_or("text")?,
+            '"' => quoted(rest, '"', syntax.backslashes).ok_or("name in quotes")?,
+            '$' if syntax.postgres_texts && !before.ends_with(is_of_word) => dollar_quoted(rest)?,
+            _ => match syntax.names.iter().find(|(open, _)| *open == first) {
+                Some((_, close)) => quoted(rest, *close, false).ok_or("name in quotes")?,
+                None => first.len_utf8(),
+            },
+        };
+        Ok(Self {
+            length,
+            is_comment: false,
+        })
+    }
+}
+
+/// Returns the length of the comment at the beginning of a text, without the line break after it.
+fn comment(text: &str, syntax: &Syntax) -> Result<Option<usize>, &'static str> {
+    let is_line_comment = match text.strip_prefix("--") {
+        Some(rest) => !syntax.mysql_comments || !rest.starts_with(|next: char| !next.is_whitespace()),
+        None => syntax.mysql_comments && text.starts_with('#'),
+    };
+    if is_line_comment {
+        return Ok(Some(text.find('\n').unwrap_or(text.len())));
+    }
+    if !text.starts_with("/*") {
+        return Ok(None);
+    }
+    let (mut depth, mut at) = (1, 2);
+    while depth > 0 {
+        let next = text[at..].find(['*', '/']).ok_or("comment")? + at;
+        (depth, at) = match text.get(next..next + 2) {
+            Some("*/") => (depth - 1, next + 2),
+            Some("/*") if syntax.nested_comments => (depth + 1, next + 2),
+            _ => (depth, next + 1),
+        };
+    }
+    Ok(Some(at))
+}
+
+/// Returns the length of a text in quotes. A doubled quote ends the text, and begins another one.
+fn quoted(text: &str, close: char, backslashes: bool) -> Option<usize> {
+    let mut characters = text.char_indices().skip(1);
+    while let Some((at, character)) = characters.next() {
+        if character == '\\' && backslashes {
+            characters.next();
+        } else if character == close {
+            return Some(at + close.len_utf8());
+        }
+    }
+    None
+}
+
+/// Returns the length of `$tag$ .. $tag$`, or 1 if the `$` does not begin one.
+fn dollar_quoted(text: &str) -> Result<usize, &'static str> {
+    let Some(tag) = text[1..].find('$').map(|end| &text[1..=end]) else {
+        return Ok(1);
+    };
+    let is_tag =
+        tag.chars().all(|c| c.is_alphanumeric() || c == '_') && !tag.starts_with(|c: char| c.is_numeric());
+    if !is_tag {
+        return Ok(1);
+    }
+    let quote = &text[..tag.len() + 2];
+    let end = text[quote.len()..].find(quote).ok_or("text in dollar quotes")?;
+    Ok(quote.len() + end + quote.len())
+}
+
+/// Returns whether a character is part of a name without quotes.
+pub(crate) fn is_of_word(character: char) -> bool {
+    character.is_alphanumeric() || character == '_' || character == '$'
+}
+
+/// Returns the beginning of a statement, in one line.
+pub(crate) fn beginning(statement: &str) -> String {
+    const MOST: usize = 60;
+    let words: Vec<&str> = statement.split_whitespace().collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_is_one_line() {
+        assert_eq!(
+            beginning("INSERT INTO a\n  VALUES (1)"),
+            "INSERT INTO a VALUES (1)"
+        );
+        assert_eq!(beginning(&"é".repeat(99)), format!("{}…", "é".repeat(60)));
+    }
+}
