@@ -1,6 +1,8 @@
 //! The query reader of `batch-items` on each database.
 
 use std::fs;
+use std::io::{self, Write};
+use std::sync::Mutex;
 
 use batch_items::{QueryItemReader, Record};
 use batch_runtime::prelude::*;
@@ -334,6 +336,52 @@ fn another_database_is_named_by_its_url() {
         let tree = run(&stage);
         assert!(tree.contains("job job COMPLETED"), "{database:?}\n{tree}");
         assert_eq!(output(&stage), ["1 Ada", "2 Bob"], "{database:?}");
+    }
+}
+
+/// The warnings of this process.
+static WARNINGS: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+struct Warnings;
+
+impl Write for Warnings {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        WARNINGS.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The rows of a query without a key and an order may come in another order after a restart. Each execution of the step is warned.
+#[test]
+fn a_query_without_an_order_is_reported() {
+    tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
+        .with_writer(|| Warnings)
+        .init();
+    for database in Database::ALL {
+        let warnings = |name: &str, end: &str| {
+            let name = format!("{name}_{database:?}");
+            let query = format!("query=SELECT id, owner FROM account AS {name}{end}");
+            let stage = stage(database, "AccountReader", &query);
+            let failed = stage.start("job", [("fail.at", "7")]);
+            let again = stage.operator().restart(failed, [("fail.at", "0")]).unwrap();
+            stage.operator().wait(again).unwrap();
+            let tree = stage.tree(again);
+            assert!(tree.contains("job job COMPLETED"), "{database:?} {end}\n{tree}");
+            let log = String::from_utf8(WARNINGS.lock().unwrap().clone()).unwrap();
+            let lines = log.lines().filter(|line| line.contains(&name));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let logged = warnings("unordered", " WHERE owner <> ' ORDER BY id'");
+        assert_eq!(logged.len(), 2, "{logged:?}");
+        let expected = "the query has neither the property `key` nor an ORDER BY: after a restart its rows may come in another order";
+        assert!(logged.iter().all(|line| line.contains(expected)), "{logged:?}");
+        assert_eq!(warnings("sorted", " ORDER BY id"), [""; 0]);
+        assert_eq!(warnings("keyed", "\nkey=id"), [""; 0]);
     }
 }
 

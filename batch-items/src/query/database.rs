@@ -5,8 +5,9 @@ use batch_runtime::repository::{DatabaseConnection, DatabaseKind, RepositoryConn
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
 
-use super::page::{Statement, Syntax};
+use super::page::{KeySyntax, Statement};
 use super::row::FromRow;
+use crate::sql::{self, Syntax};
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
@@ -127,12 +128,29 @@ pub(super) fn stream<T: FromRow>(
     }
 }
 
+/// Returns how the database writes texts and comments; `None` if this crate is compiled without it.
+pub(super) fn syntax(connection: &mut RepositoryConnection) -> Option<&'static Syntax> {
+    match connection.any() {
+        #[cfg(feature = "sqlite")]
+        DatabaseConnection::Sqlite(_) => Some(&sql::SQLITE),
+        #[cfg(feature = "postgres")]
+        DatabaseConnection::Postgres(_) => Some(&sql::POSTGRES),
+        #[cfg(feature = "mysql")]
+        DatabaseConnection::Mysql(_) => Some(&sql::MYSQL),
+        #[allow(
+            unreachable_patterns,
+            reason = "batch-runtime may have more databases than this crate"
+        )]
+        _ => None,
+    }
+}
+
 /// Returns how the database writes the conditions of a key.
-pub(super) fn syntax(
+pub(super) fn key_syntax(
     connection: &mut RepositoryConnection,
     query: &Statement,
     key: &[String],
-) -> QueryResult<Syntax> {
+) -> QueryResult<KeySyntax> {
     let (quote, casts) = match connection.any() {
         #[cfg(feature = "postgres")]
         DatabaseConnection::Postgres(diesel) => ('"', postgres_casts(diesel, query, key)?),
@@ -142,7 +160,7 @@ pub(super) fn syntax(
     };
     // Only PostgreSQL asks for the types of the key.
     let _ = (query, key);
-    Ok(Syntax { quote, casts })
+    Ok(KeySyntax { quote, casts })
 }
 
 /// Returns the types of the key's columns to which a text has to be cast.

@@ -3,6 +3,7 @@
 mod cursor;
 mod database;
 mod decode;
+mod order;
 mod page;
 mod parameters;
 mod reader;

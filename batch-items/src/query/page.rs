@@ -17,7 +17,7 @@ pub(super) struct Statement {
 }
 
 /// How a database quotes names, and how it compares a key.
-pub(super) struct Syntax {
+pub(super) struct KeySyntax {
     pub(super) quote: char,
     /// The types to which the values of the key are cast; none where the database converts them.
     pub(super) casts: Vec<Option<String>>,
@@ -50,7 +50,7 @@ impl Statement {
     }
 
     /// Returns a query for the rows after a key, with the key of each.
-    pub(super) fn page(&self, key: &[String], after: Option<&[Key]>, size: u32, syntax: &Syntax) -> Self {
+    pub(super) fn page(&self, key: &[String], after: Option<&[Key]>, size: u32, syntax: &KeySyntax) -> Self {
         let columns = quoted(key, syntax.quote);
         let keys = columns
             .iter()

@@ -1,5 +1,6 @@
 //! Parameters of queries.
 
+use std::fmt;
 use std::str::FromStr;
 
 use crate::nearest::did_you_mean;
@@ -16,6 +17,20 @@ pub(crate) struct Query {
 /// The values of parameters: `region=EU; since='2026-01-01'`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Parameters(Vec<(String, Value)>);
+
+/// The query as it is in the Job XML, without the values of its parameters.
+impl fmt::Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut names = self.names.iter();
+        for text in &self.texts {
+            f.write_str(text)?;
+            if let Some(name) = names.next() {
+                write!(f, ":{name}")?;
+            }
+        }
+        Ok(())
+    }
+}
 
 impl FromStr for Query {
     type Err = String;
@@ -119,6 +134,12 @@ mod tests {
             Err(cause) => cause,
         };
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_query_is_shown_without_values() {
+        let text = "SELECT ':a', x::text FROM t WHERE a = :a AND b > :b";
+        assert_eq!(text.parse::<Query>().unwrap().to_string(), text);
     }
 
     #[test]

@@ -10,11 +10,13 @@ use batch_runtime::repository::RepositoryConnection;
 use serde::{Deserialize, Serialize};
 
 use super::cursor::Cursor;
-use super::database::{connect, count, load, syntax};
-use super::page::{Statement, Syntax};
+use super::database::{connect, count, key_syntax, load, syntax};
+use super::order::has_order;
+use super::page::{KeySyntax, Statement};
 use super::parameters::{Parameters, Query};
 use super::row::{FromRow, Key, Keyed};
 use crate::record::Record;
+use crate::sql::beginning;
 
 /// Reads the rows of a query as items of type `T`: a type with diesel's `QueryableByName`, or a [`Record`](crate::Record).
 ///
@@ -31,7 +33,8 @@ use crate::record::Record;
 /// comes later. The key must be unique and not null; both are checked. An index on it keeps each page fast.
 ///
 /// **Without a `key`** the rows are read by one query, as they arrive. The checkpoint is their number; a restart runs the query
-/// again and passes over as many rows. So the query needs an ORDER BY, and its rows must not change in between.
+/// again and passes over as many rows. So the query needs an ORDER BY that ends with a unique column, and its rows must not change
+/// in between. A query without an ORDER BY is logged as a warning when the step starts.
 ///
 /// The reader has a connection of its own: it does not see what the chunk has not committed.
 ///
@@ -76,6 +79,8 @@ pub struct QueryItemReader<T> {
     database: String,
     #[batch_context]
     job: JobContext,
+    /// A rollback opens the reader again.
+    order_is_checked: bool,
     state: Option<State<T>>,
     position: QueryPosition,
 }
@@ -99,7 +104,7 @@ enum State<T> {
 struct Pages<T> {
     connection: RepositoryConnection,
     query: Statement,
-    syntax: Syntax,
+    syntax: KeySyntax,
     rows: VecDeque<Keyed<T>>,
     /// The key of the last row of the page.
     last: Option<Vec<Key>>,
@@ -143,9 +148,10 @@ impl<T: FromRow> QueryItemReader<T> {
         let bound = self.query.bind(&self.parameters);
         let query = Statement::new(bound.map_err(|cause| QueryError::new("read the query", cause))?);
         let connection = connect(&self.job, &self.database);
-        let connection =
+        let mut connection =
             connection.map_err(|cause| QueryError::new("open the database of the query", cause))?;
         self.state = Some(if self.key.is_empty() {
+            self.check_order(&mut connection);
             State::Cursor(Cursor::new(connection, query, self.page_size, self.position.rows))
         } else {
             State::Pages(Box::new(self.first_page(connection, query)?))
@@ -185,13 +191,29 @@ impl<T: FromRow> QueryItemReader<T> {
         self.state = None;
     }
 
+    /// Warns if a restart cannot pass over the rows that were read.
+    fn check_order(&mut self, connection: &mut RepositoryConnection) {
+        if std::mem::replace(&mut self.order_is_checked, true) {
+            return;
+        }
+        let query = self.query.to_string();
+        if syntax(connection).is_some_and(|syntax| !has_order(&query, syntax)) {
+            tracing::warn!(
+                query = beginning(&query),
+                "the query has neither the property `key` nor an ORDER BY: after a restart its rows may come in another order, \
+                 and some would be read twice and others not at all; set `key` to the columns of a unique key, or add an ORDER BY \
+                 that ends with a unique column"
+            );
+        }
+    }
+
     fn first_page(
         &self,
         mut connection: RepositoryConnection,
         query: Statement,
     ) -> Result<Pages<T>, QueryError> {
         let fail = |error| QueryError::new("run the query", error);
-        let syntax = syntax(&mut connection, &query, &self.key).map_err(fail)?;
+        let syntax = key_syntax(&mut connection, &query, &self.key).map_err(fail)?;
         let without = count(&mut connection, &query.without_key(&self.key, syntax.quote)).map_err(fail)?;
         if without > 0 {
             let cause = format!(
