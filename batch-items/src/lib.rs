@@ -62,6 +62,7 @@
 
 mod added;
 pub mod batchlet;
+mod bind;
 mod choices;
 pub mod compose;
 mod delimited;

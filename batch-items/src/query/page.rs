@@ -1,13 +1,13 @@
 //! The statements of a reader.
 
-use diesel::backend::Backend;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::result::QueryResult;
-use diesel::serialize::ToSql;
-use diesel::sql_types::{BigInt, Binary, Bool, Double, HasSqlType, Nullable, Text, Untyped};
+use diesel::sql_types::Untyped;
 
 use super::row::Key;
+use crate::bind::{Bind, Parameter};
 use crate::record::Value;
+use crate::rows::Kind;
 
 /// A statement: texts, and the values between them.
 #[derive(Clone, Debug)]
@@ -111,33 +111,21 @@ impl Query for Statement {
     type SqlType = Untyped;
 }
 
-impl<DB> QueryFragment<DB> for Statement
-where
-    DB: Backend
-        + HasSqlType<Bool>
-        + HasSqlType<BigInt>
-        + HasSqlType<Double>
-        + HasSqlType<Text>
-        + HasSqlType<Binary>,
-    bool: ToSql<Bool, DB>,
-    i64: ToSql<BigInt, DB>,
-    f64: ToSql<Double, DB>,
-    str: ToSql<Text, DB>,
-    [u8]: ToSql<Binary, DB>,
-{
+impl<DB: Bind> QueryFragment<DB> for Statement {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
         let mut values = self.values.iter();
         for text in &self.texts {
             out.push_sql(text);
-            match values.next() {
-                None => {}
-                Some(Value::Null) => out.push_bind_param::<Nullable<Text>, Option<&'static str>>(&None)?,
-                Some(Value::Bool(value)) => out.push_bind_param::<Bool, bool>(value)?,
-                Some(Value::Int(value)) => out.push_bind_param::<BigInt, i64>(value)?,
-                Some(Value::Float(value)) => out.push_bind_param::<Double, f64>(value)?,
-                Some(Value::Text(value)) => out.push_bind_param::<Text, str>(value)?,
-                Some(Value::Bytes(value)) => out.push_bind_param::<Binary, [u8]>(value)?,
-            }
+            let Some(value) = values.next() else { continue };
+            let parameter = match value {
+                Value::Null => Parameter::Null(Kind::Text),
+                Value::Bool(value) => Parameter::Bool(value),
+                Value::Int(value) => Parameter::Int(value),
+                Value::Float(value) => Parameter::Float(value),
+                Value::Text(value) => Parameter::Text(value),
+                Value::Bytes(value) => Parameter::Bytes(value),
+            };
+            DB::bind(&mut out, parameter)?;
         }
         Ok(())
     }

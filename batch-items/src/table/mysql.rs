@@ -2,13 +2,14 @@
 
 use diesel::prelude::*;
 
-use super::plan::{Plan, TableColumn, WriteMode};
-use super::template::{Statement, template, write_in_parts};
+use super::plan::{Plan, TableColumn};
+use super::template::{Limits, Statement, template, write_in_parts};
 use crate::rows::{Kind, Rows};
 
-/// The rows of one statement. MySQL has a limit of 65,535 values.
-const ROWS: usize = 500;
-const MOST_VALUES: usize = 65_535;
+const LIMITS: Limits = Limits {
+    rows: 500,
+    values: 65_535,
+};
 
 impl RunQueryDsl<MysqlConnection> for Statement<'_> {}
 
@@ -74,10 +75,7 @@ pub(super) fn write(
             some => format!(" ON DUPLICATE KEY UPDATE {}", some.join(", ")),
         }
     });
-    // An update has one row.
-    let most = match plan.mode {
-        WriteMode::Update => 1,
-        _ => (MOST_VALUES / template.fields.len()).clamp(1, ROWS),
-    };
-    write_in_parts(&template, rows, most, |statement| statement.execute(connection))
+    write_in_parts(&template, plan.mode, rows, &LIMITS, |statement| {
+        statement.execute(connection)
+    })
 }

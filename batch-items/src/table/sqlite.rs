@@ -2,13 +2,14 @@
 
 use diesel::prelude::*;
 
-use super::plan::{Plan, TableColumn, WriteMode};
-use super::template::{Statement, template, write_in_parts};
+use super::plan::{Plan, TableColumn};
+use super::template::{Limits, Statement, template, write_in_parts};
 use crate::rows::{Kind, Rows};
 
-/// The rows of one statement. More are not faster, and SQLite has a limit of 32,766 values.
-const ROWS: usize = 50;
-const MOST_VALUES: usize = 32_766;
+const LIMITS: Limits = Limits {
+    rows: 50,
+    values: 32_766,
+};
 
 impl RunQueryDsl<SqliteConnection> for Statement<'_> {}
 
@@ -68,10 +69,7 @@ pub(super) fn write(
             .collect();
         format!(" ON CONFLICT ({keys}) DO UPDATE SET {}", set.join(", "))
     });
-    // An update has one row.
-    let most = match plan.mode {
-        WriteMode::Update => 1,
-        _ => (MOST_VALUES / template.fields.len()).clamp(1, ROWS),
-    };
-    write_in_parts(&template, rows, most, |statement| statement.execute(connection))
+    write_in_parts(&template, plan.mode, rows, &LIMITS, |statement| {
+        statement.execute(connection)
+    })
 }

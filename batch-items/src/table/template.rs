@@ -1,12 +1,10 @@
 //! Statements with a place for each value, of databases whose placeholder is `?`.
 
-use diesel::backend::Backend;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::result::QueryResult;
-use diesel::serialize::ToSql;
-use diesel::sql_types::{BigInt, Binary, Bool, Double, HasSqlType, Nullable, Text};
 
 use super::plan::{Column, Plan, WriteMode, quoted, quoted_list, quoted_table};
+use crate::bind::{Bind, Parameter};
 use crate::rows::{Cell, Kind, Rows};
 
 /// A statement for any number of rows.
@@ -46,20 +44,7 @@ impl QueryId for Statement<'_> {
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 
-impl<DB> QueryFragment<DB> for Statement<'_>
-where
-    DB: Backend
-        + HasSqlType<Bool>
-        + HasSqlType<BigInt>
-        + HasSqlType<Double>
-        + HasSqlType<Text>
-        + HasSqlType<Binary>,
-    bool: ToSql<Bool, DB>,
-    i64: ToSql<BigInt, DB>,
-    f64: ToSql<Double, DB>,
-    str: ToSql<Text, DB>,
-    [u8]: ToSql<Binary, DB>,
-{
+impl<DB: Bind> QueryFragment<DB> for Statement<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
         let Template {
             head,
@@ -76,7 +61,8 @@ where
             let mut texts = row.iter();
             for (field, kind) in fields {
                 out.push_sql(texts.next().map_or("", String::as_str));
-                push(&mut out, self.rows, self.rows.cell(index, *field), *kind)?;
+                let cell = self.rows.cell(index, *field);
+                DB::bind(&mut out, parameter(self.rows, cell, *kind))?;
             }
             out.push_sql(texts.next().map_or("", String::as_str));
         }
@@ -85,41 +71,39 @@ where
     }
 }
 
-fn push<'b, DB>(out: &mut AstPass<'_, 'b, DB>, rows: &'b Rows, cell: &'b Cell, kind: Kind) -> QueryResult<()>
-where
-    DB: Backend
-        + HasSqlType<Bool>
-        + HasSqlType<BigInt>
-        + HasSqlType<Double>
-        + HasSqlType<Text>
-        + HasSqlType<Binary>,
-    bool: ToSql<Bool, DB>,
-    i64: ToSql<BigInt, DB>,
-    f64: ToSql<Double, DB>,
-    str: ToSql<Text, DB>,
-    [u8]: ToSql<Binary, DB>,
-{
+/// Returns a value as a parameter of the type of its column.
+fn parameter<'r>(rows: &'r Rows, cell: &'r Cell, kind: Kind) -> Parameter<'r> {
     match (kind, cell) {
-        (Kind::Bool, Cell::Bool(value)) => out.push_bind_param::<Bool, bool>(value),
-        (Kind::Int, Cell::Int(value)) => out.push_bind_param::<BigInt, i64>(value),
-        (Kind::Float, Cell::Float(value)) => out.push_bind_param::<Double, f64>(value),
-        (Kind::Text, Cell::Text(range)) => out.push_bind_param::<Text, str>(rows.text(range)),
-        (Kind::Bytes, Cell::Bytes(range)) => out.push_bind_param::<Binary, [u8]>(rows.slice(range)),
-        (Kind::Bool, _) => out.push_bind_param::<Nullable<Bool>, Option<bool>>(&None),
-        (Kind::Int, _) => out.push_bind_param::<Nullable<BigInt>, Option<i64>>(&None),
-        (Kind::Float, _) => out.push_bind_param::<Nullable<Double>, Option<f64>>(&None),
-        (Kind::Text, _) => out.push_bind_param::<Nullable<Text>, Option<&'static str>>(&None),
-        (Kind::Bytes, _) => out.push_bind_param::<Nullable<Binary>, Option<&'static [u8]>>(&None),
+        (Kind::Bool, Cell::Bool(value)) => Parameter::Bool(value),
+        (Kind::Int, Cell::Int(value)) => Parameter::Int(value),
+        (Kind::Float, Cell::Float(value)) => Parameter::Float(value),
+        (Kind::Text, Cell::Text(range)) => Parameter::Text(rows.text(range)),
+        (Kind::Bytes, Cell::Bytes(range)) => Parameter::Bytes(rows.slice(range)),
+        _ => Parameter::Null(kind),
     }
 }
 
-/// Runs the statement for `most` rows at once, and for the remaining ones one by one, so that two texts are prepared.
+/// The largest statement of a database.
+pub(super) struct Limits {
+    /// More rows are not faster.
+    pub(super) rows: usize,
+    /// The database rejects more values.
+    pub(super) values: usize,
+}
+
+/// Runs the statement for as many rows as the limits allow, and for the remaining ones one by one, so that two texts are prepared.
 pub(super) fn write_in_parts(
     template: &Template,
+    mode: WriteMode,
     rows: &Rows,
-    most: usize,
+    limits: &Limits,
     mut execute: impl FnMut(Statement<'_>) -> QueryResult<usize>,
 ) -> QueryResult<usize> {
+    // An update has one row.
+    let most = match mode {
+        WriteMode::Update => 1,
+        _ => (limits.values / template.fields.len()).clamp(1, limits.rows),
+    };
     let (mut changed, mut from) = (0, 0);
     while from < rows.len() {
         let to = if rows.len() - from >= most {
