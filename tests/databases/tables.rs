@@ -258,6 +258,60 @@ fn large_keys_are_compared_exactly() {
     }
 }
 
+/// The same of keys that are texts in the items and numbers in the table, alone and with another column, on the servers: a decimal of
+/// SQLite is a float.
+#[test]
+#[cfg(feature = "servers")]
+fn large_decimal_keys_are_compared_exactly() {
+    let types = [
+        (Database::Postgres, "NUMERIC(30, 2)", "12345678901234567.8"),
+        (Database::Mariadb, "DECIMAL(30, 2)", "12345678901234567.8"),
+        (
+            Database::Mariadb,
+            "DECIMAL(65, 30) UNSIGNED",
+            "12345678901234567.8",
+        ),
+        (
+            Database::Mariadb,
+            "DECIMAL(65)",
+            "1234567890123456789012345678901234567890123456789012345678901234",
+        ),
+        (Database::Mariadb, "BIGINT UNSIGNED", "1844674407370955160"),
+    ];
+    for (database, number, digits) in types {
+        for (mode, keys) in [
+            ("update", "payer"),
+            ("update", "payer,tags"),
+            ("delete", "payer"),
+            ("delete", "payer,tags"),
+        ] {
+            let payments = [2, 4]
+                .map(|last| payment(last, &format!("\"{digits}{last}\"")))
+                .concat();
+            let properties = format!("table=wide\nmode={mode}\nkey={keys}\ncolumns=id,payer,tags");
+            let properties = properties.replace(if mode == "delete" { "id," } else { "\0" }, "");
+            let stage = stage(database, &payments, &properties, "");
+            let row = |last| format!("({digits}{last}, 0, '[\"a\",\"b\"]')");
+            let rows: Vec<_> = (1..=5).map(row).collect();
+            let mut outside = stage.outside();
+            let table = format!("CREATE TABLE wide (payer {number}, id BIGINT, tags VARCHAR(9))");
+            outside.execute(&table).unwrap();
+            outside
+                .execute(&format!("INSERT INTO wide VALUES {}", rows.join(", ")))
+                .unwrap();
+            let tree = run(&stage);
+            let context = format!("{database:?} {number} {mode} {keys}");
+            assert!(tree.contains("job job COMPLETED"), "{context}\n{tree}");
+            let left = outside.rows("SELECT CAST(id AS CHAR(1)) AS text FROM wide ORDER BY payer");
+            let expected: &[&str] = match mode {
+                "update" => &["0", "2", "0", "4", "0"],
+                _ => &["0", "0", "0"],
+            };
+            assert_eq!(left, expected, "{context}");
+        }
+    }
+}
+
 /// An item without a row is not ignored.
 #[test]
 fn the_number_of_changed_rows_is_checked() {
@@ -368,6 +422,40 @@ fn a_text_is_converted_or_rejected() {
         );
         let sum = stage.outside().number("SELECT SUM(payer) FROM number");
         assert_eq!(sum, 25, "{database:?}");
+    }
+}
+
+/// A text that is not a number is no key of a row, not even of the row 0, and no value of a column of decimals.
+#[test]
+fn a_text_in_a_column_of_decimals_is_rejected() {
+    for database in Database::ALL {
+        for (mode, left) in [("delete", "0,3"), ("update", "0,1,3"), ("insert", "0,1,3")] {
+            let payments = ["5x", "", "twelve", "7.00", "-1e2 "]
+                .map(|payer| payment(1, &format!("\"{payer}\"")))
+                .concat();
+            let properties =
+                format!("table=number\ncolumns=id,payer\nkey=payer\nmode={mode}\nrows.affected=ignore");
+            let stage = stage(database, &payments, &properties, SKIP);
+            let mut outside = stage.outside();
+            outside
+                .execute("CREATE TABLE number (id BIGINT, payer DECIMAL(10, 2))")
+                .unwrap();
+            let rows = match mode {
+                "insert" => "(0, 0), (3, 5)",
+                _ => "(0, 0), (3, 5), (7, 7)",
+            };
+            outside
+                .execute(&format!("INSERT INTO number VALUES {rows}"))
+                .unwrap();
+            let tree = run(&stage);
+            let context = format!("{database:?} {mode}\n{tree}");
+            assert!(
+                tree.contains("job job COMPLETED") && tree.contains("write skip 3"),
+                "{context}"
+            );
+            let ids = outside.rows("SELECT DISTINCT CAST(id AS CHAR(1)) AS text FROM number ORDER BY 1");
+            assert_eq!(ids.join(","), left, "{context}");
+        }
     }
 }
 

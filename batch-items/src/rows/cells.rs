@@ -67,6 +67,12 @@ pub(crate) enum Kind {
     Bool,
     Int,
     Float,
+    /// Texts of numbers, with more digits than a float has.
+    #[cfg_attr(
+        not(any(feature = "sqlite", feature = "mysql")),
+        expect(dead_code, reason = "PostgreSQL checks the texts itself")
+    )]
+    Decimal,
     Text,
     Bytes,
 }
@@ -77,6 +83,7 @@ impl Kind {
             Self::Bool => "a boolean",
             Self::Int => "an integer",
             Self::Float => "a number",
+            Self::Decimal => "a decimal number",
             Self::Text => "a text",
             Self::Bytes => "bytes",
         }
@@ -199,8 +206,12 @@ impl Rows {
             (Kind::Int, Cell::Bool(value)) => Cell::Int(i64::from(*value)),
             (Kind::Float, Cell::Int(value)) if exact(*value) => Cell::Float(*value as f64),
             (Kind::Text, Cell::Bool(value)) => return Ok(Some(Converted::Text(value.to_string()))),
-            (Kind::Text, Cell::Int(value)) => return Ok(Some(Converted::Text(value.to_string()))),
-            (Kind::Text, Cell::Float(value)) => {
+            (Kind::Decimal, Cell::Text(range)) if is_decimal(self.text(range)) => return Ok(None),
+            (Kind::Decimal | Kind::Text, Cell::Int(value)) => {
+                return Ok(Some(Converted::Text(value.to_string())));
+            }
+            (Kind::Decimal, Cell::Float(value)) if !value.is_finite() => return Err(value.to_string()),
+            (Kind::Decimal | Kind::Text, Cell::Float(value)) => {
                 return Ok(Some(Converted::Text(
                     ryu::Buffer::new().format(*value).to_owned(),
                 )));
@@ -211,6 +222,7 @@ impl Rows {
                 let parsed = match kind {
                     Kind::Bool => parse_bool(text).map(Cell::Bool),
                     Kind::Int => text.parse().ok().map(Cell::Int),
+                    Kind::Decimal => None,
                     _ => text.parse().ok().map(Cell::Float),
                 };
                 parsed.ok_or_else(|| format!("{text:?}"))?
@@ -234,6 +246,13 @@ enum Converted {
 /// Returns whether a float holds the integer exactly.
 fn exact(value: i64) -> bool {
     value.unsigned_abs() <= 1 << 53
+}
+
+/// Returns whether a text is a number in digits. A float may as well be `NaN`.
+fn is_decimal(text: &str) -> bool {
+    let text = text.trim();
+    let is_digits = |byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+    text.bytes().all(is_digits) && text.parse::<f64>().is_ok()
 }
 
 fn parse_bool(text: &str) -> Option<bool> {

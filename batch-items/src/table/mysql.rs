@@ -3,8 +3,14 @@
 use diesel::prelude::*;
 
 use super::plan::{Plan, TableColumn};
-use super::template::{Limits, Statement, template, write_in_parts};
+use super::template::{Limits, Statement, Syntax, template, write_in_parts};
 use crate::rows::{Kind, Rows};
+
+const SYNTAX: Syntax = Syntax {
+    quote: '`',
+    values: "",
+    key_cast: |column| key_cast(&column.sql_type),
+};
 
 const LIMITS: Limits = Limits {
     rows: 500,
@@ -36,25 +42,48 @@ pub(super) fn columns(connection: &mut MysqlConnection, table: &str) -> QueryRes
     .load(connection)?;
     let columns = found.into_iter().map(|Found { name, kind }| TableColumn {
         name,
-        kind: kind_of(&kind),
+        kind: Some(kind_of(&kind)),
         sql_type: kind,
     });
     Ok(columns.collect())
 }
 
-/// Returns the type of the values; `None` for the type that they have. The server converts texts to dates and decimals.
-/// Integers are sent as such: a key that is compared with a text is compared as a float, which is not exact.
-fn kind_of(declared: &str) -> Option<Kind> {
+/// Returns the type of the values. The server converts texts to dates and decimals. It deletes by a key that is a text and no number as
+/// if it were 0.
+fn kind_of(declared: &str) -> Kind {
     let declared = declared.to_ascii_lowercase();
     let name = declared.split(['(', ' ']).next().unwrap_or_default();
-    Some(match name {
-        // It may be over the largest `i64`, and is a text then.
-        "bigint" if declared.ends_with("unsigned") => return None,
+    match name {
+        "decimal" => Kind::Decimal,
+        // It may be over the largest `i64`.
+        "bigint" if declared.contains("unsigned") => Kind::Decimal,
         "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "year" | "bit" => Kind::Int,
         "float" | "double" => Kind::Float,
         "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" => Kind::Bytes,
         _ => Kind::Text,
-    })
+    }
+}
+
+/// Returns the type to which a key that is sent as a text is cast. MySQL, unlike MariaDB, compares a number with a text as floats. The
+/// scale is larger than that of the column: a rounded key could be that of another row.
+fn key_cast(declared: &str) -> Option<String> {
+    /// The most digits of a decimal, and the most after its point.
+    const DIGITS: u32 = 65;
+    const SCALE: u32 = 30;
+    let declared = declared.to_ascii_lowercase();
+    let mut parts = declared
+        .split(['(', ',', ')', ' '])
+        .filter(|part| !part.is_empty());
+    let scale = match parts.next() {
+        Some("bigint") if declared.contains("unsigned") => SCALE,
+        Some("decimal") => {
+            let mut number = || parts.next().and_then(|digits| digits.parse::<u32>().ok());
+            let (digits, scale) = (number()?, number()?);
+            DIGITS.saturating_sub(digits.saturating_sub(scale)).min(SCALE)
+        }
+        _ => return None,
+    };
+    Some(format!("DECIMAL({DIGITS}, {scale})"))
 }
 
 /// Writes the rows, and returns how many were changed.
@@ -64,7 +93,7 @@ pub(super) fn write(
     kinds: &[Kind],
     rows: &Rows,
 ) -> QueryResult<usize> {
-    let template = template(plan, kinds, '`', "", |keys, values| {
+    let template = template(plan, kinds, &SYNTAX, |keys, values| {
         let first = keys.split(", ").next().unwrap_or_default();
         let set: Vec<_> = values
             .iter()
@@ -78,4 +107,24 @@ pub(super) fn write(
     write_in_parts(&template, plan.mode, rows, &LIMITS, |statement| {
         statement.execute(connection)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_cast_to_decimals_with_more_digits_than_their_columns() {
+        let check = |declared: &str, expected: Option<&str>| {
+            assert_eq!(key_cast(declared).as_deref(), expected, "{declared}");
+        };
+        check("decimal(10,2)", Some("DECIMAL(65, 30)"));
+        check("decimal(30,0) unsigned zerofill", Some("DECIMAL(65, 30)"));
+        check("DECIMAL(65,30)", Some("DECIMAL(65, 30)"));
+        check("decimal(65,2)", Some("DECIMAL(65, 2)"));
+        check("bigint(20) unsigned", Some("DECIMAL(65, 30)"));
+        check("bigint unsigned zerofill", Some("DECIMAL(65, 30)"));
+        check("bigint(20)", None);
+        check("varchar(20)", None);
+    }
 }

@@ -67,8 +67,8 @@ pub(super) struct Column {
     pub(super) name: String,
     /// The type, in SQL.
     #[cfg_attr(
-        not(feature = "postgres"),
-        expect(dead_code, reason = "only PostgreSQL casts")
+        not(any(feature = "postgres", feature = "mysql")),
+        expect(dead_code, reason = "only servers cast")
     )]
     pub(super) sql_type: String,
     pub(super) kind: Option<Kind>,

@@ -188,7 +188,7 @@ fn array<'r>(rows: &'r Rows, field: usize, kind: Kind, selected: Option<&[usize]
         Kind::Bool => values!(Bool, value => *value),
         Kind::Int => values!(Int, value => *value),
         Kind::Float => values!(Float, value => *value),
-        Kind::Text => values!(Text, range => rows.text(range)),
+        Kind::Decimal | Kind::Text => values!(Text, range => rows.text(range)),
         Kind::Bytes => values!(Bytes, range => rows.slice(range)),
     }
 }

@@ -3,8 +3,14 @@
 use diesel::prelude::*;
 
 use super::plan::{Plan, TableColumn};
-use super::template::{Limits, Statement, template, write_in_parts};
+use super::template::{Limits, Statement, Syntax, template, write_in_parts};
 use crate::rows::{Kind, Rows};
+
+const SYNTAX: Syntax = Syntax {
+    quote: '"',
+    values: "VALUES ",
+    key_cast: |_| None,
+};
 
 const LIMITS: Limits = Limits {
     rows: 50,
@@ -47,6 +53,8 @@ fn kind_of(declared: &str) -> Option<Kind> {
         Some(Kind::Float)
     } else if has(&["BOOL"]) {
         Some(Kind::Bool)
+    } else if has(&["DEC", "NUMERIC"]) {
+        Some(Kind::Decimal)
     } else {
         None
     }
@@ -59,7 +67,7 @@ pub(super) fn write(
     kinds: &[Kind],
     rows: &Rows,
 ) -> QueryResult<usize> {
-    let template = template(plan, kinds, '"', "VALUES ", |keys, values| {
+    let template = template(plan, kinds, &SYNTAX, |keys, values| {
         if values.is_empty() {
             return format!(" ON CONFLICT ({keys}) DO NOTHING");
         }

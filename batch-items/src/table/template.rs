@@ -77,7 +77,7 @@ fn parameter<'r>(rows: &'r Rows, cell: &'r Cell, kind: Kind) -> Parameter<'r> {
         (Kind::Bool, Cell::Bool(value)) => Parameter::Bool(value),
         (Kind::Int, Cell::Int(value)) => Parameter::Int(value),
         (Kind::Float, Cell::Float(value)) => Parameter::Float(value),
-        (Kind::Text, Cell::Text(range)) => Parameter::Text(rows.text(range)),
+        (Kind::Decimal | Kind::Text, Cell::Text(range)) => Parameter::Text(rows.text(range)),
         (Kind::Bytes, Cell::Bytes(range)) => Parameter::Bytes(rows.slice(range)),
         _ => Parameter::Null(kind),
     }
@@ -117,33 +117,37 @@ pub(super) fn write_in_parts(
     Ok(changed)
 }
 
-/// Returns the statement of a plan. `values` precedes a list of rows after `IN`. `upsert` returns its end, from the names of the key and of the other columns.
+/// How a database writes statements.
+pub(super) struct Syntax {
+    /// The quote around names.
+    pub(super) quote: char,
+    /// The words before a list of rows after `IN`.
+    pub(super) values: &'static str,
+    /// Returns the type to which the value of a key is cast, so that it is compared exactly.
+    pub(super) key_cast: fn(&Column) -> Option<String>,
+}
+
+/// Returns the statement of a plan. `upsert` returns its end, from the names of the key and of the other columns.
 pub(super) fn template(
     plan: &Plan,
     kinds: &[Kind],
-    quote: char,
-    values: &str,
+    syntax: &Syntax,
     upsert: impl FnOnce(&str, &[String]) -> String,
 ) -> Template {
+    let quote = syntax.quote;
     let table = quoted_table(&plan.table, quote);
     let kind = |column: &Column| {
         let index = plan.columns.iter().position(|other| other.field == column.field);
         (column.field, kinds[index.unwrap_or(0)])
     };
     let name = |column: &Column| quoted(&column.name, quote);
-    let list = |count: usize| {
-        let mut texts = vec!["(".to_owned()];
-        texts.extend((1..count).map(|_| ", ".to_owned()));
-        texts.push(")".to_owned());
-        texts
-    };
     match plan.mode {
         WriteMode::Insert | WriteMode::Upsert => Template {
             head: format!(
                 "INSERT INTO {table} ({}) VALUES ",
                 quoted_list(plan.columns.iter(), quote)
             ),
-            row: list(plan.columns.len()),
+            row: list(plan.columns.iter(), |_| None),
             fields: plan.columns.iter().map(kind).collect(),
             between: ", ",
             tail: match plan.mode {
@@ -154,13 +158,14 @@ pub(super) fn template(
                 _ => String::new(),
             },
         },
-        WriteMode::Update => update(plan, &table, quote, kind),
+        WriteMode::Update => update(plan, &table, syntax, kind),
         WriteMode::Delete => Template {
             head: format!(
-                "DELETE FROM {table} WHERE ({}) IN ({values}",
-                quoted_list(plan.keys(), quote)
+                "DELETE FROM {table} WHERE ({}) IN ({}",
+                quoted_list(plan.keys(), quote),
+                syntax.values
             ),
-            row: list(plan.keys().count()),
+            row: list(plan.keys(), syntax.key_cast),
             fields: plan.keys().map(kind).collect(),
             between: ", ",
             tail: ")".to_owned(),
@@ -168,24 +173,48 @@ pub(super) fn template(
     }
 }
 
+/// Returns the texts around the values of a row in parentheses.
+fn list<'c>(
+    columns: impl Iterator<Item = &'c Column>,
+    cast: impl Fn(&Column) -> Option<String>,
+) -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut text = "(".to_owned();
+    for (index, column) in columns.enumerate() {
+        let before = if index == 0 { "" } else { ", " };
+        push_value(&mut texts, &mut text, before, cast(column));
+    }
+    texts.push(text + ")");
+    texts
+}
+
+/// Ends a text before a value, and begins the next one.
+fn push_value(texts: &mut Vec<String>, text: &mut String, before: &str, cast: Option<String>) {
+    text.push_str(before);
+    let after = match cast {
+        Some(cast) => {
+            text.push_str("CAST(");
+            format!(" AS {cast})")
+        }
+        None => String::new(),
+    };
+    texts.push(std::mem::replace(text, after));
+}
+
 /// Returns the statement that updates one row.
-fn update(plan: &Plan, table: &str, quote: char, kind: impl Fn(&Column) -> (usize, Kind)) -> Template {
-    let name = |column: &Column| quoted(&column.name, quote);
-    // Each text ends with the name of the next value.
-    let mut row = Vec::new();
+fn update(plan: &Plan, table: &str, syntax: &Syntax, kind: impl Fn(&Column) -> (usize, Kind)) -> Template {
+    let name = |column: &Column| quoted(&column.name, syntax.quote);
+    let (mut row, mut text) = (Vec::new(), format!("UPDATE {table} SET "));
     for (index, column) in plan.values().enumerate() {
-        let before = if index == 0 {
-            format!("UPDATE {table} SET ")
-        } else {
-            ", ".to_owned()
-        };
-        row.push(format!("{before}{} = ", name(column)));
+        let before = if index == 0 { "" } else { ", " };
+        push_value(&mut row, &mut text, &format!("{before}{} = ", name(column)), None);
     }
     for (index, column) in plan.keys().enumerate() {
         let before = if index == 0 { " WHERE " } else { " AND " };
-        row.push(format!("{before}{} = ", name(column)));
+        let cast = (syntax.key_cast)(column);
+        push_value(&mut row, &mut text, &format!("{before}{} = ", name(column)), cast);
     }
-    row.push(String::new());
+    row.push(text);
     Template {
         head: String::new(),
         row,
