@@ -313,6 +313,29 @@ fn types_of_servers_are_shown_as_text() {
     );
 }
 
+/// A time of MySQL is a span, which may be long or negative.
+#[cfg(feature = "servers")]
+#[test]
+fn a_negative_time_names_its_column_and_the_remedy() {
+    let late = "CAST('-01:30:00' AS TIME)";
+    let with = |columns: &str| {
+        stage(
+            Database::Mariadb,
+            "RecordReader",
+            &format!("query=SELECT {columns}"),
+        )
+    };
+    let stage = with(&format!(
+        "CAST('300:00:01.5' AS TIME(1)) AS a, CAST({late} AS CHAR) AS b"
+    ));
+    let tree = run(&stage);
+    assert!(tree.contains("job job COMPLETED"), "{tree}");
+    assert_eq!(output(&stage), ["a=300:00:01.500000 b=-01:30:00"]);
+    let tree = run(&with(&format!("{late} AS late")));
+    let expected = "column `late`: Negative dates/times are not yet supported; convert it to a text in the query, by CAST(.. AS CHAR)";
+    assert!(tree.contains(expected), "{tree}");
+}
+
 /// A query on another database than the repository's.
 #[test]
 fn another_database_is_named_by_its_url() {

@@ -81,7 +81,12 @@ mod mysql {
                     Value::Float(FromSql::<Double, Self>::from_sql(value)?)
                 }
                 kind @ (MysqlType::Date | MysqlType::DateTime | MysqlType::Timestamp | MysqlType::Time) => {
-                    let time: MysqlTime = FromSql::<Datetime, Self>::from_sql(value)?;
+                    let time: MysqlTime = FromSql::<Datetime, Self>::from_sql(value).map_err(|error| {
+                        // A negative time, which diesel cannot decode.
+                        format!(
+                            "column `{name}`: {error}; convert it to a text in the query, by CAST(.. AS CHAR)"
+                        )
+                    })?;
                     Value::Text(shown(&time, kind))
                 }
                 MysqlType::Blob => Value::Bytes(value.as_bytes().to_vec()),
@@ -104,11 +109,10 @@ mod mysql {
             0 => String::new(),
             micros => format!(".{micros:06}"),
         };
-        let sign = if time.neg { "-" } else { "" };
         let clock = format!("{:02}:{:02}:{:02}{fraction}", time.hour, time.minute, time.second);
         match kind {
             MysqlType::Date => date,
-            MysqlType::Time => format!("{sign}{clock}"),
+            MysqlType::Time => clock,
             _ => format!("{date} {clock}"),
         }
     }
