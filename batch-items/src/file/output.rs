@@ -510,7 +510,9 @@ impl FileOutput {
         })?;
         match file.try_lock() {
             Ok(()) => Ok(file),
-            Err(TryLockError::WouldBlock) => Err(fail(io::Error::other("another process writes it"))),
+            Err(TryLockError::WouldBlock) => Err(fail(io::Error::other(
+                "another execution, partition or writer is writing it; wait for its end, or give each of them an `output` of its own",
+            ))),
             Err(TryLockError::Error(error)) => Err(fail(error)),
         }
     }

@@ -94,7 +94,8 @@ pub(super) fn check(file: &File, position: &OutputPosition) -> io::Result<Vec<u8
     let tail = read_tail(file, position.length)?;
     if crc32fast::hash(&tail) != position.tail {
         return Err(io::Error::other(
-            "its content is not that of the last checkpoint; another job has written it",
+            "its content is not that of the last checkpoint, perhaps because another job instance writes the same `output`; \
+             restore it, or run `abandon` for this execution and `start` the job again",
         ));
     }
     Ok(tail)

@@ -282,7 +282,8 @@ fn a_wrong_part_is_an_error() {
     stage.write("out.txt.part", "number\n1\n2\n3\n4\n5\n7\n8\n");
     assert_eq!(
         message(&stage, &failed),
-        "cannot resume writing `out.txt`: its content is not that of the last checkpoint; another job has written it"
+        "cannot resume writing `out.txt`: its content is not that of the last checkpoint, perhaps because another job \
+         instance writes the same `output`; restore it, or run `abandon` for this execution and `start` the job again"
     );
     let (stage, failed) = failed_stage();
     fs::remove_file(stage.path().join("out.txt.part")).unwrap();
@@ -353,7 +354,7 @@ fn another_process_cannot_write_the_same_file() {
     part.lock().unwrap();
     let message = stage.fails();
     assert!(
-        message.starts_with("cannot write `out.txt.part`: another process writes it"),
+        message.starts_with("cannot write `out.txt.part`: another execution, partition or writer is writing it; wait for its end"),
         "{message}"
     );
 }
