@@ -1,6 +1,7 @@
 //! Input and output in a real object store, Ceph.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+mod environment;
 mod errors;
 #[cfg(feature = "parquet")]
 mod parquet;
