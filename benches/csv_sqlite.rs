@@ -5,7 +5,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use batch_bench::person::{Person, ROWS, count, into_sqlite_by_hand, new_table, write_input};
+use batch_bench::person::{
+    Person, ROWS, count, into_sqlite_by_hand, into_table_by_items, new_table, write_input,
+};
 use batch_bench::{Program, head, in_turn, ratio, report, run};
 use spring_batch_rs::BatchError as RivalError;
 use spring_batch_rs::core::item::ItemProcessor as RivalProcess;
@@ -16,15 +18,18 @@ use spring_batch_rs::item::rdbc::RdbcItemWriterBuilder;
 
 const ROUNDS: usize = 5;
 
-fn engine(folder: &Path, input: &str, synchronous: &str) -> Duration {
-    let file = new_table(folder);
-    let url = format!(
+fn url(file: &Path, synchronous: &str) -> String {
+    format!(
         "sqlite://{}?synchronous={}",
         file.display(),
         synchronous.to_lowercase()
-    );
+    )
+}
+
+fn engine(folder: &Path, input: &str, synchronous: &str) -> Duration {
+    let file = new_table(folder);
     let time = run(
-        &url,
+        &url(&file, synchronous),
         &[
             ("reader", "PersonReader"),
             ("processor", "PersonProcessor"),
@@ -34,6 +39,13 @@ fn engine(folder: &Path, input: &str, synchronous: &str) -> Duration {
             ("input", input),
         ],
     );
+    count(&file);
+    time
+}
+
+fn items(folder: &Path, input: &str, synchronous: &str, pipeline: bool) -> Duration {
+    let file = new_table(folder);
+    let time = into_table_by_items(&url(&file, synchronous), input, pipeline);
     count(&file);
     time
 }
@@ -109,38 +121,43 @@ fn main() {
                 "spring-batch-rs",
                 Box::new(|| rival(folder, &input, synchronous, &tokio)),
             ),
+            (
+                "batch-items",
+                Box::new(|| items(folder, &input, synchronous, false)),
+            ),
+            (
+                "in a pipeline",
+                Box::new(|| items(folder, &input, synchronous, true)),
+            ),
         ];
-        let [ours, hand, theirs] = in_turn(ROUNDS, &mut programs).try_into().unwrap();
+        let [engine, hand, rival, items, pipeline] = in_turn(ROUNDS, &mut programs).try_into().unwrap();
         let nanos = |time: Duration| time.as_secs_f64() * 1e9 / f64::from(ROWS);
-        report(
-            &format!("{synchronous}, by hand with rusqlite, no checkpoint"),
-            nanos(hand),
-            "ns/row",
-            None,
-        );
-        report(
-            &format!("{synchronous}, engine, checkpoint in each commit"),
-            nanos(ours),
-            "ns/row",
-            None,
-        );
-        report(
-            &format!("{synchronous}, spring-batch-rs, no checkpoint"),
-            nanos(theirs),
-            "ns/row",
-            None,
-        );
-        report(
-            &format!("{synchronous}, engine / by hand (G5)"),
-            ratio(ours, hand),
-            "x",
-            Some(1.30),
-        );
-        report(
-            &format!("{synchronous}, engine / spring-batch-rs (G5b)"),
-            ratio(ours, theirs),
-            "x",
-            Some(0.55),
-        );
+        for (what, time) in [
+            ("by hand with rusqlite, no checkpoint", hand),
+            ("engine, checkpoint in each commit", engine),
+            ("spring-batch-rs, no checkpoint", rival),
+        ] {
+            report(&format!("{synchronous}, {what}"), nanos(time), "ns/row", None);
+        }
+        for (what, time, other, gate) in [
+            ("engine / by hand (G5)", engine, hand, 1.30),
+            ("engine / spring-batch-rs (G5b)", engine, rival, 0.55),
+            ("batch-items / by hand", items, hand, 1.20),
+            ("batch-items in a pipeline / by hand", pipeline, hand, 0.85),
+            ("batch-items / spring-batch-rs", items, rival, 0.50),
+            (
+                "batch-items in a pipeline / spring-batch-rs",
+                pipeline,
+                rival,
+                0.50,
+            ),
+        ] {
+            report(
+                &format!("{synchronous}, {what}"),
+                ratio(time, other),
+                "x",
+                Some(gate),
+            );
+        }
     }
 }

@@ -1,5 +1,5 @@
 //! The readers and writers of batch-items with a million rows, beside programs written by hand and spring-batch-rs: CSV to
-//! CSV, CSV to SQLite, and a restart at row 900,000.
+//! CSV, and a restart at row 900,000.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
 use std::fs::{self, File};
@@ -7,9 +7,9 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use batch_bench::person::{Person, ROWS, count, into_sqlite_by_hand, new_table, write_input};
+use batch_bench::person::{Person, ROWS, write_input};
 use batch_bench::{Program, head, in_turn, ratio, report};
-use batch_items::{DelimitedItemReader, DelimitedItemWriter, TableItemWriter};
+use batch_items::{DelimitedItemReader, DelimitedItemWriter};
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, BatchStatus, JobParameters};
 use csv::StringRecord;
@@ -27,9 +27,6 @@ type PeopleReader = DelimitedItemReader<Person>;
 
 #[item_writer("PeopleWriter")]
 type PeopleWriter = DelimitedItemWriter<Person>;
-
-#[item_writer("PeopleTable")]
-type PeopleTable = TableItemWriter<Person>;
 
 #[derive(BatchArtifact)]
 struct ProcessPeople {
@@ -140,22 +137,6 @@ fn csv_by_rival(folder: &Path, input: &str) -> Duration {
     begin.elapsed()
 }
 
-fn table_by_engine(folder: &Path, input: &str, pipeline: &str) -> Duration {
-    let file = new_table(folder);
-    let runtime = runtime(&file, "full");
-    let time = engine(
-        &runtime,
-        &[
-            ("writer", "PeopleTable"),
-            ("resource", input),
-            ("table", "person"),
-            ("batch.chunk.pipeline", pipeline),
-        ],
-    );
-    count(&file);
-    time
-}
-
 /// Returns the times of a whole run, and of the restart of one that failed at row 900,000, without the 100,000 rows after it.
 fn restart(folder: &Path, input: &str) -> (Duration, Duration) {
     let repository = folder.join("restart.db");
@@ -192,7 +173,7 @@ fn main() {
     let input = folder.path().join("people.csv");
     write_input(&input, ROWS);
     let (folder, input) = (folder.path(), input.display().to_string());
-    let mut programs: [Program<'_>; 7] = [
+    let mut programs: [Program<'_>; 4] = [
         ("csv by hand", Box::new(|| csv_by_hand(folder, &input))),
         (
             "csv by batch-items",
@@ -206,50 +187,22 @@ fn main() {
             "csv by spring-batch-rs",
             Box::new(|| csv_by_rival(folder, &input)),
         ),
-        (
-            "table by hand",
-            Box::new(|| into_sqlite_by_hand(folder, &input, "FULL")),
-        ),
-        (
-            "table by batch-items",
-            Box::new(|| table_by_engine(folder, &input, "false")),
-        ),
-        (
-            "table in a pipeline",
-            Box::new(|| table_by_engine(folder, &input, "true")),
-        ),
     ];
     let times = in_turn(ROUNDS, &mut programs);
-    let times: [Duration; 7] = times.try_into().unwrap();
-    let [
-        csv_by_hand,
-        csv,
-        csv_pipeline,
-        csv_by_rival,
-        table_by_hand,
-        table,
-        table_pipeline,
-    ] = times;
+    let [by_hand, plain, pipeline, by_rival] = times.try_into().unwrap();
     let (whole, restarted) = restart(folder, &input);
 
     head("batch-items");
     for (what, time, other, gate) in [
         (
             "CSV to CSV with checkpoints / by hand without",
-            csv,
-            csv_by_hand,
+            plain,
+            by_hand,
             1.10,
         ),
-        ("the same in a pipeline", csv_pipeline, csv_by_hand, 0.80),
-        ("CSV to CSV / spring-batch-rs", csv, csv_by_rival, 0.60),
-        ("the same in a pipeline", csv_pipeline, csv_by_rival, 0.45),
-        (
-            "CSV to SQLite FULL / rusqlite by hand",
-            table,
-            table_by_hand,
-            1.20,
-        ),
-        ("the same in a pipeline", table_pipeline, table_by_hand, 0.85),
+        ("the same in a pipeline", pipeline, by_hand, 0.80),
+        ("CSV to CSV / spring-batch-rs", plain, by_rival, 0.60),
+        ("the same in a pipeline", pipeline, by_rival, 0.45),
     ] {
         report(what, ratio(time, other), "x", Some(gate));
     }

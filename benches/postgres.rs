@@ -5,9 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use batch_bench::person::{Person, write_input};
-use batch_bench::{Program, head, in_turn, ratio, report, run, run_whole_job};
-use batch_items::{DelimitedItemReader, TableItemWriter};
+use batch_bench::person::{Person, into_table_by_items, write_input};
+use batch_bench::{Program, head, in_turn, ratio, report, run};
 use batch_runtime::BatchRuntime;
 use batch_runtime::prelude::*;
 use batch_test_servers::{Kind, Server};
@@ -163,28 +162,9 @@ fn rows_of_engine(url: &str, input: &str) -> Duration {
     time
 }
 
-#[item_reader("PeopleFile")]
-type PeopleFile = DelimitedItemReader<Person>;
-
-#[item_writer("PeopleTable")]
-type PeopleTable = TableItemWriter<Person>;
-
 /// The reader and the writer of batch-items.
-fn rows_of_items(url: &str, input: &str, pipeline: &str) -> Duration {
-    let time = run_whole_job(
-        "bench",
-        url,
-        &[
-            ("reader", "PeopleFile"),
-            ("processor", "PersonProcessor"),
-            ("writer", "PeopleTable"),
-            ("commit.interval", "1000"),
-            ("chunk.size", "1000"),
-            ("resource", input),
-            ("table", "person"),
-            ("batch.chunk.pipeline", pipeline),
-        ],
-    );
+fn rows_of_items(url: &str, input: &str, pipeline: bool) -> Duration {
+    let time = into_table_by_items(url, input, pipeline);
     empty(url);
     time
 }
@@ -261,8 +241,8 @@ fn main() {
     let mut programs: Vec<Program<'_>> = vec![
         ("by hand", Box::new(|| rows_by_hand(&url, &input))),
         ("engine", Box::new(|| rows_of_engine(&url, &input))),
-        ("batch-items", Box::new(|| rows_of_items(&url, &input, "false"))),
-        ("in a pipeline", Box::new(|| rows_of_items(&url, &input, "true"))),
+        ("batch-items", Box::new(|| rows_of_items(&url, &input, false))),
+        ("in a pipeline", Box::new(|| rows_of_items(&url, &input, true))),
     ];
     let [hand, engine, items, pipeline] = in_turn(21, &mut programs).try_into().unwrap();
     let nanos = |time: Duration| time.as_secs_f64() * 1e9 / f64::from(ROWS);

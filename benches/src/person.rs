@@ -6,6 +6,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use batch_items::{DelimitedItemReader, TableItemWriter};
 use batch_runtime::prelude::*;
 use csv::StringRecord;
 use diesel::backend::Backend;
@@ -16,7 +17,13 @@ use diesel::serialize::ToSql;
 use diesel::sql_types::{BigInt, Double, HasSqlType, Text};
 use serde::{Deserialize, Serialize};
 
-use crate::{closed, opened};
+use crate::{closed, opened, run_whole_job};
+
+#[item_reader("PeopleFile")]
+type PeopleFile = DelimitedItemReader<Person>;
+
+#[item_writer("PeopleTable")]
+type PeopleTable = TableItemWriter<Person>;
 
 pub const ROWS: u32 = 1_000_000;
 pub const TABLE: &str =
@@ -235,6 +242,24 @@ pub fn count(file: &Path) {
         .query_row("SELECT COUNT(*) FROM person", [], |r| r.get(0))
         .unwrap();
     assert_eq!(rows, ROWS);
+}
+
+/// Writes the rows by the reader and the writer of batch-items.
+pub fn into_table_by_items(url: &str, input: &str, pipeline: bool) -> Duration {
+    run_whole_job(
+        "bench",
+        url,
+        &[
+            ("reader", "PeopleFile"),
+            ("processor", "PersonProcessor"),
+            ("writer", "PeopleTable"),
+            ("commit.interval", "1000"),
+            ("chunk.size", "1000"),
+            ("resource", input),
+            ("table", "person"),
+            ("batch.chunk.pipeline", if pipeline { "true" } else { "false" }),
+        ],
+    )
 }
 
 /// Loads the rows with rusqlite, in transactions of 1000, without a checkpoint.
