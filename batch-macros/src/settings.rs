@@ -124,7 +124,11 @@ fn flag(name: &str, value: &Expr, errors: &mut Errors) -> bool {
 }
 
 fn registers_nothing(role: &Role, key: &str, place: TokenStream, errors: &mut Errors) {
-    let what = if key == "value" { "name" } else { key };
+    let what = match key {
+        "value" => "name".to_owned(),
+        "class" => key.to_owned(),
+        flag => format!("argument `{flag}`"),
+    };
     errors.error(
         place,
         format!("a generic impl block registers no artifact, so it has no {what}"),
@@ -156,8 +160,8 @@ fn argument_remedy(role: &Role, unknown: &str) -> String {
         .iter()
         .map(|flag| format!(", `{flag} = true` or `false`"))
         .collect();
-    let comma = if flags.is_empty() { " and" } else { "," };
-    format!("its arguments are the name in quotes{comma} {class}{flags}")
+    let separator = if flags.is_empty() { " and" } else { "," };
+    format!("its arguments are the name in quotes{separator} {class}{flags}")
 }
 
 fn text(what: &str, value: &Expr, errors: &mut Errors) -> Option<LitStr> {

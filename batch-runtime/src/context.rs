@@ -83,15 +83,16 @@ macro_rules! element_methods {
 
         /// Returns the value of `set_exit_status`, without the default.
         pub fn exit_status(&self) -> Option<String> {
-            context_gate::wait();
+            let _ = context_gate::wait();
             lock(&self.0.element).exit_status.clone()
         }
 
         #[doc = concat!("Sets the exit status that the ", $element, " ends with; the last call wins.")]
         /// `None` restores the default, the batch status.
         pub fn set_exit_status(&self, status: Option<&str>) {
-            context_gate::wait();
-            lock(&self.0.element).exit_status = status.map(str::to_owned);
+            if context_gate::wait() {
+                lock(&self.0.element).exit_status = status.map(str::to_owned);
+            }
         }
 
         #[doc = concat!("Returns the value stored by `set_transient_user_data`, kept until the ", $element, " ends.")]
@@ -99,14 +100,15 @@ macro_rules! element_methods {
         /// # Errors
         /// When a value of another type is stored.
         pub fn transient_user_data<T: Send + Sync + 'static>(&self) -> Result<Option<Arc<T>>, UserDataError> {
-            context_gate::wait();
+            let _ = context_gate::wait();
             lock(&self.0.element).transient()
         }
 
         /// Stores a user's value for the other artifacts of the same context. Not persisted.
         pub fn set_transient_user_data<T: Send + Sync + 'static>(&self, value: T) {
-            context_gate::wait();
-            lock(&self.0.element).set_transient(value);
+            if context_gate::wait() {
+                lock(&self.0.element).set_transient(value);
+            }
         }
     };
 }
@@ -267,7 +269,7 @@ struct StepShared {
     state: Mutex<StepState>,
     /// The maximum size of the persistent user data, in bytes.
     data_limit: usize,
-    /// The name in the repository, if it is not the id.
+    /// The name of the step execution; `None`: the id.
     execution_name: Option<String>,
     /// The counters of the earlier executions of the step since it last completed.
     earlier: StepCounters,
@@ -395,8 +397,8 @@ impl StepContext {
         self.0.execution_id
     }
 
-    /// Returns the name of the step execution in the repository: the id of the step, and for a partition its number too, such as
-    /// `load:2`. A restart has the same name.
+    /// Returns the name of the step execution in the repository: the step's id, and for a partition also its number, such as `load:2`.
+    /// A restart keeps the name.
     pub fn execution_name(&self) -> &str {
         self.0.execution_name.as_deref().unwrap_or(&self.0.id)
     }
@@ -413,7 +415,7 @@ impl StepContext {
     ///
     /// Spec: CTX-23, RESTART-14
     pub fn persistent_user_data<P: Externalizable>(&self) -> Result<Option<P>, UserDataError> {
-        context_gate::wait();
+        let _ = context_gate::wait();
         let Some(stored) = self.persistent_info() else {
             return Ok(None);
         };
@@ -431,18 +433,19 @@ impl StepContext {
     ///
     /// Spec: CTX-23, CHUNK-LOOP-11
     pub fn set_persistent_user_data<P: Externalizable>(&self, data: &P) -> Result<(), BatchError> {
-        context_gate::wait();
         let stored = CheckpointInfo::encode(data)?;
         if let Some(problem) = stored.too_large(self.0.data_limit) {
             return Err(BatchError::msg(format!("the persistent user data {problem}")));
         }
-        lock(&self.0.state).persistent = Some(stored);
+        if context_gate::wait() {
+            lock(&self.0.state).persistent = Some(stored);
+        }
         Ok(())
     }
 
     /// Returns the last exception that a step-level artifact threw. Spec: CTX-29
     pub fn exception(&self) -> Option<Arc<BatchError>> {
-        context_gate::wait();
+        let _ = context_gate::wait();
         lock(&self.0.state).exception.clone()
     }
 
@@ -453,7 +456,7 @@ impl StepContext {
     ///
     /// Spec: CTX-30, D-95, D-98
     pub fn metrics(&self) -> Vec<Metric> {
-        context_gate::wait();
+        let _ = context_gate::wait();
         self.0.earlier.plus(self.counters()).metrics()
     }
 
@@ -462,7 +465,7 @@ impl StepContext {
     ///
     /// Spec: CTX-30, D-98
     pub fn execution_metrics(&self) -> Vec<Metric> {
-        context_gate::wait();
+        let _ = context_gate::wait();
         self.counters().metrics()
     }
 

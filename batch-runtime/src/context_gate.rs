@@ -1,5 +1,4 @@
-//! The gate between the threads of a pipelined chunk step and its contexts: it is closed while a chunk is written and committed, so
-//! that the data of the chunk that is read meanwhile is not committed with it.
+//! Keeps the data of the next chunk out of the commit of this one: threads that read ahead wait here before they use a context.
 //!
 //! Spec: D-100
 
@@ -12,16 +11,13 @@ thread_local! {
     static GATE: RefCell<Option<Arc<ContextGate>>> = const { RefCell::new(None) };
 }
 
-/// Waits until the calling thread may use a context. Only threads that read or process the items of a pipelined chunk ever wait.
-pub(crate) fn wait() {
-    GATE.with_borrow(|gate| {
-        if let Some(gate) = gate {
-            gate.wait();
-        }
-    });
+/// Waits until the calling thread may use a context. Returns `false` if it must not change one, because the items that it reads or
+/// processes are discarded. Only threads that read or process the items of a pipelined chunk ever wait.
+pub(crate) fn wait() -> bool {
+    GATE.with_borrow(|gate| gate.as_ref().is_none_or(|gate| gate.wait()))
 }
 
-/// Returns the thread of the step for which the calling thread reads or processes; of another thread, its own.
+/// Returns the id of the step's thread if the caller reads or processes for a step, else the caller's own.
 pub(crate) fn step_thread() -> ThreadId {
     GATE.with_borrow(|gate| {
         gate.as_ref()
@@ -32,8 +28,17 @@ pub(crate) fn step_thread() -> ThreadId {
 /// The gate of one step.
 pub(crate) struct ContextGate {
     step_thread: ThreadId,
-    closed: Mutex<bool>,
-    opened: Condvar,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Open,
+    Closed,
+    /// What the guarded threads do has no effect on contexts.
+    Discarded,
 }
 
 impl ContextGate {
@@ -41,13 +46,13 @@ impl ContextGate {
     pub(crate) fn new() -> Self {
         Self {
             step_thread: thread::current().id(),
-            closed: Mutex::default(),
-            opened: Condvar::default(),
+            state: Mutex::default(),
+            changed: Condvar::default(),
         }
     }
 
-    fn closed(&self) -> MutexGuard<'_, bool> {
-        self.closed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Places the gate between the calling thread and all contexts.
@@ -57,18 +62,24 @@ impl ContextGate {
 
     /// Makes the guarded threads wait, from their next use of a context.
     pub(crate) fn close(&self) {
-        *self.closed() = true;
+        *self.state() = State::Closed;
     }
 
     /// Lets the guarded threads continue.
     pub(crate) fn open(&self) {
-        *self.closed() = false;
-        self.opened.notify_all();
+        *self.state() = State::Open;
+        self.changed.notify_all();
     }
 
-    pub(crate) fn wait(&self) {
-        let closed = self.closed();
-        let opened = self.opened.wait_while(closed, |closed| *closed);
-        drop(opened.unwrap_or_else(PoisonError::into_inner));
+    /// Lets the guarded threads continue, without an effect on contexts.
+    pub(crate) fn discard(&self) {
+        *self.state() = State::Discarded;
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn wait(&self) -> bool {
+        let state = self.state();
+        let opened = self.changed.wait_while(state, |state| *state == State::Closed);
+        *opened.unwrap_or_else(PoisonError::into_inner) == State::Open
     }
 }

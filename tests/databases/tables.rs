@@ -425,7 +425,7 @@ fn a_text_is_converted_or_rejected() {
     }
 }
 
-/// A text that is not a number is no key of a row, not even of the row 0, and no value of a column of decimals.
+/// A text that is not a number matches no row, not even the one with key 0, and is rejected for a decimal column.
 #[test]
 fn a_text_in_a_column_of_decimals_is_rejected() {
     for database in Database::ALL {

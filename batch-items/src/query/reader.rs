@@ -79,7 +79,7 @@ pub struct QueryItemReader<T> {
     database: String,
     #[batch_context]
     job: JobContext,
-    /// A rollback opens the reader again.
+    /// True after the first check: a rollback opens the reader again.
     order_is_checked: bool,
     state: Option<State<T>>,
     position: QueryPosition,

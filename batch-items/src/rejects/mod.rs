@@ -36,7 +36,7 @@ pub use self::reject::RejectFormat;
 /// of one job instance, so their names should contain a parameter of the job; without a reject, files of another instance remain. A
 /// partitioned step needs one for each partition.
 ///
-/// A reject has the fields `skip` (the number of the skip in the step), `instance` (the id of the job instance), `step` (of a partition with its number), `phase` (`read`, `process` or `write`), `error`, and as far as
+/// A reject has the fields `skip` (the number of the skip in the step), `instance` (the id of the job instance), `step` (for a partition, with its number), `phase` (`read`, `process` or `write`), `error`, and as far as
 /// they are known:
 ///
 /// | field | |

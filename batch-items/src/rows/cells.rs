@@ -248,7 +248,7 @@ fn exact(value: i64) -> bool {
     value.unsigned_abs() <= 1 << 53
 }
 
-/// Returns whether a text is a number in digits. A float may as well be `NaN`.
+/// Returns whether a text is a decimal number. `NaN` and `inf`, which parse as floats, are not.
 fn is_decimal(text: &str) -> bool {
     let text = text.trim();
     let is_digits = |byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');

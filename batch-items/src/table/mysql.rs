@@ -48,8 +48,8 @@ pub(super) fn columns(connection: &mut MysqlConnection, table: &str) -> QueryRes
     Ok(columns.collect())
 }
 
-/// Returns the type of the values. The server converts texts to dates and decimals. It deletes by a key that is a text and no number as
-/// if it were 0.
+/// Returns the type of the values. The server converts texts to dates and decimals. A DELETE would compare a key that is not a number
+/// as 0.
 fn kind_of(declared: &str) -> Kind {
     let declared = declared.to_ascii_lowercase();
     let name = declared.split(['(', ' ']).next().unwrap_or_default();

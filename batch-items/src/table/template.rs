@@ -83,11 +83,11 @@ fn parameter<'r>(rows: &'r Rows, cell: &'r Cell, kind: Kind) -> Parameter<'r> {
     }
 }
 
-/// The largest statement of a database.
+/// The limits of one statement.
 pub(super) struct Limits {
-    /// More rows are not faster.
+    /// The most rows: more are not faster.
     pub(super) rows: usize,
-    /// The database rejects more values.
+    /// The most values: the database rejects more.
     pub(super) values: usize,
 }
 

@@ -256,8 +256,6 @@ fn another_instance_in_between_is_an_error() {
 }
 
 /// Partitions that run one after the other do not replace the rejects of each other.
-///
-/// Spec: CTX-21
 #[test]
 fn partitions_do_not_share_a_file() {
     let listeners = listener("rejects.jsonl", "").replace(

@@ -1,8 +1,8 @@
 //! Items between artifacts: typed in chunks, erased at the seams.
 //!
 //! The processor's sink receives the reader's items one by one through one dynamic call, and collects the results in a
-//! `Vec` that the writer borrows whole. Types are compared when the step is bound and once more per chunk here; no item
-//! is ever boxed.
+//! `Vec`, of which the writer borrows a list at a time. Types are compared when the step is bound and once more per chunk here; only an
+//! item that the processor fails at is boxed.
 
 use std::any::{Any, TypeId};
 use std::fmt;
@@ -135,7 +135,7 @@ impl ItemSink {
         self.0.waiting()
     }
 
-    /// Combines sinks of the same processor into one that runs each on a thread of its own. `gate` is between the processors and the contexts.
+    /// Combines sinks of the same processor into one that runs each but the first on a thread of its own. `gate` is between the processors and the contexts.
     ///
     /// # Errors
     /// If the sinks are of different types, or if a thread cannot be started.

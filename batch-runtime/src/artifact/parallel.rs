@@ -1,8 +1,8 @@
 //! Processing on several threads. The results keep the order of reading.
 //!
-//! The reader's thread puts items in pieces into a queue, from which threads with a processor each take them. It has a processor too, and
-//! takes a piece itself instead of waiting. It takes the outcomes in the order of reading, so skips, retries and listeners see the
-//! same as on one thread. The number of pieces under way is limited, so that a stop request takes effect soon.
+//! The thread that reads puts pieces of items into a queue. Other threads, each with a processor, take them; instead of waiting, the
+//! thread that reads processes a piece itself. It takes the outcomes in the order of reading, so skips, retries and listeners see
+//! the same as on one thread. The number of pieces under way is limited, so that a stop request takes effect soon.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -22,8 +22,8 @@ use crate::error::BatchError;
 const MOST_ITEMS: usize = 64;
 /// Pieces that take less time are made longer; those that take more than 8 times as long, shorter.
 const SHORT: Duration = Duration::from_micros(500);
-/// The time that a thread looks for a piece before it sleeps.
-const WAKEFUL: Duration = Duration::from_micros(100);
+/// The time that a thread polls for a piece before it sleeps.
+const POLLING: Duration = Duration::from_micros(100);
 /// The number of pieces for each processor: one in work, one waiting.
 const PIECES: usize = 2;
 
@@ -131,7 +131,7 @@ pub(super) struct ParallelSink<I, O> {
     pieces: Option<Sender<Piece<I>>>,
     queue: Receiver<Piece<I>>,
     done: Receiver<Done<I, O>>,
-    /// The processor of the reader's thread.
+    /// The processor of the thread that reads.
     own: Box<dyn FnMut(Piece<I>) -> Done<I, O> + Send>,
     threads: Vec<JoinHandle<()>>,
     /// The piece that is being filled, and the number of items at which it is sent.
@@ -274,10 +274,10 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
     }
 }
 
-/// Waits for a piece. It looks for one for a moment before it sleeps, because waking up takes longer than a commit.
+/// Waits for a piece. It polls before it sleeps, because waking a thread can take longer than the commit that it would sleep through.
 fn next_piece<I>(queue: &Receiver<Piece<I>>) -> Option<Piece<I>> {
     let begin = Instant::now();
-    while begin.elapsed() < WAKEFUL {
+    while begin.elapsed() < POLLING {
         match queue.try_recv() {
             Ok(piece) => return Some(piece),
             Err(TryRecvError::Disconnected) => return None,

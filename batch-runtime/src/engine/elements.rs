@@ -172,9 +172,9 @@ pub(crate) enum BoundBody {
 pub(crate) struct BoundChunk {
     pub(crate) reader: Bound,
     pub(crate) processor: Bound,
-    /// The number of instances of the processor, each on a thread of its own if there are several. Spec: D-99
+    /// The number of instances of the processor: the first on the thread that reads, each other on a thread of its own. Spec: D-99
     pub(crate) processors: usize,
-    /// True if the next interval is read while one is written. Spec: D-100
+    /// True if the first list of the next interval is read while one is written. Spec: D-100
     pub(crate) pipelined: bool,
     pub(crate) writer: Bound,
     pub(crate) interval: CheckpointInterval,

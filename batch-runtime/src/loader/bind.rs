@@ -220,9 +220,10 @@ impl Binder<'_> {
             StepBody::Chunk(chunk) => {
                 let retry_input = self.retry_input(step);
                 let processors = self.processors(step, chunk);
+                let pipeline = self.pipeline(step);
                 self.chunk(chunk, scope, retry_input, processors)
                     .map(|mut bound| {
-                        bound.pipelined = self.is_pipelined(step, chunk, &bound, &listeners);
+                        bound.pipelined = self.is_pipelined(pipeline, step, chunk, &bound, &listeners);
                         BoundBody::Chunk(Box::new(bound))
                     })
             }

@@ -136,16 +136,20 @@ impl Binder<'_> {
         }
     }
 
-    /// Returns whether a chunk is read ahead. If that is impossible, it is an error where the step asks for it, and a warning if the
-    /// job asks for all steps.
+    /// Returns the value that the step sets for the pipeline.
+    pub(super) fn pipeline(&mut self, step: &Step) -> Option<bool> {
+        self.flag(PIPELINE, &step.properties, None)
+    }
+
+    /// Returns whether a step is pipelined. An obstacle is an error if the step sets the property, a warning if the job does.
     pub(super) fn is_pipelined(
         &mut self,
+        of_step: Option<bool>,
         step: &Step,
         chunk: &Chunk,
         bound: &BoundChunk,
         listeners: &[ListenerAt],
     ) -> bool {
-        let of_step = self.flag(PIPELINE, &step.properties, None);
         if !of_step.or(self.defaults.pipeline).unwrap_or(false) {
             return false;
         }
@@ -159,10 +163,10 @@ impl Binder<'_> {
                 .help(format!("remove `{PIPELINE}` from the step"));
             self.diagnostics.push(wrong);
         } else {
-            let idle = Diagnostic::warning(RUNTIME_PROPERTY, message, span)
+            let ignored = Diagnostic::warning(RUNTIME_PROPERTY, message, span)
                 .label(reason)
                 .help(format!("set `{PIPELINE}` of the step to `false`"));
-            self.warnings.push(idle);
+            self.warnings.push(ignored);
         }
         false
     }
@@ -252,8 +256,7 @@ fn obstacle(chunk: &Chunk, bound: &BoundChunk, listeners: &[ListenerAt]) -> Opti
         return Some((reason.into(), chunk.span.clone()));
     }
     if chunk.checkpoint_policy.value == CheckpointPolicy::Custom {
-        let reason =
-            "the checkpoint algorithm decides after each item, and learns of the commit before the next one";
+        let reason = "the checkpoint algorithm decides after each item, after the commit of the chunk before";
         return Some((reason.into(), chunk.checkpoint_policy.span.clone()));
     }
     for (artifact, named) in [
@@ -271,7 +274,8 @@ fn obstacle(chunk: &Chunk, bound: &BoundChunk, listeners: &[ListenerAt]) -> Opti
         roles.any(|role| matches!(role, Role::ItemReadListener | Role::ItemProcessListener))
     })?;
     let name = listener.roles.first().map_or("", |bound| bound.name.as_str());
-    let reason = format!("`{name}` listens to reading or processing, which happens on another thread");
+    let reason =
+        format!("`{name}` is a listener of reading or processing, which a pipelined step cannot call");
     Some((reason, span.clone()))
 }
 

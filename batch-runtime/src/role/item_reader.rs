@@ -7,7 +7,7 @@ use crate::error::BatchError;
 /// Makes a type an item reader, the source of the items of a chunk step. Section 5.1.1.1 of the draft.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes), and `pipelined = false` if the reader depends on
-/// what the writer of its step writes: no step with it reads the next chunk before the commit of this one.
+/// what the writer of its step writes: a step with it reads each chunk after the commit of the one before.
 ///
 /// | method | required | |
 /// |---|---|---|

@@ -8,7 +8,7 @@ use crate::repository::ChunkTransaction;
 /// Makes a type an item writer, which writes the results of a chunk step, a list at a time. Section 5.1.1.3 of the draft.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes); `buffered = false` on the impl block for one
-/// item per call; and `pipelined = false` if no step with the writer may read the next chunk before the commit of this one.
+/// item per call; and `pipelined = false` if a step with the writer must read each chunk after the commit of the one before.
 ///
 /// | method | required | |
 /// |---|---|---|

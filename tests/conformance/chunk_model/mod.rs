@@ -92,7 +92,7 @@ fn parameters(case: &Case) -> JobParameters {
         (
             "ears",
             if case.pipelined {
-                "ModelLateEars"
+                "ModelPipelineListeners"
             } else {
                 "ModelEars"
             }

@@ -273,7 +273,7 @@ impl ModelCounts {
 }
 
 /// The listeners that may accompany a pipelined step.
-macro_rules! late_ears {
+macro_rules! pipeline_listeners {
     ($name:ident) => {
         #[derive(BatchArtifact)]
         struct $name {}
@@ -346,8 +346,8 @@ macro_rules! late_ears {
     };
 }
 
-late_ears!(ModelEars);
-late_ears!(ModelLateEars);
+pipeline_listeners!(ModelEars);
+pipeline_listeners!(ModelPipelineListeners);
 
 #[item_read_listener]
 impl ModelEars {

@@ -1,13 +1,13 @@
-//! Reading ahead: the items of the next interval are read and processed on a thread of their own, while the step's thread writes
-//! and commits this one.
+//! Reading ahead: the first list of the next interval is read and processed on the reading thread, while the step's thread writes
+//! and commits this interval.
 //!
-//! What is read ahead belongs to no transaction, and nothing of it is committed before its own interval begins. If the step ends
-//! or resumes from a checkpoint instead, it is discarded. An error is kept until its interval begins, and then handled like any
-//! other.
+//! Items that are read ahead belong to no transaction, and are committed with their own interval. If the step fails or resumes
+//! from a checkpoint, they are discarded. An error is kept until its interval begins, and then handled like any other.
 //!
 //! Spec: D-100
 
 use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -22,34 +22,35 @@ use crate::context_gate::ContextGate;
 use crate::error::BatchError;
 use crate::role::ItemReader;
 
-/// Reader and processor. The thread that reads ahead holds the lock while it does so.
+/// Reader and processor. The reading thread holds the lock during a fill.
 pub(super) struct Input {
     pub(super) reader: Box<dyn ItemReader>,
     pub(super) sink: ItemSink,
 }
 
-/// Returns the input. A panic of an artifact does not leave it inconsistent: the step fails.
+/// Locks the input, also after a panic of its holder: the step fails then.
 pub(super) fn lock(input: &Mutex<Input>) -> MutexGuard<'_, Input> {
     input.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A fill to run ahead.
-pub(super) struct Order {
+pub(super) struct FillRequest {
     pub(super) max_reads: usize,
     pub(super) full_at: usize,
-    /// Of the policy `time`: `max_reads` items are read again until then.
+    /// For the policy `time`: the fill is repeated, `max_reads` items at a time, until then.
     pub(super) due_at: Option<Instant>,
-    /// True if the item that the processor fails at is needed.
-    pub(super) kept: bool,
+    /// True if a listener needs the item that the processor fails at.
+    pub(super) keeps_failed_item: bool,
     /// The number of the commit that ends the interval.
     pub(super) commit: i64,
 }
 
-/// The result of a fill. The error of the outer `Result` is a panic.
-pub(super) struct Filled {
+/// The result of a fill.
+pub(super) struct FillResult {
+    /// The error of the outer `Result` is a panic.
     pub(super) end: Result<Result<FillEnd, FillError>, BatchError>,
     pub(super) reads: usize,
-    /// The item that the processor failed at, if it is needed.
+    /// The item that the processor failed at, if a listener needs it.
     pub(super) failed: Option<FailedItem>,
 }
 
@@ -60,7 +61,7 @@ pub(super) struct FailedItem {
     pub(super) behind: usize,
 }
 
-/// The thread that reads ahead.
+/// The reading thread, and the fill that it runs.
 pub(super) struct ReadAhead {
     input: Arc<Mutex<Input>>,
     worker: Arc<Worker>,
@@ -70,12 +71,20 @@ pub(super) struct ReadAhead {
     /// The span of the step.
     span: tracing::Span,
     thread: Option<Thread>,
-    /// The fill under way, and when its interval is due.
-    pending: Option<Option<Instant>>,
+    pending: Option<Pending>,
 }
 
+/// A fill under way, or done and not taken.
+struct Pending {
+    /// When its interval is due.
+    due_at: Option<Instant>,
+}
+
+/// A fill, or its panic outside of the artifacts' methods.
+type Filled = thread::Result<FillResult>;
+
 struct Thread {
-    orders: Sender<Order>,
+    requests: Sender<FillRequest>,
     filled: Receiver<Filled>,
     handle: JoinHandle<()>,
 }
@@ -100,52 +109,56 @@ impl ReadAhead {
 
     /// Returns when the interval of the pending fill is due.
     pub(super) fn due_at(&self) -> Option<Instant> {
-        self.pending.flatten()
+        self.pending.as_ref()?.due_at
     }
 
-    /// Starts a fill. None is pending.
-    pub(super) fn start(&mut self, order: Order) -> Result<(), Failure> {
-        let due_at = order.due_at;
+    /// Starts a fill. Must not be called while a fill is pending.
+    pub(super) fn start(&mut self, request: FillRequest) -> Result<(), Failure> {
+        let due_at = request.due_at;
         let thread = match self.thread.take() {
             Some(thread) => thread,
-            None => self.spawn().map_err(|error| {
-                Failure::new(format!("cannot start the thread that reads ahead: {error}"))
-            })?,
+            None => self
+                .spawn()
+                .map_err(|error| Failure::new(format!("cannot start the reading thread: {error}")))?,
         };
         self.discarded.store(false, Ordering::Relaxed);
         self.gate.close();
         // A thread that has ended is noticed when the result is taken.
-        let _ = thread.orders.send(order);
+        let _ = thread.requests.send(request);
         self.thread = Some(thread);
-        self.pending = Some(due_at);
+        self.pending = Some(Pending { due_at });
         Ok(())
     }
 
-    /// Waits for the pending fill, if there is one.
-    pub(super) fn take(&mut self) -> Option<Filled> {
-        self.pending.take()?;
+    /// Waits for the pending fill, if there is one. A panic continues here.
+    pub(super) fn take(&mut self) -> Option<FillResult> {
+        self.pending.as_ref()?;
         self.gate.open();
-        let filled = self.thread.as_ref()?.filled.recv();
-        Some(filled.unwrap_or_else(|_| {
-            let ended = BatchError::msg("the thread that reads ahead has ended");
-            Filled {
-                end: Ok(Err(FillError::Mismatch(ended))),
-                reads: 0,
-                failed: None,
-            }
-        }))
+        let filled = self.receive()?;
+        Some(filled.unwrap_or_else(|panic| resume_unwind(panic)))
     }
 
-    /// Ends the pending fill after the current item, and forgets what it has read.
+    /// Ends the pending fill after the current item, and discards what it has read.
     pub(super) fn discard(&mut self) {
-        self.discarded.store(true, Ordering::Relaxed);
-        if self.take().is_some() {
-            lock(&self.input).sink.discard();
+        if self.pending.is_none() {
+            return;
         }
+        self.discarded.store(true, Ordering::Relaxed);
+        self.gate.discard();
+        let _ = self.receive();
+        // Other threads may still process items.
+        lock(&self.input).sink.discard();
+        self.gate.open();
+    }
+
+    fn receive(&mut self) -> Option<Filled> {
+        self.pending = None;
+        let filled = self.thread.as_ref()?.filled.recv();
+        Some(filled.unwrap_or_else(|_| Err(Box::new("the reading thread has ended"))))
     }
 
     fn spawn(&self) -> std::io::Result<Thread> {
-        let (orders, to_fill) = bounded::<Order>(1);
+        let (requests, to_fill) = bounded::<FillRequest>(1);
         let (done, filled) = bounded(1);
         let (input, gate, span) = (Arc::clone(&self.input), Arc::clone(&self.gate), self.span.clone());
         let (worker, discarded) = (Arc::clone(&self.worker), Arc::clone(&self.discarded));
@@ -153,15 +166,16 @@ impl ReadAhead {
         let handle = thread.spawn(move || {
             let _span = span.entered();
             gate.guard_this_thread();
-            for order in to_fill {
-                let _span = tracing::debug_span!("chunk", commit = order.commit).entered();
-                if done.send(order.run(&input, &worker, &discarded)).is_err() {
+            for request in to_fill {
+                let _span = tracing::debug_span!("chunk", commit = request.commit).entered();
+                let run = || request.run(&input, &worker, &discarded);
+                if done.send(catch_unwind(AssertUnwindSafe(run))).is_err() {
                     break;
                 }
             }
         })?;
         Ok(Thread {
-            orders,
+            requests,
             filled,
             handle,
         })
@@ -172,19 +186,19 @@ impl Drop for ReadAhead {
     fn drop(&mut self) {
         self.discard();
         if let Some(Thread {
-            orders,
+            requests,
             filled,
             handle,
         }) = self.thread.take()
         {
-            drop((orders, filled));
+            drop((requests, filled));
             let _ = handle.join();
         }
     }
 }
 
-impl Order {
-    fn run(&self, input: &Mutex<Input>, worker: &Worker, discarded: &AtomicBool) -> Filled {
+impl FillRequest {
+    fn run(&self, input: &Mutex<Input>, worker: &Worker, discarded: &AtomicBool) -> FillResult {
         let mut input = lock(input);
         let Input { reader, sink } = &mut *input;
         // The results of an earlier interval: memory is cheaper to free on the thread that has allocated it.
@@ -193,7 +207,7 @@ impl Order {
         let mut reads = 0;
         let end = loop {
             let fill = Fill::new(sink, worker.stop_flag(), self.max_reads, self.full_at).or_stop(discarded);
-            let mut fill = if self.kept {
+            let mut fill = if self.keeps_failed_item {
                 fill.observed(&mut keeper)
             } else {
                 fill
@@ -205,7 +219,7 @@ impl Order {
                 break end;
             }
         };
-        Filled {
+        FillResult {
             end,
             reads,
             failed: keeper.0,

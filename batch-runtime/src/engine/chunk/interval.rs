@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::super::call::{Failure, Interrupt};
 use super::super::elements::CheckpointInterval;
-use super::ahead::{Order, ReadAhead};
+use super::ahead::{FillRequest, ReadAhead};
 use super::{ChunkListeners, ChunkRunner};
 use crate::artifact::FillEnd;
 use crate::checkpoint::CheckpointInfo;
@@ -37,7 +37,7 @@ pub(super) struct Interval<'r, 'l> {
     /// The number of written results in the buffer.
     pub(super) next: usize,
     pub(super) mode: Mode,
-    /// The reader's position, if it has advanced since.
+    /// The reader's position at the end of this interval, once the next one is being read.
     position: Option<CheckpointInfo>,
 }
 
@@ -140,8 +140,8 @@ impl ChunkRunner<'_> {
     /// Runs an interval. Each ends with a checkpoint, even an empty one. Spec: CHUNK-LOOP-09
     pub(super) fn interval(&mut self, interval: &mut Interval<'_, '_>) -> Result<IntervalEnd, RolledBack> {
         self.ask_algorithm("begin_checkpoint", CheckpointAlgorithm::begin_checkpoint)?;
-        let read_ahead = self.ahead.as_ref().filter(|ahead| ahead.is_pending());
-        let due_at = read_ahead.map_or_else(|| self.due_at(), ReadAhead::due_at);
+        let pending = self.ahead.as_ref().filter(|ahead| ahead.is_pending());
+        let due_at = pending.map_or_else(|| self.due_at(), ReadAhead::due_at);
         let end = loop {
             let before = interval.reads;
             let limit = self.most_reads(interval.reads);
@@ -202,20 +202,20 @@ impl ChunkRunner<'_> {
         }
     }
 
-    /// Starts to read the next interval, if the step is pipelined. All items of this one are read. Spec: D-100
+    /// Starts to read the next interval if the step is pipelined. Called when all items of this one are read. Spec: D-100
     fn read_ahead(&mut self, interval: &mut Interval<'_, '_>) -> Result<(), Failure> {
         if self.ahead.is_none() || self.env.worker.stop_requested() {
             return Ok(());
         }
         interval.position = Some(self.reader_position()?);
-        let order = Order {
+        let request = FillRequest {
             max_reads: self.most_reads(0),
             full_at: self.chunk.write_batch,
             due_at: self.due_at(),
-            kept: interval.listeners.active.single_items(),
+            keeps_failed_item: interval.listeners.active.single_items(),
             commit: interval.step.counters.commits + 2,
         };
-        self.ahead.as_mut().map_or(Ok(()), |ahead| ahead.start(order))
+        self.ahead.as_mut().map_or(Ok(()), |ahead| ahead.start(request))
     }
 
     /// Asks the reader for its position.

@@ -138,7 +138,7 @@ impl<'a> ChunkRunner<'a> {
         Ok(BodyEnd::Completed { exit_status: None })
     }
 
-    /// Returns reader and processor. They are not shared while a fill that runs ahead has been taken or discarded.
+    /// Locks reader and processor. Take or discard a pending fill before: its thread holds the lock.
     fn input(&self) -> MutexGuard<'_, Input> {
         lock(&self.input)
     }
@@ -150,7 +150,7 @@ impl<'a> ChunkRunner<'a> {
         self.close_reader();
     }
 
-    /// Forgets the items that are not committed.
+    /// Discards the items that are not committed.
     fn discard_input(&mut self) {
         if let Some(ahead) = &mut self.ahead {
             ahead.discard();
@@ -268,10 +268,6 @@ impl<'a> ChunkRunner<'a> {
         loop {
             let _span = tracing::debug_span!("chunk", commit = step.counters.commits + 1).entered();
             self.env.running.ensure_owned(self.env.repository)?;
-            // What was read ahead is read again by a restart.
-            if self.is_reading_ahead() && self.env.worker.stop_requested() {
-                return Ok(BodyEnd::stopped());
-            }
             let tx = self.env.repository.begin_chunk();
             let again = std::mem::replace(&mut mode, Mode::Plain);
             let earlier_skips = self.env.context.earlier_skips();

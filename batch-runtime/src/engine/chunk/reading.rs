@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::super::bound::Bound;
 use super::super::call::{Failure, call};
 use super::super::elements::BoundChunk;
-use super::ahead::{FailedItem, Filled, Input, ReadAhead, lock};
+use super::ahead::{FailedItem, FillResult, Input, ReadAhead, lock};
 use super::faults::{Budget, FaultRules, InputCall, Skip};
 use super::interval::{Interval, Mode, RolledBack};
 use super::{ChunkListeners, ChunkRunner, ProgressCheck};
@@ -31,7 +31,13 @@ impl ChunkRunner<'_> {
         loop {
             let (filled, halted) = match self.ahead.as_mut().and_then(ReadAhead::take) {
                 Some(mut filled) => {
-                    lock(&self.input).sink.swap(&mut self.results);
+                    let mut input = lock(&self.input);
+                    input.sink.swap(&mut self.results);
+                    // The interval continues, so those of the one before would remain in memory.
+                    if matches!(filled.end, Ok(Ok(FillEnd::Full))) {
+                        input.sink.clear();
+                    }
+                    drop(input);
                     let failed = filled.failed.take();
                     let halted =
                         failed.map_or(Ok(()), |failed| self.item_failed(interval, failed, filled.reads));
@@ -51,7 +57,7 @@ impl ChunkRunner<'_> {
                 Ok(Err(FillError::Mismatch(error))) => {
                     return Err(Failure::thrown(&chunk.processor, "process_item", error).into());
                 }
-                // The observer has skipped an item that was read ahead, or it has a reason to end.
+                // Either the item that was read ahead is skipped, or `halted` has the reason to end.
                 Ok(Err(FillError::Halted)) => halted.map_err(|halted| match halted {
                     Halted::Failed(failure) => failure.into(),
                     Halted::Retried => Self::read_again(interval),
@@ -62,8 +68,10 @@ impl ChunkRunner<'_> {
     }
 
     /// Runs a fill on this thread, until `most` items of the interval are read.
-    fn fill_now(&mut self, interval: &mut Interval<'_, '_>, most: usize) -> (Filled, Result<(), Halted>) {
-        let (max_reads, full_at) = (most - interval.reads, interval.next + self.chunk.write_batch);
+    fn fill_now(&mut self, interval: &mut Interval<'_, '_>, most: usize) -> (FillResult, Result<(), Halted>) {
+        // Of the policy `time`, more may have been read ahead.
+        let max_reads = most.saturating_sub(interval.reads);
+        let full_at = interval.next + self.chunk.write_batch;
         let mut input = lock(&self.input);
         let (Input { reader, sink }, results) = (&mut *input, &mut self.results);
         sink.swap(results);
@@ -82,10 +90,10 @@ impl ChunkRunner<'_> {
         let halted = observer.halted.take().map_or(Ok(()), Err);
         sink.swap(results);
         let failed = None;
-        (Filled { end, reads, failed }, halted)
+        (FillResult { end, reads, failed }, halted)
     }
 
-    /// Applies the skip rules to an item that was read ahead with `reads` others. Spec: LISTEN-SKIP-03
+    /// Applies the skip rules to an item that failed in a fill of `reads` items, which was read ahead. Spec: LISTEN-SKIP-03
     fn item_failed(
         &mut self,
         interval: &mut Interval<'_, '_>,
@@ -209,7 +217,7 @@ impl From<Failure> for Halted {
 }
 
 impl<'w, 'r> ChunkObserver<'w, 'r> {
-    /// Observes an interval, of which `reads` more items were read.
+    /// Observes an interval after a fill whose `reads` it does not count yet.
     fn new(
         chunk: &'w BoundChunk,
         context: &'w StepContext,

@@ -5,8 +5,8 @@ use diesel::backend::Backend;
 use diesel::prelude::*;
 use diesel::query_builder::{AsChangeset, AstPass, QueryFragment, QueryId};
 
-/// Returns the statement that sets columns of the rows for which `condition` is true. Each of the values must be present: with an
-/// `Option` of a whole `.eq()`, the text would depend on the value.
+/// Returns the statement that sets columns of the rows for which `condition` is true. Every element of `values` must be an
+/// assignment, not an `Option` of one: the text must not depend on the values.
 pub(super) fn update<T, C, S>(table: T, condition: C, values: S) -> PreparedUpdate<T, C, S>
 where
     T: Table,

@@ -230,7 +230,7 @@ impl StepStore for Repository {
                 step_execution::end_time.eq(now),
                 step_execution::last_updated.eq(now),
             );
-            let changed = update(step_execution::table, of_version(step), values).execute(connection)?;
+            let changed = update(step_execution::table, at_version(step), values).execute(connection)?;
             if in_doubt && changed == 0 && is_as_written(connection, step, ending.status, now)? {
                 return Ok(());
             }
@@ -267,7 +267,7 @@ impl Repository {
                 step_execution::start_time.eq(now),
                 step_execution::last_updated.eq(now),
             );
-            let changed = update(step_execution::table, of_version(step), values).execute(connection)?;
+            let changed = update(step_execution::table, at_version(step), values).execute(connection)?;
             if in_doubt && changed == 0 && is_as_written(connection, step, started, now)? {
                 return Ok(());
             }
@@ -290,9 +290,9 @@ impl Repository {
     }
 }
 
-/// Returns the condition that the row is as this program has left it.
+/// Returns the condition for the row of `step` at its current version.
 #[diesel::dsl::auto_type]
-fn of_version(step: &StepExecution) -> _ {
+fn at_version(step: &StepExecution) -> _ {
     let (id, version): (i64, i64) = (step.id.0, step.version);
     step_execution::step_execution_id
         .eq(id)
