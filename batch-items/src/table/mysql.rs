@@ -3,10 +3,10 @@
 use diesel::prelude::*;
 
 use super::plan::{Plan, TableColumn};
-use super::template::{Limits, Statement, Syntax, template, write_in_parts};
+use super::template::{Limits, Statement, StatementSyntax, template, write_in_parts};
 use crate::rows::{Kind, Rows};
 
-const SYNTAX: Syntax = Syntax {
+const SYNTAX: StatementSyntax = StatementSyntax {
     quote: '`',
     values: "",
     key_cast: |column| key_cast(&column.sql_type),

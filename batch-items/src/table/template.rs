@@ -118,7 +118,7 @@ pub(super) fn write_in_parts(
 }
 
 /// How a database writes statements.
-pub(super) struct Syntax {
+pub(super) struct StatementSyntax {
     /// The quote around names.
     pub(super) quote: char,
     /// The words before a list of rows after `IN`.
@@ -131,7 +131,7 @@ pub(super) struct Syntax {
 pub(super) fn template(
     plan: &Plan,
     kinds: &[Kind],
-    syntax: &Syntax,
+    syntax: &StatementSyntax,
     upsert: impl FnOnce(&str, &[String]) -> String,
 ) -> Template {
     let quote = syntax.quote;
@@ -202,7 +202,12 @@ fn push_value(texts: &mut Vec<String>, text: &mut String, before: &str, cast: Op
 }
 
 /// Returns the statement that updates one row.
-fn update(plan: &Plan, table: &str, syntax: &Syntax, kind: impl Fn(&Column) -> (usize, Kind)) -> Template {
+fn update(
+    plan: &Plan,
+    table: &str,
+    syntax: &StatementSyntax,
+    kind: impl Fn(&Column) -> (usize, Kind),
+) -> Template {
     let name = |column: &Column| quoted(&column.name, syntax.quote);
     let (mut row, mut text) = (Vec::new(), format!("UPDATE {table} SET "));
     for (index, column) in plan.values().enumerate() {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::parallel::{Parallel, ParallelSink, Processor, run_parallel};
-use super::results::{ItemBuffer, Results};
+use super::results::{ResultBuffer, Results};
 use crate::context_gate::ContextGate;
 use crate::error::BatchError;
 
@@ -116,12 +116,12 @@ impl ItemSink {
     }
 
     /// Returns an empty buffer for the results.
-    pub(crate) fn new_buffer(&self) -> ItemBuffer {
-        ItemBuffer(self.0.results().another())
+    pub(crate) fn new_buffer(&self) -> ResultBuffer {
+        ResultBuffer(self.0.results().new_empty())
     }
 
     /// Exchanges the results with those in `buffer`, which this sink has created.
-    pub(crate) fn swap(&mut self, buffer: &mut ItemBuffer) {
+    pub(crate) fn swap(&mut self, buffer: &mut ResultBuffer) {
         self.0.results_mut().swap(&mut *buffer.0);
     }
 

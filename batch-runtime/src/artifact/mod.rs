@@ -32,6 +32,6 @@ pub use loader::{BatchArtifactLoader, LoadedArtifact, artifact_loader};
 pub use nested::NestedArtifact;
 pub use payload::CollectorData;
 pub use registry::{ArtifactRegistration, BindContexts, LoaderRegistration};
-pub(crate) use results::ItemBuffer;
+pub(crate) use results::ResultBuffer;
 pub use returns::{CheckpointReturn, CollectReturn, ProcessReturn, ReadReturn, UnitReturn, ValueReturn};
 pub(crate) use type_name::short as short_type_name;

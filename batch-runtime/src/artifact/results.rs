@@ -16,7 +16,7 @@ pub(super) trait Results: Send {
     /// Exchanges the results with those of another buffer of the same type.
     fn swap(&mut self, other: &mut dyn Results);
     /// Returns an empty buffer of the same type.
-    fn another(&self) -> Box<dyn Results>;
+    fn new_empty(&self) -> Box<dyn Results>;
 }
 
 impl<O: Send + 'static> Results for Vec<O> {
@@ -45,15 +45,15 @@ impl<O: Send + 'static> Results for Vec<O> {
             std::mem::swap(self, other);
         }
     }
-    fn another(&self) -> Box<dyn Results> {
+    fn new_empty(&self) -> Box<dyn Results> {
         Box::new(Self::new())
     }
 }
 
 /// The results of a checkpoint interval, which the writer receives.
-pub(crate) struct ItemBuffer(pub(super) Box<dyn Results>);
+pub(crate) struct ResultBuffer(pub(super) Box<dyn Results>);
 
-impl ItemBuffer {
+impl ResultBuffer {
     /// Returns the number of results.
     pub(crate) fn len(&self) -> usize {
         self.0.len()

@@ -16,7 +16,7 @@ use super::body::{BodyEnd, StepEnv};
 use super::call::{Failure, Interrupt, call};
 use super::elements::{BoundChunk, CheckpointInterval};
 use super::observe::ObservedItems;
-use crate::artifact::{ContextScope, ItemBuffer, ItemSink};
+use crate::artifact::{ContextScope, ItemSink, ResultBuffer};
 use crate::checkpoint::CheckpointInfo;
 use crate::context::JobContext;
 use crate::context_gate::ContextGate;
@@ -41,7 +41,7 @@ pub(crate) struct ChunkRunner<'a> {
     /// True if the reader has to be closed, once for each time it was opened. Spec: D-80
     reader_is_open: bool,
     /// The results of the interval, for the writer.
-    results: ItemBuffer,
+    results: ResultBuffer,
     writer: Box<dyn ItemWriter>,
     writer_is_open: bool,
     /// Only for the checkpoint policy `custom`.

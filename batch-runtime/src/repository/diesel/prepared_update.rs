@@ -7,7 +7,7 @@ use diesel::query_builder::{AsChangeset, AstPass, QueryFragment, QueryId};
 
 /// Returns the statement that sets columns of the rows for which `condition` is true. Every element of `values` must be an
 /// assignment, not an `Option` of one: the text must not depend on the values.
-pub(super) fn update<T, C, S>(table: T, condition: C, values: S) -> PreparedUpdate<T, C, S>
+pub(super) fn prepared_update<T, C, S>(table: T, condition: C, values: S) -> PreparedUpdate<T, C, S>
 where
     T: Table,
     S: AsChangeset<Target = T>,
@@ -63,7 +63,7 @@ mod tests {
 
     use diesel::connection::{InstrumentationEvent, SimpleConnection};
 
-    use super::update;
+    use super::prepared_update;
     use crate::repository::diesel::session::{RunQueryDsl, Session, SessionSettings};
     use diesel::prelude::{Connection, ExpressionMethods, SqliteConnection};
 
@@ -85,7 +85,7 @@ mod tests {
         });
         let mut session = Session::new(connection, SessionSettings::default());
         for (id, text, changed) in [(1, Some("c"), 1), (2, None, 1), (3, Some("d"), 0)] {
-            let statement = update(line::table, line::id.eq(id), line::text.eq(text));
+            let statement = prepared_update(line::table, line::id.eq(id), line::text.eq(text));
             assert_eq!(statement.execute(&mut session).unwrap(), changed);
         }
         assert_eq!(prepared.load(Ordering::Relaxed), 1);

@@ -8,7 +8,7 @@ use super::per_backend::contexts::update_context;
 use super::per_backend::step_store::counter_columns;
 use super::schema::step_execution;
 use crate::repository::diesel::backend::{ChunkRows, UpdatedRows};
-use crate::repository::diesel::prepared_update::update as update_prepared;
+use crate::repository::diesel::prepared_update::prepared_update;
 use crate::repository::diesel::session::RunQueryDsl;
 
 /// Implements `Backend::update_chunk_rows`.
@@ -21,7 +21,7 @@ pub(super) fn update(connection: &mut Connection, rows: &ChunkRows<'_>) -> Query
         counter_columns!(rows.counters),
         step_execution::last_updated.eq(rows.now),
     );
-    let steps = update_prepared(step_execution::table, of_version, values).execute(connection)?;
+    let steps = prepared_update(step_execution::table, of_version, values).execute(connection)?;
     let contexts = match steps {
         0 => 0,
         _ => update_context(connection, rows.step, rows.context)?,

@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use super::schema::{job_context, step_context, step_execution};
 use super::{Connection, Work, corrupt};
 use crate::ids::{JobExecutionId, StepExecutionId};
-use crate::repository::diesel::prepared_update::update;
+use crate::repository::diesel::prepared_update::prepared_update;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::{JobState, StepState, StoredContext};
 
@@ -85,7 +85,7 @@ pub(in crate::repository::diesel) fn update_context(
         step_context::short_context.eq(&context.short),
         step_context::serialized_context.eq(&context.serialized),
     );
-    update(step_context::table, of_step, values).execute(connection)
+    prepared_update(step_context::table, of_step, values).execute(connection)
 }
 
 /// Returns whether the latest executions of a step were run by another program and one of them has commits.

@@ -14,7 +14,7 @@ use crate::repository::diesel::backend::{Backend, ChunkRows, Sequence};
 use crate::repository::diesel::chunk_transaction::Chunk;
 use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::pool::unknown_outcome;
-use crate::repository::diesel::prepared_update::update;
+use crate::repository::diesel::prepared_update::prepared_update;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::{
@@ -230,7 +230,8 @@ impl StepStore for Repository {
                 step_execution::end_time.eq(now),
                 step_execution::last_updated.eq(now),
             );
-            let changed = update(step_execution::table, at_version(step), values).execute(connection)?;
+            let changed =
+                prepared_update(step_execution::table, at_version(step), values).execute(connection)?;
             if in_doubt && changed == 0 && is_as_written(connection, step, ending.status, now)? {
                 return Ok(());
             }
@@ -267,7 +268,8 @@ impl Repository {
                 step_execution::start_time.eq(now),
                 step_execution::last_updated.eq(now),
             );
-            let changed = update(step_execution::table, at_version(step), values).execute(connection)?;
+            let changed =
+                prepared_update(step_execution::table, at_version(step), values).execute(connection)?;
             if in_doubt && changed == 0 && is_as_written(connection, step, started, now)? {
                 return Ok(());
             }
