@@ -398,7 +398,7 @@ impl StepContext {
     }
 
     /// Returns the name of the step execution in the repository: the step's id, and for a partition also its number, such as `load:2`.
-    /// A restart keeps the name.
+    /// A restart keeps the name. Spec: D-75
     pub fn execution_name(&self) -> &str {
         self.0.execution_name.as_deref().unwrap_or(&self.0.id)
     }

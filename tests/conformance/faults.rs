@@ -166,7 +166,7 @@ pub(crate) fn tree_and_calls(stage: &Stage, execution: JobExecutionId, words: &[
     format!("{}{}", stage.tree(execution), heard.join("\n"))
 }
 
-fn class(error: &BatchError) -> String {
+pub(crate) fn class(error: &BatchError) -> String {
     if error.is_panic() {
         "Panic".to_owned()
     } else {
@@ -422,17 +422,86 @@ impl Ears {
     }
 }
 
-#[checkpoint_listener]
-impl Ears {
-    #[before_checkpoint]
-    fn before_checkpoint(&mut self) -> Result<(), BatchError> {
-        self.record("before checkpoint")
-    }
-    #[after_checkpoint]
-    fn after_checkpoint(&mut self) -> Result<(), BatchError> {
-        self.record("after checkpoint")
-    }
+/// The listeners that a pipelined step may have, for a type with a method `record`.
+macro_rules! pipeline_listeners {
+    ($name:ident) => {
+        #[checkpoint_listener]
+        impl $name {
+            #[before_checkpoint]
+            fn before_checkpoint(&mut self) -> Result<(), BatchError> {
+                self.record("before checkpoint")
+            }
+            #[after_checkpoint]
+            fn after_checkpoint(&mut self) -> Result<(), BatchError> {
+                self.record("after checkpoint")
+            }
+        }
+
+        #[item_write_listener]
+        impl $name {
+            #[before_write]
+            fn before_write(&mut self, items: &[String]) -> Result<(), BatchError> {
+                self.record(&format!("before write {}", items.join(" ")))
+            }
+            #[after_write]
+            fn after_write(&mut self, items: &[String]) -> Result<(), BatchError> {
+                self.record(&format!("after write {}", items.join(" ")))
+            }
+            #[on_write_error]
+            fn on_write_error(&mut self, error: &BatchError, items: &[String]) -> Result<(), BatchError> {
+                self.record(&format!(
+                    "on write error {} {}",
+                    $crate::faults::class(error),
+                    items.join(" ")
+                ))
+            }
+        }
+
+        #[skip_listener]
+        impl $name {
+            #[on_skip_in_read]
+            fn on_skip_in_read(&mut self, error: &BatchError) -> Result<(), BatchError> {
+                self.record(&format!("on skip in read {}", $crate::faults::class(error)))
+            }
+            #[on_skip_in_process]
+            fn on_skip_in_process(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
+                self.record(&format!(
+                    "on skip in process {} {item}",
+                    $crate::faults::class(error)
+                ))
+            }
+            #[on_skip_in_write]
+            fn on_skip_in_write(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
+                self.record(&format!(
+                    "on skip in write {} {item}",
+                    $crate::faults::class(error)
+                ))
+            }
+        }
+
+        #[retry_listener]
+        impl $name {
+            #[on_retry_exception]
+            fn on_retry_exception(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
+                self.record(&format!(
+                    "on retry exception {} {item}",
+                    $crate::faults::class(error)
+                ))
+            }
+            #[on_retry_item]
+            fn on_retry_item(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
+                self.record(&format!(
+                    "on retry item {} {item}",
+                    $crate::faults::class(error)
+                ))
+            }
+        }
+    };
 }
+
+pub(crate) use pipeline_listeners;
+
+pipeline_listeners!(Ears);
 
 #[item_read_listener]
 impl Ears {
@@ -463,49 +532,5 @@ impl Ears {
     #[on_process_error]
     fn on_process_error(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
         self.record(&format!("on process error {} {item}", class(error)))
-    }
-}
-
-#[item_write_listener]
-impl Ears {
-    #[before_write]
-    fn before_write(&mut self, items: &[String]) -> Result<(), BatchError> {
-        self.record(&format!("before write {}", items.join(" ")))
-    }
-    #[after_write]
-    fn after_write(&mut self, items: &[String]) -> Result<(), BatchError> {
-        self.record(&format!("after write {}", items.join(" ")))
-    }
-    #[on_write_error]
-    fn on_write_error(&mut self, error: &BatchError, items: &[String]) -> Result<(), BatchError> {
-        self.record(&format!("on write error {} {}", class(error), items.join(" ")))
-    }
-}
-
-#[skip_listener]
-impl Ears {
-    #[on_skip_in_read]
-    fn on_skip_in_read(&mut self, error: &BatchError) -> Result<(), BatchError> {
-        self.record(&format!("on skip in read {}", class(error)))
-    }
-    #[on_skip_in_process]
-    fn on_skip_in_process(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
-        self.record(&format!("on skip in process {} {item}", class(error)))
-    }
-    #[on_skip_in_write]
-    fn on_skip_in_write(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
-        self.record(&format!("on skip in write {} {item}", class(error)))
-    }
-}
-
-#[retry_listener]
-impl Ears {
-    #[on_retry_exception]
-    fn on_retry_exception(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
-        self.record(&format!("on retry exception {} {item}", class(error)))
-    }
-    #[on_retry_item]
-    fn on_retry_item(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
-        self.record(&format!("on retry item {} {item}", class(error)))
     }
 }

@@ -12,7 +12,7 @@ use batch_runtime::{BatchStatus, JobOperator, JobParameters};
 use batch_tests::stage::{Stage, say};
 
 use super::artifacts::{Gate, refused};
-use super::faults::{RULES, faulty_job, faulty_stage, lines, record};
+use super::faults::{RULES, faulty_job, faulty_stage, lines, pipeline_listeners, record};
 
 /// Adds properties to the step of a job.
 fn with_properties(xml: &str, properties: &[(&str, &str)]) -> String {
@@ -56,61 +56,7 @@ impl PipelineListeners {
     }
 }
 
-#[checkpoint_listener]
-impl PipelineListeners {
-    #[before_checkpoint]
-    fn before_checkpoint(&mut self) -> Result<(), BatchError> {
-        self.record("before checkpoint")
-    }
-    #[after_checkpoint]
-    fn after_checkpoint(&mut self) -> Result<(), BatchError> {
-        self.record("after checkpoint")
-    }
-}
-
-#[item_write_listener]
-impl PipelineListeners {
-    #[before_write]
-    fn before_write(&mut self, items: &[String]) -> Result<(), BatchError> {
-        self.record(&format!("before write {}", items.join(" ")))
-    }
-    #[after_write]
-    fn after_write(&mut self, items: &[String]) -> Result<(), BatchError> {
-        self.record(&format!("after write {}", items.join(" ")))
-    }
-    #[on_write_error]
-    fn on_write_error(&mut self, error: &BatchError, items: &[String]) -> Result<(), BatchError> {
-        self.record(&format!("on write error {error} {}", items.join(" ")))
-    }
-}
-
-#[skip_listener]
-impl PipelineListeners {
-    #[on_skip_in_read]
-    fn on_skip_in_read(&mut self, error: &BatchError) -> Result<(), BatchError> {
-        self.record(&format!("on skip in read {error}"))
-    }
-    #[on_skip_in_process]
-    fn on_skip_in_process(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
-        self.record(&format!("on skip in process {error} {item}"))
-    }
-    #[on_skip_in_write]
-    fn on_skip_in_write(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
-        self.record(&format!("on skip in write {error} {item}"))
-    }
-}
-
-#[retry_listener]
-impl PipelineListeners {
-    #[on_retry_exception]
-    fn on_retry_exception(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
-        self.record(&format!("on retry exception {error} {item}"))
-    }
-    #[on_retry_item]
-    fn on_retry_item(&mut self, error: &BatchError, item: &String) -> Result<(), BatchError> {
-        self.record(&format!("on retry item {error} {item}"))
-    }
-}
+pipeline_listeners!(PipelineListeners);
 
 /// The faults of a step that completes, and of one that fails.
 const HANDLED: &[&str] = &[
@@ -190,7 +136,7 @@ fn a_pipelined_step_does_what_a_plain_one_does() {
     }
 }
 
-/// Waits at its second list until the reader has started to read the fifth item, and until the test goes on.
+/// Waits at its second list until the reader has started to read the fifth item, and until the test continues.
 #[derive(BatchArtifact)]
 struct WaitsForTheReader {
     #[batch_property(name = "log")]

@@ -135,7 +135,8 @@ impl ItemSink {
         self.0.waiting()
     }
 
-    /// Combines sinks of the same processor into one that runs each but the first on a thread of its own. `gate` is between the processors and the contexts.
+    /// Combines sinks of the same processor into one that runs each but the first on a thread of its own. `gate` is between the
+    /// processors and the contexts.
     ///
     /// # Errors
     /// If the sinks are of different types, or if a thread cannot be started.
