@@ -115,13 +115,40 @@ struct Piece<I> {
 /// A processed piece.
 struct Done<I, O> {
     index: usize,
-    outcomes: Vec<Outcome<I, O>>,
+    outcomes: Outcomes<I, O>,
     time: Duration,
 }
 
-/// What a processor returned for an item.
+/// What a processor returned for the items of a piece.
+enum Outcomes<I, O> {
+    /// No observer sees single items.
+    Results(PieceResults<O>),
+    Each(std::vec::IntoIter<Outcome<I, O>>),
+}
+
+/// The results of a piece, without the items.
+struct PieceResults<O> {
+    results: std::vec::IntoIter<O>,
+    /// The failures, in the order of the items.
+    failures: VecDeque<PieceFailure>,
+    /// The number of results that are taken, and of items up to the last failure that is taken.
+    taken: usize,
+    items_taken: usize,
+    items: usize,
+}
+
+/// An item for which the processor failed.
+struct PieceFailure {
+    error: thread::Result<BatchError>,
+    /// The number of results before it.
+    results: usize,
+    /// The number of items up to it.
+    items: usize,
+}
+
+/// An item with what its processor returned.
 struct Outcome<I, O> {
-    item: Option<I>,
+    item: I,
     result: thread::Result<Result<Option<O>, BatchError>>,
 }
 
@@ -140,11 +167,11 @@ pub(super) struct ParallelSink<I, O> {
     size: usize,
     /// The pieces that were sent, in their order, with their outcomes as soon as they are there. `first` is the index of the
     /// first.
-    sent: VecDeque<Option<Vec<Outcome<I, O>>>>,
+    sent: VecDeque<Option<Outcomes<I, O>>>,
     first: usize,
     under_way: usize,
     /// The outcomes of the current piece.
-    outcomes: std::vec::IntoIter<Outcome<I, O>>,
+    outcomes: Outcomes<I, O>,
     /// The number of items without a result.
     waiting: usize,
     end: Option<Result<FillEnd, BatchError>>,
@@ -177,7 +204,7 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
             sent: VecDeque::new(),
             first: 0,
             under_way: 0,
-            outcomes: Vec::new().into_iter(),
+            outcomes: Outcomes::none(),
             waiting: 0,
             end: None,
             results: Vec::new(),
@@ -240,26 +267,49 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
         true
     }
 
-    /// Returns the next outcome in the order of reading, if it is there.
-    fn next(&mut self) -> Option<Outcome<I, O>> {
-        loop {
-            if let Some(outcome) = self.outcomes.next() {
-                self.waiting -= 1;
-                return Some(outcome);
+    /// Accepts the outcomes that are there, in the order of reading, until there are `full_at` results.
+    fn accept(
+        &mut self,
+        full_at: usize,
+        mut observer: Option<&mut (dyn ItemObserver + '_)>,
+    ) -> Result<(), FillError> {
+        while self.results.len() < full_at {
+            match &mut self.outcomes {
+                Outcomes::Results(piece) => {
+                    let (items, failure) = piece.take_into(&mut self.results, full_at);
+                    self.waiting -= items;
+                    match failure {
+                        Some(Ok(error)) => return Err(FillError::Process(error)),
+                        Some(Err(panic)) => resume_unwind(panic),
+                        None if self.results.len() >= full_at => return Ok(()),
+                        None => {}
+                    }
+                }
+                Outcomes::Each(outcomes) => {
+                    if let Some(outcome) = outcomes.next() {
+                        self.waiting -= 1;
+                        self.accept_one(outcome, observer.as_deref_mut())?;
+                        continue;
+                    }
+                }
             }
-            self.outcomes = self.sent.front_mut()?.take()?.into_iter();
+            match self.sent.front_mut().and_then(Option::take) {
+                Some(outcomes) => self.outcomes = outcomes,
+                None => return Ok(()),
+            }
             self.sent.pop_front();
             self.first += 1;
         }
+        Ok(())
     }
 
-    fn accept(
+    fn accept_one(
         &mut self,
-        outcome: Outcome<I, O>,
+        Outcome { item, result }: Outcome<I, O>,
         observer: Option<&mut (dyn ItemObserver + '_)>,
     ) -> Result<(), FillError> {
-        let result = outcome.result.unwrap_or_else(|panic| resume_unwind(panic));
-        let (Some(observer), Some(item)) = (observer, outcome.item) else {
+        let result = result.unwrap_or_else(|panic| resume_unwind(panic));
+        let Some(observer) = observer else {
             self.results.extend(result.map_err(FillError::Process)?);
             return Ok(());
         };
@@ -271,6 +321,43 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
             }
             Err(error) => Ok(observer.process_failed(error, Box::new(item), self.waiting)?),
         }
+    }
+}
+
+impl<O> PieceResults<O> {
+    /// Moves results until there are `full_at`, or a failure comes next. Returns it, with the number of items that have been
+    /// dealt with: those up to the failure, or the remaining ones once all results are taken.
+    fn take_into(
+        &mut self,
+        results: &mut Vec<O>,
+        full_at: usize,
+    ) -> (usize, Option<thread::Result<BatchError>>) {
+        let before = self
+            .failures
+            .front()
+            .map_or(usize::MAX, |failure| failure.results);
+        let count = (full_at - results.len())
+            .min(before - self.taken)
+            .min(self.results.len());
+        results.extend(self.results.by_ref().take(count));
+        self.taken += count;
+        let is_full = results.len() >= full_at;
+        let failure = self
+            .failures
+            .pop_front_if(|failure| !is_full && failure.results == self.taken);
+        let items = match &failure {
+            Some(failure) => failure.items,
+            None if self.results.len() == 0 && self.failures.is_empty() => self.items,
+            None => self.items_taken,
+        };
+        let items = items - std::mem::replace(&mut self.items_taken, items);
+        (items, failure.map(|failure| failure.error))
+    }
+}
+
+impl<I, O> Outcomes<I, O> {
+    fn none() -> Self {
+        Self::Each(Vec::new().into_iter())
     }
 }
 
@@ -310,21 +397,56 @@ impl<P, F, G> Processor<P, F, G> {
         G: FnMut(&mut P, &I) -> Result<Option<O>, BatchError>,
     {
         let begin = Instant::now();
-        let outcomes = piece.items.into_iter().map(|item| {
-            if piece.kept {
+        let outcomes = if piece.kept {
+            let outcomes = piece.items.into_iter().map(|item| {
                 let result = catch_unwind(AssertUnwindSafe(|| self.process_kept(&item)));
-                let item = Some(item);
                 Outcome { item, result }
-            } else {
-                let result = catch_unwind(AssertUnwindSafe(|| self.process(item)));
-                Outcome { item: None, result }
-            }
-        });
+            });
+            Outcomes::Each(outcomes.collect::<Vec<_>>().into_iter())
+        } else {
+            self.process_all(piece.items)
+        };
         Done {
             index: piece.index,
-            outcomes: outcomes.collect(),
+            outcomes,
             time: begin.elapsed(),
         }
+    }
+
+    fn process_all<I, O>(&mut self, items: Vec<I>) -> Outcomes<I, O>
+    where
+        F: FnMut(&mut P, I) -> Result<Option<O>, BatchError>,
+    {
+        let (count, mut taken) = (items.len(), 0);
+        let (mut results, mut failures) = (Vec::with_capacity(count), VecDeque::new());
+        // After a panic nothing else is processed: the step fails.
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            for item in items {
+                taken += 1;
+                match self.process(item) {
+                    Ok(result) => results.extend(result),
+                    Err(error) => failures.push_back(PieceFailure {
+                        error: Ok(error),
+                        results: results.len(),
+                        items: taken,
+                    }),
+                }
+            }
+        }));
+        if let Err(panic) = ended {
+            failures.push_back(PieceFailure {
+                error: Err(panic),
+                results: results.len(),
+                items: taken,
+            });
+        }
+        Outcomes::Results(PieceResults {
+            results: results.into_iter(),
+            failures,
+            taken: 0,
+            items_taken: 0,
+            items: count,
+        })
     }
 }
 
@@ -345,11 +467,7 @@ impl<I: Send + 'static, O: Send + 'static> Parallel<I> for ParallelSink<I, O> {
         mut observer: Option<&mut (dyn ItemObserver + '_)>,
     ) -> Result<(), FillError> {
         loop {
-            while self.results.len() < full_at
-                && let Some(outcome) = self.next()
-            {
-                self.accept(outcome, observer.as_deref_mut())?;
-            }
+            self.accept(full_at, observer.as_deref_mut())?;
             let is_enough = !all && self.under_way < PIECES * (self.threads.len() + 1);
             if self.results.len() >= full_at || self.waiting == 0 || is_enough {
                 return Ok(());
@@ -387,7 +505,7 @@ impl<I: Send + 'static, O: Send + 'static> Parallel<I> for ParallelSink<I, O> {
         while self.under_way > 0 && self.receive() {}
         self.under_way = 0;
         self.sent.clear();
-        self.outcomes = Vec::new().into_iter();
+        self.outcomes = Outcomes::none();
         self.waiting = 0;
         self.end = None;
     }
