@@ -134,6 +134,49 @@ fn items_are_inserted() {
     }
 }
 
+/// Statements are found by their table, also if a process writes to more tables than have prepared statements of their own.
+#[test]
+fn each_table_has_its_statements() {
+    const TABLES: i64 = 12;
+    for database in Database::ALL {
+        let steps: String = (1..=TABLES)
+            .map(|table| {
+                let next = if table < TABLES {
+                    format!("next=\"load{}\"", table + 1)
+                } else {
+                    String::new()
+                };
+                format!(
+                    r#"<step id="load{table}" {next}><chunk reader="PaymentReader" processor="PassPayment" writer="PaymentTable"
+                        commit-interval="100">
+                        <properties>
+                          <property name="resource" value="${{folder}}/{table}.jsonl" target="reader"/>
+                          <property name="table" value="payment{table}" target="writer"/>
+                          <property name="columns" value="id,payer" target="writer"/>
+                        </properties>
+                      </chunk></step>"#
+                )
+            })
+            .collect();
+        let stage = Stage::on(database, &format!(r#"<job id="job">{steps}</job>"#));
+        for table in 1..=TABLES {
+            // One full statement, and one for each of the remaining rows.
+            let payments: String = (1..=50 + table).map(|id| payment(id, "\"Ada\"")).collect();
+            fs::write(stage.path().join(format!("{table}.jsonl")), payments).unwrap();
+            let create = format!("CREATE TABLE payment{table} (id BIGINT PRIMARY KEY, payer VARCHAR(9))");
+            stage.outside().execute(&create).unwrap();
+        }
+        let tree = run(&stage);
+        assert!(tree.contains("job job COMPLETED"), "{database:?}\n{tree}");
+        for table in 1..=TABLES {
+            let rows = stage
+                .outside()
+                .number(&format!("SELECT COUNT(*) FROM payment{table}"));
+            assert_eq!(rows, 50 + table, "{database:?}");
+        }
+    }
+}
+
 /// Null stays null, and a text is not SQL.
 #[test]
 fn values_are_only_values() {

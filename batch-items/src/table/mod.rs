@@ -8,6 +8,8 @@ mod mysql;
 mod plan;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(any(feature = "sqlite", feature = "mysql"))]
+mod prepared;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(any(feature = "sqlite", feature = "mysql"))]

@@ -3,7 +3,7 @@
 use diesel::prelude::*;
 
 use super::plan::{Plan, TableColumn};
-use super::template::{Limits, Statement, StatementSyntax, template, write_in_parts};
+use super::template::{Limits, StatementSyntax, template, write_in_parts};
 use crate::rows::{Kind, Rows};
 
 const SYNTAX: StatementSyntax = StatementSyntax {
@@ -16,8 +16,6 @@ const LIMITS: Limits = Limits {
     rows: 500,
     values: 65_535,
 };
-
-impl RunQueryDsl<MysqlConnection> for Statement<'_> {}
 
 /// Returns the columns of a table; none if it does not exist.
 pub(super) fn columns(connection: &mut MysqlConnection, table: &str) -> QueryResult<Vec<TableColumn>> {
@@ -104,9 +102,7 @@ pub(super) fn write(
             some => format!(" ON DUPLICATE KEY UPDATE {}", some.join(", ")),
         }
     });
-    write_in_parts(&template, plan.mode, rows, &LIMITS, |statement| {
-        statement.execute(connection)
-    })
+    write_in_parts(connection, &template, plan.mode, rows, &LIMITS)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use diesel::prelude::*;
 
 use super::plan::{Plan, TableColumn};
-use super::template::{Limits, Statement, StatementSyntax, template, write_in_parts};
+use super::template::{Limits, StatementSyntax, template, write_in_parts};
 use crate::rows::{Kind, Rows};
 
 const SYNTAX: StatementSyntax = StatementSyntax {
@@ -16,8 +16,6 @@ const LIMITS: Limits = Limits {
     rows: 50,
     values: 32_766,
 };
-
-impl RunQueryDsl<SqliteConnection> for Statement<'_> {}
 
 /// Returns the columns of a table; none if it does not exist.
 pub(super) fn columns(connection: &mut SqliteConnection, table: &str) -> QueryResult<Vec<TableColumn>> {
@@ -77,7 +75,5 @@ pub(super) fn write(
             .collect();
         format!(" ON CONFLICT ({keys}) DO UPDATE SET {}", set.join(", "))
     });
-    write_in_parts(&template, plan.mode, rows, &LIMITS, |statement| {
-        statement.execute(connection)
-    })
+    write_in_parts(connection, &template, plan.mode, rows, &LIMITS)
 }

@@ -1,9 +1,12 @@
 //! Statements with a place for each value, of databases whose placeholder is `?`.
 
+use diesel::connection::Connection;
+use diesel::prelude::*;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::result::QueryResult;
 
 use super::plan::{Column, Plan, WriteMode, quoted, quoted_list, quoted_table};
+use super::prepared::{TextNumber, execute};
 use crate::bind::{Bind, Parameter};
 use crate::rows::{Cell, Kind, Rows};
 
@@ -19,6 +22,13 @@ pub(super) struct Template {
 }
 
 impl Template {
+    /// Returns the number of the text for so many rows.
+    fn text_number(&self, rows: usize) -> TextNumber {
+        let row = self.row.join("?");
+        let rows = vec![row; rows].join(self.between);
+        TextNumber::of(format!("{}{rows}{}", self.head, self.tail))
+    }
+
     /// Returns the statement for the rows `from..to`.
     pub(super) fn with<'t>(&'t self, rows: &'t Rows, from: usize, to: usize) -> Statement<'t> {
         Statement {
@@ -43,6 +53,8 @@ impl QueryId for Statement<'_> {
     type QueryId = ();
     const HAS_STATIC_QUERY_ID: bool = false;
 }
+
+impl<C> RunQueryDsl<C> for Statement<'_> {}
 
 impl<DB: Bind> QueryFragment<DB> for Statement<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
@@ -92,27 +104,32 @@ pub(super) struct Limits {
 }
 
 /// Runs the statement for as many rows as the limits allow, and for the remaining ones one by one, so that two texts are prepared.
-pub(super) fn write_in_parts(
+pub(super) fn write_in_parts<C>(
+    connection: &mut C,
     template: &Template,
     mode: WriteMode,
     rows: &Rows,
     limits: &Limits,
-    mut execute: impl FnMut(Statement<'_>) -> QueryResult<usize>,
-) -> QueryResult<usize> {
+) -> QueryResult<usize>
+where
+    C: Connection<Backend: Bind>,
+{
     // An update has one row.
     let most = match mode {
         WriteMode::Update => 1,
         _ => (limits.values / template.fields.len()).clamp(1, limits.rows),
     };
     let (mut changed, mut from) = (0, 0);
-    while from < rows.len() {
-        let to = if rows.len() - from >= most {
-            from + most
-        } else {
-            from + 1
-        };
-        changed += execute(template.with(rows, from, to))?;
-        from = to;
+    for count in [most, 1] {
+        if rows.len() - from < count {
+            continue;
+        }
+        let number = template.text_number(count);
+        while rows.len() - from >= count {
+            let statement = template.with(rows, from, from + count);
+            changed += execute(connection, statement, number)?;
+            from += count;
+        }
     }
     Ok(changed)
 }

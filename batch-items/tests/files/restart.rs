@@ -322,3 +322,29 @@ fn files_before_the_position_must_be_the_same() {
         .collect();
     assert_eq!(ids, "12345");
 }
+
+/// The items of the file are counted once: a restart takes their number from the checkpoint, also if the file has grown.
+#[test]
+fn items_are_counted_once() {
+    let stage = Stage::after_step(
+        "createTable",
+        "reader=\"PlacedDelimited\" processor=\"PassPlaced\" writer=\"PlacedWriter\" commit-interval=\"2\"",
+        "resource=${dir}/in-0\noutput=${dir}/out\nfile.field=file\nline.field=line\nrecord.field=record\nraw.field=raw",
+        "",
+    );
+    stage.write("in-0", "id\n1\n2\n3\n4\n5\n6\n7\n");
+    // The checkpoint is JSON in JSON.
+    let checkpoints_with_the_count = || {
+        stage.number(
+            "SELECT COUNT(*) FROM BATCH_STEP_EXECUTION_CONTEXT WHERE SHORT_CONTEXT LIKE '%items__:7%'",
+        )
+    };
+    let failed = stage.start([("fail.at", "4")]);
+    assert_eq!(failed.status, BatchStatus::Failed, "{}", failed.message);
+    assert_eq!(checkpoints_with_the_count(), 1);
+    stage.write("in-0", "id\n1\n2\n3\n4\n5\n6\n7\n8\n");
+    let again = stage.restart(&failed, [("fail.at", "0"), ("if.changed", "resume")]);
+    assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+    assert_eq!(again.reads, 6);
+    assert_eq!(checkpoints_with_the_count(), 2);
+}

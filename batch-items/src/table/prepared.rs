@@ -1,0 +1,79 @@
+//! Statements that diesel finds by their type.
+//!
+//! diesel keeps the prepared statements of a connection by the type of the query if the type says that its text never changes, or
+//! else by the text, which it then writes before each execution, value by value. The text of a [`Statement`] depends on the
+//! table. So there are a few types here, each of which stands for one text as long as the process runs.
+
+use std::sync::{Mutex, PoisonError};
+
+use diesel::connection::Connection;
+use diesel::prelude::*;
+use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::result::QueryResult;
+
+use super::template::Statement;
+use crate::bind::Bind;
+
+/// The texts in the order of their numbers.
+static TEXTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// The number of a text, if there is a type for it.
+#[derive(Clone, Copy)]
+pub(super) struct TextNumber(Option<usize>);
+
+/// The statement whose text has the number `N`.
+struct Numbered<'t, const N: usize>(Statement<'t>);
+
+/// The identity of all statements whose text has the number `N`.
+struct Text<const N: usize>;
+
+impl<const N: usize> QueryId for Numbered<'_, N> {
+    type QueryId = Text<N>;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl<DB: Bind, const N: usize> QueryFragment<DB> for Numbered<'_, N> {
+    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        self.0.walk_ast(out)
+    }
+}
+
+impl<C, const N: usize> RunQueryDsl<C> for Numbered<'_, N> {}
+
+/// Defines the number of types and the choice among them.
+macro_rules! numbered {
+    ($count:literal: $($number:literal)*) => {
+        impl TextNumber {
+            /// Returns the number of a text. It has none if other texts have all the numbers.
+            pub(super) fn of(text: String) -> Self {
+                let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(number) = texts.iter().position(|other| *other == text) {
+                    return Self(Some(number));
+                }
+                if texts.len() == $count {
+                    return Self(None);
+                }
+                texts.push(text);
+                Self(Some(texts.len() - 1))
+            }
+        }
+
+        /// Executes a statement whose text has the number.
+        pub(super) fn execute<C>(
+            connection: &mut C,
+            statement: Statement<'_>,
+            number: TextNumber,
+        ) -> QueryResult<usize>
+        where
+            C: Connection<Backend: Bind>,
+        {
+            match number.0 {
+                $(Some($number) => Numbered::<$number>(statement).execute(connection),)*
+                _ => statement.execute(connection),
+            }
+        }
+    };
+}
+
+// Two texts for each table that a program writes, which is more than most programs need.
+numbered!(8: 0 1 2 3 4 5 6 7);
