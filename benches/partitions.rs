@@ -18,6 +18,7 @@ use diesel::prelude::*;
 
 const ROUNDS: usize = 7;
 const NUMBERS: u64 = 3_000_000;
+const ROUNDS_OF_WORK: u32 = 200;
 
 /// Divides the numbers, or the rows of a file at ends of lines, into equal parts.
 #[derive(BatchArtifact)]
@@ -94,21 +95,24 @@ impl Numbers {
     fn close(&mut self) {}
 }
 
-/// About 250 ns of arithmetic.
+/// Arithmetic: about 1.2 ns for each round.
 #[derive(BatchArtifact)]
-struct Scramble;
+struct Scramble {
+    #[batch_property(name = "rounds", value = "200")]
+    rounds: u32,
+}
 
 #[item_processor]
 impl Scramble {
     #[process_item]
     fn process(&mut self, number: u64) -> Option<u64> {
-        Some(scrambled(number))
+        Some(scrambled(number, self.rounds))
     }
 }
 
-fn scrambled(number: u64) -> u64 {
+fn scrambled(number: u64, rounds: u32) -> u64 {
     let mut hash = number ^ 0x9E37_79B9_7F4A_7C15;
-    for _ in 0..200 {
+    for _ in 0..rounds {
         hash = (hash ^ (hash >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     }
     hash
@@ -268,7 +272,9 @@ fn hand_written(threads: u64) -> Duration {
         for part in 0..threads {
             scope.spawn(move || {
                 let part = NUMBERS * part / threads..NUMBERS * (part + 1) / threads;
-                std::hint::black_box(part.fold(0, |sum: u64, number| sum.wrapping_add(scrambled(number))))
+                std::hint::black_box(part.fold(0, |sum: u64, number| {
+                    sum.wrapping_add(scrambled(number, ROUNDS_OF_WORK))
+                }))
             });
         }
     });
@@ -296,13 +302,26 @@ fn main() {
         };
         (name, Box::new(move || run(job, memory, &parameters)))
     };
-    let two_processors = |name: &'static str, pipeline: &'static str| -> Program<'_> {
-        let more = [
-            ("batch.chunk.processors", "2"),
-            ("batch.chunk.pipeline", pipeline),
-        ];
+    // A quarter as many numbers, with four times as much work for each.
+    let microseconds =
+        |name: &'static str, processors: &'static str, pipeline: &'static str| -> Program<'_> {
+            let more = [
+                ("to", "750000"),
+                ("rounds", "800"),
+                ("batch.chunk.processors", processors),
+                ("batch.chunk.pipeline", pipeline),
+            ];
+            let parameters: Vec<_> = numbers.iter().copied().chain(more).collect();
+            (name, Box::new(move || run("plain", memory, &parameters)))
+        };
+    let two_processors = {
+        let more = [("batch.chunk.processors", "2")];
         let parameters: Vec<_> = numbers.iter().copied().chain(more).collect();
-        (name, Box::new(move || run("plain", memory, &parameters)))
+        let program: Program<'_> = (
+            "two processors",
+            Box::new(move || run("plain", memory, &parameters)),
+        );
+        program
     };
     let by_hand = |threads: u64| -> Program<'_> {
         let name = if threads == 1 {
@@ -320,8 +339,10 @@ fn main() {
             cpu("partitioned", "2"),
             by_hand(1),
             by_hand(2),
-            two_processors("two processors", "false"),
-            two_processors("two processors in a pipeline", "true"),
+            two_processors,
+            microseconds("1 us, one processor", "1", "false"),
+            microseconds("1 us, two processors", "2", "false"),
+            microseconds("1 us, two processors in a pipeline", "2", "true"),
         ],
     );
 
@@ -432,13 +453,13 @@ fn main() {
         "x",
         Some(0.54),
     );
-    report(
-        "work of the processor: two processors, per one",
-        ratio(cpu[5], cpu[0]),
-        "x",
-        Some(0.556),
-    );
-    report("the same in a pipeline", ratio(cpu[6], cpu[0]), "x", Some(0.556));
+    for (what, time, one, gate) in [
+        ("two processors, per one, 0.25 us each", cpu[5], cpu[0], None),
+        ("two processors, per one, 1 us each", cpu[7], cpu[6], Some(0.556)),
+        ("the same in a pipeline", cpu[8], cpu[6], Some(0.556)),
+    ] {
+        report(what, ratio(time, one), "x", gate);
+    }
     report(
         "the same by hand: two threads, per one",
         ratio(cpu[4], cpu[3]),

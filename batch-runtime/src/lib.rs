@@ -158,6 +158,7 @@ pub mod operator;
 pub mod parameters;
 pub mod partition;
 mod plan;
+mod polling;
 pub mod prelude;
 pub mod repository;
 mod role;

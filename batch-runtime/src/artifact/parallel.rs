@@ -11,19 +11,18 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::{Receiver, Sender, TryRecvError, unbounded};
+use crossbeam::channel::{Receiver, Sender, unbounded};
 
 use super::item::{FillEnd, FillError, ItemObserver, StopFlags};
 use super::results::Results;
 use crate::context_gate::ContextGate;
 use crate::error::BatchError;
+use crate::polling::Waiter;
 
 /// The maximum number of items in a piece.
-const MOST_ITEMS: usize = 64;
+const MOST_ITEMS: usize = 128;
 /// Pieces that take less time are made longer; those that take more than 8 times as long, shorter.
 const SHORT: Duration = Duration::from_micros(500);
-/// The time that a thread polls for a piece before it sleeps.
-const POLLING: Duration = Duration::from_micros(100);
 /// The number of pieces for each processor: one in work, one waiting.
 const PIECES: usize = 2;
 
@@ -160,6 +159,7 @@ pub(super) struct ParallelSink<I, O> {
     done: Receiver<Done<I, O>>,
     /// The processor of the thread that reads.
     own: Box<dyn FnMut(Piece<I>) -> Done<I, O> + Send>,
+    waiter: Waiter,
     threads: Vec<JoinHandle<()>>,
     /// The piece that is being filled, and the number of items at which it is sent.
     piece: Vec<I>,
@@ -197,6 +197,7 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
             queue,
             done,
             own: Box::new(move |piece| first.run(piece)),
+            waiter: Waiter::new(),
             threads: Vec::new(),
             piece: Vec::new(),
             kept: false,
@@ -216,7 +217,8 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
             sink.threads.push(thread.spawn(move || {
                 let _span = span.entered();
                 gate.guard_this_thread();
-                while let Some(piece) = next_piece(&queue) {
+                let mut waiter = Waiter::new();
+                while let Some(piece) = waiter.receive(&queue) {
                     if processed.send(processor.run(piece)).is_err() {
                         break;
                     }
@@ -249,9 +251,9 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
             Ok(done) => done,
             Err(_) => match self.queue.try_recv() {
                 Ok(piece) => (self.own)(piece),
-                Err(_) => match self.done.recv() {
-                    Ok(done) => done,
-                    Err(_) => return false,
+                Err(_) => match self.waiter.receive(&self.done) {
+                    Some(done) => done,
+                    None => return false,
                 },
             },
         };
@@ -359,19 +361,6 @@ impl<I, O> Outcomes<I, O> {
     fn none() -> Self {
         Self::Each(Vec::new().into_iter())
     }
-}
-
-/// Waits for a piece. It polls before it sleeps, because waking a thread can take longer than the commit that it would sleep through.
-fn next_piece<I>(queue: &Receiver<Piece<I>>) -> Option<Piece<I>> {
-    let begin = Instant::now();
-    while begin.elapsed() < POLLING {
-        match queue.try_recv() {
-            Ok(piece) => return Some(piece),
-            Err(TryRecvError::Disconnected) => return None,
-            Err(TryRecvError::Empty) => thread::yield_now(),
-        }
-    }
-    queue.recv().ok()
 }
 
 impl<P, F, G> Processor<P, F, G> {

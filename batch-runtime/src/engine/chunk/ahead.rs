@@ -20,6 +20,7 @@ use super::super::threads::Worker;
 use crate::artifact::{Fill, FillEnd, FillError, Halt, ItemObserver, ItemSink};
 use crate::context_gate::ContextGate;
 use crate::error::BatchError;
+use crate::polling::Waiter;
 use crate::role::ItemReader;
 
 /// Reader and processor. The reading thread holds the lock during a fill.
@@ -71,6 +72,8 @@ pub(super) struct ReadAhead {
     /// The span of the step.
     span: tracing::Span,
     thread: Option<Thread>,
+    /// Waits for the results of the thread.
+    waiter: Waiter,
     pending: Option<Pending>,
 }
 
@@ -98,6 +101,7 @@ impl ReadAhead {
             discarded: Arc::default(),
             span: tracing::Span::current(),
             thread: None,
+            waiter: Waiter::new(),
             pending: None,
         }
     }
@@ -153,8 +157,8 @@ impl ReadAhead {
 
     fn receive(&mut self) -> Option<Filled> {
         self.pending = None;
-        let filled = self.thread.as_ref()?.filled.recv();
-        Some(filled.unwrap_or_else(|_| Err(Box::new("the reading thread has ended"))))
+        let filled = self.waiter.receive(&self.thread.as_ref()?.filled);
+        Some(filled.unwrap_or_else(|| Err(Box::new("the reading thread has ended"))))
     }
 
     fn spawn(&self) -> std::io::Result<Thread> {
@@ -166,7 +170,8 @@ impl ReadAhead {
         let handle = thread.spawn(move || {
             let _span = span.entered();
             gate.guard_this_thread();
-            for request in to_fill {
+            let mut waiter = Waiter::new();
+            while let Some(request) = waiter.receive(&to_fill) {
                 let _span = tracing::debug_span!("chunk", commit = request.commit).entered();
                 let run = || request.run(&input, &worker, &discarded);
                 if done.send(catch_unwind(AssertUnwindSafe(run))).is_err() {
