@@ -20,12 +20,13 @@ const MAX_LINES: usize = 620;
 const MAX_FUNCTION_LINES: usize = 60;
 
 /// The sources of the library crates.
-const LIBRARIES: [&str; 5] = [
+const LIBRARIES: [&str; 6] = [
     "batch-macros/src",
     "batch-xml/src",
     "batch-runtime/src",
     "batch-cli/src",
     "batch-items/src",
+    "batch-testing/src",
 ];
 
 fn root() -> PathBuf {
@@ -135,6 +136,7 @@ fn no_crate_names_the_private_module_of_another() {
         "batch-runtime",
         "batch-cli",
         "batch-items",
+        "batch-testing",
         "examples",
         "benches",
         "tests",
@@ -157,14 +159,12 @@ fn the_command_line_depends_on_the_runtime_only() {
     }
 }
 
-/// The items use the annotations, as any library would.
+/// The items and the test kit use the annotations and the public API, as any library would.
 #[test]
-fn the_items_depend_on_the_public_runtime_only() {
-    check_absent(
-        "batch-items/src",
-        &[],
-        &["batch_xml::", "batch_macros", "inventory"],
-    );
+fn the_libraries_depend_on_the_public_runtime_only() {
+    for folder in ["batch-items/src", "batch-testing/src"] {
+        check_absent(folder, &[], &["batch_xml::", "batch_macros", "inventory"]);
+    }
 }
 
 /// The edges of ARCHITECTURE.md: no module uses a later one.
@@ -261,6 +261,8 @@ fn files_are_short_and_have_a_header() {
         "batch-cli/src",
         "batch-items/src",
         "batch-items/tests",
+        "batch-testing/src",
+        "batch-testing/tests",
         "examples",
         "fuzz/src",
         "fuzz/fuzz_targets",
@@ -291,6 +293,7 @@ fn no_marker_of_unfinished_work() {
         "batch-runtime/src",
         "batch-cli/src",
         "batch-items",
+        "batch-testing",
     ];
     for folder in crates.iter().chain(&["examples"]) {
         check_absent(folder, &[], &words);

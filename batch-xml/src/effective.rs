@@ -83,6 +83,18 @@ impl Effective {
         write::effective(&self.root)
     }
 
+    /// Returns the document with only one of its steps, flows or splits, and with the flows and splits around it, whose properties it
+    /// sees. Nothing follows it. `None` if there is no such element.
+    pub fn only(&self, id: &str) -> Option<Effective> {
+        let mut root = Element::clone(&self.root);
+        root.children = only(&self.root.children, id)?;
+        Some(Effective {
+            root: Arc::new(root),
+            warnings: Vec::new(),
+            ..self.clone()
+        })
+    }
+
     /// Resolves a partitioned step or flow for one of its partitions, with every symbol. `path` leads to the
     /// partition: for a partitioned step in a partitioned flow, the flow comes first. Of the [`Partition`] itself
     /// only the collector is present: everything else runs outside of the partitions.
@@ -122,6 +134,30 @@ impl Effective {
     pub(crate) fn root(&self) -> &Element {
         &self.root
     }
+}
+
+const EXECUTABLE: [&str; 3] = ["step", "flow", "split"];
+const TRANSITIONS: [&str; 4] = ["next", "fail", "end", "stop"];
+
+/// Returns children of which the only execution element is the one with the id, or contains it.
+fn only(children: &[Element], id: &str) -> Option<Vec<Element>> {
+    let name = |child: &Element| child.name.value.clone();
+    let is_executable = |child: &&Element| EXECUTABLE.contains(&name(child).as_str());
+    let kept = children.iter().filter(is_executable).find_map(|child| {
+        let mut child = child.clone();
+        if child.attribute("id").is_none_or(|found| found.value.value != id) {
+            child.children = only(&child.children, id)?;
+        }
+        child
+            .attributes
+            .retain(|attribute| attribute.name.value != "next");
+        child
+            .children
+            .retain(|child| !TRANSITIONS.contains(&name(child).as_str()));
+        Some(child)
+    })?;
+    let is_other = |child: &&Element| !is_executable(child) && name(child) != "decision";
+    Some(children.iter().filter(is_other).cloned().chain([kept]).collect())
 }
 
 impl fmt::Debug for Effective {

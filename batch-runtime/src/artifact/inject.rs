@@ -8,10 +8,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::loader::LoadedArtifact;
-
 use batch_xml::{Dialect, ValueSource};
 
+use super::loaded::LoadedInstance;
 use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
 use crate::secret::Secrets;
 
@@ -300,7 +299,7 @@ pub struct InjectionScope<'a> {
     properties: &'a Properties,
     contexts: &'a ContextScope,
     /// The artifact of the preferred loader, until an instance takes it.
-    loaded: Cell<Option<LoadedArtifact>>,
+    loaded: Cell<Option<LoadedInstance>>,
     /// The prefixes of the enclosing artifacts, outermost first.
     prefix: String,
 }
@@ -329,7 +328,7 @@ impl<'a> InjectionScope<'a> {
     }
 
     /// Adds the artifact of a preferred loader.
-    pub(crate) fn with_loaded(self, loaded: LoadedArtifact) -> Self {
+    pub(crate) fn with_loaded(self, loaded: LoadedInstance) -> Self {
         self.loaded.set(Some(loaded));
         self
     }
@@ -339,7 +338,12 @@ impl<'a> InjectionScope<'a> {
         let Some(loaded) = self.loaded.take() else {
             return T::inject(self);
         };
-        match loaded.into_instance()? {
+        let given = loaded.type_name;
+        let expected = std::any::type_name::<T>();
+        match loaded
+            .typed()
+            .map_err(|_| InjectError::AnotherType { expected, given })?
+        {
             None => T::inject(self),
             Some(mut instance) => {
                 T::set_properties(&mut instance, self)?;

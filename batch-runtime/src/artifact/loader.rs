@@ -2,11 +2,14 @@
 //!
 //! Spec: LOADER-03 to LOADER-07
 
-use std::any::{Any, TypeId};
+use std::any::TypeId;
 use std::fmt;
 
-use super::inject::{BatchArtifact, InjectError};
+use super::inject::BatchArtifact;
+use super::loaded::LoadedInstance;
+use super::registry::ArtifactRegistration;
 use crate::error::BatchError;
+use crate::role;
 
 /// Registers a preferred artifact loader, so that batch.xml can name it: `<loader classname="my_crate::Clients"/>`, or by
 /// the class that `class = ".."` declares. On the impl of [`BatchArtifactLoader`](crate::BatchArtifactLoader); the runtime
@@ -92,9 +95,9 @@ pub trait BatchArtifactLoader: Send + Sync {
 
 /// An artifact of a [`BatchArtifactLoader`]: an instance, or a type that the runtime creates an instance of.
 pub struct LoadedArtifact {
-    type_id: TypeId,
-    type_name: &'static str,
-    instance: Option<Box<dyn Any + Send>>,
+    instance: LoadedInstance,
+    /// The role of a type that is not registered.
+    role: Option<&'static ArtifactRegistration>,
 }
 
 impl LoadedArtifact {
@@ -104,8 +107,8 @@ impl LoadedArtifact {
     /// Spec: ART-10, LOADER-05
     pub fn new<T: BatchArtifact + Send>(instance: T) -> Self {
         Self {
-            instance: Some(Box::new(instance)),
-            ..Self::of::<T>()
+            instance: LoadedInstance::of(Some(instance)),
+            role: None,
         }
     }
 
@@ -114,40 +117,60 @@ impl LoadedArtifact {
     /// Spec: LOADER-05
     pub fn of<T: BatchArtifact + Send>() -> Self {
         Self {
-            type_id: TypeId::of::<T>(),
-            type_name: std::any::type_name::<T>(),
-            instance: None,
+            instance: LoadedInstance::of::<T>(None),
+            role: None,
         }
     }
 
     pub(crate) fn type_id(&self) -> TypeId {
-        self.type_id
+        self.instance.type_id
     }
 
     pub(crate) fn type_name(&self) -> &'static str {
-        self.type_name
+        self.instance.type_name
     }
 
-    /// Returns the instance, if the loader created one.
-    ///
-    /// # Errors
-    /// If the type differs.
-    pub(crate) fn into_instance<T: BatchArtifact>(self) -> Result<Option<Box<T>>, InjectError> {
-        let another = InjectError::AnotherType {
-            expected: std::any::type_name::<T>(),
-            given: self.type_name,
-        };
-        if self.type_id != TypeId::of::<T>() {
-            return Err(another);
-        }
-        let typed = |instance: Box<dyn Any + Send>| instance.downcast().map_err(|_| another);
-        self.instance.map(typed).transpose()
+    pub(crate) fn role(&self) -> Option<&'static ArtifactRegistration> {
+        self.role
+    }
+
+    pub(crate) fn into_instance(self) -> LoadedInstance {
+        self.instance
     }
 }
 
+macro_rules! of_each_role {
+    (
+        artifacts { $($artifact:ident, $a_attribute:ident $(, $a_fact:ident: $a_type:ty)?;)* }
+        listeners { $($listener:ident, $l_attribute:ident, $places:tt $(, $l_fact:ident: $l_type:ty)?;)* }
+        methods { $($method:ident),* }
+    ) => {
+        impl LoadedArtifact {
+            $(of_each_role!(@constructor $artifact $a_attribute);)*
+            $(of_each_role!(@constructor $listener $l_attribute);)*
+        }
+    };
+    (@constructor $role:ident $attribute:ident) => {
+        #[doc = concat!(
+            "Wraps an instance of a type with `#[", stringify!($attribute), "]` that may be generic without an alias. As ",
+            "[`new`](Self::new) otherwise; the artifact has this role alone.\n\nSpec: LOADER-05"
+        )]
+        pub fn $attribute<T: role::$role + BatchArtifact>(instance: T) -> Self {
+            Self {
+                role: Some(const {
+                    &ArtifactRegistration::$attribute::<T>(stringify!($attribute), "", None, file!(), line!())
+                }),
+                ..Self::new(instance)
+            }
+        }
+    };
+}
+
+batch_macros::__for_each_role!(of_each_role);
+
 impl fmt::Debug for LoadedArtifact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let how = if self.instance.is_some() { "new" } else { "of" };
-        write!(f, "LoadedArtifact::{how}({})", self.type_name)
+        let how = if self.instance.is_made() { "new" } else { "of" };
+        write!(f, "LoadedArtifact::{how}({})", self.type_name())
     }
 }

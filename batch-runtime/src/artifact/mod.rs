@@ -6,6 +6,7 @@ pub(crate) mod inject;
 pub(crate) mod item;
 mod item_time;
 pub(crate) mod listener_items;
+mod loaded;
 mod loader;
 mod nested;
 mod parallel;

@@ -44,7 +44,7 @@ impl Bound {
             return Ok(scope);
         };
         match call(|| loader.load(&self.name)) {
-            Ok(Some(loaded)) => Ok(scope.with_loaded(loaded)),
+            Ok(Some(loaded)) => Ok(scope.with_loaded(loaded.into_instance())),
             Ok(None) => Err(
                 "the artifact loader returned it when the job was bound, but does not return it now".into(),
             ),

@@ -46,8 +46,8 @@ pub(super) struct Found {
 
 /// The resolution of a `ref`, regardless of the role.
 enum Resolution<'a> {
-    /// A type that the preferred loader creates.
-    Loaded(TypeId, &'static str),
+    /// A type that the preferred loader creates, with its role if it is not registered.
+    Loaded(TypeId, &'static str, Option<&'static ArtifactRegistration>),
     /// A class that batch.xml names.
     Mapped(&'a ArtifactEntry),
     /// An artifact registered under the name.
@@ -121,7 +121,7 @@ impl Artifacts {
             match call(|| loader.load(&name.value)) {
                 Ok(None) => {}
                 Ok(Some(loaded)) => {
-                    let resolution = Resolution::Loaded(loaded.type_id(), loaded.type_name());
+                    let resolution = Resolution::Loaded(loaded.type_id(), loaded.type_name(), loaded.role());
                     // The instance only shows its type: each place gets an instance of its own. Spec: LOADER-18
                     discard(loaded);
                     return Ok(resolution);
@@ -173,7 +173,8 @@ impl Artifacts {
     ) -> [Vec<&'static ArtifactRegistration>; 2] {
         let all = || self.all.iter().copied();
         match resolution {
-            Resolution::Loaded(type_id, _) => {
+            Resolution::Loaded(_, _, Some(role)) => [vec![*role], Vec::new()],
+            Resolution::Loaded(type_id, _, None) => {
                 [all().filter(|one| one.type_id == *type_id).collect(), Vec::new()]
             }
             Resolution::Mapped(entry) => [self.of_class(&entry.class.value).collect(), Vec::new()],
@@ -218,7 +219,7 @@ impl Artifacts {
             )
         };
         let (message, help) = match (resolution, other) {
-            (Resolution::Loaded(_, type_name), Some(other)) => (
+            (Resolution::Loaded(_, type_name, _), Some(other)) => (
                 but(other),
                 format!(
                     "the artifact loader returns a `{type_name}`, which is registered at {}",
@@ -229,7 +230,7 @@ impl Artifacts {
                 but(other),
                 format!("`{name_text}` is registered at {}", place(other)),
             ),
-            (Resolution::Loaded(_, type_name), None) => (
+            (Resolution::Loaded(_, type_name, _), None) => (
                 format!("`{name_text}` is not {wanted}: the artifact loader returns a `{type_name}`"),
                 format!(
                     "write `#[{}]` on an impl block of that type; if it is generic, also on a type alias of it",

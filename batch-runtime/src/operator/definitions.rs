@@ -107,6 +107,22 @@ impl Definitions {
         self.resolve(job, parameters).map(|(resolved, _)| resolved.job)
     }
 
+    /// Returns the XML of a job with only one of its steps, flows or splits, to run it alone, such as in a test; `None` if there
+    /// is no such element. The text needs no files to inherit from, and has the symbols of the job.
+    ///
+    /// # Errors
+    /// As [`effective_job`](Self::effective_job).
+    pub fn xml_of_element(
+        &self,
+        job: &str,
+        element: &str,
+        parameters: &JobParameters,
+    ) -> Result<Option<String>> {
+        let (resolved, _) = self.resolve(job, parameters)?;
+        let only = resolved.effective.only(element);
+        Ok(only.map(|effective| effective.to_xml()))
+    }
+
     /// As `effective_job`, with the values from outside the Job XML.
     pub(super) fn resolve(
         &self,

@@ -7,7 +7,7 @@ use crate::execution::{JobExecution, JobInstance, StepExecution, StepTotal};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::job_path::JobPathReport;
 use crate::parameters::JobParameters;
-use crate::repository::{ExecutionFilter, HolderState};
+use crate::repository::{ExecutionFilter, HolderState, RepositoryConnection};
 use crate::status::BatchStatus;
 
 impl JobOperator {
@@ -20,6 +20,15 @@ impl JobOperator {
         let mut names = self.shared.definitions.job_path.jobs();
         names.extend(self.shared.repository.job_names()?);
         Ok(names)
+    }
+
+    /// Opens a new connection to the database of the repository, such as for a test or a report. It takes part in no chunk
+    /// transaction.
+    ///
+    /// # Errors
+    /// When the database cannot be opened.
+    pub fn connect(&self) -> Result<RepositoryConnection> {
+        Ok(self.shared.repository.connector().connect()?)
     }
 
     /// Reads the job path again and returns what is there.

@@ -1,0 +1,214 @@
+//! The database of a test: statements of the test, and whole tables as text.
+
+use std::fmt;
+
+use batch_runtime::repository::DatabaseConnection;
+use batch_runtime::{JobOperator, RepositoryConnection};
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+
+/// A connection to the database of a test's repository, where artifacts may keep tables of their own.
+///
+/// The methods panic if a statement fails.
+pub struct TestDatabase {
+    connection: RepositoryConnection,
+    /// The prefix of the repository's tables.
+    prefix: String,
+}
+
+/// The rows of a table, each as a text.
+pub(crate) struct TableRows {
+    pub(crate) table: String,
+    /// In the order of their texts.
+    pub(crate) rows: Vec<String>,
+}
+
+#[derive(QueryableByName)]
+struct Row {
+    #[diesel(sql_type = Text)]
+    text: String,
+}
+
+impl TestDatabase {
+    #[track_caller]
+    pub(crate) fn of(operator: &JobOperator) -> Self {
+        let connection = operator.connect();
+        Self::new(connection.unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    pub(crate) fn new(connection: RepositoryConnection) -> Self {
+        Self {
+            connection,
+            prefix: "BATCH_".to_owned(),
+        }
+    }
+
+    /// Returns the connection, for statements of diesel.
+    pub fn connection(&mut self) -> &mut RepositoryConnection {
+        &mut self.connection
+    }
+
+    /// Runs statements, such as a script.
+    #[track_caller]
+    pub fn execute(&mut self, statements: &str) {
+        let done = match self.connection.any() {
+            #[cfg(feature = "sqlite")]
+            DatabaseConnection::Sqlite(connection) => connection.batch_execute(statements),
+            #[cfg(feature = "postgres")]
+            DatabaseConnection::Postgres(connection) => connection.batch_execute(statements),
+            #[cfg(feature = "mysql")]
+            DatabaseConnection::Mysql(connection) => connection.batch_execute(statements),
+            #[allow(
+                unreachable_patterns,
+                reason = "batch-runtime may have more databases than this crate"
+            )]
+            _ => Err(unsupported()),
+        };
+        done.unwrap_or_else(|error| panic!("cannot execute `{statements}`: {error}"));
+    }
+
+    /// Returns the number of rows of a table.
+    #[track_caller]
+    pub fn count(&mut self, table: &str) -> i64 {
+        self.rows_of(table, &[]).rows.len() as i64
+    }
+
+    /// Returns the rows of a table, each as a text of its values in SQL, in the order of these texts.
+    #[track_caller]
+    pub fn rows(&mut self, table: &str) -> Vec<String> {
+        self.rows_of(table, &[]).rows
+    }
+
+    /// Returns the step that the first execution started last.
+    pub(crate) fn last_step_of_first_execution(&mut self) -> Option<String> {
+        let table = format!("{}STEP_EXECUTION", self.prefix);
+        let names = self.select(&format!(
+            "SELECT STEP_NAME AS text FROM {table} \
+             WHERE JOB_EXECUTION_ID = (SELECT MIN(JOB_EXECUTION_ID) FROM {table}) ORDER BY STEP_EXECUTION_ID DESC"
+        ));
+        // A partition has the name of its step, a colon and its number.
+        let name = names.first()?.split(':').next()?;
+        Some(name.to_owned())
+    }
+
+    /// Returns the rows of all tables that are not the repository's, without some columns, `table.column`.
+    #[track_caller]
+    pub(crate) fn tables(&mut self, ignored: &[String]) -> Vec<TableRows> {
+        let names = match self.connection.any() {
+            #[cfg(feature = "sqlite")]
+            DatabaseConnection::Sqlite(_) => {
+                "SELECT name AS text FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+            }
+            #[cfg(feature = "postgres")]
+            DatabaseConnection::Postgres(_) => {
+                "SELECT table_name::text AS text FROM information_schema.tables \
+                 WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'"
+            }
+            #[allow(unreachable_patterns, reason = "MySQL is a feature")]
+            _ => {
+                "SELECT CAST(table_name AS CHAR) AS text FROM information_schema.tables \
+                 WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"
+            }
+        };
+        let prefix = self.prefix.to_lowercase();
+        let mut names = self.select(names);
+        names
+            .retain(|name| !name.to_lowercase().starts_with(&prefix) && name != "__diesel_schema_migrations");
+        names.sort();
+        names.iter().map(|name| self.rows_of(name, ignored)).collect()
+    }
+
+    #[track_caller]
+    fn rows_of(&mut self, table: &str, ignored: &[String]) -> TableRows {
+        let columns = match self.connection.any() {
+            #[cfg(feature = "sqlite")]
+            DatabaseConnection::Sqlite(_) => format!("SELECT name AS text FROM pragma_table_info('{table}')"),
+            #[cfg(feature = "postgres")]
+            DatabaseConnection::Postgres(_) => format!(
+                "SELECT column_name::text AS text FROM information_schema.columns \
+                 WHERE table_schema = current_schema() AND table_name = '{table}' ORDER BY ordinal_position"
+            ),
+            #[allow(unreachable_patterns, reason = "MySQL is a feature")]
+            _ => format!(
+                "SELECT CAST(column_name AS CHAR) AS text FROM information_schema.columns \
+                 WHERE table_schema = DATABASE() AND table_name = '{table}' ORDER BY ordinal_position"
+            ),
+        };
+        let mut columns = self.select(&columns);
+        assert!(!columns.is_empty(), "there is no table `{table}`");
+        columns.retain(|column| !ignored.contains(&format!("{table}.{column}")));
+        let query = match self.connection.any() {
+            #[cfg(feature = "sqlite")]
+            DatabaseConnection::Sqlite(_) => {
+                let values: Vec<_> = columns
+                    .iter()
+                    .map(|column| format!("quote(\"{column}\")"))
+                    .collect();
+                format!("SELECT {} AS text FROM \"{table}\"", values.join(" || ', ' || "))
+            }
+            #[cfg(feature = "postgres")]
+            DatabaseConnection::Postgres(_) => {
+                let values: Vec<_> = columns
+                    .iter()
+                    .map(|column| format!("quote_nullable(\"{column}\"::text)"))
+                    .collect();
+                format!(
+                    "SELECT concat_ws(', ', {}) AS text FROM \"{table}\"",
+                    values.join(", ")
+                )
+            }
+            #[allow(unreachable_patterns, reason = "MySQL is a feature")]
+            _ => {
+                let values: Vec<_> = columns
+                    .iter()
+                    .map(|column| format!("QUOTE(`{column}`)"))
+                    .collect();
+                format!(
+                    "SELECT CAST(CONCAT_WS(', ', {}) AS CHAR) AS text FROM `{table}`",
+                    values.join(", ")
+                )
+            }
+        };
+        let mut rows = self.select(&query);
+        rows.sort();
+        TableRows {
+            table: table.to_owned(),
+            rows,
+        }
+    }
+
+    /// Returns the column `text` of a query.
+    #[track_caller]
+    fn select(&mut self, query: &str) -> Vec<String> {
+        let statement = diesel::sql_query(query);
+        let rows: QueryResult<Vec<Row>> = match self.connection.any() {
+            #[cfg(feature = "sqlite")]
+            DatabaseConnection::Sqlite(connection) => statement.load(connection),
+            #[cfg(feature = "postgres")]
+            DatabaseConnection::Postgres(connection) => statement.load(connection),
+            #[cfg(feature = "mysql")]
+            DatabaseConnection::Mysql(connection) => statement.load(connection),
+            #[allow(
+                unreachable_patterns,
+                reason = "batch-runtime may have more databases than this crate"
+            )]
+            _ => Err(unsupported()),
+        };
+        let rows = rows.unwrap_or_else(|error| panic!("cannot execute `{query}`: {error}"));
+        rows.into_iter().map(|row| row.text).collect()
+    }
+}
+
+impl fmt::Debug for TestDatabase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TestDatabase")
+    }
+}
+
+#[allow(dead_code, reason = "all databases may be compiled in")]
+fn unsupported() -> diesel::result::Error {
+    diesel::result::Error::QueryBuilderError(
+        "batch-testing is compiled without this database; enable its feature `postgres` or `mysql`".into(),
+    )
+}

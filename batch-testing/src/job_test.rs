@@ -1,0 +1,432 @@
+//! Runs a job, or one step of it, in a test.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use batch_runtime::parameters::ParameterValue;
+use batch_runtime::prelude::*;
+use batch_runtime::time::Clock;
+use batch_runtime::xml::model::{ArtifactRef, ExecutionElement, Job, Step, StepBody};
+use batch_runtime::{
+    BatchRuntime, BatchRuntimeBuilder, JobExecutionId, JobOperator, JobOperatorError, JobParameters,
+};
+use tempfile::TempDir;
+
+use crate::WrittenItems;
+use crate::doubles::{BatchletDouble, ItemList, ProcessorDouble, WriterDouble};
+use crate::job_run::{self, JobRun};
+
+/// The time after which an execution is stopped and the test fails.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// Creates a double.
+type MakeDouble = Arc<dyn Fn() -> LoadedArtifact + Send + Sync>;
+
+/// A job, or one step of it, that a test runs.
+///
+/// The job is the one that programs run: the same file, the artifacts of all linked crates, the same engine. Its repository is
+/// a new database in a temporary folder, unless [`repository`](Self::repository) names another one, so tests that run at the
+/// same time do not disturb each other.
+///
+/// ```
+/// use batch_testing::JobTest;
+/// # use batch_runtime::prelude::*;
+/// # #[derive(BatchArtifact)]
+/// # struct Greet { #[batch_property(name = "name")] name: String }
+/// # #[batchlet("Greet")]
+/// # impl Greet {
+/// #     #[process]
+/// #     fn greet(&self) -> String { format!("HELLO {}", self.name) }
+/// #     #[cancel]
+/// #     fn cancel(&self) {}
+/// # }
+/// # let folder = tempfile::tempdir()?;
+/// # std::fs::write(folder.path().join("hello.xml"), r#"<job id="hello"><step id="greet"><batchlet ref="Greet">
+/// #   <properties><property name="name" value="${name}"/></properties></batchlet></step></job>"#)?;
+///
+/// # let path = folder.path().join("hello.xml");
+/// let run = JobTest::new(path).parameter("name", "WORLD").launch();
+/// run.assert_completed().step("greet").assert_exit_status("HELLO WORLD");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct JobTest {
+    file: PathBuf,
+    element: Option<String>,
+    parameters: JobParameters,
+    system: BTreeMap<String, String>,
+    batch_xml: Vec<(String, String)>,
+    doubles: BTreeMap<String, MakeDouble>,
+    repository: Option<String>,
+    clock: Option<Arc<dyn Clock>>,
+    time_limit: Duration,
+    stage: OnceLock<Stage>,
+}
+
+/// What is built at the first launch.
+struct Stage {
+    operator: JobOperator,
+    job: String,
+    /// The reduced Job XML and the database, unless it is another one.
+    _folder: TempDir,
+}
+
+impl JobTest {
+    /// Creates a test of the job in a file. A relative path begins at the package, where Cargo runs tests.
+    pub fn new(file: impl Into<PathBuf>) -> Self {
+        Self {
+            file: file.into(),
+            element: None,
+            parameters: JobParameters::new(),
+            system: BTreeMap::new(),
+            batch_xml: Vec::new(),
+            doubles: BTreeMap::new(),
+            repository: None,
+            clock: None,
+            time_limit: TIME_LIMIT,
+            stage: OnceLock::new(),
+        }
+    }
+
+    /// Adds a job parameter.
+    #[must_use]
+    pub fn parameter(mut self, name: impl Into<String>, value: impl ToString) -> Self {
+        self.parameters = self.parameters.with(name, value.to_string());
+        self
+    }
+
+    /// Adds job parameters of any type.
+    #[must_use]
+    pub fn parameters(mut self, parameters: impl Into<JobParameters>) -> Self {
+        for (name, parameter) in parameters.into().iter() {
+            let (value, identifying) = (parameter.value.clone(), parameter.identifying);
+            self.parameters = self.parameters.with_parameter(name, value, identifying);
+        }
+        self
+    }
+
+    /// Sets a system property of the runtime.
+    #[must_use]
+    pub fn system_property(mut self, name: impl Into<String>, value: impl ToString) -> Self {
+        self.system.insert(name.into(), value.to_string());
+        self
+    }
+
+    /// Adds an embedded batch.xml, see [`BatchRuntimeBuilder::batch_xml`].
+    #[must_use]
+    pub fn batch_xml(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+        self.batch_xml.push((name.into(), text.into()));
+        self
+    }
+
+    /// Runs only one step of the job, or one flow or split. Nothing follows it.
+    #[must_use]
+    pub fn step(mut self, id: impl Into<String>) -> Self {
+        self.element = Some(id.into());
+        self
+    }
+
+    /// Sets the repository's URL, see [`BatchRuntimeBuilder::repository`]. Default: a new SQLite database.
+    ///
+    /// A job that completed cannot be launched again with the same parameters, so a database that is kept between test runs needs a
+    /// parameter that differs.
+    #[must_use]
+    pub fn repository(mut self, url: impl Into<String>) -> Self {
+        self.repository = Some(url.into());
+        self
+    }
+
+    /// Sets the repository to one in memory: faster, but only this runtime sees it.
+    #[must_use]
+    pub fn in_memory(self) -> Self {
+        self.repository("sqlite://:memory:")
+    }
+
+    /// Sets the clock of the times in the repository.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Sets the time after which an execution is stopped and the test fails. Default: 60 seconds.
+    #[must_use]
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = limit;
+        self
+    }
+
+    /// Replaces a reader by one that returns these items. A restart continues after the last committed one.
+    #[must_use]
+    pub fn reader<T>(self, name: impl Into<String>, items: impl IntoIterator<Item = T>) -> Self
+    where
+        T: Clone + Send + Sync + 'static,
+    {
+        let list = ItemList::new(items);
+        self.artifact(name, move || LoadedArtifact::item_reader(list.clone()))
+    }
+
+    /// Replaces a processor by a function.
+    #[must_use]
+    pub fn processor<I, O, E>(
+        self,
+        name: impl Into<String>,
+        process: impl Fn(&I) -> Result<Option<O>, E> + Send + Sync + 'static,
+    ) -> Self
+    where
+        I: Send + 'static,
+        O: Send + 'static,
+        E: Into<BatchError> + 'static,
+    {
+        let double = ProcessorDouble::new(move |item: &I| process(item).map_err(Into::into));
+        self.artifact(name, move || LoadedArtifact::item_processor(double.clone()))
+    }
+
+    /// Replaces a writer by one that keeps the items.
+    #[must_use]
+    pub fn writer<T>(self, name: impl Into<String>, written: &WrittenItems<T>) -> Self
+    where
+        T: Clone + Send + 'static,
+    {
+        let written = written.clone();
+        self.artifact(name, move || {
+            LoadedArtifact::item_writer(WriterDouble::new(written.clone()))
+        })
+    }
+
+    /// Replaces a batchlet by a function, which returns the exit status.
+    #[must_use]
+    pub fn batchlet<E: Into<BatchError> + 'static>(
+        self,
+        name: impl Into<String>,
+        process: impl Fn() -> Result<String, E> + Send + Sync + 'static,
+    ) -> Self {
+        let double = BatchletDouble::new(move || process().map_err(Into::into));
+        self.artifact(name, move || LoadedArtifact::batchlet(double.clone()))
+    }
+
+    /// Replaces an artifact of any role. `make` creates an instance for each place, or names a type with
+    /// [`LoadedArtifact::of`].
+    #[must_use]
+    pub fn artifact(
+        mut self,
+        name: impl Into<String>,
+        make: impl Fn() -> LoadedArtifact + Send + Sync + 'static,
+    ) -> Self {
+        self.doubles.insert(name.into(), Arc::new(make));
+        self
+    }
+
+    /// Launches the job and waits for its end. A second launch resumes an instance that failed or was stopped.
+    ///
+    /// # Panics
+    /// If the job does not start, or if it does not end within the time limit.
+    #[track_caller]
+    pub fn launch(&self) -> JobRun {
+        let stage = self.stage();
+        self.wait_for(stage.operator.launch(&stage.job, self.parameters.clone()))
+    }
+
+    /// Launches the job as [`launch`](Self::launch) does; `None` if its instance is complete.
+    pub(crate) fn resume(&self) -> Option<JobRun> {
+        let stage = self.stage();
+        match stage.operator.launch(&stage.job, self.parameters.clone()) {
+            Err(JobOperatorError::JobInstanceAlreadyComplete { .. }) => None,
+            started => Some(self.wait_for(started)),
+        }
+    }
+
+    /// Restarts an execution, with further or other parameters, and waits for its end.
+    ///
+    /// # Panics
+    /// As [`launch`](Self::launch).
+    #[track_caller]
+    pub fn restart(&self, run: &JobRun, parameters: impl Into<JobParameters>) -> JobRun {
+        self.wait_for(self.stage().operator.restart(run.execution().id, parameters))
+    }
+
+    /// Returns the error of a job that must not start.
+    ///
+    /// # Panics
+    /// If it starts.
+    #[track_caller]
+    pub fn launch_fails(&self) -> JobOperatorError {
+        let stage = self.stage();
+        match stage.operator.launch(&stage.job, self.parameters.clone()) {
+            Ok(execution) => panic!("the job started as execution {execution}"),
+            Err(error) => error,
+        }
+    }
+
+    /// Returns the operator of the test's runtime.
+    #[track_caller]
+    pub fn operator(&self) -> JobOperator {
+        self.stage().operator.clone()
+    }
+
+    /// Returns the parameters by name, with their values, and whether they identify.
+    pub(crate) fn given_parameters(&self) -> Vec<(String, ParameterValue, bool)> {
+        let parameters = self.parameters.iter();
+        let parts = parameters.map(|(name, one)| (name.to_owned(), one.value.clone(), one.identifying));
+        parts.collect()
+    }
+
+    #[track_caller]
+    fn wait_for(&self, started: Result<JobExecutionId, JobOperatorError>) -> JobRun {
+        let execution = started.unwrap_or_else(|error| panic!("{error}"));
+        job_run::wait(&self.stage().operator, execution, self.time_limit)
+    }
+
+    #[track_caller]
+    fn stage(&self) -> &Stage {
+        if self.stage.get().is_none() {
+            let stage = self.build().unwrap_or_else(|error| panic!("{error}"));
+            // Another thread may have set it: its stage is used then.
+            let _ = self.stage.set(stage);
+        }
+        match self.stage.get() {
+            Some(stage) => stage,
+            None => unreachable!("it is set above"),
+        }
+    }
+
+    fn build(&self) -> Result<Stage, Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let mut directory = self.directory();
+        if !self.file.is_file() {
+            return Err(format!("the job `{}` is not a file", self.file.display()).into());
+        }
+        let job = self.job_name()?;
+        if let Some(element) = &self.element {
+            let text = self.only(&directory, &job, element)?;
+            directory = folder.path().join("jobs");
+            fs::create_dir(&directory)?;
+            fs::write(directory.join("job.xml"), text)?;
+        }
+        let url = match &self.repository {
+            Some(url) => url.clone(),
+            // Commits do not wait for the disk: the database ends with the test.
+            None => format!(
+                "sqlite://{}?synchronous=normal",
+                folder.path().join("batch.db").display()
+            ),
+        };
+        let mut builder = self.builder(&directory).repository(url);
+        if let Some(clock) = &self.clock {
+            builder = builder.clock(Arc::clone(clock));
+        }
+        Ok(Stage {
+            operator: builder.build()?.job_operator(),
+            job,
+            _folder: folder,
+        })
+    }
+
+    /// Returns a builder for the jobs of a folder, without a repository.
+    fn builder(&self, directory: &Path) -> BatchRuntimeBuilder {
+        let mut builder = BatchRuntime::builder().job_path(directory.display().to_string());
+        for (name, value) in &self.system {
+            builder = builder.system_property(name, value);
+        }
+        for (name, text) in &self.batch_xml {
+            builder = builder.batch_xml(name, text);
+        }
+        if self.doubles.is_empty() {
+            return builder;
+        }
+        builder.artifact_loader(Doubles(self.doubles.clone()))
+    }
+
+    /// Returns the artifacts of a step, such as ``reader `A`, writer `B` ``; `None` if the job has no such step.
+    pub(crate) fn artifacts_of(&self, step: &str) -> Option<String> {
+        let definitions = self.builder(&self.directory()).definitions().ok()?;
+        let job = definitions
+            .effective_job(&self.job_name().ok()?, &self.parameters)
+            .ok()?;
+        let step = find_step(&job.elements, step)?;
+        let named = |what: &str, artifact: &ArtifactRef| format!("{what} `{}`", artifact.name.value);
+        let of_body = match &step.body {
+            StepBody::Chunk(chunk) => vec![
+                named("reader", &chunk.reader),
+                named("processor", &chunk.processor),
+                named("writer", &chunk.writer),
+            ],
+            StepBody::Batchlet(batchlet) => vec![named("batchlet", batchlet)],
+        };
+        let listeners = job.listeners.iter().chain(&step.listeners);
+        let all = of_body
+            .into_iter()
+            .chain(listeners.map(|one| named("listener", one)));
+        Some(all.collect::<Vec<_>>().join(", "))
+    }
+
+    /// Returns the folder of the job's file.
+    fn directory(&self) -> PathBuf {
+        match self.file.parent() {
+            Some(parent) if parent != Path::new("") => parent.to_owned(),
+            _ => PathBuf::from("."),
+        }
+    }
+
+    /// Returns the id of the job in the file.
+    fn job_name(&self) -> Result<String, Box<dyn std::error::Error>> {
+        let text = fs::read_to_string(&self.file)?;
+        let source = batch_runtime::xml::Source::new(self.file.display().to_string(), text);
+        let document = batch_runtime::xml::parse(&source, &batch_runtime::xml::Limits::default())?;
+        Ok(document.id().value.clone())
+    }
+
+    fn only(&self, directory: &Path, job: &str, element: &str) -> Result<String, Box<dyn std::error::Error>> {
+        let definitions = self.builder(directory).definitions()?;
+        if let Some(text) = definitions.xml_of_element(job, element, &self.parameters)? {
+            return Ok(text);
+        }
+        let ids = ids(&definitions.effective_job(job, &self.parameters)?);
+        let known = ids.join("`, `");
+        let hint = match batch_runtime::xml::suggest::nearest(element, ids.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("it has `{known}`"),
+        };
+        Err(format!("the job `{job}` has no step, flow or split `{element}`; {hint}").into())
+    }
+}
+
+fn find_step<'j>(elements: &'j [ExecutionElement], id: &str) -> Option<&'j Step> {
+    elements.iter().find_map(|element| match element {
+        ExecutionElement::Step(step) => Some(&**step).filter(|step| step.id.value == id),
+        ExecutionElement::Flow(flow) => find_step(&flow.elements, id),
+        ExecutionElement::Split(split) => find_step(&split.elements, id),
+        ExecutionElement::Decision(_) => None,
+    })
+}
+
+/// Returns the ids of a job's steps, flows and splits.
+fn ids(job: &Job) -> Vec<String> {
+    fn add(elements: &[ExecutionElement], ids: &mut Vec<String>) {
+        for element in elements {
+            let (id, inner) = match element {
+                ExecutionElement::Step(step) => (&step.id, None),
+                ExecutionElement::Flow(flow) => (&flow.id, Some(&flow.elements)),
+                ExecutionElement::Split(split) => (&split.id, Some(&split.elements)),
+                ExecutionElement::Decision(_) => continue,
+            };
+            ids.push(id.value.clone());
+            add(inner.map_or(&[], |inner| inner.as_slice()), ids);
+        }
+    }
+    let mut ids = Vec::new();
+    add(&job.elements, &mut ids);
+    ids
+}
+
+/// Returns the doubles by the names of what they replace.
+struct Doubles(BTreeMap<String, MakeDouble>);
+
+impl BatchArtifactLoader for Doubles {
+    fn load(&self, reference: &str) -> Result<Option<LoadedArtifact>, BatchError> {
+        Ok(self.0.get(reference).map(|make| make()))
+    }
+}

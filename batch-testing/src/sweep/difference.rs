@@ -1,0 +1,159 @@
+//! Compares the results of two runs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use super::order::EVENTS;
+use crate::database::TableRows;
+
+/// The number of rows that are shown.
+const SHOWN: usize = 3;
+
+/// What a run leaves.
+pub(super) struct Snapshot {
+    /// The rows of tables and the lines of files, in the order of their names.
+    parts: BTreeMap<Part, Vec<String>>,
+}
+
+/// A table or a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Part {
+    Table(String),
+    File(String),
+    /// The result of a function of the test.
+    Check,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Table(name) => write!(f, "table `{name}`"),
+            Self::File(name) => write!(f, "file `{name}`"),
+            Self::Check => f.write_str("the result of the check"),
+        }
+    }
+}
+
+impl Snapshot {
+    pub(super) fn of(tables: Vec<TableRows>, folder: &Path) -> Self {
+        let tables = tables
+            .into_iter()
+            .map(|table| (Part::Table(table.table), table.rows));
+        let mut parts: BTreeMap<_, _> = tables.collect();
+        add_files(folder, "", &mut parts);
+        Self { parts }
+    }
+
+    pub(super) fn of_check(result: String) -> Self {
+        let lines = result.lines().map(str::to_owned).collect();
+        Self {
+            parts: [(Part::Check, lines)].into(),
+        }
+    }
+}
+
+fn add_files(folder: &Path, prefix: &str, parts: &mut BTreeMap<Part, Vec<String>>) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        let path = entry.path();
+        if path.is_dir() {
+            add_files(&path, &format!("{name}/"), parts);
+        } else if name != EVENTS {
+            let content = fs::read(&path).unwrap_or_default();
+            // Bytes that are no text differ as text, too, almost always; a line end belongs to its line.
+            let text = String::from_utf8_lossy(&content);
+            let lines = text.split_inclusive('\n').map(str::to_owned).collect();
+            parts.insert(Part::File(name), lines);
+        }
+    }
+}
+
+/// The parts that differ.
+pub(super) struct Difference {
+    parts: Vec<PartDifference>,
+}
+
+struct PartDifference {
+    part: Part,
+    expected: usize,
+    found: usize,
+    /// Rows that are there more often than expected, and that often.
+    doubled: Vec<(String, usize)>,
+    missing: Vec<(String, usize)>,
+}
+
+impl Difference {
+    pub(super) fn between(expected: &Snapshot, found: &Snapshot) -> Option<Self> {
+        let names = expected.parts.keys().chain(found.parts.keys());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        names.dedup();
+        let none = Vec::new();
+        let parts = names.into_iter().filter_map(|part| {
+            let expected = expected.parts.get(part).unwrap_or(&none);
+            let found = found.parts.get(part).unwrap_or(&none);
+            (expected != found).then(|| PartDifference {
+                part: part.clone(),
+                expected: expected.len(),
+                found: found.len(),
+                doubled: surplus(found, expected),
+                missing: surplus(expected, found),
+            })
+        });
+        let parts: Vec<_> = parts.collect();
+        (!parts.is_empty()).then_some(Self { parts })
+    }
+
+    /// Returns the first part that differs.
+    pub(super) fn first(&self) -> Option<&Part> {
+        self.parts.first().map(|part| &part.part)
+    }
+}
+
+/// Returns what is in `more` more often than in `less`, with the number of additional times.
+fn surplus(more: &[String], less: &[String]) -> Vec<(String, usize)> {
+    let mut counts: BTreeMap<&str, isize> = BTreeMap::new();
+    more.iter().for_each(|row| *counts.entry(row).or_default() += 1);
+    less.iter().for_each(|row| *counts.entry(row).or_default() -= 1);
+    let surplus = counts.into_iter().filter(|(_, count)| *count > 0);
+    surplus
+        .map(|(row, count)| (row.to_owned(), count.unsigned_abs()))
+        .collect()
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for part in &self.parts {
+            let what = match part.part {
+                Part::Table(_) => "rows",
+                _ => "lines",
+            };
+            writeln!(
+                f,
+                "{}: {} {what} instead of {}",
+                part.part, part.found, part.expected
+            )?;
+            if part.doubled.is_empty() && part.missing.is_empty() {
+                writeln!(f, "  the same {what} in another order")?;
+            }
+            for (how, rows) in [("too often", &part.doubled), ("missing", &part.missing)] {
+                let count: usize = rows.iter().map(|(_, count)| count).sum();
+                if count > 0 {
+                    let (what, shown) = (
+                        &what[..what.len() - usize::from(count == 1)],
+                        rows.len().min(SHOWN),
+                    );
+                    let such_as = if shown < rows.len() { ", such as" } else { ":" };
+                    writeln!(f, "  {count} {what} {how}{such_as}")?;
+                }
+                for (row, _) in rows.iter().take(SHOWN) {
+                    writeln!(f, "    {}", row.trim_end_matches('\n'))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,288 @@
+//! Whole jobs, single steps, doubles, and what failed assertions print.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use batch_runtime::BatchStatus;
+use batch_runtime::prelude::*;
+use batch_testing::{JobTest, WrittenItems};
+
+/// Doubles numbers, and rejects those over the limit.
+#[derive(BatchArtifact)]
+struct Double {
+    #[batch_property(name = "limit", value = "1000")]
+    limit: u64,
+}
+
+#[item_processor("Double")]
+impl Double {
+    #[process_item]
+    fn process(&mut self, number: &u64) -> Result<Option<u64>, BatchError> {
+        if *number > self.limit {
+            return Err(BatchError::msg(format!("{number} is over the limit")));
+        }
+        Ok((!number.is_multiple_of(3)).then(|| number * 2))
+    }
+}
+
+const JOB: &str = r#"<job id="numbers">
+  <properties><property name="limit" value="${limit}"/></properties>
+  <step id="clean" next="both"><batchlet ref="Clean"/></step>
+  <flow id="both" next="report">
+    <step id="double">
+      <chunk reader="Numbers" processor="Double" writer="Table" commit-interval="2">
+        <properties><property name="limit" value="${limit}" target="processor"/></properties>
+        <skippable-exception-classes><include class="std::num::ParseIntError"/></skippable-exception-classes>
+      </chunk>
+    </step>
+  </flow>
+  <step id="report">
+    <batchlet ref="Report"/>
+    <end on="*" exit-status="DOUBLED"/>
+  </step>
+</job>"#;
+
+/// A folder with the job.
+fn job(text: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("numbers.xml");
+    fs::write(&file, text).unwrap();
+    (folder, file)
+}
+
+fn numbers(file: &PathBuf, written: &WrittenItems<u64>) -> JobTest {
+    JobTest::new(file)
+        .reader("Numbers", 1..=5_u64)
+        .writer("Table", written)
+        .batchlet("Clean", || Ok::<_, BatchError>("CLEAN".into()))
+        .batchlet("Report", || Ok::<_, BatchError>("REPORTED".into()))
+}
+
+fn panic_of(test: impl FnOnce()) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(test)).expect_err("the test fails");
+    match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(panic) => (*panic.downcast::<&str>().unwrap()).to_owned(),
+    }
+}
+
+/// Doubles stand in for artifacts, and the others are those of the program.
+#[test]
+fn a_job_runs_with_doubles() {
+    let (_folder, file) = job(JOB);
+    let written = WrittenItems::new();
+    let run = numbers(&file, &written).parameter("limit", 10).launch();
+    run.assert_completed()
+        .assert_exit_status("DOUBLED")
+        .assert_steps(&["clean", "double", "report"]);
+    run.step("double")
+        .assert_status(BatchStatus::Completed)
+        .assert_reads(5)
+        .assert_filters(1)
+        .assert_writes(4)
+        .assert_commits(3)
+        .assert_rollbacks(0)
+        .assert_skips(0);
+    run.step("report").assert_exit_status("REPORTED");
+    assert_eq!(written.items(), [2, 4, 8, 10]);
+}
+
+/// A step runs alone, also one of a flow, with the properties of the job.
+#[test]
+fn a_step_runs_alone() {
+    let (_folder, file) = job(JOB);
+    let written = WrittenItems::new();
+    let test = numbers(&file, &written).parameter("limit", 4);
+    let run = test.step("double").launch();
+    run.assert_failed("5 is over the limit").assert_steps(&["double"]);
+    assert_eq!(written.items(), [2, 4, 8]);
+
+    let run = numbers(&file, &written)
+        .parameter("limit", 4)
+        .step("report")
+        .launch();
+    run.assert_completed().assert_steps(&["report"]);
+    let message = panic_of(|| {
+        drop(
+            numbers(&file, &written)
+                .parameter("limit", 4)
+                .step("doubel")
+                .launch(),
+        )
+    });
+    assert_eq!(
+        message,
+        "the job `numbers` has no step, flow or split `doubel`; did you mean `double`?"
+    );
+    let message = panic_of(|| drop(numbers(&file, &written).parameter("limit", 4).step("x").launch()));
+    assert_eq!(
+        message,
+        "the job `numbers` has no step, flow or split `x`; it has `clean`, `both`, `double`, `report`"
+    );
+}
+
+/// A second launch, and a restart, resume the instance.
+#[test]
+fn a_failed_job_resumes() {
+    let (_folder, file) = job(JOB);
+    let written = WrittenItems::new();
+    let test = numbers(&file, &written).parameter("limit", 4);
+    let failed = test.launch();
+    failed
+        .assert_failed("5 is over the limit")
+        .step("double")
+        .assert_commits(2)
+        .assert_rollbacks(1);
+    let again = test.restart(&failed, [("limit", "5")]);
+    again.assert_completed().assert_steps(&["double", "report"]);
+    again.step("double").assert_reads(1).assert_writes(1);
+    assert_eq!(written.items(), [2, 4, 8, 10]);
+    let message = test.launch_fails().to_string();
+    assert!(message.contains("is complete"), "{message}");
+}
+
+/// A failed assertion says what was found, and prints the execution.
+#[test]
+fn a_failed_assertion_prints_the_execution() {
+    let (_folder, file) = job(JOB);
+    let written = WrittenItems::new();
+    let run = numbers(&file, &written).parameter("limit", 4).launch();
+    let message = panic_of(|| {
+        run.assert_completed();
+    });
+    assert!(
+        message.starts_with("the job is FAILED, not COMPLETED\nnumbers:1:1 FAILED\n"),
+        "{message}"
+    );
+    assert!(message.contains("  clean COMPLETED `CLEAN`\n"), "{message}");
+    assert!(
+        message.contains("  double FAILED: read 4, filtered 1, written 3, commits 2, rollbacks 1\n    | "),
+        "{message}"
+    );
+    let first_line = |test: &dyn Fn()| panic_of(test).lines().next().unwrap().to_owned();
+    assert_eq!(
+        first_line(&|| {
+            run.step("double").assert_writes(4);
+        }),
+        "step `double`: the number of items written is 3, not 4"
+    );
+    assert_eq!(
+        first_line(&|| {
+            run.step("report");
+        }),
+        "the step `report` was not executed"
+    );
+    assert_eq!(
+        first_line(&|| {
+            run.assert_failed("another message");
+        }),
+        "no message contains \"another message\""
+    );
+    assert_eq!(
+        first_line(&|| {
+            run.step("clean").assert_exit_status("x");
+        }),
+        "the exit status of step `clean` is `CLEAN`, not `x`"
+    );
+    assert_eq!(
+        first_line(&|| {
+            run.assert_steps(&["clean"]);
+        }),
+        "the executed steps are [\"clean\", \"double\"], not [\"clean\"]"
+    );
+}
+
+/// A job that does not end fails its test, and is stopped.
+#[test]
+fn a_job_that_does_not_end_is_stopped() {
+    let (_folder, file) = job(JOB);
+    let (release, released) = mpsc::channel::<()>();
+    let released = std::sync::Mutex::new(released);
+    let test = numbers(&file, &WrittenItems::new())
+        .parameter("limit", 4)
+        .batchlet("Clean", move || {
+            let _ = released.lock().unwrap().recv();
+            Ok::<_, BatchError>("CLEAN".into())
+        })
+        .time_limit(Duration::from_millis(50));
+    let message = panic_of(|| drop(test.launch()));
+    assert!(
+        message.starts_with("execution 1 has not ended after 50ms; its stop was requested\nnumbers:1:1 ST"),
+        "{message}"
+    );
+    drop(release);
+    let ended = test.operator().wait(batch_runtime::JobExecutionId(1)).unwrap();
+    assert_eq!(ended.status, BatchStatus::Stopped);
+}
+
+/// Tests in one process have databases of their own: the same job completes in each.
+#[test]
+fn tests_do_not_disturb_each_other() {
+    let (_folder, file) = job(JOB);
+    std::thread::scope(|scope| {
+        for place in 0..8 {
+            let file = &file;
+            scope.spawn(move || {
+                let written = WrittenItems::new();
+                let test = numbers(file, &written).parameter("limit", 10);
+                let test = if place % 2 == 0 { test.in_memory() } else { test };
+                test.launch().assert_completed();
+                assert_eq!(written.items(), [2, 4, 8, 10]);
+            });
+        }
+    });
+}
+
+/// A processor double may be any function, and an artifact double any artifact.
+#[test]
+fn any_artifact_has_a_double() {
+    #[derive(BatchArtifact)]
+    struct Triple;
+
+    #[item_processor("Triple")]
+    impl Triple {
+        #[process_item]
+        fn process(&mut self, number: &u64) -> Option<u64> {
+            Some(number * 3)
+        }
+    }
+
+    let (_folder, file) = job(JOB);
+    let written = WrittenItems::new();
+    let calls = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&calls);
+    let run = numbers(&file, &written)
+        .parameter("limit", 10)
+        .processor("Double", move |number: &u64| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Ok::<_, BatchError>(Some(number + 100))
+        })
+        .step("double")
+        .launch();
+    run.assert_completed();
+    assert_eq!(
+        (calls.load(Ordering::Relaxed), written.items()),
+        (5, vec![101, 102, 103, 104, 105])
+    );
+
+    let run = numbers(&file, &written)
+        .parameter("limit", 10)
+        .artifact("Double", LoadedArtifact::of::<Triple>)
+        .step("double")
+        .launch();
+    run.assert_completed();
+    assert_eq!(written.items()[5..], [3, 6, 9, 12, 15]);
+
+    // A double of another type is rejected like any artifact that does not fit.
+    let message = numbers(&file, &written)
+        .parameter("limit", 10)
+        .reader("Numbers", ["text"])
+        .step("double")
+        .launch_fails()
+        .to_string();
+    assert!(message.contains("&str") && message.contains("u64"), "{message}");
+}

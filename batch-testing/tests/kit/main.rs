@@ -1,0 +1,5 @@
+//! Tests of the test kit.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod job_tests;
+mod sweeps;

@@ -1,0 +1,298 @@
+//! The crash sweep finds a planted defect of each kind, and none in a correct job.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+
+use batch_runtime::prelude::*;
+use batch_testing::{CrashSweep, crash_sweep};
+use diesel::connection::SimpleConnection;
+
+/// Counts to 7.
+#[derive(BatchArtifact)]
+struct Count {
+    last: u64,
+}
+
+#[item_reader("Count")]
+impl Count {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) {
+        self.last = checkpoint.unwrap_or(0);
+    }
+    #[read_item]
+    fn read(&mut self) -> Option<u64> {
+        self.last += 1;
+        (self.last <= 7).then_some(self.last)
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&self) -> u64 {
+        self.last
+    }
+}
+
+/// The same with a checkpoint that is one item too early.
+#[derive(BatchArtifact)]
+struct CountFromTooEarly {
+    last: u64,
+}
+
+#[item_reader("CountFromTooEarly")]
+impl CountFromTooEarly {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) {
+        self.last = checkpoint.unwrap_or(0);
+    }
+    #[read_item]
+    fn read(&mut self) -> Option<u64> {
+        self.last += 1;
+        (self.last <= 7).then_some(self.last)
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&self) -> u64 {
+        self.last.saturating_sub(1)
+    }
+}
+
+fn insert(numbers: &[u64]) -> String {
+    let rows: Vec<_> = numbers.iter().map(|number| format!("({number})")).collect();
+    format!("INSERT INTO number VALUES {}", rows.join(", "))
+}
+
+/// Writes in the transaction of the chunk.
+#[derive(BatchArtifact)]
+struct Inside;
+
+#[item_writer("Inside")]
+impl Inside {
+    #[open]
+    fn open(&mut self, _: Option<()>) {}
+    #[write_items]
+    fn write(&mut self, numbers: &[u64], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+        Ok(tx.sqlite()?.batch_execute(&insert(numbers))?)
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
+/// Writes on a connection of its own, when the chunk's transaction has not locked the database yet.
+#[derive(BatchArtifact)]
+struct Outside {
+    #[batch_context]
+    job: JobContext,
+}
+
+#[item_writer("Outside")]
+impl Outside {
+    #[open]
+    fn open(&mut self, _: Option<()>) {}
+    #[write_items]
+    fn write(&mut self, numbers: &[u64]) -> Result<(), BatchError> {
+        let mut connection = self.job.connect()?;
+        Ok(connection.sqlite()?.batch_execute(&insert(numbers))?)
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
+/// Writes each chunk one chunk later: what is kept in memory is lost in a crash.
+#[derive(BatchArtifact)]
+struct Late {
+    kept: Vec<u64>,
+}
+
+#[item_writer("Late")]
+impl Late {
+    #[open]
+    fn open(&mut self, _: Option<()>) {
+        self.kept.clear();
+    }
+    #[write_items]
+    fn write(&mut self, numbers: &[u64], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+        let kept = std::mem::replace(&mut self.kept, numbers.to_vec());
+        if numbers.contains(&7) {
+            let all = [kept, std::mem::take(&mut self.kept)].concat();
+            tx.sqlite()?.batch_execute(&insert(&all))?;
+        } else if !kept.is_empty() {
+            tx.sqlite()?.batch_execute(&insert(&kept))?;
+        }
+        Ok(())
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
+/// Appends lines to a file, and truncates it at the checkpoint if `truncates`.
+#[derive(BatchArtifact)]
+struct Lines {
+    #[batch_property(name = "output")]
+    output: PathBuf,
+    #[batch_property(name = "truncates", value = "true")]
+    truncates: bool,
+}
+
+#[item_writer("Lines")]
+impl Lines {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) -> Result<(), std::io::Error> {
+        let file = OpenOptions::new().create(true).append(true).open(&self.output)?;
+        match self.truncates {
+            true => file.set_len(checkpoint.unwrap_or(0)),
+            false => Ok(()),
+        }
+    }
+    #[write_items]
+    fn write(&mut self, numbers: &[u64]) -> Result<(), std::io::Error> {
+        let lines: String = numbers.iter().map(|number| format!("{number}\n")).collect();
+        let mut file = OpenOptions::new().append(true).open(&self.output)?;
+        file.write_all(lines.as_bytes())
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> Result<u64, std::io::Error> {
+        Ok(fs::metadata(&self.output)?.len())
+    }
+}
+
+/// Adds a line to a file for each written chunk.
+#[derive(BatchArtifact)]
+struct Audit {
+    #[batch_property(name = "audit")]
+    audit: Option<PathBuf>,
+}
+
+#[item_write_listener("Audit")]
+impl Audit {
+    #[after_write]
+    fn after(&mut self, numbers: &[u64]) -> Result<(), std::io::Error> {
+        let Some(audit) = &self.audit else { return Ok(()) };
+        let mut file = OpenOptions::new().create(true).append(true).open(audit)?;
+        writeln!(file, "{} numbers", numbers.len())
+    }
+}
+
+const JOB: &str = r#"<job id="numbers"><step id="load">
+  <listeners><listener ref="Audit"/></listeners>
+  <chunk reader="${reader}" writer="${writer}" processor="Same" commit-interval="3"/>
+</step></job>"#;
+
+/// Returns the numbers.
+#[derive(BatchArtifact)]
+struct Same;
+
+#[item_processor("Same")]
+impl Same {
+    #[process_item]
+    fn process(&mut self, number: u64) -> Option<u64> {
+        Some(number)
+    }
+}
+
+fn sweep(reader: &str, writer: &str) -> (tempfile::TempDir, CrashSweep) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("numbers.xml");
+    fs::write(&file, JOB).unwrap();
+    let sweep = crash_sweep(file)
+        .parameter("reader", reader)
+        .parameter("writer", writer)
+        .prepare(|database| database.execute("CREATE TABLE number (number INTEGER)"));
+    (folder, sweep)
+}
+
+fn problem(sweep: impl FnOnce()) -> String {
+    // The processes of the sweep have to end here, not go on with the test.
+    let panic = catch_unwind(AssertUnwindSafe(sweep)).expect_err("the defect is found");
+    *panic.downcast::<String>().unwrap()
+}
+
+#[test]
+fn a_correct_writer_passes() {
+    let (_folder, sweep) = sweep("Count", "Inside");
+    let report = sweep.run();
+    assert!(report.events > 20, "{report:?}");
+    assert_eq!(report.crashes, 2 * report.events);
+}
+
+#[test]
+fn a_correct_file_passes() {
+    let (_folder, sweep) = sweep("Count", "Lines");
+    sweep.output("output", "numbers.txt").run();
+}
+
+#[test]
+fn a_check_compares_its_own_result() {
+    let (_folder, sweep) = sweep("Count", "Inside");
+    sweep.check(|database| database.count("number"));
+}
+
+#[test]
+fn a_file_that_is_not_truncated_is_found() {
+    let (_folder, sweep) = sweep("Count", "Lines");
+    let message = problem(|| {
+        sweep
+            .parameter("truncates", false)
+            .output("output", "numbers.txt")
+            .run();
+    });
+    assert!(
+        message.contains("file `numbers.txt`: 10 lines instead of 7"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_listener_with_an_effect_of_its_own_is_found() {
+    let (_folder, sweep) = sweep("Count", "Inside");
+    let message = problem(|| {
+        sweep.output("audit", "audit.txt").run();
+    });
+    assert!(
+        message.contains("file `audit.txt`: 4 lines instead of 3"),
+        "{message}"
+    );
+}
+
+#[test]
+fn an_early_checkpoint_is_found() {
+    let (_folder, sweep) = sweep("CountFromTooEarly", "Inside");
+    let message = problem(|| {
+        sweep.run();
+    });
+    assert!(
+        message.contains("table `number`: 8 rows instead of 7\n  1 row too often"),
+        "{message}"
+    );
+    assert!(
+        message.contains("a checkpoint does not fit the items"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_writer_outside_of_the_transaction_is_found() {
+    let (_folder, sweep) = sweep("Count", "Outside");
+    let message = problem(|| {
+        sweep.run();
+    });
+    assert!(
+        message.contains("table `number`: 10 rows instead of 7\n  3 rows too often"),
+        "{message}"
+    );
+    assert!(message.contains("writer `Outside`"), "{message}");
+    assert!(
+        message.contains("`number` is written outside of the transaction"),
+        "{message}"
+    );
+}
+
+#[test]
+fn items_that_are_kept_over_a_commit_are_found() {
+    let (_folder, sweep) = sweep("Count", "Late");
+    let message = problem(|| {
+        sweep.run();
+    });
+    assert!(
+        message.contains("table `number`: 4 rows instead of 7\n  3 rows missing"),
+        "{message}"
+    );
+}
