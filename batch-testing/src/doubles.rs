@@ -1,6 +1,8 @@
 //! Artifacts that stand in for those of a job.
 
+use std::any::Any;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use batch_runtime::prelude::*;
@@ -118,11 +120,21 @@ impl<T: fmt::Debug> fmt::Debug for WrittenItems<T> {
 #[derive(BatchArtifact)]
 pub(crate) struct WriterDouble<T> {
     written: WrittenItems<T>,
+    /// The number of committed items after which it fails.
+    fails_after: Option<Arc<AtomicUsize>>,
 }
 
 impl<T> WriterDouble<T> {
     pub(crate) fn new(written: WrittenItems<T>) -> Self {
-        Self { written }
+        Self {
+            written,
+            fails_after: None,
+        }
+    }
+
+    pub(crate) fn failing_after(mut self, count: Arc<AtomicUsize>) -> Self {
+        self.fails_after = Some(count);
+        self
     }
 }
 
@@ -136,9 +148,18 @@ impl<T: Clone + Send + 'static> WriterDouble<T> {
     }
 
     #[write_items]
-    fn write(&mut self, items: &[T]) {
-        self.written
-            .with(|written| written.items.extend_from_slice(items));
+    fn write(&mut self, items: &[T]) -> Result<(), BatchError> {
+        let fails_after = self
+            .fails_after
+            .as_ref()
+            .map(|count| count.load(Ordering::Relaxed));
+        self.written.with(|written| {
+            if fails_after.is_some_and(|count| written.committed >= count) {
+                return Err(BatchError::msg("stopped by the test kit"));
+            }
+            written.items.extend_from_slice(items);
+            Ok(())
+        })
     }
 
     #[get_checkpoint_info]
@@ -211,4 +232,105 @@ impl BatchletDouble {
 
     #[cancel]
     fn cancel(&self) {}
+}
+
+/// The skips of a run, for [`JobTest::skipped`](crate::JobTest::skipped): items of type `T`, and errors. Clones share them.
+///
+/// A skip that is rolled back and happens again is there twice.
+pub struct SkippedItems<T> {
+    shared: Arc<Mutex<Skips<T>>>,
+}
+
+struct Skips<T> {
+    items: Vec<T>,
+    errors: Vec<String>,
+}
+
+impl<T> SkippedItems<T> {
+    /// Creates an empty list.
+    pub fn new() -> Self {
+        let skips = Skips {
+            items: Vec::new(),
+            errors: Vec::new(),
+        };
+        Self {
+            shared: Arc::new(Mutex::new(skips)),
+        }
+    }
+
+    fn with<R>(&self, read: impl FnOnce(&mut Skips<T>) -> R) -> R {
+        read(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the messages of the errors, with their causes, in the order of the skips.
+    pub fn errors(&self) -> Vec<String> {
+        self.with(|skips| skips.errors.clone())
+    }
+}
+
+impl<T: Clone> SkippedItems<T> {
+    /// Returns the items of type `T` that were skipped while processing or writing, in the order of the skips. A failed read
+    /// has no item.
+    pub fn items(&self) -> Vec<T> {
+        self.with(|skips| skips.items.clone())
+    }
+}
+
+impl<T> Default for SkippedItems<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Clone for SkippedItems<T> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<T> fmt::Debug for SkippedItems<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.with(|skips| f.debug_list().entries(&skips.errors).finish())
+    }
+}
+
+/// A listener that collects skips.
+#[derive(BatchArtifact)]
+pub(crate) struct SkipCollector<T> {
+    skipped: SkippedItems<T>,
+}
+
+impl<T> SkipCollector<T> {
+    pub(crate) fn new(skipped: SkippedItems<T>) -> Self {
+        Self { skipped }
+    }
+}
+
+#[skip_listener]
+impl<T: Clone + Send + 'static> SkipCollector<T> {
+    #[on_skip_in_read]
+    fn read(&mut self, error: &BatchError) {
+        self.skipped.with(|skips| skips.errors.push(error.to_string()));
+    }
+
+    #[on_skip_in_process]
+    fn process(&mut self, error: &BatchError, item: &dyn Any) {
+        self.skip(error, item);
+    }
+
+    #[on_skip_in_write]
+    fn write(&mut self, error: &BatchError, item: &dyn Any) {
+        self.skip(error, item);
+    }
+}
+
+impl<T: Clone + 'static> SkipCollector<T> {
+    fn skip(&self, error: &BatchError, item: &dyn Any) {
+        self.skipped.with(|skips| {
+            skips.errors.push(error.to_string());
+            skips.items.extend(item.downcast_ref::<T>().cloned());
+        });
+    }
 }

@@ -16,12 +16,15 @@ use batch_runtime::{
 };
 use tempfile::TempDir;
 
-use crate::WrittenItems;
-use crate::doubles::{BatchletDouble, ItemList, ProcessorDouble, WriterDouble};
+use crate::doubles::{BatchletDouble, ItemList, ProcessorDouble, SkipCollector, WriterDouble};
 use crate::job_run::{self, JobRun};
+use crate::{SkippedItems, WrittenItems};
 
 /// The time after which an execution is stopped and the test fails.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// The name of the listener of skips.
+const SKIPS: &str = "batch-testing:skips";
 
 /// Creates a double.
 type MakeDouble = Arc<dyn Fn() -> LoadedArtifact + Send + Sync>;
@@ -208,6 +211,15 @@ impl JobTest {
         self.artifact(name, move || LoadedArtifact::batchlet(double.clone()))
     }
 
+    /// Collects the items of type `T` that are skipped, and the errors of all skips, by a listener of the job.
+    #[must_use]
+    pub fn skipped<T: Clone + Send + 'static>(self, skipped: &SkippedItems<T>) -> Self {
+        let skipped = skipped.clone();
+        self.artifact(SKIPS, move || {
+            LoadedArtifact::skip_listener(SkipCollector::new(skipped.clone()))
+        })
+    }
+
     /// Replaces an artifact of any role. `make` creates an instance for each place, or names a type with
     /// [`LoadedArtifact::of`].
     #[must_use]
@@ -300,8 +312,8 @@ impl JobTest {
             return Err(format!("the job `{}` is not a file", self.file.display()).into());
         }
         let job = self.job_name()?;
-        if let Some(element) = &self.element {
-            let text = self.only(&directory, &job, element)?;
+        if self.element.is_some() || self.doubles.contains_key(SKIPS) {
+            let text = self.rewritten(&directory, &job)?;
             directory = folder.path().join("jobs");
             fs::create_dir(&directory)?;
             fs::write(directory.join("job.xml"), text)?;
@@ -379,16 +391,23 @@ impl JobTest {
         Ok(document.id().value.clone())
     }
 
-    fn only(&self, directory: &Path, job: &str, element: &str) -> Result<String, Box<dyn std::error::Error>> {
+    /// Returns the job with one element only, and with the listener of skips.
+    fn rewritten(&self, directory: &Path, job: &str) -> Result<String, Box<dyn std::error::Error>> {
         let definitions = self.builder(directory).definitions()?;
-        if let Some(text) = definitions.xml_of_element(job, element, &self.parameters)? {
-            return Ok(text);
+        let mut document = definitions.effective_document(job, &self.parameters)?;
+        if self.doubles.contains_key(SKIPS) {
+            document = document.with_listener(SKIPS);
+        }
+        let Some(element) = &self.element else {
+            return Ok(document.to_xml());
+        };
+        if let Some(only) = document.only(element) {
+            return Ok(only.to_xml());
         }
         let ids = ids(&definitions.effective_job(job, &self.parameters)?);
-        let known = ids.join("`, `");
         let hint = match batch_runtime::xml::suggest::nearest(element, ids.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("it has `{known}`"),
+            None => format!("it has `{}`", ids.join("`, `")),
         };
         Err(format!("the job `{job}` has no step, flow or split `{element}`; {hint}").into())
     }

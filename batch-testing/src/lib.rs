@@ -33,14 +33,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod artifact_test;
+mod clock;
 mod database;
 mod doubles;
+mod faults;
 mod job_run;
 mod job_test;
 mod sweep;
 
+pub use artifact_test::{ArtifactFailure, ArtifactTest, reader_is_restartable};
+pub use clock::TestClock;
 pub use database::TestDatabase;
-pub use doubles::WrittenItems;
+pub use doubles::{SkippedItems, WrittenItems};
+pub use faults::{FailsAt, SimulatedFailure, fails_at};
 pub use job_run::{JobRun, StepRun};
 pub use job_test::JobTest;
 pub use sweep::{CrashSweep, SweepReport, crash_sweep};

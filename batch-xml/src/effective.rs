@@ -13,8 +13,9 @@ use crate::limits::Limits;
 use crate::lower::{self, PartitionView};
 use crate::model::ExecutionElement;
 use crate::origins::Origins;
+use crate::span::Spanned;
 use crate::substitute::{Scope, Values};
-use crate::tree::Element;
+use crate::tree::{Attribute, Element};
 use crate::write;
 
 /// A document with everything it inherits, before substitution.
@@ -93,6 +94,33 @@ impl Effective {
             warnings: Vec::new(),
             ..self.clone()
         })
+    }
+
+    /// Returns the document of a job with a further listener of the job, which is called after the others.
+    #[must_use]
+    pub fn with_listener(&self, name: &str) -> Effective {
+        let mut root = Element::clone(&self.root);
+        let mut listener = Element::at("listener", &root);
+        listener.attributes.push(Attribute {
+            name: Spanned::new("ref".to_owned(), root.tag.clone()),
+            value: Spanned::new(name.to_owned(), root.tag.clone()),
+        });
+        match root
+            .children
+            .iter_mut()
+            .find(|child| child.name.value == "listeners")
+        {
+            Some(listeners) => listeners.children.push(listener),
+            None => {
+                let mut listeners = Element::at("listeners", &root);
+                listeners.children.push(listener);
+                root.children.push(listeners);
+            }
+        }
+        Effective {
+            root: Arc::new(root),
+            ..self.clone()
+        }
     }
 
     /// Resolves a partitioned step or flow for one of its partitions, with every symbol. `path` leads to the

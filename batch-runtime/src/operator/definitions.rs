@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use batch_xml::model::Job;
 use batch_xml::suggest::nearest;
-use batch_xml::{Diagnostic, Document, JobXmlErrors, Resolved, Unresolved, Values};
+use batch_xml::{Diagnostic, Document, Effective, JobXmlErrors, Resolved, Unresolved, Values};
 
 use super::{JobOperatorError, Result, StartError};
 use crate::exit_codes::{EXIT_CODES, ExitCodes};
@@ -107,20 +107,13 @@ impl Definitions {
         self.resolve(job, parameters).map(|(resolved, _)| resolved.job)
     }
 
-    /// Returns the XML of a job with only one of its steps, flows or splits, to run it alone, such as in a test; `None` if there
-    /// is no such element. The text needs no files to inherit from, and has the symbols of the job.
+    /// Returns the document of a job with everything it inherits, before substitution. Its text needs no other files.
     ///
     /// # Errors
     /// As [`effective_job`](Self::effective_job).
-    pub fn xml_of_element(
-        &self,
-        job: &str,
-        element: &str,
-        parameters: &JobParameters,
-    ) -> Result<Option<String>> {
-        let (resolved, _) = self.resolve(job, parameters)?;
-        let only = resolved.effective.only(element);
-        Ok(only.map(|effective| effective.to_xml()))
+    pub fn effective_document(&self, job: &str, parameters: &JobParameters) -> Result<Effective> {
+        self.resolve(job, parameters)
+            .map(|(resolved, _)| resolved.effective)
     }
 
     /// As `effective_job`, with the values from outside the Job XML.

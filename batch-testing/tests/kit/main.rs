@@ -1,5 +1,6 @@
 //! Tests of the test kit.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod artifact_tests;
 mod job_tests;
 mod sweeps;
