@@ -10,7 +10,7 @@ use batch_runtime::xml::builder::{ArtifactBuilder, ChunkBuilder, JobBuilder, Ste
 use batch_runtime::xml::model::Target;
 use tempfile::TempDir;
 
-use crate::database::TestDatabase;
+use crate::database::{Prepare, TestDatabase};
 use crate::doubles::WriterDouble;
 use crate::{JobRun, JobTest, WrittenItems};
 
@@ -58,7 +58,7 @@ pub struct ArtifactTest {
     step_properties: Vec<(String, String)>,
     job_properties: Vec<(String, String)>,
     before_step: Option<Arc<BeforeStep>>,
-    prepare: Option<Arc<dyn Fn(&mut TestDatabase) + Send + Sync>>,
+    prepare: Option<Arc<Prepare>>,
 }
 
 type BeforeStep = dyn Fn(&StepContext) -> Result<(), BatchError> + Send + Sync;

@@ -17,6 +17,9 @@ pub struct TestDatabase {
     prefix: String,
 }
 
+/// Creates the tables that a test needs.
+pub(crate) type Prepare = dyn Fn(&mut TestDatabase) + Send + Sync;
+
 /// The rows of a table, each as a text.
 pub(crate) struct TableRows {
     pub(crate) table: String,

@@ -24,7 +24,7 @@ use self::difference::{Difference, Part, Snapshot};
 use self::order::{Crash, EVENTS, Fault, ORDER, Order};
 use self::place::{Place, Run};
 use crate::JobTest;
-use crate::database::TestDatabase;
+use crate::database::{Prepare, TestDatabase};
 
 /// Crashes a job at every event of its repository, one after the other. See [`CrashSweep`].
 pub fn crash_sweep(file: impl Into<PathBuf>) -> CrashSweep {
@@ -72,8 +72,6 @@ pub struct CrashSweep {
     ignored: Vec<String>,
     test_name: Option<String>,
 }
-
-type Prepare = dyn Fn(&mut TestDatabase) + Send + Sync;
 
 /// The results of a sweep that found no difference.
 #[derive(Debug)]
