@@ -10,7 +10,7 @@ const LONG: Duration = Duration::from_micros(500);
 /// The same after a message that came much later.
 const SHORT: Duration = Duration::from_micros(50);
 
-/// Waits for messages. It polls before it sleeps, for a shorter time if polling was in vain.
+/// A receiver of messages that polls before it sleeps. The time is shorter if the last message came late.
 pub(crate) struct Waiter {
     limit: Duration,
 }

@@ -13,8 +13,6 @@ use diesel::sql_types::Text;
 /// The methods panic if a statement fails.
 pub struct TestDatabase {
     connection: RepositoryConnection,
-    /// The prefix of the repository's tables.
-    prefix: String,
 }
 
 /// Creates the tables that a test needs.
@@ -41,10 +39,7 @@ impl TestDatabase {
     }
 
     pub(crate) fn new(connection: RepositoryConnection) -> Self {
-        Self {
-            connection,
-            prefix: "BATCH_".to_owned(),
-        }
+        Self { connection }
     }
 
     /// Returns the connection, for statements of diesel.
@@ -74,7 +69,18 @@ impl TestDatabase {
     /// Returns the number of rows of a table.
     #[track_caller]
     pub fn count(&mut self, table: &str) -> i64 {
-        self.rows_of(table, &[]).rows.len() as i64
+        let count = match self.connection.any() {
+            #[cfg(feature = "sqlite")]
+            DatabaseConnection::Sqlite(_) => {
+                format!("SELECT CAST(COUNT(*) AS TEXT) AS text FROM \"{table}\"")
+            }
+            #[cfg(feature = "postgres")]
+            DatabaseConnection::Postgres(_) => format!("SELECT COUNT(*)::text AS text FROM \"{table}\""),
+            #[allow(unreachable_patterns, reason = "MySQL is a feature")]
+            _ => format!("SELECT CAST(COUNT(*) AS CHAR) AS text FROM `{table}`"),
+        };
+        let rows = self.select(&count);
+        rows.first().and_then(|count| count.parse().ok()).unwrap_or(0)
     }
 
     /// Returns the rows of a table, each as a text of its values in SQL, in the order of these texts.
@@ -83,22 +89,30 @@ impl TestDatabase {
         self.rows_of(table, &[]).rows
     }
 
-    /// Returns the step that the first execution started last.
+    /// Returns the step that the first of several executions started last.
     pub(crate) fn last_step_of_first_execution(&mut self) -> Option<String> {
-        let table = format!("{}STEP_EXECUTION", self.prefix);
-        let names = self.select(&format!(
-            "SELECT STEP_NAME AS text FROM {table} \
-             WHERE JOB_EXECUTION_ID = (SELECT MIN(JOB_EXECUTION_ID) FROM {table}) ORDER BY STEP_EXECUTION_ID DESC"
-        ));
+        let names = self.select(
+            "SELECT STEP_NAME AS text FROM BATCH_STEP_EXECUTION \
+             WHERE JOB_EXECUTION_ID = (SELECT MIN(JOB_EXECUTION_ID) FROM BATCH_JOB_EXECUTION) \
+             AND (SELECT COUNT(*) FROM BATCH_JOB_EXECUTION) > 1 ORDER BY STEP_EXECUTION_ID DESC",
+        );
         // A partition has the name of its step, a colon and its number.
         let name = names.first()?.split(':').next()?;
         Some(name.to_owned())
     }
 
-    /// Returns the rows of all tables that are not the repository's, without some columns, `table.column`.
+    /// Returns the rows of all tables but some, without some columns, `table.column`.
     #[track_caller]
-    pub(crate) fn tables(&mut self, ignored: &[String]) -> Vec<TableRows> {
-        let names = match self.connection.any() {
+    pub(crate) fn tables(&mut self, without: &[String], ignored: &[String]) -> Vec<TableRows> {
+        let mut names = self.table_names();
+        names.retain(|name| !without.contains(name));
+        names.iter().map(|name| self.rows_of(name, ignored)).collect()
+    }
+
+    /// Returns the names of all tables.
+    #[track_caller]
+    pub(crate) fn table_names(&mut self) -> Vec<String> {
+        let query = match self.connection.any() {
             #[cfg(feature = "sqlite")]
             DatabaseConnection::Sqlite(_) => {
                 "SELECT name AS text FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
@@ -114,12 +128,9 @@ impl TestDatabase {
                  WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"
             }
         };
-        let prefix = self.prefix.to_lowercase();
-        let mut names = self.select(names);
-        names
-            .retain(|name| !name.to_lowercase().starts_with(&prefix) && name != "__diesel_schema_migrations");
+        let mut names = self.select(query);
         names.sort();
-        names.iter().map(|name| self.rows_of(name, ignored)).collect()
+        names
     }
 
     #[track_caller]
@@ -141,6 +152,7 @@ impl TestDatabase {
         let mut columns = self.select(&columns);
         assert!(!columns.is_empty(), "there is no table `{table}`");
         columns.retain(|column| !ignored.contains(&format!("{table}.{column}")));
+        assert!(!columns.is_empty(), "all columns of table `{table}` are ignored");
         let query = match self.connection.any() {
             #[cfg(feature = "sqlite")]
             DatabaseConnection::Sqlite(_) => {

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use batch_runtime::prelude::*;
 
@@ -57,38 +57,30 @@ impl<T: Clone + Send + Sync + 'static> ItemList<T> {
     }
 }
 
-/// The items that a step has written, for [`JobTest::writer`](crate::JobTest::writer). Clones share them.
+/// The items that a step has written, for [`JobTest::writer`](crate::JobTest::writer). Clones share them. A new instance of the job
+/// replaces them.
 pub struct WrittenItems<T> {
-    shared: Arc<Mutex<Written<T>>>,
-}
-
-struct Written<T> {
-    items: Vec<T>,
-    /// The number of items before the last checkpoint.
-    committed: usize,
+    /// With the name of the step, or of its partition.
+    shared: Arc<Mutex<Vec<(String, T)>>>,
 }
 
 impl<T> WrittenItems<T> {
     /// Creates an empty list.
     pub fn new() -> Self {
-        let written = Written {
-            items: Vec::new(),
-            committed: 0,
-        };
         Self {
-            shared: Arc::new(Mutex::new(written)),
+            shared: Arc::default(),
         }
     }
 
-    fn with<R>(&self, read: impl FnOnce(&mut Written<T>) -> R) -> R {
-        read(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner))
+    fn lock(&self) -> MutexGuard<'_, Vec<(String, T)>> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T: Clone> WrittenItems<T> {
-    /// Returns the items of all committed chunks, in the order of writing; those of partitions are mixed.
+    /// Returns the items up to the last checkpoint, in the order of writing; those of partitions are mixed.
     pub fn items(&self) -> Vec<T> {
-        self.with(|written| written.items[..written.committed].to_vec())
+        self.lock().iter().map(|(_, item)| item.clone()).collect()
     }
 }
 
@@ -108,11 +100,10 @@ impl<T> Clone for WrittenItems<T> {
 
 impl<T: fmt::Debug> fmt::Debug for WrittenItems<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.with(|written| {
-            f.debug_list()
-                .entries(&written.items[..written.committed])
-                .finish()
-        })
+        let written = self.lock();
+        f.debug_list()
+            .entries(written.iter().map(|(_, item)| item))
+            .finish()
     }
 }
 
@@ -120,8 +111,14 @@ impl<T: fmt::Debug> fmt::Debug for WrittenItems<T> {
 #[derive(BatchArtifact)]
 pub(crate) struct WriterDouble<T> {
     written: WrittenItems<T>,
-    /// The number of committed items after which it fails.
+    /// The number of items after which it fails.
     fails_after: Option<Arc<AtomicUsize>>,
+    #[batch_context]
+    step: Option<StepContext>,
+    /// The items since the last checkpoint.
+    pending: Vec<T>,
+    /// The number of items before the last checkpoint.
+    count: usize,
 }
 
 impl<T> WriterDouble<T> {
@@ -129,6 +126,9 @@ impl<T> WriterDouble<T> {
         Self {
             written,
             fails_after: None,
+            step: None,
+            pending: Vec::new(),
+            count: 0,
         }
     }
 
@@ -136,38 +136,44 @@ impl<T> WriterDouble<T> {
         self.fails_after = Some(count);
         self
     }
+
+    fn name(&self) -> String {
+        let name = self.step.as_ref().map(StepContext::execution_name);
+        name.unwrap_or_default().to_owned()
+    }
 }
 
 #[item_writer]
 impl<T: Clone + Send + 'static> WriterDouble<T> {
-    /// Removes what a rollback has undone. The writers of partitions share a list, so nothing is removed that others have added.
+    /// Removes the items of this step or partition after the checkpoint: they were not committed.
     #[open]
-    fn open(&mut self, _checkpoint: Option<usize>) {
-        self.written
-            .with(|written| written.items.truncate(written.committed));
+    fn open(&mut self, checkpoint: Option<usize>) {
+        self.pending.clear();
+        self.count = checkpoint.unwrap_or(0);
+        let (name, mut own) = (self.name(), 0);
+        self.written.lock().retain(|(of, _)| {
+            own += usize::from(*of == name);
+            *of != name || own <= self.count
+        });
     }
 
     #[write_items]
     fn write(&mut self, items: &[T]) -> Result<(), BatchError> {
-        let fails_after = self
-            .fails_after
-            .as_ref()
-            .map(|count| count.load(Ordering::Relaxed));
-        self.written.with(|written| {
-            if fails_after.is_some_and(|count| written.committed >= count) {
-                return Err(BatchError::msg("stopped by the test kit"));
-            }
-            written.items.extend_from_slice(items);
-            Ok(())
-        })
+        let fails_after = self.fails_after.as_ref();
+        if fails_after.is_some_and(|count| self.count >= count.load(Ordering::Relaxed)) {
+            return Err(BatchError::msg("stopped by the test kit"));
+        }
+        self.pending.extend_from_slice(items);
+        Ok(())
     }
 
     #[get_checkpoint_info]
     fn checkpoint(&mut self) -> usize {
-        self.written.with(|written| {
-            written.committed = written.items.len();
-            written.committed
-        })
+        self.count += self.pending.len();
+        let name = self.name();
+        let items = self.pending.drain(..).map(|item| (name.clone(), item));
+        self.written.lock().extend(items);
+        self.count
     }
 }
 

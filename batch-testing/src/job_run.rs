@@ -25,7 +25,7 @@ pub(crate) fn wait(operator: &JobOperator, id: JobExecutionId, limit: Duration) 
     let (ended, end) = mpsc::channel();
     let waiting = operator.clone();
     thread::spawn(move || {
-        // Nobody receives it after the limit.
+        // The receiver is gone after the limit.
         let _ = ended.send(waiting.wait(id));
     });
     match end.recv_timeout(limit) {

@@ -69,7 +69,7 @@ pub struct JobTest {
     stage: OnceLock<Stage>,
 }
 
-/// What is built at the first launch.
+/// The runtime and its files, created at the first launch.
 struct Stage {
     operator: JobOperator,
     job: String,
@@ -78,7 +78,8 @@ struct Stage {
 }
 
 impl JobTest {
-    /// Creates a test of the job in a file. A relative path begins at the package, where Cargo runs tests.
+    /// Creates a test of the job in a file. Relative paths are resolved against the package's folder, in which Cargo runs
+    /// tests.
     pub fn new(file: impl Into<PathBuf>) -> Self {
         Self {
             file: file.into(),
@@ -162,7 +163,8 @@ impl JobTest {
         self
     }
 
-    /// Replaces a reader by one that returns these items. A restart continues after the last committed one.
+    /// Replaces a reader by one that returns these items. A restart continues after the last committed one. In a partitioned step,
+    /// each partition reads all of them.
     #[must_use]
     pub fn reader<T>(self, name: impl Into<String>, items: impl IntoIterator<Item = T>) -> Self
     where

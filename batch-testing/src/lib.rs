@@ -40,6 +40,7 @@ mod doubles;
 mod faults;
 mod job_run;
 mod job_test;
+#[cfg(feature = "sqlite")]
 mod sweep;
 
 pub use artifact_test::{ArtifactFailure, ArtifactTest, reader_is_restartable};
@@ -49,4 +50,5 @@ pub use doubles::{SkippedItems, WrittenItems};
 pub use faults::{FailsAt, SimulatedFailure, fails_at};
 pub use job_run::{JobRun, StepRun};
 pub use job_test::JobTest;
+#[cfg(feature = "sqlite")]
 pub use sweep::{CrashSweep, SweepReport, crash_sweep};

@@ -1,8 +1,8 @@
 //! Statements that diesel finds by their type.
 //!
-//! diesel keeps the prepared statements of a connection by the type of the query if the type says that its text never changes, or
-//! else by the text, which it then writes before each execution, value by value. The text of a [`Statement`] depends on the
-//! table. So there are a few types here, each of which stands for one text as long as the process runs.
+//! diesel caches prepared statements per connection, by the type of the query if its text never changes, else by the text. Building
+//! that text costs time for each value. The text of a [`Statement`] depends on the table, so each type here is assigned one text for
+//! the life of the process.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -44,7 +44,7 @@ impl<C, const N: usize> RunQueryDsl<C> for Numbered<'_, N> {}
 macro_rules! numbered {
     ($count:literal: $($number:literal)*) => {
         impl TextNumber {
-            /// Returns the number of a text. It has none if other texts have all the numbers.
+            /// Returns the number of a text; none if all numbers are assigned to other texts.
             pub(super) fn of(text: String) -> Self {
                 let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(number) = texts.iter().position(|other| *other == text) {

@@ -152,13 +152,13 @@ macro_rules! of_each_role {
     };
     (@constructor $role:ident $attribute:ident) => {
         #[doc = concat!(
-            "Wraps an instance of a type with `#[", stringify!($attribute), "]` that may be generic without an alias. As ",
-            "[`new`](Self::new) otherwise; the artifact has this role alone.\n\nSpec: LOADER-05"
+            "Wraps an instance of a type with `#[", stringify!($attribute), "]`, which may be generic and needs no registered ",
+            "alias. Like [`new`](Self::new), but the artifact has only this role.\n\nSpec: LOADER-05"
         )]
         pub fn $attribute<T: role::$role + BatchArtifact>(instance: T) -> Self {
             Self {
                 role: Some(const {
-                    &ArtifactRegistration::$attribute::<T>(stringify!($attribute), "", None, file!(), line!())
+                    &ArtifactRegistration::$attribute::<T>(stringify!($attribute), "", None, "the artifact loader", 0)
                 }),
                 ..Self::new(instance)
             }

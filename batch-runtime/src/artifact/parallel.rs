@@ -118,7 +118,7 @@ struct Done<I, O> {
     time: Duration,
 }
 
-/// What a processor returned for the items of a piece.
+/// The results and failures of a piece.
 enum Outcomes<I, O> {
     /// No observer sees single items.
     Results(PieceResults<O>),

@@ -173,7 +173,12 @@ impl Artifacts {
     ) -> [Vec<&'static ArtifactRegistration>; 2] {
         let all = || self.all.iter().copied();
         match resolution {
-            Resolution::Loaded(_, _, Some(role)) => [vec![*role], Vec::new()],
+            Resolution::Loaded(type_id, _, Some(role)) => {
+                // A registered type has the arguments of its attribute, such as `pipelined`.
+                let is_same =
+                    |one: &&ArtifactRegistration| one.type_id == *type_id && one.role() == role.role();
+                [vec![all().find(is_same).unwrap_or(role)], Vec::new()]
+            }
             Resolution::Loaded(type_id, _, None) => {
                 [all().filter(|one| one.type_id == *type_id).collect(), Vec::new()]
             }
@@ -219,6 +224,14 @@ impl Artifacts {
             )
         };
         let (message, help) = match (resolution, other) {
+            (Resolution::Loaded(_, _, Some(given)), Some(other)) => (
+                but(other),
+                format!(
+                    "the artifact loader returns it by `LoadedArtifact::{}`; use `LoadedArtifact::{}`",
+                    given.role().attribute(),
+                    role.attribute()
+                ),
+            ),
             (Resolution::Loaded(_, type_name, _), Some(other)) => (
                 but(other),
                 format!(
@@ -346,7 +359,11 @@ pub(super) fn loader_error(error: &BatchError) -> String {
 
 /// Returns the place of the artifact's attribute.
 pub(super) fn place(registration: &ArtifactRegistration) -> String {
-    format!("{}:{}", registration.file, registration.line)
+    match registration.line {
+        // It has its role from `LoadedArtifact`.
+        0 => registration.file.to_owned(),
+        line => format!("{}:{line}", registration.file),
+    }
 }
 
 #[cfg(test)]

@@ -5,13 +5,12 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-use super::order::EVENTS;
 use crate::database::TableRows;
 
 /// The number of rows that are shown.
 const SHOWN: usize = 3;
 
-/// What a run leaves.
+/// The result of a run.
 pub(super) struct Snapshot {
     /// The rows of tables and the lines of files, in the order of their names.
     parts: BTreeMap<Part, Vec<String>>,
@@ -61,9 +60,9 @@ fn add_files(folder: &Path, prefix: &str, parts: &mut BTreeMap<Part, Vec<String>
         let path = entry.path();
         if path.is_dir() {
             add_files(&path, &format!("{name}/"), parts);
-        } else if name != EVENTS {
+        } else {
             let content = fs::read(&path).unwrap_or_default();
-            // Bytes that are no text differ as text, too, almost always; a line end belongs to its line.
+            // Different bytes that are not UTF-8 nearly always differ after the conversion, too; a line end belongs to its line.
             let text = String::from_utf8_lossy(&content);
             let lines = text.split_inclusive('\n').map(str::to_owned).collect();
             parts.insert(Part::File(name), lines);
@@ -80,8 +79,8 @@ struct PartDifference {
     part: Part,
     expected: usize,
     found: usize,
-    /// Rows that are there more often than expected, and that often.
-    doubled: Vec<(String, usize)>,
+    /// Rows that are there too often, with the number of additional times.
+    surplus: Vec<(String, usize)>,
     missing: Vec<(String, usize)>,
 }
 
@@ -99,8 +98,8 @@ impl Difference {
                 part: part.clone(),
                 expected: expected.len(),
                 found: found.len(),
-                doubled: surplus(found, expected),
-                missing: surplus(expected, found),
+                surplus: more(found, expected),
+                missing: more(expected, found),
             })
         });
         let parts: Vec<_> = parts.collect();
@@ -113,11 +112,11 @@ impl Difference {
     }
 }
 
-/// Returns what is in `more` more often than in `less`, with the number of additional times.
-fn surplus(more: &[String], less: &[String]) -> Vec<(String, usize)> {
+/// Returns the rows that are in `found` more often than in `than`, with the number of additional times.
+fn more(found: &[String], than: &[String]) -> Vec<(String, usize)> {
     let mut counts: BTreeMap<&str, isize> = BTreeMap::new();
-    more.iter().for_each(|row| *counts.entry(row).or_default() += 1);
-    less.iter().for_each(|row| *counts.entry(row).or_default() -= 1);
+    found.iter().for_each(|row| *counts.entry(row).or_default() += 1);
+    than.iter().for_each(|row| *counts.entry(row).or_default() -= 1);
     let surplus = counts.into_iter().filter(|(_, count)| *count > 0);
     surplus
         .map(|(row, count)| (row.to_owned(), count.unsigned_abs()))
@@ -136,10 +135,10 @@ impl fmt::Display for Difference {
                 "{}: {} {what} instead of {}",
                 part.part, part.found, part.expected
             )?;
-            if part.doubled.is_empty() && part.missing.is_empty() {
+            if part.surplus.is_empty() && part.missing.is_empty() {
                 writeln!(f, "  the same {what} in another order")?;
             }
-            for (how, rows) in [("too often", &part.doubled), ("missing", &part.missing)] {
+            for (how, rows) in [("too often", &part.surplus), ("missing", &part.missing)] {
                 let count: usize = rows.iter().map(|(_, count)| count).sum();
                 if count > 0 {
                     let (what, shown) = (

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
-use batch_testing::{JobTest, WrittenItems};
+use batch_testing::{JobTest, WrittenItems, fails_at};
 
 /// Doubles numbers, and rejects those over the limit.
 #[derive(BatchArtifact)]
@@ -275,7 +275,8 @@ fn any_artifact_has_a_double() {
         .step("double")
         .launch();
     run.assert_completed();
-    assert_eq!(written.items()[5..], [3, 6, 9, 12, 15]);
+    // A new run of the step replaces the items.
+    assert_eq!(written.items(), [3, 6, 9, 12, 15]);
 
     // A double of another type is rejected like any artifact that does not fit.
     let message = numbers(&file, &written)
@@ -285,4 +286,44 @@ fn any_artifact_has_a_double() {
         .launch_fails()
         .to_string();
     assert!(message.contains("&str") && message.contains("u64"), "{message}");
+}
+
+/// Partitions write to one list, and a partition that is rolled back or restarted removes only its own items.
+#[test]
+fn partitions_share_the_written_items() {
+    let text = r#"<job id="numbers"><step id="double">
+      <chunk reader="Numbers" processor="Double" writer="Table" commit-interval="2"/>
+      <partition instances="2"/>
+    </step></job>"#;
+    let (_folder, file) = job(text);
+    let (written, fault) = (WrittenItems::<u64>::new(), fails_at(4_u64, 1));
+    let test = JobTest::new(&file)
+        .reader("Numbers", 1..=5_u64)
+        .writer("Table", &written)
+        .processor("Double", move |number: &u64| {
+            fault.check(number)?;
+            Ok::<_, BatchError>(Some(*number))
+        });
+    test.launch().assert_failed("simulated failure at 4");
+    test.launch().assert_completed();
+    let mut all = written.items();
+    all.sort_unstable();
+    assert_eq!(all, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
+}
+
+/// A double of the wrong role says which one the job needs.
+#[test]
+fn a_double_has_the_role_of_what_it_replaces() {
+    let (_folder, file) = job(JOB);
+    let message = numbers(&file, &WrittenItems::new())
+        .parameter("limit", 10)
+        .artifact("Clean", || LoadedArtifact::item_processor(Double { limit: 1 }))
+        .step("clean")
+        .launch_fails()
+        .to_string();
+    assert!(
+        message.contains("use `LoadedArtifact::batchlet`")
+            && message.contains("`LoadedArtifact::item_processor`"),
+        "{message}"
+    );
 }

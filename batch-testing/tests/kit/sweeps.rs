@@ -200,7 +200,7 @@ fn sweep(reader: &str, writer: &str) -> (tempfile::TempDir, CrashSweep) {
 }
 
 fn problem(sweep: impl FnOnce()) -> String {
-    // The processes of the sweep have to end here, not go on with the test.
+    // The processes of the sweep must end here, not continue with the test.
     let panic = catch_unwind(AssertUnwindSafe(sweep)).expect_err("the defect is found");
     *panic.downcast::<String>().unwrap()
 }

@@ -1,0 +1,47 @@
+//! The task of a child process.
+
+use batch_runtime::parameters::ParameterValue;
+use serde::{Deserialize, Serialize};
+
+/// The environment variable with the task, in JSON.
+pub(super) const TASK: &str = "BATCH_TESTING_CRASH_SWEEP";
+
+/// The task of a child process, with the values that the test has computed: they may differ in each process, such as the name of
+/// a temporary folder.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ChildTask {
+    /// The sweep: its place in the source, and its number among the sweeps at that place.
+    pub(super) location: String,
+    pub(super) ordinal: u32,
+    pub(super) repository: String,
+    /// The file for the events.
+    pub(super) events: String,
+    /// The names of the repository's tables.
+    pub(super) tables: Vec<String>,
+    pub(super) parameters: Vec<(String, ParameterValue, bool)>,
+    pub(super) crash: Option<Crash>,
+}
+
+/// A fault at an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Crash {
+    pub(super) fault: Fault,
+    /// The number of the event, from 1.
+    pub(super) event: usize,
+}
+
+/// The kind of a crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Fault {
+    /// The process ends at once.
+    Death,
+    /// The call of the statement panics, before it is executed or after a commit.
+    Panic,
+}
+
+impl Fault {
+    pub(super) const ALL: [Self; 2] = [Self::Death, Self::Panic];
+}
+
+/// The exit code of a child whose job has ended, but is not COMPLETED.
+pub(super) const NOT_COMPLETED: i32 = 3;
