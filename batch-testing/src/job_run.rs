@@ -1,12 +1,13 @@
 //! The end of an execution, and assertions about it.
 
 use std::fmt::Write;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use batch_runtime::execution::{JobExecution, StepCounters, StepExecution};
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperator};
+use tempfile::TempDir;
 
 use crate::TestDatabase;
 
@@ -17,11 +18,18 @@ pub struct JobRun {
     operator: JobOperator,
     execution: JobExecution,
     steps: Vec<StepExecution>,
+    /// The database is in it.
+    _folder: Arc<TempDir>,
 }
 
 /// Waits for the end of an execution.
 #[track_caller]
-pub(crate) fn wait(operator: &JobOperator, id: JobExecutionId, limit: Duration) -> JobRun {
+pub(crate) fn wait(
+    (operator, folder): (&JobOperator, &Arc<TempDir>),
+    id: JobExecutionId,
+    limit: Duration,
+) -> JobRun {
+    let of = |execution| JobRun::new(operator, folder, execution);
     let (ended, end) = mpsc::channel();
     let waiting = operator.clone();
     thread::spawn(move || {
@@ -29,13 +37,11 @@ pub(crate) fn wait(operator: &JobOperator, id: JobExecutionId, limit: Duration) 
         let _ = ended.send(waiting.wait(id));
     });
     match end.recv_timeout(limit) {
-        Ok(Ok(execution)) => JobRun::new(operator, execution),
+        Ok(Ok(execution)) => of(execution),
         Ok(Err(error)) => panic!("cannot wait for execution {id}: {error}"),
         Err(_) => {
             let tree = operator.job_execution(id).ok().flatten();
-            let tree = tree.map_or_else(String::new, |execution| {
-                JobRun::new(operator, execution).to_string()
-            });
+            let tree = tree.map_or_else(String::new, |execution| of(execution).to_string());
             // It waits for the end of the execution, which may never come.
             let operator = operator.clone();
             thread::spawn(move || operator.stop(id));
@@ -46,12 +52,13 @@ pub(crate) fn wait(operator: &JobOperator, id: JobExecutionId, limit: Duration) 
 
 impl JobRun {
     #[track_caller]
-    fn new(operator: &JobOperator, execution: JobExecution) -> Self {
+    fn new(operator: &JobOperator, folder: &Arc<TempDir>, execution: JobExecution) -> Self {
         let steps = operator.step_executions(execution.id);
         Self {
             operator: operator.clone(),
             steps: steps.unwrap_or_else(|error| panic!("cannot read the steps: {error}")),
             execution,
+            _folder: Arc::clone(folder),
         }
     }
 

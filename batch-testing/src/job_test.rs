@@ -74,7 +74,7 @@ struct Stage {
     operator: JobOperator,
     job: String,
     /// The reduced Job XML and the database, unless it is another one.
-    _folder: TempDir,
+    folder: Arc<TempDir>,
 }
 
 impl JobTest {
@@ -291,7 +291,8 @@ impl JobTest {
     #[track_caller]
     fn wait_for(&self, started: Result<JobExecutionId, JobOperatorError>) -> JobRun {
         let execution = started.unwrap_or_else(|error| panic!("{error}"));
-        job_run::wait(&self.stage().operator, execution, self.time_limit)
+        let stage = self.stage();
+        job_run::wait((&stage.operator, &stage.folder), execution, self.time_limit)
     }
 
     #[track_caller]
@@ -335,7 +336,7 @@ impl JobTest {
         Ok(Stage {
             operator: builder.build()?.job_operator(),
             job,
-            _folder: folder,
+            folder: Arc::new(folder),
         })
     }
 

@@ -8,6 +8,8 @@
 //! Kill it while it runs and run the same command again: it resumes after its last commit, and no flight is lost or doubled.
 
 mod loading;
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 
