@@ -549,6 +549,17 @@ fn obstacles_are_named() {
         let execution = stage.start("job", parameters);
         assert!(stage.tree(execution).starts_with("job job COMPLETED"));
     }
+    let several = faulty_job(
+        "<listener ref=\"Ears\"/>",
+        "TableOut",
+        "buffer-reads=\"false\"",
+        "",
+    );
+    let message = refused(&Stage::new(&pipelined(&several)), "job", JobParameters::new());
+    assert!(
+        message.contains("buffer-reads") && message.contains("`Ears` is a listener"),
+        "{message}"
+    );
     let wrong = with_properties(
         &faulty_job("", "TableOut", "", "").replace("\"Source\"", "\"Sorce\""),
         &[("batch.chunk.pipeline", "yes")],

@@ -153,22 +153,23 @@ impl Binder<'_> {
         if !of_step.or(self.defaults.pipeline).unwrap_or(false) {
             return false;
         }
-        let Some((reason, span)) = obstacle(chunk, bound, listeners) else {
-            return true;
-        };
-        let message = format!("step `{}` cannot be pipelined", step.id.value);
-        if of_step.is_some() {
-            let wrong = Diagnostic::error(RUNTIME_PROPERTY, message, span)
-                .label(reason)
-                .help(format!("remove `{PIPELINE}` from the step"));
-            self.diagnostics.push(wrong);
-        } else {
-            let ignored = Diagnostic::warning(RUNTIME_PROPERTY, message, span)
-                .label(reason)
-                .help(format!("set `{PIPELINE}` of the step to `false`"));
-            self.warnings.push(ignored);
+        let obstacles = obstacles(chunk, bound, listeners);
+        let is_pipelined = obstacles.is_empty();
+        for (reason, span) in obstacles {
+            let message = format!("step `{}` cannot be pipelined", step.id.value);
+            if of_step.is_some() {
+                let wrong = Diagnostic::error(RUNTIME_PROPERTY, message, span)
+                    .label(reason)
+                    .help(format!("remove `{PIPELINE}`, or set it to `false`"));
+                self.diagnostics.push(wrong);
+            } else {
+                let ignored = Diagnostic::warning(RUNTIME_PROPERTY, message, span)
+                    .label(reason)
+                    .help(format!("set `{PIPELINE}` of the step to `false`"));
+                self.warnings.push(ignored);
+            }
         }
-        false
+        is_pipelined
     }
 
     /// Returns the maximum number of threads for the partitions of an element with these properties.
@@ -249,15 +250,16 @@ impl Binder<'_> {
     }
 }
 
-/// Returns why a chunk cannot be read ahead, and the place of the reason. Spec: D-100
-fn obstacle(chunk: &Chunk, bound: &BoundChunk, listeners: &[ListenerAt]) -> Option<(String, Span)> {
+/// Returns all reasons why a chunk cannot be read ahead, with their places. Spec: D-100
+fn obstacles(chunk: &Chunk, bound: &BoundChunk, listeners: &[ListenerAt]) -> Vec<(String, Span)> {
+    let mut obstacles = Vec::new();
     if !chunk.buffer_reads {
         let reason = "`buffer-reads=\"false\"` reads items again after a rollback";
-        return Some((reason.into(), chunk.span.clone()));
+        obstacles.push((reason.into(), chunk.span.clone()));
     }
     if chunk.checkpoint_policy.value == CheckpointPolicy::Custom {
         let reason = "the checkpoint algorithm decides after each item, after the commit of the chunk before";
-        return Some((reason.into(), chunk.checkpoint_policy.span.clone()));
+        obstacles.push((reason.into(), chunk.checkpoint_policy.span.clone()));
     }
     for (artifact, named) in [
         (&bound.reader, &chunk.reader),
@@ -266,17 +268,20 @@ fn obstacle(chunk: &Chunk, bound: &BoundChunk, listeners: &[ListenerAt]) -> Opti
     ] {
         if !artifact.registration.pipelined {
             let reason = format!("`{}` is declared with `pipelined = false`", artifact.name);
-            return Some((reason, named.name.span.clone()));
+            obstacles.push((reason, named.name.span.clone()));
         }
     }
-    let (listener, span) = listeners.iter().find(|(listener, _)| {
+    for (listener, span) in listeners {
         let mut roles = listener.roles.iter().map(|bound| bound.registration.role());
-        roles.any(|role| matches!(role, Role::ItemReadListener | Role::ItemProcessListener))
-    })?;
-    let name = listener.roles.first().map_or("", |bound| bound.name.as_str());
-    let reason =
-        format!("`{name}` is a listener of reading or processing, which a pipelined step cannot call");
-    Some((reason, span.clone()))
+        if roles.any(|role| matches!(role, Role::ItemReadListener | Role::ItemProcessListener)) {
+            let name = listener.roles.first().map_or("", |bound| bound.name.as_str());
+            let reason = format!(
+                "`{name}` is a listener of reading or processing, which a pipelined step cannot call"
+            );
+            obstacles.push((reason, span.clone()));
+        }
+    }
+    obstacles
 }
 
 fn seconds(number: usize) -> Duration {
