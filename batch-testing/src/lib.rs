@@ -38,6 +38,7 @@ mod clock;
 mod database;
 mod doubles;
 mod faults;
+mod fixtures;
 mod job_run;
 mod job_test;
 #[cfg(feature = "sqlite")]
@@ -48,6 +49,7 @@ pub use clock::TestClock;
 pub use database::TestDatabase;
 pub use doubles::{SkippedItems, WrittenItems};
 pub use faults::{FailsAt, SimulatedFailure, fails_at};
+pub use fixtures::{ExecutionFixture, InstanceFixture};
 pub use job_run::{JobRun, StepRun};
 pub use job_test::JobTest;
 #[cfg(feature = "sqlite")]

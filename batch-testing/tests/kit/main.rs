@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod artifact_tests;
+mod fixture_tests;
 mod job_tests;
 mod sweeps;
