@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use batch_runtime::prelude::*;
 use batch_testing::{CrashSweep, crash_sweep};
@@ -293,6 +294,75 @@ fn items_that_are_kept_over_a_commit_are_found() {
     });
     assert!(
         message.contains("table `number`: 4 rows instead of 7\n  3 rows missing"),
+        "{message}"
+    );
+}
+
+/// Sweeps at the same place in the source are different sweeps.
+#[test]
+fn a_test_may_have_several_sweeps() {
+    for (reader, rows) in [("Count", 7), ("CountFromTooEarly", 0)] {
+        let (_folder, sweep) = sweep(reader, "Inside");
+        // The second one stops at its first difference, so it has to be the second one that runs.
+        match rows {
+            0 => assert!(problem(|| drop(sweep.run())).contains("`CountFromTooEarly`")),
+            _ => drop(sweep.run()),
+        }
+    }
+}
+
+#[test]
+fn a_wrong_test_name_is_reported() {
+    let (_folder, sweep) = sweep("Count", "Inside");
+    let message = problem(|| drop(sweep.test_name("sweeps::another").run()));
+    assert!(
+        message.starts_with("the test program ran no sweep as test `sweeps::another`; set the full name"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_check_that_panics_is_reported_with_its_event() {
+    let (_folder, sweep) = sweep("Count", "Inside");
+    let calls = AtomicU32::new(0);
+    let message = problem(|| {
+        sweep.check(|_| {
+            // The first call is that of the undisturbed run.
+            assert!(calls.fetch_add(1, Ordering::Relaxed) == 0, "a wrong check");
+        });
+    });
+    assert!(message.starts_with("the check after event "), "{message}");
+    assert!(message.ends_with("panicked: a wrong check"), "{message}");
+}
+
+#[test]
+fn a_job_that_fails_undisturbed_is_reported() {
+    let (_folder, sweep) = sweep("Count", "Inside");
+    let message = problem(|| drop(sweep.prepare(|_| {}).run()));
+    assert!(
+        message.starts_with("the undisturbed run did not complete\n"),
+        "{message}"
+    );
+    assert!(message.contains("no such table: number"), "{message}");
+}
+
+/// Columns that differ in each run can be ignored.
+#[test]
+fn a_column_is_ignored() {
+    let (_folder, sweep) = sweep("Count", "Inside");
+    let prepared = |sweep: CrashSweep| {
+        sweep.prepare(|database| {
+            database.execute("CREATE TABLE number (number INTEGER)");
+            // Not deterministic, as a time is.
+            database.execute("CREATE TABLE start (at INTEGER DEFAULT (RANDOM()), name TEXT)");
+            database.execute("INSERT INTO start (name) VALUES ('a')");
+        })
+    };
+    prepared(sweep).ignore_column("start.at").run();
+    let (_folder, sweep) = self::sweep("Count", "Inside");
+    let message = problem(|| drop(prepared(sweep).run()));
+    assert!(
+        message.contains("table `start`: 1 rows instead of 1"),
         "{message}"
     );
 }
