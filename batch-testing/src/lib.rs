@@ -53,4 +53,4 @@ pub use fixtures::{ExecutionFixture, InstanceFixture};
 pub use job_run::{JobRun, StepRun};
 pub use job_test::JobTest;
 #[cfg(feature = "sqlite")]
-pub use sweep::{CrashSweep, SweepReport, crash_sweep};
+pub use sweep::{CrashSweep, crash_sweep};

@@ -73,15 +73,6 @@ pub struct CrashSweep {
     time_limit: Duration,
 }
 
-/// The report of a sweep that found no difference.
-#[derive(Debug)]
-pub struct SweepReport {
-    /// The number of events of the undisturbed run.
-    pub events: usize,
-    /// The number of crashes: at each event the process died once, and the call of the statement panicked once.
-    pub crashes: usize,
-}
-
 impl CrashSweep {
     /// Adds a job parameter.
     #[must_use]
@@ -157,8 +148,8 @@ impl CrashSweep {
     /// If the result after a crash differs, with the event, the step and its artifacts, and the rows and lines that are there too often or
     /// missing.
     #[track_caller]
-    pub fn run(self) -> SweepReport {
-        self.sweep(None)
+    pub fn run(self) {
+        self.sweep(None);
     }
 
     /// Runs the sweep, and compares only what a function returns, such as a sum of the database.
@@ -166,30 +157,29 @@ impl CrashSweep {
     /// # Panics
     /// If the result after a crash differs.
     #[track_caller]
-    pub fn check<T: fmt::Debug>(self, check: impl Fn(&mut TestDatabase) -> T + Sync) -> SweepReport {
+    pub fn check<T: fmt::Debug>(self, check: impl Fn(&mut TestDatabase) -> T + Sync) {
         let check = |database: &mut TestDatabase| format!("{:#?}", check(database));
-        self.sweep(Some(&check))
+        self.sweep(Some(&check));
     }
 
     #[track_caller]
-    fn sweep(self, check: Option<&Check<'_>>) -> SweepReport {
+    fn sweep(self, check: Option<&Check<'_>>) {
         let location = Location::caller().to_string();
         let name = self.test_name.clone().unwrap_or_else(test_name);
         let ordinal = ordinal(&name, &location);
         let Ok(task) = std::env::var(TASK) else {
             let sweeping = Sweeping::new(self, name, (location, ordinal), check);
-            return sweeping.run().unwrap_or_else(|problem| panic!("{problem}"));
+            let (events, crashes) = sweeping.run().unwrap_or_else(|problem| panic!("{problem}"));
+            println!("crash sweep: {crashes} crashes at {events} events");
+            return;
         };
         let task: ChildTask =
             serde_json::from_str(&task).unwrap_or_else(|error| panic!("{TASK} is invalid: {error}"));
         // The parent has run the earlier sweeps of this test.
         if (&task.location, task.ordinal) != (&location, ordinal) {
-            return SweepReport {
-                events: 0,
-                crashes: 0,
-            };
+            return;
         }
-        child::run(self.test, task)
+        child::run(self.test, task);
     }
 }
 

@@ -14,7 +14,7 @@ use super::difference::{Difference, Part, Snapshot};
 use super::events::{Event, Events};
 use super::task::{ChildTask, Crash, Fault, TASK};
 use super::workspace::{Run, Workspace};
-use super::{Check, CrashSweep, SweepReport, locked};
+use super::{Check, CrashSweep, locked};
 
 /// The time beyond the limit of an execution, for the start and the end of its process.
 const MARGIN: Duration = Duration::from_secs(10);
@@ -50,7 +50,8 @@ impl<'c> Sweeping<'c> {
         }
     }
 
-    pub(super) fn run(&self) -> Result<SweepReport, String> {
+    /// Returns the numbers of events and crashes.
+    pub(super) fn run(&self) -> Result<(usize, usize), String> {
         let workspace = Workspace::new()?;
         let undisturbed = workspace.run()?;
         self.prepare(&undisturbed);
@@ -91,10 +92,7 @@ impl<'c> Sweeping<'c> {
         problems.sort_by_key(|(event, _)| *event);
         match problems.into_iter().next() {
             Some((_, problem)) => Err(problem),
-            None => Ok(SweepReport {
-                events: events.all.len(),
-                crashes: *locked(&count),
-            }),
+            None => Ok((events.all.len(), *locked(&count))),
         }
     }
 

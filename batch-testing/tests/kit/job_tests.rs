@@ -214,6 +214,11 @@ fn a_job_that_does_not_end_is_stopped() {
         message.starts_with("execution 1 has not ended after 50ms; its stop was requested\nnumbers:1:1 ST"),
         "{message}"
     );
+    let id = batch_runtime::JobExecutionId(1);
+    let status = || test.operator().job_execution(id).unwrap().unwrap().status;
+    while status() != BatchStatus::Stopping {
+        std::thread::yield_now();
+    }
     drop(release);
     let ended = test.operator().wait(batch_runtime::JobExecutionId(1)).unwrap();
     assert_eq!(ended.status, BatchStatus::Stopped);

@@ -209,9 +209,7 @@ fn problem(sweep: impl FnOnce()) -> String {
 #[test]
 fn a_correct_writer_passes() {
     let (_folder, sweep) = sweep("Count", "Inside");
-    let report = sweep.run();
-    assert!(report.events > 20, "{report:?}");
-    assert_eq!(report.crashes, 2 * report.events);
+    sweep.run();
 }
 
 #[test]
@@ -301,12 +299,12 @@ fn items_that_are_kept_over_a_commit_are_found() {
 /// Sweeps at the same place in the source are different sweeps.
 #[test]
 fn a_test_may_have_several_sweeps() {
-    for (reader, rows) in [("Count", 7), ("CountFromTooEarly", 0)] {
+    for reader in ["Count", "CountFromTooEarly"] {
         let (_folder, sweep) = sweep(reader, "Inside");
-        // The second one stops at its first difference, so it has to be the second one that runs.
-        match rows {
-            0 => assert!(problem(|| drop(sweep.run())).contains("`CountFromTooEarly`")),
-            _ => drop(sweep.run()),
+        if reader == "Count" {
+            sweep.run();
+        } else {
+            assert!(problem(|| sweep.run()).contains("`CountFromTooEarly`"));
         }
     }
 }
@@ -314,7 +312,7 @@ fn a_test_may_have_several_sweeps() {
 #[test]
 fn a_wrong_test_name_is_reported() {
     let (_folder, sweep) = sweep("Count", "Inside");
-    let message = problem(|| drop(sweep.test_name("sweeps::another").run()));
+    let message = problem(|| sweep.test_name("sweeps::another").run());
     assert!(
         message.starts_with("the test program ran no sweep as test `sweeps::another`; set the full name"),
         "{message}"
@@ -338,7 +336,7 @@ fn a_check_that_panics_is_reported_with_its_event() {
 #[test]
 fn a_job_that_fails_undisturbed_is_reported() {
     let (_folder, sweep) = sweep("Count", "Inside");
-    let message = problem(|| drop(sweep.prepare(|_| {}).run()));
+    let message = problem(|| sweep.prepare(|_| {}).run());
     assert!(
         message.starts_with("the undisturbed run did not complete\n"),
         "{message}"
@@ -360,7 +358,7 @@ fn a_column_is_ignored() {
     };
     prepared(sweep).ignore_column("start.at").run();
     let (_folder, sweep) = self::sweep("Count", "Inside");
-    let message = problem(|| drop(prepared(sweep).run()));
+    let message = problem(|| prepared(sweep).run());
     assert!(
         message.contains("table `start`: 1 rows instead of 1"),
         "{message}"
