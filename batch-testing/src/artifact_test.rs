@@ -85,7 +85,7 @@ impl fmt::Display for ArtifactFailure {
 
 impl std::error::Error for ArtifactFailure {}
 
-/// Calls a function with the context of the step, before the artifact is created.
+/// Calls a function with the context of the step, before its first item.
 #[derive(BatchArtifact)]
 struct Before {
     #[batch_context]
@@ -137,7 +137,7 @@ impl ArtifactTest {
         self
     }
 
-    /// Sets what is done with the context of the step before the artifact is created, such as setting user data.
+    /// Sets a function that is called with the context of the step before its first item, such as to set user data.
     #[must_use]
     pub fn before_step<E: Into<BatchError> + 'static>(
         mut self,
@@ -147,7 +147,7 @@ impl ArtifactTest {
         self
     }
 
-    /// Sets what creates the tables that the artifact uses.
+    /// Sets the function that creates the tables of the artifact.
     #[must_use]
     pub fn prepare(mut self, prepare: impl Fn(&mut TestDatabase) + Send + Sync + 'static) -> Self {
         self.prepare = Some(Arc::new(prepare));
@@ -191,13 +191,15 @@ impl ArtifactTest {
             step.launch(self);
             fails_after.store(usize::MAX, Ordering::Relaxed);
             let second = step.test.launch();
-            let after = written.items().split_off(count);
+            let written = written.items();
+            let after = written.get(count..).unwrap_or_default();
             assert!(
-                after == items[count..],
+                after == &items[count..],
                 "opened at the checkpoint after {count} of {} items, the reader returned {after:?} instead of {:?}\n{second}",
                 items.len(),
                 &items[count..]
             );
+            result(&second).unwrap_or_else(|failure| panic!("{failure}"));
         }
     }
 
@@ -224,7 +226,7 @@ impl ArtifactTest {
         result(&step.launch(self)).map(|()| written.items())
     }
 
-    /// Writes lists of items, each in a transaction of its own, and returns the database.
+    /// Writes items, `commit_interval` in each transaction, and returns the database.
     ///
     /// # Errors
     /// The failure of the writer.

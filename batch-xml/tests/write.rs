@@ -338,3 +338,44 @@ fn built_jobs_are_checked() {
     let flow = FlowBuilder::new("f").element(SplitBuilder::new("p"));
     check(JobBuilder::new("j").element(flow), &["JSL0010"]);
 }
+
+/// One element of a job is written with what is around it, without what follows, and with its symbols.
+#[test]
+fn one_element_is_written_alone() {
+    let text = r#"<job id="j">
+      <properties><property name="p" value="${a}"/></properties>
+      <listeners><listener ref="L"/></listeners>
+      <step id="first" next="both"><batchlet ref="B"/><end on="X"/></step>
+      <split id="both" next="last">
+        <flow id="one"><step id="inner" next="other"><batchlet ref="${b}"/></step><step id="other"><batchlet ref="B"/></step></flow>
+        <flow id="two"><step id="third"><batchlet ref="B"/></step></flow>
+      </split>
+      <step id="last"><batchlet ref="B"/></step>
+    </job>"#;
+    let effective = Effective::new(&read(text), &Vec::new(), &Limits::default()).unwrap();
+    assert!(effective.only("none").is_none());
+    let only = effective.with_listener("M").only("inner").unwrap().to_xml();
+    for kept in [
+        "id=\"both\"",
+        "id=\"one\"",
+        "id=\"inner\"",
+        "${a}",
+        "${b}",
+        "ref=\"L\"",
+        "ref=\"M\"",
+    ] {
+        assert!(only.contains(kept), "{kept}\n{only}");
+    }
+    for removed in ["first", "other", "two", "third", "last", "next=", "<end"] {
+        assert!(!only.contains(removed), "{removed}\n{only}");
+    }
+    let first = effective.only("first").unwrap().to_xml();
+    assert!(
+        !first.contains("next=") && !first.contains("<end") && !first.contains("both"),
+        "{first}"
+    );
+    // A listener is added where the job has none, too.
+    let bare = read(r#"<job id="j"><step id="s"><batchlet ref="B"/></step></job>"#);
+    let bare = Effective::new(&bare, &Vec::new(), &Limits::default()).unwrap();
+    assert!(bare.with_listener("M").to_xml().contains("<listener ref=\"M\"/>"));
+}

@@ -507,6 +507,15 @@ impl ReadsBalances {
     }
 }
 
+/// Returns an instance of that processor instead of `Shape`.
+struct LoadsReadsBalances;
+
+impl BatchArtifactLoader for LoadsReadsBalances {
+    fn load(&self, reference: &str) -> Result<Option<LoadedArtifact>, BatchError> {
+        Ok((reference == "Shape").then(|| LoadedArtifact::item_processor(ReadsBalances)))
+    }
+}
+
 /// Steps that cannot be pipelined: their jobs, and the reason.
 fn obstacles() -> [(String, &'static str); 4] {
     let custom = faulty_job("", "TableOut", "checkpoint-policy=\"custom\"", RULES)
@@ -549,6 +558,16 @@ fn obstacles_are_named() {
         let execution = stage.start("job", parameters);
         assert!(stage.tree(execution).starts_with("job job COMPLETED"));
     }
+    // An instance of a loader keeps what its registration says.
+    let loaded = faulty_job("", "TableOut", "", "");
+    let stage = Stage::configured(&pipelined(&loaded), |builder| {
+        builder.artifact_loader(LoadsReadsBalances)
+    });
+    let message = refused(&stage, "job", JobParameters::new());
+    assert!(
+        message.contains("is declared with `pipelined = false`"),
+        "{message}"
+    );
     let several = faulty_job(
         "<listener ref=\"Ears\"/>",
         "TableOut",

@@ -35,6 +35,12 @@ struct Ended {
     events: Option<Events>,
 }
 
+/// The undisturbed run.
+struct Undisturbed {
+    result: Snapshot,
+    events: Events,
+}
+
 impl<'c> Sweeping<'c> {
     pub(super) fn new(
         sweep: CrashSweep,
@@ -65,8 +71,12 @@ impl<'c> Sweeping<'c> {
         if !ended.status.success() {
             return Err(format!("the undisturbed run did not complete\n{}", ended.output));
         }
-        let expected = self.snapshot(&workspace, &undisturbed);
-        let crashes = (1..=events.all.len()).flat_map(|event| Fault::ALL.map(|fault| Crash { fault, event }));
+        let expected = Undisturbed {
+            result: self.snapshot(&workspace, &undisturbed),
+            events,
+        };
+        let crashes =
+            (1..=expected.events.all.len()).flat_map(|event| Fault::ALL.map(|fault| Crash { fault, event }));
         let crashes = Mutex::new(crashes.collect::<VecDeque<_>>());
         let (problems, count) = (Mutex::new(Vec::new()), Mutex::new(0));
         let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -92,12 +102,17 @@ impl<'c> Sweeping<'c> {
         problems.sort_by_key(|(event, _)| *event);
         match problems.into_iter().next() {
             Some((_, problem)) => Err(problem),
-            None => Ok((events.all.len(), *locked(&count))),
+            None => Ok((expected.events.all.len(), *locked(&count))),
         }
     }
 
     /// As `crash`; a panic of a function of the test is a problem.
-    fn crash_caught(&self, workspace: &Workspace, crash: Crash, expected: &Snapshot) -> Result<bool, String> {
+    fn crash_caught(
+        &self,
+        workspace: &Workspace,
+        crash: Crash,
+        expected: &Undisturbed,
+    ) -> Result<bool, String> {
         catch_unwind(AssertUnwindSafe(|| self.crash(workspace, crash, expected))).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
@@ -110,7 +125,7 @@ impl<'c> Sweeping<'c> {
     }
 
     /// Crashes at one event, launches again, and compares. Returns `false` if the run had fewer events.
-    fn crash(&self, workspace: &Workspace, crash: Crash, expected: &Snapshot) -> Result<bool, String> {
+    fn crash(&self, workspace: &Workspace, crash: Crash, expected: &Undisturbed) -> Result<bool, String> {
         let run = workspace.run()?;
         self.prepare(&run);
         let first = self.launch(workspace, &run, "first", Some(crash))?;
@@ -129,13 +144,13 @@ impl<'c> Sweeping<'c> {
             ));
         }
         let found = self.snapshot(workspace, &run);
-        match Difference::between(expected, &found) {
+        match Difference::between(&expected.result, &found) {
             None => Ok(true),
             Some(difference) => Err(format!(
                 "{}after a second launch the result differs from that of an undisturbed run:\n{difference}{}the second \
                  launch:\n{}",
                 about(),
-                self.advice(workspace, &difference),
+                advice(&difference, &expected.events),
                 second.output
             )),
         }
@@ -226,34 +241,25 @@ impl<'c> Sweeping<'c> {
         let artifacts = self.sweep.test.artifacts_of(&step).unwrap_or_default();
         format!("in step `{step}`: {artifacts}\n")
     }
+}
 
-    /// Returns the rule that the job probably breaks.
-    fn advice(&self, workspace: &Workspace, difference: &Difference) -> String {
-        match difference.first() {
-            Some(Part::Table(name)) if self.is_outside(workspace, name) => format!(
-                "`{name}` is written outside of the transaction that commits the checkpoint; a writer with `tx: &mut \
-                 ChunkTransaction` writes inside of it\n"
-            ),
-            Some(Part::Table(name)) => format!(
-                "`{name}` is written in the transaction that commits the checkpoint, so a checkpoint does not fit the items: \
-                 `open` of the reader has to continue after the last item before `get_checkpoint_info`, and a writer must not keep \
-                 items over a commit\n"
-            ),
-            Some(Part::File(name)) => format!(
-                "`{name}` is not part of the transaction: a writer truncates its file to the length in the checkpoint when it is \
-                 opened, and a listener has no checkpoint\n"
-            ),
-            _ => String::new(),
-        }
-    }
-
-    /// Returns whether an undisturbed run writes a table in no transaction of the repository.
-    fn is_outside(&self, workspace: &Workspace, table: &str) -> bool {
-        let Ok(run) = workspace.run() else { return false };
-        self.prepare(&run);
-        let ended = self.launch(workspace, &run, "first", None);
-        let events = ended.ok().and_then(|ended| ended.events);
-        events.is_some_and(|events| events.is_outside(table))
+/// Returns the rule that the job probably breaks.
+fn advice(difference: &Difference, undisturbed: &Events) -> String {
+    match difference.first() {
+        Some(Part::Table(name)) if undisturbed.is_outside(name) => format!(
+            "`{name}` is written outside of the transaction that commits the checkpoint; a writer with `tx: &mut \
+             ChunkTransaction` writes inside of it\n"
+        ),
+        Some(Part::Table(name)) => format!(
+            "`{name}` is written in the transaction that commits the checkpoint, so a checkpoint does not fit the items: \
+             `open` of the reader has to continue after the last item before `get_checkpoint_info`, and a writer must not keep \
+             items over a commit\n"
+        ),
+        Some(Part::File(name)) => format!(
+            "`{name}` is not part of the transaction: a writer truncates its file to the length in the checkpoint when it is \
+             opened, and a listener has no checkpoint\n"
+        ),
+        _ => String::new(),
     }
 }
 
@@ -277,6 +283,7 @@ fn wait(mut child: Child, limit: Duration) -> Option<ExitStatus> {
         if let Ok(Some(status)) = child.try_wait() {
             return Some(status);
         }
+        // The standard library cannot wait for a process with a limit.
         thread::sleep(Duration::from_millis(1));
     }
     let _ = child.kill();

@@ -54,7 +54,7 @@ fn programs_can_work_on_fixtures() {
         .execution(ExecutionFixture::new(BatchStatus::Started, began()))
         .insert(&operator)
         .unwrap();
-    // It has no lease, so nobody knows that it is dead.
+    // It has no lease, so it is not known to be dead.
     assert!(operator.dead_executions().unwrap().is_empty());
     operator.declare_dead(ids[1]).unwrap();
     let found = operator.job_execution(ids[1]).unwrap().unwrap();

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod artifact_tests;
+mod counter;
 mod fixture_tests;
 mod job_tests;
 mod sweeps;
