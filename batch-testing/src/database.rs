@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use batch_runtime::repository::DatabaseConnection;
+use batch_runtime::repository::{DatabaseConnection, DatabaseKind};
 use batch_runtime::{JobOperator, RepositoryConnection};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -42,6 +42,26 @@ impl TestDatabase {
         Self { connection }
     }
 
+    /// Connects to a database, without creating the tables of a repository.
+    pub(crate) fn open(url: &str) -> Result<Self, String> {
+        let connection: ConnectionResult<RepositoryConnection> = match DatabaseKind::named_in(url) {
+            #[cfg(feature = "sqlite")]
+            Some(DatabaseKind::Sqlite) => {
+                let file = url.trim_start_matches("sqlite://").split('?').next();
+                SqliteConnection::establish(file.unwrap_or_default()).map(Into::into)
+            }
+            #[cfg(feature = "postgres")]
+            Some(DatabaseKind::Postgresql) => PgConnection::establish(url).map(Into::into),
+            #[cfg(feature = "mysql")]
+            Some(DatabaseKind::Mysql) => {
+                MysqlConnection::establish(&url.replacen("mariadb:", "mysql:", 1)).map(Into::into)
+            }
+            _ => return Err(unsupported().to_string()),
+        };
+        let opened = connection.map(Self::new);
+        opened.map_err(|error| format!("cannot open the database: {error}"))
+    }
+
     /// Returns the connection, for statements of diesel.
     pub fn connection(&mut self) -> &mut RepositoryConnection {
         &mut self.connection
@@ -50,7 +70,12 @@ impl TestDatabase {
     /// Runs statements, such as a script.
     #[track_caller]
     pub fn execute(&mut self, statements: &str) {
-        let done = match self.connection.any() {
+        let done = self.try_execute(statements);
+        done.unwrap_or_else(|error| panic!("cannot execute `{statements}`: {error}"));
+    }
+
+    pub(crate) fn try_execute(&mut self, statements: &str) -> QueryResult<()> {
+        match self.connection.any() {
             #[cfg(feature = "sqlite")]
             DatabaseConnection::Sqlite(connection) => connection.batch_execute(statements),
             #[cfg(feature = "postgres")]
@@ -62,8 +87,7 @@ impl TestDatabase {
                 reason = "batch-runtime may have more databases than this crate"
             )]
             _ => Err(unsupported()),
-        };
-        done.unwrap_or_else(|error| panic!("cannot execute `{statements}`: {error}"));
+        }
     }
 
     /// Returns the number of rows of a table.
@@ -89,13 +113,13 @@ impl TestDatabase {
         self.rows_of(table, &[]).rows
     }
 
-    /// Returns the step that the first of several executions started last.
-    pub(crate) fn last_step_of_first_execution(&mut self) -> Option<String> {
-        let names = self.select(
-            "SELECT STEP_NAME AS text FROM BATCH_STEP_EXECUTION \
-             WHERE JOB_EXECUTION_ID = (SELECT MIN(JOB_EXECUTION_ID) FROM BATCH_JOB_EXECUTION) \
-             AND (SELECT COUNT(*) FROM BATCH_JOB_EXECUTION) > 1 ORDER BY STEP_EXECUTION_ID DESC",
-        );
+    /// Returns the step that the first of several executions started last, of the repository with this prefix of its tables.
+    pub(crate) fn last_step_of_first_execution(&mut self, prefix: &str) -> Option<String> {
+        let names = self.select(&format!(
+            "SELECT STEP_NAME AS text FROM {prefix}STEP_EXECUTION \
+             WHERE JOB_EXECUTION_ID = (SELECT MIN(JOB_EXECUTION_ID) FROM {prefix}JOB_EXECUTION) \
+             AND (SELECT COUNT(*) FROM {prefix}JOB_EXECUTION) > 1 ORDER BY STEP_EXECUTION_ID DESC",
+        ));
         // A partition has the name of its step, a colon and its number.
         let name = names.first()?.split(':').next()?;
         Some(name.to_owned())
@@ -195,7 +219,7 @@ impl TestDatabase {
 
     /// Returns the column `text` of a query.
     #[track_caller]
-    fn select(&mut self, query: &str) -> Vec<String> {
+    pub(crate) fn select(&mut self, query: &str) -> Vec<String> {
         let statement = diesel::sql_query(query);
         let rows: QueryResult<Vec<Row>> = match self.connection.any() {
             #[cfg(feature = "sqlite")]

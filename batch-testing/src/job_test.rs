@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use batch_runtime::parameters::ParameterValue;
 use batch_runtime::prelude::*;
@@ -66,6 +67,7 @@ pub struct JobTest {
     repository: Option<String>,
     clock: Option<Arc<dyn Clock>>,
     time_limit: Duration,
+    lease_time: Option<Duration>,
     stage: OnceLock<Stage>,
 }
 
@@ -91,6 +93,7 @@ impl JobTest {
             repository: None,
             clock: None,
             time_limit: TIME_LIMIT,
+            lease_time: None,
             stage: OnceLock::new(),
         }
     }
@@ -234,6 +237,13 @@ impl JobTest {
         self
     }
 
+    /// Sets the time after which the holder of a lease counts as dead, see [`BatchRuntimeBuilder::lease_time`].
+    #[must_use]
+    pub(crate) fn lease_time(mut self, time: Duration) -> Self {
+        self.lease_time = Some(time);
+        self
+    }
+
     /// Launches the job and waits for its end. A second launch resumes an instance that failed or was stopped.
     ///
     /// # Panics
@@ -244,12 +254,21 @@ impl JobTest {
         self.wait_for(stage.operator.launch(&stage.job, self.parameters.clone()))
     }
 
-    /// Launches the job as [`launch`](Self::launch) does; `None` if its instance is complete.
+    /// Launches the job as [`launch`](Self::launch) does; `None` if its instance is complete. Waits while the instance counts as
+    /// running: the lease of a process that died on a server has to expire first.
     pub(crate) fn resume(&self) -> Option<JobRun> {
         let stage = self.stage();
-        match stage.operator.launch(&stage.job, self.parameters.clone()) {
-            Err(JobOperatorError::JobInstanceAlreadyComplete { .. }) => None,
-            started => Some(self.wait_for(started)),
+        let begin = Instant::now();
+        loop {
+            match stage.operator.launch(&stage.job, self.parameters.clone()) {
+                Err(JobOperatorError::JobInstanceAlreadyComplete { .. }) => return None,
+                Err(JobOperatorError::JobExecutionAlreadyRunning { .. })
+                    if begin.elapsed() < self.time_limit =>
+                {
+                    thread::sleep(Duration::from_millis(20));
+                }
+                started => return Some(self.wait_for(started)),
+            }
         }
     }
 
@@ -286,6 +305,14 @@ impl JobTest {
         let parameters = self.parameters.iter();
         let parts = parameters.map(|(name, one)| (name.to_owned(), one.value.clone(), one.identifying));
         parts.collect()
+    }
+
+    pub(crate) fn given_time_limit(&self) -> Duration {
+        self.time_limit
+    }
+
+    pub(crate) fn has_repository(&self) -> bool {
+        self.repository.is_some()
     }
 
     #[track_caller]
@@ -332,6 +359,9 @@ impl JobTest {
         let mut builder = self.builder(&directory).repository(url);
         if let Some(clock) = &self.clock {
             builder = builder.clock(Arc::clone(clock));
+        }
+        if let Some(time) = self.lease_time {
+            builder = builder.lease_time(time);
         }
         Ok(Stage {
             operator: builder.build()?.job_operator(),
@@ -413,6 +443,20 @@ impl JobTest {
             None => format!("it has `{}`", ids.join("`, `")),
         };
         Err(format!("the job `{job}` has no step, flow or split `{element}`; {hint}").into())
+    }
+}
+
+/// Creates a test of the job in a file, as [`JobTest::new`] does.
+impl From<&str> for JobTest {
+    fn from(file: &str) -> Self {
+        Self::new(file)
+    }
+}
+
+/// Creates a test of the job in a file, as [`JobTest::new`] does.
+impl From<PathBuf> for JobTest {
+    fn from(file: PathBuf) -> Self {
+        Self::new(file)
     }
 }
 

@@ -41,7 +41,6 @@ mod faults;
 mod fixtures;
 mod job_run;
 mod job_test;
-#[cfg(feature = "sqlite")]
 mod sweep;
 
 pub use artifact_test::{ArtifactFailure, ArtifactTest, reader_is_restartable};
@@ -52,5 +51,4 @@ pub use faults::{FailsAt, SimulatedFailure, fails_at};
 pub use fixtures::{ExecutionFixture, InstanceFixture};
 pub use job_run::{JobRun, StepRun};
 pub use job_test::JobTest;
-#[cfg(feature = "sqlite")]
 pub use sweep::{CrashSweep, crash_sweep};

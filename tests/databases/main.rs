@@ -20,5 +20,7 @@ mod purge;
 mod queries;
 mod sqlite;
 mod statements;
+#[cfg(feature = "servers")]
+mod sweeps;
 mod tables;
 mod zones;

@@ -1,13 +1,17 @@
 //! The child process of a sweep: it runs the job once, and dies or panics at an event of the repository.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::Write;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use batch_runtime::{BatchStatus, JobParameters};
 use diesel::connection::{Instrumentation, InstrumentationEvent, set_default_instrumentation};
 
+use super::errors::Errors;
+use super::events::begins;
 use super::task::{ChildTask, Crash, Fault, NOT_COMPLETED};
 use crate::JobTest;
 
@@ -18,7 +22,18 @@ struct FaultInjector {
     tables: Vec<String>,
     events: Mutex<File>,
     count: AtomicUsize,
+    errors: Errors,
+    /// Whether the next transaction is refused.
+    refuses: AtomicBool,
 }
+
+thread_local! {
+    /// Whether this thread executes statements of the kit itself, which are not observed.
+    static INJECTS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The time after which the second launch takes over from a dead process on a server.
+const LEASE_TIME: Duration = Duration::from_secs(2);
 
 static INJECTOR: OnceLock<FaultInjector> = OnceLock::new();
 
@@ -30,6 +45,8 @@ pub(super) fn run(test: JobTest, task: ChildTask) -> ! {
     let injector = FaultInjector {
         crash: task.crash,
         tables: task.tables.iter().map(|table| table.to_lowercase()).collect(),
+        errors: Errors::new(&task.repository, task.tables),
+        refuses: AtomicBool::new(false),
         events: Mutex::new(events.unwrap_or_else(|error| panic!("cannot write the events: {error}"))),
         count: AtomicUsize::new(0),
     };
@@ -37,7 +54,10 @@ pub(super) fn run(test: JobTest, task: ChildTask) -> ! {
     for (name, value, identifying) in task.parameters {
         parameters = parameters.with_parameter(name, value, identifying);
     }
+    // A process that died may have left its errors.
+    injector.errors.end();
     let test = test.repository(task.repository).parameters(parameters);
+    let test = test.lease_time(LEASE_TIME);
     // The runtime is built before events are counted: a launch is what crashes.
     let _ = test.operator();
     let _ = INJECTOR.set(injector);
@@ -65,7 +85,9 @@ impl Observer {
 
 impl Instrumentation for Observer {
     fn on_connection_event(&mut self, event: InstrumentationEvent<'_>) {
-        let Some(injector) = INJECTOR.get() else { return };
+        let Some(injector) = INJECTOR.get().filter(|_| !INJECTS.get()) else {
+            return;
+        };
         match event {
             InstrumentationEvent::StartQuery { query, .. } => {
                 injector.statement(self.connection, &statement(&query.to_string()));
@@ -89,8 +111,10 @@ fn statement(text: &str) -> String {
 
 impl FaultInjector {
     fn statement(&self, connection: usize, statement: &str) {
-        let is_bound = statement.starts_with("BEGIN") || statement == "COMMIT";
-        if is_bound || self.is_of_repository(statement) {
+        if begins(statement) && self.refuses.swap(false, Ordering::Relaxed) {
+            unobserved(|| self.errors.end());
+        }
+        if begins(statement) || statement == "COMMIT" || self.is_of_repository(statement) {
             self.on_event(connection, "before", statement);
         } else {
             self.write(&format!("- {connection} {statement}\n"));
@@ -113,6 +137,10 @@ impl FaultInjector {
         match crash.fault {
             Fault::Death => std::process::abort(),
             Fault::Panic => panic!("simulated by the crash sweep {when} `{statement}`"),
+            Fault::Error => {
+                unobserved(|| self.errors.cause());
+                self.refuses.store(true, Ordering::Relaxed);
+            }
         }
     }
 
@@ -120,4 +148,11 @@ impl FaultInjector {
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = events.write_all(line.as_bytes());
     }
+}
+
+/// Calls a function that executes statements of the kit itself.
+fn unobserved(execute: impl FnOnce()) {
+    INJECTS.set(true);
+    execute();
+    INJECTS.set(false);
 }

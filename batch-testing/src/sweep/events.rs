@@ -7,6 +7,11 @@ use std::path::Path;
 /// The number of characters of a statement that a message shows.
 const SHOWN: usize = 100;
 
+/// Returns whether a statement begins a transaction.
+pub(super) fn begins(statement: &str) -> bool {
+    statement.starts_with("BEGIN") || statement.contains("START TRANSACTION")
+}
+
 /// An event of a run.
 pub(super) struct Event {
     /// `before` or `after`, and the statement.
@@ -55,7 +60,7 @@ impl Events {
                 text: rest.chars().take(SHOWN).collect(),
                 commits,
             });
-            if rest.starts_with("before BEGIN") {
+            if rest.strip_prefix("before ").is_some_and(begins) {
                 transactions.insert(connection, Transaction::default());
             } else if rest == "after COMMIT" {
                 commits += 1;

@@ -3,7 +3,9 @@
 
 mod child;
 mod difference;
+mod errors;
 mod events;
+mod server;
 mod sweeping;
 mod task;
 mod workspace;
@@ -11,28 +13,24 @@ mod workspace;
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::Location;
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
-
-use batch_runtime::JobParameters;
-use batch_runtime::prelude::*;
 
 use self::sweeping::Sweeping;
 use self::task::{ChildTask, TASK};
 use crate::JobTest;
 use crate::database::{Prepare, TestDatabase};
 
-/// Crashes a job at each event of its repository in turn. See [`CrashSweep`].
-pub fn crash_sweep(file: impl Into<PathBuf>) -> CrashSweep {
+/// Crashes a job at each event of its repository in turn. `test` is the file of the job, or a [`JobTest`] with doubles and further
+/// settings. See [`CrashSweep`].
+pub fn crash_sweep(test: impl Into<JobTest>) -> CrashSweep {
     CrashSweep {
-        test: JobTest::new(file),
+        test: test.into(),
+        repository: None,
         outputs: Vec::new(),
         prepare: None,
         ignored: Vec::new(),
         test_name: None,
-        time_limit: Duration::from_secs(60),
     }
 }
 
@@ -65,12 +63,13 @@ pub fn crash_sweep(file: impl Into<PathBuf>) -> CrashSweep {
 /// order each time crashes at other moments each time.
 pub struct CrashSweep {
     test: JobTest,
+    /// Returns the URL of a server's database.
+    repository: Option<Box<dyn FnOnce() -> String + Send + Sync>>,
     /// Parameters whose values are files in the folder of the run.
     outputs: Vec<(String, String)>,
     prepare: Option<Box<Prepare>>,
     ignored: Vec<String>,
     test_name: Option<String>,
-    time_limit: Duration,
 }
 
 impl CrashSweep {
@@ -81,13 +80,6 @@ impl CrashSweep {
         self
     }
 
-    /// Adds job parameters of any type.
-    #[must_use]
-    pub fn parameters(mut self, parameters: impl Into<JobParameters>) -> Self {
-        self.test = self.test.parameters(parameters);
-        self
-    }
-
     /// Adds a job parameter whose value is the path of a file in the folder of each run. All files of the folder are compared.
     #[must_use]
     pub fn output(mut self, name: impl Into<String>, file: impl Into<String>) -> Self {
@@ -95,21 +87,14 @@ impl CrashSweep {
         self
     }
 
-    /// Sets a system property of the runtime.
+    /// Sets the server on which the job runs instead of SQLite, by a function that returns the URL of a database. On PostgreSQL
+    /// each run has a schema of its own in this database, on MySQL and MariaDB a database of its own beside it; both are removed
+    /// after the run. The user needs the right to create them.
+    ///
+    /// The function is called once. It may start a server: the processes of the runs do not call it.
     #[must_use]
-    pub fn system_property(mut self, name: impl Into<String>, value: impl ToString) -> Self {
-        self.test = self.test.system_property(name, value);
-        self
-    }
-
-    /// Replaces an artifact, see [`JobTest::artifact`].
-    #[must_use]
-    pub fn artifact(
-        mut self,
-        name: impl Into<String>,
-        make: impl Fn() -> LoadedArtifact + Send + Sync + 'static,
-    ) -> Self {
-        self.test = self.test.artifact(name, make);
+    pub fn repository(mut self, url: impl FnOnce() -> String + Send + Sync + 'static) -> Self {
+        self.repository = Some(Box::new(url));
         self
     }
 
@@ -124,14 +109,6 @@ impl CrashSweep {
     #[must_use]
     pub fn ignore_column(mut self, column: impl Into<String>) -> Self {
         self.ignored.push(column.into());
-        self
-    }
-
-    /// Sets the time after which a run fails. Default: 60 seconds.
-    #[must_use]
-    pub fn time_limit(mut self, limit: Duration) -> Self {
-        self.time_limit = limit;
-        self.test = self.test.time_limit(limit);
         self
     }
 
@@ -168,8 +145,13 @@ impl CrashSweep {
         let name = self.test_name.clone().unwrap_or_else(test_name);
         let ordinal = ordinal(&name, &location);
         let Ok(task) = std::env::var(TASK) else {
-            let sweeping = Sweeping::new(self, name, (location, ordinal), check);
-            let (events, crashes) = sweeping.run().unwrap_or_else(|problem| panic!("{problem}"));
+            assert!(
+                !self.test.has_repository(),
+                "the repository of a sweep is set by `CrashSweep::repository`, not by `JobTest::repository`"
+            );
+            let swept =
+                Sweeping::new(self, name, (location, ordinal), check).and_then(|sweeping| sweeping.run());
+            let (events, crashes) = swept.unwrap_or_else(|problem| panic!("{problem}"));
             println!("crash sweep: {crashes} crashes at {events} events");
             return;
         };

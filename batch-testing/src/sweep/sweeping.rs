@@ -22,6 +22,7 @@ const MARGIN: Duration = Duration::from_secs(10);
 /// A sweep under way.
 pub(super) struct Sweeping<'c> {
     sweep: CrashSweep,
+    workspace: Workspace,
     /// The name of the test.
     name: String,
     location: (String, u32),
@@ -43,50 +44,41 @@ struct Undisturbed {
 
 impl<'c> Sweeping<'c> {
     pub(super) fn new(
-        sweep: CrashSweep,
+        mut sweep: CrashSweep,
         name: String,
         location: (String, u32),
         check: Option<&'c Check<'c>>,
-    ) -> Self {
-        Self {
+    ) -> Result<Self, String> {
+        let url = sweep.repository.take().map(|url| url());
+        Ok(Self {
             sweep,
+            workspace: Workspace::new(url)?,
             name,
             location,
             check,
-        }
+        })
     }
 
     /// Returns the numbers of events and crashes.
     pub(super) fn run(&self) -> Result<(usize, usize), String> {
-        let workspace = Workspace::new()?;
-        let undisturbed = workspace.run()?;
-        self.prepare(&undisturbed);
-        let ended = self.launch(&workspace, &undisturbed, "first", None)?;
-        let Some(events) = ended.events else {
-            return Err(format!(
-                "the test program ran no sweep as test `{}`; set the full name of the test with `test_name`\n{}",
-                self.name, ended.output
-            ));
-        };
-        if !ended.status.success() {
-            return Err(format!("the undisturbed run did not complete\n{}", ended.output));
-        }
-        let expected = Undisturbed {
-            result: self.snapshot(&workspace, &undisturbed),
-            events,
-        };
-        let crashes =
-            (1..=expected.events.all.len()).flat_map(|event| Fault::ALL.map(|fault| Crash { fault, event }));
+        let expected = self.undisturbed()?;
+        let has_server = self.workspace.has_server();
+        let crashes = (1..).zip(&expected.events.all).flat_map(|(event, what)| {
+            let faults = Fault::at(&what.text, has_server).into_iter();
+            faults.map(move |fault| Crash { fault, event })
+        });
         let crashes = Mutex::new(crashes.collect::<VecDeque<_>>());
         let (problems, count) = (Mutex::new(Vec::new()), Mutex::new(0));
-        let threads = thread::available_parallelism().map_or(1, usize::from);
+        // On a server, most processes wait for the end of a dead one's lease.
+        let per_core = if has_server { 8 } else { 1 };
+        let threads = thread::available_parallelism().map_or(1, usize::from) * per_core;
         thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
                     // The lock must not be held during the crash.
                     let next = || locked(&crashes).pop_front();
                     while let Some(crash) = next() {
-                        match self.crash_caught(&workspace, crash, &expected) {
+                        match self.crash_caught(crash, &expected) {
                             Ok(happened) => *locked(&count) += usize::from(happened),
                             Err(problem) => {
                                 locked(&problems).push((crash.event, problem));
@@ -106,14 +98,28 @@ impl<'c> Sweeping<'c> {
         }
     }
 
+    fn undisturbed(&self) -> Result<Undisturbed, String> {
+        let run = self.workspace.run()?;
+        self.prepare(&run);
+        let ended = self.launch(&run, "first", None)?;
+        let Some(events) = ended.events else {
+            return Err(format!(
+                "the test program ran no sweep as test `{}`; set the full name of the test with `test_name`\n{}",
+                self.name, ended.output
+            ));
+        };
+        if !ended.status.success() {
+            return Err(format!("the undisturbed run did not complete\n{}", ended.output));
+        }
+        Ok(Undisturbed {
+            result: self.snapshot(&run),
+            events,
+        })
+    }
+
     /// As `crash`; a panic of a function of the test is a problem.
-    fn crash_caught(
-        &self,
-        workspace: &Workspace,
-        crash: Crash,
-        expected: &Undisturbed,
-    ) -> Result<bool, String> {
-        catch_unwind(AssertUnwindSafe(|| self.crash(workspace, crash, expected))).unwrap_or_else(|panic| {
+    fn crash_caught(&self, crash: Crash, expected: &Undisturbed) -> Result<bool, String> {
+        catch_unwind(AssertUnwindSafe(|| self.crash(crash, expected))).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
             Err(format!(
@@ -125,16 +131,16 @@ impl<'c> Sweeping<'c> {
     }
 
     /// Crashes at one event, launches again, and compares. Returns `false` if the run had fewer events.
-    fn crash(&self, workspace: &Workspace, crash: Crash, expected: &Undisturbed) -> Result<bool, String> {
-        let run = workspace.run()?;
+    fn crash(&self, crash: Crash, expected: &Undisturbed) -> Result<bool, String> {
+        let run = self.workspace.run()?;
         self.prepare(&run);
-        let first = self.launch(workspace, &run, "first", Some(crash))?;
+        let first = self.launch(&run, "first", Some(crash))?;
         let events = first.events.map_or_else(Vec::new, |events| events.all);
         let Some(event) = events.get(crash.event - 1) else {
             return Ok(false);
         };
-        let second = self.launch(workspace, &run, "second", None)?;
-        let about = || format!("{}\n{}", crashed(crash, event), self.interrupted(&run));
+        let second = self.launch(&run, "second", None)?;
+        let about = || format!("{}\n{}", self.crashed(crash, event), self.interrupted(&run));
         if !second.status.success() {
             return Err(format!(
                 "{}the second launch did not complete the job\n{}\nthe first launch:\n{}",
@@ -143,7 +149,7 @@ impl<'c> Sweeping<'c> {
                 first.output
             ));
         }
-        let found = self.snapshot(workspace, &run);
+        let found = self.snapshot(&run);
         match Difference::between(&expected.result, &found) {
             None => Ok(true),
             Some(difference) => Err(format!(
@@ -156,31 +162,25 @@ impl<'c> Sweeping<'c> {
         }
     }
 
-    fn prepare(&self, run: &Run) {
+    fn prepare(&self, run: &Run<'_>) {
         if let Some(prepare) = &self.sweep.prepare {
             prepare(&mut run.database());
         }
     }
 
-    fn snapshot(&self, workspace: &Workspace, run: &Run) -> Snapshot {
+    fn snapshot(&self, run: &Run<'_>) -> Snapshot {
         let mut database = run.database();
         match self.check {
             Some(check) => Snapshot::of_check(check(&mut database)),
             None => Snapshot::of(
-                database.tables(workspace.tables(), &self.sweep.ignored),
+                database.tables(self.workspace.tables(), &self.sweep.ignored),
                 &run.files(),
             ),
         }
     }
 
     /// Runs the job in a process of its own. Its output and its events are in files with this name.
-    fn launch(
-        &self,
-        workspace: &Workspace,
-        run: &Run,
-        name: &str,
-        crash: Option<Crash>,
-    ) -> Result<Ended, String> {
+    fn launch(&self, run: &Run<'_>, name: &str, crash: Option<Crash>) -> Result<Ended, String> {
         let mut parameters: Vec<(String, ParameterValue, bool)> = self.sweep.test.given_parameters();
         for (name, file) in &self.sweep.outputs {
             let path = run.files().join(file).display().to_string();
@@ -195,7 +195,7 @@ impl<'c> Sweeping<'c> {
             ordinal: self.location.1,
             repository: run.url().to_owned(),
             events: events.display().to_string(),
-            tables: workspace.tables().to_vec(),
+            tables: self.workspace.tables().to_vec(),
             parameters,
             crash,
         };
@@ -221,7 +221,7 @@ impl<'c> Sweeping<'c> {
             .stderr(file)
             .spawn()
             .map_err(|error| failed(&error))?;
-        let status = wait(child, self.sweep.time_limit + MARGIN);
+        let status = wait(child, self.sweep.test.given_time_limit() + MARGIN);
         let output = fs::read_to_string(&output).unwrap_or_default();
         match status {
             Some(status) => Ok(Ended {
@@ -233,9 +233,25 @@ impl<'c> Sweeping<'c> {
         }
     }
 
+    /// Returns what happened at an event.
+    fn crashed(&self, crash: Crash, event: &Event) -> String {
+        let what = match crash.fault {
+            Fault::Death => "the process died",
+            Fault::Panic if event.text.starts_with("after") => "the acknowledgement was lost",
+            Fault::Panic => "the statement panicked",
+            Fault::Error if self.workspace.has_server() => "all connections were lost",
+            Fault::Error => "the transaction failed",
+        };
+        format!(
+            "event {}: {what} {}, {} commits after the start",
+            crash.event, event.text, event.commits
+        )
+    }
+
     /// Returns the step that the crash interrupted, with its artifacts.
-    fn interrupted(&self, run: &Run) -> String {
-        let Some(step) = run.database().last_step_of_first_execution() else {
+    fn interrupted(&self, run: &Run<'_>) -> String {
+        let prefix = self.workspace.prefix();
+        let Some(step) = run.database().last_step_of_first_execution(prefix) else {
             return "before the first step\n".to_owned();
         };
         let artifacts = self.sweep.test.artifacts_of(&step).unwrap_or_default();
@@ -261,19 +277,6 @@ fn advice(difference: &Difference, undisturbed: &Events) -> String {
         ),
         _ => String::new(),
     }
-}
-
-/// Returns what happened at an event.
-fn crashed(crash: Crash, event: &Event) -> String {
-    let what = match crash.fault {
-        Fault::Death => "the process died",
-        Fault::Panic if event.text.starts_with("after") => "the acknowledgement was lost",
-        Fault::Panic => "the statement panicked",
-    };
-    format!(
-        "event {}: {what} {}, {} commits after the start",
-        crash.event, event.text, event.commits
-    )
 }
 
 /// Waits for the end of a process; `None` if it had to be killed after the limit.

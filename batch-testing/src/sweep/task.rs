@@ -37,10 +37,22 @@ pub(super) enum Fault {
     Death,
     /// The call of the statement panics, before it is executed or after a commit.
     Panic,
+    /// The transaction fails with an error of the database, or all connections to the server are lost.
+    Error,
 }
 
 impl Fault {
-    pub(super) const ALL: [Self; 2] = [Self::Death, Self::Panic];
+    /// Returns the faults that can happen at an event.
+    pub(super) fn at(event: &str, has_server: bool) -> Vec<Self> {
+        let mut faults = vec![Self::Death, Self::Panic];
+        // A file cannot be lost; a transaction that only reads is not refused.
+        let has_error = match has_server {
+            true => event.starts_with("before"),
+            false => event.starts_with("before BEGIN IMMEDIATE"),
+        };
+        faults.extend(has_error.then_some(Self::Error));
+        faults
+    }
 }
 
 /// The exit code of a child whose job has ended, but is not COMPLETED.

@@ -1,44 +1,61 @@
 //! The files of a sweep: a folder and a database for each run.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use batch_runtime::{BatchRuntime, RepositoryConnection};
-use diesel::prelude::*;
+use batch_runtime::BatchRuntime;
 use tempfile::TempDir;
 
+use super::server::{Place, Server};
 use crate::database::TestDatabase;
 
-/// The folder of all runs of a sweep.
+/// The folder of all runs of a sweep, and their server.
 pub(super) struct Workspace {
     folder: TempDir,
+    server: Option<Server>,
     /// The names of the repository's tables.
     tables: Vec<String>,
     next: AtomicU32,
 }
 
-/// The files of one run, which are removed with it.
-pub(super) struct Run {
+/// The files and the database of one run, which are removed with it.
+pub(super) struct Run<'w> {
     /// The folder of the run, with all other files.
     folder: PathBuf,
     url: String,
+    place: Option<Place<'w>>,
 }
 
 impl Workspace {
-    pub(super) fn new() -> Result<Self, String> {
+    /// Creates the folder. `url` is that of a server.
+    pub(super) fn new(url: Option<String>) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| format!("cannot create a folder: {error}"))?;
-        // Each run gets a copy of a repository without executions.
-        let template = folder.path().join("template.db");
-        let url = format!("sqlite://{}", template.display());
-        let built = BatchRuntime::builder().repository(url).build();
-        built.map_err(|error| error.to_string())?;
-        let tables = open(&template).table_names();
-        Ok(Self {
+        let mut workspace = Self {
+            server: url.map(Server::new).transpose()?,
             folder,
-            tables,
+            tables: Vec::new(),
             next: AtomicU32::new(0),
-        })
+        };
+        workspace.tables = match &workspace.server {
+            None => {
+                // Each run gets a copy of a repository without executions.
+                let url = format!("sqlite://{}", workspace.template().display());
+                create_tables(&url)?;
+                TestDatabase::open(&url)?.table_names()
+            }
+            Some(_) => workspace.run()?.database().table_names(),
+        };
+        Ok(workspace)
+    }
+
+    fn template(&self) -> PathBuf {
+        self.folder.path().join("template.db")
+    }
+
+    /// Returns whether the runs are on a server.
+    pub(super) fn has_server(&self) -> bool {
+        self.server.is_some()
     }
 
     /// Returns the names of the repository's tables.
@@ -46,25 +63,56 @@ impl Workspace {
         &self.tables
     }
 
-    pub(super) fn run(&self) -> Result<Run, String> {
+    /// Returns the prefix of the repository's tables.
+    pub(super) fn prefix(&self) -> &str {
+        const TABLE: &str = "JOB_EXECUTION_PARAMS";
+        let prefix = |table: &String| {
+            let length = table.len().checked_sub(TABLE.len())?;
+            table[length..].eq_ignore_ascii_case(TABLE).then_some(length)
+        };
+        let found = self
+            .tables
+            .iter()
+            .find_map(|table| Some(&table[..prefix(table)?]));
+        found.unwrap_or("BATCH_")
+    }
+
+    pub(super) fn run(&self) -> Result<Run<'_>, String> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let folder = self.folder.path().join(number.to_string());
-        let database = folder.join("batch.db");
-        let run = Run {
-            // A crash of a process loses nothing; only one of the machine could.
-            url: format!("sqlite://{}?synchronous=normal", database.display()),
+        let mut run = Run {
             folder,
+            url: String::new(),
+            place: None,
         };
-        let template = self.folder.path().join("template.db");
+        let failed = |error| format!("cannot create a folder: {error}");
         fs::create_dir_all(run.files())
             .and_then(|()| fs::create_dir(run.temporary()))
-            .and_then(|()| fs::copy(template, database))
-            .map_err(|error| format!("cannot create a folder: {error}"))?;
+            .map_err(failed)?;
+        match &self.server {
+            None => {
+                let database = run.folder.join("batch.db");
+                fs::copy(self.template(), &database).map_err(failed)?;
+                // A crash of a process loses nothing; only one of the machine could.
+                run.url = format!("sqlite://{}?synchronous=normal", database.display());
+            }
+            Some(server) => {
+                let place = server.create(number)?;
+                run.url = place.url();
+                run.place = Some(place);
+                create_tables(&run.url)?;
+            }
+        }
         Ok(run)
     }
 }
 
-impl Run {
+fn create_tables(url: &str) -> Result<(), String> {
+    let built = BatchRuntime::builder().repository(url).build();
+    built.map(|_| ()).map_err(|error| error.to_string())
+}
+
+impl Run<'_> {
     /// Returns the folder for files of the job, which are compared.
     pub(super) fn files(&self) -> PathBuf {
         self.folder.join("files")
@@ -85,18 +133,16 @@ impl Run {
     }
 
     pub(super) fn database(&self) -> TestDatabase {
-        open(&self.folder.join("batch.db"))
+        let opened = match &self.place {
+            Some(place) => place.open(),
+            None => TestDatabase::open(&self.url),
+        };
+        opened.unwrap_or_else(|error| panic!("{error}"))
     }
 }
 
-impl Drop for Run {
+impl Drop for Run<'_> {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
-}
-
-fn open(file: &Path) -> TestDatabase {
-    let connection = SqliteConnection::establish(&file.display().to_string());
-    let connection = connection.unwrap_or_else(|error| panic!("cannot open the database: {error}"));
-    TestDatabase::new(RepositoryConnection::from(connection))
 }
