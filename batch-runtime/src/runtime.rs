@@ -195,6 +195,16 @@ impl BatchRuntimeBuilder {
         self
     }
 
+    /// Sets a loader that is called before the preferred one, even one of batch.xml: a test replaces artifacts by it. A second call
+    /// replaces it.
+    ///
+    /// Spec: LOADER-03
+    #[must_use]
+    pub fn artifact_replacements(mut self, loader: impl BatchArtifactLoader + 'static) -> Self {
+        self.sources.replacements = Some(Arc::new(loader));
+        self
+    }
+
     /// Sets the maximum time that `stop` waits for the execution to stop; 0 does not wait. Default: 5 seconds. Spec: D-60
     #[must_use]
     pub fn stop_timeout(mut self, limit: Duration) -> Self {

@@ -7,19 +7,31 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use batch_runtime::prelude::*;
 
+use crate::SimulatedFailure;
+
 /// A reader of a list.
 #[derive(BatchArtifact)]
 pub(crate) struct ItemList<T> {
     items: Arc<[T]>,
     next: usize,
+    fault: Option<Check<T>>,
 }
+
+/// Fails at some items.
+pub(crate) type Check<T> = Arc<dyn Fn(&T) -> Result<(), SimulatedFailure> + Send + Sync>;
 
 impl<T> ItemList<T> {
     pub(crate) fn new(items: impl IntoIterator<Item = T>) -> Self {
         Self {
             items: items.into_iter().collect(),
             next: 0,
+            fault: None,
         }
+    }
+
+    pub(crate) fn failing(mut self, fault: Check<T>) -> Self {
+        self.fault = Some(fault);
+        self
     }
 }
 
@@ -28,6 +40,7 @@ impl<T> Clone for ItemList<T> {
         Self {
             items: Arc::clone(&self.items),
             next: self.next,
+            fault: self.fault.clone(),
         }
     }
 }
@@ -40,10 +53,16 @@ impl<T: Clone + Send + Sync + 'static> ItemList<T> {
     }
 
     #[read_item]
-    fn read(&mut self) -> Option<T> {
-        let item = self.items.get(self.next)?;
+    fn read(&mut self) -> Result<Option<T>, SimulatedFailure> {
+        let Some(item) = self.items.get(self.next) else {
+            return Ok(None);
+        };
+        // As of a file with a bad record: the read after a failed one returns the next item.
         self.next += 1;
-        Some(item.clone())
+        if let Some(fault) = &self.fault {
+            fault(item)?;
+        }
+        Ok(Some(item.clone()))
     }
 
     #[get_checkpoint_info]
@@ -113,6 +132,7 @@ pub(crate) struct WriterDouble<T> {
     written: WrittenItems<T>,
     /// The number of items after which it fails.
     fails_after: Option<Arc<AtomicUsize>>,
+    fault: Option<Check<T>>,
     #[batch_context]
     step: Option<StepContext>,
     /// The items since the last checkpoint.
@@ -126,6 +146,7 @@ impl<T> WriterDouble<T> {
         Self {
             written,
             fails_after: None,
+            fault: None,
             step: None,
             pending: Vec::new(),
             count: 0,
@@ -134,6 +155,11 @@ impl<T> WriterDouble<T> {
 
     pub(crate) fn failing_after(mut self, count: Arc<AtomicUsize>) -> Self {
         self.fails_after = Some(count);
+        self
+    }
+
+    pub(crate) fn failing(mut self, fault: Check<T>) -> Self {
+        self.fault = Some(fault);
         self
     }
 
@@ -162,6 +188,9 @@ impl<T: Clone + Send + 'static> WriterDouble<T> {
         let fails_after = self.fails_after.as_ref();
         if fails_after.is_some_and(|count| self.count >= count.load(Ordering::Relaxed)) {
             return Err(BatchError::msg("stopped by the test kit"));
+        }
+        if let Some(fault) = &self.fault {
+            items.iter().try_for_each(|item| fault(item))?;
         }
         self.pending.extend_from_slice(items);
         Ok(())

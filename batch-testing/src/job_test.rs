@@ -1,6 +1,7 @@
 //! Runs a job, or one step of it, in a test.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,9 +18,9 @@ use batch_runtime::{
 };
 use tempfile::TempDir;
 
-use crate::doubles::{BatchletDouble, ItemList, ProcessorDouble, SkipCollector, WriterDouble};
+use crate::doubles::{BatchletDouble, Check, ItemList, ProcessorDouble, SkipCollector, WriterDouble};
 use crate::job_run::{self, JobRun};
-use crate::{SkippedItems, WrittenItems};
+use crate::{FailsAt, SkippedItems, WrittenItems};
 
 /// The time after which an execution is stopped and the test fails.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
@@ -177,7 +178,24 @@ impl JobTest {
         self.artifact(name, move || LoadedArtifact::item_reader(list.clone()))
     }
 
-    /// Replaces a processor by a function.
+    /// Replaces a reader as [`reader`](Self::reader) does. A read of the item of `fault` fails; the read after it returns the next
+    /// item.
+    #[must_use]
+    pub fn failing_reader<T>(
+        self,
+        name: impl Into<String>,
+        items: impl IntoIterator<Item = T>,
+        fault: &FailsAt<T>,
+    ) -> Self
+    where
+        T: Clone + PartialEq + fmt::Debug + Send + Sync + 'static,
+    {
+        let fault = fault.clone();
+        let list = ItemList::new(items).failing(Arc::new(move |item| fault.check(item)));
+        self.artifact(name, move || LoadedArtifact::item_reader(list.clone()))
+    }
+
+    /// Replaces a processor by a function. It may call the method of a real one after the check of a [`fails_at`](crate::fails_at).
     #[must_use]
     pub fn processor<I, O, E>(
         self,
@@ -202,6 +220,24 @@ impl JobTest {
         let written = written.clone();
         self.artifact(name, move || {
             LoadedArtifact::item_writer(WriterDouble::new(written.clone()))
+        })
+    }
+
+    /// Replaces a writer as [`writer`](Self::writer) does. A write with the item of `fault` fails.
+    #[must_use]
+    pub fn failing_writer<T>(
+        self,
+        name: impl Into<String>,
+        written: &WrittenItems<T>,
+        fault: &FailsAt<T>,
+    ) -> Self
+    where
+        T: Clone + PartialEq + fmt::Debug + Send + Sync + 'static,
+    {
+        let (written, fault) = (written.clone(), fault.clone());
+        let fault: Check<T> = Arc::new(move |item| fault.check(item));
+        self.artifact(name, move || {
+            LoadedArtifact::item_writer(WriterDouble::new(written.clone()).failing(Arc::clone(&fault)))
         })
     }
 
@@ -382,7 +418,7 @@ impl JobTest {
         if self.doubles.is_empty() {
             return builder;
         }
-        builder.artifact_loader(Doubles(self.doubles.clone()))
+        builder.artifact_replacements(Doubles(self.doubles.clone()))
     }
 
     /// Returns the artifacts of a step, such as ``reader `A`, writer `B` ``; `None` if the job has no such step.

@@ -8,6 +8,8 @@
 mod clients;
 mod invoices;
 mod rates;
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 

@@ -35,8 +35,7 @@ fn a_crash_loses_and_doubles_no_flight() {
     let folder = tempfile::tempdir().expect("a folder");
     let airports = first_lines("data/airports.csv", 30, folder.path());
     let flights = first_lines("data/flights.csv", 120, folder.path());
-    crash_sweep(JOB)
-        .system_property("data", "data")
+    crash_sweep(JobTest::new(JOB).system_property("data", "data"))
         .parameter("airports.file", airports.display())
         .parameter("flights.file", flights.display())
         .parameter("commit.interval", 50)

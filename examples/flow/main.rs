@@ -11,6 +11,8 @@
 mod approval;
 mod orders;
 mod papers;
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 

@@ -4,6 +4,9 @@
 //! cargo run --example hello -- start hello name=Ada
 //! ```
 
+#[cfg(test)]
+mod tests;
+
 use std::process::ExitCode;
 
 use batch_runtime::prelude::*;

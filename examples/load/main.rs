@@ -7,6 +7,9 @@
 //!
 //! Kill it while it runs and run the same command again: it resumes after its last commit, and no row is lost or doubled.
 
+#[cfg(test)]
+mod tests;
+
 use std::process::ExitCode;
 
 use batch_cli::Cli;

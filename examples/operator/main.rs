@@ -8,6 +8,8 @@
 //! without pauses; it resumes from its checkpoint.
 
 mod statements;
+#[cfg(test)]
+mod tests;
 
 use std::error::Error;
 use std::thread;

@@ -15,6 +15,8 @@ mod reading;
 mod report;
 mod route;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 

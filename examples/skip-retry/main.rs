@@ -17,6 +17,8 @@ mod booking;
 mod errors;
 mod payments;
 mod report;
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 

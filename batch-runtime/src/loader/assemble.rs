@@ -11,8 +11,9 @@ use std::{env, fmt, fs};
 use batch_xml::{BatchXml, Diagnostic, JobXmlErrors, Limits, Source, Spanned};
 
 use super::artifacts::{AMBIGUOUS, Artifacts, LOADER_FAILED, UNKNOWN_CLASS, class_help, loader_error};
-use crate::artifact::{BatchArtifactLoader, registry};
+use crate::artifact::{BatchArtifactLoader, LoadedArtifact, registry};
 use crate::engine::call;
+use crate::error::BatchError;
 use crate::job_path::read_source;
 
 /// There are two preferred loaders.
@@ -25,6 +26,8 @@ pub(crate) struct ArtifactSources {
     pub(crate) embedded: Vec<(String, String)>,
     /// The preferred loader set by the program.
     pub(crate) loader: Option<Arc<dyn BatchArtifactLoader>>,
+    /// Called before the preferred loader.
+    pub(crate) replacements: Option<Arc<dyn BatchArtifactLoader>>,
 }
 
 impl fmt::Debug for ArtifactSources {
@@ -52,6 +55,10 @@ impl Artifacts {
             (Some(_), Some(class)) => return Err(second_loader(&class).into()),
             (None, None) => None,
         };
+        let preferred = match sources.replacements {
+            Some(replacements) => Some(Arc::new(Replacing(replacements, preferred)) as _),
+            None => preferred,
+        };
         // The order of the linker is arbitrary.
         let mut all: Vec<_> = registry::linked().collect();
         all.sort_by_key(|one| (one.file, one.line, one.class));
@@ -62,6 +69,18 @@ impl Artifacts {
             warnings: batch_xml.warnings,
             mapped: entries.map(|entry| (entry.id.value.clone(), entry)).collect(),
         })
+    }
+}
+
+/// Calls the first loader, and then the second one.
+struct Replacing(Arc<dyn BatchArtifactLoader>, Option<Arc<dyn BatchArtifactLoader>>);
+
+impl BatchArtifactLoader for Replacing {
+    fn load(&self, reference: &str) -> Result<Option<LoadedArtifact>, BatchError> {
+        match (self.0.load(reference)?, &self.1) {
+            (None, Some(preferred)) => preferred.load(reference),
+            (replacement, _) => Ok(replacement),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
-use batch_testing::{JobTest, WrittenItems, fails_at};
+use batch_testing::{JobTest, SkippedItems, WrittenItems, fails_at};
 
 /// Doubles numbers, and rejects those over the limit.
 #[derive(BatchArtifact)]
@@ -314,6 +314,30 @@ fn partitions_share_the_written_items() {
     let mut all = written.items();
     all.sort_unstable();
     assert_eq!(all, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
+}
+
+/// A read of the item fails once, and the next read returns the next item; a write with it fails each time.
+#[test]
+fn doubles_of_readers_and_writers_fail_at_an_item() {
+    let text = r#"<job id="numbers"><step id="copy">
+      <chunk reader="Numbers" processor="Double" writer="Table" commit-interval="2">
+        <skippable-exception-classes><include class="batch_testing::faults::SimulatedFailure"/></skippable-exception-classes>
+      </chunk></step></job>"#;
+    let (_folder, file) = job(text);
+    let (written, skipped) = (WrittenItems::<u64>::new(), SkippedItems::<u64>::new());
+    let run = JobTest::new(&file)
+        .failing_reader("Numbers", 1..=5_u64, &fails_at(2, 1))
+        .processor("Double", |number: &u64| Ok::<_, BatchError>(Some(number * 2)))
+        .failing_writer("Table", &written, &fails_at(8, u32::MAX))
+        .skipped(&skipped)
+        .launch();
+    run.assert_completed();
+    run.step("copy").assert_reads(4).assert_writes(3);
+    assert_eq!((written.items(), skipped.items()), (vec![2, 6, 10], vec![8]));
+    assert_eq!(
+        skipped.errors(),
+        ["simulated failure at 2", "simulated failure at 8"]
+    );
 }
 
 /// A double of the wrong role says which one the job needs.
