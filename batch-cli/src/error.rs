@@ -32,6 +32,11 @@ pub(crate) enum CliError {
     ParameterTwice(String),
     #[error("repository `{0}` does not exist; `launch` or `db migrate` creates it")]
     NoRepository(String),
+    #[error(
+        "`{0}` cannot be the name of a crate with a job; expected letters, digits, `-` and `_`, a letter first, and no name of a \
+         crate that it needs, such as `payroll`"
+    )]
+    CrateName(String),
     #[error("unknown job instance {0}")]
     NoInstance(JobInstanceId),
     #[error("cannot write a report to `{}`: expected a file name that ends with .html or .md", .0.display())]

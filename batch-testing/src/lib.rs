@@ -32,6 +32,7 @@
 //! assert_eq!(written.items(), [2, 4, 8]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod artifact_test;
 mod clock;

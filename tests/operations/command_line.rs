@@ -599,3 +599,27 @@ fn show_prints_a_long_exit_status_in_full() {
         "the table shows a part of it: {out}"
     );
 }
+
+/// The files of a new crate have its name; a folder that exists is left alone, and a name that Cargo would reject is an error.
+#[test]
+fn new_creates_a_crate() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, _) = run_expecting(0, "hello", folder.path(), &["new", "payroll"]);
+    assert!(out.contains("cargo run -- launch payroll"), "{out}");
+    let read = |file: &str| fs::read_to_string(folder.path().join("payroll").join(file)).unwrap();
+    assert!(read("jobs/payroll.xml").contains("<job id=\"payroll\">"));
+    assert!(read("Cargo.toml").contains(&format!("batch-runtime = \"{}\"", env!("CARGO_PKG_VERSION"))));
+    for file in [
+        "README.md",
+        "src/orders.rs",
+        "src/tests.rs",
+        "src/main.rs",
+        ".gitignore",
+    ] {
+        assert!(!read(file).contains("NAME"), "{file}");
+    }
+    let (_, err) = run_expecting(2, "hello", folder.path(), &["new", "payroll"]);
+    assert!(err.contains("cannot create `payroll`"), "{err}");
+    let (_, err) = run_expecting(2, "hello", folder.path(), &["new", "2nd"]);
+    assert!(err.contains("a letter first"), "{err}");
+}

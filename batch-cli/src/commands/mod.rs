@@ -14,6 +14,7 @@ mod graph;
 mod import;
 mod launch;
 mod list;
+mod new;
 mod params;
 mod purge;
 mod recover;
@@ -66,6 +67,7 @@ commands! {
     Config(config::Config),
     Completions(completions::Completions),
     Check(check::Check),
+    New(new::New),
 }
 
 fn execution_id(text: &str) -> Result<JobExecutionId, &'static str> {

@@ -1,0 +1,7 @@
+//! The command line without jobs of its own: starts a crate with `new`, and inspects and maintains a repository.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    batch_cli::main()
+}
