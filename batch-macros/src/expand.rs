@@ -425,7 +425,10 @@ fn read(method: &ArtifactMethod) -> Vec<TokenStream> {
         let closure = quote_spanned!(open=> || #call);
         quote_spanned!(open=> run(#closure))
     });
-    vec![quote!(fill.#fill), quote!(#runtime::ItemType::of::<#item>())]
+    vec![
+        quote!(fill.#fill),
+        quote!(#runtime::ItemType::of_reader::<#item>()),
+    ]
 }
 
 fn process(method: &ArtifactMethod) -> Vec<TokenStream> {

@@ -432,7 +432,10 @@ impl JobTest {
         let of_body = match &step.body {
             StepBody::Chunk(chunk) => vec![
                 named("reader", &chunk.reader),
-                named("processor", &chunk.processor),
+                chunk
+                    .processor
+                    .as_ref()
+                    .map_or_else(String::new, |processor| named("processor", processor)),
                 named("writer", &chunk.writer),
             ],
             StepBody::Batchlet(batchlet) => vec![named("batchlet", batchlet)],

@@ -38,6 +38,7 @@ codes! {
     TRANSITION_CYCLE = "JSL0028": "`next` attributes lead back to where they started";
     EMPTY_JOB = "JSL0029": "a job contains no step, flow or split, or only abstract ones";
     ABSTRACT_JOB = "JSL0030": "an abstract job serves only as a parent and cannot be started";
+    MISSING_PART = "JSL0031": "a chunk lacks its reader or writer, or a partition its plan or mapper";
     NOT_A_JOB = "JSL0032": "a document whose root is a step, flow or split cannot be started";
     UNKNOWN_PARENT = "JSL0033": "`parent` names an element that does not exist in the job or on the job path";
     PARENT_KIND = "JSL0034": "an element inherits only from one of its own kind";
@@ -45,15 +46,16 @@ codes! {
     INHERITANCE_CYCLE = "JSL0036": "an element inherits from itself";
     INHERITANCE_LIMIT = "JSL0037": "inheritance exceeds a limit: generations, elements or bytes";
     INCOMPLETE_PARENT = "JSL0038": "a parent that lacks something required is not marked abstract";
-    MALFORMED_SYMBOL = "JSL0040": "`${` starts a symbol, which is a name followed by `}`";
+    LEADING_DECISION = "JSL0039": "the first element of a job or flow is a decision, which has nothing to decide on";
+    MALFORMED_SYMBOL = "JSL0040": "`${` or `#{` starts a symbol or expression that is not complete";
     UNRESOLVED_SYMBOL = "JSL0041": "no job parameter, system property or enclosing property has this name";
     SYMBOL_CYCLE = "JSL0042": "the value of a symbol depends on itself";
     SUBSTITUTION_LIMIT = "JSL0043": "substitution exceeds a limit: bytes or number of symbols";
     LITERAL_ONLY = "JSL0044": "ids of documents, `parent`, and `merge` of a list that inherits cannot contain symbols";
     EMPTY_CONTAINER = "JSL0045": "a flow contains no step, or a split no flow, that is not abstract";
     DECIDER_TWICE = "JSL0046": "a decision names its decider by both `decider` and `ref`";
-    PARTITION_NUMBER = "JSL0047": "the name of a partition property does not end with the number of a partition";
-    SPLIT_TARGET = "JSL0048": "a flow of a split follows more than one other element";
+    PARTITION_NUMBER = "JSL0047": "a property is for a partition that does not exist, or does not say for which one it is";
+    SPLIT_TARGET = "JSL0048": "a flow of a split follows more than one other element, or, in Jakarta Batch, any";
     PARTITION_ID = "JSL0049": "`X:n` is the name of partition n of the element `X` in the job repository, and cannot be an id";
     RECORD_POLICY = "JSL0050": "the checkpoint policy `record` is an obsolete name of `item`";
     UNREACHABLE = "JSL0051": "no transition leads to the element, so it never runs";
@@ -62,6 +64,7 @@ codes! {
     REPEATED = "JSL0054": "a transition leads to an element that has always run before, and elements run once";
     TARGET_WITHOUT_CHUNK = "JSL0055": "`target` names an artifact of a chunk, but the step contains a batchlet";
     LIMIT_WITHOUT_CLASSES = "JSL0056": "`skip-limit` or `retry-limit` limits nothing, because no exception class is included";
+    OTHER_SYNTAX = "JSL0057": "an expression of Jakarta Batch, `#{..}`, is literal text in a document of the draft";
     TWO_CLASSES = "JSL0060": "batch.xml maps one artifact id to two classes";
     TWO_LOADERS = "JSL0061": "the batch.xml files of one program name two preferred loaders";
     NO_ENTRIES = "JSL0062": "a batch.xml contains neither a loader nor an artifact";

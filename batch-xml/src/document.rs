@@ -119,6 +119,19 @@ impl Document {
 /// All mistakes, if the text is not well-formed or exceeds a limit, if its root is not job, step, flow or split (only
 /// code `JSL0007` then), or if the root has no valid id.
 pub fn parse(source: &Arc<Source>, limits: &Limits) -> Result<Document, JobXmlErrors> {
+    parse_as(source, limits, None)
+}
+
+/// Reads a document like [`parse`], in this dialect if one is given, whatever its namespace is.
+///
+/// # Errors
+///
+/// See [`parse`].
+pub fn parse_as(
+    source: &Arc<Source>,
+    limits: &Limits,
+    dialect: Option<Dialect>,
+) -> Result<Document, JobXmlErrors> {
     let mut sink = Sink::default();
     let Some(root) = reader::read(source, limits, &mut sink) else {
         return Err(sink.into_errors());
@@ -129,7 +142,8 @@ pub fn parse(source: &Arc<Source>, limits: &Limits) -> Result<Document, JobXmlEr
         }
         return Err(sink.into_errors());
     };
-    let dialect = Dialect::default();
+    let namespace = root.namespace.as_ref().map(|namespace| namespace.value.as_str());
+    let dialect = dialect.unwrap_or_else(|| Dialect::of_namespace(namespace));
     let id = document_id(dialect, &root, &mut sink);
     let mut schema_sink = Sink::default();
     schema::check(dialect, &root, &mut schema_sink);
@@ -180,8 +194,11 @@ fn document_id(dialect: Dialect, root: &Element, sink: &mut Sink) -> Option<Span
         values::empty_value(root, "id", &id.span, sink);
     } else if symbols::has_symbols(dialect, id) {
         sink.error(codes::LITERAL_ONLY, &id.span, |d| {
-            d.message("the id of a document cannot contain `${..}`")
-                .label("read before substitution")
+            d.message(format!(
+                "the id of a document cannot contain `{}`",
+                symbols::form(dialect)
+            ))
+            .label("read before substitution")
         });
     } else if id.chars().count() > values::MAX_ID_CHARS {
         values::long_id(&id.span, sink);

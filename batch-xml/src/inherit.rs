@@ -230,6 +230,7 @@ impl<'a> Inheritance<'a, '_> {
             attributes: written.attributes.clone(),
             children,
             text: written.text.clone(),
+            namespace: written.namespace.clone(),
         })
     }
 

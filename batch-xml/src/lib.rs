@@ -92,7 +92,7 @@ pub use artifacts::{ArtifactEntry, BatchXml};
 pub use codes::{CODES, explain};
 pub use diagnostics::{Diagnostic, JobXmlErrors, Severity};
 pub use dialect::{Dialect, ValueSource};
-pub use document::{Document, RootKind, parse};
+pub use document::{Document, RootKind, parse, parse_as};
 pub use effective::Effective;
 pub use library::Library;
 pub use limits::Limits;

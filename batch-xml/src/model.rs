@@ -222,6 +222,8 @@ pub struct Concurrency {
 pub struct Partition {
     /// The number of partitions, unless there is an algorithm. Default 1. Spec: PART-03, PART-18
     pub instances: NonZeroU32,
+    /// The number of threads, if the document sets it. Never in the draft.
+    pub threads: Option<NonZeroU32>,
     /// The properties of single partitions; ignored if there is an algorithm. Spec: PART-08, PART-18
     pub properties: Vec<PartitionProperty>,
     /// Computes the partitions, on the parent thread. Spec: PART-17, FPART-05
@@ -343,14 +345,17 @@ pub struct Chunk {
     pub span: Span,
     /// The item reader.
     pub reader: ArtifactRef,
-    /// The item processor; required in the draft. Spec: D-03
-    pub processor: ArtifactRef,
+    /// The item processor; required in the draft. Without one, the items are written as they are read. Spec: D-03
+    pub processor: Option<ArtifactRef>,
     /// The item writer.
     pub writer: ArtifactRef,
     /// The checkpoint policy. Default `item`.
     pub checkpoint_policy: Spanned<CheckpointPolicy>,
     /// Items (policy `item`) or seconds (policy `time`) between checkpoints. Default 10; ignored by `custom`.
     pub commit_interval: NonZeroU32,
+    /// Seconds after which a checkpoint is taken before the interval has all its items; only of policy `item`, and never in the
+    /// draft.
+    pub time_limit: Option<NonZeroU32>,
     /// Items per call of the writer. Default: the commit interval for policy `item`, else 10; always 1 if
     /// reads are not buffered. Spec: JSL-CHUNK-18, JSL-CHUNK-19, JSL-CHUNK-20, JSL-CHUNK-21, D-04
     pub chunk_size: NonZeroU32,

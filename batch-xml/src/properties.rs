@@ -59,6 +59,9 @@ impl<'a> Scope<'a> {
         if self.stopped {
             return Vec::new();
         }
+        if !self.dialect.artifacts_see_outer_properties() {
+            return self.own();
+        }
         let of_partitions = self.subjobs.iter().rev().map(|subjob| &subjob.properties);
         let all = of_partitions
             .chain(&self.levels)

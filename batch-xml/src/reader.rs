@@ -248,13 +248,14 @@ impl Builder<'_> {
                 d.label("this is the second")
             });
         }
-        let attributes = self.attributes(&span, 1 + name.len(), tag.attributes_raw())?;
+        let (attributes, namespace) = self.attributes(&span, &name, tag.attributes_raw())?;
         let element = Element {
             name: Spanned::new(xml::local_name(&name).to_owned(), name_span),
             tag: span,
             attributes,
             children: Vec::new(),
             text: None,
+            namespace,
         };
         if empty {
             self.close(element);
@@ -264,9 +265,20 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Reads the attributes in `raw`, which starts `offset` bytes after the start of `tag`.
-    fn attributes(&mut self, tag: &Span, offset: usize, raw: &str) -> Result<Vec<Attribute>, Unreadable> {
-        let mut attributes = Vec::new();
+    /// Reads the attributes in `raw`, which follow the `element`'s name in `tag`. Returns them with the namespace that they declare for this
+    /// name.
+    fn attributes(
+        &mut self,
+        tag: &Span,
+        element: &str,
+        raw: &str,
+    ) -> Result<(Vec<Attribute>, Option<Spanned<String>>), Unreadable> {
+        let offset = 1 + element.len();
+        let declaration = match element.split_once(':') {
+            Some((prefix, _)) => format!("xmlns:{prefix}"),
+            None => "xmlns".to_owned(),
+        };
+        let (mut attributes, mut namespace) = (Vec::new(), None);
         let mut names: HashMap<&str, Span> = HashMap::new();
         for (count, scanned) in xml::attributes(raw).enumerate() {
             let scanned = match scanned {
@@ -291,14 +303,16 @@ impl Builder<'_> {
             }
             let value = self.value(tag, offset, &raw[scanned.value.clone()], scanned.value)?;
             // Prefixed names and namespace declarations are not part of Job XML.
-            if name != "xmlns" && !name.contains(':') {
+            if name == declaration {
+                namespace = Some(value);
+            } else if name != "xmlns" && !name.contains(':') {
                 attributes.push(Attribute {
                     name: Spanned::new(name.to_owned(), span),
                     value,
                 });
             }
         }
-        Ok(attributes)
+        Ok((attributes, namespace))
     }
 
     fn value(

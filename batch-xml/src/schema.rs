@@ -30,7 +30,7 @@ fn find_in(rules: &'static [Rule], name: &str) -> Option<&'static Rule> {
 pub(crate) fn check(dialect: Dialect, element: &Element, sink: &mut Sink) {
     let rules = dialect.rules().elements;
     if let Some(rule) = find_in(rules, &element.name) {
-        check_attributes(rule, element, sink);
+        check_attributes(rules, rule, element, sink);
         check_content(rules, rule, element, sink);
     }
 }
@@ -60,7 +60,7 @@ fn check_content(rules: &'static [Rule], rule: &Rule, element: &Element, sink: &
             check_first(element, index, sink);
         }
         if let Some(below) = find_in(rules, &child.name) {
-            check_attributes(below, child, sink);
+            check_attributes(rules, below, child, sink);
             check_content(rules, below, child, sink);
         }
     }
@@ -113,13 +113,18 @@ fn check_first(element: &Element, index: usize, sink: &mut Sink) {
     }
 }
 
-fn check_attributes(rule: &Rule, element: &Element, sink: &mut Sink) {
+fn check_attributes(rules: &'static [Rule], rule: &Rule, element: &Element, sink: &mut Sink) {
     for attribute in unknown_attributes(rule, element) {
         let name = attribute.name.value.as_str();
         sink.error(codes::UNKNOWN_ATTRIBUTE, &attribute.name.span, |d| {
             let d = d
                 .message(format!("{} has no attribute {}", quoted(rule.name), quoted(name)))
                 .label("unknown attribute");
+            if let Some(other) = dialect_with(rules, |other| {
+                find_in(other, rule.name).is_some_and(|rule| rule.attributes.contains(&name))
+            }) {
+                return d.help(of_other(other));
+            }
             match suggest::nearest(name, rule.attributes.iter().copied()) {
                 Some(found) => d.suggestion(Some(found)),
                 None => d.help(one_of("attribute", rule.attributes.to_vec())),
@@ -143,6 +148,11 @@ fn unknown_element(rules: &'static [Rule], rule: &Rule, parent: &Element, child:
             quoted(name),
             quoted(&parent.name)
         ));
+        if let Some(other) = dialect_with(rules, |other| {
+            find_in(other, &parent.name).is_some_and(|rule| rule.allows(name))
+        }) {
+            return d.label("not part of this dialect").help(of_other(other));
+        }
         if !parents.is_empty() {
             let place = match parents.as_slice() {
                 [BATCH_ROOT] => BATCH_ROOT.to_owned(),
@@ -156,6 +166,22 @@ fn unknown_element(rules: &'static [Rule], rule: &Rule, parent: &Element, child:
             None => d.help(one_of("element", rule.children().collect())),
         }
     });
+}
+
+/// Returns another dialect whose element table has something.
+fn dialect_with(rules: &'static [Rule], has: impl Fn(&'static [Rule]) -> bool) -> Option<Dialect> {
+    let of_document = |dialect: &Dialect| std::ptr::eq(dialect.rules().elements, rules);
+    // batch.xml has no dialects.
+    Dialect::ALL.iter().find(|dialect| of_document(dialect))?;
+    let mut others = Dialect::ALL.into_iter().filter(|dialect| !of_document(dialect));
+    others.find(|dialect| has(dialect.rules().elements))
+}
+
+fn of_other(dialect: Dialect) -> String {
+    format!(
+        "it is part of the dialect `{dialect}`, {}",
+        dialect.rules().is_chosen_by
+    )
 }
 
 /// Lists the names allowed in a place, as help.

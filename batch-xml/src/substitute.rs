@@ -14,7 +14,7 @@ use crate::limits::Limits;
 use crate::model::Target;
 use crate::span::{Span, Spanned};
 use crate::suggest;
-use crate::symbols::{self, Piece};
+use crate::symbols::{self, Name, Piece};
 use crate::tree::Attribute;
 
 /// The values from outside of the document.
@@ -32,7 +32,9 @@ impl<'a> Values<'a> {
         let values = match source {
             ValueSource::JobParameter => self.parameters,
             ValueSource::SystemProperty => self.system,
-            ValueSource::Partition | ValueSource::OutermostProperty => return None,
+            ValueSource::Partition | ValueSource::OutermostProperty | ValueSource::InnermostProperty => {
+                return None;
+            }
         };
         values.get(name).map(String::as_str)
     }
@@ -278,13 +280,20 @@ impl<'a> Scope<'a> {
         self.dialect.first_value(|source| self.values.get(source, name))
     }
 
-    /// Returns the effective value of `name` here, with the place of `name` in the XML.
+    /// Returns the effective value of a property that reaches an artifact or context here, with its place in the XML.
     ///
     /// Spec: OVR-02, OVR-04, OVR-05, OVR-07, PART-12
     pub(crate) fn effective(&mut self, name: &Spanned<String>, target: Option<Target>) -> Option<Value> {
         let view = self.view(target);
         let place = self.place(name, target).unwrap_or_else(|| name.span.clone());
-        match self.meaning(name, view, &[]).ok()? {
+        let meaning = if self.dialect.artifacts_see_outer_properties() {
+            self.meaning(name, None, view, &[]).ok()?
+        } else {
+            // Nothing overrides what is written on the artifact itself.
+            let own = self.levels.last()?.matching(name, target).next()?;
+            own.seen_from(view.levels, view)
+        };
+        match meaning {
             Meaning::Given(given) => {
                 self.check_length(given.len(), &place)?;
                 Some(Value {
@@ -325,18 +334,30 @@ impl<'a> Scope<'a> {
     /// expanded; `Err` contains the first of them if nothing else is left.
     ///
     /// Spec: OVR-02, OVR-04, OVR-05, PART-12, SUBST-07, D-34, D-39
-    fn meaning(&self, name: &str, view: View, pending: &[Pending]) -> Result<Meaning<'a>, Option<usize>> {
+    fn meaning(
+        &self,
+        name: &str,
+        source: Option<ValueSource>,
+        view: View,
+        pending: &[Pending],
+    ) -> Result<Meaning<'a>, Option<usize>> {
         let mut passed_over = None;
         let mut is_pending = |number| {
             let position = pending.iter().position(|property| property.number == number);
             passed_over = passed_over.or(position);
             position.is_some()
         };
-        let found = self.dialect.first_value(|source| match source {
+        let mut value = |source| match source {
             ValueSource::Partition => self.partition_value(name, view, &mut is_pending),
             ValueSource::OutermostProperty => self.outermost_property(name, view, &mut is_pending),
+            // A property sees those before it: one that follows it is not defined yet.
+            ValueSource::InnermostProperty => self.innermost_property(name, view, pending.last()),
             external => self.values.get(external, name).map(Meaning::Given),
-        });
+        };
+        let found = match source {
+            Some(source) => value(source),
+            None => self.dialect.first_value(value),
+        };
         found.ok_or(passed_over)
     }
 
@@ -380,6 +401,20 @@ impl<'a> Scope<'a> {
         None
     }
 
+    /// Returns the property of the innermost enclosing element that has one of this name, before the property that is being
+    /// expanded.
+    fn innermost_property(&self, name: &str, view: View, pending: Option<&Pending>) -> Option<Meaning<'a>> {
+        let is_visible = |number| pending.is_none_or(|pending| number < pending.number);
+        let levels = self.levels[..view.levels].iter().enumerate().rev();
+        for (level, properties) in levels {
+            let mut found = properties.matching(name, view.target);
+            if let Some(definition) = found.find(|definition| is_visible(definition.number)) {
+                return Some(definition.seen_from(level + 1, view));
+            }
+        }
+        None
+    }
+
     /// Accounts for a property that an artifact receives.
     pub(crate) fn handed(&mut self, bytes: usize, span: &Span) -> Option<()> {
         self.spend(|scope| &mut scope.list_bytes, bytes, span)
@@ -417,10 +452,21 @@ impl<'a> Scope<'a> {
         if !symbols::has_symbols(self.dialect, &attribute.value) {
             return Some(Text::Known(attribute.value.value.clone()));
         }
+        let whole = attribute.value.value.as_str();
+        self.expand_part((attribute, whole), view, pending)
+    }
+
+    /// Replaces the symbols of a part of a value: all of it, or the default of a symbol.
+    fn expand_part(
+        &mut self,
+        (attribute, part): (&Attribute, &str),
+        view: View,
+        pending: &mut Vec<Pending>,
+    ) -> Option<Text> {
         let span = &attribute.value.span;
         let mut text = Some(String::new());
         let mut deferred = false;
-        for piece in symbols::pieces(self.dialect, &attribute.value) {
+        for piece in symbols::pieces(self.dialect, part) {
             let part = match piece {
                 Piece::Literal(literal) => Some(literal.to_owned()),
                 Piece::Symbol(name, range) => match self.symbol(name, attribute, range, view, pending) {
@@ -448,7 +494,7 @@ impl<'a> Scope<'a> {
 
     fn symbol(
         &mut self,
-        name: &str,
+        name: Name<'_>,
         attribute: &Attribute,
         range: Range<usize>,
         view: View,
@@ -456,18 +502,40 @@ impl<'a> Scope<'a> {
     ) -> Option<Text> {
         let place = symbols::place(attribute, range);
         self.spend(|scope| &mut scope.symbols, 1, &place)?;
-        let (number, value, view) = match self.meaning(name, view, pending) {
+        let text = self.looked_up(name, &place, view, pending)?;
+        match (text, name.default) {
+            // Without a value, an expression is empty, and an empty one has its default.
+            (Text::Known(text), Some(default)) if text.is_empty() => {
+                self.expand_part((attribute, default), view, pending)
+            }
+            (text, _) => Some(text),
+        }
+    }
+
+    /// Returns the value of a name; `None`, after a report, if it has none and needs one.
+    fn looked_up(
+        &mut self,
+        Name { name, source, .. }: Name<'_>,
+        place: &Span,
+        view: View,
+        pending: &mut Vec<Pending>,
+    ) -> Option<Text> {
+        let (number, value, view) = match self.meaning(name, source, view, pending) {
             Ok(Meaning::Given(given)) => return Some(Text::Known(given.to_owned())),
             Ok(Meaning::Property { number, value, view }) => (number, value, view),
             Err(passed_over) => {
-                let mut deferrals = self.deferrals.iter_mut().rev();
+                let may_be_deferred = source.is_none_or(|source| source == ValueSource::Partition);
+                let mut deferrals = self.deferrals.iter_mut().rev().filter(|_| may_be_deferred);
                 if let Some(deferral) = deferrals.find(|deferral| deferral.may_supply(name)) {
                     deferral.used.insert(name.to_owned());
                     return Some(Text::Deferred);
                 }
+                if source.is_some() {
+                    return Some(Text::Known(String::new()));
+                }
                 match passed_over {
-                    Some(position) => self.report_cycle(&pending[position..], name, &place),
-                    None => self.report_unresolved(name, view, &place),
+                    Some(position) => self.report_cycle(&pending[position..], name, place),
+                    None => self.report_unresolved(name, view, place),
                 }
                 return None;
             }
@@ -475,7 +543,7 @@ impl<'a> Scope<'a> {
         let depth = self.limits.max_symbol_depth();
         if pending.len() >= depth {
             let message = format!("symbols refer to each other over more than {depth} levels");
-            return self.stop(&place, message);
+            return self.stop(place, message);
         }
         self.property(number, name, value, view, pending)
     }

@@ -1,29 +1,62 @@
-//! The syntax of substitution: symbols in attribute values, in the draft `${name}`.
+//! The syntax of substitution in attribute values: in the draft `${name}`, in Jakarta Batch
+//! `#{jobParameters['name']}?:default;`.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::codes;
-use crate::diagnostics::Sink;
-use crate::dialect::Dialect;
+use crate::diagnostics::{Sink, quoted};
+use crate::dialect::{Dialect, Substitution, ValueSource};
 use crate::span::Span;
+use crate::suggest;
 use crate::tree::{Attribute, Element};
+
+/// The start of a symbol.
+const SYMBOL: &str = "${";
+/// The start of an expression.
+const EXPRESSION: &str = "#{";
+
+/// The sources that an expression can name.
+const SOURCES: [(&str, ValueSource); 4] = [
+    ("jobParameters", ValueSource::JobParameter),
+    ("jobProperties", ValueSource::InnermostProperty),
+    ("systemProperties", ValueSource::SystemProperty),
+    ("partitionPlan", ValueSource::Partition),
+];
 
 /// A part of an attribute value.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
     Literal(&'a str),
-    /// A symbol, with the range of the whole operator in the value.
-    Symbol(&'a str, Range<usize>),
-    /// `${` that does not start a symbol, with its range and the mistake.
-    Malformed(Range<usize>, &'static str),
+    /// A name to look up, with the range of the whole operator in the value.
+    Symbol(Name<'a>, Range<usize>),
+    /// The start of a symbol or expression that is none, with its range and the mistake.
+    Malformed(Range<usize>, Mistake<'a>),
+}
+
+/// A name to look up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Name<'a> {
+    pub(crate) name: &'a str,
+    /// The only source, if the syntax names one.
+    pub(crate) source: Option<ValueSource>,
+    /// The text, with symbols, to use if the value is empty.
+    pub(crate) default: Option<&'a str>,
+}
+
+/// A mistake in a symbol or expression.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Mistake<'a> {
+    Text(&'static str),
+    /// The name of a source that does not exist.
+    UnknownSource(&'a str),
 }
 
 /// Splits a value into pieces. Everything that is not a symbol is literal; there is no escape.
 ///
 /// Spec: SUBST-04, SUBST-12
 pub(crate) fn pieces(dialect: Dialect, value: &str) -> impl Iterator<Item = Piece<'_>> {
-    let (open, close) = (dialect.rules().symbol_start, dialect.rules().symbol_end);
+    let open = start(dialect);
     let mut at = 0;
     std::iter::from_fn(move || {
         let rest = &value[at..];
@@ -31,28 +64,101 @@ pub(crate) fn pieces(dialect: Dialect, value: &str) -> impl Iterator<Item = Piec
             return None;
         }
         let start = at;
-        let Some(inner) = rest.strip_prefix(open) else {
+        if !rest.starts_with(open) {
             let length = rest.find(open).unwrap_or(rest.len());
             at += length;
             return Some(Piece::Literal(&rest[..length]));
+        }
+        let (length, found) = match dialect.rules().substitution {
+            Substitution::Symbols => symbol(rest),
+            Substitution::Expressions => expression(rest),
         };
-        let Some(length) = inner.find(close) else {
-            at = value.len();
-            return Some(Piece::Malformed(start..at, "`${` without `}`"));
-        };
-        at += open.len() + length + close.len();
-        Some(match &inner[..length] {
-            "" => Piece::Malformed(start..at, "a symbol without a name"),
-            name if name.contains(open) => {
-                Piece::Malformed(start..at, "a symbol within the name of a symbol")
-            }
-            name => Piece::Symbol(name, start..at),
+        at += length;
+        Some(match found {
+            Ok(name) => Piece::Symbol(name, start..at),
+            Err(mistake) => Piece::Malformed(start..at, mistake),
         })
     })
 }
 
+fn start(dialect: Dialect) -> &'static str {
+    match dialect.rules().substitution {
+        Substitution::Symbols => SYMBOL,
+        Substitution::Expressions => EXPRESSION,
+    }
+}
+
+/// Reads the symbol at the start of a text. Returns its length.
+fn symbol(text: &str) -> (usize, Result<Name<'_>, Mistake<'_>>) {
+    let inner = &text[SYMBOL.len()..];
+    let Some(length) = inner.find('}') else {
+        return (text.len(), Err(Mistake::Text("`${` without `}`")));
+    };
+    let name = match &inner[..length] {
+        "" => Err(Mistake::Text("a symbol without a name")),
+        name if name.contains(SYMBOL) => Err(Mistake::Text("a symbol within the name of a symbol")),
+        name => Ok(Name {
+            name,
+            source: None,
+            default: None,
+        }),
+    };
+    (SYMBOL.len() + length + 1, name)
+}
+
+/// Reads the expression at the start of a text, with its default. Returns its length.
+fn expression(text: &str) -> (usize, Result<Name<'_>, Mistake<'_>>) {
+    let inner = &text[EXPRESSION.len()..];
+    let Some((source, rest)) = inner.split_once("['") else {
+        let length = inner
+            .find('}')
+            .map_or(text.len(), |end| EXPRESSION.len() + end + 1);
+        return (length, Err(Mistake::Text("an expression without `['name']`")));
+    };
+    let Some((name, after)) = rest.split_once("']}") else {
+        return (
+            text.len(),
+            Err(Mistake::Text("an expression without `']}` after the name")),
+        );
+    };
+    let length = text.len() - after.len();
+    let known = SOURCES.iter().find(|(known, _)| *known == source);
+    let Some((_, known)) = known else {
+        return (length, Err(Mistake::UnknownSource(source)));
+    };
+    if name.is_empty() {
+        return (length, Err(Mistake::Text("an expression without a name")));
+    }
+    let mut found = Name {
+        name,
+        source: Some(*known),
+        default: None,
+    };
+    let Some(default) = after.strip_prefix("?:") else {
+        return (length, Ok(found));
+    };
+    match default.split_once(';') {
+        Some((default, after)) => {
+            found.default = Some(default);
+            (text.len() - after.len(), Ok(found))
+        }
+        None => (
+            text.len(),
+            Err(Mistake::Text("a default `?:` without `;` at its end")),
+        ),
+    }
+}
+
+/// Returns the syntax for messages.
+pub(crate) fn form(dialect: Dialect) -> &'static str {
+    match dialect.rules().substitution {
+        Substitution::Symbols => "${..}",
+        Substitution::Expressions => "#{..}",
+    }
+}
+
 pub(crate) fn has_symbols(dialect: Dialect, value: &str) -> bool {
-    value.contains(dialect.rules().symbol_start)
+    value.contains(start(dialect))
 }
 
 /// Returns the place of a range of an attribute's value, or of the whole value if it contains entity references.
@@ -65,7 +171,7 @@ pub(crate) fn place(attribute: &Attribute, range: Range<usize>) -> Span {
     }
 }
 
-/// Returns the names of all symbols of a tree, and reports malformed symbols.
+/// Returns the names of the job parameters that a tree may use, and reports malformed symbols.
 ///
 /// Spec: SUBST-02, SUBST-12
 pub(crate) fn collect(dialect: Dialect, root: &Element, sink: &mut Sink) -> BTreeSet<String> {
@@ -73,32 +179,105 @@ pub(crate) fn collect(dialect: Dialect, root: &Element, sink: &mut Sink) -> BTre
     root.walk(&mut |element| {
         for attribute in &element.attributes {
             // Reported where parents are looked up.
-            if attribute.name.value == "parent" {
-                continue;
-            }
-            for piece in pieces(dialect, &attribute.value) {
-                match piece {
-                    Piece::Literal(_) => {}
-                    Piece::Symbol(name, _) => {
-                        names.insert(name.to_owned());
-                    }
-                    Piece::Malformed(range, reason) => {
-                        sink.error(codes::MALFORMED_SYMBOL, &place(attribute, range), |d| {
-                            d.message(reason)
-                                .help("write symbols as `${name}`; a single `$` needs no escape")
-                        });
-                    }
-                }
+            if attribute.name.value != "parent" {
+                warn_of_expressions(dialect, attribute, sink);
+                collect_in(dialect, (attribute, &attribute.value), &mut names, sink);
             }
         }
     });
     names
 }
 
+/// Collects in a part of an attribute's value.
+fn collect_in(
+    dialect: Dialect,
+    (attribute, value): (&Attribute, &str),
+    names: &mut BTreeSet<String>,
+    sink: &mut Sink,
+) {
+    for piece in pieces(dialect, value) {
+        match piece {
+            Piece::Literal(_) => {}
+            Piece::Symbol(found, _) => {
+                if matches!(found.source, None | Some(ValueSource::JobParameter)) {
+                    names.insert(found.name.to_owned());
+                }
+                if let Some(default) = found.default {
+                    collect_in(dialect, (attribute, default), names, sink);
+                }
+            }
+            Piece::Malformed(range, mistake) => report(dialect, attribute, range, &mistake, sink),
+        }
+    }
+}
+
+fn report(
+    dialect: Dialect,
+    attribute: &Attribute,
+    range: Range<usize>,
+    mistake: &Mistake<'_>,
+    sink: &mut Sink,
+) {
+    let help = match dialect.rules().substitution {
+        Substitution::Symbols => "write symbols as `${name}`; a single `$` needs no escape",
+        Substitution::Expressions => {
+            "write `#{jobParameters['name']}`, or `jobProperties`, `systemProperties` or `partitionPlan`, and a default as \
+             `#{..}?:default;`"
+        }
+    };
+    sink.error(
+        codes::MALFORMED_SYMBOL,
+        &place(attribute, range),
+        |d| match mistake {
+            Mistake::Text(text) => d.message(*text).help(help),
+            Mistake::UnknownSource(name) => {
+                let d = d.message(format!("{} is not a source of values", quoted(name)));
+                match suggest::nearest(name, SOURCES.map(|(name, _)| name)) {
+                    Some(near) => d.suggestion(Some(near)),
+                    None => d.help(help),
+                }
+            }
+        },
+    );
+}
+
+/// Warns about an expression in a dialect that does not have them.
+fn warn_of_expressions(dialect: Dialect, attribute: &Attribute, sink: &mut Sink) {
+    if dialect.rules().substitution == Substitution::Expressions {
+        return;
+    }
+    if let Some(at) = attribute.value.find(EXPRESSION) {
+        sink.warning(
+            codes::OTHER_SYNTAX,
+            &place(attribute, at..at + EXPRESSION.len()),
+            |d| {
+                d.message(format!(
+                    "`{EXPRESSION}` is literal text in the dialect `{dialect}`"
+                ))
+                .help(
+                    "write symbols as `${name}`; a document in the dialect `jakarta` has the namespace \
+                     `https://jakarta.ee/xml/ns/jakartaee`",
+                )
+            },
+        );
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Piece::{Literal, Malformed, Symbol};
+    use super::Mistake::{Text, UnknownSource};
+    use super::Piece::{Literal, Malformed};
     use super::*;
+
+    #[allow(non_snake_case, reason = "reads as the piece")]
+    fn Symbol(name: &str, range: Range<usize>) -> Piece<'_> {
+        let name = Name {
+            name,
+            source: None,
+            default: None,
+        };
+        Piece::Symbol(name, range)
+    }
 
     #[track_caller]
     fn check(value: &str, expect: &[Piece<'_>]) {
@@ -130,17 +309,88 @@ mod tests {
             "a${}b",
             &[
                 Literal("a"),
-                Malformed(1..4, "a symbol without a name"),
+                Malformed(1..4, Text("a symbol without a name")),
                 Literal("b"),
             ],
         );
-        check("a${b", &[Literal("a"), Malformed(1..4, "`${` without `}`")]);
+        check("a${b", &[Literal("a"), Malformed(1..4, Text("`${` without `}`"))]);
         check(
             "${a${b}}",
             &[
-                Malformed(0..7, "a symbol within the name of a symbol"),
+                Malformed(0..7, Text("a symbol within the name of a symbol")),
                 Literal("}"),
             ],
+        );
+    }
+
+    #[track_caller]
+    fn check_expression(value: &str, expect: &[Piece<'_>]) {
+        let found: Vec<_> = pieces(Dialect::Jakarta, value).collect();
+        assert_eq!(found, expect, "{value:?}");
+    }
+
+    fn expression<'a>(
+        source: ValueSource,
+        name: &'a str,
+        default: Option<&'a str>,
+        range: Range<usize>,
+    ) -> Piece<'a> {
+        let source = Some(source);
+        Piece::Symbol(
+            Name {
+                name,
+                source,
+                default,
+            },
+            range,
+        )
+    }
+
+    #[test]
+    fn expressions_name_their_source_and_have_defaults() {
+        let parameter = |name, default, range| expression(ValueSource::JobParameter, name, default, range);
+        check_expression("${a}?:b;", &[Literal("${a}?:b;")]);
+        check_expression("#{jobParameters['a']}", &[parameter("a", None, 0..21)]);
+        check_expression(
+            "x#{jobParameters['a.b']}?:#{systemProperties['c']};.txt",
+            &[
+                Literal("x"),
+                parameter("a.b", Some("#{systemProperties['c']}"), 1..51),
+                Literal(".txt"),
+            ],
+        );
+        check_expression(
+            "#{jobProperties['p']}#{partitionPlan['q']}?:;",
+            &[
+                expression(ValueSource::InnermostProperty, "p", None, 0..21),
+                expression(ValueSource::Partition, "q", Some(""), 21..45),
+            ],
+        );
+        check_expression(
+            "#{a}b",
+            &[
+                Malformed(0..4, Text("an expression without `['name']`")),
+                Literal("b"),
+            ],
+        );
+        check_expression(
+            "#{jobParameters['a",
+            &[Malformed(
+                0..18,
+                Text("an expression without `']}` after the name"),
+            )],
+        );
+        check_expression(
+            "#{parameters['a']}",
+            &[Malformed(0..18, UnknownSource("parameters"))],
+        );
+        check_expression(
+            "#{jobParameters['']}",
+            &[Malformed(0..20, Text("an expression without a name"))],
+        );
+        check_expression(
+            "#{jobParameters['a']}?:b",
+            &[Malformed(0..24, Text("a default `?:` without `;` at its end"))],
         );
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Element {
     pub(crate) children: Vec<Element>,
     /// The first text other than blanks between the tags.
     pub(crate) text: Option<Span>,
+    /// The namespace of its name, as far as its own start tag declares it.
+    pub(crate) namespace: Option<Spanned<String>>,
 }
 
 impl Element {
@@ -33,6 +35,7 @@ impl Element {
             attributes: Vec::new(),
             children: Vec::new(),
             text: None,
+            namespace: None,
         }
     }
 

@@ -117,7 +117,7 @@ fn partitioned(elements: &[ExecutionElement], id: &str) -> Option<String> {
 fn artifact<'a>(step: &'a Step, name: &str) -> &'a ArtifactRef {
     match (&step.body, name) {
         (StepBody::Chunk(chunk), "reader") => &chunk.reader,
-        (StepBody::Chunk(chunk), "processor") => &chunk.processor,
+        (StepBody::Chunk(chunk), "processor") => chunk.processor.as_ref().unwrap(),
         (StepBody::Chunk(chunk), "writer") => &chunk.writer,
         (StepBody::Batchlet(batchlet), "batchlet") => batchlet,
         _ => panic!("{name}"),

@@ -8,6 +8,7 @@ mod graph;
 mod guide;
 mod hostile;
 mod inherit;
+mod jakarta;
 mod jsl;
 mod large;
 mod oracle;

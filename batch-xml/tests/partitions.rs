@@ -186,7 +186,10 @@ fn targets_choose_the_artifact() {
     };
     assert_eq!(properties(&chunk.reader), map(&[("f", "r"), ("g", "all")]));
     assert_eq!(properties(&chunk.writer), map(&[("f", "w"), ("g", "all")]));
-    assert_eq!(properties(&chunk.processor), map(&[("g", "all")]));
+    assert_eq!(
+        properties(chunk.processor.as_ref().unwrap()),
+        map(&[("g", "all")])
+    );
     let partition = step.partition.unwrap();
     assert_eq!(properties(&partition.collector.unwrap()), map(&[("g", "all")]));
     assert!(partition.properties.is_empty());

@@ -259,7 +259,7 @@ fn outer_properties_reach_inwards_and_win() {
         [&common[..], &[("r", "step"), ("c", "chunk")]].concat()
     );
     assert_eq!(
-        properties(&chunk.processor),
+        properties(chunk.processor.as_ref().unwrap()),
         [&common[..], &[("c", "chunk"), ("r", "chunk")]].concat()
     );
     assert_eq!(
@@ -337,7 +337,10 @@ fn symbols_see_the_properties_of_the_artifact() {
         |artifact: &ArtifactRef| ["q", "d"].map(|name| artifact.property(name).unwrap().value.clone());
     assert_eq!(values(&chunk(&job).reader), ["[r]", "[r]"]);
     assert_eq!(values(&chunk(&job).writer), ["[w]", "[w]"]);
-    assert_eq!(values(&chunk(&job).processor), ["[all]", "[all]"]);
+    assert_eq!(
+        values(chunk(&job).processor.as_ref().unwrap()),
+        ["[all]", "[all]"]
+    );
 }
 
 /// Spec: SUBST-01, SUBST-04, SUBST-07, SUBST-10, SUBST-11

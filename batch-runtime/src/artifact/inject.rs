@@ -288,7 +288,7 @@ impl Properties {
                 .system
                 .get(name)
                 .map(|value| (value.as_str(), PropertySource::System)),
-            ValueSource::OutermostProperty => of_xml(),
+            ValueSource::OutermostProperty | ValueSource::InnermostProperty => of_xml(),
             _ => None,
         })
     }

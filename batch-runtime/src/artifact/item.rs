@@ -21,6 +21,8 @@ use crate::error::BatchError;
 pub struct ItemType {
     id: TypeId,
     name: &'static str,
+    /// Creates the sink of a chunk without a processor.
+    pass_through: Option<fn() -> ItemSink>,
 }
 
 impl ItemType {
@@ -29,7 +31,21 @@ impl ItemType {
         Self {
             id: TypeId::of::<T>(),
             name: std::any::type_name::<T>(),
+            pass_through: None,
         }
+    }
+
+    /// Returns the item type `T` of a reader.
+    pub fn of_reader<T: Send + 'static>() -> Self {
+        Self {
+            pass_through: Some(pass_through::<T>),
+            ..Self::of::<T>()
+        }
+    }
+
+    /// Returns a sink whose results are the items; `None` if this is not the type of a reader's items.
+    pub(crate) fn pass_through(&self) -> Option<ItemSink> {
+        self.pass_through.map(|make| make())
     }
 
     /// Returns the type's full path.
@@ -344,6 +360,52 @@ where
             Err(error) => observer.process_failed(error, Box::new(item), 0)?,
         }
         Ok(self.results.len())
+    }
+}
+
+/// The sink of a chunk without a processor.
+struct PassThrough<I> {
+    items: Vec<I>,
+}
+
+fn pass_through<I: Send + 'static>() -> ItemSink {
+    let sink = PassThrough::<I> { items: Vec::new() };
+    ItemSink(Box::new(TypedSink::<I>::Sequential(Box::new(sink))))
+}
+
+impl<I: Send + 'static> Sink<I> for PassThrough<I> {
+    fn results(&self) -> &dyn Results {
+        &self.items
+    }
+
+    fn results_mut(&mut self) -> &mut dyn Results {
+        &mut self.items
+    }
+
+    fn parallel(
+        self: Box<Self>,
+        _others: Vec<Box<dyn Sink<I>>>,
+        _gate: &Arc<ContextGate>,
+    ) -> io::Result<Box<dyn Parallel<I>>> {
+        Err(io::Error::other(
+            "there is no processor to run on several threads",
+        ))
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+
+    #[inline]
+    fn push(&mut self, item: I) -> Result<usize, BatchError> {
+        self.items.push(item);
+        Ok(self.items.len())
+    }
+
+    /// Listeners of processing are not called: nothing is processed.
+    fn push_observed(&mut self, item: I, _observer: &mut dyn ItemObserver) -> Result<usize, Halt> {
+        self.items.push(item);
+        Ok(self.items.len())
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::exception::ExceptionRegistration;
 use super::inject::{BatchArtifact, ContextInfo, ContextScope, InjectError, PropertyInfo};
+use super::item::ItemSink;
 use super::loader::BatchArtifactLoader;
 use crate::role::{self, Factory, ListenerRole, Make, Role};
 
@@ -90,6 +91,14 @@ impl ArtifactRegistration {
     /// Returns the role that the attribute gives the type.
     pub fn role(&self) -> Role {
         self.factory.role()
+    }
+
+    /// Returns the sink of a chunk that has this reader and no processor.
+    pub(crate) fn pass_through(&self) -> Option<ItemSink> {
+        match self.factory {
+            Factory::ItemReader(_, item) => item().pass_through(),
+            _ => None,
+        }
     }
 
     /// Excludes the artifact from pipelined steps. Called by generated code.

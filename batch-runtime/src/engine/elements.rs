@@ -168,10 +168,18 @@ pub(crate) enum BoundBody {
     Partitioned(Box<BoundPartition>),
 }
 
+impl BoundChunk {
+    /// Returns the artifact whose results are written: the processor, or without one the reader.
+    pub(crate) fn last_input(&self) -> &Bound {
+        self.processor.as_ref().unwrap_or(&self.reader)
+    }
+}
+
 /// A chunk that is ready to run.
 pub(crate) struct BoundChunk {
     pub(crate) reader: Bound,
-    pub(crate) processor: Bound,
+    /// Without one, the items are written as they are read.
+    pub(crate) processor: Option<Bound>,
     /// The number of instances of the processor: the first on the thread that reads, each other on a thread of its own. Spec: D-99
     pub(crate) processors: usize,
     /// True if the first list of the next interval is read while one is written. Spec: D-100
@@ -192,8 +200,8 @@ pub(crate) struct BoundChunk {
 /// The condition for a checkpoint.
 #[derive(Clone)]
 pub(crate) enum CheckpointInterval {
-    /// After this number of items read. Spec: JSL-CHUNK-07, D-05
-    Items(usize),
+    /// After this number of items read, or already after a time. Spec: JSL-CHUNK-07, D-05
+    Items { count: usize, time: Option<Duration> },
     /// After this time, checked after each item. Spec: JSL-CHUNK-08
     Time(Duration),
     /// By decision of the algorithm, called after each item. Spec: JSL-CHUNK-09

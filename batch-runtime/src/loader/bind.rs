@@ -265,12 +265,19 @@ impl Binder<'_> {
         processors: usize,
     ) -> Option<BoundChunk> {
         let reader = self.artifact(Role::ItemReader, &chunk.reader, scope);
-        let processor = self.artifact(Role::ItemProcessor, &chunk.processor, scope);
+        let processor = chunk.processor.as_ref();
+        let has_processor = processor.is_some();
+        let processor = processor.and_then(|named| self.artifact(Role::ItemProcessor, named, scope));
         let writer = self.artifact(Role::ItemWriter, &chunk.writer, scope);
         self.check_chunk_items(reader.as_ref(), processor.as_ref(), writer.as_ref(), chunk);
         let faults = self.fault_rules(chunk, retry_input);
         let interval = match chunk.checkpoint_policy.value {
-            CheckpointPolicy::Item => CheckpointInterval::Items(as_usize(chunk.commit_interval.get())),
+            CheckpointPolicy::Item => CheckpointInterval::Items {
+                count: as_usize(chunk.commit_interval.get()),
+                time: chunk
+                    .time_limit
+                    .map(|limit| Duration::from_secs(limit.get().into())),
+            },
             CheckpointPolicy::Time => {
                 CheckpointInterval::Time(Duration::from_secs(chunk.commit_interval.get().into()))
             }
@@ -280,7 +287,10 @@ impl Binder<'_> {
                 CheckpointInterval::Custom(self.artifact(Role::CheckpointAlgorithm, algorithm, scope)?)
             }
         };
-        let (reader, processor, writer) = (reader?, processor?, writer?);
+        let (reader, writer) = (reader?, writer?);
+        if has_processor && processor.is_none() {
+            return None;
+        }
         let Factory::ItemWriter(_, info) = writer.registration.factory else {
             return None;
         };

@@ -24,17 +24,26 @@ impl Binder<'_> {
         writer: Option<&Bound>,
         chunk: &Chunk,
     ) {
-        let Some((processor, Factory::ItemProcessor(_, items))) = with_factory(processor) else {
-            return;
+        let reader = match with_factory(reader) {
+            Some((reader, Factory::ItemReader(_, item))) => Some((reader, item())),
+            _ => None,
         };
-        let items = items();
-        if let Some((reader, Factory::ItemReader(_, item))) = with_factory(reader) {
-            let at = &chunk.processor.name.span;
-            self.same_items((reader, item()), (processor, items.input), at, "");
-        }
-        if let Some((writer, Factory::ItemWriter(_, info))) = with_factory(writer) {
-            let at = &chunk.writer.name.span;
-            self.same_items((processor, items.output), (writer, info().items), at, "");
+        let written = match &chunk.processor {
+            None => reader,
+            Some(named) => match with_factory(processor) {
+                Some((processor, Factory::ItemProcessor(_, items))) => {
+                    let items = items();
+                    if let Some(reader) = reader {
+                        self.same_items(reader, (processor, items.input), &named.name.span, "");
+                    }
+                    Some((processor, items.output))
+                }
+                _ => None,
+            },
+        };
+        if let (Some(written), Some((writer, Factory::ItemWriter(_, info)))) = (written, with_factory(writer))
+        {
+            self.same_items(written, (writer, info().items), &chunk.writer.name.span, "");
         }
     }
 
@@ -42,13 +51,13 @@ impl Binder<'_> {
     pub(super) fn check_listener_items(&mut self, chunk: &BoundChunk, listeners: &[ListenerAt]) {
         let (input, output) = (
             item_type(chunk.reader.registration),
-            item_type(chunk.processor.registration),
+            item_type(chunk.last_input().registration),
         );
         for (listener, at) in listeners {
             for role in &listener.roles {
                 let takes = role.registration.factory.listener_items();
                 self.listener_fits(role, takes.input, &chunk.reader, input, at);
-                self.listener_fits(role, takes.output, &chunk.processor, output, at);
+                self.listener_fits(role, takes.output, chunk.last_input(), output, at);
             }
         }
     }

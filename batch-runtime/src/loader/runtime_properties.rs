@@ -261,11 +261,9 @@ fn obstacles(chunk: &Chunk, bound: &BoundChunk, listeners: &[ListenerAt]) -> Vec
         let reason = "the checkpoint algorithm decides after each item, after the commit of the chunk before";
         obstacles.push((reason.into(), chunk.checkpoint_policy.span.clone()));
     }
-    for (artifact, named) in [
-        (&bound.reader, &chunk.reader),
-        (&bound.processor, &chunk.processor),
-        (&bound.writer, &chunk.writer),
-    ] {
+    let processor = bound.processor.as_ref().zip(chunk.processor.as_ref());
+    let others = [(&bound.reader, &chunk.reader), (&bound.writer, &chunk.writer)];
+    for (artifact, named) in others.into_iter().chain(processor) {
         if !artifact.registration.pipelined {
             let reason = format!("`{}` is declared with `pipelined = false`", artifact.name);
             obstacles.push((reason, named.name.span.clone()));

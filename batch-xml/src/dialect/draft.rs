@@ -1,22 +1,30 @@
 //! The draft of 5 July 2012: its elements, and its rules where dialects differ.
 
 use super::elements::{Required, Rule, elements, required};
-use super::{Rules, ValueSource};
+use super::{Rules, Substitution, ValueSource};
+use crate::write::draft;
 
 pub(super) const RULES: Rules = Rules {
+    is_chosen_by: "in which documents have no namespace",
+    write: draft::job,
     elements: ELEMENTS,
     required: REQUIRED,
     inheritable: &["job", "step", "flow", "split"],
-    symbol_start: "${",
-    symbol_end: "}",
+    substitution: Substitution::Symbols,
     precedence: &[
         ValueSource::Partition,
         ValueSource::JobParameter,
         ValueSource::SystemProperty,
         ValueSource::OutermostProperty,
     ],
+    artifacts_see_outer_properties: true,
     star_min_chars: 1,
     most_specific_transition_first: true,
+    parts_are_elements: false,
+    checkpoint_policies: &["item", "time", "custom"],
+    leading_decision_is_passed_over: true,
+    flows_of_split_lead_on: true,
+    next_beside_transitions: false,
     unmatched_step_fails: true,
     termination_sets_step_status: true,
     ending_flow_stops_siblings: true,

@@ -6,8 +6,13 @@
 
 mod draft;
 pub(crate) mod elements;
+mod jakarta;
 
+use std::fmt;
+
+use crate::model::Job;
 use crate::pattern::{self, Pattern};
+use crate::write::Node;
 use elements::{Required, Rule};
 
 /// The rules that a job follows.
@@ -17,6 +22,32 @@ pub enum Dialect {
     /// The draft of 5 July 2012, as interpreted by the catalogue of requirements.
     #[default]
     Draft,
+    /// Jakarta Batch 2.1, and the final JSR 352 1.0.
+    Jakarta,
+}
+
+/// The namespaces of documents of the dialect [`Jakarta`](Dialect::Jakarta).
+pub(crate) const JAKARTA_NAMESPACES: [&str; 2] = [
+    "https://jakarta.ee/xml/ns/jakartaee",
+    "http://xmlns.jcp.org/xml/ns/javaee",
+];
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Draft => "draft",
+            Self::Jakarta => "jakarta",
+        })
+    }
+}
+
+/// The syntax of substitution in attribute values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Substitution {
+    /// `${name}`: the sources are searched in the order of the dialect. Spec: SUBST-01
+    Symbols,
+    /// `#{jobParameters['name']}?:default;`: the expression names the source. Without a value it is empty.
+    Expressions,
 }
 
 /// A source of the value of a symbol or property.
@@ -31,26 +62,43 @@ pub enum ValueSource {
     SystemProperty,
     /// The properties of the enclosing elements, the outermost first.
     OutermostProperty,
+    /// The properties of the enclosing elements, the innermost first.
+    InnermostProperty,
 }
 
 /// The rules of one dialect.
 pub(crate) struct Rules {
+    /// The end of a sentence about the dialect: how its documents are recognized.
+    pub(crate) is_chosen_by: &'static str,
+    /// Writes a job.
+    pub(crate) write: fn(&Job) -> Node,
     /// The elements, their attributes and their children.
     pub(crate) elements: &'static [Rule],
     /// The requirements of a complete element.
     pub(crate) required: &'static [Required],
     /// The elements that may have a parent. Spec: INH-01
     pub(crate) inheritable: &'static [&'static str],
-    /// The text before the name in a symbol. Spec: SUBST-01
-    pub(crate) symbol_start: &'static str,
-    /// The text after it.
-    pub(crate) symbol_end: &'static str,
+    /// The syntax of substitution.
+    pub(crate) substitution: Substitution,
     /// The order in which the value of a name is looked up. Spec: OVR-02, OVR-04, OVR-05, PART-12, D-34
     pub(crate) precedence: &'static [ValueSource],
+    /// See [`Dialect::artifacts_see_outer_properties`].
+    pub(crate) artifacts_see_outer_properties: bool,
     /// The least number of characters that `*` matches. Spec: SEQ-14, D-20
     pub(crate) star_min_chars: usize,
     /// True if the most specific of several matching transition elements is taken, and not the first. Spec: SEQ-18, D-19
     pub(crate) most_specific_transition_first: bool,
+    /// True if the reader, processor and writer of a chunk, and the plan of a partition, are elements of their own.
+    pub(crate) parts_are_elements: bool,
+    /// The values of `checkpoint-policy`. Spec: JSL-CHUNK-05
+    pub(crate) checkpoint_policies: &'static [&'static str],
+    /// True if the first element of a job or flow may be a decision, which is passed over: execution starts with the first other
+    /// element.
+    pub(crate) leading_decision_is_passed_over: bool,
+    /// True if a flow of a split may lead to another one.
+    pub(crate) flows_of_split_lead_on: bool,
+    /// True if a step may have transition elements beside its `next` attribute, which is taken if none matches. Spec: SEQ-07
+    pub(crate) next_beside_transitions: bool,
     /// See [`Dialect::unmatched_step_fails`].
     pub(crate) unmatched_step_fails: bool,
     /// See [`Dialect::termination_sets_step_status`].
@@ -64,9 +112,21 @@ pub(crate) struct Rules {
 }
 
 impl Dialect {
+    /// All dialects.
+    pub const ALL: [Self; 2] = [Self::Draft, Self::Jakarta];
+
+    /// Returns the dialect of documents whose root element is in this namespace.
+    pub(crate) fn of_namespace(namespace: Option<&str>) -> Self {
+        match namespace {
+            Some(namespace) if JAKARTA_NAMESPACES.contains(&namespace) => Self::Jakarta,
+            _ => Self::Draft,
+        }
+    }
+
     pub(crate) fn rules(self) -> &'static Rules {
         match self {
             Self::Draft => &draft::RULES,
+            Self::Jakarta => &jakarta::RULES,
         }
     }
 
@@ -77,6 +137,14 @@ impl Dialect {
     pub fn first_value<T>(self, mut value: impl FnMut(ValueSource) -> Option<T>) -> Option<T> {
         let mut sources = self.rules().precedence.iter();
         sources.find_map(|source| value(*source))
+    }
+
+    /// Returns whether an artifact receives the properties of all elements around it, and the job parameters, and not only those that
+    /// are written on it.
+    ///
+    /// Spec: OVR-05, OVR-13, D-36
+    pub fn artifacts_see_outer_properties(self) -> bool {
+        self.rules().artifacts_see_outer_properties
     }
 
     /// Returns the pattern of exit statuses that is written as `text`.

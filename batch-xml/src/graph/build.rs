@@ -105,8 +105,12 @@ fn node(element: &ExecutionElement, exits: Vec<Exit>) -> Node {
 }
 
 fn chunk_detail(chunk: &Chunk) -> String {
-    let names = [&chunk.reader, &chunk.processor, &chunk.writer].map(|artifact| artifact.name.value.as_str());
-    names.join(" → ")
+    let artifacts = [Some(&chunk.reader), chunk.processor.as_ref(), Some(&chunk.writer)];
+    let names = artifacts
+        .into_iter()
+        .flatten()
+        .map(|artifact| artifact.name.value.as_str());
+    names.collect::<Vec<_>>().join(" → ")
 }
 
 /// Spec: PART-03, PART-18

@@ -4,13 +4,29 @@ use std::num::NonZeroU32;
 
 use super::Lowering;
 use crate::codes;
-use crate::model::{CheckpointPolicy, Chunk, ExceptionClasses, Target};
+use crate::model::{ArtifactRef, CheckpointPolicy, Chunk, ExceptionClasses, Target};
+use crate::schema;
 use crate::span::Spanned;
 use crate::tree::Element;
 use crate::values;
 
 /// Default of commit-interval, and of chunk-size if the interval does not count items.
 const DEFAULT_ITEMS: NonZeroU32 = NonZeroU32::new(10).expect("ten is not zero");
+
+/// The artifacts of a chunk.
+struct Parts {
+    reader: ArtifactRef,
+    processor: Option<ArtifactRef>,
+    writer: ArtifactRef,
+}
+
+/// The sizes of a chunk.
+struct Interval {
+    items: NonZeroU32,
+    time_limit: Option<NonZeroU32>,
+    chunk_size: NonZeroU32,
+    buffer_reads: bool,
+}
 
 impl<'a> Lowering<'a> {
     /// Spec: JSL-CHUNK-01, JSL-CHUNK-25
@@ -22,13 +38,9 @@ impl<'a> Lowering<'a> {
     }
 
     fn chunk_in_scope(&mut self, element: &'a Element) -> Option<Chunk> {
-        let reader = self.artifact_named(element, "reader", Some(Target::Reader));
-        let processor = self.artifact_named(element, "processor", Some(Target::Processor));
-        let writer = self.artifact_named(element, "writer", Some(Target::Writer));
+        let parts = self.parts(element);
         let policy = self.checkpoint_policy(element);
-        let commit_interval = self.positive(element, "commit-interval").unwrap_or(DEFAULT_ITEMS);
-        let chunk_size = self.positive(element, "chunk-size");
-        let buffer_reads = self.boolean(element, "buffer-reads", true);
+        let interval = self.interval(element, policy.as_ref());
         let skip_limit = self.integer(element, "skip-limit", 0);
         let retry_limit = self.integer(element, "retry-limit", 0);
         let checkpoint_timeout = self.integer(element, "checkpoint-timeout", 0).unwrap_or(0);
@@ -52,16 +64,17 @@ impl<'a> Lowering<'a> {
             retry_limit,
             &retryable,
         );
-        let checkpoint_policy = policy?;
+        let (parts, checkpoint_policy) = (parts?, policy?);
         Some(Chunk {
             span: element.tag.clone(),
-            reader: reader?,
-            processor: processor?,
-            writer: writer?,
-            commit_interval,
-            chunk_size: effective_chunk_size(chunk_size, buffer_reads, *checkpoint_policy, commit_interval),
+            reader: parts.reader,
+            processor: parts.processor,
+            writer: parts.writer,
+            commit_interval: interval.items,
+            time_limit: interval.time_limit,
+            chunk_size: interval.chunk_size,
             checkpoint_policy,
-            buffer_reads,
+            buffer_reads: interval.buffer_reads,
             skip_limit,
             retry_limit,
             checkpoint_timeout,
@@ -70,6 +83,77 @@ impl<'a> Lowering<'a> {
             retryable,
             no_rollback,
         })
+    }
+
+    /// Returns the artifacts of the chunk; `None`, after a report, if one is missing.
+    ///
+    /// Spec: JSL-CHUNK-02, JSL-CHUNK-03, JSL-CHUNK-04
+    fn parts(&mut self, element: &'a Element) -> Option<Parts> {
+        if !self.scope.dialect.rules().parts_are_elements {
+            let reader = self.artifact_named(element, "reader", Some(Target::Reader));
+            let processor = self.artifact_named(element, "processor", Some(Target::Processor));
+            let writer = self.artifact_named(element, "writer", Some(Target::Writer));
+            return Some(Parts {
+                reader: reader?,
+                processor: Some(processor?),
+                writer: writer?,
+            });
+        }
+        let reader = self.part(element, "reader");
+        let processor = element.child("processor");
+        let has_processor = processor.is_some();
+        let processor = processor.and_then(|processor| self.artifact(processor));
+        let writer = self.part(element, "writer");
+        Some(Parts {
+            reader: reader?,
+            processor: match processor {
+                None if has_processor => return None,
+                processor => processor,
+            },
+            writer: writer?,
+        })
+    }
+
+    /// Returns a required artifact that is an element.
+    fn part(&mut self, chunk: &'a Element, name: &str) -> Option<ArtifactRef> {
+        if let Some(part) = chunk.children.iter().find(|child| child.name.value == name) {
+            return self.artifact(part);
+        }
+        if !schema::has_unknown_child(self.scope.dialect, chunk) {
+            self.error(codes::MISSING_PART, &chunk.name.span, |d| {
+                d.message(format!("a chunk requires a `{name}` element"))
+                    .label(format!("has no {name}"))
+            });
+        }
+        None
+    }
+
+    fn interval(&mut self, element: &Element, policy: Option<&Spanned<CheckpointPolicy>>) -> Interval {
+        if self.scope.dialect.rules().parts_are_elements {
+            let items = self.positive(element, "item-count").unwrap_or(DEFAULT_ITEMS);
+            let time_limit = self.integer(element, "time-limit", 0).and_then(NonZeroU32::new);
+            let is_item = policy.is_none_or(|policy| policy.value == CheckpointPolicy::Item);
+            return Interval {
+                items,
+                time_limit: time_limit.filter(|_| is_item),
+                // There is one write for each checkpoint.
+                chunk_size: match is_item && time_limit.is_none() {
+                    true => items,
+                    false => NonZeroU32::MAX,
+                },
+                buffer_reads: true,
+            };
+        }
+        let items = self.positive(element, "commit-interval").unwrap_or(DEFAULT_ITEMS);
+        let chunk_size = self.positive(element, "chunk-size");
+        let buffer_reads = self.boolean(element, "buffer-reads", true);
+        let policy = policy.map_or(CheckpointPolicy::Item, |policy| policy.value);
+        Interval {
+            items,
+            time_limit: None,
+            chunk_size: effective_chunk_size(chunk_size, buffer_reads, policy, items),
+            buffer_reads,
+        }
     }
 
     /// Warns of a limit of what never happens. Without classes nothing is skipped or retried. Spec: D-09
@@ -113,11 +197,12 @@ impl<'a> Lowering<'a> {
             return Some(Spanned::new(policy, value.text.span));
         }
         let value = value.text;
+        let choices = self.scope.dialect.rules().checkpoint_policies;
         let policy = match value.as_str() {
             "item" => CheckpointPolicy::Item,
-            "time" => CheckpointPolicy::Time,
+            "time" if choices.contains(&"time") => CheckpointPolicy::Time,
             "custom" => CheckpointPolicy::Custom,
-            "record" => {
+            "record" if choices.contains(&"time") => {
                 self.warning(codes::RECORD_POLICY, &value.span, |d| {
                     d.message("the checkpoint policy `record` is an obsolete name of `item`")
                         .help("write `item`")
@@ -125,7 +210,7 @@ impl<'a> Lowering<'a> {
                 CheckpointPolicy::Item
             }
             _ => {
-                values::bad_choice(name, &value, &["item", "time", "custom"], self.scope.sink);
+                values::bad_choice(name, &value, choices, self.scope.sink);
                 return None;
             }
         };

@@ -21,7 +21,12 @@ impl<'a> Lowering<'a> {
         let inside = |lowering: &mut Self| lowering.elements_of(element, container);
         let (elements, partition) = self.partitioned(element, name, inside);
         self.prefix = before;
-        self.check_not_empty(element, "step");
+        let parts: &[&str] = match self.scope.dialect.rules().parts_are_elements {
+            true => &["step", "flow", "split"],
+            false => &["step"],
+        };
+        self.check_not_empty(element, parts);
+        self.check_first(element);
         Some(Flow {
             id: id?,
             next: next.flatten(),
@@ -37,7 +42,8 @@ impl<'a> Lowering<'a> {
     pub(super) fn split(&mut self, element: &'a Element) -> Option<Split> {
         let (node, container) = self.container(element, ElementKind::Split)?;
         let elements = self.elements_of(element, container);
-        self.check_not_empty(element, "flow");
+        self.check_not_empty(element, &["flow"]);
+        self.check_flows_lead_nowhere(element);
         let concurrency = self.concurrency(element);
         let node = node?;
         Some(Split {
@@ -64,7 +70,9 @@ impl<'a> Lowering<'a> {
                 });
                 "decider"
             }
-            (_, None) => "decider",
+            (Some(_), None) => "decider",
+            (None, None) if self.scope.dialect.rules().parts_are_elements => "ref",
+            (None, None) => "decider",
         };
         let decider = self.artifact_named(element, name, None);
         let transitions = self.transitions(element, node);
@@ -103,8 +111,9 @@ impl<'a> Lowering<'a> {
     }
 
     /// Spec: FLOW-16, SPLIT-14
-    fn check_not_empty(&mut self, element: &Element, what: &str) {
-        let mut of_kind = element.children.iter().filter(|child| child.name.value == what);
+    fn check_not_empty(&mut self, element: &Element, parts: &[&str]) {
+        let children = element.children.iter();
+        let mut of_kind = children.filter(|child| parts.contains(&child.name.value.as_str()));
         let is_concrete = |child: &Element| {
             let attribute = child.attribute("abstract");
             let is_abstract = attribute.and_then(|attribute| values::boolean(&attribute.value));
@@ -116,10 +125,44 @@ impl<'a> Lowering<'a> {
         {
             return;
         }
+        let what = match parts.split_last() {
+            Some((last, [])) => (*last).to_owned(),
+            Some((last, others)) => format!("{} or {last}", others.join(", ")),
+            None => return,
+        };
         self.error(codes::EMPTY_CONTAINER, &element.name.span, |d| {
             d.message(format!("a {} without a {what}", element.name.value))
                 .label(format!("a {what} that is not abstract is required"))
         });
+    }
+
+    /// Reports a decision before all other elements, in a dialect that starts with the first element.
+    pub(super) fn check_first(&mut self, element: &Element) {
+        if self.scope.dialect.rules().leading_decision_is_passed_over {
+            return;
+        }
+        let mut children = element.children.iter();
+        let first = children.find(|child| ElementKind::from_name(&child.name).is_some());
+        if let Some(decision) = first.filter(|first| first.name.value == "decision") {
+            self.error(codes::LEADING_DECISION, &decision.name.span, |d| {
+                d.message(format!("a {} cannot start with a decision", element.name.value))
+                    .label("no step precedes it")
+            });
+        }
+    }
+
+    /// Reports flows of a split that name a successor, in a dialect whose split ends with its flows.
+    fn check_flows_lead_nowhere(&mut self, split: &Element) {
+        if self.scope.dialect.rules().flows_of_split_lead_on {
+            return;
+        }
+        for next in split.children("flow").filter_map(|flow| flow.attribute("next")) {
+            self.error(codes::SPLIT_TARGET, &next.name.span, |d| {
+                d.message("a flow of a split cannot have a `next`")
+                    .label("all flows of a split run in parallel")
+                    .help("what follows all flows is the `next` of the split")
+            });
+        }
     }
 
     /// Returns the length of the prefix that the repository puts before the names of steps in this flow.
@@ -136,7 +179,10 @@ impl<'a> Lowering<'a> {
 
 /// Returns the number of digits of the highest partition number, as far as the XML determines it.
 pub(super) fn digits(partition: &Element) -> usize {
-    let instances = partition.attribute("instances");
+    let planned = partition
+        .child("plan")
+        .and_then(|plan| plan.attribute("partitions"));
+    let instances = partition.attribute("instances").or(planned);
     let count = instances.and_then(|instances| values::integer(&instances.value, 1));
     count.unwrap_or(1).to_string().len()
 }

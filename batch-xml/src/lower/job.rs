@@ -29,6 +29,7 @@ impl<'a> Lowering<'a> {
             .iter()
             .filter_map(|child| self.execution_element(child))
             .collect();
+        self.check_first(root);
         if !lacks_parent
             && !self.outline.has_concrete_element
             && !schema::has_unknown_child(self.scope.dialect, root)

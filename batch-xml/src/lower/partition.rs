@@ -7,9 +7,11 @@ use super::Lowering;
 use crate::codes;
 use crate::diagnostics::quoted;
 use crate::model::{ArtifactRef, Concurrency, Partition, PartitionProperty, Property};
+use crate::schema;
 use crate::span::{Span, Spanned};
 use crate::substitute::{Deferral, Definition, Level, Subjob};
 use crate::tree::Element;
+use crate::values;
 
 /// One partition of a step or flow.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +31,13 @@ struct Numbered<'a> {
     definition: Definition<'a>,
 }
 
+/// The partitions that the document itself defines.
+struct Plan<'a> {
+    count: NonZeroU32,
+    threads: Option<NonZeroU32>,
+    properties: Vec<Numbered<'a>>,
+}
+
 impl<'a> Lowering<'a> {
     /// Lowers the contents of a step or flow that may be partitioned: for the requested partition, or for the
     /// outside, where values of partitions are deferred.
@@ -43,14 +52,18 @@ impl<'a> Lowering<'a> {
         let Some(element) = owner.child("partition") else {
             return (inside(self), None);
         };
-        let has_algorithm = element.child("algorithm").is_some();
-        let instances = self.integer(element, "instances", 1).and_then(NonZeroU32::new);
-        let is_known = instances.is_some() || element.attribute("instances").is_none();
-        let count = instances.unwrap_or(NonZeroU32::MIN);
-        let properties = if has_algorithm {
-            Vec::new()
-        } else {
-            self.numbered(element, is_known.then_some(count))
+        let (algorithm, logical_tx) = match self.scope.dialect.rules().parts_are_elements {
+            true => ("mapper", "reducer"),
+            false => ("algorithm", "logicalTX"),
+        };
+        let has_algorithm = element.children.iter().any(|child| child.name.value == algorithm);
+        let Plan {
+            count,
+            threads,
+            properties,
+        } = match self.scope.dialect.rules().parts_are_elements {
+            true => self.plan_element(element, has_algorithm),
+            false => self.plan_of_attributes(element, has_algorithm),
         };
         let view = self.views.iter().find(|view| Some(view.element) == id).copied();
         if let Some(view) = view {
@@ -60,7 +73,7 @@ impl<'a> Lowering<'a> {
             self.scope.subjobs.pop();
             let partition = Partition {
                 collector,
-                ..outside(count, element)
+                ..outside(count, threads, element)
             };
             return (result, Some(partition));
         }
@@ -76,8 +89,8 @@ impl<'a> Lowering<'a> {
             .into_iter()
             .map(|property| self.written(property))
             .collect();
-        let algorithm = self.parent_side(element, "algorithm");
-        let logical_tx = self.parent_side(element, "logicalTX");
+        let algorithm = self.parent_side(element, algorithm);
+        let logical_tx = self.parent_side(element, logical_tx);
         let collector = element.child("collector").and_then(|child| self.artifact(child));
         let analyzer = self.parent_side(element, "analyzer");
         let deferral = self.scope.deferrals.pop().unwrap_or_default();
@@ -88,9 +101,115 @@ impl<'a> Lowering<'a> {
             collector,
             analyzer,
             deferred: deferral.used,
-            ..outside(count, element)
+            ..outside(count, threads, element)
         };
         (result, Some(partition))
+    }
+
+    /// Spec: PART-03, PART-08, PART-18
+    fn plan_of_attributes(&mut self, element: &'a Element, has_algorithm: bool) -> Plan<'a> {
+        let (count, is_known) = self.count(element, "instances");
+        Plan {
+            count,
+            threads: None,
+            properties: match has_algorithm {
+                true => Vec::new(),
+                false => self.numbered(element, is_known.then_some(count)),
+            },
+        }
+    }
+
+    /// Returns the plan of a `plan` element; without one there has to be a mapper.
+    fn plan_element(&mut self, element: &'a Element, has_mapper: bool) -> Plan<'a> {
+        let plan = element.child("plan");
+        let Some(plan) = plan.filter(|_| !has_mapper) else {
+            match plan {
+                Some(plan) => self.error(codes::MISSING_PART, &plan.name.span, |d| {
+                    d.message("a partition cannot have both a `plan` and a `mapper`")
+                        .label("the mapper computes the plan")
+                }),
+                None if !has_mapper && !schema::has_unknown_child(self.scope.dialect, element) => {
+                    self.error(codes::MISSING_PART, &element.name.span, |d| {
+                        d.message("a partition requires a `plan` or a `mapper`")
+                            .label("has neither")
+                    });
+                }
+                None => {}
+            }
+            return Plan {
+                count: NonZeroU32::MIN,
+                threads: None,
+                properties: Vec::new(),
+            };
+        };
+        let (count, is_known) = self.count(plan, "partitions");
+        // 0 is the default: as many as there are partitions.
+        let threads = self.integer(plan, "threads", 0).and_then(NonZeroU32::new);
+        let mut properties = Vec::new();
+        for list in plan
+            .children
+            .iter()
+            .filter(|child| child.name.value == "properties")
+        {
+            self.properties_of_partition(plan, list, is_known.then_some(count), &mut properties);
+        }
+        Plan {
+            count,
+            threads,
+            properties,
+        }
+    }
+
+    /// Returns a number of partitions, and whether it is known.
+    fn count(&mut self, element: &Element, attribute: &str) -> (NonZeroU32, bool) {
+        let count = self.integer(element, attribute, 1).and_then(NonZeroU32::new);
+        let is_known = count.is_some() || element.attribute(attribute).is_none();
+        (count.unwrap_or(NonZeroU32::MIN), is_known)
+    }
+
+    /// Adds the properties of one list of a plan, which names its partition by a number from 0.
+    fn properties_of_partition(
+        &mut self,
+        plan: &'a Element,
+        list: &'a Element,
+        count: Option<NonZeroU32>,
+        properties: &mut Vec<Numbered<'a>>,
+    ) {
+        let most = count.map_or(i32::MAX.unsigned_abs(), NonZeroU32::get) - 1;
+        let Some(written) = self.required(list, "partition") else {
+            return;
+        };
+        let number = values::integer(&written, 0).filter(|number| *number <= most);
+        let Some(number) = number.and_then(|number| NonZeroU32::MIN.checked_add(number)) else {
+            self.error(codes::PARTITION_NUMBER, &written.span, |d| {
+                d.message(format!("there is no partition {}", quoted(&written)))
+                    .label(format!("expected a number from 0 to {most}"))
+            });
+            return;
+        };
+        for property in list.children("property") {
+            let Some(definition) = self.scope.definition(plan, property) else {
+                continue;
+            };
+            let same = |other: &&Numbered<'_>| {
+                other.number == number && other.definition.name.value == definition.name.value
+            };
+            if let Some(first) = properties.iter().find(same) {
+                let first = first.definition.name.span.clone();
+                self.duplicate_of_partition(&definition.name, &first);
+                continue;
+            }
+            self.scope.names.insert(definition.name.value.clone());
+            properties.push(Numbered { number, definition });
+        }
+    }
+
+    fn duplicate_of_partition(&mut self, name: &Spanned<String>, first: &Span) {
+        self.error(codes::DUPLICATE_PROPERTY, &name.span, |d| {
+            d.message(format!("duplicate property {}", quoted(name)))
+                .label("the list already has a property of this name and partition")
+                .related(first.clone(), "the first one is here")
+        });
     }
 
     /// Spec: PART-09, PART-13, PART-18, PART-21
@@ -134,11 +253,7 @@ impl<'a> Lowering<'a> {
             };
             let key = (name.to_owned(), number, definition.target);
             if let Some(first) = seen.get(&key) {
-                self.error(codes::DUPLICATE_PROPERTY, &raw.span, |d| {
-                    d.message(format!("duplicate property {}", quoted(&raw)))
-                        .label("the list already has a property of this name and partition")
-                        .related(Span::clone(first), "the first one is here")
-                });
+                self.duplicate_of_partition(&raw, &Span::clone(first));
                 continue;
             }
             seen.insert(key, raw.span.clone());
@@ -244,9 +359,10 @@ impl<'a> Lowering<'a> {
 }
 
 /// Returns an empty partition.
-fn outside(instances: NonZeroU32, element: &Element) -> Partition {
+fn outside(instances: NonZeroU32, threads: Option<NonZeroU32>, element: &Element) -> Partition {
     Partition {
         instances,
+        threads,
         properties: Vec::new(),
         algorithm: None,
         logical_tx: None,

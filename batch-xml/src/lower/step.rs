@@ -159,6 +159,9 @@ impl<'a> Lowering<'a> {
 
     /// Spec: SEQ-07
     fn check_next_once(&mut self, element: &Element) {
+        if self.scope.dialect.rules().next_beside_transitions {
+            return;
+        }
         if let (Some(attribute), Some(child)) = (element.attribute("next"), element.child("next")) {
             self.error(codes::NEXT_TWICE, &child.name.span, |d| {
                 d.message("a step cannot have both a `next` attribute and `next` elements")

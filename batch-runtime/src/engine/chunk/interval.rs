@@ -148,8 +148,10 @@ impl ChunkRunner<'_> {
             self.env.context.set_activity(Activity::Reading);
             let end = self.fill(interval, limit)?;
             let due = match &self.chunk.interval {
-                CheckpointInterval::Items(items) => interval.reads >= *items,
-                CheckpointInterval::Time(_) => due_at.is_some_and(|due_at| due_at <= Instant::now()),
+                CheckpointInterval::Items { count, .. } if interval.reads >= *count => true,
+                CheckpointInterval::Items { .. } | CheckpointInterval::Time(_) => {
+                    due_at.is_some_and(|due_at| due_at <= Instant::now())
+                }
                 // Asked only after calls of the processor. Spec: CHUNK-CKPT-03
                 CheckpointInterval::Custom(_) if interval.reads == before => false,
                 CheckpointInterval::Custom(_) => self
@@ -184,21 +186,28 @@ impl ChunkRunner<'_> {
         Ok(end)
     }
 
-    /// Returns when an interval that begins now is due. Only the policy `time` needs the clock.
+    /// Returns when an interval that begins now is due. Only a limit of time needs the clock.
     fn due_at(&self) -> Option<Instant> {
         match &self.chunk.interval {
-            CheckpointInterval::Time(time) => Instant::now().checked_add(*time),
-            CheckpointInterval::Items(_) | CheckpointInterval::Custom(_) => None,
+            CheckpointInterval::Items { time: Some(time), .. } | CheckpointInterval::Time(time) => {
+                Instant::now().checked_add(*time)
+            }
+            CheckpointInterval::Items { time: None, .. } | CheckpointInterval::Custom(_) => None,
         }
     }
 
     /// Returns the number of items to read before the policy is asked whether a checkpoint is due.
     fn most_reads(&self, reads: usize) -> usize {
+        // Each thread gets some items between two checks of the clock.
+        let timed = match self.chunk.processors {
+            1 => 1,
+            processors => processors * 8,
+        };
         match &self.chunk.interval {
-            CheckpointInterval::Items(items) => items - reads,
-            // Each thread gets some items between two checks of the clock.
-            CheckpointInterval::Time(_) if self.chunk.processors > 1 => self.chunk.processors * 8,
-            CheckpointInterval::Time(_) | CheckpointInterval::Custom(_) => 1,
+            CheckpointInterval::Items { count, time: None } => count - reads,
+            CheckpointInterval::Items { count, time: Some(_) } => timed.min(count - reads),
+            CheckpointInterval::Time(_) => timed,
+            CheckpointInterval::Custom(_) => 1,
         }
     }
 

@@ -13,6 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::body::{BodyEnd, StepEnv};
+use super::bound::Bound;
 use super::call::{Failure, Interrupt, call};
 use super::elements::{BoundChunk, CheckpointInterval};
 use super::observe::ObservedItems;
@@ -73,7 +74,7 @@ impl<'a> ChunkRunner<'a> {
         let writer = chunk.writer.item_writer(contexts)?;
         let algorithm = match &chunk.interval {
             CheckpointInterval::Custom(bound) => Some(bound.checkpoint_algorithm(contexts)?),
-            CheckpointInterval::Items(_) | CheckpointInterval::Time(_) => None,
+            CheckpointInterval::Items { .. } | CheckpointInterval::Time(_) => None,
         };
         let input = Arc::new(Mutex::new(Input { reader, sink }));
         let ahead = chunk.pipelined.then(|| ReadAhead::new(&input, env.worker, gate));
@@ -335,18 +336,28 @@ impl<'a> ChunkRunner<'a> {
     }
 }
 
+/// Returns the sink of a chunk without a processor.
+fn pass_through(reader: &Bound) -> Result<ItemSink, Failure> {
+    let sink = reader.registration.pass_through();
+    let name = &reader.name;
+    sink.ok_or_else(|| Failure::new(format!("the items of reader `{name}` need a processor")))
+}
+
 /// Creates the processor, or several that share the items. Spec: D-99
 fn processors(
     chunk: &BoundChunk,
     contexts: &ContextScope,
     gate: &Arc<ContextGate>,
 ) -> Result<ItemSink, Failure> {
-    let make = || -> Result<ItemSink, Failure> { Ok(chunk.processor.item_processor(contexts)?.into_sink()) };
+    let Some(processor) = &chunk.processor else {
+        return pass_through(&chunk.reader);
+    };
+    let make = || -> Result<ItemSink, Failure> { Ok(processor.item_processor(contexts)?.into_sink()) };
     if chunk.processors == 1 {
         return make();
     }
     let sinks = (0..chunk.processors).map(|_| make()).collect::<Result<_, _>>()?;
-    let name = &chunk.processor.name;
+    let name = &processor.name;
     ItemSink::parallel(sinks, gate).map_err(|error| {
         Failure::new(format!(
             "cannot start the threads of item processor `{name}`: {error}"

@@ -55,14 +55,14 @@ impl ChunkRunner<'_> {
                 Ok(Err(FillError::Read(error))) => self.read_failed(interval, error)?,
                 Ok(Err(FillError::Process(error))) => self.process_failed(interval, error)?,
                 Ok(Err(FillError::Mismatch(error))) => {
-                    return Err(Failure::thrown(&chunk.processor, "process_item", error).into());
+                    return Err(Failure::thrown(chunk.last_input(), "process_item", error).into());
                 }
                 // Either the item that was read ahead is skipped, or `halted` has the reason to end.
                 Ok(Err(FillError::Halted)) => halted.map_err(|halted| match halted {
                     Halted::Failed(failure) => failure.into(),
                     Halted::Retried => Self::read_again(interval),
                 })?,
-                Err(panic) => return Err(Failure::panicked(&chunk.reader, &chunk.processor, panic).into()),
+                Err(panic) => return Err(Failure::panicked(&chunk.reader, chunk.last_input(), panic).into()),
             }
         }
     }
@@ -170,7 +170,7 @@ impl ChunkRunner<'_> {
         }
         may_skip(skip, || {
             let remark = self.chunk.faults.remark_on_input(&error, &self.budget);
-            Failure::thrown(&self.chunk.processor, "process_item", error).because_of(remark)
+            Failure::thrown(self.chunk.last_input(), "process_item", error).because_of(remark)
         })?;
         interval.process_skips += 1;
         Ok(())
@@ -226,7 +226,7 @@ impl<'w, 'r> ChunkObserver<'w, 'r> {
         reads: usize,
     ) -> Self {
         Self {
-            chunk_processor: &chunk.processor,
+            chunk_processor: chunk.last_input(),
             rules: &chunk.faults,
             context,
             skips: interval.skips(),

@@ -122,16 +122,17 @@ impl<'a> Describer<'a> {
     }
 
     fn chunk(&mut self, chunk: &Chunk) -> Vec<ArtifactExplanation> {
-        let mut parts = vec![
-            self.part("reader", Role::ItemReader, &chunk.reader, Some(Target::Reader)),
+        let mut parts = vec![self.part("reader", Role::ItemReader, &chunk.reader, Some(Target::Reader))];
+        let processor = chunk.processor.as_ref();
+        parts.extend(processor.map(|processor| {
             self.part(
                 "processor",
                 Role::ItemProcessor,
-                &chunk.processor,
+                processor,
                 Some(Target::Processor),
-            ),
-            self.part("writer", Role::ItemWriter, &chunk.writer, Some(Target::Writer)),
-        ];
+            )
+        }));
+        parts.push(self.part("writer", Role::ItemWriter, &chunk.writer, Some(Target::Writer)));
         parts.extend(self.optional(&[(
             "checkpoint-algorithm",
             Role::CheckpointAlgorithm,
