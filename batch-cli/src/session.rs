@@ -49,6 +49,9 @@ impl Session {
         if let Some(threads) = settings.partition_threads {
             runtime = runtime.partition_threads(threads.get());
         }
+        if let Some(dialect) = settings.dialect {
+            runtime = runtime.dialect(dialect);
+        }
         for (name, value) in settings.system_properties() {
             runtime = runtime.system_property(name, value);
         }

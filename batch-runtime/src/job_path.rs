@@ -9,7 +9,9 @@ use std::io::{self, Read};
 use std::path::{self, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use batch_xml::{Diagnostic, Document, JobXmlErrors, Library, Limits, RootKind, Source, Span, sniff_root};
+use batch_xml::{
+    Diagnostic, Dialect, Document, JobXmlErrors, Library, Limits, RootKind, Source, Span, sniff_root,
+};
 
 /// The code of a file of the job path that cannot be read.
 const UNREADABLE: &str = "PATH0001";
@@ -50,6 +52,8 @@ pub(crate) const JOB_PATH_HELP: &str = "set the job path by `--job-path DIRS`, b
 /// The directories and their files.
 pub(crate) struct JobPath {
     directories: Vec<PathBuf>,
+    /// `None`: that of each document.
+    dialect: Option<Dialect>,
     limits: Limits,
     found: Mutex<Found>,
 }
@@ -87,9 +91,10 @@ pub(crate) enum Lookup {
 }
 
 impl JobPath {
-    pub(crate) fn new(directories: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(directories: Vec<PathBuf>, dialect: Option<Dialect>) -> Self {
         let path = Self {
             directories,
+            dialect,
             limits: Limits::default(),
             found: Mutex::default(),
         };
@@ -114,7 +119,7 @@ impl JobPath {
                     found.unreadable.remove(directory);
                     let directory = fs::canonicalize(directory).unwrap_or_else(|_| directory.clone());
                     for path in &paths {
-                        found.read(path, &directory, &self.limits);
+                        found.read(path, &directory, (&self.limits, self.dialect));
                     }
                 }
                 Err(error) => {
@@ -247,7 +252,7 @@ fn log_broken(path: &Path, file: &JobFile) {
 impl Found {
     /// Reads a file of a directory. A symbolic link may lead to another name in the directory, as those of a Kubernetes volume
     /// do, but not out of it: a message could show a line of any file.
-    fn read(&mut self, path: &Path, directory: &Path, limits: &Limits) {
+    fn read(&mut self, path: &Path, directory: &Path, how: (&Limits, Option<Dialect>)) {
         // A file reached by two paths is read once. Spec: PATH-08
         let target = fs::canonicalize(path);
         let key = target.as_ref().map_or_else(|_| path.to_owned(), Clone::clone);
@@ -263,7 +268,7 @@ impl Found {
             Ok(target) if !target.starts_with(directory) => {
                 unreadable(path, "ignored: the symbolic link leads out of the directory")
             }
-            Ok(_) => read_file(path, limits),
+            Ok(_) => read_file(path, how),
         };
         if self.logs_problems && earlier.is_none() {
             log_broken(path, &file);
@@ -337,7 +342,7 @@ fn unreadable(path: &Path, message: &str) -> JobFile {
     JobFile::Broken(Arc::new(Diagnostic::error(UNREADABLE, message, place).into()))
 }
 
-fn read_file(path: &Path, limits: &Limits) -> JobFile {
+fn read_file(path: &Path, (limits, dialect): (&Limits, Option<Dialect>)) -> JobFile {
     let broken = |errors| JobFile::Broken(Arc::new(errors));
     let source = match read_source(path, limits) {
         Ok(source) => source,
@@ -351,7 +356,7 @@ fn read_file(path: &Path, limits: &Limits) -> JobFile {
         );
         return JobFile::OtherRoot(source.name().to_owned(), root);
     }
-    match batch_xml::parse(&source, limits) {
+    match batch_xml::parse_as(&source, limits, dialect) {
         Ok(document) => JobFile::Document(Arc::new(document)),
         Err(errors) => broken(errors),
     }

@@ -11,6 +11,7 @@ use batch_xml::JobXmlErrors;
 use crossbeam::channel::{Receiver, RecvTimeoutError, bounded};
 use thiserror::Error;
 
+use crate::Dialect;
 use crate::artifact::BatchArtifactLoader;
 use crate::clock::{Clock, SystemClock};
 use crate::dispatch::{PartitionDispatcher, PartitionTicket};
@@ -104,6 +105,8 @@ pub struct BatchRuntimeBuilder {
     lease_time: Duration,
     time_zone: TimeZone,
     clock: Arc<dyn Clock>,
+    /// `None`: that of each document.
+    dialect: Option<Dialect>,
 }
 
 impl Default for BatchRuntimeBuilder {
@@ -111,6 +114,7 @@ impl Default for BatchRuntimeBuilder {
         Self {
             repository: "sqlite://batch.db".into(),
             job_path: None,
+            dialect: None,
             system: system_properties::platform(),
             sources: ArtifactSources::default(),
             stop_timeout: Duration::from_secs(5),
@@ -267,6 +271,15 @@ impl BatchRuntimeBuilder {
         self
     }
 
+    /// Sets the dialect of all Job XML files. Default: that of each file, by the namespace of its root.
+    ///
+    /// Spec: JAK-02
+    #[must_use]
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = Some(dialect);
+        self
+    }
+
     /// Checks every job of the job path against the artifacts, as at its start, with these job parameters. Starts
     /// nothing and opens no repository. [`check_jobs!`](crate::check_jobs) turns this into a test.
     ///
@@ -281,7 +294,7 @@ impl BatchRuntimeBuilder {
     }
 
     fn report(self, job: Option<&str>, parameters: &JobParameters) -> CheckReport {
-        match definitions(self.job_path, self.system, self.sources) {
+        match definitions(self.job_path, self.dialect, self.system, self.sources) {
             Ok(definitions) => CheckReport::of(&definitions, job, parameters),
             Err(errors) => CheckReport::broken(errors),
         }
@@ -292,7 +305,7 @@ impl BatchRuntimeBuilder {
     /// # Errors
     /// When a batch.xml is invalid.
     pub fn definitions(self) -> Result<Definitions, JobXmlErrors> {
-        let definitions = definitions(self.job_path, self.system, self.sources)?;
+        let definitions = definitions(self.job_path, self.dialect, self.system, self.sources)?;
         definitions.log_problems();
         Ok(definitions)
     }
@@ -302,8 +315,8 @@ impl BatchRuntimeBuilder {
     /// # Errors
     /// When a batch.xml is invalid, the repository cannot be opened, or its tables are of another version.
     pub fn build(self) -> Result<BatchRuntime, BuildError> {
-        let definitions =
-            definitions(self.job_path, self.system, self.sources).map_err(BuildError::BatchXml)?;
+        let definitions = definitions(self.job_path, self.dialect, self.system, self.sources)
+            .map_err(BuildError::BatchXml)?;
         definitions.log_problems();
         let repository = repository::open(&self.repository, self.clock, self.lease_time, &self.time_zone)?;
         let (keeper, ended) = bounded(0);
@@ -332,6 +345,7 @@ impl BatchRuntimeBuilder {
 
 fn definitions(
     job_path: Option<String>,
+    dialect: Option<Dialect>,
     system: BTreeMap<String, String>,
     sources: ArtifactSources,
 ) -> Result<Definitions, JobXmlErrors> {
@@ -341,7 +355,7 @@ fn definitions(
         None => vec![PathBuf::from(".")],
     };
     Ok(Definitions {
-        job_path: JobPath::new(directories),
+        job_path: JobPath::new(directories, dialect),
         artifacts: Arc::new(artifacts),
         system: Arc::new(system),
     })

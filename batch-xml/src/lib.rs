@@ -91,7 +91,7 @@ mod xml;
 pub use artifacts::{ArtifactEntry, BatchXml};
 pub use codes::{CODES, explain};
 pub use diagnostics::{Diagnostic, JobXmlErrors, Severity};
-pub use dialect::{Dialect, ValueSource};
+pub use dialect::{Dialect, UnknownDialect, ValueSource};
 pub use document::{Document, RootKind, parse, parse_as};
 pub use effective::Effective;
 pub use library::Library;

@@ -8,6 +8,7 @@ mod artifacts;
 mod chunk_model;
 mod faults;
 mod get_runtime;
+mod jakarta;
 mod limits;
 mod parallel;
 mod restart;

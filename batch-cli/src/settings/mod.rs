@@ -10,6 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
+use batch_runtime::Dialect;
 use batch_runtime::repository::RepositoryUrl;
 use batch_runtime::time::TimeZone;
 use batch_runtime::xml::suggest::nearest;
@@ -65,6 +66,7 @@ settings! {
     CrashLimit         "crash-limit"          "BATCH_CRASH_LIMIT"          "3"
     RepositoryTimeZone "repository-time-zone" "BATCH_REPOSITORY_TIME_ZONE" "UTC"
     ProgressInterval   "progress-interval"    "BATCH_PROGRESS_INTERVAL"    "10"
+    Dialect            "dialect"              "BATCH_DIALECT"              ""
 }
 
 /// The origin of a value.
@@ -143,6 +145,8 @@ pub(crate) struct Settings {
     pub(crate) metrics_port: Option<u16>,
     pub(crate) log: LevelFilter,
     pub(crate) log_format: LogFormat,
+    /// `None`: that of each job file.
+    pub(crate) dialect: Option<Dialect>,
 }
 
 impl Settings {
@@ -197,6 +201,7 @@ impl Settings {
         let repository_time_zone =
             parser.result(Setting::RepositoryTimeZone, |text| text.parse::<TimeZone>());
         let progress_interval = parser.seconds(Setting::ProgressInterval);
+        let dialect = parser.optional(Setting::Dialect, "`draft` or `jakarta`");
         job_path?;
         Some(Self {
             repository: repository?,
@@ -210,6 +215,7 @@ impl Settings {
             metrics_port: metrics_port?,
             log: log?,
             log_format: log_format?,
+            dialect: dialect?,
             values,
             system,
         })
@@ -233,6 +239,7 @@ impl Settings {
             let (value, origin) = self.get(setting);
             let value = match setting {
                 Setting::Repository => self.repository.to_string(),
+                Setting::Dialect if value.is_empty() => "that of each file".into(),
                 Setting::PartitionThreads if value.is_empty() => "4 for each processor".into(),
                 Setting::MetricsPort if value.is_empty() => "none".into(),
                 _ => value.to_owned(),

@@ -114,7 +114,10 @@ impl Binder<'_> {
     ) -> Option<BoundStep> {
         let (listeners, complete) =
             self.listeners(listener_place(step), Wanted::Step, &step.listeners, scope);
-        let threads = self.threads(&step.properties);
+        let of_plan = partition
+            .threads
+            .and_then(|threads| usize::try_from(threads.get()).ok());
+        let threads = self.threads(&step.properties).or(of_plan);
         let bound = self.partition(&step.id.value, partition, threads, scope, |binder| {
             binder.whole_step(step, Wanted::Partitions, scope);
         });

@@ -9,6 +9,7 @@ pub(crate) mod elements;
 mod jakarta;
 
 use std::fmt;
+use std::str::FromStr;
 
 use crate::model::Job;
 use crate::pattern::{self, Pattern};
@@ -38,6 +39,27 @@ impl fmt::Display for Dialect {
             Self::Draft => "draft",
             Self::Jakarta => "jakarta",
         })
+    }
+}
+
+/// The name is not that of a dialect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownDialect;
+
+impl fmt::Display for UnknownDialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected `draft` or `jakarta`")
+    }
+}
+
+impl std::error::Error for UnknownDialect {}
+
+impl FromStr for Dialect {
+    type Err = UnknownDialect;
+
+    fn from_str(name: &str) -> Result<Self, UnknownDialect> {
+        let named = Self::ALL.into_iter().find(|dialect| dialect.to_string() == name);
+        named.ok_or(UnknownDialect)
     }
 }
 

@@ -1,0 +1,219 @@
+//! Jobs in the dialect of Jakarta Batch.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchStatus, Dialect};
+use batch_testing::{JobTest, WrittenItems};
+
+/// Counts to its limit, which only its own property sets.
+#[derive(BatchArtifact)]
+struct CountTo {
+    #[batch_property(name = "limit", value = "3")]
+    limit: u64,
+    /// Before the second item it waits this long.
+    #[batch_property(name = "seconds", value = "0")]
+    seconds: u64,
+    last: u64,
+}
+
+#[item_reader("CountTo")]
+impl CountTo {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) {
+        self.last = checkpoint.unwrap_or(0);
+    }
+    #[read_item]
+    fn read(&mut self) -> Option<u64> {
+        let begin = Instant::now();
+        while self.last == 1 && begin.elapsed() < Duration::from_secs(self.seconds) {
+            std::thread::yield_now();
+        }
+        (self.last < self.limit).then(|| {
+            self.last += 1;
+            self.last
+        })
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        self.last
+    }
+}
+
+/// Ends with its property as the exit status.
+#[derive(BatchArtifact)]
+struct ExitWith {
+    #[batch_property(name = "status", value = "no status")]
+    status: String,
+    #[batch_context]
+    job: JobContext,
+}
+
+#[batchlet("ExitWith")]
+impl ExitWith {
+    #[process]
+    fn process(&self) -> String {
+        self.job.set_exit_status(Some(&self.status));
+        self.status.clone()
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+fn job(elements: &str) -> (tempfile::TempDir, JobTest) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("job.xml");
+    let text =
+        format!("<job id='j' version='2.0' xmlns='https://jakarta.ee/xml/ns/jakartaee'>{elements}</job>");
+    fs::write(&file, text).unwrap();
+    (folder, JobTest::new(file))
+}
+
+/// Neither the properties around an artifact nor job parameters of the same name reach it.
+///
+/// Spec: JAK-07, JAK-10 to JAK-12
+#[test]
+fn a_chunk_without_a_processor_writes_what_it_reads() {
+    let (_folder, job) = job("<properties><property name='limit' value='99'/></properties>
+         <step id='s'>
+           <properties><property name='limit' value='98'/></properties>
+           <chunk item-count='2'>
+             <reader ref='CountTo'>
+               <properties><property name='limit' value=\"#{jobParameters['count']}?:5;\"/></properties>
+             </reader>
+             <writer ref='Table'/>
+           </chunk>
+         </step>");
+    let written = WrittenItems::<u64>::new();
+    let run = job.writer("Table", &written).parameter("limit", 97).launch();
+    run.assert_completed()
+        .step("s")
+        .assert_reads(5)
+        .assert_writes(5)
+        .assert_commits(3);
+    assert_eq!(written.items(), [1, 2, 3, 4, 5]);
+}
+
+/// Without a property of its own, the reader has its default.
+///
+/// Spec: JAK-12
+#[test]
+fn an_artifact_without_properties_has_its_defaults() {
+    let (_folder, job) = job("<properties><property name='limit' value='99'/></properties>
+         <step id='s'><chunk><reader ref='CountTo'/><writer ref='Table'/></chunk></step>");
+    let run = job.writer("Table", &WrittenItems::<u64>::new()).launch();
+    run.step("s").assert_reads(3);
+}
+
+/// A chunk ends after the time limit although it has fewer items.
+///
+/// Spec: JAK-11
+#[test]
+fn a_chunk_ends_after_its_time_limit() {
+    let (_folder, job) = job("<step id='s'><chunk item-count='100' time-limit='1'>
+           <reader ref='CountTo'><properties><property name='seconds' value='1'/></properties></reader>
+           <writer ref='Table'/>
+         </chunk></step>");
+    let run = job.writer("Table", &WrittenItems::<u64>::new()).launch();
+    run.assert_completed().step("s").assert_reads(3).assert_commits(2);
+}
+
+/// A plan gives each partition its own values, counted from 0.
+///
+/// Spec: JAK-13, JAK-14
+#[test]
+fn a_plan_gives_each_partition_its_properties() {
+    let (_folder, job) = job(
+        "<step id='s'>
+           <batchlet ref='ExitWith'>
+             <properties><property name='status' value=\"#{partitionPlan['month']}?:ALL;\"/></properties>
+           </batchlet>
+           <partition><plan partitions='3' threads='2'>
+             <properties partition='0'><property name='month' value='MAY'/></properties>
+             <properties partition='2'><property name='month' value=\"#{jobParameters['last']}\"/></properties>
+           </plan></partition>
+         </step>",
+    );
+    let run = job.parameter("last", "JULY").launch();
+    run.assert_completed();
+    let statuses = ["s:1", "s:2", "s:3"].map(|partition| run.step(partition).execution().exit_status.clone());
+    assert_eq!(statuses, ["MAY", "ALL", "JULY"]);
+}
+
+fn sequence(transitions: &str) -> BatchStatus {
+    let (_folder, job) = job(&format!(
+        "<step id='one' next='two'>
+           <batchlet ref='ExitWith'><properties><property name='status' value='LATE'/></properties></batchlet>
+           {transitions}
+         </step>
+         <step id='two'><batchlet ref='ExitWith'/></step>"
+    ));
+    job.launch().execution().status
+}
+
+/// The first transition that matches is taken, and then the attribute.
+///
+/// Spec: JAK-17
+#[test]
+fn transitions_are_tried_in_the_order_of_the_document() {
+    assert_eq!(sequence("<stop on='*'/><fail on='LATE'/>"), BatchStatus::Stopped);
+    assert_eq!(
+        sequence("<fail on='LATE*'/><stop on='LATE'/>"),
+        BatchStatus::Failed
+    );
+    assert_eq!(sequence("<stop on='EARLY'/>"), BatchStatus::Completed);
+}
+
+/// Without a `next`, nothing follows a step whose transitions do not match, and the job completes.
+///
+/// Spec: JAK-17
+#[test]
+fn a_job_completes_without_a_matching_transition() {
+    let (_folder, job) = job(
+        "<step id='one'><batchlet ref='ExitWith'/><next on='NEVER' to='two'/></step>
+         <step id='two'><batchlet ref='ExitWith'/></step>",
+    );
+    job.launch().assert_completed().assert_steps(&["one"]);
+}
+
+/// Flows and splits are nested to any depth.
+///
+/// Spec: JAK-15
+#[test]
+fn flows_contain_flows_and_splits() {
+    let step = |id: &str| format!("<step id='{id}'><batchlet ref='ExitWith'/></step>");
+    let (_folder, job) = job(&format!(
+        "<flow id='outer' next='last'>
+           <flow id='inner' next='both'>{}</flow>
+           <split id='both'><flow id='left'>{}</flow><flow id='right'>{}</flow></split>
+         </flow>{}",
+        step("one"),
+        step("two"),
+        step("three"),
+        step("last")
+    ));
+    let run = job.launch();
+    run.assert_completed();
+    let names: Vec<&str> = run.steps().iter().map(|step| step.step_name.as_str()).collect();
+    assert_eq!((names[0], names[3], names.len()), ("one", "last", 4));
+}
+
+/// The program can choose the dialect of documents without a namespace.
+///
+/// Spec: JAK-02
+#[test]
+fn a_program_chooses_the_dialect() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "<job id='j'><step id='s'><chunk item-count='5'><reader ref='CountTo'/><writer ref='W'/></chunk></step></job>";
+    fs::write(folder.path().join("j.xml"), text).unwrap();
+    let builder = batch_runtime::BatchRuntime::builder().job_path(folder.path().display().to_string());
+    let report = builder.clone().dialect(Dialect::Jakarta).check([("a", "b")]);
+    let text = report.checks[0].report();
+    assert!(
+        text.starts_with("error[ART0001]: unknown item writer `W`"),
+        "{text}"
+    );
+    let text = builder.check([("a", "b")]).checks[0].report();
+    assert!(text.contains("it is part of the dialect `jakarta`"), "{text}");
+}
