@@ -44,6 +44,6 @@ fn orders_are_loaded() {
 
 /// Wherever the process dies, the second launch completes the job, with each order once.
 #[test]
-fn a_crash_loses_and_doubles_no_order() {
+fn a_crash_loses_or_duplicates_no_order() {
     crash_sweep(JOB).parameter("commit.interval", 2).run();
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use batch_runtime::repository::{DatabaseConnection, DatabaseKind};
+use batch_runtime::repository::{DatabaseConnection, RepositoryUrl};
 use batch_runtime::{JobOperator, RepositoryConnection};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -43,23 +43,9 @@ impl TestDatabase {
     }
 
     /// Connects to a database, without creating the tables of a repository.
-    pub(crate) fn open(url: &str) -> Result<Self, String> {
-        let connection: ConnectionResult<RepositoryConnection> = match DatabaseKind::named_in(url) {
-            #[cfg(feature = "sqlite")]
-            Some(DatabaseKind::Sqlite) => {
-                let file = url.trim_start_matches("sqlite://").split('?').next();
-                SqliteConnection::establish(file.unwrap_or_default()).map(Into::into)
-            }
-            #[cfg(feature = "postgres")]
-            Some(DatabaseKind::Postgresql) => PgConnection::establish(url).map(Into::into),
-            #[cfg(feature = "mysql")]
-            Some(DatabaseKind::Mysql) => {
-                MysqlConnection::establish(&url.replacen("mariadb:", "mysql:", 1)).map(Into::into)
-            }
-            _ => return Err(unsupported().to_string()),
-        };
-        let opened = connection.map(Self::new);
-        opened.map_err(|error| format!("cannot open the database: {error}"))
+    pub(crate) fn open(url: &RepositoryUrl) -> Result<Self, String> {
+        let connection = url.connect().map_err(|error| error.to_string())?;
+        Ok(Self::new(connection))
     }
 
     /// Returns the connection, for statements of diesel.
@@ -113,6 +99,34 @@ impl TestDatabase {
         self.rows_of(table, &[]).rows
     }
 
+    /// Returns the rows of a table as [`rows`](Self::rows) does, without some columns.
+    #[track_caller]
+    pub fn rows_without(&mut self, table: &str, columns: &[&str]) -> Vec<String> {
+        let ignored: Vec<_> = columns.iter().map(|column| format!("{table}.{column}")).collect();
+        self.check_ignored(&ignored);
+        self.rows_of(table, &ignored).rows
+    }
+
+    /// Panics if a column, `table.column`, or a table does not exist.
+    #[track_caller]
+    pub(crate) fn check_ignored(&mut self, ignored: &[String]) {
+        let tables = self.table_names();
+        for name in ignored {
+            let (table, column) = match name.split_once('.') {
+                Some((table, column)) => (table, Some(column)),
+                None => (name.as_str(), None),
+            };
+            assert!(
+                tables.iter().any(|found| found == table),
+                "there is no table `{table}` to ignore"
+            );
+            if let Some(column) = column {
+                let found = self.columns(table).iter().any(|found| found == column);
+                assert!(found, "there is no column `{name}` to ignore");
+            }
+        }
+    }
+
     /// Returns the step that the first of several executions started last, of the repository with this prefix of its tables.
     pub(crate) fn last_step_of_first_execution(&mut self, prefix: &str) -> Option<String> {
         let names = self.select(&format!(
@@ -125,11 +139,11 @@ impl TestDatabase {
         Some(name.to_owned())
     }
 
-    /// Returns the rows of all tables but some, without some columns, `table.column`.
+    /// Returns the rows of all tables but some, without some tables and columns, `table.column`.
     #[track_caller]
     pub(crate) fn tables(&mut self, without: &[String], ignored: &[String]) -> Vec<TableRows> {
         let mut names = self.table_names();
-        names.retain(|name| !without.contains(name));
+        names.retain(|name| !without.contains(name) && !ignored.contains(name));
         names.iter().map(|name| self.rows_of(name, ignored)).collect()
     }
 
@@ -157,9 +171,10 @@ impl TestDatabase {
         names
     }
 
+    /// Returns the names of a table's columns.
     #[track_caller]
-    fn rows_of(&mut self, table: &str, ignored: &[String]) -> TableRows {
-        let columns = match self.connection.any() {
+    fn columns(&mut self, table: &str) -> Vec<String> {
+        let query = match self.connection.any() {
             #[cfg(feature = "sqlite")]
             DatabaseConnection::Sqlite(_) => format!("SELECT name AS text FROM pragma_table_info('{table}')"),
             #[cfg(feature = "postgres")]
@@ -173,7 +188,12 @@ impl TestDatabase {
                  WHERE table_schema = DATABASE() AND table_name = '{table}' ORDER BY ordinal_position"
             ),
         };
-        let mut columns = self.select(&columns);
+        self.select(&query)
+    }
+
+    #[track_caller]
+    fn rows_of(&mut self, table: &str, ignored: &[String]) -> TableRows {
+        let mut columns = self.columns(table);
         assert!(!columns.is_empty(), "there is no table `{table}`");
         columns.retain(|column| !ignored.contains(&format!("{table}.{column}")));
         assert!(!columns.is_empty(), "all columns of table `{table}` are ignored");
@@ -219,9 +239,15 @@ impl TestDatabase {
 
     /// Returns the column `text` of a query.
     #[track_caller]
-    pub(crate) fn select(&mut self, query: &str) -> Vec<String> {
+    fn select(&mut self, query: &str) -> Vec<String> {
+        let rows = self.try_select(query);
+        rows.unwrap_or_else(|error| panic!("cannot execute `{query}`: {error}"))
+    }
+
+    /// Returns the column `text` of a query.
+    pub(crate) fn try_select(&mut self, query: &str) -> QueryResult<Vec<String>> {
         let statement = diesel::sql_query(query);
-        let rows: QueryResult<Vec<Row>> = match self.connection.any() {
+        let rows: Vec<Row> = match self.connection.any() {
             #[cfg(feature = "sqlite")]
             DatabaseConnection::Sqlite(connection) => statement.load(connection),
             #[cfg(feature = "postgres")]
@@ -233,9 +259,8 @@ impl TestDatabase {
                 reason = "batch-runtime may have more databases than this crate"
             )]
             _ => Err(unsupported()),
-        };
-        let rows = rows.unwrap_or_else(|error| panic!("cannot execute `{query}`: {error}"));
-        rows.into_iter().map(|row| row.text).collect()
+        }?;
+        Ok(rows.into_iter().map(|row| row.text).collect())
     }
 }
 
@@ -248,6 +273,7 @@ impl fmt::Debug for TestDatabase {
 #[allow(dead_code, reason = "all databases may be compiled in")]
 fn unsupported() -> diesel::result::Error {
     diesel::result::Error::QueryBuilderError(
-        "batch-testing is compiled without this database; enable its feature `postgres` or `mysql`".into(),
+        "batch-testing is built without this database; enable its feature `sqlite`, `postgres` or `mysql`"
+            .into(),
     )
 }

@@ -8,6 +8,7 @@ use batch_runtime::prelude::*;
 
 /// The error of [`FailsAt::check`], whose class is `batch_testing::SimulatedFailure`.
 #[derive(Debug, BatchException)]
+#[batch_exception(class = "batch_testing::SimulatedFailure")]
 pub struct SimulatedFailure {
     item: String,
 }
@@ -20,7 +21,7 @@ impl fmt::Display for SimulatedFailure {
 
 impl std::error::Error for SimulatedFailure {}
 
-/// A failure at one item, some times. Clones count together.
+/// Fails at an item, a given number of times. Clones count together.
 #[derive(Clone, Debug)]
 pub struct FailsAt<T> {
     item: T,
@@ -43,6 +44,11 @@ pub fn fails_at<T>(item: T, times: u32) -> FailsAt<T> {
         item,
         remaining: Arc::new(AtomicU32::new(times)),
     }
+}
+
+/// Returns a failure at an item, each time that [`check`](FailsAt::check) is called with it.
+pub fn always_fails_at<T>(item: T) -> FailsAt<T> {
+    fails_at(item, u32::MAX)
 }
 
 impl<T: PartialEq + fmt::Debug> FailsAt<T> {

@@ -223,7 +223,8 @@ impl JobTest {
         })
     }
 
-    /// Replaces a writer as [`writer`](Self::writer) does. A write with the item of `fault` fails.
+    /// Replaces a writer as [`writer`](Self::writer) does. A write with the item of `fault` fails. The runtime then writes the items one by
+    /// one to find the item, so one that is to be skipped has to fail [always](crate::always_fails_at), or at least twice.
     #[must_use]
     pub fn failing_writer<T>(
         self,
@@ -299,7 +300,7 @@ impl JobTest {
             match stage.operator.launch(&stage.job, self.parameters.clone()) {
                 Err(JobOperatorError::JobInstanceAlreadyComplete { .. }) => return None,
                 Err(JobOperatorError::JobExecutionAlreadyRunning { .. })
-                    if begin.elapsed() < self.time_limit =>
+                    if begin.elapsed() < Self::PATIENCE =>
                 {
                     thread::sleep(Duration::from_millis(20));
                 }
@@ -341,6 +342,13 @@ impl JobTest {
         let parameters = self.parameters.iter();
         let parts = parameters.map(|(name, one)| (name.to_owned(), one.value.clone(), one.identifying));
         parts.collect()
+    }
+
+    /// The time that [`resume`](Self::resume) waits for the end of the lease of a process that died.
+    pub(crate) const PATIENCE: Duration = Duration::from_secs(12);
+
+    pub(crate) fn given_system(&self) -> &BTreeMap<String, String> {
+        &self.system
     }
 
     pub(crate) fn given_time_limit(&self) -> Duration {

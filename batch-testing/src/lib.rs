@@ -48,7 +48,7 @@ pub use artifact_test::{ArtifactFailure, ArtifactTest, reader_is_restartable};
 pub use clock::TestClock;
 pub use database::TestDatabase;
 pub use doubles::{SkippedItems, WrittenItems};
-pub use faults::{FailsAt, SimulatedFailure, fails_at};
+pub use faults::{FailsAt, SimulatedFailure, always_fails_at, fails_at};
 pub use fixtures::{ExecutionFixture, InstanceFixture};
 pub use job_run::{JobRun, StepRun};
 pub use job_test::JobTest;

@@ -31,7 +31,7 @@ fn flights_are_loaded() {
 
 /// Wherever the process dies, each flight is in the table once, and the report is complete.
 #[test]
-fn a_crash_loses_and_doubles_no_flight() {
+fn a_crash_loses_or_duplicates_no_flight() {
     let folder = tempfile::tempdir().expect("a folder");
     let airports = first_lines("data/airports.csv", 30, folder.path());
     let flights = first_lines("data/flights.csv", 120, folder.path());

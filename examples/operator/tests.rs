@@ -4,7 +4,7 @@ use batch_testing::crash_sweep;
 
 /// Wherever the process dies, each account gets one statement.
 #[test]
-fn a_crash_loses_and_doubles_no_statement() {
+fn a_crash_loses_or_duplicates_no_statement() {
     crash_sweep("operator/statements.xml")
         .parameter("accounts", 25)
         .run();

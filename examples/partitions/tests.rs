@@ -24,20 +24,14 @@ fn each_month_is_loaded() {
 
 /// Wherever the process dies, all months are loaded in the end, and no flight twice.
 #[test]
-fn a_crash_loses_and_doubles_no_flight() {
+fn a_crash_loses_or_duplicates_no_flight() {
     let folder = tempfile::tempdir().expect("a folder");
     let flights = some_lines("data/flights.csv", folder.path());
     crash_sweep(job())
         .parameter("flights.file", flights.display())
         .parameter("commit.interval", 5)
-        // The calls of the logical transaction differ after a crash: they are recorded to be looked at.
-        .check(|database| {
-            database
-                .rows("late_flight")
-                .iter()
-                .map(|row| flight(row))
-                .collect::<Vec<_>>()
-        });
+        // The calls of the logical transaction differ after a crash, as does the execution that loaded a flight.
+        .check(|database| database.rows_without("late_flight", &["job_execution_id"]));
 }
 
 /// Copies the header and some lines of each month.
@@ -52,14 +46,4 @@ fn some_lines(file: &str, folder: &Path) -> PathBuf {
     let copy = folder.join("flights.csv");
     fs::write(&copy, some.join("\n")).expect("a copy");
     copy
-}
-
-/// Returns a row without the execution, which differs after a crash.
-fn flight(row: &str) -> String {
-    let values = row.split(", ").enumerate();
-    let kept: Vec<&str> = values
-        .filter(|(column, _)| *column != 1)
-        .map(|(_, value)| value)
-        .collect();
-    kept.join(", ")
 }

@@ -14,7 +14,7 @@ pub enum DatabaseKind {
 
 impl DatabaseKind {
     /// Returns the database that the scheme of a URL names.
-    pub fn named_in(url: &str) -> Option<Self> {
+    pub(super) fn named_in(url: &str) -> Option<Self> {
         match url.split_once(':')?.0 {
             "sqlite" => Some(Self::Sqlite),
             "postgres" | "postgresql" => Some(Self::Postgresql),

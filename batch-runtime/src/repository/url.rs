@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::diesel::{check_url, missing_migrations, named_as_in, shown_url};
+use super::diesel::{RepositoryConnection, check_url, connect, missing_migrations, named_as_in, shown_url};
 use super::{DatabaseKind, RepositoryError};
 
 /// The URL of a repository, as [`BatchRuntimeBuilder::repository`](crate::BatchRuntimeBuilder::repository) takes it.
@@ -43,6 +43,14 @@ impl RepositoryUrl {
     pub fn database(&self) -> DatabaseKind {
         // The scheme was checked when the URL was parsed.
         DatabaseKind::named_in(&self.0).unwrap_or(DatabaseKind::Sqlite)
+    }
+
+    /// Opens a connection to the database. Neither reads nor creates the repository's tables.
+    ///
+    /// # Errors
+    /// When the database cannot be opened; the message does not contain the password.
+    pub fn connect(&self) -> Result<RepositoryConnection, RepositoryError> {
+        connect(&self.0)
     }
 
     /// Reads which migrations the repository lacks. Changes nothing.

@@ -3,74 +3,88 @@
 use std::cell::Cell;
 use std::fs::File;
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use batch_runtime::{BatchStatus, JobParameters};
 use diesel::connection::{Instrumentation, InstrumentationEvent, set_default_instrumentation};
 
-use super::errors::Errors;
-use super::events::begins;
-use super::task::{ChildTask, Crash, Fault, NOT_COMPLETED};
+use super::database_faults::{DatabaseFaults, MESSAGE};
+use super::events::{STRUCK, begins, names_one_of};
+use super::task::{COMPLETED, ChildTask, Fault, Injection, NOT_COMPLETED, PANICKED};
 use crate::JobTest;
 
-/// Writes the events, and crashes at one of them.
+/// Writes the events, and injects a fault at one of them.
 struct FaultInjector {
-    crash: Option<Crash>,
+    injection: Option<Injection>,
     /// The names of the repository's tables, in lower case.
     tables: Vec<String>,
     events: Mutex<File>,
     count: AtomicUsize,
-    errors: Errors,
-    /// Whether the next transaction is refused.
-    refuses: AtomicBool,
+    database: DatabaseFaults,
 }
 
 thread_local! {
     /// Whether this thread executes statements of the kit itself, which are not observed.
-    static INJECTS: Cell<bool> = const { Cell::new(false) };
+    static KIT_STATEMENT: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The time after which the second launch takes over from a dead process on a server.
-const LEASE_TIME: Duration = Duration::from_secs(2);
+pub(super) const LEASE_TIME: Duration = Duration::from_secs(2);
 
 static INJECTOR: OnceLock<FaultInjector> = OnceLock::new();
 
 /// Runs the job, and ends the process.
 pub(super) fn run(test: JobTest, task: ChildTask) -> ! {
+    // The test may catch panics, and the process would then end like one that has completed the job.
+    let code = catch_unwind(AssertUnwindSafe(|| launch(test, task))).unwrap_or(PANICKED);
+    std::process::exit(code)
+}
+
+/// Returns the exit code of the process.
+fn launch(test: JobTest, task: ChildTask) -> i32 {
     // Must be called before the first connection. Fails only after a panic of another call.
     let _ = set_default_instrumentation(|| Some(Box::new(Observer::new())));
+    let url = task.repository.parse();
+    let url = url.unwrap_or_else(|error| panic!("invalid repository: {error}"));
     let events = File::options().append(true).create(true).open(&task.events);
     let injector = FaultInjector {
-        crash: task.crash,
+        injection: task.injection,
         tables: task.tables.iter().map(|table| table.to_lowercase()).collect(),
-        errors: Errors::new(&task.repository, task.tables),
-        refuses: AtomicBool::new(false),
+        database: DatabaseFaults::new(url, task.tables),
         events: Mutex::new(events.unwrap_or_else(|error| panic!("cannot write the events: {error}"))),
         count: AtomicUsize::new(0),
     };
+    let cleared = injector.database.clear();
+    cleared.unwrap_or_else(|error| panic!("cannot end the fault of the first launch: {error}"));
     let mut parameters = JobParameters::new();
     for (name, value, identifying) in task.parameters {
         parameters = parameters.with_parameter(name, value, identifying);
     }
-    // A process that died may have left its errors.
-    injector.errors.end();
     let test = test.repository(task.repository).parameters(parameters);
+    let test = task
+        .system
+        .into_iter()
+        .fold(test, |test, (name, value)| test.system_property(name, value));
     let test = test.lease_time(LEASE_TIME);
     // The runtime is built before events are counted: a launch is what crashes.
     let _ = test.operator();
     let _ = INJECTOR.set(injector);
     let Some(run) = test.resume() else {
-        std::process::exit(0)
+        return COMPLETED;
     };
     eprintln!("{run}");
-    let completed = run.execution().status == BatchStatus::Completed;
-    std::process::exit(if completed { 0 } else { NOT_COMPLETED })
+    match run.execution().status {
+        BatchStatus::Completed => COMPLETED,
+        _ => NOT_COMPLETED,
+    }
 }
 
 /// Observes one connection.
 struct Observer {
+    /// Its number, from 1.
     connection: usize,
 }
 
@@ -78,25 +92,22 @@ impl Observer {
     fn new() -> Self {
         static CONNECTIONS: AtomicUsize = AtomicUsize::new(0);
         Self {
-            connection: CONNECTIONS.fetch_add(1, Ordering::Relaxed),
+            connection: CONNECTIONS.fetch_add(1, Ordering::Relaxed) + 1,
         }
     }
 }
 
 impl Instrumentation for Observer {
     fn on_connection_event(&mut self, event: InstrumentationEvent<'_>) {
-        let Some(injector) = INJECTOR.get().filter(|_| !INJECTS.get()) else {
+        let Some(injector) = INJECTOR.get().filter(|_| !KIT_STATEMENT.get()) else {
             return;
         };
         match event {
             InstrumentationEvent::StartQuery { query, .. } => {
                 injector.statement(self.connection, &statement(&query.to_string()));
             }
-            // The state changes at a commit, and its acknowledgement may be lost.
-            InstrumentationEvent::FinishQuery {
-                query, error: None, ..
-            } if query.to_string() == "COMMIT" => {
-                injector.on_event(self.connection, "after", "COMMIT");
+            InstrumentationEvent::FinishQuery { query, error, .. } => {
+                injector.finished(self.connection, &query.to_string(), error);
             }
             _ => {}
         }
@@ -111,35 +122,54 @@ fn statement(text: &str) -> String {
 
 impl FaultInjector {
     fn statement(&self, connection: usize, statement: &str) {
-        if begins(statement) && self.refuses.swap(false, Ordering::Relaxed) {
-            unobserved(|| self.errors.end());
-        }
-        if begins(statement) || statement == "COMMIT" || self.is_of_repository(statement) {
+        if begins(statement) || statement == "COMMIT" || names_one_of(statement, &self.tables) {
             self.on_event(connection, "before", statement);
         } else {
             self.write(&format!("- {connection} {statement}\n"));
         }
     }
 
-    fn is_of_repository(&self, statement: &str) -> bool {
-        let is_name = |c: char| c.is_alphanumeric() || c == '_';
-        let lower = statement.to_lowercase();
-        let mut words = lower.split(|c| !is_name(c));
-        words.any(|word| self.tables.iter().any(|table| table == word))
+    fn finished(&self, connection: usize, statement: &str, error: Option<&diesel::result::Error>) {
+        if error.is_some_and(|error| error.to_string().contains(MESSAGE)) {
+            self.write(STRUCK);
+        }
+        let has_ended = statement == "COMMIT" || statement == "ROLLBACK";
+        if has_ended {
+            self.report(unobserved(|| self.database.transaction_ended(connection)));
+        }
+        // The state changes at a commit, and its acknowledgement may be lost.
+        if statement == "COMMIT" && error.is_none() {
+            self.on_event(connection, "after", "COMMIT");
+        }
+    }
+
+    fn report(&self, done: Result<(), String>) {
+        if let Err(error) = done {
+            eprintln!("the crash sweep could not inject its fault: {error}");
+        }
     }
 
     fn on_event(&self, connection: usize, when: &str, statement: &str) {
         let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         self.write(&format!("{number} {connection} {when} {statement}\n"));
-        let Some(crash) = self.crash.filter(|crash| crash.event == number) else {
+        let Some(injection) = self.injection.filter(|injection| injection.event == number) else {
             return;
         };
-        match crash.fault {
-            Fault::Death => std::process::abort(),
-            Fault::Panic => panic!("simulated by the crash sweep {when} `{statement}`"),
+        match injection.fault {
+            Fault::Death => {
+                self.write(STRUCK);
+                die()
+            }
+            Fault::Panic => {
+                self.write(STRUCK);
+                panic!("{MESSAGE} {when} `{statement}`")
+            }
             Fault::Error => {
-                unobserved(|| self.errors.cause());
-                self.refuses.store(true, Ordering::Relaxed);
+                let caused = unobserved(|| self.database.cause(connection));
+                if caused == Ok(true) {
+                    self.write(STRUCK);
+                }
+                self.report(caused.map(|_| ()));
             }
         }
     }
@@ -151,8 +181,25 @@ impl FaultInjector {
 }
 
 /// Calls a function that executes statements of the kit itself.
-fn unobserved(execute: impl FnOnce()) {
-    INJECTS.set(true);
-    execute();
-    INJECTS.set(false);
+fn unobserved<T>(execute: impl FnOnce() -> T) -> T {
+    struct Reset;
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            KIT_STATEMENT.set(false);
+        }
+    }
+    KIT_STATEMENT.set(true);
+    let _reset = Reset;
+    execute()
+}
+
+/// Ends the process at once, as `kill -9` does.
+fn die() -> ! {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Signal, getpid, kill_process};
+        // `abort` would leave a core file for each event of a sweep.
+        let _ = kill_process(getpid(), Signal::KILL);
+    }
+    std::process::exit(PANICKED)
 }

@@ -45,6 +45,12 @@ impl Snapshot {
         Self { parts }
     }
 
+    /// Returns whether there is nothing to compare: no rows, no lines, and no result of a function.
+    pub(super) fn is_empty(&self) -> bool {
+        let mut parts = self.parts.iter();
+        !parts.any(|(part, lines)| *part == Part::Check || !lines.is_empty())
+    }
+
     pub(super) fn of_check(result: String) -> Self {
         let lines = result.lines().map(str::to_owned).collect();
         Self {
@@ -127,26 +133,24 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for part in &self.parts {
             let what = match part.part {
-                Part::Table(_) => "rows",
-                _ => "lines",
+                Part::Table(_) => "row",
+                _ => "line",
             };
             writeln!(
                 f,
-                "{}: {} {what} instead of {}",
-                part.part, part.found, part.expected
+                "{}: {}, expected {}",
+                part.part,
+                counted(part.found, what),
+                part.expected
             )?;
             if part.surplus.is_empty() && part.missing.is_empty() {
-                writeln!(f, "  the same {what} in another order")?;
+                writeln!(f, "  the same {what}s in another order")?;
             }
-            for (how, rows) in [("too often", &part.surplus), ("missing", &part.missing)] {
+            for (how, rows) in [("extra", &part.surplus), ("missing", &part.missing)] {
                 let count: usize = rows.iter().map(|(_, count)| count).sum();
                 if count > 0 {
-                    let (what, shown) = (
-                        &what[..what.len() - usize::from(count == 1)],
-                        rows.len().min(SHOWN),
-                    );
-                    let such_as = if shown < rows.len() { ", such as" } else { ":" };
-                    writeln!(f, "  {count} {what} {how}{such_as}")?;
+                    let such_as = if SHOWN < rows.len() { ", such as" } else { ":" };
+                    writeln!(f, "  {}{such_as}", counted(count, &format!("{how} {what}")))?;
                 }
                 for (row, _) in rows.iter().take(SHOWN) {
                     writeln!(f, "    {}", row.trim_end_matches('\n'))?;
@@ -154,5 +158,12 @@ impl fmt::Display for Difference {
             }
         }
         Ok(())
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
     }
 }

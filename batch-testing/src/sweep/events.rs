@@ -12,6 +12,9 @@ pub(super) fn begins(statement: &str) -> bool {
     statement.starts_with("BEGIN") || statement.contains("START TRANSACTION")
 }
 
+/// The line of the file of events that says that the fault has happened.
+pub(super) const STRUCK: &str = "! struck\n";
+
 /// An event of a run.
 pub(super) struct Event {
     /// `before` or `after`, and the statement.
@@ -25,6 +28,8 @@ pub(super) struct Events {
     pub(super) all: Vec<Event>,
     /// The other statements that were in no transaction of the repository.
     outside: Vec<String>,
+    /// Whether the fault has happened.
+    pub(super) struck: bool,
 }
 
 /// A transaction of a connection.
@@ -38,9 +43,10 @@ impl Events {
     /// Reads the events; `None` if the process has not written any.
     pub(super) fn read(file: &Path) -> Option<Self> {
         let text = fs::read_to_string(file).ok()?;
-        let (mut all, mut outside, mut commits) = (Vec::new(), Vec::new(), 0);
+        let (mut all, mut outside, mut commits, mut struck) = (Vec::new(), Vec::new(), 0, false);
         let mut transactions: HashMap<&str, Transaction> = HashMap::new();
         for line in text.lines() {
+            struck |= line == STRUCK.trim_end();
             let mut parts = line.splitn(3, ' ');
             let (Some(number), Some(connection), Some(rest)) = (parts.next(), parts.next(), parts.next())
             else {
@@ -74,16 +80,26 @@ impl Events {
                 transaction.is_of_repository = true;
             }
         }
-        Some(Self { all, outside })
+        Some(Self { all, outside, struck })
     }
 
-    /// Returns whether a statement on a table was in no transaction of the repository.
+    /// Returns whether a statement that writes to a table was in no transaction of the repository.
     pub(super) fn is_outside(&self, table: &str) -> bool {
-        let is_name = |c: char| c.is_alphanumeric() || c == '_';
-        let names = |statement: &String| {
-            let mut words = statement.split(|c| !is_name(c));
-            words.any(|word| word.eq_ignore_ascii_case(table))
+        const WRITES: [&str; 7] = ["insert", "update", "delete", "replace", "merge", "copy", "with"];
+        let table = [table.to_lowercase()];
+        let writes = |statement: &str| {
+            let first = statement.split_whitespace().next().unwrap_or_default();
+            WRITES.contains(&first.to_lowercase().as_str())
         };
-        self.outside.iter().any(names)
+        let mut outside = self.outside.iter();
+        outside.any(|statement| writes(statement) && names_one_of(statement, &table))
     }
+}
+
+/// Returns whether a statement contains one of these names, which are in lower case.
+pub(super) fn names_one_of(statement: &str, names: &[String]) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let lower = statement.to_lowercase();
+    let mut words = lower.split(|c| !is_name(c));
+    words.any(|word| names.iter().any(|name| name == word))
 }

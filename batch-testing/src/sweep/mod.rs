@@ -2,11 +2,11 @@
 //! undisturbed run.
 
 mod child;
+mod database_faults;
 mod difference;
-mod errors;
 mod events;
 mod server;
-mod sweeping;
+mod sweep_run;
 mod task;
 mod workspace;
 
@@ -16,7 +16,7 @@ use std::panic::Location;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use self::sweeping::Sweeping;
+use self::sweep_run::SweepRun;
 use self::task::{ChildTask, TASK};
 use crate::JobTest;
 use crate::database::{Prepare, TestDatabase};
@@ -58,7 +58,8 @@ pub fn crash_sweep(test: impl Into<JobTest>) -> CrashSweep {
 /// ```
 ///
 /// Each run is a process of its own: the sweep starts the test program again with the name of the test. So the lines of the test
-/// before the sweep run in each of these processes, too, and should only compute parameters. Use few items and small chunks:
+/// before the sweep run in each of these processes, too, and doubles lose what they keep. Parameters and system properties have in all
+/// of them the values of the first process. Use few items and small chunks:
 /// the time of a sweep grows with the number of commits, as does the number of events. A job whose threads or partitions run in another
 /// order each time crashes at other moments each time.
 pub struct CrashSweep {
@@ -105,6 +106,13 @@ impl CrashSweep {
         self
     }
 
+    /// Excludes a table from the comparison, whose rows differ in each run.
+    #[must_use]
+    pub fn ignore_table(mut self, table: impl Into<String>) -> Self {
+        self.ignored.push(table.into());
+        self
+    }
+
     /// Excludes a column from the comparison, such as `booking.created`, whose values differ in each run.
     #[must_use]
     pub fn ignore_column(mut self, column: impl Into<String>) -> Self {
@@ -129,7 +137,7 @@ impl CrashSweep {
         self.sweep(None);
     }
 
-    /// Runs the sweep, and compares only what a function returns, such as a sum of the database.
+    /// Runs the sweep, and compares only what a function returns, such as a sum or the rows of one table. Nothing is ignored.
     ///
     /// # Panics
     /// If the result after a crash differs.
@@ -150,9 +158,9 @@ impl CrashSweep {
                 "the repository of a sweep is set by `CrashSweep::repository`, not by `JobTest::repository`"
             );
             let swept =
-                Sweeping::new(self, name, (location, ordinal), check).and_then(|sweeping| sweeping.run());
-            let (events, crashes) = swept.unwrap_or_else(|problem| panic!("{problem}"));
-            println!("crash sweep: {crashes} crashes at {events} events");
+                SweepRun::new(self, name, (location, ordinal), check).and_then(|sweeping| sweeping.run());
+            let (events, faults) = swept.unwrap_or_else(|problem| panic!("{problem}"));
+            println!("crash sweep: {faults} faults at {events} events");
             return;
         };
         let task: ChildTask =

@@ -2,34 +2,35 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use batch_runtime::repository::DatabaseKind;
+use batch_runtime::repository::{DatabaseKind, RepositoryUrl};
 
 use crate::database::TestDatabase;
 
 /// A server on which runs are created.
 pub(super) struct Server {
     /// The URL that the test has set.
-    url: String,
+    url: RepositoryUrl,
     is_postgres: bool,
     /// The beginning of the names of all runs, which no other process has.
     name: String,
 }
 
 /// A schema of PostgreSQL, or a database of MySQL, which is removed with it.
-pub(super) struct Place<'s> {
+pub(super) struct RunDatabase<'s> {
     server: &'s Server,
     name: String,
 }
 
 impl Server {
-    pub(super) fn new(url: String) -> Result<Self, String> {
-        let is_postgres = match DatabaseKind::named_in(&url) {
-            Some(DatabaseKind::Postgresql) => true,
-            Some(DatabaseKind::Mysql) => false,
+    pub(super) fn new(url: &str) -> Result<Self, String> {
+        let url: RepositoryUrl = url.parse().map_err(|error| format!("{error}"))?;
+        let is_postgres = match url.database() {
+            DatabaseKind::Postgresql => true,
+            DatabaseKind::Mysql => false,
             _ => {
-                return Err(
-                    "the repository of a sweep is SQLite by default, or the URL of a server".to_owned(),
-                );
+                return Err(format!(
+                    "invalid repository URL `{url}` for a sweep: expected `postgres://…` or `mysql://…`; omit `repository` for SQLite"
+                ));
             }
         };
         let random = RandomState::new().hash_one(0);
@@ -40,58 +41,41 @@ impl Server {
         })
     }
 
-    pub(super) fn create(&self, number: u32) -> Result<Place<'_>, String> {
+    pub(super) fn create(&self, number: u32) -> Result<RunDatabase<'_>, String> {
         let name = format!("{}_{number}", self.name);
         let what = self.what();
-        let created = self.connect()?.try_execute(&format!("CREATE {what} {name}"));
+        let mut database = TestDatabase::open(&self.url)?;
+        let created = database.try_execute(&format!("CREATE {what} {name}"));
         created.map_err(|error| format!("cannot create the {what} `{name}` of a run: {error}"))?;
-        Ok(Place { server: self, name })
+        Ok(RunDatabase { server: self, name })
     }
 
     fn what(&self) -> &'static str {
         if self.is_postgres { "SCHEMA" } else { "DATABASE" }
     }
-
-    fn connect(&self) -> Result<TestDatabase, String> {
-        TestDatabase::open(&without_own_options(&self.url))
-    }
 }
 
-impl Place<'_> {
+impl RunDatabase<'_> {
     /// Returns the URL for a repository.
-    pub(super) fn url(&self) -> String {
-        if self.server.is_postgres {
-            in_schema(&self.server.url, &self.name)
-        } else {
-            in_database(&self.server.url, &self.name)
-        }
-    }
-
-    pub(super) fn open(&self) -> Result<TestDatabase, String> {
-        TestDatabase::open(&without_own_options(&self.url()))
+    pub(super) fn url(&self) -> Result<RepositoryUrl, String> {
+        let url = self.server.url.as_str();
+        let url = match self.server.is_postgres {
+            true => in_schema(url, &self.name),
+            false => in_database(url, &self.name),
+        };
+        url.parse().map_err(|error| format!("{error}"))
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for RunDatabase<'_> {
     fn drop(&mut self) {
         let cascade = if self.server.is_postgres { " CASCADE" } else { "" };
-        if let Ok(mut database) = self.server.connect() {
-            let _ = database.try_execute(&format!("DROP {} {}{cascade}", self.server.what(), self.name));
+        let drop = format!("DROP {} {}{cascade}", self.server.what(), self.name);
+        let dropped = TestDatabase::open(&self.server.url)
+            .and_then(|mut database| database.try_execute(&drop).map_err(|error| error.to_string()));
+        if let Err(error) = dropped {
+            eprintln!("the crash sweep could not remove its run, `{drop}`: {error}");
         }
-    }
-}
-
-/// Returns the URL without the options of the runtime, which the database does not know.
-pub(super) fn without_own_options(url: &str) -> String {
-    let Some((place, options)) = url.split_once('?') else {
-        return url.to_owned();
-    };
-    let is_own =
-        |option: &&str| option.starts_with("table_prefix=") || option.starts_with("max_varchar_length=");
-    let others: Vec<&str> = options.split('&').filter(|option| !is_own(option)).collect();
-    match others.is_empty() {
-        true => place.to_owned(),
-        false => format!("{place}?{}", others.join("&")),
     }
 }
 
@@ -151,13 +135,18 @@ mod tests {
         assert_eq!(in_database("mysql://me@host", "s1"), "mysql://me@host/s1");
     }
 
+    /// The runtime rejects such a URL before a database library quotes it.
     #[test]
-    fn the_database_does_not_see_options_of_the_runtime() {
-        let url = "mysql://host/db?table_prefix=A_&max_varchar_length=100";
-        assert_eq!(without_own_options(url), "mysql://host/db");
-        assert_eq!(
-            without_own_options(&format!("{url}&ssl_mode=disabled")),
-            "mysql://host/db?ssl_mode=disabled"
-        );
+    fn no_message_has_a_part_of_a_password() {
+        for url in [
+            "postgres://me:ge%zzheim@localhost/db",
+            "postgres://me:ge@heim@localhost/db",
+            "mysql://me:ge/heim@localhost/db",
+        ] {
+            let error = Server::new(url).err().unwrap();
+            assert!(!error.contains("heim"), "{error}");
+        }
+        let error = Server::new("sqlite://batch.db").err().unwrap();
+        assert!(error.contains("omit `repository` for SQLite"), "{error}");
     }
 }

@@ -1,5 +1,7 @@
 //! The task of a child process.
 
+use std::collections::BTreeMap;
+
 use batch_runtime::parameters::ParameterValue;
 use serde::{Deserialize, Serialize};
 
@@ -19,12 +21,14 @@ pub(super) struct ChildTask {
     /// The names of the repository's tables.
     pub(super) tables: Vec<String>,
     pub(super) parameters: Vec<(String, ParameterValue, bool)>,
-    pub(super) crash: Option<Crash>,
+    /// The system properties.
+    pub(super) system: BTreeMap<String, String>,
+    pub(super) injection: Option<Injection>,
 }
 
 /// A fault at an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Crash {
+pub(super) struct Injection {
     pub(super) fault: Fault,
     /// The number of the event, from 1.
     pub(super) event: usize,
@@ -37,7 +41,7 @@ pub(super) enum Fault {
     Death,
     /// The call of the statement panics, before it is executed or after a commit.
     Panic,
-    /// The transaction fails with an error of the database, or all connections to the server are lost.
+    /// A write of the transaction fails with an error of the database, or all connections to the server are lost.
     Error,
 }
 
@@ -45,7 +49,7 @@ impl Fault {
     /// Returns the faults that can happen at an event.
     pub(super) fn at(event: &str, has_server: bool) -> Vec<Self> {
         let mut faults = vec![Self::Death, Self::Panic];
-        // A file cannot be lost; a transaction that only reads is not refused.
+        // A file cannot be lost; a transaction that only reads cannot fail to write.
         let has_error = match has_server {
             true => event.starts_with("before"),
             false => event.starts_with("before BEGIN IMMEDIATE"),
@@ -54,6 +58,12 @@ impl Fault {
         faults
     }
 }
+
+/// The exit code of a child whose job is COMPLETED.
+pub(super) const COMPLETED: i32 = 0;
+
+/// The exit code of a child that panicked, or that was to die.
+pub(super) const PANICKED: i32 = 101;
 
 /// The exit code of a child whose job has ended, but is not COMPLETED.
 pub(super) const NOT_COMPLETED: i32 = 3;

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use batch_runtime::BatchRuntime;
+use batch_runtime::repository::RepositoryUrl;
 use tempfile::TempDir;
 
-use super::server::{Place, Server};
+use super::server::{RunDatabase, Server};
 use crate::database::TestDatabase;
 
 /// The folder of all runs of a sweep, and their server.
@@ -23,8 +24,9 @@ pub(super) struct Workspace {
 pub(super) struct Run<'w> {
     /// The folder of the run, with all other files.
     folder: PathBuf,
-    url: String,
-    place: Option<Place<'w>>,
+    url: RepositoryUrl,
+    /// The database on a server, to remove it.
+    _database: Option<RunDatabase<'w>>,
 }
 
 impl Workspace {
@@ -32,7 +34,7 @@ impl Workspace {
     pub(super) fn new(url: Option<String>) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| format!("cannot create a folder: {error}"))?;
         let mut workspace = Self {
-            server: url.map(Server::new).transpose()?,
+            server: url.as_deref().map(Server::new).transpose()?,
             folder,
             tables: Vec::new(),
             next: AtomicU32::new(0),
@@ -42,9 +44,9 @@ impl Workspace {
                 // Each run gets a copy of a repository without executions.
                 let url = format!("sqlite://{}", workspace.template().display());
                 create_tables(&url)?;
-                TestDatabase::open(&url)?.table_names()
+                TestDatabase::open(&parsed(&url)?)?.table_names()
             }
-            Some(_) => workspace.run()?.database().table_names(),
+            Some(_) => workspace.run()?.database()?.table_names(),
         };
         Ok(workspace)
     }
@@ -80,31 +82,40 @@ impl Workspace {
     pub(super) fn run(&self) -> Result<Run<'_>, String> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let folder = self.folder.path().join(number.to_string());
-        let mut run = Run {
-            folder,
-            url: String::new(),
-            place: None,
-        };
         let failed = |error| format!("cannot create a folder: {error}");
-        fs::create_dir_all(run.files())
-            .and_then(|()| fs::create_dir(run.temporary()))
+        fs::create_dir_all(folder.join(FILES))
+            .and_then(|()| fs::create_dir(folder.join(TEMPORARY)))
             .map_err(failed)?;
-        match &self.server {
+        let (url, database) = match &self.server {
             None => {
-                let database = run.folder.join("batch.db");
-                fs::copy(self.template(), &database).map_err(failed)?;
+                let file = folder.join("batch.db");
+                fs::copy(self.template(), &file).map_err(failed)?;
                 // A crash of a process loses nothing; only one of the machine could.
-                run.url = format!("sqlite://{}?synchronous=normal", database.display());
+                let url = format!("sqlite://{}?synchronous=normal", file.display());
+                (parsed(&url)?, None)
             }
             Some(server) => {
-                let place = server.create(number)?;
-                run.url = place.url();
-                run.place = Some(place);
-                create_tables(&run.url)?;
+                let database = server.create(number)?;
+                let url = database.url()?;
+                create_tables(url.as_str())?;
+                (url, Some(database))
             }
-        }
-        Ok(run)
+        };
+        Ok(Run {
+            folder,
+            url,
+            _database: database,
+        })
     }
+}
+
+/// The folder for files of the job, within that of the run.
+const FILES: &str = "files";
+/// The folder for temporary files.
+const TEMPORARY: &str = "tmp";
+
+fn parsed(url: &str) -> Result<RepositoryUrl, String> {
+    url.parse().map_err(|error| format!("{error}"))
 }
 
 fn create_tables(url: &str) -> Result<(), String> {
@@ -115,12 +126,12 @@ fn create_tables(url: &str) -> Result<(), String> {
 impl Run<'_> {
     /// Returns the folder for files of the job, which are compared.
     pub(super) fn files(&self) -> PathBuf {
-        self.folder.join("files")
+        self.folder.join(FILES)
     }
 
     /// Returns the folder for temporary files of the processes, which may leave some.
     pub(super) fn temporary(&self) -> PathBuf {
-        self.folder.join("tmp")
+        self.folder.join(TEMPORARY)
     }
 
     /// Returns a file beside those of the job.
@@ -129,15 +140,11 @@ impl Run<'_> {
     }
 
     pub(super) fn url(&self) -> &str {
-        &self.url
+        self.url.as_str()
     }
 
-    pub(super) fn database(&self) -> TestDatabase {
-        let opened = match &self.place {
-            Some(place) => place.open(),
-            None => TestDatabase::open(&self.url),
-        };
-        opened.unwrap_or_else(|error| panic!("{error}"))
+    pub(super) fn database(&self) -> Result<TestDatabase, String> {
+        TestDatabase::open(&self.url)
     }
 }
 

@@ -190,7 +190,7 @@ fn a_file_that_is_not_truncated_is_found() {
             .run();
     });
     assert!(
-        message.contains("file `numbers.txt`: 10 lines instead of 7"),
+        message.contains("file `numbers.txt`: 10 lines, expected 7"),
         "{message}"
     );
 }
@@ -202,7 +202,7 @@ fn a_listener_with_an_effect_of_its_own_is_found() {
         sweep.output("audit", "audit.txt").run();
     });
     assert!(
-        message.contains("file `audit.txt`: 4 lines instead of 3"),
+        message.contains("file `audit.txt`: 4 lines, expected 3"),
         "{message}"
     );
 }
@@ -214,11 +214,11 @@ fn an_early_checkpoint_is_found() {
         sweep.run();
     });
     assert!(
-        message.contains("table `number`: 8 rows instead of 7\n  1 row too often"),
+        message.contains("table `number`: 8 rows, expected 7\n  1 extra row"),
         "{message}"
     );
     assert!(
-        message.contains("a checkpoint does not fit the items"),
+        message.contains("a checkpoint does not match the items"),
         "{message}"
     );
 }
@@ -230,7 +230,7 @@ fn a_writer_outside_of_the_transaction_is_found() {
         sweep.run();
     });
     assert!(
-        message.contains("table `number`: 10 rows instead of 7\n  3 rows too often"),
+        message.contains("table `number`: 10 rows, expected 7\n  3 extra rows"),
         "{message}"
     );
     assert!(message.contains("writer `Outside`"), "{message}");
@@ -247,7 +247,7 @@ fn items_that_are_kept_over_a_commit_are_found() {
         sweep.run();
     });
     assert!(
-        message.contains("table `number`: 4 rows instead of 7\n  3 rows missing"),
+        message.contains("table `number`: 4 rows, expected 7\n  3 missing rows"),
         "{message}"
     );
 }
@@ -260,7 +260,7 @@ fn a_test_may_have_several_sweeps() {
         if shift == 0 {
             sweep.run();
         } else {
-            assert!(problem(|| sweep.run()).contains("1 row too often"));
+            assert!(problem(|| sweep.run()).contains("1 extra row"));
         }
     }
 }
@@ -285,8 +285,11 @@ fn a_check_that_panics_is_reported_with_its_event() {
             assert!(calls.fetch_add(1, Ordering::Relaxed) == 0, "a wrong check");
         });
     });
-    assert!(message.starts_with("the check after event "), "{message}");
-    assert!(message.ends_with("panicked: a wrong check"), "{message}");
+    assert!(
+        message.starts_with("a function of the test panicked in the run for event "),
+        "{message}"
+    );
+    assert!(message.ends_with(": a wrong check"), "{message}");
 }
 
 #[test]
@@ -315,8 +318,68 @@ fn a_column_is_ignored() {
     prepared(sweep).ignore_column("start.at").run();
     let (_folder, sweep) = self::sweep(0, "Inside");
     let message = problem(|| prepared(sweep).run());
+    assert!(message.contains("table `start`: 1 row, expected 1"), "{message}");
+}
+
+/// A sweep that has nothing to compare proves nothing.
+#[test]
+fn a_job_without_a_result_is_reported() {
+    let (folder, sweep) = sweep(0, "Lines");
+    // A parameter, where `output` would name a file in the folder of each run.
+    let elsewhere = folder.path().join("numbers.txt");
+    let sweep = sweep.prepare(|_| {}).parameter("output", elsewhere.display());
+    let message = problem(|| sweep.run());
     assert!(
-        message.contains("table `start`: 1 rows instead of 1"),
+        message.contains("so there is nothing to compare; set the path"),
         "{message}"
     );
+}
+
+#[test]
+fn a_column_that_does_not_exist_is_reported() {
+    let (_folder, sweep) = sweep(0, "Inside");
+    let message = problem(|| sweep.ignore_column("number.nmber").run());
+    assert!(
+        message.contains("there is no column `number.nmber` to ignore"),
+        "{message}"
+    );
+}
+
+/// A table that a step creates is not written outside of a transaction by that.
+#[test]
+fn a_step_that_creates_a_table_does_not_mislead() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("numbers.xml");
+    let create = r#"<job id="numbers"><step id="create" next="load"><batchlet ref="CreateNumber"/></step><step id="load">"#;
+    let step = r#"<job id="numbers"><step id="load">"#;
+    fs::write(&file, JOB.replace(step, create)).unwrap();
+    let sweep = crash_sweep(file)
+        .parameter("limit", 7)
+        .parameter("shift", -1)
+        .parameter("writer", "Inside");
+    let message = problem(|| sweep.run());
+    assert!(message.contains("1 extra row"), "{message}");
+    assert!(
+        message.contains("a checkpoint does not match the items"),
+        "{message}"
+    );
+}
+
+/// Creates the table on a connection of its own.
+#[derive(BatchArtifact)]
+struct CreateNumber {
+    #[batch_context]
+    job: JobContext,
+}
+
+#[batchlet("CreateNumber")]
+impl CreateNumber {
+    #[process]
+    fn create(&self) -> Result<String, BatchError> {
+        let create = "CREATE TABLE IF NOT EXISTS number (number INTEGER)";
+        self.job.connect()?.sqlite()?.batch_execute(create)?;
+        Ok("CREATED".into())
+    }
+    #[cancel]
+    fn cancel(&self) {}
 }

@@ -104,6 +104,25 @@ pub(crate) fn open(
     })
 }
 
+/// Opens a connection to the database of `url`, whatever is in it.
+pub(crate) fn connect(url: &str) -> Result<RepositoryConnection, RepositoryError> {
+    let database = database_of(url)?;
+    let (url, _) = own_options(url)?;
+    Ok(match database {
+        #[cfg(feature = "sqlite")]
+        DatabaseKind::Sqlite => sqlite::connect(&url)?.into(),
+        #[cfg(feature = "postgres")]
+        DatabaseKind::Postgresql => postgres::connect_to(&url)?.into(),
+        #[cfg(feature = "mysql")]
+        DatabaseKind::Mysql => mysql::connect_to(&url)?.into(),
+        #[allow(
+            unreachable_patterns,
+            reason = "`database_of` rejects what this build does not support"
+        )]
+        _ => return Err(RepositoryError::Fault),
+    })
+}
+
 /// Splits the settings from the URL that the database's library gets.
 fn settings(url: &str, database: DatabaseKind) -> Result<(String, SessionSettings), RepositoryError> {
     let (url, own) = own_options(url)?;

@@ -30,8 +30,8 @@ use per_backend::layout;
 use per_server::{row_locks, session_name, unusable};
 use sessions::SessionNames;
 
-pub(super) use per_server::missing_migrations;
 pub(super) use per_server::open;
+pub(super) use per_server::{connect_to, missing_migrations};
 
 /// The backend of `per_backend` and `per_server`.
 type Db = MysqlDatabase;

@@ -13,8 +13,8 @@ use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::session::Session;
 use crate::repository::diesel::url::shown;
 
-pub(in crate::repository::diesel) use open::missing_migrations;
 pub(in crate::repository::diesel) use open::open;
+pub(in crate::repository::diesel) use open::{connect_to, missing_migrations};
 
 type Connection = Session<<Db as Backend>::Connection>;
 

@@ -46,6 +46,13 @@ pub(in crate::repository::diesel) fn open(
     Ok(repository)
 }
 
+/// Opens a connection, whatever the database contains.
+pub(in crate::repository::diesel) fn connect_to(
+    url: &str,
+) -> Result<<Db as Backend>::Connection, RepositoryError> {
+    Db::new(url, Owner::new(None, 0).nonce()).connect()
+}
+
 /// Returns the names of the migrations that opening the repository would run; `None` if there is no repository yet.
 pub(in crate::repository::diesel) fn missing_migrations(
     url: &str,

@@ -83,6 +83,11 @@ pub(super) fn open(
     Ok(repository)
 }
 
+/// Opens a connection, whatever the file contains.
+pub(super) fn connect(url: &str) -> Result<SqliteConnection, RepositoryError> {
+    SqliteDatabase::from_url(url)?.connect_unchanged()
+}
+
 /// Checks that `url` is valid.
 pub(super) fn check_url(url: &str) -> Result<(), RepositoryError> {
     SqliteDatabase::from_url(url).map(drop)

@@ -1,10 +1,10 @@
-//! A sweep under way.
+//! The runs of a sweep: without a fault, and then with one at each event.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,15 +12,16 @@ use batch_runtime::parameters::ParameterValue;
 
 use super::difference::{Difference, Part, Snapshot};
 use super::events::{Event, Events};
-use super::task::{ChildTask, Crash, Fault, TASK};
+use super::task::{ChildTask, Fault, Injection, TASK};
 use super::workspace::{Run, Workspace};
 use super::{Check, CrashSweep, locked};
+use crate::JobTest;
 
 /// The time beyond the limit of an execution, for the start and the end of its process.
 const MARGIN: Duration = Duration::from_secs(10);
 
-/// A sweep under way.
-pub(super) struct Sweeping<'c> {
+/// The runs of a sweep.
+pub(super) struct SweepRun<'c> {
     sweep: CrashSweep,
     workspace: Workspace,
     /// The name of the test.
@@ -30,19 +31,52 @@ pub(super) struct Sweeping<'c> {
 }
 
 /// A process that has ended.
-struct Ended {
-    status: ExitStatus,
+struct ProcessResult {
+    /// `None`: it had to be killed after the limit.
+    status: Option<ExitStatus>,
     output: String,
     events: Option<Events>,
 }
 
 /// The undisturbed run.
-struct Undisturbed {
+struct Baseline {
     result: Snapshot,
     events: Events,
 }
 
-impl<'c> Sweeping<'c> {
+impl ProcessResult {
+    fn is_completed(&self) -> bool {
+        self.status.is_some_and(|status| status.success())
+    }
+}
+
+/// The number of processes on servers at the same time, of all sweeps of this program. Most of them wait for the end of a dead one's lease,
+/// and each has some connections; servers accept a hundred by default.
+const SERVER_PROCESSES: usize = 16;
+
+/// The permission to run a process on a server.
+struct Permit;
+
+static PERMITS: (Mutex<usize>, Condvar) = (Mutex::new(SERVER_PROCESSES), Condvar::new());
+
+impl Permit {
+    fn take() -> Self {
+        let (free, released) = &PERMITS;
+        let free = released.wait_while(locked(free), |free| *free == 0);
+        *free.unwrap_or_else(PoisonError::into_inner) -= 1;
+        Self
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let (free, released) = &PERMITS;
+        *locked(free) += 1;
+        released.notify_one();
+    }
+}
+
+impl<'c> SweepRun<'c> {
     pub(super) fn new(
         mut sweep: CrashSweep,
         name: String,
@@ -59,31 +93,33 @@ impl<'c> Sweeping<'c> {
         })
     }
 
-    /// Returns the numbers of events and crashes.
+    /// Returns the numbers of events and of injected faults.
     pub(super) fn run(&self) -> Result<(usize, usize), String> {
-        let expected = self.undisturbed()?;
+        let baseline = self.baseline()?;
         let has_server = self.workspace.has_server();
-        let crashes = (1..).zip(&expected.events.all).flat_map(|(event, what)| {
+        let injections = (1..).zip(&baseline.events.all).flat_map(|(event, what)| {
             let faults = Fault::at(&what.text, has_server).into_iter();
-            faults.map(move |fault| Crash { fault, event })
+            faults.map(move |fault| Injection { fault, event })
         });
-        let crashes = Mutex::new(crashes.collect::<VecDeque<_>>());
+        let injections = Mutex::new(injections.collect::<VecDeque<_>>());
         let (problems, count) = (Mutex::new(Vec::new()), Mutex::new(0));
-        // On a server, most processes wait for the end of a dead one's lease.
-        let per_core = if has_server { 8 } else { 1 };
-        let threads = thread::available_parallelism().map_or(1, usize::from) * per_core;
+        let threads = match has_server {
+            true => SERVER_PROCESSES,
+            false => thread::available_parallelism().map_or(1, usize::from),
+        };
         thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
-                    // The lock must not be held during the crash.
-                    let next = || locked(&crashes).pop_front();
-                    while let Some(crash) = next() {
-                        match self.crash_caught(crash, &expected) {
-                            Ok(happened) => *locked(&count) += usize::from(happened),
+                    // The lock must not be held during a run.
+                    let next = || locked(&injections).pop_front();
+                    while let Some(injection) = next() {
+                        let _permit = has_server.then(Permit::take);
+                        match self.inject_caught(injection, &baseline) {
+                            Ok(struck) => *locked(&count) += usize::from(struck),
                             Err(problem) => {
-                                locked(&problems).push((crash.event, problem));
+                                locked(&problems).push((injection.event, problem));
                                 // The first problem is reported: later events need not be tried.
-                                locked(&crashes).clear();
+                                locked(&injections).clear();
                             }
                         }
                     }
@@ -92,95 +128,127 @@ impl<'c> Sweeping<'c> {
         });
         let mut problems = problems.into_inner().unwrap_or_else(PoisonError::into_inner);
         problems.sort_by_key(|(event, _)| *event);
-        match problems.into_iter().next() {
-            Some((_, problem)) => Err(problem),
-            None => Ok((expected.events.all.len(), *locked(&count))),
+        match (problems.into_iter().next(), *locked(&count)) {
+            (Some((_, problem)), _) => Err(problem),
+            (None, 0) => Err(
+                "no fault could be injected: does an artifact set the default instrumentation of diesel?"
+                    .to_owned(),
+            ),
+            (None, count) => Ok((baseline.events.all.len(), count)),
         }
     }
 
-    fn undisturbed(&self) -> Result<Undisturbed, String> {
+    /// Runs the job without a fault.
+    fn baseline(&self) -> Result<Baseline, String> {
         let run = self.workspace.run()?;
-        self.prepare(&run);
+        self.prepare(&run)?;
         let ended = self.launch(&run, "first", None)?;
+        let is_completed = ended.is_completed();
         let Some(events) = ended.events else {
             return Err(format!(
                 "the test program ran no sweep as test `{}`; set the full name of the test with `test_name`\n{}",
                 self.name, ended.output
             ));
         };
-        if !ended.status.success() {
+        if !is_completed {
             return Err(format!("the undisturbed run did not complete\n{}", ended.output));
         }
-        Ok(Undisturbed {
-            result: self.snapshot(&run),
-            events,
-        })
+        if self.check.is_none() {
+            run.database()?.check_ignored(&self.sweep.ignored);
+        }
+        let result = self.snapshot(&run)?;
+        if result.is_empty() {
+            return Err(
+                "the job left no rows in tables, and no files in the folder of its run, so there is nothing to compare; \
+                 set the path of its file by `output`, or use `check`"
+                    .to_owned(),
+            );
+        }
+        Ok(Baseline { result, events })
     }
 
-    /// As `crash`; a panic of a function of the test is a problem.
-    fn crash_caught(&self, crash: Crash, expected: &Undisturbed) -> Result<bool, String> {
-        catch_unwind(AssertUnwindSafe(|| self.crash(crash, expected))).unwrap_or_else(|panic| {
+    /// Runs [`inject`](Self::inject), and reports a panic of the test's functions as a problem.
+    fn inject_caught(&self, injection: Injection, baseline: &Baseline) -> Result<bool, String> {
+        catch_unwind(AssertUnwindSafe(|| self.inject(injection, baseline))).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
             Err(format!(
-                "the check after event {} panicked: {}",
-                crash.event,
+                "a function of the test panicked in the run for event {}: {}",
+                injection.event,
                 text.unwrap_or_default()
             ))
         })
     }
 
-    /// Crashes at one event, launches again, and compares. Returns `false` if the run had fewer events.
-    fn crash(&self, crash: Crash, expected: &Undisturbed) -> Result<bool, String> {
+    /// Injects a fault, launches again, and compares. Returns whether the fault has happened: a run may have fewer events than the
+    /// undisturbed one, and a transaction may write nothing.
+    fn inject(&self, injection: Injection, baseline: &Baseline) -> Result<bool, String> {
         let run = self.workspace.run()?;
-        self.prepare(&run);
-        let first = self.launch(&run, "first", Some(crash))?;
-        let events = first.events.map_or_else(Vec::new, |events| events.all);
-        let Some(event) = events.get(crash.event - 1) else {
+        self.prepare(&run)?;
+        let first = self.launch(&run, "first", Some(injection))?;
+        let events = first.events.as_ref();
+        let Some(event) = events.and_then(|events| events.all.get(injection.event - 1)) else {
             return Ok(false);
         };
-        let second = self.launch(&run, "second", None)?;
-        let about = || format!("{}\n{}", self.crashed(crash, event), self.interrupted(&run));
-        if !second.status.success() {
+        let about = || format!("{}\n{}", self.described(injection, event), self.interrupted(&run));
+        if first.status.is_none() {
             return Err(format!(
-                "{}the second launch did not complete the job\n{}\nthe first launch:\n{}",
+                "{}the launch has not ended within the time limit\n{}",
+                about(),
+                first.output
+            ));
+        }
+        let second = self.launch(&run, "second", None)?;
+        if !second.is_completed() {
+            let what = match second.status {
+                None => "the second launch has not ended within the time limit",
+                Some(_) => "the second launch did not complete the job",
+            };
+            return Err(format!(
+                "{}{what}\n{}\nthe first launch:\n{}",
                 about(),
                 second.output,
                 first.output
             ));
         }
-        let found = self.snapshot(&run);
-        match Difference::between(&expected.result, &found) {
-            None => Ok(true),
+        let found = self.snapshot(&run)?;
+        match Difference::between(&baseline.result, &found) {
+            None => Ok(events.is_some_and(|events| events.struck)),
             Some(difference) => Err(format!(
                 "{}after a second launch the result differs from that of an undisturbed run:\n{difference}{}the second \
                  launch:\n{}",
                 about(),
-                advice(&difference, &expected.events),
+                advice(&difference, &baseline.events),
                 second.output
             )),
         }
     }
 
-    fn prepare(&self, run: &Run<'_>) {
+    fn prepare(&self, run: &Run<'_>) -> Result<(), String> {
         if let Some(prepare) = &self.sweep.prepare {
-            prepare(&mut run.database());
+            prepare(&mut run.database()?);
         }
+        Ok(())
     }
 
-    fn snapshot(&self, run: &Run<'_>) -> Snapshot {
-        let mut database = run.database();
-        match self.check {
+    fn snapshot(&self, run: &Run<'_>) -> Result<Snapshot, String> {
+        let mut database = run.database()?;
+        Ok(match self.check {
             Some(check) => Snapshot::of_check(check(&mut database)),
             None => Snapshot::of(
                 database.tables(self.workspace.tables(), &self.sweep.ignored),
                 &run.files(),
             ),
-        }
+        })
     }
 
     /// Runs the job in a process of its own. Its output and its events are in files with this name.
-    fn launch(&self, run: &Run<'_>, name: &str, crash: Option<Crash>) -> Result<Ended, String> {
+    fn launch(
+        &self,
+        run: &Run<'_>,
+        name: &str,
+        injection: Option<Injection>,
+    ) -> Result<ProcessResult, String> {
         let mut parameters: Vec<(String, ParameterValue, bool)> = self.sweep.test.given_parameters();
         for (name, file) in &self.sweep.outputs {
             let path = run.files().join(file).display().to_string();
@@ -197,7 +265,8 @@ impl<'c> Sweeping<'c> {
             events: events.display().to_string(),
             tables: self.workspace.tables().to_vec(),
             parameters,
-            crash,
+            system: self.sweep.test.given_system().clone(),
+            injection,
         };
         let failed = |error: &dyn std::fmt::Display| format!("cannot start the test program again: {error}");
         let task = serde_json::to_string(&task).map_err(|error| failed(&error))?;
@@ -221,37 +290,37 @@ impl<'c> Sweeping<'c> {
             .stderr(file)
             .spawn()
             .map_err(|error| failed(&error))?;
-        let status = wait(child, self.sweep.test.given_time_limit() + MARGIN);
-        let output = fs::read_to_string(&output).unwrap_or_default();
-        match status {
-            Some(status) => Ok(Ended {
-                status,
-                output,
-                events: Events::read(&events),
-            }),
-            None => Err(format!("a launch has not ended within the time limit\n{output}")),
-        }
+        let limit = self.sweep.test.given_time_limit() + JobTest::PATIENCE + MARGIN;
+        Ok(ProcessResult {
+            status: wait(child, limit),
+            output: fs::read_to_string(&output).unwrap_or_default(),
+            events: Events::read(&events),
+        })
     }
 
     /// Returns what happened at an event.
-    fn crashed(&self, crash: Crash, event: &Event) -> String {
-        let what = match crash.fault {
+    fn described(&self, injection: Injection, event: &Event) -> String {
+        let what = match injection.fault {
             Fault::Death => "the process died",
             Fault::Panic if event.text.starts_with("after") => "the acknowledgement was lost",
             Fault::Panic => "the statement panicked",
             Fault::Error if self.workspace.has_server() => "all connections were lost",
-            Fault::Error => "the transaction failed",
+            Fault::Error => "a write of the repository failed in the transaction that begins",
         };
         format!(
             "event {}: {what} {}, {} commits after the start",
-            crash.event, event.text, event.commits
+            injection.event, event.text, event.commits
         )
     }
 
     /// Returns the step that the crash interrupted, with its artifacts.
     fn interrupted(&self, run: &Run<'_>) -> String {
         let prefix = self.workspace.prefix();
-        let Some(step) = run.database().last_step_of_first_execution(prefix) else {
+        let step = run
+            .database()
+            .ok()
+            .and_then(|mut database| database.last_step_of_first_execution(prefix));
+        let Some(step) = step else {
             return "before the first step\n".to_owned();
         };
         let artifacts = self.sweep.test.artifacts_of(&step).unwrap_or_default();
@@ -267,9 +336,9 @@ fn advice(difference: &Difference, undisturbed: &Events) -> String {
              ChunkTransaction` writes inside of it\n"
         ),
         Some(Part::Table(name)) => format!(
-            "`{name}` is written in the transaction that commits the checkpoint, so a checkpoint does not fit the items: \
+            "`{name}` is written in the transaction that commits the checkpoint, so a checkpoint does not match the items: \
              `open` of the reader has to continue after the last item before `get_checkpoint_info`, and a writer must not keep \
-             items over a commit\n"
+             items across commits\n"
         ),
         Some(Part::File(name)) => format!(
             "`{name}` is not part of the transaction: a writer truncates its file to the length in the checkpoint when it is \
@@ -287,7 +356,7 @@ fn wait(mut child: Child, limit: Duration) -> Option<ExitStatus> {
             return Some(status);
         }
         // The standard library cannot wait for a process with a limit.
-        thread::sleep(Duration::from_millis(1));
+        thread::sleep(Duration::from_millis(5));
     }
     let _ = child.kill();
     let _ = child.wait();
