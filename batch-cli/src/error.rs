@@ -33,8 +33,8 @@ pub(crate) enum CliError {
     #[error("repository `{0}` does not exist; `launch` or `db migrate` creates it")]
     NoRepository(String),
     #[error(
-        "`{0}` cannot be the name of a crate with a job; expected letters, digits, `-` and `_`, a letter first, and no name of a \
-         crate that it needs, such as `payroll`"
+        "invalid name `{0}` of a crate: use letters, digits, `-` and `_`, starting with a letter, such as `payroll`; names of its \
+         dependencies and of Cargo's folders are reserved"
     )]
     CrateName(String),
     #[error("unknown job instance {0}")]

@@ -1,4 +1,4 @@
-//! Tests of the job, from its parts to a crash at every moment.
+//! Tests of the job, from its parts to a crash at every event of the repository.
 
 use batch_testing::{JobTest, crash_sweep};
 

@@ -199,7 +199,7 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Sets a loader that is called before the preferred one, even one of batch.xml: a test replaces artifacts by it. A second call
+    /// Sets a loader that is called before the preferred one, even one of batch.xml. Tests replace artifacts with it. A second call
     /// replaces it.
     ///
     /// Spec: LOADER-03

@@ -5,6 +5,7 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use batch_runtime::JobParameters;
 use batch_runtime::prelude::*;
 use batch_runtime::xml::builder::{ArtifactBuilder, ChunkBuilder, JobBuilder, StepBuilder};
 use batch_runtime::xml::model::Target;
@@ -19,6 +20,9 @@ const READER: &str = "reader";
 const PROCESSOR: &str = "processor";
 const WRITER: &str = "writer";
 const BEFORE: &str = "before";
+
+/// The code of the warning about a property that no artifact has.
+const UNKNOWN_PROPERTY: &str = "ART0010";
 
 /// Creates the artifact under test.
 type Make = Arc<dyn Fn() -> LoadedArtifact + Send + Sync>;
@@ -64,7 +68,7 @@ pub struct ArtifactTest {
 type BeforeStep = dyn Fn(&StepContext) -> Result<(), BatchError> + Send + Sync;
 
 /// The failure of an artifact: the messages of its job.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ArtifactFailure {
     message: String,
     execution: String,
@@ -80,6 +84,13 @@ impl ArtifactFailure {
 impl fmt::Display for ArtifactFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.execution)
+    }
+}
+
+/// As `Display`, because `unwrap` prints it.
+impl fmt::Debug for ArtifactFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -172,7 +183,7 @@ impl ArtifactTest {
     /// The time grows with the square of the number of items; some tens are enough.
     ///
     /// # Panics
-    /// If it does not, with the checkpoint.
+    /// If it does not, with the item after which it was opened again.
     #[track_caller]
     pub fn assert_restartable<T: Clone + PartialEq + fmt::Debug + Send + 'static>(
         &self,
@@ -317,6 +328,15 @@ impl OneStep {
         if let Some(prepare) = &of.prepare {
             prepare(&mut TestDatabase::of(&self.test.operator()));
         }
+        // A property that the artifact does not have is a warning in a job, and a mistake here.
+        let warnings = self.test.operator().check("artifact", JobParameters::new());
+        let mut unknown = warnings
+            .iter()
+            .flatten()
+            .filter(|warning| warning.code == UNKNOWN_PROPERTY);
+        if let Some(unknown) = unknown.next() {
+            panic!("{}", unknown.message);
+        }
         self.test.launch()
     }
 }
@@ -325,7 +345,7 @@ impl OneStep {
 /// [`ArtifactTest::assert_restartable`].
 ///
 /// # Panics
-/// If it does not, with the checkpoint.
+/// If it does not, with the item after which it was opened again.
 #[track_caller]
 pub fn reader_is_restartable<T: Clone + PartialEq + fmt::Debug + Send + 'static>(
     reader: impl Fn() -> LoadedArtifact + Send + Sync + 'static,

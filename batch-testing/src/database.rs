@@ -34,8 +34,10 @@ struct Row {
 impl TestDatabase {
     #[track_caller]
     pub(crate) fn of(operator: &JobOperator) -> Self {
-        let connection = operator.connect();
-        Self::new(connection.unwrap_or_else(|error| panic!("{error}")))
+        match operator.connect() {
+            Ok(connection) => Self::new(connection),
+            Err(error) => panic!("{error}"),
+        }
     }
 
     pub(crate) fn new(connection: RepositoryConnection) -> Self {
@@ -56,8 +58,9 @@ impl TestDatabase {
     /// Runs statements, such as a script.
     #[track_caller]
     pub fn execute(&mut self, statements: &str) {
-        let done = self.try_execute(statements);
-        done.unwrap_or_else(|error| panic!("cannot execute `{statements}`: {error}"));
+        if let Err(error) = self.try_execute(statements) {
+            panic!("cannot execute `{statements}`: {error}");
+        }
     }
 
     pub(crate) fn try_execute(&mut self, statements: &str) -> QueryResult<()> {
@@ -240,8 +243,10 @@ impl TestDatabase {
     /// Returns the column `text` of a query.
     #[track_caller]
     fn select(&mut self, query: &str) -> Vec<String> {
-        let rows = self.try_select(query);
-        rows.unwrap_or_else(|error| panic!("cannot execute `{query}`: {error}"))
+        match self.try_select(query) {
+            Ok(rows) => rows,
+            Err(error) => panic!("cannot execute `{query}`: {error}"),
+        }
     }
 
     /// Returns the column `text` of a query.

@@ -90,7 +90,9 @@ impl JobRun {
     #[track_caller]
     pub fn step(&self, name: &str) -> StepRun<'_> {
         let found = self.steps.iter().rfind(|step| step.step_name == name);
-        let step = found.unwrap_or_else(|| panic!("the step `{name}` was not executed\n{self}"));
+        let Some(step) = found else {
+            panic!("the step `{name}` was not executed\n{self}")
+        };
         StepRun { run: self, step }
     }
 

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use batch_runtime::parameters::ParameterValue;
 use batch_runtime::prelude::*;
 use batch_runtime::time::Clock;
-use batch_runtime::xml::model::{ArtifactRef, ExecutionElement, Job, Step, StepBody};
 use batch_runtime::{
     BatchRuntime, BatchRuntimeBuilder, JobExecutionId, JobOperator, JobOperatorError, JobParameters,
 };
@@ -20,6 +19,7 @@ use tempfile::TempDir;
 
 use crate::doubles::{BatchletDouble, Check, ItemList, ProcessorDouble, SkipCollector, WriterDouble};
 use crate::job_run::{self, JobRun};
+use crate::names;
 use crate::{FailsAt, SkippedItems, WrittenItems};
 
 /// The time after which an execution is stopped and the test fails.
@@ -361,7 +361,11 @@ impl JobTest {
 
     #[track_caller]
     fn wait_for(&self, started: Result<JobExecutionId, JobOperatorError>) -> JobRun {
-        let execution = started.unwrap_or_else(|error| panic!("{error}"));
+        let execution = match started {
+            Ok(execution) => execution,
+            // A closure would hide the line of the test.
+            Err(error) => panic!("{error}"),
+        };
         let stage = self.stage();
         job_run::wait((&stage.operator, &stage.folder), execution, self.time_limit)
     }
@@ -369,7 +373,10 @@ impl JobTest {
     #[track_caller]
     fn stage(&self) -> &Stage {
         if self.stage.get().is_none() {
-            let stage = self.build().unwrap_or_else(|error| panic!("{error}"));
+            let stage = match self.build() {
+                Ok(stage) => stage,
+                Err(error) => panic!("{error}"),
+            };
             // Another thread may have set it: its stage is used then.
             let _ = self.stage.set(stage);
         }
@@ -386,6 +393,10 @@ impl JobTest {
             return Err(format!("the job `{}` is not a file", self.file.display()).into());
         }
         let job = self.job_name()?;
+        if let Some(without) = self.without_others(&job, folder.path())? {
+            directory = without;
+        }
+        self.check_doubles(&directory, &job)?;
         if self.element.is_some() || self.doubles.contains_key(SKIPS) {
             let text = self.rewritten(&directory, &job)?;
             directory = folder.path().join("jobs");
@@ -435,24 +446,7 @@ impl JobTest {
         let job = definitions
             .effective_job(&self.job_name().ok()?, &self.parameters)
             .ok()?;
-        let step = find_step(&job.elements, step)?;
-        let named = |what: &str, artifact: &ArtifactRef| format!("{what} `{}`", artifact.name.value);
-        let of_body = match &step.body {
-            StepBody::Chunk(chunk) => vec![
-                named("reader", &chunk.reader),
-                chunk
-                    .processor
-                    .as_ref()
-                    .map_or_else(String::new, |processor| named("processor", processor)),
-                named("writer", &chunk.writer),
-            ],
-            StepBody::Batchlet(batchlet) => vec![named("batchlet", batchlet)],
-        };
-        let listeners = job.listeners.iter().chain(&step.listeners);
-        let all = of_body
-            .into_iter()
-            .chain(listeners.map(|one| named("listener", one)));
-        Some(all.collect::<Vec<_>>().join(", "))
+        names::artifacts_of(&job, step)
     }
 
     /// Returns the folder of the job's file.
@@ -463,12 +457,51 @@ impl JobTest {
         }
     }
 
+    /// Fails if a double replaces nothing, because its name is misspelt. A job that is not valid is reported when it is launched.
+    fn check_doubles(&self, directory: &Path, job: &str) -> Result<(), String> {
+        let effective = self.builder(directory).definitions().and_then(|found| {
+            found
+                .effective_job(job, &self.parameters)
+                .map_err(|_| Vec::new().into())
+        });
+        let Ok(effective) = effective else { return Ok(()) };
+        let doubles = self.doubles.keys().filter(|name| *name != SKIPS);
+        names::check_doubles(&effective, doubles.map(String::as_str))
+    }
+
+    /// Copies the folder of the job, without other files that define a job of the same id; `None` if there are none.
+    fn without_others(
+        &self,
+        job: &str,
+        folder: &Path,
+    ) -> Result<Option<PathBuf>, Box<dyn std::error::Error>> {
+        let own = fs::canonicalize(&self.file)?;
+        let (mut kept, mut has_others) = (Vec::new(), false);
+        for entry in fs::read_dir(self.directory())?.flatten() {
+            let path = entry.path();
+            if path.extension().is_none_or(|extension| extension != "xml") {
+                continue;
+            }
+            let is_other = fs::canonicalize(&path)? != own && id_in(&path).is_ok_and(|id| id == job);
+            match is_other {
+                true => has_others = true,
+                false => kept.push(path),
+            }
+        }
+        if !has_others {
+            return Ok(None);
+        }
+        let copies = folder.join("without-others");
+        fs::create_dir(&copies)?;
+        for path in kept {
+            fs::copy(&path, copies.join(path.file_name().unwrap_or_default()))?;
+        }
+        Ok(Some(copies))
+    }
+
     /// Returns the id of the job in the file.
     fn job_name(&self) -> Result<String, Box<dyn std::error::Error>> {
-        let text = fs::read_to_string(&self.file)?;
-        let source = batch_runtime::xml::Source::new(self.file.display().to_string(), text);
-        let document = batch_runtime::xml::parse(&source, &batch_runtime::xml::Limits::default())?;
-        Ok(document.id().value.clone())
+        id_in(&self.file)
     }
 
     /// Returns the job with one element only, and with the listener of skips.
@@ -484,13 +517,21 @@ impl JobTest {
         if let Some(only) = document.only(element) {
             return Ok(only.to_xml());
         }
-        let ids = ids(&definitions.effective_job(job, &self.parameters)?);
+        let ids = names::ids(&definitions.effective_job(job, &self.parameters)?);
         let hint = match batch_runtime::xml::suggest::nearest(element, ids.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("it has `{}`", ids.join("`, `")),
         };
         Err(format!("the job `{job}` has no step, flow or split `{element}`; {hint}").into())
     }
+}
+
+/// Returns the id of the document in a file.
+fn id_in(file: &Path) -> Result<String, Box<dyn std::error::Error>> {
+    let text = fs::read_to_string(file)?;
+    let source = batch_runtime::xml::Source::new(file.display().to_string(), text);
+    let document = batch_runtime::xml::parse(&source, &batch_runtime::xml::Limits::default())?;
+    Ok(document.id().value.clone())
 }
 
 /// Creates a test of the job in a file, as [`JobTest::new`] does.
@@ -505,34 +546,6 @@ impl From<PathBuf> for JobTest {
     fn from(file: PathBuf) -> Self {
         Self::new(file)
     }
-}
-
-fn find_step<'j>(elements: &'j [ExecutionElement], id: &str) -> Option<&'j Step> {
-    elements.iter().find_map(|element| match element {
-        ExecutionElement::Step(step) => Some(&**step).filter(|step| step.id.value == id),
-        ExecutionElement::Flow(flow) => find_step(&flow.elements, id),
-        ExecutionElement::Split(split) => find_step(&split.elements, id),
-        ExecutionElement::Decision(_) => None,
-    })
-}
-
-/// Returns the ids of a job's steps, flows and splits.
-fn ids(job: &Job) -> Vec<String> {
-    fn add(elements: &[ExecutionElement], ids: &mut Vec<String>) {
-        for element in elements {
-            let (id, inner) = match element {
-                ExecutionElement::Step(step) => (&step.id, None),
-                ExecutionElement::Flow(flow) => (&flow.id, Some(&flow.elements)),
-                ExecutionElement::Split(split) => (&split.id, Some(&split.elements)),
-                ExecutionElement::Decision(_) => continue,
-            };
-            ids.push(id.value.clone());
-            add(inner.map_or(&[], |inner| inner.as_slice()), ids);
-        }
-    }
-    let mut ids = Vec::new();
-    add(&job.elements, &mut ids);
-    ids
 }
 
 /// Returns the doubles by the names of what they replace.

@@ -42,6 +42,7 @@ mod faults;
 mod fixtures;
 mod job_run;
 mod job_test;
+mod names;
 mod sweep;
 
 pub use artifact_test::{ArtifactFailure, ArtifactTest, reader_is_restartable};

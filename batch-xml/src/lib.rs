@@ -54,9 +54,11 @@
 #![forbid(unsafe_code)]
 
 mod artifacts;
+mod budget;
 pub mod builder;
 mod codes;
 mod decode;
+mod deferral;
 mod diagnostics;
 mod dialect;
 mod document;

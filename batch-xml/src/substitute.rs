@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
+use crate::budget::Budget;
 use crate::codes;
+use crate::deferral::Deferral;
 use crate::diagnostics::{Sink, quoted};
 use crate::dialect::{Dialect, ValueSource};
 use crate::limits::Limits;
@@ -110,16 +112,6 @@ pub(crate) struct Subjob<'a> {
     pub(crate) span: Span,
 }
 
-/// A partitioned element, seen from outside of its partitions: values that only they have are deferred.
-/// Spec: SUBST-09, D-39
-#[derive(Debug, Default)]
-pub(crate) struct Deferral {
-    /// The names that the partitions define; `None`: an algorithm decides, so any name is possible.
-    pub(crate) names: Option<HashSet<String>>,
-    /// The deferred symbols.
-    pub(crate) used: BTreeSet<String>,
-}
-
 impl<'a> Subjob<'a> {
     /// Returns the names of an algorithm's properties, which are not in the XML.
     pub(crate) fn planned(&self) -> impl Iterator<Item = Spanned<String>> {
@@ -134,12 +126,6 @@ impl<'a> Subjob<'a> {
         planned
             .map(String::as_str)
             .chain(written.map(|definition| definition.name.value.as_str()))
-    }
-}
-
-impl Deferral {
-    fn may_supply(&self, name: &str) -> bool {
-        self.names.as_ref().is_none_or(|names| names.contains(name))
     }
 }
 
@@ -190,24 +176,6 @@ struct View {
 struct Pending {
     number: usize,
     name: String,
-}
-
-/// A limit on an amount, used up over one resolution.
-#[derive(Debug)]
-struct Budget {
-    what: &'static str,
-    limit: usize,
-    left: usize,
-}
-
-impl Budget {
-    fn new(what: &'static str, limit: usize) -> Budget {
-        Budget {
-            what,
-            limit,
-            left: limit,
-        }
-    }
 }
 
 /// The names visible at a place of the document, and their values.

@@ -621,5 +621,5 @@ fn new_creates_a_crate() {
     let (_, err) = run_expecting(2, "hello", folder.path(), &["new", "payroll"]);
     assert!(err.contains("cannot create `payroll`"), "{err}");
     let (_, err) = run_expecting(2, "hello", folder.path(), &["new", "2nd"]);
-    assert!(err.contains("a letter first"), "{err}");
+    assert!(err.contains("starting with a letter"), "{err}");
 }

@@ -1,7 +1,7 @@
 //! `new`: starts a crate with a job.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -37,9 +37,15 @@ impl New {
         let folder = self.folder.as_path();
         let name = crate_name(folder)?;
         let crates = match &self.crates {
-            Some(crates) => Some(fs::canonicalize(crates).map_err(CliError::file("read", crates))?),
+            Some(crates) => {
+                let absolute = path::absolute(crates).and_then(|folder| folder.metadata().map(|_| folder));
+                Some(absolute.map_err(CliError::file("read", crates))?)
+            }
             None => None,
         };
+        if let Some(parent) = folder.parent() {
+            fs::create_dir_all(parent).map_err(CliError::file("create", parent))?;
+        }
         // Fails if it exists.
         fs::create_dir(folder).map_err(CliError::file("create", folder))?;
         for (file, text) in FILES {
@@ -67,9 +73,9 @@ fn manifest(text: &str, crates: Option<&Path>) -> String {
         .lines()
         .map(|line| match (line.split_once(" = CRATE"), crates) {
             (Some((name, _)), Some(crates)) => {
-                // The escapes of Rust's form are those of TOML.
                 let path = crates.join(name).display().to_string();
-                format!("{name} = {{ path = {path:?} }}\n")
+                let path = path.replace('\\', r"\\").replace('"', r#"\""#);
+                format!("{name} = {{ path = \"{path}\" }}\n")
             }
             (Some((name, _)), None) => format!("{name} = \"{}\"\n", env!("CARGO_PKG_VERSION")),
             (None, _) => format!("{line}\n"),
@@ -87,8 +93,18 @@ fn crate_name(folder: &Path) -> Result<String, CliError> {
     let is_inner = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let is_valid = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_inner);
     // Cargo rejects these, or the crate would be one of its own dependencies.
-    let is_taken =
-        ["serde", "test", "core", "std", "alloc"].contains(&name.as_str()) || name.starts_with("batch-");
+    const TAKEN: [&str; 9] = [
+        "serde",
+        "test",
+        "core",
+        "std",
+        "alloc",
+        "deps",
+        "build",
+        "examples",
+        "incremental",
+    ];
+    let is_taken = TAKEN.contains(&name.as_str()) || name.starts_with("batch-");
     if is_valid && !is_taken {
         return Ok(name);
     }

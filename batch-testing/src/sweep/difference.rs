@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
+use super::Normalize;
 use crate::database::TableRows;
 
 /// The number of rows that are shown.
@@ -36,12 +37,12 @@ impl fmt::Display for Part {
 }
 
 impl Snapshot {
-    pub(super) fn of(tables: Vec<TableRows>, folder: &Path) -> Self {
+    pub(super) fn of(tables: Vec<TableRows>, folder: &Path, normalize: Option<&Normalize>) -> Self {
         let tables = tables
             .into_iter()
             .map(|table| (Part::Table(table.table), table.rows));
         let mut parts: BTreeMap<_, _> = tables.collect();
-        add_files(folder, "", &mut parts);
+        add_files((folder, ""), normalize, &mut parts);
         Self { parts }
     }
 
@@ -59,17 +60,24 @@ impl Snapshot {
     }
 }
 
-fn add_files(folder: &Path, prefix: &str, parts: &mut BTreeMap<Part, Vec<String>>) {
+fn add_files(
+    (folder, prefix): (&Path, &str),
+    normalize: Option<&Normalize>,
+    parts: &mut BTreeMap<Part, Vec<String>>,
+) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries {
         let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
         let path = entry.path();
         if path.is_dir() {
-            add_files(&path, &format!("{name}/"), parts);
+            add_files((&path, &format!("{name}/")), normalize, parts);
         } else {
             let content = fs::read(&path).unwrap_or_default();
             // Different bytes that are not UTF-8 nearly always differ after the conversion, too; a line end belongs to its line.
-            let text = String::from_utf8_lossy(&content);
+            let mut text = String::from_utf8_lossy(&content).into_owned();
+            if let Some(normalize) = normalize {
+                text = normalize(&name, text);
+            }
             let lines = text.split_inclusive('\n').map(str::to_owned).collect();
             parts.insert(Part::File(name), lines);
         }
@@ -79,6 +87,16 @@ fn add_files(folder: &Path, prefix: &str, parts: &mut BTreeMap<Part, Vec<String>
 /// The parts that differ.
 pub(super) struct Difference {
     parts: Vec<PartDifference>,
+}
+
+/// The way in which a part differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Order,
+    Extra,
+    Missing,
+    /// As many rows, with other values.
+    Values,
 }
 
 struct PartDifference {
@@ -112,9 +130,17 @@ impl Difference {
         (!parts.is_empty()).then_some(Self { parts })
     }
 
-    /// Returns the first part that differs.
-    pub(super) fn first(&self) -> Option<&Part> {
-        self.parts.first().map(|part| &part.part)
+    /// Returns the first part that differs, and how.
+    pub(super) fn first(&self) -> Option<(&Part, Kind)> {
+        let part = self.parts.first()?;
+        let kind = match (part.surplus.is_empty(), part.missing.is_empty()) {
+            (true, true) => Kind::Order,
+            (false, true) => Kind::Extra,
+            (true, false) => Kind::Missing,
+            (false, false) if part.found == part.expected => Kind::Values,
+            (false, false) => Kind::Extra,
+        };
+        Some((&part.part, kind))
     }
 }
 
@@ -153,12 +179,21 @@ impl fmt::Display for Difference {
                     writeln!(f, "  {}{such_as}", counted(count, &format!("{how} {what}")))?;
                 }
                 for (row, _) in rows.iter().take(SHOWN) {
-                    writeln!(f, "    {}", row.trim_end_matches('\n'))?;
+                    writeln!(f, "    {}", shown(row.trim_end_matches('\n')))?;
                 }
             }
         }
         Ok(())
     }
+}
+
+/// Returns a row with escaped control characters, such as the zeros of a file that was extended.
+fn shown(row: &str) -> String {
+    let escaped = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    row.chars().map(escaped).collect()
 }
 
 fn counted(count: usize, what: &str) -> String {

@@ -30,6 +30,7 @@ pub fn crash_sweep(test: impl Into<JobTest>) -> CrashSweep {
         outputs: Vec::new(),
         prepare: None,
         ignored: Vec::new(),
+        normalize: None,
         test_name: None,
     }
 }
@@ -70,6 +71,7 @@ pub struct CrashSweep {
     outputs: Vec<(String, String)>,
     prepare: Option<Box<Prepare>>,
     ignored: Vec<String>,
+    normalize: Option<Box<Normalize>>,
     test_name: Option<String>,
 }
 
@@ -127,6 +129,17 @@ impl CrashSweep {
         self
     }
 
+    /// Sets a function through which each file passes before it is compared: it gets the name and the text. For values that
+    /// differ in each run, such as the id of the instance, which a crash on a server may increase.
+    #[must_use]
+    pub fn normalize_files(
+        mut self,
+        normalize: impl Fn(&str, String) -> String + Send + Sync + 'static,
+    ) -> Self {
+        self.normalize = Some(Box::new(normalize));
+        self
+    }
+
     /// Runs the sweep, and compares all tables and files.
     ///
     /// # Panics
@@ -159,8 +172,10 @@ impl CrashSweep {
             );
             let swept =
                 SweepRun::new(self, name, (location, ordinal), check).and_then(|sweeping| sweeping.run());
-            let (events, faults) = swept.unwrap_or_else(|problem| panic!("{problem}"));
-            println!("crash sweep: {faults} faults at {events} events");
+            match swept {
+                Ok((events, faults)) => println!("crash sweep: {faults} faults at {events} events"),
+                Err(problem) => panic!("{problem}"),
+            }
             return;
         };
         let task: ChildTask =
@@ -172,6 +187,9 @@ impl CrashSweep {
         child::run(self.test, task);
     }
 }
+
+/// Changes the text of a file with this name before it is compared.
+type Normalize = dyn Fn(&str, String) -> String + Send + Sync;
 
 type Check<'c> = dyn Fn(&mut TestDatabase) -> String + Sync + 'c;
 

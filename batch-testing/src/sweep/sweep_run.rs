@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use batch_runtime::parameters::ParameterValue;
 
-use super::difference::{Difference, Part, Snapshot};
+use super::difference::{Difference, Kind, Part, Snapshot};
 use super::events::{Event, Events};
 use super::task::{ChildTask, Fault, Injection, TASK};
 use super::workspace::{Run, Workspace};
@@ -157,6 +157,7 @@ impl<'c> SweepRun<'c> {
             run.database()?.check_ignored(&self.sweep.ignored);
         }
         let result = self.snapshot(&run)?;
+        self.compare_undisturbed(&result)?;
         if result.is_empty() {
             return Err(
                 "the job left no rows in tables, and no files in the folder of its run, so there is nothing to compare; \
@@ -165,6 +166,26 @@ impl<'c> SweepRun<'c> {
             );
         }
         Ok(Baseline { result, events })
+    }
+
+    /// Runs the job without a fault again: what differs then differs for another reason than a crash.
+    fn compare_undisturbed(&self, result: &Snapshot) -> Result<(), String> {
+        let run = self.workspace.run()?;
+        self.prepare(&run)?;
+        let ended = self.launch(&run, "first", None)?;
+        if !ended.is_completed() {
+            return Err(format!(
+                "the job did not complete when it ran undisturbed again\n{}",
+                ended.output
+            ));
+        }
+        match Difference::between(result, &self.snapshot(&run)?) {
+            None => Ok(()),
+            Some(difference) => Err(format!(
+                "two undisturbed runs differ:\n{difference}exclude values that differ in each run by `ignore_column`, `ignore_table` or \
+                 `normalize_files`, or compare the result of a `check`\n"
+            )),
+        }
     }
 
     /// Runs [`inject`](Self::inject), and reports a panic of the test's functions as a problem.
@@ -205,8 +226,9 @@ impl<'c> SweepRun<'c> {
                 Some(_) => "the second launch did not complete the job",
             };
             return Err(format!(
-                "{}{what}\n{}\nthe first launch:\n{}",
+                "{}{what}\n{}{}\nthe first launch:\n{}",
                 about(),
+                advice_on_failure(&second.output),
                 second.output,
                 first.output
             ));
@@ -238,6 +260,7 @@ impl<'c> SweepRun<'c> {
             None => Snapshot::of(
                 database.tables(self.workspace.tables(), &self.sweep.ignored),
                 &run.files(),
+                self.sweep.normalize.as_deref(),
             ),
         })
     }
@@ -293,7 +316,7 @@ impl<'c> SweepRun<'c> {
         let limit = self.sweep.test.given_time_limit() + JobTest::PATIENCE + MARGIN;
         Ok(ProcessResult {
             status: wait(child, limit),
-            output: fs::read_to_string(&output).unwrap_or_default(),
+            output: without_noise(&fs::read_to_string(&output).unwrap_or_default(), &self.name),
             events: Events::read(&events),
         })
     }
@@ -329,23 +352,57 @@ impl<'c> SweepRun<'c> {
 }
 
 /// Returns the rule that the job probably breaks.
-fn advice(difference: &Difference, undisturbed: &Events) -> String {
+fn advice(difference: &Difference, baseline: &Events) -> String {
     match difference.first() {
-        Some(Part::Table(name)) if undisturbed.is_outside(name) => format!(
-            "`{name}` is written outside of the transaction that commits the checkpoint; a writer with `tx: &mut \
-             ChunkTransaction` writes inside of it\n"
+        Some((Part::Table(name), _)) if baseline.is_outside(name) => format!(
+            "`{name}` is written outside of the transaction that commits the checkpoint; a writer with `tx: &mut ChunkTransaction` writes \
+             inside of it, and what a listener or a batchlet writes is repeated after a crash\n"
         ),
-        Some(Part::Table(name)) => format!(
+        Some((Part::Table(name) | Part::File(name), Kind::Values)) => format!(
+            "`{name}` has other values: an artifact keeps state that is not in its checkpoint, or the value is a time, an id or random; \
+             exclude such values by `ignore_column` or `normalize_files`\n"
+        ),
+        Some((Part::Table(name), _)) => format!(
             "`{name}` is written in the transaction that commits the checkpoint, so a checkpoint does not match the items: \
              `open` of the reader has to continue after the last item before `get_checkpoint_info`, and a writer must not keep \
              items across commits\n"
         ),
-        Some(Part::File(name)) => format!(
+        Some((Part::File(name), Kind::Missing)) => format!(
+            "`{name}` lacks lines: its writer has to flush before `get_checkpoint_info` returns, and the reader must not be ahead of the \
+             last item in its checkpoint\n"
+        ),
+        Some((Part::File(name), _)) => format!(
             "`{name}` is not part of the transaction: a writer truncates its file to the length in the checkpoint when it is \
-             opened, and a listener has no checkpoint\n"
+             opened, and what a listener writes is repeated after a crash\n"
         ),
         _ => String::new(),
     }
+}
+
+/// Returns the rule that a job probably breaks whose second launch fails.
+fn advice_on_failure(output: &str) -> &'static str {
+    const DUPLICATES: [&str; 3] = [
+        "UNIQUE constraint failed",
+        "duplicate key value",
+        "Duplicate entry",
+    ];
+    match DUPLICATES.iter().any(|message| output.contains(message)) {
+        true => {
+            "a row of the first launch is there already: it was written outside of the transaction that commits the checkpoint, or the \
+             reader returns it again\n"
+        }
+        false => "",
+    }
+}
+
+/// Returns the output of a test program without what the test framework adds.
+fn without_noise(output: &str, test: &str) -> String {
+    let start = format!("test {test} ... ");
+    let lines = output
+        .lines()
+        .filter(|line| !line.is_empty() && *line != "running 1 test");
+    let lines = lines.map(|line| line.strip_prefix(&start).unwrap_or(line));
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 /// Waits for the end of a process; `None` if it had to be killed after the limit.

@@ -1,6 +1,5 @@
 //! Artifacts alone, skipped items, the clock and the failures.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,11 +11,7 @@ use batch_testing::{
 use diesel::connection::SimpleConnection;
 
 use crate::counter::Counter;
-
-fn panic_of(test: impl FnOnce()) -> String {
-    let panic = catch_unwind(AssertUnwindSafe(test)).expect_err("the test fails");
-    *panic.downcast::<String>().unwrap()
-}
+use crate::panics::panic_of;
 
 #[test]
 fn a_reader_is_read_to_its_end() {
@@ -203,4 +198,16 @@ fn a_clock_is_moved_by_the_test() {
     let execution = run.assert_completed().execution();
     assert_eq!(execution.started, Some(begin));
     assert_eq!(execution.ended, Some("2026-11-23T23:00".parse().unwrap()));
+}
+
+/// In a job it is a warning.
+#[test]
+fn a_property_that_the_artifact_does_not_have_is_reported() {
+    let message = panic_of(|| {
+        let read = ArtifactTest::new()
+            .property("limti", 2)
+            .read::<u64>(LoadedArtifact::of::<Counter>);
+        drop(read);
+    });
+    assert!(message.contains("`limti`"), "{message}");
 }

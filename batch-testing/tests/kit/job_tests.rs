@@ -1,7 +1,6 @@
 //! Whole jobs, single steps, doubles, and what failed assertions print.
 
 use std::fs;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
@@ -10,6 +9,8 @@ use std::time::Duration;
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use batch_testing::{JobTest, SkippedItems, WrittenItems, fails_at};
+
+use super::panics::panic_of;
 
 /// Doubles numbers, and rejects those over the limit.
 #[derive(BatchArtifact)]
@@ -60,14 +61,6 @@ fn numbers(file: &PathBuf, written: &WrittenItems<u64>) -> JobTest {
         .writer("Table", written)
         .batchlet("Clean", || Ok::<_, BatchError>("CLEAN".into()))
         .batchlet("Report", || Ok::<_, BatchError>("REPORTED".into()))
-}
-
-fn panic_of(test: impl FnOnce()) -> String {
-    let panic = catch_unwind(AssertUnwindSafe(test)).expect_err("the test fails");
-    match panic.downcast::<String>() {
-        Ok(text) => *text,
-        Err(panic) => (*panic.downcast::<&str>().unwrap()).to_owned(),
-    }
 }
 
 /// Doubles stand in for artifacts, and the others are those of the program.
@@ -355,4 +348,29 @@ fn a_double_has_the_role_of_what_it_replaces() {
             && message.contains("`LoadedArtifact::item_processor`"),
         "{message}"
     );
+}
+
+/// A double that replaces nothing would let the real artifact run.
+#[test]
+fn a_misspelt_double_is_reported() {
+    let (_folder, file) = job(JOB);
+    let test = numbers(&file, &WrittenItems::new())
+        .parameter("limit", 10)
+        .batchlet("Claen", || Ok::<_, BatchError>(String::new()));
+    let message = panic_of(|| drop(test.launch()));
+    assert_eq!(
+        message,
+        "the job `numbers` has no artifact `Claen` to replace; did you mean `Clean`?"
+    );
+}
+
+/// Variants of a job may be in one folder.
+#[test]
+fn other_files_with_the_same_job_are_left_out() {
+    let (folder, file) = job(r#"<job id="numbers"><step id="one"><batchlet ref="Clean"/></step></job>"#);
+    fs::write(folder.path().join("other.xml"), JOB).unwrap();
+    let run = JobTest::new(file)
+        .batchlet("Clean", || Ok::<_, BatchError>("CLEAN".to_owned()))
+        .launch();
+    run.assert_completed().assert_steps(&["one"]);
 }

@@ -5,4 +5,5 @@ mod artifact_tests;
 mod counter;
 mod fixture_tests;
 mod job_tests;
+mod panics;
 mod sweeps;

@@ -2,11 +2,9 @@
 
 use super::elements::{Required, Rule, elements, required};
 use super::{Rules, Substitution, ValueSource};
-use crate::write::draft;
 
 pub(super) const RULES: Rules = Rules {
     is_chosen_by: "in which documents have no namespace",
-    write: draft::job,
     elements: ELEMENTS,
     required: REQUIRED,
     inheritable: &["job", "step", "flow", "split"],

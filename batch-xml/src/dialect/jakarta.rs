@@ -2,11 +2,9 @@
 
 use super::elements::{Required, Rule, elements, required};
 use super::{Rules, Substitution, ValueSource};
-use crate::write::jakarta;
 
 pub(super) const RULES: Rules = Rules {
     is_chosen_by: "in which documents have the namespace `https://jakarta.ee/xml/ns/jakartaee`",
-    write: jakarta::job,
     elements: ELEMENTS,
     required: REQUIRED,
     inheritable: &[],

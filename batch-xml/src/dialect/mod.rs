@@ -11,9 +11,7 @@ mod jakarta;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::model::Job;
 use crate::pattern::{self, Pattern};
-use crate::write::Node;
 use elements::{Required, Rule};
 
 /// The rules that a job follows.
@@ -92,8 +90,6 @@ pub enum ValueSource {
 pub(crate) struct Rules {
     /// The end of a sentence about the dialect: how its documents are recognized.
     pub(crate) is_chosen_by: &'static str,
-    /// Writes a job.
-    pub(crate) write: fn(&Job) -> Node,
     /// The elements, their attributes and their children.
     pub(crate) elements: &'static [Rule],
     /// The requirements of a complete element.

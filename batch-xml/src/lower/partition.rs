@@ -5,11 +5,12 @@ use std::num::NonZeroU32;
 
 use super::Lowering;
 use crate::codes;
+use crate::deferral::Deferral;
 use crate::diagnostics::quoted;
 use crate::model::{ArtifactRef, Concurrency, Partition, PartitionProperty, Property};
 use crate::schema;
 use crate::span::{Span, Spanned};
-use crate::substitute::{Deferral, Definition, Level, Subjob};
+use crate::substitute::{Definition, Level, Subjob};
 use crate::tree::Element;
 use crate::values;
 
@@ -29,6 +30,12 @@ pub struct PartitionView<'a> {
 struct Numbered<'a> {
     number: NonZeroU32,
     definition: Definition<'a>,
+}
+
+/// The names of elements that dialects call differently.
+struct Names {
+    algorithm: &'static str,
+    logical_tx: &'static str,
 }
 
 /// The partitions that the document itself defines.
@@ -52,19 +59,16 @@ impl<'a> Lowering<'a> {
         let Some(element) = owner.child("partition") else {
             return (inside(self), None);
         };
-        let (algorithm, logical_tx) = match self.scope.dialect.rules().parts_are_elements {
-            true => ("mapper", "reducer"),
-            false => ("algorithm", "logicalTX"),
-        };
-        let has_algorithm = element.children.iter().any(|child| child.name.value == algorithm);
+        let parts = self.names_of_parts();
+        let has_algorithm = element
+            .children
+            .iter()
+            .any(|child| child.name.value == parts.algorithm);
         let Plan {
             count,
             threads,
             properties,
-        } = match self.scope.dialect.rules().parts_are_elements {
-            true => self.plan_element(element, has_algorithm),
-            false => self.plan_of_attributes(element, has_algorithm),
-        };
+        } = self.plan(element, has_algorithm);
         let view = self.views.iter().find(|view| Some(view.element) == id).copied();
         if let Some(view) = view {
             self.scope.subjobs.push(self.subjob(view, properties, element));
@@ -89,8 +93,8 @@ impl<'a> Lowering<'a> {
             .into_iter()
             .map(|property| self.written(property))
             .collect();
-        let algorithm = self.parent_side(element, algorithm);
-        let logical_tx = self.parent_side(element, logical_tx);
+        let algorithm = self.parent_side(element, parts.algorithm);
+        let logical_tx = self.parent_side(element, parts.logical_tx);
         let collector = element.child("collector").and_then(|child| self.artifact(child));
         let analyzer = self.parent_side(element, "analyzer");
         let deferral = self.scope.deferrals.pop().unwrap_or_default();
@@ -104,6 +108,26 @@ impl<'a> Lowering<'a> {
             ..outside(count, threads, element)
         };
         (result, Some(partition))
+    }
+
+    fn names_of_parts(&self) -> Names {
+        match self.scope.dialect.rules().parts_are_elements {
+            true => Names {
+                algorithm: "mapper",
+                logical_tx: "reducer",
+            },
+            false => Names {
+                algorithm: "algorithm",
+                logical_tx: "logicalTX",
+            },
+        }
+    }
+
+    fn plan(&mut self, element: &'a Element, has_algorithm: bool) -> Plan<'a> {
+        match self.scope.dialect.rules().parts_are_elements {
+            true => self.plan_element(element, has_algorithm),
+            false => self.plan_of_attributes(element, has_algorithm),
+        }
     }
 
     /// Spec: PART-03, PART-08, PART-18

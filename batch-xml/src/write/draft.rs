@@ -6,7 +6,7 @@ use crate::model::{
     Property, Split, Step, StepBody, Target,
 };
 
-pub(crate) fn job(job: &Job) -> Node {
+pub(super) fn job(job: &Job) -> Node {
     let mut node = Node::new("job").with("id", &job.id);
     if !job.restartable {
         node.set("restartable", false);

@@ -7,7 +7,7 @@ use crate::model::{
     Step, StepBody,
 };
 
-pub(crate) fn job(job: &Job) -> Node {
+pub(super) fn job(job: &Job) -> Node {
     let mut node = Node::new("job")
         .with("xmlns", JAKARTA_NAMESPACES[0])
         .with("version", "2.0")

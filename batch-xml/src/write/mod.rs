@@ -1,7 +1,7 @@
 //! Writes trees and models as XML text.
 
-pub(crate) mod draft;
-pub(crate) mod jakarta;
+mod draft;
+mod jakarta;
 
 use crate::model::{ExceptionClasses, Job, Target, Transition, TransitionKind};
 use crate::span::Spanned;
@@ -164,8 +164,11 @@ impl Job {
     ///
     /// Spec: JSL-DOC-19
     pub fn to_xml(&self) -> String {
-        let write = self.dialect.rules().write;
-        well_formed(write(self).to_xml())
+        let job = match self.dialect.rules().parts_are_elements {
+            true => jakarta::job(self),
+            false => draft::job(self),
+        };
+        well_formed(job.to_xml())
     }
 }
 
