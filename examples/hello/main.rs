@@ -4,9 +4,6 @@
 //! cargo run --example hello -- start hello name=Ada
 //! ```
 
-#[cfg(test)]
-mod tests;
-
 use std::process::ExitCode;
 
 use batch_runtime::prelude::*;
@@ -35,3 +32,6 @@ fn main() -> ExitCode {
         .job_path(concat!(env!("CARGO_MANIFEST_DIR"), "/hello"))
         .main()
 }
+
+#[cfg(test)]
+mod tests;
