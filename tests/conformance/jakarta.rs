@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchStatus, Dialect};
-use batch_testing::{JobTest, WrittenItems};
+use batch_testing::{JobTest, SkippedItems, WrittenItems, always_fails_at, fails_at};
 
 /// Counts to its limit, which only its own property sets.
 #[derive(BatchArtifact)]
@@ -216,4 +216,52 @@ fn a_program_chooses_the_dialect() {
     );
     let text = builder.check([("a", "b")]).checks[0].report();
     assert!(text.contains("it is part of the dialect `jakarta`"), "{text}");
+}
+
+/// A chunk of the numbers to 6 by 3, with exception classes.
+fn copy(classes: &str) -> (tempfile::TempDir, JobTest) {
+    job(&format!(
+        "<step id='s'><chunk item-count='3'>
+           <reader ref='Numbers'/><writer ref='Table'/>
+           <{classes}><include class='SimulatedFailure'/></{classes}>
+         </chunk></step>"
+    ))
+}
+
+/// One failed write is one skip, and takes its whole list along.
+///
+/// Spec: JAK-19
+#[test]
+fn a_skipped_write_skips_its_list() {
+    let (written, skipped) = (WrittenItems::<u64>::new(), SkippedItems::<u64>::new());
+    let (_folder, job) = copy("skippable-exception-classes");
+    let run = job
+        .reader("Numbers", 1..=6_u64)
+        .failing_writer("Table", &written, &always_fails_at(5))
+        .skipped(&skipped)
+        .launch();
+    run.assert_completed();
+    run.step("s")
+        .assert_reads(6)
+        .assert_writes(3)
+        .assert_write_skips(1)
+        .assert_filters(0)
+        .assert_rollbacks(0);
+    assert_eq!((written.items(), skipped.items()), (vec![1, 2, 3], vec![4, 5, 6]));
+}
+
+/// A failed read is retried after a rollback, without a further setting.
+///
+/// Spec: JAK-18
+#[test]
+fn a_failed_read_is_retried() {
+    let written = WrittenItems::<u64>::new();
+    let (_folder, job) = copy("retryable-exception-classes");
+    let run = job
+        .failing_reader("Numbers", 1..=6_u64, &fails_at(5, 1))
+        .writer("Table", &written)
+        .launch();
+    run.assert_completed();
+    run.step("s").assert_reads(6).assert_writes(6).assert_rollbacks(1);
+    assert_eq!(written.items(), [1, 2, 3, 4, 5, 6]);
 }

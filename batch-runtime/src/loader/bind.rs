@@ -331,7 +331,12 @@ impl Binder<'_> {
             retry_limit: chunk.retry_limit,
             no_rollback: filter(&chunk.no_rollback),
             retry_input,
+            failed_write_skips_its_list: self.dialect().failed_write_skips_its_list(),
         }
+    }
+
+    pub(super) fn dialect(&self) -> crate::Dialect {
+        self.source.dialect
     }
 
     /// Binds the listeners that are wanted here, and returns whether all of them could be bound.

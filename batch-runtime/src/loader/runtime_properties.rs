@@ -113,7 +113,7 @@ impl Binder<'_> {
     pub(super) fn retry_input(&mut self, step: &Step) -> bool {
         self.flag(RETRY_INPUT, &step.properties, None)
             .or(self.defaults.retry_input)
-            .unwrap_or(false)
+            .unwrap_or_else(|| self.dialect().retries_input())
     }
 
     /// Returns the number of processors of a chunk. The policy `custom` asks its algorithm after each item, so it has one.

@@ -23,6 +23,8 @@ pub(super) const RULES: Rules = Rules {
     leading_decision_is_passed_over: true,
     flows_of_split_lead_on: true,
     next_beside_transitions: false,
+    retries_input: false,
+    failed_write_skips_its_list: false,
     unmatched_step_fails: true,
     termination_sets_step_status: true,
     ending_flow_stops_siblings: true,

@@ -19,6 +19,8 @@ pub(super) const RULES: Rules = Rules {
     leading_decision_is_passed_over: false,
     flows_of_split_lead_on: false,
     next_beside_transitions: true,
+    retries_input: true,
+    failed_write_skips_its_list: true,
     unmatched_step_fails: false,
     termination_sets_step_status: false,
     ending_flow_stops_siblings: false,

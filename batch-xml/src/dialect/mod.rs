@@ -117,6 +117,10 @@ pub(crate) struct Rules {
     pub(crate) flows_of_split_lead_on: bool,
     /// True if a step may have transition elements beside its `next` attribute, which is taken if none matches. Spec: SEQ-07
     pub(crate) next_beside_transitions: bool,
+    /// See [`Dialect::retries_input`].
+    pub(crate) retries_input: bool,
+    /// See [`Dialect::failed_write_skips_its_list`].
+    pub(crate) failed_write_skips_its_list: bool,
     /// See [`Dialect::unmatched_step_fails`].
     pub(crate) unmatched_step_fails: bool,
     /// See [`Dialect::termination_sets_step_status`].
@@ -194,6 +198,20 @@ impl Dialect {
     /// Returns, for each transition that is never taken, its index and that of one which always precedes it.
     pub(crate) fn shadowed(self, patterns: &[&Pattern]) -> Vec<(usize, usize)> {
         pattern::shadowed(patterns, self.rules().most_specific_transition_first)
+    }
+
+    /// Returns whether retryable errors of readers and processors are retried, and not only those of writers.
+    ///
+    /// Spec: CHUNK-RETRY-01, JAK-18
+    pub fn retries_input(self) -> bool {
+        self.rules().retries_input
+    }
+
+    /// Returns whether the whole list is skipped that a writer fails at, and not the one item that is the reason.
+    ///
+    /// Spec: CHUNK-SKIP-11, JAK-19
+    pub fn failed_write_skips_its_list(self) -> bool {
+        self.rules().failed_write_skips_its_list
     }
 
     /// Returns whether a step fails the job if it has `next` elements and none matches, instead of completing it.

@@ -19,6 +19,8 @@ pub(crate) struct FaultRules {
     pub(crate) no_rollback: ExceptionFilter,
     /// True if errors of the reader and the processor are retried too. (ext)
     pub(crate) retry_input: bool,
+    /// True if a failed write skips its whole list, in Jakarta Batch.
+    pub(crate) failed_write_skips_its_list: bool,
 }
 
 impl FaultRules {

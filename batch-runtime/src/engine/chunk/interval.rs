@@ -30,6 +30,8 @@ pub(super) struct Interval<'r, 'l> {
     pub(super) read_skips: usize,
     pub(super) process_skips: usize,
     pub(super) write_skips: usize,
+    /// The results that failed writes have skipped.
+    pub(super) dropped: usize,
     /// The skips of earlier executions of the step.
     earlier_skips: i64,
     /// The number of written results that are no longer in the buffer.
@@ -103,6 +105,7 @@ impl<'r, 'l> Interval<'r, 'l> {
             read_skips: 0,
             process_skips: 0,
             write_skips: 0,
+            dropped: 0,
             earlier_skips,
             flushed: 0,
             next: 0,
@@ -122,7 +125,7 @@ impl<'r, 'l> Interval<'r, 'l> {
     fn counters(&self) -> StepCounters {
         let before = self.step.counters;
         let written = self.flushed + self.next;
-        let filtered = self.reads - self.process_skips - written - self.write_skips;
+        let filtered = self.reads - self.process_skips - written - self.dropped;
         StepCounters {
             reads: before.reads + as_count(self.reads),
             writes: before.writes + as_count(written),

@@ -132,7 +132,8 @@ impl ChunkRunner<'_> {
                     .filter(|index| range.contains(index)),
             };
             // Items before the one that the writer reports are written, and remain so without a rollback.
-            let named = item.is_some() && range.len() > 1 && !matches!(interval.mode, Mode::Scan { .. });
+            let is_list = range.len() > 1 && !self.chunk.faults.failed_write_skips_its_list;
+            let named = item.is_some() && is_list && !matches!(interval.mode, Mode::Scan { .. });
             let undone = guarded && !named;
             let kept = match (guarded, undone) {
                 (false, _) => Ok(()),
@@ -167,7 +168,9 @@ impl ChunkRunner<'_> {
     /// Returns whether a failed write of this list is undone without a rollback of the whole interval.
     fn is_undoable(&self, interval: &Interval<'_, '_>, range: &Range<usize>) -> bool {
         let faults = &self.chunk.faults;
-        let alone = range.len() == 1 || matches!(interval.mode, Mode::Scan { .. });
+        let alone = range.len() == 1
+            || faults.failed_write_skips_its_list
+            || matches!(interval.mode, Mode::Scan { .. });
         self.chunk.transactional && faults.handle_writes() && (alone || faults.may_keep_transaction())
     }
 
@@ -198,6 +201,9 @@ impl ChunkRunner<'_> {
             let failure = Failure::thrown(&self.chunk.writer, "write_items", Arc::clone(error));
             failure.because_of(self.chunk.faults.remark(error, &self.budget))
         })?;
+        if self.chunk.faults.failed_write_skips_its_list {
+            return Ok(self.drop_list(interval, range.clone(), error)?);
+        }
         match item {
             Some(index) => {
                 let alone = range.len() == 1 || failed.undone;
@@ -280,6 +286,25 @@ impl ChunkRunner<'_> {
         Ok(false)
     }
 
+    /// Skips a whole list, as one skip. Spec: JAK-19
+    fn drop_list(
+        &mut self,
+        interval: &mut Interval<'_, '_>,
+        range: Range<usize>,
+        error: &BatchError,
+    ) -> Result<(), Failure> {
+        interval.write_skips += 1;
+        for item in range.clone().filter_map(|index| self.results.item(index)) {
+            interval.listeners.on_skip("on_skip_in_write", &mut |listener| {
+                listener.on_skip_in_write(error, item)
+            })?;
+        }
+        interval.dropped += range.len();
+        range.clone().rev().for_each(|index| self.results.remove(index));
+        interval.mode = Mode::Plain;
+        Ok(())
+    }
+
     /// Skips one item. Spec: CHUNK-SKIP-11, LISTEN-SKIP-04, D-13
     fn drop_item(
         &mut self,
@@ -288,6 +313,7 @@ impl ChunkRunner<'_> {
         error: &BatchError,
     ) -> Result<(), Failure> {
         interval.write_skips += 1;
+        interval.dropped += 1;
         if let Some(item) = self.results.item(index) {
             interval.listeners.on_skip("on_skip_in_write", &mut |listener| {
                 listener.on_skip_in_write(error, item)
