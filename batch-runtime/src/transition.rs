@@ -96,8 +96,12 @@ impl Transitions {
 
     /// Returns the continuation after a decision. Spec: DEC-05, DEC-15
     pub(crate) fn after_decision(&self, dialect: Dialect, decided: &str) -> Follow {
+        let unmatched = match dialect.unmatched_step_fails() {
+            true => Follow::Unmatched,
+            false => Follow::Nothing,
+        };
         self.select(dialect, decided)
-            .map_or(Follow::Unmatched, |transition| transition.then.follow())
+            .map_or(unmatched, |transition| transition.then.follow())
     }
 }
 

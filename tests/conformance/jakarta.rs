@@ -1,6 +1,7 @@
 //! Jobs in the dialect of Jakarta Batch.
 
 use std::fs;
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use batch_runtime::prelude::*;
@@ -264,4 +265,121 @@ fn a_failed_read_is_retried() {
     run.assert_completed();
     run.step("s").assert_reads(6).assert_writes(6).assert_rollbacks(1);
     assert_eq!(written.items(), [1, 2, 3, 4, 5, 6]);
+}
+
+/// Counts its opens in the user data, and fails the first time.
+#[derive(BatchArtifact)]
+struct CountOpens {
+    #[batch_context]
+    step: StepContext,
+}
+
+#[item_reader("CountOpens")]
+impl CountOpens {
+    #[open]
+    fn open(&mut self, _: Option<()>) -> Result<(), BatchError> {
+        let opens: u64 = self.step.persistent_user_data()?.unwrap_or(0);
+        Ok(self.step.set_persistent_user_data(&(opens + 1))?)
+    }
+    #[read_item]
+    fn read(&mut self) -> Result<Option<u64>, BatchError> {
+        match self.step.persistent_user_data::<u64>()? {
+            Some(1) => Err(BatchError::msg("the first time")),
+            _ => Ok(None),
+        }
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) {}
+}
+
+/// The step fails before its first checkpoint, and a restart finds what it has set.
+///
+/// Spec: JAK-20
+#[test]
+fn a_failed_chunk_step_keeps_its_user_data() {
+    let (_folder, job) =
+        job("<step id='s'><chunk><reader ref='CountOpens'/><writer ref='Table'/></chunk></step>");
+    let job = job.writer("Table", &WrittenItems::<u64>::new());
+    job.launch().assert_failed("the first time");
+    job.launch().assert_completed();
+}
+
+/// Decides what its property says.
+#[derive(BatchArtifact)]
+struct Decided {
+    #[batch_property(name = "result")]
+    result: String,
+}
+
+#[decider("Decided")]
+impl Decided {
+    #[decide]
+    fn decide(&mut self) -> String {
+        self.result.clone()
+    }
+}
+
+/// Spec: JAK-21
+#[test]
+fn a_decision_without_a_matching_transition_completes_the_job() {
+    let (_folder, job) = job("<step id='one' next='two'><batchlet ref='ExitWith'/></step>
+         <decision id='two' ref='Decided'>
+           <properties><property name='result' value='OTHER'/></properties>
+           <fail on='BAD'/>
+         </decision>");
+    job.launch().assert_completed().assert_exit_status("OTHER");
+}
+
+/// A step that stopped the job is COMPLETED and does not run again, although the restart begins at the first element.
+///
+/// Spec: JAK-22, JAK-23
+#[test]
+fn a_step_that_stops_the_job_is_complete() {
+    let (_folder, job) = job(
+        "<step id='one' next='two'><batchlet ref='ExitWith'/></step>
+         <step id='two' next='three'><batchlet ref='ExitWith'/><stop on=\"#{jobParameters['stop']}?:no status;\"/></step>
+         <step id='three'><batchlet ref='ExitWith'/></step>",
+    );
+    let run = job.launch();
+    run.assert_status(BatchStatus::Stopped)
+        .assert_steps(&["one", "two"]);
+    run.step("two").assert_status(BatchStatus::Completed);
+    let again = job.restart(&run, [("stop", "NEVER")]);
+    again.assert_completed().assert_steps(&["three"]);
+}
+
+/// Spec: JAK-24
+#[test]
+fn a_start_limit_counts_the_first_start() {
+    let (_folder, job) = job("<step id='one' start-limit='1'><batchlet ref='Failing'/></step>");
+    let job = job.batchlet("Failing", || Err::<String, _>(BatchError::msg("as always")));
+    job.launch().assert_failed("as always");
+    let again = job.launch();
+    again.assert_status(BatchStatus::Failed).assert_steps(&[]);
+}
+
+/// Spec: JAK-25
+#[test]
+fn a_failed_flow_does_not_stop_the_others() {
+    let (_folder, job) = job("<split id='both'>
+           <flow id='left'><step id='failing'><batchlet ref='Failing'/></step></flow>
+           <flow id='right'>
+             <step id='one' next='two'><batchlet ref='AfterTheFailure'/></step>
+             <step id='two'><batchlet ref='ExitWith'/></step>
+           </flow>
+         </split>");
+    let failed = Arc::new(Barrier::new(2));
+    let (at_failure, at_other) = (Arc::clone(&failed), failed);
+    let run = job
+        .batchlet("Failing", move || {
+            at_failure.wait();
+            Err::<String, _>(BatchError::msg("it fails"))
+        })
+        .batchlet("AfterTheFailure", move || {
+            at_other.wait();
+            Ok::<_, BatchError>("DONE".to_owned())
+        })
+        .launch();
+    run.assert_failed("it fails");
+    run.step("two").assert_status(BatchStatus::Completed);
 }

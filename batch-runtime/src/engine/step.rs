@@ -467,8 +467,16 @@ impl StepRunner<'_> {
         context: &StepContext,
         other_entries: OtherEntries,
     ) -> Result<(), RepositoryError> {
-        // The data of a chunk was stored with its last checkpoint; later data was rolled back. Spec: CTX-25, BLET-12
+        let shared = self.walk.shared;
         let state = match self.step.body {
+            BoundBody::Chunk(_) if shared.job.dialect.keeps_user_data_of_failed_chunk() => {
+                let kept = shared.repository.step(execution.id)?;
+                kept.map(|(_, kept)| StepState {
+                    user_data: context.persistent_info(),
+                    ..kept
+                })
+            }
+            // The data of a chunk was stored with its last checkpoint; later data was rolled back. Spec: CTX-25, BLET-12
             BoundBody::Chunk(_) => None,
             BoundBody::Batchlet(_) | BoundBody::Partitioned(_) => Some(StepState {
                 user_data: context.persistent_info(),
@@ -476,7 +484,6 @@ impl StepRunner<'_> {
                 ..StepState::default()
             }),
         };
-        let shared = self.walk.shared;
         let recorded = shared.repository.end_step(execution, ending, state.as_ref());
         recorded.inspect_err(|_| {
             // Logs the true cause, which could not be recorded.

@@ -25,6 +25,7 @@ pub(super) const RULES: Rules = Rules {
     next_beside_transitions: false,
     retries_input: false,
     failed_write_skips_its_list: false,
+    keeps_user_data_of_failed_chunk: false,
     unmatched_step_fails: true,
     termination_sets_step_status: true,
     ending_flow_stops_siblings: true,

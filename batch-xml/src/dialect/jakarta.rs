@@ -21,6 +21,7 @@ pub(super) const RULES: Rules = Rules {
     next_beside_transitions: true,
     retries_input: true,
     failed_write_skips_its_list: true,
+    keeps_user_data_of_failed_chunk: true,
     unmatched_step_fails: false,
     termination_sets_step_status: false,
     ending_flow_stops_siblings: false,

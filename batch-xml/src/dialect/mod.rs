@@ -121,6 +121,8 @@ pub(crate) struct Rules {
     pub(crate) retries_input: bool,
     /// See [`Dialect::failed_write_skips_its_list`].
     pub(crate) failed_write_skips_its_list: bool,
+    /// See [`Dialect::keeps_user_data_of_failed_chunk`].
+    pub(crate) keeps_user_data_of_failed_chunk: bool,
     /// See [`Dialect::unmatched_step_fails`].
     pub(crate) unmatched_step_fails: bool,
     /// See [`Dialect::termination_sets_step_status`].
@@ -214,9 +216,17 @@ impl Dialect {
         self.rules().failed_write_skips_its_list
     }
 
-    /// Returns whether a step fails the job if it has `next` elements and none matches, instead of completing it.
+    /// Returns whether the persistent user data of a chunk step is stored at its end, too, so that a failed step keeps what it has set
+    /// since the last checkpoint.
     ///
-    /// Spec: SEQ-21, D-21
+    /// Spec: CTX-25, JAK-20
+    pub fn keeps_user_data_of_failed_chunk(self) -> bool {
+        self.rules().keeps_user_data_of_failed_chunk
+    }
+
+    /// Returns whether a step or decision fails the job if it has `next` elements and none matches, instead of completing it.
+    ///
+    /// Spec: SEQ-21, DEC-15, D-21
     pub fn unmatched_step_fails(self) -> bool {
         self.rules().unmatched_step_fails
     }
