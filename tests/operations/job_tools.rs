@@ -336,3 +336,38 @@ fn explain_prints_exception_classes() {
     );
     assert!(explain(&["--json"]).contains(r#""include": ["#));
 }
+
+/// A job of Jakarta Batch is explained by its own names, and checked with its own mistakes.
+///
+/// Spec: JAK-05, JAK-11, JAK-13
+#[test]
+fn explain_and_check_know_jakarta_batch() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r##"<job id="j" version="2.0" xmlns="https://jakarta.ee/xml/ns/jakartaee">
+      <step id="s">
+        <batchlet ref="Greeter"><properties><property name="name" value="#{jobParameters['who']}?:all;"/></properties></batchlet>
+        <partition><plan partitions="3"/></partition>
+      </step>
+    </job>"##;
+    fs::write(folder.path().join("j.xml"), text).unwrap();
+    let (out, _) = run_expecting(
+        0,
+        "hello",
+        folder.path(),
+        &["--job-path", ".", "explain", "j", "who=Ada"],
+    );
+    for part in [
+        r#"name = "Ada""#,
+        "written \"#{jobParameters['who']}?:all;\"",
+        "partitions: 3",
+    ] {
+        assert!(out.contains(part), "{out}");
+    }
+    fs::write(
+        folder.path().join("j.xml"),
+        text.replace("jobParameters", "jobParameter"),
+    )
+    .unwrap();
+    let (_, err) = run_expecting(2, "hello", folder.path(), &["--job-path", ".", "check", "j"]);
+    assert!(err.contains("did you mean `jobParameters`?"), "{err}");
+}

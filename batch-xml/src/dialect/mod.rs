@@ -163,6 +163,13 @@ impl Dialect {
         sources.find_map(|source| value(*source))
     }
 
+    /// Returns whether an element has an attribute.
+    pub fn has_attribute(self, element: &str, attribute: &str) -> bool {
+        let mut elements = self.rules().elements.iter();
+        let found = elements.find(|rule| rule.name == element);
+        found.is_some_and(|rule| rule.attributes.contains(&attribute))
+    }
+
     /// Returns whether an artifact receives the properties of all elements around it, and the job parameters, and not only those that
     /// are written on it.
     ///

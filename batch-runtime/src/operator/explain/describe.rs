@@ -1,6 +1,7 @@
 //! Walks a job and collects its explanation.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 
 use batch_xml::model::{
     ArtifactRef, CheckpointPolicy, Chunk, ExceptionClasses, ExecutionElement, Job, Partition, Property,
@@ -91,7 +92,7 @@ impl<'a> Describer<'a> {
                 described.properties = self.context_properties(&step.properties);
                 match &step.body {
                     StepBody::Chunk(chunk) => {
-                        described.attributes.extend(chunk_attributes(chunk));
+                        described.attributes.extend(chunk_attributes(chunk, self.dialect));
                         described.artifacts = self.chunk(chunk);
                     }
                     StepBody::Batchlet(batchlet) => {
@@ -153,7 +154,11 @@ impl<'a> Describer<'a> {
         self.partitions.pop();
         let mut attributes: Vec<Attribute> = Vec::new();
         if partition.algorithm.is_none() {
-            attributes.push(("instances", partition.instances.get().into()));
+            let name = match self.dialect.has_attribute("partition", "instances") {
+                true => "instances",
+                false => "partitions",
+            };
+            attributes.push((name, partition.instances.get().into()));
         }
         if !partition.deferred.is_empty() {
             let symbols: Vec<&str> = partition.deferred.iter().map(String::as_str).collect();
@@ -283,7 +288,7 @@ impl<'a> Describer<'a> {
                 let value = self.external.system.get(&field.name)?;
                 Some((ValueOrigin::SystemProperty, Some(value.clone())))
             }
-            ValueSource::OutermostProperty => {
+            ValueSource::OutermostProperty | ValueSource::InnermostProperty => {
                 let explained = self.property(artifact.properties.iter().find(written)?);
                 Some((explained.origin, explained.value))
             }
@@ -374,7 +379,8 @@ fn blank(kind: &'static str, id: &Spanned<String>, span: Span) -> ElementExplana
     }
 }
 
-fn chunk_attributes(chunk: &Chunk) -> Vec<Attribute> {
+/// Returns the attributes by their names in the dialect.
+fn chunk_attributes(chunk: &Chunk, dialect: Dialect) -> Vec<Attribute> {
     let policy = match chunk.checkpoint_policy.value {
         CheckpointPolicy::Item => "item",
         CheckpointPolicy::Time => "time",
@@ -382,13 +388,18 @@ fn chunk_attributes(chunk: &Chunk) -> Vec<Attribute> {
     };
     let mut attributes: Vec<Attribute> = vec![("checkpoint-policy", policy.to_owned().into())];
     if chunk.checkpoint_policy.value != CheckpointPolicy::Custom {
-        attributes.push(("commit-interval", chunk.commit_interval.get().into()));
+        attributes.extend([
+            ("commit-interval", chunk.commit_interval.get().into()),
+            ("item-count", chunk.commit_interval.get().into()),
+            ("time-limit", chunk.time_limit.map_or(0, NonZeroU32::get).into()),
+        ]);
     }
     attributes.extend([
         ("chunk-size", chunk.chunk_size.get().into()),
         ("buffer-reads", chunk.buffer_reads.into()),
         ("checkpoint-timeout", chunk.checkpoint_timeout.into()),
     ]);
+    attributes.retain(|(name, _)| dialect.has_attribute("chunk", name));
     let limits = [
         ("skip-limit", chunk.skip_limit),
         ("retry-limit", chunk.retry_limit),
