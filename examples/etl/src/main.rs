@@ -66,3 +66,6 @@ fn main() -> ExitCode {
         .job_path(concat!(env!("CARGO_MANIFEST_DIR"), "/jobs"))
         .main()
 }
+
+#[cfg(test)]
+mod tests;

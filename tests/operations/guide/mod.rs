@@ -261,3 +261,18 @@ fn links_lead_somewhere() {
         }
     }
 }
+
+/// The block that a doctest cannot run, because a sweep starts its test program again, is that of an example.
+#[test]
+fn the_crash_sweep_of_the_guide_is_that_of_an_example() {
+    let read = |file: &str| fs::read_to_string(root().join(file)).unwrap();
+    let guide = read("docs/guide/testing.md");
+    let block = guide.split("```rust,no_run\n").nth(1).unwrap();
+    let block = block.split("```").next().unwrap();
+    let example = read("examples/skip-retry/tests.rs");
+    let lines = block
+        .lines()
+        .filter(|line| !line.starts_with("# ") && !line.starts_with("use "));
+    let missing: Vec<&str> = lines.filter(|line| !example.contains(*line)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
