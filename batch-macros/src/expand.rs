@@ -150,6 +150,7 @@ fn method_signature(row: &Method) -> TokenStream {
     let params = match row.shape {
         Shape::Open => quote!(, checkpoint: ::core::option::Option<&#runtime::CheckpointInfo>),
         Shape::Timeout => quote!(, timeout: i32),
+        Shape::Decide => quote!(, steps: &#runtime::StepsBefore<'_>),
         Shape::Analyze => quote!(, data: #runtime::CollectorData),
         Shape::Write => quote!(, items: &#runtime::ChunkItems<'_>, tx: &mut #runtime::ChunkTransaction),
         Shape::Notice(kinds) => {
@@ -171,7 +172,7 @@ fn result(row: &Method) -> TokenStream {
     let runtime = runtime();
     match row.shape {
         Shape::Checkpoint => quote!(#runtime::CheckpointInfo),
-        Shape::Text => quote!(::std::string::String),
+        Shape::Text | Shape::Decide => quote!(::std::string::String),
         Shape::Flag => quote!(bool),
         Shape::Count => quote!(::core::option::Option<u64>),
         Shape::Timeout => quote!(i32),
@@ -191,6 +192,7 @@ fn declaration(kind: ParamKind) -> (Ident, TokenStream) {
         ParamKind::List => ("items", quote!(&#runtime::ChunkItems<'_>)),
         ParamKind::Status => ("status", quote!(&str)),
         ParamKind::Seconds => ("timeout", quote!(i32)),
+        ParamKind::Steps => ("steps", quote!(&[#runtime::StepExecution])),
     };
     (format_ident!("{name}"), ty)
 }
@@ -230,6 +232,7 @@ fn adapters(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
             let call = value(method, quote!(self, timeout));
             vec![quote!(#bound #call)]
         }
+        Shape::Decide => vec![decide(method)],
         Shape::Collect => collect(method),
         Shape::Analyze => analyze(method),
         Shape::Read => read(method),
@@ -299,6 +302,21 @@ fn notice(method: &ArtifactMethod) -> TokenStream {
 fn value(method: &ArtifactMethod, arguments: TokenStream) -> TokenStream {
     let ty = result(method.row);
     converted(method, quote!(ValueReturn<#ty>), "into_value", arguments)
+}
+
+/// Calls the user's decider, and reads the step executions only if it takes them.
+fn decide(method: &ArtifactMethod) -> TokenStream {
+    if params_of(method).is_empty() {
+        return value(method, quote!(self));
+    }
+    let bound = bind_params(method);
+    let call = value(method, quote!(self, steps));
+    quote! {
+        let steps = steps.read()?;
+        let steps = &steps[..];
+        #bound
+        #call
+    }
 }
 
 fn params_of(method: &ArtifactMethod) -> &[Param] {

@@ -58,6 +58,7 @@ pub(crate) fn parameters(row: &Method, signature: &Signature, errors: &mut Error
         Shape::Notice(kinds) => (kinds.len(), kinds.len()),
         Shape::Open | Shape::Process | Shape::Timeout | Shape::Analyze => (1, 1),
         Shape::Write => (1, 2),
+        Shape::Decide => (0, 1),
         _ => (0, 0),
     };
     if let Some(extra) = types.get(most) {
@@ -122,6 +123,7 @@ fn by_shape<'a>(row: &Method, types: &[&'a Type]) -> Result<Parameters, &'a Type
             Some(_) => Err(first),
             None => Ok(Parameters::Payload(first.clone())),
         },
+        Shape::Decide => event(&[ParamKind::Steps], types),
         Shape::Timeout => event(&[ParamKind::Seconds], types),
         Shape::Notice(kinds) => event(kinds, types),
         _ => Ok(Parameters::None),
@@ -142,6 +144,7 @@ fn binding(kind: ParamKind, ty: &Type) -> Option<ParamBinding> {
         ParamKind::Error => as_written(reference_to(ty).is_some_and(|ty| is_named(ty, "BatchError"))),
         ParamKind::Status => as_written(reference_to(ty).is_some_and(|ty| is_named(ty, "str"))),
         ParamKind::Seconds => as_written(is_named(ty, "i32")),
+        ParamKind::Steps => as_written(items_type(ty).is_some_and(|step| is_named(&step, "StepExecution"))),
         ParamKind::Item(_) => item(ty, ty),
         ParamKind::Result => item(option_of(ty)?, ty),
         ParamKind::List => match items_type(ty) {

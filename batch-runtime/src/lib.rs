@@ -200,6 +200,7 @@ pub mod __private {
     pub use crate::artifact::*;
     pub use crate::checkpoint::*;
     pub use crate::error::BatchError;
+    pub use crate::execution::StepExecution;
     pub use crate::repository::ChunkTransaction;
     pub use crate::role::*;
     pub use batch_macros::__role_index as role_index;

@@ -4,6 +4,7 @@ use std::fs;
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
+use batch_runtime::execution::StepExecution;
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchStatus, Dialect};
 use batch_testing::{JobTest, SkippedItems, WrittenItems, always_fails_at, fails_at};
@@ -393,4 +394,55 @@ fn a_failed_flow_does_not_stop_the_others() {
         .launch();
     run.assert_failed("it fails");
     run.step("s30").assert_status(BatchStatus::Completed);
+}
+
+/// Decides by the names and exit statuses of the steps that it gets.
+#[derive(BatchArtifact)]
+struct DecideBySteps;
+
+#[decider("DecideBySteps")]
+impl DecideBySteps {
+    #[decide]
+    fn decide(&mut self, steps: &[StepExecution]) -> String {
+        let steps = steps
+            .iter()
+            .map(|step| format!("{}={}", step.step_name, step.exit_status));
+        steps.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Returns the exit status of a job with a decision after these elements, the last of which has the id `last`.
+fn decided_after(elements: &str) -> String {
+    let (_folder, job) = job(&format!(
+        "{elements}<decision id='decision' ref='DecideBySteps'><end on='NEVER'/></decision>"
+    ));
+    job.launch().execution().exit_status.clone()
+}
+
+/// Spec: JAK-26
+#[test]
+fn a_decider_gets_the_last_steps() {
+    let step = |id: &str, next: &str| {
+        format!(
+            "<step id='{id}' {next}><batchlet ref='ExitWith'>
+               <properties><property name='status' value='{}'/></properties>
+             </batchlet></step>",
+            id.to_uppercase()
+        )
+    };
+    let one = step("one", "next='decision'");
+    assert_eq!(decided_after(&one), "one=ONE");
+    let flow = format!(
+        "<flow id='f' next='decision'>{}{}</flow>",
+        step("one", "next='two'"),
+        step("two", "")
+    );
+    assert_eq!(decided_after(&flow), "two=TWO");
+    let split = format!(
+        "<split id='s' next='decision'><flow id='l'>{}{}</flow><flow id='r'>{}</flow></split>",
+        step("one", "next='two'"),
+        step("two", ""),
+        step("three", "")
+    );
+    assert_eq!(decided_after(&split), "two=TWO three=THREE");
 }

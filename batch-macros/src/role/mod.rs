@@ -79,6 +79,8 @@ pub(crate) enum Shape {
     Write,
     /// No parameter, an exit status as the result.
     Text,
+    /// No parameter or `(steps: &[StepExecution])`, an exit status as the result.
+    Decide,
     /// No parameter, a `bool` as the result.
     Flag,
     /// `(timeout: i32)`, seconds as the result.
@@ -106,6 +108,8 @@ pub(crate) enum ParamKind {
     Status,
     /// `i32`
     Seconds,
+    /// `&[StepExecution]`
+    Steps,
 }
 
 /// The side of the processor that items are on.

@@ -244,9 +244,12 @@ macro_rules! role_table {
 
         /// Selects the transition that a job takes.
         decider Decider { ..ROLE } [
-            /// Returns the exit status that selects the transition, not empty. Required.
-            decide("fn decide(&mut self) -> Result<String, E>") {
-                shape: Shape::Text, required: true, usual_names: &["decision"], ..NOTICE
+            /// Returns the exit status that selects the transition, not empty. With the parameter it sees the executions of the steps that
+            /// ended last: of the step or flow before the decision, or of each flow of the split. Required.
+            decide("fn decide(&mut self) -> Result<String, E>"
+                or "fn decide(&mut self, steps: &[StepExecution]) -> Result<String, E>")
+            {
+                shape: Shape::Decide, required: true, usual_names: &["decision"], ..NOTICE
             }
         ]
     }};

@@ -4,10 +4,13 @@
 
 use super::bound::Bound;
 use super::call::{Failure, discard};
-use super::elements::Element;
+use super::elements::{Element, ElementBody, Elements};
 use super::outcome::{ElementEnd, Last, Outcome};
 use super::walk::Walk;
 use crate::artifact::ContextScope;
+use crate::execution::StepExecution;
+use crate::repository::RepositoryError;
+use crate::role::StepsBefore;
 use crate::transition::Follow;
 
 impl Walk<'_> {
@@ -47,7 +50,11 @@ impl Walk<'_> {
             None => {}
         }
         let mut decider = bound.decider(&contexts)?;
-        let decided = bound.call("decide", || decider.decide());
+        let read = || {
+            let steps = last.map_or_else(|| Ok(Vec::new()), |last| self.steps_of(last));
+            Ok(steps?)
+        };
+        let decided = bound.call("decide", || decider.decide(&StepsBefore::new(&read)));
         discard(decider);
         let decided = decided?;
         if decided.is_empty() {
@@ -57,5 +64,48 @@ impl Walk<'_> {
             )));
         }
         Ok(decided)
+    }
+
+    /// Returns the executions of the steps that ended an element. Spec: JAK-26
+    fn steps_of(&self, last: &Last) -> Result<Vec<StepExecution>, RepositoryError> {
+        let Some(element) = find(&self.shared.job.elements, last.id()) else {
+            return Ok(Vec::new());
+        };
+        let sequences: Vec<Vec<&str>> = match &element.body {
+            ElementBody::Split(split) => split.elements.all.iter().map(steps_in).collect(),
+            _ => vec![steps_in(element)],
+        };
+        let instance = self.shared.running.lease.instance_id;
+        let mut found = Vec::new();
+        for steps in sequences {
+            let mut latest: Option<StepExecution> = None;
+            for id in steps {
+                let name = format!("{}{id}", self.prefix);
+                let history = self.shared.repository.step_history(instance, &name, self.since)?;
+                latest = latest.into_iter().chain(history.last).max_by_key(|step| step.id);
+            }
+            found.extend(latest);
+        }
+        Ok(found)
+    }
+}
+
+/// Returns the element with an id, at any depth.
+fn find<'e>(elements: &'e Elements, id: &str) -> Option<&'e Element> {
+    elements.all.iter().find_map(|element| match &element.body {
+        _ if element.id == id => Some(element),
+        ElementBody::Flow(flow) => find(&flow.elements, id),
+        ElementBody::Split(split) => find(&split.elements, id),
+        ElementBody::Step(_) | ElementBody::Decision(_) => None,
+    })
+}
+
+/// Returns the ids of the steps in an element.
+fn steps_in(element: &Element) -> Vec<&str> {
+    match &element.body {
+        ElementBody::Step(_) => vec![element.id.as_str()],
+        ElementBody::Flow(flow) => flow.elements.all.iter().flat_map(steps_in).collect(),
+        ElementBody::Split(split) => split.elements.all.iter().flat_map(steps_in).collect(),
+        ElementBody::Decision(_) => Vec::new(),
     }
 }

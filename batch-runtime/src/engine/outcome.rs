@@ -35,6 +35,14 @@ pub(crate) enum Last {
 }
 
 impl Last {
+    pub(crate) fn id(&self) -> &str {
+        match self {
+            Self::Step(context) => context.id(),
+            Self::Flow(context) => context.id(),
+            Self::Split(context) => context.id(),
+        }
+    }
+
     pub(crate) fn exit_status(&self) -> Option<String> {
         match self {
             Self::Step(context) => context.exit_status(),

@@ -1,6 +1,7 @@
 //! A decider: its attribute, and the erased trait that the attribute implements.
 
 use crate::error::BatchError;
+use crate::execution::StepExecution;
 
 /// Makes a type a decider, which selects the transition of a job after a step, flow or split. Section 5.6 of the draft.
 ///
@@ -8,7 +9,7 @@ use crate::error::BatchError;
 ///
 /// | method | required | |
 /// |---|---|---|
-/// | [`decide`](macro@crate::decide) | yes | returns the exit status that selects the transition, not empty |
+/// | [`decide`](macro@crate::decide) | yes | returns the exit status that selects the transition, not empty; may take `&[StepExecution]` |
 ///
 /// ```
 /// use batch_runtime::prelude::*;
@@ -42,5 +43,34 @@ pub use batch_macros::decider;
 )]
 pub trait Decider: Send {
     /// `#[decide]`: the exit status, not empty. An error fails the job. Spec: DECIDER-02, DEC-17
-    fn decide(&mut self) -> Result<String, BatchError>;
+    fn decide(&mut self, steps: &StepsBefore<'_>) -> Result<String, BatchError>;
+}
+
+/// The executions of the steps before a decision, which are read from the repository only if the decider takes them.
+pub struct StepsBefore<'a>(&'a dyn Fn() -> Result<Vec<StepExecution>, BatchError>);
+
+impl<'a> StepsBefore<'a> {
+    pub(crate) fn new(read: &'a dyn Fn() -> Result<Vec<StepExecution>, BatchError>) -> Self {
+        Self(read)
+    }
+
+    /// Returns no executions, for a decider that is called by itself.
+    pub fn none() -> Self {
+        Self(&|| Ok(Vec::new()))
+    }
+
+    /// Reads them: after a step, its latest execution; after a flow, that of the step that ran last in it; after a split, that of each
+    /// flow, in the order of the document. Called by generated code.
+    ///
+    /// # Errors
+    /// When the repository fails.
+    pub fn read(&self) -> Result<Vec<StepExecution>, BatchError> {
+        (self.0)()
+    }
+}
+
+impl std::fmt::Debug for StepsBefore<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StepsBefore")
+    }
 }

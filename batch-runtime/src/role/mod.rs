@@ -26,6 +26,7 @@ mod sub_job_analyzer;
 mod sub_job_collector;
 mod table;
 
+pub use decider::StepsBefore;
 pub use item_processor::ProcessorItems;
 pub use item_writer::WriterInfo;
 pub use table::{Factory, ListenerRole, Make, Role};

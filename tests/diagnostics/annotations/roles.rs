@@ -9,8 +9,8 @@ use std::any::Any;
 
 use batch_runtime::__private::{
     CheckpointAlgorithm, CheckpointListener, CollectorData, Decider, ItemProcessListener, ItemReadListener,
-    ItemType, ItemWriteListener, LogicalTX, PartitionAlgorithm, RetryListener, SkipListener, SubJobAnalyzer,
-    SubJobCollector, processor_sink,
+    ItemType, ItemWriteListener, LogicalTX, PartitionAlgorithm, RetryListener, SkipListener, StepsBefore,
+    SubJobAnalyzer, SubJobCollector, processor_sink,
 };
 use batch_runtime::prelude::*;
 
@@ -409,5 +409,8 @@ fn parallel_and_decider() {
         Some(ItemType::of::<u64>())
     );
 
-    assert_eq!(Decider::decide(&mut LateOrNot).unwrap(), "LATE");
+    assert_eq!(
+        Decider::decide(&mut LateOrNot, &StepsBefore::none()).unwrap(),
+        "LATE"
+    );
 }
