@@ -280,7 +280,7 @@ impl CountOpens {
     #[open]
     fn open(&mut self, _: Option<()>) -> Result<(), BatchError> {
         let opens: u64 = self.step.persistent_user_data()?.unwrap_or(0);
-        Ok(self.step.set_persistent_user_data(&(opens + 1))?)
+        self.step.set_persistent_user_data(&(opens + 1))
     }
     #[read_item]
     fn read(&mut self) -> Result<Option<u64>, BatchError> {
