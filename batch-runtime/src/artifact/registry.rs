@@ -93,6 +93,15 @@ impl ArtifactRegistration {
         self.factory.role()
     }
 
+    /// Returns the place of the artifact's attribute.
+    pub(crate) fn place(&self) -> String {
+        match self.line {
+            // It has its role from `LoadedArtifact`.
+            0 => self.file.to_owned(),
+            line => format!("{}:{line}", self.file),
+        }
+    }
+
     /// Returns the sink of a chunk that has this reader and no processor.
     pub(crate) fn pass_through(&self) -> Option<ItemSink> {
         match self.factory {

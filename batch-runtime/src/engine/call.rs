@@ -30,12 +30,11 @@ impl Failure {
         let error = error.into();
         let registration = artifact.registration;
         let message = format!(
-            "{}\nthrown by #[{method}] of {} `{}` ({}:{})",
+            "{}\nthrown by #[{method}] of {} `{}` ({})",
             artifact.properties.secrets.hidden(error.chain()),
             registration.role(),
             artifact.name,
-            registration.file,
-            registration.line
+            registration.place()
         );
         Self {
             message,

@@ -236,12 +236,12 @@ impl Artifacts {
                 but(other),
                 format!(
                     "the artifact loader returns a `{type_name}`, which is registered at {}",
-                    place(other)
+                    other.place()
                 ),
             ),
             (_, Some(other)) => (
                 but(other),
-                format!("`{name_text}` is registered at {}", place(other)),
+                format!("`{name_text}` is registered at {}", other.place()),
             ),
             (Resolution::Loaded(_, type_name, _), None) => (
                 format!("`{name_text}` is not {wanted}: the artifact loader returns a `{type_name}`"),
@@ -292,7 +292,7 @@ fn ambiguous(
     }
     let places: Vec<String> = types
         .iter()
-        .map(|one| format!("`{}` ({})", one.class, place(one)))
+        .map(|one| format!("`{}` ({})", one.class, one.place()))
         .collect();
     let message = format!("{what} `{}` is ambiguous", name.value);
     let remedy = match resolution {
@@ -354,15 +354,6 @@ pub(super) fn loader_error(error: &BatchError) -> String {
     match text.strip_prefix("the artifact panicked") {
         Some(rest) if error.is_panic() => format!("the artifact loader panicked{rest}"),
         _ => text,
-    }
-}
-
-/// Returns the place of the artifact's attribute.
-pub(super) fn place(registration: &ArtifactRegistration) -> String {
-    match registration.line {
-        // It has its role from `LoadedArtifact`.
-        0 => registration.file.to_owned(),
-        line => format!("{}:{line}", registration.file),
     }
 }
 

@@ -6,7 +6,6 @@ use batch_xml::Diagnostic;
 use batch_xml::model::ArtifactRef;
 use batch_xml::suggest::nearest;
 
-use super::artifacts::place;
 use super::bind::{Binder, Scope};
 use crate::artifact::{
     ArtifactRegistration, ContextKind, Properties, PropertyInfo, PropertySource, short_type_name,
@@ -114,7 +113,7 @@ impl Binder<'_> {
                 .help(format!(
                     "name it in a {}, or make the field an `Option<{context}>` ({})",
                     context.trim_end_matches("Context").to_lowercase(),
-                    place(registration)
+                    registration.place()
                 )),
             );
         }
@@ -165,6 +164,6 @@ fn invalid(
         "field `{}` of `{}`, {}",
         info.field,
         registration.class,
-        place(registration)
+        registration.place()
     ))
 }

@@ -5,7 +5,6 @@
 use batch_xml::model::Chunk;
 use batch_xml::{Diagnostic, Span};
 
-use super::artifacts::place;
 use super::bind::{Binder, ListenerAt};
 use crate::artifact::{ArtifactRegistration, ItemType, short_type_name};
 use crate::engine::{Bound, BoundChunk};
@@ -115,8 +114,8 @@ impl Binder<'_> {
                 ))
                 .help(format!(
                     "they are defined at {} and {}{remedy}",
-                    place(to.registration),
-                    place(from.registration)
+                    to.registration.place(),
+                    from.registration.place()
                 )),
         );
     }

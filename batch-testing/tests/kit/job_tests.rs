@@ -302,7 +302,8 @@ fn partitions_share_the_written_items() {
             fault.check(number)?;
             Ok::<_, BatchError>(Some(*number))
         });
-    test.launch().assert_failed("simulated failure at 4");
+    test.launch()
+        .assert_failed("of item processor `Double` (the artifact loader)");
     test.launch().assert_completed();
     let mut all = written.items();
     all.sort_unstable();
