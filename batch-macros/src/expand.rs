@@ -189,7 +189,7 @@ fn declaration(kind: ParamKind) -> (Ident, TokenStream) {
         ParamKind::Error => ("error", quote!(&#runtime::BatchError)),
         ParamKind::Item(_) => ("item", quote!(&dyn ::core::any::Any)),
         ParamKind::Result => ("result", quote!(::core::option::Option<&dyn ::core::any::Any>)),
-        ParamKind::List => ("items", quote!(&#runtime::ChunkItems<'_>)),
+        ParamKind::List | ParamKind::Each => ("items", quote!(&#runtime::ChunkItems<'_>)),
         ParamKind::Status => ("status", quote!(&str)),
         ParamKind::Seconds => ("timeout", quote!(i32)),
         ParamKind::Steps => ("steps", quote!(&[#runtime::StepExecution])),
@@ -290,11 +290,21 @@ fn codec(checkpoint: &Type) -> TokenStream {
     })
 }
 
-/// Calls the user's method with the parameters of the trait's method.
+/// Calls the user's method with the parameters of the trait's method, or once for each item of a list.
 fn notice(method: &ArtifactMethod) -> TokenStream {
     let bound = bind_params(method);
     let names = params_of(method).iter().map(|param| declaration(param.kind).0);
     let call = converted(method, quote!(UnitReturn), "into_unit", quote!(self #(, #names)*));
+    let is_each = |param: &Param| matches!(param.binding, ParamBinding::EachItem(_) | ParamBinding::EachAny);
+    if params_of(method).iter().any(is_each) {
+        return quote! {
+            #bound
+            for items in items {
+                #call?;
+            }
+            ::core::result::Result::Ok(())
+        };
+    }
     quote!(#bound #call)
 }
 
@@ -338,13 +348,16 @@ fn bind_params(method: &ArtifactMethod) -> TokenStream {
             })
         };
         match (binding, kind) {
-            (ParamBinding::Item(ty), ParamKind::List) => typed(&name, ty, "ChunkItems", quote!((#name))),
+            (ParamBinding::Item(ty), ParamKind::List | ParamKind::Each) | (ParamBinding::EachItem(ty), _) => {
+                typed(&name, ty, "ChunkItems", quote!((#name)))
+            }
             (ParamBinding::Item(ty), ParamKind::Result) => typed(&name, ty, "typed_result", quote!((#name))),
             (ParamBinding::Item(ty), _) => typed(&name, ty, "typed_item", quote!((#name))),
-            (ParamBinding::AnyItem(ty), ParamKind::List) => {
+            (ParamBinding::AnyItem(ty), ParamKind::List | ParamKind::Each) => {
                 let here = here(ty);
                 quote!(let #name: #ty = ::core::clone::Clone::clone(#here);)
             }
+            (ParamBinding::EachAny, _) => quote!(let #name = #name.iter();),
             (ParamBinding::AnyItem(ty) | ParamBinding::AsWritten(ty), _) => {
                 let here = here(ty);
                 quote!(let #name: #ty = #here;)
@@ -373,7 +386,9 @@ fn listener_items(artifact: &Artifact) -> TokenStream {
     for method in &artifact.methods {
         let cfgs = &method.cfgs;
         for Param { kind, binding } in params_of(method) {
-            let ParamBinding::Item(ty) = binding else { continue };
+            let (ParamBinding::Item(ty) | ParamBinding::EachItem(ty)) = binding else {
+                continue;
+            };
             let (side, field) = match kind {
                 ParamKind::Item(Side::Input) => (Side::Input, quote!(input)),
                 _ => (Side::Output, quote!(output)),

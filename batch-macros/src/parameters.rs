@@ -40,6 +40,10 @@ pub(crate) enum ParamBinding {
     Item(Type),
     /// Any item type: the parameter's type as it is written.
     AnyItem(Type),
+    /// One item after the other, of the type that the method names.
+    EachItem(Type),
+    /// One item after the other, of any type.
+    EachAny,
     /// The one type that the parameter has, as it is written.
     AsWritten(Type),
 }
@@ -147,10 +151,20 @@ fn binding(kind: ParamKind, ty: &Type) -> Option<ParamBinding> {
         ParamKind::Steps => as_written(items_type(ty).is_some_and(|step| is_named(&step, "StepExecution"))),
         ParamKind::Item(_) => item(ty, ty),
         ParamKind::Result => item(option_of(ty)?, ty),
-        ParamKind::List => match items_type(ty) {
-            Some(item) => Some(ParamBinding::Item(item)),
-            None => is_named(ty, "ChunkItems").then(|| ParamBinding::AnyItem(ty.clone())),
-        },
+        ParamKind::List => list(ty),
+        ParamKind::Each => list(ty).or_else(|| match item(ty, ty)? {
+            ParamBinding::AnyItem(_) => Some(ParamBinding::EachAny),
+            ParamBinding::Item(item) => Some(ParamBinding::EachItem(item)),
+            other => Some(other),
+        }),
+    }
+}
+
+/// `&[Out]`, or `ChunkItems<'_>`.
+fn list(ty: &Type) -> Option<ParamBinding> {
+    match items_type(ty) {
+        Some(item) => Some(ParamBinding::Item(item)),
+        None => is_named(ty, "ChunkItems").then(|| ParamBinding::AnyItem(ty.clone())),
     }
 }
 
@@ -197,7 +211,7 @@ impl Parameters {
             Self::Event(params) => params
                 .iter()
                 .filter_map(|param| match &param.binding {
-                    ParamBinding::Item(ty) => Some(ty),
+                    ParamBinding::Item(ty) | ParamBinding::EachItem(ty) => Some(ty),
                     _ => None,
                 })
                 .collect(),

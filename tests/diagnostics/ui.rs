@@ -20,6 +20,7 @@ fn every_mistake_has_its_message() {
         "batchlet",
         "checkpoint_algorithm",
         "checkpoint_listener",
+        "chunk_listener",
         "decider",
         "generic_impl",
         "item_process_listener",

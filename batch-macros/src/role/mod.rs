@@ -104,6 +104,8 @@ pub(crate) enum ParamKind {
     Result,
     /// `&[Out]`, or `ChunkItems<'_>`.
     List,
+    /// `&Out` or `&dyn Any`, for a call with each item; `&[Out]` or `ChunkItems<'_>`, for one with all.
+    Each,
     /// `&str`
     Status,
     /// `i32`
@@ -177,7 +179,13 @@ mod tests {
     use super::*;
 
     /// Attributes that the draft does not have.
-    const EXTENSIONS: [&str; 2] = ["get_item_count", "finish"];
+    const EXTENSIONS: [&str; 5] = [
+        "get_item_count",
+        "finish",
+        "chunk_listener",
+        "on_retry_read_exception",
+        "on_retry_process_exception",
+    ];
 
     /// The draft has 18 artifact annotations and 48 method annotations in them.
     ///

@@ -125,6 +125,18 @@ macro_rules! role_table {
             after_checkpoint("fn after_checkpoint(&mut self) -> Result<(), E>") { ..NOTICE }
         ]
 
+        /// Listens to the chunks of a chunk step: what is read, processed and written between two checkpoints.
+        chunk_listener ChunkListener { places: Some(&[Place::Chunk]), ..ROLE } [
+            /// Runs in the transaction of a chunk, before its first item is read. Optional.
+            before_chunk("fn before_chunk(&mut self) -> Result<(), E>") { ..NOTICE }
+            /// Runs in the transaction of a chunk, after its last write and before the checkpoint. Optional.
+            after_chunk("fn after_chunk(&mut self) -> Result<(), E>") { ..NOTICE }
+            /// Runs after an error, before the chunk is rolled back: for a retry, or because the step fails. Optional.
+            on_chunk_error("fn on_chunk_error(&mut self, ex: &BatchError) -> Result<(), E>") {
+                shape: Shape::Notice(&[ParamKind::Error]), ..NOTICE
+            }
+        ]
+
         /// Listens to the calls of the reader.
         item_read_listener ItemReadListener { places: Some(&[Place::Chunk]), ..ITEM_LISTENER } [
             /// Runs before each call of the reader. Optional.
@@ -181,19 +193,28 @@ macro_rules! role_table {
             on_skip_in_process("fn on_skip_in_process(&mut self, ex: &BatchError, item: &In) -> Result<(), E>"
                 or "fn on_skip_in_process(&mut self, ex: &BatchError, item: &dyn Any) -> Result<(), E>")
             { shape: Shape::Notice(&[ParamKind::Error, INPUT]), ..NOTICE }
-            /// Runs after an item was skipped because the writer failed. Optional.
+            /// Runs after items were skipped because the writer failed: once for each item, or once with the list. Optional.
             on_skip_in_write("fn on_skip_in_write(&mut self, ex: &BatchError, item: &Out) -> Result<(), E>"
-                or "fn on_skip_in_write(&mut self, ex: &BatchError, item: &dyn Any) -> Result<(), E>")
-            { shape: Shape::Notice(&[ParamKind::Error, OUTPUT]), ..NOTICE }
+                or "fn on_skip_in_write(&mut self, ex: &BatchError, items: &[Out]) -> Result<(), E>")
+            { shape: Shape::Notice(&[ParamKind::Error, ParamKind::Each]), ..NOTICE }
         ]
 
-        /// Listens to retries of the writer.
+        /// Listens to retries.
         retry_listener RetryListener { places: Some(&[Place::Job, Place::Chunk]), ..ITEM_LISTENER } [
-            /// Runs after the writer failed with a retryable error, in the transaction that failed. An error of its own
-            /// forces the rollback and the retry of the whole chunk. Optional.
-            on_retry_exception("fn on_retry_exception(&mut self, ex: &BatchError, item: &Out) -> Result<(), E>"
-                or "fn on_retry_exception(&mut self, ex: &BatchError, item: &dyn Any) -> Result<(), E>")
-            { shape: Shape::Notice(&[ParamKind::Error, OUTPUT]), ..NOTICE }
+            /// Runs after the reader failed with an error that is retried, in the transaction that failed. Optional.
+            on_retry_read_exception("fn on_retry_read_exception(&mut self, ex: &BatchError) -> Result<(), E>") {
+                shape: Shape::Notice(&[ParamKind::Error]), ..NOTICE
+            }
+            /// Runs after the processor failed with an error that is retried, in the transaction that failed. Optional.
+            on_retry_process_exception("fn on_retry_process_exception(&mut self, ex: &BatchError, item: &In) -> Result<(), E>"
+                or "fn on_retry_process_exception(&mut self, ex: &BatchError, item: &dyn Any) -> Result<(), E>")
+            { shape: Shape::Notice(&[ParamKind::Error, INPUT]), ..NOTICE }
+            /// Runs after the writer failed with an error that is retried, in the transaction that failed: once for each item, or
+            /// once with the list. An error of its own forces the rollback and the retry of the whole chunk. Optional.
+            on_retry_exception | on_retry_write_exception
+            ("fn on_retry_exception(&mut self, ex: &BatchError, item: &Out) -> Result<(), E>"
+                or "fn on_retry_exception(&mut self, ex: &BatchError, items: &[Out]) -> Result<(), E>")
+            { shape: Shape::Notice(&[ParamKind::Error, ParamKind::Each]), ..NOTICE }
             /// Runs right before an item is written again. Optional.
             on_retry_item("fn on_retry_item(&mut self, ex: &BatchError, item: &Out) -> Result<(), E>"
                 or "fn on_retry_item(&mut self, ex: &BatchError, item: &dyn Any) -> Result<(), E>")

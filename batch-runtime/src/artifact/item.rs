@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::parallel::{Parallel, ParallelSink, Processor, run_parallel};
-use super::results::{ResultBuffer, Results};
+use super::results::{ChunkItems, ResultBuffer, Results};
 use crate::context_gate::ContextGate;
 use crate::error::BatchError;
 
@@ -66,44 +66,6 @@ impl fmt::Debug for ItemType {
     }
 }
 
-/// A slice of a chunk's items, whose type only reader, processor and writer know.
-#[derive(Clone)]
-pub struct ChunkItems<'a> {
-    pub(super) buffer: &'a (dyn Any + Send),
-    pub(super) range: Range<usize>,
-}
-
-impl<'a> ChunkItems<'a> {
-    /// Returns the items as a slice of `T`.
-    ///
-    /// # Errors
-    /// If they have another type, which the loader rules out before a job starts.
-    ///
-    /// Spec: CHUNK-LOOP-17
-    pub fn typed<T: Send + 'static>(&self) -> Result<&'a [T], BatchError> {
-        let items = self
-            .buffer
-            .downcast_ref::<Vec<T>>()
-            .and_then(|items| items.get(self.range.clone()));
-        items.ok_or_else(|| {
-            BatchError::msg(format!(
-                "the items of this chunk are not of type `{}`",
-                std::any::type_name::<T>()
-            ))
-        })
-    }
-
-    /// Returns the number of items.
-    pub fn len(&self) -> usize {
-        self.range.len()
-    }
-
-    /// Returns whether there are no items. A writer is never called without items.
-    pub fn is_empty(&self) -> bool {
-        self.range.is_empty()
-    }
-}
-
 /// The destination of a reader's items: the processor, and behind it the results of a fill.
 pub struct ItemSink(Box<dyn ErasedSink>);
 
@@ -128,7 +90,7 @@ impl ItemSink {
     /// Returns the results of `range`. Reading a range outside the results fails.
     pub fn items(&self, range: Range<usize>) -> ChunkItems<'_> {
         ChunkItems {
-            buffer: self.0.results().buffer(),
+            results: self.0.results(),
             range,
         }
     }
@@ -358,13 +320,16 @@ where
     }
 
     fn push_observed(&mut self, item: I, observer: &mut dyn ItemObserver) -> Result<usize, Halt> {
-        observer.before_process(&item)?;
-        match self.processor.process_kept(&item) {
-            Ok(result) => {
-                observer.after_process(&item, result.as_ref().map(|result| result as &dyn Any))?;
-                self.results.extend(result);
+        let mut next = Some(item);
+        while let Some(item) = next.take() {
+            observer.before_process(&item)?;
+            match self.processor.process_kept(&item) {
+                Ok(result) => {
+                    observer.after_process(&item, result.as_ref().map(|result| result as &dyn Any))?;
+                    self.results.extend(result);
+                }
+                Err(error) => next = again(observer.process_failed(error, Box::new(item), 0)?),
             }
-            Err(error) => observer.process_failed(error, Box::new(item), 0)?,
         }
         Ok(self.results.len())
     }
@@ -427,13 +392,20 @@ pub trait ItemObserver {
     fn before_process(&mut self, item: &dyn Any) -> Result<(), Halt>;
     /// Runs after the processor has returned a result, or filtered the item.
     fn after_process(&mut self, item: &dyn Any, result: Option<&dyn Any>) -> Result<(), Halt>;
-    /// Runs after the processor has failed. `Ok` skips the item. `behind` is the number of items that were read after it.
+    /// Runs after the processor has failed. Returns the item to process it again, or `None` to skip it. `behind` is the number of items
+    /// that were read after it.
     fn process_failed(
         &mut self,
         error: BatchError,
         item: Box<dyn Any + Send>,
         behind: usize,
-    ) -> Result<(), Halt>;
+    ) -> Result<Option<Box<dyn Any + Send>>, Halt>;
+}
+
+/// Returns the item that an observer wants to have processed again.
+pub(super) fn again<I: 'static>(item: Option<Box<dyn Any + Send>>) -> Option<I> {
+    // It has the type with which the observer got it.
+    item.and_then(|item| item.downcast().ok()).map(|item| *item)
 }
 
 /// The fill has to end, for a reason that the observer knows.

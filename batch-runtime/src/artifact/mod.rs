@@ -24,8 +24,7 @@ pub use inject::{
     Properties, PropertyInfo, PropertySource, PropertyValue,
 };
 pub use item::{
-    ChunkItems, Fill, FillEnd, FillError, Halt, ItemClone, ItemObserver, ItemSink, ItemType, item_clone,
-    processor_sink,
+    Fill, FillEnd, FillError, Halt, ItemClone, ItemObserver, ItemSink, ItemType, item_clone, processor_sink,
 };
 pub(crate) use item_time::ITEM_TIME;
 pub use listener_items::{ListenerItems, SameItem, require_same_item, typed_item, typed_result};
@@ -33,6 +32,7 @@ pub use loader::{BatchArtifactLoader, LoadedArtifact, artifact_loader};
 pub use nested::NestedArtifact;
 pub use payload::CollectorData;
 pub use registry::{ArtifactRegistration, BindContexts, LoaderRegistration};
+pub use results::ChunkItems;
 pub(crate) use results::ResultBuffer;
 pub use returns::{CheckpointReturn, CollectReturn, ProcessReturn, ReadReturn, UnitReturn, ValueReturn};
 pub(crate) use type_name::short as short_type_name;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, Sender, unbounded};
 
-use super::item::{FillEnd, FillError, ItemObserver, StopFlags};
+use super::item::{FillEnd, FillError, ItemObserver, StopFlags, again};
 use super::results::Results;
 use crate::context_gate::ContextGate;
 use crate::error::BatchError;
@@ -315,13 +315,38 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
             self.results.extend(result.map_err(FillError::Process)?);
             return Ok(());
         };
-        match result {
-            Ok(result) => {
-                observer.after_process(&item, result.as_ref().map(|result| result as &dyn Any))?;
-                self.results.extend(result);
-                Ok(())
+        let mut next = Some(Outcome {
+            item,
+            result: Ok(result),
+        });
+        while let Some(Outcome { item, result }) = next.take() {
+            match result.unwrap_or_else(|panic| resume_unwind(panic)) {
+                Ok(result) => {
+                    observer.after_process(&item, result.as_ref().map(|result| result as &dyn Any))?;
+                    self.results.extend(result);
+                }
+                Err(error) => {
+                    let failed = observer.process_failed(error, Box::new(item), self.waiting)?;
+                    if let Some(item) = again(failed) {
+                        observer.before_process(&item)?;
+                        next = self.process_here(item);
+                    }
+                }
             }
-            Err(error) => Ok(observer.process_failed(error, Box::new(item), self.waiting)?),
+        }
+        Ok(())
+    }
+
+    /// Processes an item again, on the thread that reads.
+    fn process_here(&mut self, item: I) -> Option<Outcome<I, O>> {
+        let piece = Piece {
+            index: 0,
+            items: vec![item],
+            kept: true,
+        };
+        match (self.own)(piece).outcomes {
+            Outcomes::Each(mut outcomes) => outcomes.next(),
+            Outcomes::Results(_) => None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::ops::Range;
 
-use super::item::ChunkItems;
+use crate::error::BatchError;
 
 /// A `Vec` of results, whose type only processor and writer know.
 pub(super) trait Results: Send {
@@ -50,6 +50,51 @@ impl<O: Send + 'static> Results for Vec<O> {
     }
 }
 
+/// A slice of a chunk's items, whose type only reader, processor and writer know.
+#[derive(Clone)]
+pub struct ChunkItems<'a> {
+    pub(super) results: &'a dyn Results,
+    pub(super) range: Range<usize>,
+}
+
+impl<'a> ChunkItems<'a> {
+    /// Returns the items as a slice of `T`.
+    ///
+    /// # Errors
+    /// If they have another type, which the loader rules out before a job starts.
+    ///
+    /// Spec: CHUNK-LOOP-17
+    pub fn typed<T: Send + 'static>(&self) -> Result<&'a [T], BatchError> {
+        let items = self
+            .results
+            .buffer()
+            .downcast_ref::<Vec<T>>()
+            .and_then(|items| items.get(self.range.clone()));
+        items.ok_or_else(|| {
+            BatchError::msg(format!(
+                "the items of this chunk are not of type `{}`",
+                std::any::type_name::<T>()
+            ))
+        })
+    }
+
+    /// Returns the items one by one, without their type.
+    pub fn iter(&self) -> impl Iterator<Item = &'a dyn Any> + use<'a> {
+        let results = self.results;
+        self.range.clone().filter_map(|index| results.item(index))
+    }
+
+    /// Returns the number of items.
+    pub fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    /// Returns whether there are no items. A writer is never called without items.
+    pub fn is_empty(&self) -> bool {
+        self.range.is_empty()
+    }
+}
+
 /// The results of a checkpoint interval, which the writer receives.
 pub(crate) struct ResultBuffer(pub(super) Box<dyn Results>);
 
@@ -77,7 +122,7 @@ impl ResultBuffer {
     /// Returns the results of `range`. Reading a range outside the buffer fails.
     pub(crate) fn items(&self, range: Range<usize>) -> ChunkItems<'_> {
         ChunkItems {
-            buffer: self.0.buffer(),
+            results: &*self.0,
             range,
         }
     }

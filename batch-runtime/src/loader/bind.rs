@@ -331,6 +331,7 @@ impl Binder<'_> {
             retry_limit: chunk.retry_limit,
             no_rollback: filter(&chunk.no_rollback),
             retry_input,
+            retry_one_by_one: self.dialect().retries_one_by_one(),
             failed_write_skips_its_list: self.dialect().failed_write_skips_its_list(),
         }
     }

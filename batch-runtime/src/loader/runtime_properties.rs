@@ -261,6 +261,11 @@ fn obstacles(chunk: &Chunk, bound: &BoundChunk, listeners: &[ListenerAt]) -> Vec
         let reason = "the checkpoint algorithm decides after each item, after the commit of the chunk before";
         obstacles.push((reason.into(), chunk.checkpoint_policy.span.clone()));
     }
+    if bound.faults.repeats_calls() {
+        let reason =
+            "an error in `no-rollback-exception-classes` repeats the call, before another item is read";
+        obstacles.push((reason.into(), chunk.span.clone()));
+    }
     let processor = bound.processor.as_ref().zip(chunk.processor.as_ref());
     let others = [(&bound.reader, &chunk.reader), (&bound.writer, &chunk.writer)];
     for (artifact, named) in others.into_iter().chain(processor) {

@@ -1,6 +1,6 @@
 //! An item write listener: its attribute, and the erased trait that the attribute implements.
 
-use crate::artifact::item::ChunkItems;
+use crate::artifact::ChunkItems;
 use crate::artifact::listener_items::ListenerItems;
 use crate::error::BatchError;
 

@@ -1,6 +1,7 @@
 //! An item writer: its attribute, and the erased trait that the attribute implements.
 
-use crate::artifact::item::{ChunkItems, ItemType};
+use crate::artifact::ChunkItems;
+use crate::artifact::item::ItemType;
 use crate::checkpoint::CheckpointInfo;
 use crate::error::BatchError;
 use crate::repository::ChunkTransaction;

@@ -7,6 +7,7 @@
 mod batchlet;
 mod checkpoint_algorithm;
 mod checkpoint_listener;
+mod chunk_listener;
 mod decider;
 mod item_process_listener;
 mod item_processor;

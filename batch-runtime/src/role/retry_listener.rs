@@ -2,18 +2,24 @@
 
 use std::any::Any;
 
+use crate::artifact::ChunkItems;
 use crate::artifact::listener_items::ListenerItems;
 use crate::error::BatchError;
 
-/// Makes a type a retry listener, called when the writer is retried. `&dyn Any` instead of an item type accepts every
-/// type. Section 5.2.8 of the draft.
+/// Makes a type a retry listener, called when the reader, the processor or the writer is retried. `&dyn Any` instead of an item
+/// type accepts every type. Section 5.2.8 of the draft.
 ///
 /// The arguments are those of [every artifact attribute](crate#artifact-attributes).
 ///
 /// | method | required | |
 /// |---|---|---|
-/// | [`on_retry_exception`](macro@crate::on_retry_exception) | no | in the transaction that failed; an error forces the rollback and the retry of the whole chunk |
-/// | [`on_retry_item`](macro@crate::on_retry_item) | no | right before the item is written again |
+/// | [`on_retry_read_exception`](macro@crate::on_retry_read_exception) | no | the reader failed and is retried |
+/// | [`on_retry_process_exception`](macro@crate::on_retry_process_exception) | no | the processor failed and is retried |
+/// | [`on_retry_exception`](macro@crate::on_retry_exception) or [`on_retry_write_exception`](macro@crate::on_retry_write_exception) | no | the writer failed and is retried; takes one item, or `&[Out]` |
+/// | [`on_retry_item`](macro@crate::on_retry_item) | no | right before the item is written again from the items that are kept |
+///
+/// All but the last are called in the transaction that failed. An error of theirs forces the rollback and the retry of the whole
+/// chunk.
 ///
 /// ```
 /// use batch_runtime::prelude::*;
@@ -30,7 +36,7 @@ use crate::error::BatchError;
 /// }
 /// ```
 ///
-/// Spec: LISTEN-RETRY-01 to LISTEN-RETRY-09, D-15
+/// Spec: LISTEN-RETRY-01 to LISTEN-RETRY-09, D-15, JAK-29
 #[doc(inline)]
 pub use batch_macros::retry_listener;
 
@@ -40,8 +46,14 @@ pub use batch_macros::retry_listener;
     label = "this type has no `#[retry_listener]` impl block"
 )]
 pub trait RetryListener: Send {
+    /// `#[on_retry_read_exception]`. After an error, the whole chunk is retried. Spec: JAK-29
+    fn on_retry_read_exception(&mut self, error: &BatchError) -> Result<(), BatchError>;
+
+    /// `#[on_retry_process_exception]`. After an error, the whole chunk is retried. Spec: JAK-29
+    fn on_retry_process_exception(&mut self, error: &BatchError, item: &dyn Any) -> Result<(), BatchError>;
+
     /// `#[on_retry_exception]`. After an error, the whole chunk is retried. Spec: LISTEN-RETRY-02, LISTEN-RETRY-04
-    fn on_retry_exception(&mut self, error: &BatchError, item: &dyn Any) -> Result<(), BatchError>;
+    fn on_retry_exception(&mut self, error: &BatchError, items: &ChunkItems<'_>) -> Result<(), BatchError>;
 
     /// `#[on_retry_item]`. The skip rules apply to an error. Spec: LISTEN-RETRY-06, LISTEN-RETRY-09
     fn on_retry_item(&mut self, error: &BatchError, item: &dyn Any) -> Result<(), BatchError>;

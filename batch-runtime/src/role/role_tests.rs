@@ -185,6 +185,10 @@ roles! {
         #[after_checkpoint]
         fn after(&mut self) {}
     }
+    chunk_listener, ChunkListener {
+        #[after_chunk]
+        fn after(&mut self) {}
+    }
     item_read_listener, ItemReadListener {
         #[after_read]
         fn after(&mut self, _item: &T) {}

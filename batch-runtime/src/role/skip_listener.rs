@@ -2,6 +2,7 @@
 
 use std::any::Any;
 
+use crate::artifact::ChunkItems;
 use crate::artifact::listener_items::ListenerItems;
 use crate::error::BatchError;
 
@@ -14,7 +15,7 @@ use crate::error::BatchError;
 /// |---|---|---|
 /// | [`on_skip_in_read`](macro@crate::on_skip_in_read) | no | an error of the reader was skipped |
 /// | [`on_skip_in_process`](macro@crate::on_skip_in_process) | no | an item was skipped because of the processor |
-/// | [`on_skip_in_write`](macro@crate::on_skip_in_write) | no | an item was skipped because of the writer |
+/// | [`on_skip_in_write`](macro@crate::on_skip_in_write) | no | items were skipped because of the writer; takes one item, or `&[Out]` |
 ///
 /// ```
 /// use batch_runtime::prelude::*;
@@ -34,7 +35,7 @@ use crate::error::BatchError;
 /// The methods run within the chunk's transaction. A write to the same SQLite database through a connection of its own would
 /// wait for this transaction: write to a file, or count and write in a later step.
 ///
-/// Spec: LISTEN-SKIP-01 to LISTEN-SKIP-04, D-13, D-54
+/// Spec: LISTEN-SKIP-01 to LISTEN-SKIP-04, D-13, D-54, JAK-28
 #[doc(inline)]
 pub use batch_macros::skip_listener;
 
@@ -51,7 +52,7 @@ pub trait SkipListener: Send {
     fn on_skip_in_process(&mut self, error: &BatchError, item: &dyn Any) -> Result<(), BatchError>;
 
     /// `#[on_skip_in_write]`. An error fails the step. Spec: LISTEN-SKIP-04, D-13
-    fn on_skip_in_write(&mut self, error: &BatchError, item: &dyn Any) -> Result<(), BatchError>;
+    fn on_skip_in_write(&mut self, error: &BatchError, items: &ChunkItems<'_>) -> Result<(), BatchError>;
 
     /// Returns the item types that the methods name.
     fn items() -> ListenerItems

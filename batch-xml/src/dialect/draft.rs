@@ -24,6 +24,7 @@ pub(super) const RULES: Rules = Rules {
     flows_of_split_lead_on: true,
     next_beside_transitions: false,
     retries_input: false,
+    retries_one_by_one: false,
     failed_write_skips_its_list: false,
     keeps_user_data_of_failed_chunk: false,
     unmatched_step_fails: true,

@@ -20,6 +20,7 @@ pub(super) const RULES: Rules = Rules {
     flows_of_split_lead_on: false,
     next_beside_transitions: true,
     retries_input: true,
+    retries_one_by_one: true,
     failed_write_skips_its_list: true,
     keeps_user_data_of_failed_chunk: true,
     unmatched_step_fails: false,

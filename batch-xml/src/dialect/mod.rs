@@ -119,6 +119,8 @@ pub(crate) struct Rules {
     pub(crate) next_beside_transitions: bool,
     /// See [`Dialect::retries_input`].
     pub(crate) retries_input: bool,
+    /// See [`Dialect::retries_one_by_one`].
+    pub(crate) retries_one_by_one: bool,
     /// See [`Dialect::failed_write_skips_its_list`].
     pub(crate) failed_write_skips_its_list: bool,
     /// See [`Dialect::keeps_user_data_of_failed_chunk`].
@@ -214,6 +216,14 @@ impl Dialect {
     /// Spec: CHUNK-RETRY-01, JAK-18
     pub fn retries_input(self) -> bool {
         self.rules().retries_input
+    }
+
+    /// Returns whether the items of a chunk that is rolled back for a retry are read and processed again, in chunks of one item, instead
+    /// of being kept; and whether a retry without a rollback repeats the failed call of the reader or processor.
+    ///
+    /// Spec: CHUNK-RETRY-07, JAK-30, JAK-31
+    pub fn retries_one_by_one(self) -> bool {
+        self.rules().retries_one_by_one
     }
 
     /// Returns whether the whole list is skipped that a writer fails at, and not the one item that is the reason.

@@ -2,15 +2,16 @@
 //!
 //! Spec: CKALG-01, CKALG-02, CKALG-04, CKALG-05, CKALG-06, CKALG-07, LISTEN-CKPT-01, LISTEN-READ-01, LISTEN-PROC-01
 //! Spec: LISTEN-WRITE-01, LISTEN-SKIP-01, LISTEN-RETRY-01, PALG-02, PALG-04, PALG-05, PALG-06, PALG-07, PALG-08, PALG-09
-//! Spec: PALG-10, PALG-11, DECIDER-01, DECIDER-02, ART-06, ART-07
+//! Spec: PALG-10, PALG-11, DECIDER-01, DECIDER-02, ART-06, ART-07, JAK-27, JAK-28, JAK-29
 #![deny(warnings)]
 
 use std::any::Any;
+use std::sync::atomic::AtomicBool;
 
 use batch_runtime::__private::{
-    CheckpointAlgorithm, CheckpointListener, CollectorData, Decider, ItemProcessListener, ItemReadListener,
-    ItemType, ItemWriteListener, LogicalTX, PartitionAlgorithm, RetryListener, SkipListener, StepsBefore,
-    SubJobAnalyzer, SubJobCollector, processor_sink,
+    CheckpointAlgorithm, CheckpointListener, ChunkListener, CollectorData, Decider, Fill,
+    ItemProcessListener, ItemReadListener, ItemType, ItemWriteListener, LogicalTX, PartitionAlgorithm,
+    RetryListener, SkipListener, StepsBefore, SubJobAnalyzer, SubJobCollector, processor_sink,
 };
 use batch_runtime::prelude::*;
 
@@ -103,6 +104,24 @@ impl Log {
     }
 }
 
+#[chunk_listener]
+impl Log {
+    #[before_chunk]
+    fn chunk_begins(&mut self) {
+        self.lines.push("before chunk".into());
+    }
+
+    #[after_chunk]
+    fn chunk_ends(&mut self) {
+        self.lines.push("after chunk".into());
+    }
+
+    #[on_chunk_error]
+    fn chunk_failed(&mut self, ex: &BatchError) {
+        self.lines.push(format!("chunk error {ex}"));
+    }
+}
+
 #[item_read_listener]
 impl Log {
     #[before_read]
@@ -178,6 +197,16 @@ impl Log {
 
 #[retry_listener]
 impl Log {
+    #[on_retry_read_exception]
+    fn retry_read(&mut self, ex: &BatchError) {
+        self.lines.push(format!("retry of reading {ex}"));
+    }
+
+    #[on_retry_process_exception]
+    fn retry_process(&mut self, ex: &BatchError, item: &u64) {
+        self.lines.push(format!("retry of processing {ex} of {item}"));
+    }
+
     #[on_retry_exception]
     fn retry(&mut self, ex: &BatchError, item: &String) {
         self.lines.push(format!("retry {ex} of {item}"));
@@ -211,19 +240,36 @@ impl Count {
     }
 }
 
+#[skip_listener]
+impl Count {
+    #[on_skip_in_write]
+    fn skipped(&mut self, _ex: &BatchError, item: &dyn Any) {
+        self.items += 100 * usize::from(item.is::<String>());
+    }
+}
+
+#[retry_listener]
+impl Count {
+    #[on_retry_write_exception]
+    fn retried(&mut self, _ex: &BatchError, items: ChunkItems<'_>) {
+        self.items += 1000 * items.len();
+    }
+}
+
 #[test]
 fn listeners() {
     let mut log = Log { lines: vec![] };
     let ex = BatchError::msg("oops");
     let result = String::from("one");
     let (item, result): (&dyn Any, &dyn Any) = (&1_u64, &result);
-    // As many items as the sink holds, of its type.
-    let sink = processor_sink(
+    let mut sink = processor_sink(
         Box::new(()),
         |_: &mut (), item: u64| Ok(Some(item.to_string())),
         |_: &mut (), item: &u64| Ok(Some(item.to_string())),
     );
-    let items = sink.items(0..0);
+    let stop = AtomicBool::new(false);
+    Fill::new(&mut sink, &stop, 2, 2).run(|| Ok(Some(7_u64))).unwrap();
+    let items = sink.items(0..2);
 
     log.before_checkpoint().unwrap();
     log.after_checkpoint().unwrap();
@@ -239,8 +285,13 @@ fn listeners() {
     log.on_write_error(&ex, &items).unwrap();
     log.on_skip_in_read(&ex).unwrap();
     log.on_skip_in_process(&ex, item).unwrap();
-    assert_eq!(log.on_skip_in_write(&ex, result).unwrap_err().to_string(), "full");
-    log.on_retry_exception(&ex, result).unwrap();
+    assert_eq!(log.on_skip_in_write(&ex, &items).unwrap_err().to_string(), "full");
+    log.before_chunk().unwrap();
+    log.after_chunk().unwrap();
+    log.on_chunk_error(&ex).unwrap();
+    log.on_retry_read_exception(&ex).unwrap();
+    log.on_retry_process_exception(&ex, item).unwrap();
+    log.on_retry_exception(&ex, &items).unwrap();
     log.on_retry_item(&ex, result).unwrap();
     assert_eq!(
         log.lines,
@@ -254,13 +305,20 @@ fn listeners() {
             "processed 1 to Some(\"one\")",
             "processed 1 to None",
             "process error oops of 1",
-            "writing []",
-            "written []",
-            "write error oops of []",
+            "writing [\"7\", \"7\"]",
+            "written [\"7\", \"7\"]",
+            "write error oops of [\"7\", \"7\"]",
             "skip read oops",
             "skip process oops of 1",
-            "skip write oops of one",
-            "retry oops of one",
+            // An error ends the calls for the items of a list.
+            "skip write oops of 7",
+            "before chunk",
+            "after chunk",
+            "chunk error oops",
+            "retry of reading oops",
+            "retry of processing oops of 1",
+            "retry oops of 7",
+            "retry oops of 7",
             "again oops of one",
         ]
     );
@@ -280,14 +338,20 @@ fn listeners() {
         (None, Some(ItemType::of::<String>()))
     );
     assert_eq!(<Log as SkipListener>::items().input, Some(ItemType::of::<u64>()));
-    assert_eq!(<Log as RetryListener>::items().input, None);
+    assert_eq!(<Log as RetryListener>::items().input, Some(ItemType::of::<u64>()));
+    assert_eq!(<Count as RetryListener>::items().output, None);
     assert_eq!(<Log as ItemReadListener>::items().output, None);
 
     let mut count = Count { items: 0 };
     count.after_process(item, Some(result)).unwrap();
     count.after_process(item, None).unwrap();
     count.after_write(&items).unwrap();
-    assert_eq!(count.items, 1);
+    assert_eq!(count.items, 21);
+    // One item after the other, or the list.
+    count.on_skip_in_write(&ex, &items).unwrap();
+    assert_eq!(count.items, 221);
+    count.on_retry_exception(&ex, &items).unwrap();
+    assert_eq!(count.items, 2221);
     assert_eq!(<Count as ItemProcessListener>::items().input, None);
 }
 

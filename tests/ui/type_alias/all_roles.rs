@@ -28,6 +28,8 @@ type StepListener = Nothing;
 
 #[checkpoint_listener]
 type CheckpointListener = Nothing;
+#[chunk_listener]
+type ChunkListener = Nothing;
 
 #[item_read_listener]
 type ItemReadListener = Nothing;

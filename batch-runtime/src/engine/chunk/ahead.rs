@@ -254,7 +254,7 @@ impl ItemObserver for FailureKeeper {
         error: BatchError,
         item: Box<dyn Any + Send>,
         behind: usize,
-    ) -> Result<(), Halt> {
+    ) -> Result<Option<Box<dyn Any + Send>>, Halt> {
         self.0 = Some(FailedItem { error, item, behind });
         Err(Halt)
     }

@@ -17,8 +17,10 @@ pub(crate) struct FaultRules {
     /// Maximum number of retries of a step execution; `None` is unlimited.
     pub(crate) retry_limit: Option<u32>,
     pub(crate) no_rollback: ExceptionFilter,
-    /// True if errors of the reader and the processor are retried too. (ext)
+    /// True if errors of the reader and the processor are retried too.
     pub(crate) retry_input: bool,
+    /// True if a retry reads and processes the items again, one by one, instead of keeping them. Spec: JAK-30
+    pub(crate) retry_one_by_one: bool,
     /// True if a failed write skips its whole list, in Jakarta Batch.
     pub(crate) failed_write_skips_its_list: bool,
 }
@@ -37,6 +39,11 @@ impl FaultRules {
     /// Returns whether any exception may keep the transaction.
     pub(super) fn may_keep_transaction(&self) -> bool {
         !self.no_rollback.is_empty()
+    }
+
+    /// Returns whether a failed call of the reader or processor may be repeated without a rollback. Spec: JAK-31
+    pub(crate) fn repeats_calls(&self) -> bool {
+        self.retry_input && self.retry_one_by_one && self.may_keep_transaction() && !self.retryable.is_empty()
     }
 }
 
@@ -60,6 +67,18 @@ pub(super) struct Budget {
     pub(super) losses: u32,
     /// The inputs that were retried since the last commit: an interval may contain several.
     pub(super) retried_inputs: BTreeSet<InputPlace>,
+    /// The number of items that are still to be read one by one, after a retry. Spec: JAK-30
+    pub(super) one_by_one: usize,
+}
+
+/// The way in which a failed call of the reader or processor is retried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InputRetry {
+    No,
+    /// The call is repeated in the same transaction.
+    Call,
+    /// The chunk is rolled back, and its items are read again.
+    Reread,
 }
 
 /// The place of a call in the input: the number of items read or skipped since the last commit.
@@ -103,21 +122,28 @@ impl FaultRules {
         retried
     }
 
-    /// Counts a retry of the reader or processor, and returns whether the error is retried: as for a write, a second failure of the
-    /// same item is skipped if `skip` allows it.
+    /// Counts a retry of the reader or processor, and returns how the error is retried: as for a write, a failure during the retry is
+    /// skipped if `skip` allows it.
     pub(super) fn retry_input(
         &self,
         error: &BatchError,
         skip: Skip,
         place: InputPlace,
         budget: &mut Budget,
-    ) -> bool {
-        let is_again = budget.retried_inputs.contains(&place);
+    ) -> InputRetry {
+        let is_again = budget.one_by_one > 0 || budget.retried_inputs.contains(&place);
         if !self.retry_input || (is_again && skip == Skip::Yes) || !self.retry(error, budget) {
-            return false;
+            return InputRetry::No;
         }
-        budget.retried_inputs.insert(place);
-        true
+        if !self.retry_one_by_one {
+            budget.retried_inputs.insert(place);
+            return InputRetry::Reread;
+        }
+        if self.keeps_transaction(error) {
+            InputRetry::Call
+        } else {
+            InputRetry::Reread
+        }
     }
 
     /// Explains why an error of the reader or processor fails the step although the rules seem to handle it.

@@ -143,6 +143,7 @@ impl ChunkRunner<'_> {
     /// Runs an interval. Each ends with a checkpoint, even an empty one. Spec: CHUNK-LOOP-09
     pub(super) fn interval(&mut self, interval: &mut Interval<'_, '_>) -> Result<IntervalEnd, RolledBack> {
         self.ask_algorithm("begin_checkpoint", CheckpointAlgorithm::begin_checkpoint)?;
+        interval.listeners.before_chunk()?;
         let pending = self.ahead.as_ref().filter(|ahead| ahead.is_pending());
         let due_at = pending.map_or_else(|| self.due_at(), ReadAhead::due_at);
         let end = loop {
@@ -151,6 +152,8 @@ impl ChunkRunner<'_> {
             self.env.context.set_activity(Activity::Reading);
             let end = self.fill(interval, limit)?;
             let due = match &self.chunk.interval {
+                // Spec: JAK-30
+                _ if self.budget.one_by_one > 0 => interval.reads > 0,
                 CheckpointInterval::Items { count, .. } if interval.reads >= *count => true,
                 CheckpointInterval::Items { .. } | CheckpointInterval::Time(_) => {
                     due_at.is_some_and(|due_at| due_at <= Instant::now())
@@ -207,6 +210,7 @@ impl ChunkRunner<'_> {
             processors => processors * 8,
         };
         match &self.chunk.interval {
+            _ if self.budget.one_by_one > 0 => 1,
             CheckpointInterval::Items { count, time: None } => count - reads,
             CheckpointInterval::Items { count, time: Some(_) } => timed.min(count - reads),
             CheckpointInterval::Time(_) => timed,
@@ -216,7 +220,7 @@ impl ChunkRunner<'_> {
 
     /// Starts to read the next interval if the step is pipelined. Called when all items of this one are read. Spec: D-100
     fn read_ahead(&mut self, interval: &mut Interval<'_, '_>) -> Result<(), Failure> {
-        if self.ahead.is_none() || self.env.worker.stop_requested() {
+        if self.ahead.is_none() || self.env.worker.stop_requested() || self.budget.one_by_one > 0 {
             return Ok(());
         }
         interval.position = Some(self.reader_position()?);
@@ -224,7 +228,7 @@ impl ChunkRunner<'_> {
             max_reads: self.most_reads(0),
             full_at: self.chunk.write_batch,
             due_at: self.due_at(),
-            keeps_failed_item: interval.listeners.active.single_items(),
+            keeps_failed_item: interval.listeners.active.single_items(&self.chunk.faults),
             commit: interval.step.counters.commits + 2,
         };
         self.ahead.as_mut().map_or(Ok(()), |ahead| ahead.start(request))
@@ -250,6 +254,7 @@ impl ChunkRunner<'_> {
             commits: before.commits,
             ..counters
         });
+        interval.listeners.after_chunk()?;
         interval.listeners.before_checkpoint()?;
         let position = match interval.position.take() {
             Some(position) => position,
@@ -278,7 +283,7 @@ impl ChunkRunner<'_> {
             env.running.renewed(asked);
         }
         self.observed.committed(before, counters);
-        self.budget.committed();
+        self.budget.committed(interval.reads + interval.read_skips);
         env.context.set_counters(counters);
         env.context.heartbeat();
         env.running.publish_counters(env.place, counters);

@@ -8,11 +8,13 @@ use std::sync::Arc;
 use super::super::bound::{BoundListener, Listener};
 use super::super::call::{Failure, call};
 use super::super::listeners::{JobListeners, StepListeners};
+use super::faults::FaultRules;
 use crate::artifact::{ChunkItems, ContextScope};
+use crate::context::StepContext;
 use crate::error::BatchError;
 use crate::role::{
-    CheckpointListener, ItemProcessListener, ItemReadListener, ItemWriteListener, RetryListener, Role,
-    RoleSet, SkipListener,
+    CheckpointListener, ChunkListener, ItemProcessListener, ItemReadListener, ItemWriteListener,
+    RetryListener, Role, RoleSet, SkipListener,
 };
 
 /// The roles that the listeners of a chunk step have: an event without a listener costs one test.
@@ -34,14 +36,13 @@ impl ActiveListeners {
     }
 
     /// Returns whether a listener wants single items, so that reading and processing are observed.
-    pub(super) fn single_items(self) -> bool {
-        [
+    pub(super) fn single_items(self, rules: &FaultRules) -> bool {
+        let always = [
             Role::ItemReadListener,
             Role::ItemProcessListener,
             Role::SkipListener,
-        ]
-        .into_iter()
-        .any(|role| self.has(role))
+        ];
+        always.into_iter().any(|role| self.has(role)) || (rules.retry_input && self.has(Role::RetryListener))
     }
 }
 
@@ -75,6 +76,12 @@ macro_rules! notify {
 }
 
 notify! {
+    /// Spec: JAK-27
+    ChunkListener: before_chunk();
+    /// Spec: JAK-27
+    ChunkListener: after_chunk();
+    /// Spec: JAK-27
+    ChunkListener: on_chunk_error(error: &BatchError);
     /// Spec: LISTEN-CKPT-02
     CheckpointListener: before_checkpoint();
     /// Spec: LISTEN-CKPT-03, LISTEN-CKPT-04
@@ -124,6 +131,25 @@ impl<'r> ChunkListeners<'r> {
             return Ok(());
         }
         self.each(&mut |listener| listener.call::<dyn SkipListener>(method, |role| notify(role)))
+    }
+
+    /// Calls the retry listeners in the transaction that failed. Returns `true` if one of them threw, which forces a rollback; a
+    /// panic fails the step. Spec: LISTEN-RETRY-03, LISTEN-RETRY-04, CHUNK-EXC-03
+    pub(super) fn before_rollback(
+        &mut self,
+        method: &'static str,
+        context: &StepContext,
+        notify: &mut dyn FnMut(&mut dyn RetryListener) -> Result<(), BatchError>,
+    ) -> Result<bool, Failure> {
+        let Err(thrown) = self.on_retry(method, notify) else {
+            return Ok(false);
+        };
+        if thrown.error.is_panic() {
+            return Err(thrown.failure);
+        }
+        context.set_exception(Arc::clone(&thrown.error));
+        tracing::warn!(message = thrown.failure.message, "the whole chunk is retried");
+        Ok(true)
     }
 
     /// Calls the retry listeners of the job, then those of the step, all of them even if one fails. Returns the first error. Spec: LISTEN-RETRY-11, D-53

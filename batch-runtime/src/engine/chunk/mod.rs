@@ -21,6 +21,7 @@ use crate::artifact::{ContextScope, ItemSink, ResultBuffer};
 use crate::checkpoint::CheckpointInfo;
 use crate::context::JobContext;
 use crate::context_gate::ContextGate;
+use crate::error::BatchError;
 use crate::execution::StepExecution;
 use crate::repository::StepState;
 use crate::role::{CheckpointAlgorithm, ItemWriter};
@@ -291,6 +292,7 @@ impl<'a> ChunkRunner<'a> {
                 // Dropping the transaction rolls it back. Spec: CHUNK-LOOP-13, REPO-60
                 Err(rolled_back) => {
                     let is_lost = interval.tx.is_lost();
+                    let rolled_back = self.notify_chunk_error(&mut interval, rolled_back);
                     drop(interval);
                     self.discard_input();
                     step.counters.rollbacks +=
@@ -302,6 +304,27 @@ impl<'a> ChunkRunner<'a> {
                     }
                 }
             }
+        }
+    }
+
+    /// Calls the chunk listeners with the error that rolls an interval back. Spec: JAK-27
+    fn notify_chunk_error(&self, interval: &mut Interval<'_, '_>, rolled_back: RolledBack) -> RolledBack {
+        let error = match &rolled_back {
+            RolledBack::Stopped { .. } | RolledBack::Failed(Interrupt::Fenced(_)) => return rolled_back,
+            RolledBack::ReadAgain(_) => self.env.context.exception(),
+            RolledBack::Failed(Interrupt::Failed(failure)) => {
+                let thrown = failure.exception.clone();
+                thrown.or_else(|| Some(Arc::new(BatchError::msg(&failure.message))))
+            }
+        };
+        let notified = error.map_or(Ok(()), |error| interval.listeners.on_chunk_error(&error));
+        match (rolled_back, notified) {
+            (rolled_back, Ok(())) => rolled_back,
+            (RolledBack::Failed(first), Err(failure)) => {
+                tracing::error!(message = failure.message, "another listener failed");
+                RolledBack::Failed(first)
+            }
+            (_, Err(failure)) => failure.into(),
         }
     }
 

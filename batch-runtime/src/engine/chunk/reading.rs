@@ -5,15 +5,15 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use super::super::body::StepEnv;
 use super::super::bound::Bound;
 use super::super::call::{Failure, call};
 use super::super::elements::BoundChunk;
 use super::ahead::{FailedItem, FillResult, Input, ReadAhead, lock};
-use super::faults::{Budget, FaultRules, InputCall, Skip};
+use super::faults::{Budget, FaultRules, InputCall, InputRetry, Skip};
 use super::interval::{Interval, Mode, RolledBack};
 use super::{ChunkListeners, ChunkRunner, ProgressCheck};
 use crate::artifact::{Fill, FillEnd, FillError, Halt, ItemObserver};
-use crate::context::StepContext;
 use crate::error::BatchError;
 
 /// The number of consecutive skipped reads after which the reader's position has to change.
@@ -60,7 +60,8 @@ impl ChunkRunner<'_> {
                 // Either the item that was read ahead is skipped, or `halted` has the reason to end.
                 Ok(Err(FillError::Halted)) => halted.map_err(|halted| match halted {
                     Halted::Failed(failure) => failure.into(),
-                    Halted::Retried => Self::read_again(interval),
+                    Halted::Retried => self.read_again(interval, 0),
+                    Halted::Stopped => RolledBack::Stopped { open: true },
                 })?,
                 Err(panic) => return Err(Failure::panicked(&chunk.reader, chunk.last_input(), panic).into()),
             }
@@ -75,9 +76,10 @@ impl ChunkRunner<'_> {
         let mut input = lock(&self.input);
         let (Input { reader, sink }, results) = (&mut *input, &mut self.results);
         sink.swap(results);
-        let observed = interval.listeners.active.single_items();
+        let faults = &self.chunk.faults;
+        let observed = interval.listeners.active.single_items(faults) || faults.repeats_calls();
         let stop = self.env.worker.stop_flag();
-        let mut observer = ChunkObserver::new(self.chunk, self.env.context, &mut self.budget, interval, 0);
+        let mut observer = ChunkObserver::new(self.chunk, self.env, &mut self.budget, interval, 0);
         let fill = Fill::new(sink, stop, max_reads, full_at);
         let mut fill = if observed {
             fill.observed(&mut observer)
@@ -101,8 +103,10 @@ impl ChunkRunner<'_> {
         reads: usize,
     ) -> Result<(), Halted> {
         let FailedItem { error, item, behind } = failed;
-        ChunkObserver::new(self.chunk, self.env.context, &mut self.budget, interval, reads)
-            .skip(error, &*item, behind)
+        ChunkObserver::new(self.chunk, self.env, &mut self.budget, interval, reads)
+            .failed(error, &*item, behind)
+            // A step whose calls are repeated is not pipelined.
+            .map(|_| ())
     }
 
     /// Skips a failed read, or returns the failure. Spec: CHUNK-SKIP-09, LISTEN-READ-04, LISTEN-SKIP-02
@@ -112,10 +116,19 @@ impl ChunkRunner<'_> {
         self.env.context.set_exception(Arc::clone(&error));
         interval.listeners.on_read_error(&error)?;
         let skip = chunk.faults.skip(&error, interval.skips());
-        // Without a rollback too, because a reader that has advanced past the item would lose it.
         let place = (interval.reads + interval.read_skips, InputCall::Read);
-        if chunk.faults.retry_input(&error, skip, place, &mut self.budget) {
-            return Err(Self::read_again(interval));
+        let retry = chunk.faults.retry_input(&error, skip, place, &mut self.budget);
+        if retry != InputRetry::No {
+            let forced = interval.listeners.before_rollback(
+                "on_retry_read_exception",
+                self.env.context,
+                &mut |listener| listener.on_retry_read_exception(&error),
+            )?;
+            return match retry {
+                InputRetry::Call if !forced && self.pause_before_retry() => Ok(()),
+                InputRetry::Call if !forced => Err(RolledBack::Stopped { open: true }),
+                _ => Err(self.read_again(interval, 1)),
+            };
         }
         may_skip(skip, || {
             let failure = Failure::thrown(&chunk.reader, "read_item", Arc::clone(&error));
@@ -128,8 +141,13 @@ impl ChunkRunner<'_> {
         Ok(self.ensure_progress(&error)?)
     }
 
-    /// Rolls the interval back, and reads its items again from the checkpoint.
-    fn read_again(interval: &mut Interval<'_, '_>) -> RolledBack {
+    /// Rolls the interval back, and reads its items again from the checkpoint. `failed` is the number of reads that failed and are
+    /// not skipped.
+    pub(super) fn read_again(&mut self, interval: &mut Interval<'_, '_>, failed: usize) -> RolledBack {
+        if self.chunk.faults.retry_one_by_one {
+            let touched = interval.reads + interval.read_skips + failed;
+            self.budget.one_by_one = self.budget.one_by_one.max(touched);
+        }
         RolledBack::ReadAgain(std::mem::replace(&mut interval.mode, Mode::Plain))
     }
 
@@ -165,8 +183,8 @@ impl ChunkRunner<'_> {
         // The processor has taken the item, so it has to be read again.
         let number = interval.reads + interval.read_skips - self.input().sink.waiting();
         let (rules, place) = (&self.chunk.faults, (number, InputCall::Process));
-        if rules.retry_input(&error, skip, place, &mut self.budget) {
-            return Err(Self::read_again(interval));
+        if rules.retry_input(&error, skip, place, &mut self.budget) != InputRetry::No {
+            return Err(self.read_again(interval, 0));
         }
         may_skip(skip, || {
             let remark = self.chunk.faults.remark_on_input(&error, &self.budget);
@@ -192,7 +210,7 @@ pub(super) fn may_skip(skip: Skip, failure: impl FnOnce() -> Failure) -> Result<
 struct ChunkObserver<'w, 'r> {
     chunk_processor: &'w Bound,
     rules: &'w FaultRules,
-    context: &'w StepContext,
+    env: StepEnv<'w>,
     /// The skips of the step execution at the start of the fill.
     skips: u64,
     budget: &'w mut Budget,
@@ -208,6 +226,8 @@ enum Halted {
     Failed(Failure),
     /// The processor is called again, after a rollback.
     Retried,
+    /// A stop was requested before the processor is called again.
+    Stopped,
 }
 
 impl From<Failure> for Halted {
@@ -220,7 +240,7 @@ impl<'w, 'r> ChunkObserver<'w, 'r> {
     /// Observes an interval after a fill whose `reads` it does not count yet.
     fn new(
         chunk: &'w BoundChunk,
-        context: &'w StepContext,
+        env: StepEnv<'w>,
         budget: &'w mut Budget,
         interval: &'w mut Interval<'_, 'r>,
         reads: usize,
@@ -228,7 +248,7 @@ impl<'w, 'r> ChunkObserver<'w, 'r> {
         Self {
             chunk_processor: chunk.last_input(),
             rules: &chunk.faults,
-            context,
+            env,
             skips: interval.skips(),
             budget,
             reads: interval.reads + interval.read_skips + reads,
@@ -238,22 +258,33 @@ impl<'w, 'r> ChunkObserver<'w, 'r> {
         }
     }
 
-    fn halt(&mut self, result: Result<(), impl Into<Halted>>) -> Result<(), Halt> {
+    fn halt<T>(&mut self, result: Result<T, impl Into<Halted>>) -> Result<T, Halt> {
         result.map_err(|halted| {
             self.halted = Some(halted.into());
             Halt
         })
     }
 
-    /// Spec: LISTEN-PROC-05, LISTEN-SKIP-03, LISTEN-SKIP-05
-    fn skip(&mut self, error: BatchError, item: &dyn Any, behind: usize) -> Result<(), Halted> {
+    /// Skips an item that the processor failed at, or retries it: returns whether the call is repeated. Spec: LISTEN-PROC-05,
+    /// LISTEN-SKIP-03, LISTEN-SKIP-05, JAK-29, JAK-31
+    fn failed(&mut self, error: BatchError, item: &dyn Any, behind: usize) -> Result<bool, Halted> {
         let error = Arc::new(error);
-        self.context.set_exception(Arc::clone(&error));
+        self.env.context.set_exception(Arc::clone(&error));
         self.listeners.on_process_error(&error, item)?;
         let skip = self.rules.skip(&error, self.skips);
         let place = (self.reads - behind, InputCall::Process);
-        if self.rules.retry_input(&error, skip, place, self.budget) {
-            return Err(Halted::Retried);
+        let retry = self.rules.retry_input(&error, skip, place, self.budget);
+        if retry != InputRetry::No {
+            let forced = self.listeners.before_rollback(
+                "on_retry_process_exception",
+                self.env.context,
+                &mut |listener| listener.on_retry_process_exception(&error, item),
+            )?;
+            return match retry {
+                InputRetry::Call if !forced && self.budget.pause_before_retry(self.env.worker) => Ok(true),
+                InputRetry::Call if !forced => Err(Halted::Stopped),
+                _ => Err(Halted::Retried),
+            };
         }
         may_skip(skip, || {
             let failure = Failure::thrown(self.chunk_processor, "process_item", Arc::clone(&error));
@@ -264,7 +295,8 @@ impl<'w, 'r> ChunkObserver<'w, 'r> {
         let notified = self.listeners.on_skip("on_skip_in_process", &mut |listener| {
             listener.on_skip_in_process(&error, item)
         });
-        Ok(notified?)
+        notified?;
+        Ok(false)
     }
 }
 
@@ -291,8 +323,9 @@ impl ItemObserver for ChunkObserver<'_, '_> {
         error: BatchError,
         item: Box<dyn Any + Send>,
         behind: usize,
-    ) -> Result<(), Halt> {
-        let skipped = self.skip(error, &*item, behind);
-        self.halt(skipped)
+    ) -> Result<Option<Box<dyn Any + Send>>, Halt> {
+        let failed = self.failed(error, &*item, behind);
+        let repeats = self.halt(failed)?;
+        Ok(repeats.then_some(item))
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::call::{Failure, call};
+use super::super::threads::Worker;
 use super::ChunkRunner;
 use super::faults::{Budget, Skip};
 use super::interval::{Interval, Mode, RolledBack};
@@ -191,7 +192,8 @@ impl ChunkRunner<'_> {
             return Ok(());
         }
         // A retried item is skipped if possible.
-        let again = matches!(&interval.mode, Mode::Retry { items, .. } if interval.flushed + range.start == items.start);
+        let again = self.budget.one_by_one > 0
+            || matches!(&interval.mode, Mode::Retry { items, .. } if interval.flushed + range.start == items.start);
         let skip = self.chunk.faults.skip(error, interval.skips());
         let try_retry = !(again && skip != Skip::No);
         if try_retry && self.chunk.faults.retry(error, &mut self.budget) {
@@ -237,13 +239,23 @@ impl ChunkRunner<'_> {
             undone,
         } = failed;
         let keeps = self.chunk.faults.keeps_transaction(&error);
+        let one_by_one = self.chunk.faults.retry_one_by_one;
         // Without a rollback the whole list is written again if the item is unknown; otherwise it is searched. Spec: D-10
         let items = match item {
             Some(index) => index..index + 1,
-            None if keeps => range.clone(),
+            None if keeps || one_by_one => range.clone(),
             None => return self.retry_from_checkpoint(interval, self.scan(&range)),
         };
-        let forced = self.notify_retry(interval, &items, &error)?;
+        let listed = self.results.items(items.clone());
+        let forced =
+            interval
+                .listeners
+                .before_rollback("on_retry_exception", self.env.context, &mut |listener| {
+                    listener.on_retry_exception(&error, &listed)
+                })?;
+        if one_by_one && (forced || !keeps) {
+            return Err(self.read_again(interval, 0));
+        }
         let first = if undone { range.start } else { items.start };
         let mode = Mode::Retry {
             items: interval.flushed + items.start..interval.flushed + items.end,
@@ -261,32 +273,7 @@ impl ChunkRunner<'_> {
         }
     }
 
-    /// Calls the retry listeners, in the failed transaction. Returns `true` if one of them threw, which forces a
-    /// rollback; a panic fails the step. Spec: LISTEN-RETRY-03, LISTEN-RETRY-04, CHUNK-EXC-03
-    fn notify_retry(
-        &self,
-        interval: &mut Interval<'_, '_>,
-        items: &Range<usize>,
-        error: &BatchError,
-    ) -> Result<bool, Failure> {
-        for item in items.clone().filter_map(|index| self.results.item(index)) {
-            let notified = interval
-                .listeners
-                .on_retry("on_retry_exception", &mut |listener| {
-                    listener.on_retry_exception(error, item)
-                });
-            let Err(thrown) = notified else { continue };
-            if thrown.error.is_panic() {
-                return Err(thrown.failure);
-            }
-            self.env.context.set_exception(Arc::clone(&thrown.error));
-            tracing::warn!(message = thrown.failure.message, "the whole chunk is retried");
-            return Ok(true);
-        }
-        Ok(false)
-    }
-
-    /// Skips a whole list, as one skip. Spec: JAK-19
+    /// Skips a whole list, as one skip. Spec: JAK-19, JAK-28
     fn drop_list(
         &mut self,
         interval: &mut Interval<'_, '_>,
@@ -294,11 +281,10 @@ impl ChunkRunner<'_> {
         error: &BatchError,
     ) -> Result<(), Failure> {
         interval.write_skips += 1;
-        for item in range.clone().filter_map(|index| self.results.item(index)) {
-            interval.listeners.on_skip("on_skip_in_write", &mut |listener| {
-                listener.on_skip_in_write(error, item)
-            })?;
-        }
+        let items = self.results.items(range.clone());
+        interval.listeners.on_skip("on_skip_in_write", &mut |listener| {
+            listener.on_skip_in_write(error, &items)
+        })?;
         interval.dropped += range.len();
         range.clone().rev().for_each(|index| self.results.remove(index));
         interval.mode = Mode::Plain;
@@ -314,11 +300,10 @@ impl ChunkRunner<'_> {
     ) -> Result<(), Failure> {
         interval.write_skips += 1;
         interval.dropped += 1;
-        if let Some(item) = self.results.item(index) {
-            interval.listeners.on_skip("on_skip_in_write", &mut |listener| {
-                listener.on_skip_in_write(error, item)
-            })?;
-        }
+        let items = self.results.items(index..index + 1);
+        interval.listeners.on_skip("on_skip_in_write", &mut |listener| {
+            listener.on_skip_in_write(error, &items)
+        })?;
         self.results.remove(index);
         match &mut interval.mode {
             Mode::Plain => {}
@@ -346,13 +331,16 @@ impl ChunkRunner<'_> {
         if !self.chunk.buffer_reads {
             return Err(RolledBack::ReadAgain(mode));
         }
+        if let Some(error) = self.env.context.exception() {
+            interval.listeners.on_chunk_error(&error)?;
+        }
         interval.step.counters.rollbacks += 1;
         interval.tx.restart();
         self.env.running.ensure_owned(self.env.repository)?;
         self.reopen_writer(interval.state)?;
         interval.next = 0;
         interval.mode = mode;
-        Ok(())
+        Ok(interval.listeners.before_chunk()?)
     }
 
     /// Like `write_again`, with a pause after repeated retries.
@@ -372,14 +360,18 @@ impl ChunkRunner<'_> {
     /// Pauses before a retry, to relieve an overloaded system. Returns `false` after a stop request. Spec:
     /// CHUNK-RETRY-16, D-07
     pub(super) fn pause_before_retry(&mut self) -> bool {
-        if let Some(pause) = self.budget.pause() {
-            self.env.worker.pause(pause);
-        }
-        !self.env.worker.stop_requested()
+        self.budget.pause_before_retry(self.env.worker)
     }
 }
 
 impl Budget {
+    pub(super) fn pause_before_retry(&mut self, worker: &Worker) -> bool {
+        if let Some(pause) = self.pause() {
+            worker.pause(pause);
+        }
+        !worker.stop_requested()
+    }
+
     /// Returns the pause before the next attempt; none for the first few since the last commit.
     fn pause(&mut self) -> Option<Duration> {
         self.attempts = self.attempts.saturating_add(1);
@@ -387,8 +379,9 @@ impl Budget {
         Some(Duration::from_millis(1 << doublings).min(LONGEST_PAUSE))
     }
 
-    /// Resets the retry state after a commit.
-    pub(super) fn committed(&mut self) {
+    /// Resets the retry state after the commit of an interval in which so many items were read or skipped.
+    pub(super) fn committed(&mut self, read: usize) {
+        self.one_by_one = self.one_by_one.saturating_sub(read);
         self.attempts = 0;
         self.losses = 0;
         self.retried_inputs.clear();
@@ -409,7 +402,7 @@ mod tests {
         let ms = |ms| Some(Duration::from_millis(ms));
         assert_eq!(pauses(7), [None, None, None, ms(1), ms(2), ms(4), ms(8)]);
         assert_eq!(pauses(20).last(), Some(&ms(1000)));
-        budget.committed();
+        budget.committed(0);
         assert_eq!(budget.pause(), None);
     }
 }

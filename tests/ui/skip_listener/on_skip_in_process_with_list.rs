@@ -1,4 +1,4 @@
-// Spec: ART-07, LISTEN-SKIP-04
+// Spec: ART-07, LISTEN-SKIP-03
 use batch_runtime::prelude::*;
 
 #[derive(BatchArtifact)]
@@ -6,7 +6,7 @@ struct Sample;
 
 #[skip_listener]
 impl Sample {
-    #[on_skip_in_write]
+    #[on_skip_in_process]
     fn skipped(&mut self, _ex: &BatchError, _items: &[u64]) {}
 }
 
