@@ -16,6 +16,10 @@ use serde::{Deserialize, Serialize};
 pub struct PartitionPlan {
     sub_job_count: i32,
     sub_job_properties: Option<Vec<BTreeMap<String, String>>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    threads: Option<u32>,
+    #[serde(default, skip)]
+    partitions_override: bool,
 }
 
 impl PartitionPlan {
@@ -23,7 +27,7 @@ impl PartitionPlan {
     pub fn new(count: i32) -> Self {
         Self {
             sub_job_count: count,
-            sub_job_properties: None,
+            ..Self::default()
         }
     }
 
@@ -46,6 +50,7 @@ impl PartitionPlan {
         Self {
             sub_job_count: count,
             sub_job_properties: Some(properties),
+            ..Self::default()
         }
     }
 
@@ -68,6 +73,46 @@ impl PartitionPlan {
     pub fn set_sub_job_properties(&mut self, properties: Option<Vec<BTreeMap<String, String>>>) {
         self.sub_job_properties = properties;
     }
+
+    /// Returns the maximum number of partitions that run at the same time; `None` leaves it to the runtime.
+    pub fn threads(&self) -> Option<u32> {
+        self.threads
+    }
+
+    /// Sets the maximum number of partitions that run at the same time. The property `batch.partition.threads` has precedence. Spec:
+    /// JAK-32
+    pub fn set_threads(&mut self, threads: Option<u32>) {
+        self.threads = threads;
+    }
+
+    /// Returns whether the plan replaces the partitions of earlier executions.
+    pub fn partitions_override(&self) -> bool {
+        self.partitions_override
+    }
+
+    /// Sets whether the plan replaces the partitions of earlier executions, by default `false`: with `true`, a restart discards
+    /// what they have done and starts all partitions of this plan anew. Has an effect where a restart makes a new plan: in the
+    /// dialect of Jakarta Batch, or by the property `batch.partition.replan`. Spec: D-50, JAK-32
+    pub fn set_partitions_override(&mut self, replaces: bool) {
+        self.partitions_override = replaces;
+    }
+
+    /// Returns the plan with the number of partitions of an earlier one, and its own properties.
+    pub(crate) fn with_count_of(mut self, earlier: &Self) -> Result<Self, String> {
+        let count = earlier.sub_job_count;
+        if let (Some(properties), Ok(wanted)) = (&mut self.sub_job_properties, usize::try_from(count)) {
+            if properties.len() < wanted {
+                return Err(format!(
+                    "has the properties of {} partitions, but an earlier execution has started {wanted}; plan at least as many, or \
+                     call `set_partitions_override(true)` to discard their work",
+                    properties.len()
+                ));
+            }
+            properties.truncate(wanted);
+        }
+        self.sub_job_count = count;
+        Ok(self)
+    }
 }
 
 #[cfg(test)]
@@ -81,7 +126,25 @@ mod tests {
         assert_eq!((plan.sub_job_count(), plan.sub_job_properties()), (3, None));
         plan.set_sub_job_count(1);
         plan.set_sub_job_properties(Some(vec![BTreeMap::from([("month".into(), "1".into())])]));
+        plan.set_threads(Some(4));
         let stored = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<PartitionPlan>(&stored).unwrap(), plan);
+        // As earlier versions have stored it.
+        let earlier = r#"{"sub_job_count":2,"sub_job_properties":null}"#;
+        assert_eq!(
+            serde_json::from_str::<PartitionPlan>(earlier).unwrap(),
+            PartitionPlan::new(2)
+        );
+    }
+
+    /// Spec: JAK-32
+    #[test]
+    fn a_new_plan_keeps_the_number_of_partitions() {
+        let plan = |count: u32| PartitionPlan::with_properties((0..count).map(|n| [("n", n.to_string())]));
+        assert_eq!(plan(7).with_count_of(&plan(3)), Ok(plan(3)));
+        let error = plan(2).with_count_of(&plan(3)).unwrap_err();
+        assert!(error.starts_with("has the properties of 2 partitions"), "{error}");
+        let without = PartitionPlan::new(9).with_count_of(&plan(3)).unwrap();
+        assert_eq!(without, PartitionPlan::new(3));
     }
 }

@@ -86,7 +86,19 @@ pub(crate) struct BoundPartition {
     pub(crate) subjobs: BoundSubjobs,
     /// The maximum number of concurrent partitions.
     pub(crate) threads: Option<usize>,
+    pub(crate) replan: Replan,
     pub(crate) binder: Arc<dyn BindPartition>,
+}
+
+/// The plan of a restart, if partitions of an earlier execution are not complete. Spec: D-50, JAK-32
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Replan {
+    /// The plan of the earlier execution.
+    No,
+    /// The number of partitions of the earlier plan, with properties of a new one.
+    Properties,
+    /// A new plan. All partitions start anew.
+    All,
 }
 
 impl BoundPartition {

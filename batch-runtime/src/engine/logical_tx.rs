@@ -155,7 +155,7 @@ impl Transaction<'_, '_> {
     }
 
     /// Calls the rollback, which stays pending until it returns. Afterwards, step executions before `from` no longer
-    /// count, and a new plan is made. Spec: LTX-09, LTX-10, LTX-22, D-48
+    /// count, and a new plan is made, if the dialect says so. Spec: LTX-09, LTX-10, LTX-22, D-48, JAK-33
     fn roll_back(&mut self, from: i64) -> Result<Result<(), Failure>, RepositoryError> {
         self.record(Some(TxState::RollingBack))?;
         let rolled_back = self.notify("logical_tx_rollback", LogicalTX::logical_tx_rollback);
@@ -166,7 +166,9 @@ impl Transaction<'_, '_> {
             );
         }
         if rolled_back.is_ok() {
-            let compensates = matches!(self.bound.registration.factory, Factory::LogicalTX(_, compensates) if compensates());
+            let resets = self.walk.shared.job.dialect.compensation_resets_partitions();
+            let compensates = resets
+                && matches!(self.bound.registration.factory, Factory::LogicalTX(_, compensates) if compensates());
             self.walk.save_state(self.key, |state| {
                 state.tx = None;
                 state.committed = None;

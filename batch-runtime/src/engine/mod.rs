@@ -26,7 +26,7 @@ pub(crate) use call::{call, discard};
 pub(crate) use chunk::FaultRules;
 pub(crate) use elements::{
     BindPartition, BoundBody, BoundChunk, BoundFlow, BoundJob, BoundPartition, BoundSplit, BoundStep,
-    BoundSubjobs, CheckpointInterval, Element, ElementBody, Elements, PartitionBody, PartitionKey,
+    BoundSubjobs, CheckpointInterval, Element, ElementBody, Elements, PartitionBody, PartitionKey, Replan,
 };
 pub(crate) use job::JobRunner;
 pub(crate) use limits::StepLimits;

@@ -109,7 +109,7 @@ impl Walk<'_> {
                     let failure = Failure::new(format!(
                         "cannot start a thread for flow `{flow}` of split `{split}`: {error}"
                     ));
-                    ends.push(Outcome::Failed(failure), None);
+                    ends.insert(position, Outcome::Failed(failure), None);
                 }
             }
             if analysis.failure.is_some() || ends.stop_siblings(self.shared.job.dialect) {
@@ -122,7 +122,7 @@ impl Walk<'_> {
                 Report::Ended(end) => match (end.result, all.get(end.position)) {
                     (Ok(ended), Some(flow)) => {
                         analysis.ended(&exit_status_of(&ended));
-                        let next = self.after_flow(flow, ended, split, ends);
+                        let next = self.after_flow((end.position, flow), ended, split, ends);
                         beginning.extend(next);
                     }
                     (Ok(_), None) => {}
@@ -164,7 +164,7 @@ impl Walk<'_> {
     /// Returns the flow that follows a flow, directly or by a decision. Spec: SPLIT-10, SPLIT-12, SPLIT-18, D-30
     fn after_flow(
         &self,
-        flow: &Element,
+        (position, flow): (usize, &Element),
         ended: ElementEnd,
         split: &BoundSplit,
         ends: &mut SubjobOutcomes,
@@ -196,7 +196,7 @@ impl Walk<'_> {
             }
         };
         tracing::debug!(flow = flow.id, status = %outcome.status(), "ended");
-        ends.push(outcome, exit_status);
+        ends.insert(position, outcome, exit_status);
         // No flow starts after the failure of a sibling.
         next.filter(|_| !ends.are_ending())
     }

@@ -421,11 +421,20 @@ impl StepRunner<'_> {
             shared.listeners.after_step(contexts, shared.outside, &mut failed);
         }
         discard(listeners);
-        // Not called after an unhandled exception. Spec: SUBJOB-16
-        if result.failure.is_none()
+        if self.is_collected_at_end(result)
             && let Err(thrown) = self.walk.collect(contexts)
         {
             result.fail(thrown);
+        }
+    }
+
+    /// Returns whether the collector is called after the step. Spec: SUBJOB-03, SUBJOB-04, SUBJOB-16, D-45, JAK-34
+    fn is_collected_at_end(&self, result: &StepResult<'_>) -> bool {
+        let dialect = self.walk.shared.job.dialect;
+        match self.step.body {
+            BoundBody::Batchlet(_) => result.failure.is_none() || dialect.collects_after_failed_batchlet(),
+            BoundBody::Chunk(_) => result.failure.is_none() && dialect.collects_at_end_of_chunk_step(),
+            BoundBody::Partitioned(_) => result.failure.is_none(),
         }
     }
 

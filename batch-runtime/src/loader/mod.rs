@@ -16,7 +16,7 @@ mod unused;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use batch_xml::{Diagnostic, Dialect, ValueSource};
+use batch_xml::Diagnostic;
 
 pub(crate) use artifacts::Artifacts;
 pub(crate) use assemble::ArtifactSources;
@@ -35,13 +35,9 @@ pub(crate) struct ExternalValues {
 }
 
 impl ExternalValues {
-    /// Returns the value of a name that the Job XML does not set.
-    pub(crate) fn get(&self, dialect: Dialect, name: &str) -> Option<&str> {
-        let value = dialect.first_value(|source| match source {
-            ValueSource::JobParameter => self.parameters.get(name),
-            ValueSource::SystemProperty => self.system.get(name),
-            _ => None,
-        });
+    /// Returns the value of a runtime property that the Job XML does not set.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let value = self.parameters.get(name).or_else(|| self.system.get(name));
         value.map(String::as_str)
     }
 }

@@ -14,7 +14,7 @@ use super::runtime_properties::Defaults;
 use super::{BindOutcome, ExternalValues};
 use crate::engine::{
     BindPartition, Bound, BoundBody, BoundFlow, BoundPartition, BoundStep, BoundSubjobs, Element,
-    ElementBody, Elements, PartitionBody, PartitionKey,
+    ElementBody, Elements, PartitionBody, PartitionKey, Replan,
 };
 use crate::role::Role;
 use crate::transition::Transitions;
@@ -118,7 +118,8 @@ impl Binder<'_> {
             .threads
             .and_then(|threads| usize::try_from(threads.get()).ok());
         let threads = self.threads(&step.properties).or(of_plan);
-        let bound = self.partition(&step.id.value, partition, threads, scope, |binder| {
+        let limits = (threads, self.replan(&step.properties));
+        let bound = self.partition(&step.id.value, partition, limits, scope, |binder| {
             binder.whole_step(step, Wanted::Partitions, scope);
         });
         let body = BoundBody::Partitioned(Box::new(bound?));
@@ -131,8 +132,8 @@ impl Binder<'_> {
         partition: &Partition,
         scope: Scope,
     ) -> Option<BoundFlow> {
-        let threads = self.threads(&[]);
-        let bound = self.partition(&flow.id.value, partition, threads, scope, |binder| {
+        let limits = (self.threads(&[]), self.replan(&[]));
+        let bound = self.partition(&flow.id.value, partition, limits, scope, |binder| {
             binder.elements(&flow.elements, scope);
         });
         Some(BoundFlow {
@@ -146,7 +147,7 @@ impl Binder<'_> {
         &mut self,
         id: &str,
         partition: &Partition,
-        threads: Option<usize>,
+        (threads, replan): (Option<usize>, Replan),
         scope: Scope,
         look: impl FnOnce(&mut Self),
     ) -> Option<BoundPartition> {
@@ -171,6 +172,7 @@ impl Binder<'_> {
             algorithm: all(algorithm)?,
             subjobs: subjobs?,
             threads,
+            replan,
             binder: Arc::new(OfElement {
                 source: Arc::clone(self.source),
                 scope,

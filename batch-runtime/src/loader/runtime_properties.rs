@@ -6,7 +6,7 @@ use batch_xml::model::{CheckpointPolicy, Chunk, Job, Property, Step};
 use batch_xml::{Diagnostic, Span};
 
 use super::bind::{Binder, ListenerAt};
-use crate::engine::{BoundChunk, StepLimits};
+use crate::engine::{BoundChunk, Replan, StepLimits};
 use crate::exit_codes::{EXIT_CODES, ExitCodes};
 use crate::role::Role;
 
@@ -22,6 +22,8 @@ const STEP_HEARTBEAT: &str = "batch.step.heartbeat";
 /// In bytes.
 const CHECKPOINT_LIMIT: &str = "batch.checkpoint.limit";
 const PARTITION_THREADS: &str = "batch.partition.threads";
+/// `no`, `properties` or `all`.
+const PARTITION_REPLAN: &str = "batch.partition.replan";
 /// `true` or `false`.
 const RETRY_INPUT: &str = "batch.retry.input";
 const PROCESSORS: &str = "batch.chunk.processors";
@@ -36,6 +38,7 @@ pub(super) const OF_JOB: &[&str] = &[
     STEP_HEARTBEAT,
     CHECKPOINT_LIMIT,
     PARTITION_THREADS,
+    PARTITION_REPLAN,
     RETRY_INPUT,
     PROCESSORS,
     PIPELINE,
@@ -46,6 +49,7 @@ pub(super) const OF_STEP: &[&str] = &[
     STEP_HEARTBEAT,
     CHECKPOINT_LIMIT,
     PARTITION_THREADS,
+    PARTITION_REPLAN,
     RETRY_INPUT,
     PROCESSORS,
     PIPELINE,
@@ -58,6 +62,7 @@ pub(super) struct Defaults {
     heartbeat: Option<usize>,
     checkpoint_limit: Option<usize>,
     threads: Option<usize>,
+    replan: Option<Replan>,
     retry_input: Option<bool>,
     processors: Option<usize>,
     pipeline: Option<bool>,
@@ -72,6 +77,7 @@ impl Binder<'_> {
             heartbeat: self.number(STEP_HEARTBEAT, "seconds", &job.properties, place),
             checkpoint_limit: self.number(CHECKPOINT_LIMIT, "bytes", &job.properties, place),
             threads: self.number(PARTITION_THREADS, "threads", &job.properties, place),
+            replan: self.replan_of(&job.properties, place),
             retry_input: self.flag(RETRY_INPUT, &job.properties, place),
             processors: self.number(PROCESSORS, "threads", &job.properties, place),
             pipeline: self.flag(PIPELINE, &job.properties, place),
@@ -178,6 +184,36 @@ impl Binder<'_> {
             .or(self.defaults.threads)
     }
 
+    /// Returns the plan of a restart, of an element with these properties.
+    pub(super) fn replan(&mut self, properties: &[Property]) -> Replan {
+        let by_dialect = match self.dialect().replans_partitions() {
+            true => Replan::Properties,
+            false => Replan::No,
+        };
+        self.replan_of(properties, None)
+            .or(self.defaults.replan)
+            .unwrap_or(by_dialect)
+    }
+
+    fn replan_of(&mut self, properties: &[Property], of: Option<&Span>) -> Option<Replan> {
+        let (value, span) = self.runtime_property(PARTITION_REPLAN, properties, of)?;
+        match value.trim() {
+            "no" => return Some(Replan::No),
+            "properties" => return Some(Replan::Properties),
+            "all" => return Some(Replan::All),
+            _ => {}
+        }
+        let wrong = Diagnostic::error(
+            RUNTIME_PROPERTY,
+            format!("invalid value {value:?} for `{PARTITION_REPLAN}`"),
+            span.clone(),
+        )
+        .label("expected `no`, `properties` or `all`")
+        .help(format!("`{PARTITION_REPLAN}` is a property of the runtime"));
+        self.diagnostics.push(wrong);
+        None
+    }
+
     /// Returns a runtime property of a job or step: from its properties, whose values are the effective ones, else
     /// from a job parameter or system property.
     fn runtime_property<'p>(
@@ -189,7 +225,7 @@ impl Binder<'_> {
         match properties.iter().find(|property| property.name.value == name) {
             Some(property) if property.deferred => None,
             Some(property) => Some((&property.value.value, &property.value.span)),
-            None => Some((self.source.external.get(self.source.dialect, name)?, of?)),
+            None => Some((self.source.external.get(name)?, of?)),
         }
     }
 

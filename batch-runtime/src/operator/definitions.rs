@@ -144,7 +144,7 @@ impl Definitions {
             let of_job = mappings.next().map(|property| &property.value.value);
             let mapping = match of_job {
                 Some(of_job) => of_job.as_str(),
-                None => external.get(resolved.job.dialect, EXIT_CODES)?,
+                None => external.get(EXIT_CODES)?,
             };
             mapping.parse().ok()
         });

@@ -125,6 +125,14 @@ pub(crate) struct Rules {
     pub(crate) failed_write_skips_its_list: bool,
     /// See [`Dialect::keeps_user_data_of_failed_chunk`].
     pub(crate) keeps_user_data_of_failed_chunk: bool,
+    /// See [`Dialect::replans_partitions`].
+    pub(crate) replans_partitions: bool,
+    /// See [`Dialect::compensation_resets_partitions`].
+    pub(crate) compensation_resets_partitions: bool,
+    /// See [`Dialect::collects_at_end_of_chunk_step`].
+    pub(crate) collects_at_end_of_chunk_step: bool,
+    /// See [`Dialect::collects_after_failed_batchlet`].
+    pub(crate) collects_after_failed_batchlet: bool,
     /// See [`Dialect::unmatched_step_fails`].
     pub(crate) unmatched_step_fails: bool,
     /// See [`Dialect::termination_sets_step_status`].
@@ -239,6 +247,36 @@ impl Dialect {
     /// Spec: CTX-25, JAK-20
     pub fn keeps_user_data_of_failed_chunk(self) -> bool {
         self.rules().keeps_user_data_of_failed_chunk
+    }
+
+    /// Returns whether a restart makes a new plan for the partitions of an incomplete step: their number stays, their properties are those
+    /// of the new plan, unless that plan replaces all partitions. Otherwise the plan of the first execution is kept.
+    ///
+    /// Spec: PART-30, D-50, JAK-32
+    pub fn replans_partitions(self) -> bool {
+        self.rules().replans_partitions
+    }
+
+    /// Returns whether all partitions run again after a logical transaction was rolled back by an artifact that has a method for it, and
+    /// not only those that are not complete.
+    ///
+    /// Spec: D-48, JAK-33
+    pub fn compensation_resets_partitions(self) -> bool {
+        self.rules().compensation_resets_partitions
+    }
+
+    /// Returns whether the collector of a chunk step is called once more at its end, after the last checkpoint.
+    ///
+    /// Spec: SUBJOB-03, D-45, JAK-34
+    pub fn collects_at_end_of_chunk_step(self) -> bool {
+        self.rules().collects_at_end_of_chunk_step
+    }
+
+    /// Returns whether the collector of a batchlet step is called although the batchlet failed.
+    ///
+    /// Spec: SUBJOB-16, JAK-34
+    pub fn collects_after_failed_batchlet(self) -> bool {
+        self.rules().collects_after_failed_batchlet
     }
 
     /// Returns whether a step or decision fails the job if it has `next` elements and none matches, instead of completing it.

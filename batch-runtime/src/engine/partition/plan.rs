@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use crate::artifact::ContextScope;
+use crate::engine::bound::Bound;
 use crate::engine::call::{Failure, discard};
-use crate::engine::elements::BoundPartition;
+use crate::engine::elements::{BoundPartition, Replan};
 use crate::engine::walk::Walk;
 use crate::plan::PartitionPlan;
 use crate::repository::RepositoryError;
 
 impl Walk<'_> {
     /// Returns the stored plan, or else that of the algorithm, or else that of the Job XML. Stores it before anything runs.
-    /// Spec: PART-18, PART-20 to PART-24, PART-30, D-49, D-50
+    /// Spec: PART-18, PART-20 to PART-24, PART-30, D-49, D-50, JAK-32
     pub(super) fn plan(
         &self,
         key: &str,
@@ -22,39 +23,68 @@ impl Walk<'_> {
         // A plan within an element whose work was undone does not count. Spec: D-48
         let is_valid = self.since.is_none_or(|since| stored.planned >= since);
         let algorithm = partition.algorithm.as_ref().map(|bound| bound.name.as_str());
-        if let Some(plan) = stored.plan.filter(|_| is_valid) {
-            let change = if stored.algorithm.is_some() != algorithm.is_some() {
-                "an algorithm has been added or removed".to_owned()
-            } else if algorithm.is_none() && i64::from(plan.sub_job_count()) != i64::from(partition.instances)
-            {
-                let (then, now) = (plan.sub_job_count(), partition.instances);
-                format!("there were {then} partitions, and the Job XML has {now} now")
-            } else {
-                return Ok(checked(plan, "the stored plan has"));
-            };
-            return Ok(Err(Failure::new(format!(
-                "cannot reuse the partitions of an earlier execution: {change}, so its committed work belongs to other \
-                 partitions; start a new instance, or restart with the previous Job XML"
-            ))));
+        let earlier = stored.plan.filter(|_| is_valid);
+        if let Some(plan) = &earlier {
+            let is_same_kind = stored.algorithm.is_some() == algorithm.is_some();
+            let is_kept = algorithm.is_none() || partition.replan == Replan::No;
+            match changed(plan, partition, is_same_kind) {
+                Some(change) => return Ok(Err(cannot_reuse(&change))),
+                None if is_kept => return Ok(checked(plan.clone(), "the stored plan has")),
+                None => {}
+            }
         }
         let plan = match &partition.algorithm {
             None => Ok(partition.plan_of_xml()),
-            Some(bound) => bound.partition_algorithm(contexts).and_then(|mut algorithm| {
-                let planned = bound.call("calculate_partitions", || algorithm.calculate_partitions());
-                discard(algorithm);
-                checked(planned?, "the partition algorithm has planned")
+            Some(bound) => planned_by(bound, contexts),
+        };
+        let replaces = |plan: &PartitionPlan| plan.partitions_override() || partition.replan == Replan::All;
+        let replaces = earlier.is_some() && plan.as_ref().is_ok_and(replaces);
+        let plan = match earlier.filter(|_| !replaces) {
+            None => plan,
+            Some(earlier) => plan.and_then(|plan| {
+                let kept = plan.with_count_of(&earlier);
+                kept.map_err(|problem| Failure::new(format!("the plan of the partition algorithm {problem}")))
             }),
         };
         if let Ok(plan) = &plan {
-            let planned = self.shared.running.lease.execution_id.0;
+            let this = self.shared.running.lease.execution_id.0;
             self.save_state(key, |state| {
                 state.plan = Some(plan.clone());
-                state.planned = planned;
+                state.planned = this;
                 state.algorithm = algorithm.map(str::to_owned);
+                if replaces {
+                    state.since = Some(this);
+                }
             })?;
         }
         Ok(plan)
     }
+}
+
+/// Returns the change of the Job XML that prevents the stored plan from being used. Spec: PART-30
+fn changed(plan: &PartitionPlan, partition: &BoundPartition, is_same_kind: bool) -> Option<String> {
+    if !is_same_kind {
+        return Some("an algorithm has been added or removed".to_owned());
+    }
+    let (then, now) = (plan.sub_job_count(), partition.instances);
+    let is_other_count = partition.algorithm.is_none() && i64::from(then) != i64::from(now);
+    // In the dialect of Jakarta Batch, the number is remembered.
+    (is_other_count && partition.replan == Replan::No)
+        .then(|| format!("there were {then} partitions, and the Job XML has {now} now"))
+}
+
+fn cannot_reuse(change: &str) -> Failure {
+    Failure::new(format!(
+        "cannot reuse the partitions of an earlier execution: {change}, so its committed work belongs to other partitions; \
+         start a new instance, or restart with the previous Job XML"
+    ))
+}
+
+fn planned_by(bound: &Bound, contexts: &ContextScope) -> Result<PartitionPlan, Failure> {
+    let mut algorithm = bound.partition_algorithm(contexts)?;
+    let planned = bound.call("calculate_partitions", || algorithm.calculate_partitions());
+    discard(algorithm);
+    checked(planned?, "the partition algorithm has planned")
 }
 
 /// Checks that the counts of a plan fit together. Spec: PART-23, PART-24, D-49

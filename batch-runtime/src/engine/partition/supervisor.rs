@@ -84,9 +84,26 @@ impl Walk<'_> {
             Ok(match analysis.failure.take() {
                 // A failed callback fails the element. Spec: LTX-21
                 Some(failure) => (Outcome::Failed(failure), BatchStatus::Failed),
-                None => (outcomes.outcome(), outcomes.worst()),
+                None => (self.explained(&key, outcomes.outcome()), outcomes.worst()),
             })
         })
+    }
+}
+
+impl Walk<'_> {
+    /// Adds a remark to the failure of partitions whose properties an algorithm has planned in an earlier execution. Spec: D-50
+    fn explained(&self, key: &str, outcome: Outcome) -> Outcome {
+        let stored = self.state_of(key);
+        let is_kept =
+            stored.algorithm.is_some() && stored.planned != self.shared.running.lease.execution_id.0;
+        match outcome {
+            Outcome::Failed(failure) if is_kept => Outcome::Failed(failure.because(format_args!(
+                "the partitions have the properties that execution {} has planned; if these are the cause, restart with \
+                 `batch.partition.replan=properties` to plan them again",
+                stored.planned
+            ))),
+            outcome => outcome,
+        }
     }
 }
 
@@ -113,7 +130,7 @@ impl PartitionedElement<'_> {
                         self.id,
                         error_chain(&error)
                     ));
-                    outcomes.push(Outcome::Failed(failure), None);
+                    outcomes.insert(0, Outcome::Failed(failure), None);
                 }
             },
         }
@@ -219,7 +236,7 @@ struct Supervisor<'s, 'a> {
     /// Those of them whose worker may be dead.
     lost: BTreeSet<StepExecutionId>,
     /// The outcomes of partitions that do not run; they count once the others have ended.
-    settled: Vec<(Outcome, String)>,
+    settled: Vec<(usize, Outcome, String)>,
 }
 
 impl<'s, 'a> Supervisor<'s, 'a> {
@@ -271,23 +288,25 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         }
         let stopped_before_all_began = !self.pending.is_empty();
         if stopped_before_all_began && self.analysis.failure.is_none() && !self.outcomes.are_ending() {
-            self.outcomes.push(Outcome::Stopped, None);
+            self.outcomes.insert(usize::MAX, Outcome::Stopped, None);
         }
-        for (outcome, exit_status) in self.settled {
-            self.outcomes.push(outcome, Some(exit_status));
+        for (number, outcome, exit_status) in self.settled {
+            self.outcomes.insert(number, outcome, Some(exit_status));
         }
     }
 
     fn submit_pending(&mut self) {
         let walk = self.element.walk;
-        let threads = self
-            .element
+        let element = self.element;
+        let planned = element.plan.threads().map(|threads| threads.max(1) as usize);
+        let threads = element
             .bound
             .threads
+            .or(planned)
             .unwrap_or(walk.shared.partition_threads);
         while self.out.len() < threads
             && self.analysis.failure.is_none()
-            && !self.outcomes.are_ending()
+            && !self.outcomes.stop_siblings(walk.shared.job.dialect)
             && !walk.worker.stop_requested()
         {
             let Some(number) = self.pending.next() else { break };
@@ -295,7 +314,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                 Ok(Preparation::Settled(outcome, exit_status)) => {
                     self.count_ended();
                     self.analysis.ended(&exit_status);
-                    self.settled.push((outcome, exit_status));
+                    self.settled.push((number as usize, outcome, exit_status));
                 }
                 Ok(Preparation::Ready(row)) => {
                     let dispatch = walk.shared.dispatch;
@@ -328,7 +347,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             PartitionEvent::Ended(id) if self.has_ended(id) => {
                 if self.out.remove(&id).is_some() {
                     self.lost.remove(&id);
-                    self.note(self.element.result(id));
+                    self.note(id, self.element.result(id));
                 }
             }
             // A worker that returns without an end could not record it: it is fenced, or its database is out of reach.
@@ -382,9 +401,10 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             let problem = format!("{deaths} workers died while they ran the partition");
             return self.fail(ticket.step_execution, problem);
         }
-        if self.outcomes.are_ending() || walk.worker.stop_requested() {
+        if self.outcomes.stop_siblings(walk.shared.job.dialect) || walk.worker.stop_requested() {
             let ending = Ending::of(BatchStatus::Stopped, String::new());
-            return self.note(self.element.end(ticket.step_execution, &ending));
+            let id = ticket.step_execution;
+            return self.note(id, self.element.end(id, &ending));
         }
         tracing::warn!(step_execution = %ticket.step_execution, "the worker of a partition is dead; submitting it again");
         self.submit(PartitionTicket {
@@ -396,16 +416,17 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     /// Ends a partition as FAILED.
     fn fail(&mut self, id: StepExecutionId, problem: String) {
         let ending = Ending::of(BatchStatus::Failed, problem);
-        self.note(self.element.end(id, &ending));
+        self.note(id, self.element.end(id, &ending));
     }
 
     /// Counts the end of a partition. Spec: SUBJOB-10
-    fn note(&mut self, ended: Result<(Outcome, String), RepositoryError>) {
+    fn note(&mut self, id: StepExecutionId, ended: Result<(Outcome, String), RepositoryError>) {
         self.count_ended();
         match ended {
             Ok((outcome, exit_status)) => {
                 self.analysis.ended(&exit_status);
-                self.outcomes.push(outcome, Some(exit_status));
+                let number = self.element.prepared(id).map_or(0, |prepared| prepared.number);
+                self.outcomes.insert(number as usize, outcome, Some(exit_status));
             }
             Err(error) => {
                 self.outcomes.broken.get_or_insert(error);

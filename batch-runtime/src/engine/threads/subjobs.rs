@@ -2,6 +2,7 @@
 //!
 //! Spec: SUBJOB-02 to SUBJOB-27, SPLIT-16 to SPLIT-21, PART-25, PART-26, PART-34, D-31, D-32, D-45
 
+use std::collections::BTreeMap;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -128,24 +129,32 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
     }
 }
 
-/// The outcomes of the subjobs of an element that have ended, in the order of their ends.
+/// The outcomes of the subjobs of an element that have ended. What depends on their order does not depend on the order of their
+/// ends, which differs from run to run. Spec: D-31
 #[derive(Default)]
 pub(in crate::engine) struct SubjobOutcomes {
-    finished: Vec<(Outcome, Option<String>)>,
+    /// By the position of the subjob among its siblings.
+    finished: BTreeMap<usize, (Outcome, Option<String>)>,
     /// The repository rejects writes, so no outcome can be recorded.
     pub(in crate::engine) broken: Option<RepositoryError>,
 }
 
 impl SubjobOutcomes {
-    pub(in crate::engine) fn push(&mut self, outcome: Outcome, exit_status: Option<String>) {
-        self.finished.push((outcome, exit_status));
+    /// Adds the end of the subjob at `position`.
+    pub(in crate::engine) fn insert(
+        &mut self,
+        position: usize,
+        outcome: Outcome,
+        exit_status: Option<String>,
+    ) {
+        self.finished.insert(position, (outcome, exit_status));
     }
 
     /// Returns whether no further subjob may start.
     pub(in crate::engine) fn are_ending(&self) -> bool {
         let ends_all =
             |(outcome, _): &(Outcome, _)| matches!(outcome, Outcome::Failed(_) | Outcome::Terminated(_));
-        self.broken.is_some() || self.finished.iter().any(ends_all)
+        self.broken.is_some() || self.finished.values().any(ends_all)
     }
 
     /// Returns whether the subjobs that still run must stop. Spec: SPLIT-18, PART-25, FPART-08, LTX-10, D-32
@@ -164,7 +173,7 @@ impl SubjobOutcomes {
             (Outcome::Stopped, _) => 4,
             (Outcome::Completed, _) => 5,
         };
-        let outcomes = self.finished.iter().map(|(outcome, _)| outcome);
+        let outcomes = self.finished.values().map(|(outcome, _)| outcome);
         // The first one with the highest precedence.
         let first = outcomes.min_by_key(precedence);
         first.cloned().unwrap_or(Outcome::Completed)
@@ -172,17 +181,17 @@ impl SubjobOutcomes {
 
     /// Spec: SPLIT-19, PART-26, D-31
     pub(in crate::engine) fn worst(&self) -> BatchStatus {
-        let statuses = self.finished.iter().map(|(outcome, _)| outcome.status());
+        let statuses = self.finished.values().map(|(outcome, _)| outcome.status());
         let has = |status: &BatchStatus| statuses.clone().any(|other| other == *status);
         let mut worst = [BatchStatus::Failed, BatchStatus::Stopped].into_iter();
         worst.find(has).unwrap_or(BatchStatus::Completed)
     }
 
-    /// Returns the exit status of the subjob that finished last with a batch status. Spec: SPLIT-19, D-31
+    /// Returns the exit status of the last subjob with a batch status, in the order of the document. Spec: SPLIT-19, D-31
     pub(in crate::engine) fn exit_status(&self, status: BatchStatus) -> Option<String> {
         let mut of_status = self
             .finished
-            .iter()
+            .values()
             .filter(|(outcome, _)| outcome.status() == status);
         of_status
             .next_back()
@@ -312,7 +321,7 @@ mod tests {
     fn ended(all: &[Outcome]) -> SubjobOutcomes {
         let mut outcomes = SubjobOutcomes::default();
         for (number, outcome) in all.iter().enumerate() {
-            outcomes.push(outcome.clone(), Some(format!("end {number}")));
+            outcomes.insert(number, outcome.clone(), Some(format!("end {number}")));
         }
         outcomes
     }
@@ -346,6 +355,14 @@ mod tests {
     /// Spec: SPLIT-19, D-31
     #[test]
     fn the_exit_status_is_that_of_the_last_subjob_with_the_status() {
+        let mut reversed = SubjobOutcomes::default();
+        for number in [2, 0, 1] {
+            reversed.insert(number, Outcome::Completed, Some(format!("end {number}")));
+        }
+        assert_eq!(
+            reversed.exit_status(BatchStatus::Completed).as_deref(),
+            Some("end 2")
+        );
         let all = ended(&[
             Outcome::Completed,
             Outcome::Stopped,
