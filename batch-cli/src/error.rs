@@ -5,7 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use batch_runtime::xml::JobXmlErrors;
-use batch_runtime::{BuildError, JobInstanceId, JobOperatorError, repository::RepositoryError};
+use batch_runtime::{
+    BuildError, JobExecutionId, JobInstanceId, JobOperatorError, repository::RepositoryError,
+};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
@@ -37,6 +39,8 @@ pub(crate) enum CliError {
          dependencies and of Cargo's folders are reserved"
     )]
     CrateName(String),
+    #[error("execution {0} of job `{1}` is complete; give `--completed` to abandon it nevertheless")]
+    Complete(JobExecutionId, String),
     #[error("unknown job instance {0}")]
     NoInstance(JobInstanceId),
     #[error("cannot write a report to `{}`: expected a file name that ends with .html or .md", .0.display())]

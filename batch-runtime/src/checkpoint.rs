@@ -71,6 +71,29 @@ impl CheckpointInfo {
     }
 }
 
+/// User data of another type than the requested one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the user data is {stored}, not the requested `{asked}`")]
+pub struct UserDataError {
+    stored: String,
+    asked: &'static str,
+}
+
+impl UserDataError {
+    /// Creates the error for data that is not a `P`.
+    pub(crate) fn new<P>(stored: impl Into<String>) -> Self {
+        Self {
+            stored: stored.into(),
+            asked: std::any::type_name::<P>(),
+        }
+    }
+
+    /// Creates the error for JSON that cannot be read as a `P`.
+    pub(crate) fn of_json<P>(stored: &str) -> Self {
+        Self::new::<P>(format!("`{stored}`"))
+    }
+}
+
 /// Stores and restores the checkpoints of type `C` of a reader or writer. Called by generated code; only `new`
 /// requires `C: Externalizable`, so that a wrong type causes one error instead of two.
 pub struct CheckpointCodec<C> {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+pub use crate::checkpoint::UserDataError;
 use crate::checkpoint::{CheckpointInfo, Externalizable};
 use crate::context_gate;
 use crate::error::BatchError;
@@ -59,19 +60,8 @@ impl ElementState {
         Arc::clone(&stored.value)
             .downcast()
             .map(Some)
-            .map_err(|_| UserDataError {
-                stored: stored.type_name.into(),
-                asked: std::any::type_name::<T>(),
-            })
+            .map_err(|_| UserDataError::new::<T>(stored.type_name))
     }
-}
-
-/// User data of another type than the requested one.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the user data is {stored}, not the requested `{asked}`")]
-pub struct UserDataError {
-    stored: String,
-    asked: &'static str,
 }
 
 macro_rules! element_methods {
@@ -419,10 +409,10 @@ impl StepContext {
         let Some(stored) = self.persistent_info() else {
             return Ok(None);
         };
-        stored.decode().map(Some).map_err(|_| UserDataError {
-            stored: format!("`{}`", stored.as_json()),
-            asked: std::any::type_name::<P>(),
-        })
+        stored
+            .decode()
+            .map(Some)
+            .map_err(|_| UserDataError::of_json::<P>(stored.as_json()))
     }
 
     /// Stores data that survives the execution: saved with each checkpoint, and for a batchlet when the step has ended.

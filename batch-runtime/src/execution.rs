@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoint::{CheckpointInfo, Externalizable, UserDataError};
 use crate::clock::Timestamp;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::status::BatchStatus;
@@ -115,8 +116,24 @@ pub struct StepExecution {
     pub exit_message: String,
     /// The counters as of the last commit.
     pub counters: StepCounters,
+    /// The persistent user data as of the last commit, as JSON; `None` if the step has set none. Spec: JAK-37
+    pub user_data: Option<String>,
     /// Number of updates of the row. Spec: REPO-14
     pub version: i64,
+}
+
+impl StepExecution {
+    /// Returns the persistent user data that the step has set, as of the last commit. Spec: JAK-37
+    ///
+    /// # Errors
+    /// When the stored data is of another type.
+    pub fn persistent_user_data<P: Externalizable>(&self) -> Result<Option<P>, UserDataError> {
+        let Some(stored) = &self.user_data else {
+            return Ok(None);
+        };
+        let decoded = CheckpointInfo::from_json(stored.clone()).decode();
+        decoded.map(Some).map_err(|_| UserDataError::of_json::<P>(stored))
+    }
 }
 
 /// Formats as one line. Spec: OP-20

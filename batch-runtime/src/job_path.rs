@@ -81,8 +81,10 @@ enum JobFile {
 pub(crate) enum Lookup {
     /// The job.
     Found(Arc<Document>),
-    /// Several files define the id.
+    /// Several files define the id, or have the name.
     Duplicate(Vec<String>),
+    /// The file is not valid.
+    Broken(Arc<JobXmlErrors>),
     /// No file defines the id. One of `broken` may be the intended file.
     Unknown {
         known: BTreeSet<String>,
@@ -147,13 +149,19 @@ impl JobPath {
         }
     }
 
-    /// Finds a job by its id. Spec: PATH-09, PATH-12, PATH-13
-    pub(crate) fn find(&self, job: &str) -> Lookup {
+    /// Finds a job by its id. Of several, that in the file `recorded` is taken. Spec: PATH-09, PATH-12, PATH-13
+    pub(crate) fn find(&self, job: &str, recorded: Option<&str>) -> Lookup {
         let found = self.found();
         let mut of_id: Vec<&Arc<Document>> = found
             .documents()
             .filter(|document| document.id().value == job)
             .collect();
+        if of_id.len() > 1
+            && let Some(file) = recorded
+            && of_id.iter().any(|document| document.source().name() == file)
+        {
+            of_id.retain(|document| document.source().name() == file);
+        }
         if of_id.len() > 1 {
             return Lookup::Duplicate(
                 of_id
@@ -167,6 +175,46 @@ impl JobPath {
             _ => Lookup::Unknown {
                 known: found.jobs(),
                 broken: found.broken(),
+            },
+        }
+    }
+
+    /// Finds a job by the name of its file, with or without `.xml`. Spec: JAK-36
+    pub(crate) fn find_file(&self, name: &str) -> Lookup {
+        let found = self.found();
+        let is_named = |path: &Path| {
+            let file = path
+                .file_name()
+                .and_then(|file| file.to_str())
+                .unwrap_or_default();
+            file == name || file.strip_suffix(".xml") == Some(name)
+        };
+        let of_name = found.files.iter().filter_map(|(path, file)| {
+            let (written, lookup) = match file {
+                JobFile::Document(document) if document.root_kind() == RootKind::Job => (
+                    document.source().name().to_owned(),
+                    Lookup::Found(Arc::clone(document)),
+                ),
+                JobFile::Broken(errors) => {
+                    let first = errors.iter().next();
+                    let name = first.map_or_else(String::new, |first| first.span.source().name().to_owned());
+                    (name, Lookup::Broken(Arc::clone(errors)))
+                }
+                _ => return None,
+            };
+            // The path is that of the target of a symbolic link.
+            (is_named(Path::new(&written)) || is_named(path)).then_some((written, lookup))
+        });
+        let mut of_name: Vec<(String, Lookup)> = of_name.collect();
+        match of_name.pop() {
+            Some((_, lookup)) if of_name.is_empty() => lookup,
+            Some((last, _)) => {
+                let others = of_name.into_iter().map(|(file, _)| file);
+                Lookup::Duplicate(others.chain([last]).collect())
+            }
+            None => Lookup::Unknown {
+                known: found.job_files(),
+                broken: Vec::new(),
             },
         }
     }
@@ -290,6 +338,22 @@ impl Found {
             .filter(startable)
             .map(|document| document.id().value.clone())
             .collect()
+    }
+
+    /// Returns the names of the files with a job, without `.xml`.
+    fn job_files(&self) -> BTreeSet<String> {
+        let jobs = self
+            .documents()
+            .filter(|document| document.root_kind() == RootKind::Job);
+        let stem = |document: &Arc<Document>| {
+            Some(
+                Path::new(document.source().name())
+                    .file_stem()?
+                    .to_str()?
+                    .to_owned(),
+            )
+        };
+        jobs.filter_map(stem).collect()
     }
 
     fn broken(&self) -> Vec<Arc<JobXmlErrors>> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use batch_runtime::execution::StepExecution;
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchStatus, Dialect};
+use batch_runtime::{BatchRuntime, BatchStatus, Dialect, JobParameters};
 use batch_testing::{JobTest, SkippedItems, WrittenItems, always_fails_at, fails_at};
 
 /// Counts to its limit, which only its own property sets.
@@ -445,4 +445,125 @@ fn a_decider_gets_the_last_steps() {
         step("three", "")
     );
     assert_eq!(decided_after(&split), "two=TWO three=THREE");
+}
+
+/// A file is found by its name, with the id of another file; a restart takes the same file.
+///
+/// Spec: JAK-36, JAK-38
+#[test]
+fn a_job_is_started_by_the_name_of_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |exit: &str| {
+        format!(
+            "<job id='twin' xmlns='https://jakarta.ee/xml/ns/jakartaee'><step id='s' allow-start-if-complete='true'><batchlet ref='ExitWith'>
+               <properties><property name='status' value=\"#{{jobParameters['exit']}}?:{exit};\"/></properties></batchlet>
+               <stop on='{exit}'/></step></job>"
+        )
+    };
+    for (file, text) in [
+        ("first", of("ONE")),
+        ("second", of("TWO")),
+        ("broken", "<job id='b'>".to_owned()),
+    ] {
+        fs::write(folder.path().join(file).with_extension("xml"), text).unwrap();
+    }
+    let runtime = BatchRuntime::builder()
+        .repository(format!("sqlite://{}/batch.db", folder.path().display()))
+        .job_path(folder.path().display().to_string())
+        .build()
+        .unwrap();
+    let operator = runtime.job_operator();
+    let ends = |execution| operator.wait(execution).unwrap().exit_status;
+    let parameters = JobParameters::new();
+    let first = operator.start_xml("second", parameters.clone()).unwrap();
+    assert_eq!(ends(first), "TWO");
+    assert_eq!(
+        ends(operator.start_xml("first.xml", parameters.clone()).unwrap()),
+        "ONE"
+    );
+    assert_eq!(
+        ends(operator.restart(first, [("exit", "THREE")]).unwrap()),
+        "THREE"
+    );
+    let fails = |file| {
+        operator
+            .start_xml(file, parameters.clone())
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(
+        fails("secand").contains("did you mean `second`?"),
+        "{}",
+        fails("secand")
+    );
+    assert!(fails("broken").contains("broken.xml:1"), "{}", fails("broken"));
+    assert!(
+        fails("second.txt").contains("unknown job"),
+        "{}",
+        fails("second.txt")
+    );
+}
+
+/// Sets user data, and ends.
+#[derive(BatchArtifact)]
+struct KeepNumber {
+    #[batch_context]
+    step: StepContext,
+}
+
+#[batchlet("KeepNumber")]
+impl KeepNumber {
+    #[process]
+    fn process(&self) -> Result<String, BatchError> {
+        self.step.set_persistent_user_data(&vec![42_u64])?;
+        Ok("KEPT".into())
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+#[derive(BatchArtifact)]
+struct DecideByData;
+
+#[decider("DecideByData")]
+impl DecideByData {
+    #[decide]
+    fn decide(&mut self, steps: &[StepExecution]) -> Result<String, BatchError> {
+        let data: Option<Vec<u64>> = steps[0].persistent_user_data()?;
+        Ok(format!("{data:?}"))
+    }
+}
+
+/// Spec: JAK-37
+#[test]
+fn a_step_execution_has_the_user_data() {
+    let (_folder, job) = job("<step id='one' next='d'><batchlet ref='KeepNumber'/></step>
+         <decision id='d' ref='DecideByData'><next on='*' to='two'/></decision>
+         <step id='two'><batchlet ref='ExitWith'/></step>");
+    let run = job.launch();
+    run.assert_completed();
+    let step = |id| run.step(id).execution().clone();
+    assert_eq!(step("one").persistent_user_data().unwrap(), Some(vec![42_u64]));
+    let error = step("one")
+        .persistent_user_data::<String>()
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("the user data is `[42]`, not the requested"),
+        "{error}"
+    );
+    assert_eq!(step("two").persistent_user_data::<u64>().unwrap(), None);
+}
+
+/// Spec: JAK-35
+#[test]
+fn a_complete_execution_is_abandoned() {
+    let (_folder, job) = job("<step id='one'><batchlet ref='ExitWith'/></step>");
+    let run = job.launch();
+    let operator = job.operator();
+    operator.abandon(run.execution().id).unwrap();
+    let found = operator.job_execution(run.execution().id).unwrap().unwrap();
+    assert_eq!(found.status, BatchStatus::Abandoned);
+    let error = job.launch_fails().to_string();
+    assert!(error.contains("is ABANDONED"), "{error}");
 }

@@ -267,7 +267,9 @@ fn an_execution_of_another_program_is_not_dead() {
     assert_eq!(executions(folder.path(), &[]), named(&all));
 }
 
-/// An abandoned execution cannot be resumed; a running or complete one cannot be abandoned.
+/// An abandoned execution cannot be resumed. A complete one is abandoned on request only.
+///
+/// Spec: JAK-35
 #[test]
 fn an_abandoned_execution_is_not_resumed() {
     let folder = folder();
@@ -286,7 +288,13 @@ fn an_abandoned_execution_is_not_resumed() {
         );
     }
     let (_, err) = ends(2, folder.path(), &["abandon", "2"]);
-    assert!(err.contains("is complete"), "{err}");
+    assert!(
+        err.contains("execution 2 of job `works` is complete; give `--completed`"),
+        "{err}"
+    );
+    ends(0, folder.path(), &["abandon", "--completed", "2"]);
+    let (_, err) = ends(2, folder.path(), &["launch", "works"]);
+    assert!(err.contains("(execution 2 is ABANDONED)"), "{err}");
     let (_, err) = ends(2, folder.path(), &["abandon", "77"]);
     assert_eq!(err, "error: unknown job execution 77\n");
     let mut runs = Operated::run(PROGRAM, folder.path(), &["launch", "waits"]);
@@ -301,7 +309,7 @@ fn an_abandoned_execution_is_not_resumed() {
     // A dead one can.
     ends(0, folder.path(), &["abandon", "3"]);
     ends(2, folder.path(), &["launch", "waits"]);
-    let all = [(3, "ABANDONED"), (2, "COMPLETED"), (1, "ABANDONED")];
+    let all = [(3, "ABANDONED"), (2, "ABANDONED"), (1, "ABANDONED")];
     assert_eq!(executions(folder.path(), &[]), named(&all));
 }
 

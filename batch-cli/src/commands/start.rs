@@ -9,8 +9,11 @@ use crate::session::{Outcome, Session};
 /// Starts a new instance of a job and waits for its end
 #[derive(Args, Debug)]
 pub(crate) struct Start {
-    /// Id of the job
+    /// Id of the job, or with `--xml` the name of its file
     job: String,
+    /// Finds the job by the name of its file, with or without `.xml`, as Jakarta Batch does
+    #[arg(long)]
+    xml: bool,
     #[command(flatten)]
     parameters: Parameters,
 }
@@ -20,7 +23,11 @@ impl Start {
         let parameters = self.parameters.into_parameters()?;
         let shutdown = session.listen()?;
         let operator = session.create()?;
-        let execution = operator.start(&self.job, parameters)?;
+        let execution = if self.xml {
+            operator.start_xml(&self.job, parameters)?
+        } else {
+            operator.start(&self.job, parameters)?
+        };
         follow(session, &operator, execution, Resume::ById, shutdown)
     }
 }

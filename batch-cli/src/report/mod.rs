@@ -188,6 +188,7 @@ mod tests {
                 write_skips: 2,
                 ..StepCounters::default()
             },
+            user_data: None,
             version: 3,
         };
         let execution = JobExecution {

@@ -82,7 +82,9 @@ impl Walk<'_> {
             for id in steps {
                 let name = format!("{}{id}", self.prefix);
                 let history = self.shared.repository.step_history(instance, &name, self.since)?;
-                latest = latest.into_iter().chain(history.last).max_by_key(|step| step.id);
+                let user_data = history.state.user_data.map(|data| data.as_json().to_owned());
+                let last = history.last.map(|last| StepExecution { user_data, ..last });
+                latest = latest.into_iter().chain(last).max_by_key(|step| step.id);
             }
             found.extend(latest);
         }

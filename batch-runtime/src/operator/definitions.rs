@@ -8,6 +8,7 @@ use batch_xml::suggest::nearest;
 use batch_xml::{Diagnostic, Document, Effective, JobXmlErrors, Resolved, Unresolved, Values};
 
 use super::{JobOperatorError, Result, StartError};
+use crate::execution::JobExecution;
 use crate::exit_codes::{EXIT_CODES, ExitCodes};
 use crate::job_path::{JOB_PATH_HELP, JobPath, JobPathReport, Lookup};
 use crate::loader::{Artifacts, BindOutcome, ExternalValues};
@@ -36,6 +37,33 @@ pub struct Definitions {
     pub(crate) job_path: JobPath,
     pub(crate) artifacts: Arc<Artifacts>,
     pub(crate) system: Arc<BTreeMap<String, String>>,
+}
+
+/// The way in which a job is looked up.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted<'a> {
+    /// By its id.
+    Id(&'a str),
+    /// By the name of its file.
+    File(&'a str),
+    /// By its id; of several jobs with the id, that of the file that an execution has recorded.
+    Recorded { job: &'a str, file: Option<&'a str> },
+}
+
+impl<'a> Wanted<'a> {
+    /// Returns the job of an execution.
+    pub(super) fn of(execution: &'a JobExecution) -> Self {
+        Self::Recorded {
+            job: &execution.job_name,
+            file: execution.configuration_location.as_deref(),
+        }
+    }
+
+    fn name(self) -> &'a str {
+        match self {
+            Self::Id(name) | Self::File(name) | Self::Recorded { job: name, .. } => name,
+        }
+    }
 }
 
 /// A job that passed all checks.
@@ -71,7 +99,7 @@ impl Definitions {
             .validate()
             .map_err(|error| reject(StartError::Parameter(error)))?;
         let secrets = Secrets::unread(parameters.secrets());
-        let checked = self.bind(job, parameters, parameters, secrets, &reject)?;
+        let checked = self.bind(Wanted::Id(job), parameters, parameters, secrets, &reject)?;
         let mut warnings = checked.warnings;
         warnings.extend(checked.bound.warnings);
         Ok(warnings)
@@ -81,13 +109,13 @@ impl Definitions {
     /// that are used, `secrets` the values of the secret ones. Spec: JSL-DOC-13, RESTART-03
     pub(super) fn bind(
         &self,
-        job: &str,
+        wanted: Wanted<'_>,
         given: &JobParameters,
         effective: &JobParameters,
         secrets: Secrets,
         reject: &dyn Fn(StartError) -> JobOperatorError,
     ) -> Result<Checked> {
-        let document = self.find(job, reject)?;
+        let document = self.find(wanted, reject)?;
         let (bound, warnings) = self
             .bind_document(&document, self.external_values(effective, secrets))
             .map_err(|errors| reject(StartError::Definition(errors)))?;
@@ -104,7 +132,8 @@ impl Definitions {
     /// # Errors
     /// `NoSuchJob`, or `JobStart` with everything that is wrong with the job's definition or parameters.
     pub fn effective_job(&self, job: &str, parameters: &JobParameters) -> Result<Job> {
-        self.resolve(job, parameters).map(|(resolved, _)| resolved.job)
+        self.resolve(Wanted::Id(job), parameters)
+            .map(|(resolved, _)| resolved.job)
     }
 
     /// Returns the document of a job with everything it inherits, before substitution. Its text needs no other files.
@@ -112,21 +141,21 @@ impl Definitions {
     /// # Errors
     /// As [`effective_job`](Self::effective_job).
     pub fn effective_document(&self, job: &str, parameters: &JobParameters) -> Result<Effective> {
-        self.resolve(job, parameters)
+        self.resolve(Wanted::Id(job), parameters)
             .map(|(resolved, _)| resolved.effective)
     }
 
     /// As `effective_job`, with the values from outside the Job XML.
     pub(super) fn resolve(
         &self,
-        job: &str,
+        wanted: Wanted<'_>,
         parameters: &JobParameters,
     ) -> Result<(Resolved, ExternalValues)> {
-        let reject = rejecting(job);
+        let reject = rejecting(wanted.name());
         parameters
             .validate()
             .map_err(|error| reject(StartError::Parameter(error)))?;
-        let document = self.find(job, &reject)?;
+        let document = self.find(wanted, &reject)?;
         let external = self.external_values(parameters, Secrets::unread(parameters.secrets()));
         match self.resolved(&document, &external) {
             Ok(resolved) => Ok((resolved, external)),
@@ -136,8 +165,8 @@ impl Definitions {
 
     /// The exit codes that the job maps its exit statuses to, with the parameters of an execution; none if the job no longer
     /// exists or is no longer valid.
-    pub(super) fn exit_codes(&self, job: &str, parameters: &JobParameters) -> ExitCodes {
-        let resolved = self.resolve(job, parameters).ok();
+    pub(super) fn exit_codes(&self, ended: &JobExecution, parameters: &JobParameters) -> ExitCodes {
+        let resolved = self.resolve(Wanted::of(ended), parameters).ok();
         let mapping = resolved.and_then(|(resolved, external)| {
             let properties = resolved.job.properties.iter();
             let mut mappings = properties.filter(|property| property.name.value == EXIT_CODES);
@@ -154,19 +183,32 @@ impl Definitions {
     /// Reports whether a failed or stopped execution of the job can be restarted, as far as the job's definition is known
     /// without parameters: `false` for a job that is not restartable or no longer exists.
     pub fn is_restartable(&self, job: &str) -> bool {
-        let resolved = self.resolve(job, &JobParameters::new());
+        let resolved = self.resolve(Wanted::Id(job), &JobParameters::new());
         !matches!(&resolved, Ok((resolved, _)) if !resolved.job.restartable)
             && !matches!(resolved, Err(JobOperatorError::NoSuchJob { .. }))
     }
 
-    fn find(&self, job: &str, reject: &dyn Fn(StartError) -> JobOperatorError) -> Result<Arc<Document>> {
+    fn find(
+        &self,
+        wanted: Wanted<'_>,
+        reject: &dyn Fn(StartError) -> JobOperatorError,
+    ) -> Result<Arc<Document>> {
         self.job_path.look_for_new_files();
-        match self.job_path.find(job) {
+        let found = match wanted {
+            Wanted::Id(job) => self.job_path.find(job, None),
+            Wanted::Recorded { job, file } => self.job_path.find(job, file),
+            Wanted::File(file) => self.job_path.find_file(file),
+        };
+        match found {
             Lookup::Found(document) => Ok(document),
+            Lookup::Broken(errors) => Err(reject(StartError::Definition(JobXmlErrors::clone(&errors)))),
+            Lookup::Duplicate(files) if matches!(wanted, Wanted::File(_)) => {
+                Err(reject(StartError::DuplicateFile(files)))
+            }
             Lookup::Duplicate(files) => Err(reject(StartError::DuplicateId(files))),
             Lookup::Unknown { known, broken } => Err(JobOperatorError::NoSuchJob {
-                job: job.to_owned(),
-                help: self.unknown_job_help(job, &known, &broken),
+                job: wanted.name().to_owned(),
+                help: self.unknown_job_help(wanted.name(), &known, &broken),
             }),
         }
     }

@@ -125,6 +125,9 @@ pub enum StartError {
     /// Several files of the job path define the id.
     #[error("several files define it: {}", .0.join(", "))]
     DuplicateId(Vec<String>),
+    /// Several files of the job path have the name.
+    #[error("several files have this name: {}", .0.join(", "))]
+    DuplicateFile(Vec<String>),
     /// A parameter that the repository cannot hold.
     #[error(transparent)]
     Parameter(ParameterError),

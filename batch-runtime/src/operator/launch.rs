@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use batch_xml::Diagnostic;
 
-use super::definitions::rejecting;
+use super::definitions::{Wanted, rejecting};
 use super::{JobOperator, JobOperatorError, Result, Shared, StartError};
 use crate::engine::{BoundJob, Dispatch, JobRunner, Running};
 use crate::ids::JobExecutionId;
@@ -36,7 +36,25 @@ impl JobOperator {
         parameters
             .validate()
             .map_err(|error| reject(StartError::Parameter(error)))?;
-        let prepared = self.prepare(job, &parameters, &parameters, &reject)?;
+        let prepared = self.prepare(Wanted::Id(job), &parameters, &parameters, &reject)?;
+        self.claim_and_run(prepared, Target::New, parameters, None, &reject)
+    }
+
+    /// Starts a new instance of the job in a file of the job path, as Jakarta Batch does: `file` is its name, with or without
+    /// `.xml`, and the id of the job may be another one. A restart of the execution uses the same file, also if other files have a
+    /// job with the same id.
+    ///
+    /// # Errors
+    /// `NoSuchJob` if there is no such file; else as [`JobOperator::start`].
+    ///
+    /// Spec: JAK-36
+    pub fn start_xml(&self, file: &str, parameters: impl Into<JobParameters>) -> Result<JobExecutionId> {
+        let parameters = parameters.into();
+        let reject = rejecting(file);
+        parameters
+            .validate()
+            .map_err(|error| reject(StartError::Parameter(error)))?;
+        let prepared = self.prepare(Wanted::File(file), &parameters, &parameters, &reject)?;
         self.claim_and_run(prepared, Target::New, parameters, None, &reject)
     }
 
@@ -75,7 +93,7 @@ impl JobOperator {
             }
             None => parameters.clone(),
         };
-        let prepared = self.prepare(job, &parameters, &effective, &reject)?;
+        let prepared = self.prepare(Wanted::Id(job), &parameters, &effective, &reject)?;
         let (target, crash_limit) = (Target::Identified(key), Some(self.shared.limits.crash_limit));
         self.claim_and_run(prepared, target, effective, crash_limit, &reject)
     }
@@ -116,7 +134,7 @@ impl JobOperator {
         let effective = repository
             .original_parameters(earlier.instance_id)?
             .overlaid(&parameters);
-        let prepared = self.prepare(&earlier.job_name, &parameters, &effective, &reject)?;
+        let prepared = self.prepare(Wanted::of(&earlier), &parameters, &effective, &reject)?;
         let target = Target::InstanceOf(execution);
         self.claim_and_run(prepared, target, effective, crash_limit, &reject)
     }
@@ -132,7 +150,7 @@ impl JobOperator {
     /// Finds, substitutes, validates and binds a job. Spec: JSL-DOC-13, RESTART-03
     fn prepare(
         &self,
-        job: &str,
+        wanted: Wanted<'_>,
         given: &JobParameters,
         effective: &JobParameters,
         reject: &dyn Fn(StartError) -> JobOperatorError,
@@ -140,12 +158,12 @@ impl JobOperator {
         let secrets =
             Secrets::read(effective.secrets()).map_err(|error| reject(StartError::Secret(error)))?;
         let definitions = &self.shared.definitions;
-        let checked = definitions.bind(job, given, effective, secrets, reject)?;
+        let checked = definitions.bind(wanted, given, effective, secrets, reject)?;
         let dispatch = match &self.shared.dispatcher {
             None => None,
             Some(dispatcher) => Some(Dispatch {
                 dispatcher: Arc::clone(dispatcher),
-                fingerprint: self.fingerprint(job, effective)?,
+                fingerprint: self.fingerprint(wanted, effective)?,
                 crash_limit: self.shared.limits.crash_limit,
             }),
         };

@@ -9,7 +9,7 @@ use std::time::Instant;
 use md5::{Digest, Md5};
 use thiserror::Error;
 
-use super::definitions::rejecting;
+use super::definitions::{Wanted, rejecting};
 use super::{Definitions, JobOperator, JobOperatorError, Shared};
 use crate::dispatch::{CollectedPayload, PartitionTicket};
 use crate::engine::{CollectorSink, RemotePartition, Running};
@@ -65,24 +65,23 @@ impl JobOperator {
             source: Box::new(source),
         };
         let found = shared.repository.job_execution(execution)?;
-        let job = found
-            .ok_or_else(|| cannot(JobOperatorError::NoSuchJobExecution(execution)))?
-            .job_name;
+        let found = found.ok_or_else(|| cannot(JobOperatorError::NoSuchJobExecution(execution)))?;
+        let (wanted, job) = (Wanted::of(&found), &found.job_name);
         let parameters = shared.repository.parameters(execution)?.without_run_id();
-        let here = fingerprint(&shared.definitions, &job, &parameters).map_err(cannot)?;
+        let here = fingerprint(&shared.definitions, wanted, &parameters).map_err(cannot)?;
         if here != ticket.fingerprint {
             return Err(ClaimPartitionError::OtherVersion {
-                job,
+                job: job.clone(),
                 ticket: ticket.fingerprint.clone(),
                 here,
             });
         }
-        let reject = rejecting(&job);
+        let reject = rejecting(job);
         let secrets = Secrets::read(parameters.secrets())
             .map_err(|error| cannot(reject(super::StartError::Secret(error))))?;
         let bound = shared
             .definitions
-            .bind(&job, &parameters, &parameters, secrets, &reject)
+            .bind(wanted, &parameters, &parameters, secrets, &reject)
             .map_err(cannot)?
             .bound;
         let asked = Instant::now();
@@ -191,20 +190,20 @@ impl JobOperator {
     /// Returns the fingerprint of a job for its tickets.
     pub(super) fn fingerprint(
         &self,
-        job: &str,
+        wanted: Wanted<'_>,
         parameters: &JobParameters,
     ) -> Result<String, JobOperatorError> {
-        fingerprint(&self.shared.definitions, job, parameters)
+        fingerprint(&self.shared.definitions, wanted, parameters)
     }
 }
 
 /// Returns a digest of the job as it is resolved with these parameters and the system properties.
 fn fingerprint(
     definitions: &Definitions,
-    job: &str,
+    wanted: Wanted<'_>,
     parameters: &JobParameters,
 ) -> Result<String, JobOperatorError> {
-    let effective = definitions.effective_job(job, parameters)?;
+    let effective = definitions.resolve(wanted, parameters)?.0.job;
     let mut digest = Md5::new();
     digest.update(format!("{:?}\n", effective.dialect));
     digest.update(effective.to_xml());

@@ -163,12 +163,8 @@ impl JobOperator {
         job: JobExecutionId,
         step: StepExecutionId,
     ) -> Result<Option<StepExecution>> {
-        Ok(self
-            .shared
-            .repository
-            .step_executions(job)?
-            .into_iter()
-            .find(|found| found.id == step))
+        let steps = self.with_user_data(job)?;
+        Ok(steps.into_iter().find(|found| found.id == step))
     }
 
     /// Returns the instances of a job with an execution that has not ended; none for an unknown job. Spec: OP-26
@@ -216,7 +212,7 @@ impl JobOperator {
     /// When the repository fails.
     pub fn exit_code(&self, ended: &JobExecution) -> Result<u8> {
         let parameters = self.parameters(ended.id)?;
-        let codes = self.shared.definitions.exit_codes(&ended.job_name, &parameters);
+        let codes = self.shared.definitions.exit_codes(ended, &parameters);
         Ok(codes.of(ended.status, &ended.exit_status))
     }
 
@@ -226,7 +222,17 @@ impl JobOperator {
     /// `NoSuchJobExecution`.
     pub fn step_executions(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>> {
         self.require_execution(execution)?;
-        Ok(self.shared.repository.step_executions(execution)?)
+        self.with_user_data(execution)
+    }
+
+    fn with_user_data(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>> {
+        let repository = &self.shared.repository;
+        let mut steps = repository.step_executions(execution)?;
+        let mut data = repository.user_data(execution)?;
+        for step in &mut steps {
+            step.user_data = data.remove(&step.id);
+        }
+        Ok(steps)
     }
 
     /// Reports whether an execution has not ended and its process is alive, as far as can be seen at once: if its process runs

@@ -118,11 +118,13 @@ impl JobOperator {
         }
     }
 
-    /// Abandons an execution that failed or stopped, or whose process is dead: it becomes ABANDONED, and its instance can no
-    /// longer be resumed.
+    /// Abandons an execution that is not running, or whose process is dead: it becomes ABANDONED, and its instance can no longer be
+    /// resumed. A COMPLETED execution can be abandoned, too, for example because its result is wrong; its data stay as they are.
     ///
     /// # Errors
-    /// `NoSuchJobExecution`, `JobExecutionIsRunning`, `JobInstanceAlreadyComplete`.
+    /// `NoSuchJobExecution`; `JobExecutionIsRunning`; `JobInstanceAlreadyComplete` if another execution has completed the instance.
+    ///
+    /// Spec: STATUS-23, JAK-35
     pub fn abandon(&self, execution: JobExecutionId) -> Result<()> {
         match self.shared.repository.abandon(execution)? {
             Some(AbandonOutcome::Abandoned) => Ok(()),

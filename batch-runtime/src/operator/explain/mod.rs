@@ -9,6 +9,7 @@ use batch_xml::Span;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
+use super::definitions::Wanted;
 use super::{Definitions, Result};
 use crate::artifact::short_type_name;
 use crate::parameters::JobParameters;
@@ -19,7 +20,7 @@ impl Definitions {
     /// # Errors
     /// `NoSuchJob`, or `JobStart` with everything that is wrong with the job's definition or parameters.
     pub fn explain(&self, job: &str, parameters: &JobParameters) -> Result<JobExplanation> {
-        let (resolved, external) = self.resolve(job, parameters)?;
+        let (resolved, external) = self.resolve(Wanted::Id(job), parameters)?;
         Ok(describe::explain(&resolved.job, &self.artifacts, external))
     }
 }

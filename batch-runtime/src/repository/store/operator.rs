@@ -1,9 +1,9 @@
 //! The operations of the operator.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::execution::{JobExecution, JobInstance, StepExecution};
-use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::{
     AbandonOutcome, DeathOutcome, ExecutionFilter, HolderState, RepositoryError, StopOutcome,
@@ -48,6 +48,11 @@ pub(crate) trait OperatorStore: Send + Sync {
     fn parameters(&self, id: JobExecutionId) -> Result<JobParameters, RepositoryError>;
     /// Returns the parameters of the first execution of an instance.
     fn original_parameters(&self, instance: JobInstanceId) -> Result<JobParameters, RepositoryError>;
-    /// Returns the step executions of a job execution, in the order of their start.
+    /// Returns the step executions of a job execution, in the order of their start, without their user data.
     fn step_executions(&self, execution: JobExecutionId) -> Result<Vec<StepExecution>, RepositoryError>;
+    /// Returns the persistent user data of the step executions of a job execution, as JSON.
+    fn user_data(
+        &self,
+        execution: JobExecutionId,
+    ) -> Result<BTreeMap<StepExecutionId, String>, RepositoryError>;
 }

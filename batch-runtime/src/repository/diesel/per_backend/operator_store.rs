@@ -1,25 +1,26 @@
 //! Requests to running executions, and queries.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use diesel::prelude::*;
 
 use super::closing::OPEN;
+use super::contexts::step_state_of;
 use super::executions::{
     execution_ids, execution_in, executions, instance_in, last_execution, load_executions,
 };
 use super::lease::lease_of;
 use super::rows::{ExecutionRow, InstanceRow, StepRow, load_parameters};
-use super::schema::{job_execution, job_instance, step_execution};
+use super::schema::{job_execution, job_instance, step_context, step_execution};
 use super::{Db, Repository, rejected};
 use crate::execution::{JobExecution, JobInstance, StepExecution};
-use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::{
     AbandonOutcome, ClaimError, DeathOutcome, ExecutionFilter, HolderState, OperatorStore, RepositoryError,
-    StopOutcome,
+    StopOutcome, StoredContext,
 };
 use crate::status::BatchStatus;
 
@@ -106,7 +107,7 @@ impl OperatorStore for Repository {
                 .filter(job_execution::status.eq(BatchStatus::Completed.as_str()))
                 .count()
                 .get_result(connection)?;
-            if complete > 0 {
+            if complete > 0 && execution.status != BatchStatus::Completed {
                 return Ok(Some(AbandonOutcome::Complete));
             }
             diesel::update(job_execution::table.find(id.0))
@@ -266,6 +267,32 @@ impl OperatorStore for Repository {
             let settings = connection.settings();
             let steps = rows.into_iter().map(|row| row.into_execution(settings));
             steps.collect::<Result<_, _>>().map_err(rejected)
+        })
+    }
+
+    fn user_data(
+        &self,
+        execution: JobExecutionId,
+    ) -> Result<BTreeMap<StepExecutionId, String>, RepositoryError> {
+        self.pool.read("read the user data of the steps", |connection| {
+            let of_execution = step_execution::table
+                .filter(step_execution::job_execution_id.eq(execution.0))
+                .select(step_execution::step_execution_id);
+            let rows: Vec<(i64, String, Option<String>)> = step_context::table
+                .filter(step_context::step_execution_id.eq_any(of_execution))
+                .select((
+                    step_context::step_execution_id,
+                    step_context::short_context,
+                    step_context::serialized_context,
+                ))
+                .load(connection)?;
+            let data = rows.into_iter().filter_map(|(id, short, serialized)| {
+                let context = StoredContext { short, serialized };
+                // A context that cannot be read is reported when the step is resumed.
+                let state = step_state_of(StepExecutionId(id), &context).ok()?;
+                Some((StepExecutionId(id), state.user_data?.as_json().to_owned()))
+            });
+            Ok(data.collect())
         })
     }
 }

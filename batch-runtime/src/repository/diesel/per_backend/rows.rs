@@ -150,6 +150,7 @@ impl StepRow {
                 process_skips: count(row.process_skip_count, "PROCESS_SKIP_COUNT")?,
                 write_skips: count(row.write_skip_count, "WRITE_SKIP_COUNT")?,
             },
+            user_data: None,
             version: row.version,
         })
     }
