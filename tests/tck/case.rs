@@ -61,6 +61,8 @@ pub(crate) enum Action {
     Step(&'static str, BatchStatus),
     /// Every step execution has this value of a metric.
     Metric(MetricName, i64),
+    /// The only step execution of this name has this value of a metric.
+    StepMetric(&'static str, MetricName, i64),
     /// A step execution has persistent user data with this field.
     UserData(&'static str, &'static str, i64),
     /// The exit status of a step execution lists this value of a property.
@@ -221,6 +223,11 @@ impl Case {
     /// Every step execution has this value of a metric.
     pub(crate) fn metric(self, name: MetricName, value: i64) -> Self {
         self.then(Action::Metric(name, value))
+    }
+
+    /// The only step execution of this name has this value of a metric.
+    pub(crate) fn step_metric(self, step: &'static str, name: MetricName, value: i64) -> Self {
+        self.then(Action::StepMetric(step, name, value))
     }
 
     /// The step execution of this name has persistent user data with this field.

@@ -7,9 +7,11 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use batch_runtime::execution::{JobExecution, MetricName, StepExecution};
 use batch_runtime::time::{Clock, SystemClock};
-use batch_runtime::execution::{JobExecution, StepExecution};
-use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperator, JobOperatorError, JobParameters, Timestamp};
+use batch_runtime::{
+    BatchRuntime, BatchStatus, JobExecutionId, JobOperator, JobOperatorError, JobParameters, Timestamp,
+};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use serde_json::Value;
@@ -128,7 +130,11 @@ impl Run {
             Action::BeginRestart(parameters) => self.restart(parse(parameters)),
             Action::RestartFails(execution, parameters, errors) => {
                 let id = self.executions[execution - 1];
-                rejected(self.operator.restart(id, parse(parameters).into_iter().collect::<JobParameters>()), errors)
+                rejected(
+                    self.operator
+                        .restart(id, parse(parameters).into_iter().collect::<JobParameters>()),
+                    errors,
+                )
             }
             Action::Abandon => self.operator.abandon(self.last()).map_err(text),
             Action::AbandonFails(error) => rejected(self.operator.abandon(self.last()), &[error]),
@@ -193,11 +199,11 @@ impl Run {
                     .any(|step| step.exit_status.split(';').any(|property| property == listed))
             }
             Action::Metric(name, value) => {
-                let has = |step: &StepExecution| {
-                    let metrics = step.counters.metrics();
-                    metrics.iter().any(|metric| metric.name == *name && metric.value == *value)
-                };
-                !steps.is_empty() && steps.iter().all(has)
+                !steps.is_empty() && steps.iter().all(|step| has(step, *name, *value))
+            }
+            Action::StepMetric(step, name, value) => {
+                let mut found = steps.iter().filter(|found| found.step_name == *step);
+                found.next().is_some_and(|step| has(step, *name, *value)) && found.next().is_none()
             }
             other => return Err(format!("unknown assertion {other:?}")),
         };
@@ -297,6 +303,14 @@ impl Run {
     }
 }
 
+/// Returns whether a step execution has this value of a metric.
+fn has(step: &StepExecution, name: MetricName, value: i64) -> bool {
+    let metrics = step.counters.metrics();
+    metrics
+        .iter()
+        .any(|metric| metric.name == name && metric.value == value)
+}
+
 /// Reads the JSON in a string of another JSON.
 fn nested(string: &Value) -> Result<Value, String> {
     serde_json::from_str(string.as_str().ok_or("not set")?).map_err(text)
@@ -309,10 +323,7 @@ fn summaries(steps: &[StepExecution]) -> String {
 }
 
 /// Checks that a request was rejected with one of these errors.
-pub(crate) fn rejected<T>(
-    result: Result<T, JobOperatorError>,
-    expected: &[&str],
-) -> Result<(), String> {
+pub(crate) fn rejected<T>(result: Result<T, JobOperatorError>, expected: &[&str]) -> Result<(), String> {
     match result {
         Ok(_) => Err(format!("accepted, expected one of {expected:?}")),
         Err(error) if expected.contains(&name(&error).as_str()) => Ok(()),

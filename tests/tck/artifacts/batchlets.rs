@@ -73,7 +73,10 @@ fn track(job: &JobContext, step: &StepContext) -> Result<String, BatchError> {
                 .ok_or_else(|| BatchError::msg("the transient user data is lost"))?
         }
     };
-    let mut steps = steps.0.lock().map_err(|_| BatchError::msg("another step has panicked"))?;
+    let mut steps = steps
+        .0
+        .lock()
+        .map_err(|_| BatchError::msg("another step has panicked"))?;
     steps.push(step.id().to_owned());
     job.set_exit_status(Some(&steps.join(", ")));
     Ok(GOOD.into())
@@ -228,7 +231,10 @@ struct UsesStepContext {
 impl UsesStepContext {
     #[process]
     fn process(&self) -> Result<String, BatchError> {
-        self.check(self.step.exit_status().is_none(), "there is no exit status before")?;
+        self.check(
+            self.step.exit_status().is_none(),
+            "there is no exit status before",
+        )?;
         self.step.set_exit_status(Some("MadeItToBegin"));
         let mut fail = self.fail.is_true();
         if fail {
@@ -240,7 +246,10 @@ impl UsesStepContext {
         self.step.set_transient_user_data(3_i64);
         self.step.set_exit_status(Some("Processed"));
         let transient = self.step.transient_user_data::<i64>()?;
-        self.check(transient.as_deref() == Some(&3), "the transient user data is kept")?;
+        self.check(
+            transient.as_deref() == Some(&3),
+            "the transient user data is kept",
+        )?;
         let exit_status = self.step.exit_status();
         self.check(
             exit_status.as_deref() == Some("Processed"),

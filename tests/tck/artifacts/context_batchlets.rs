@@ -43,22 +43,14 @@ reports!(JobContextReport, "jobContextTestBatchlet", |job, _step| Some(
     )
 ));
 reports!(StepContextReport, "stepContextTestBatchlet", |_job, step| Some(
-    format!(
-        "StepName={};StepExecutionId={}",
-        step.id(),
-        step.execution_id()
-    )
+    format!("StepName={};StepExecutionId={}", step.id(), step.execution_id())
 ));
-reports!(
-    JobId,
-    "contextsGetIdJobContextTestBatchlet",
-    |job, _step| Some(job.id().to_owned())
-);
-reports!(
-    StepId,
-    "contextsGetIdStepContextTestBatchlet",
-    |_job, step| Some(step.id().to_owned())
-);
+reports!(JobId, "contextsGetIdJobContextTestBatchlet", |job, _step| Some(
+    job.id().to_owned()
+));
+reports!(StepId, "contextsGetIdStepContextTestBatchlet", |_job, step| Some(
+    step.id().to_owned()
+));
 reports!(
     JobProperty,
     "jobLevelPropertiesPropertyValueBatchlet",
@@ -79,11 +71,9 @@ reports!(
     "stepLevelPropertiesShouldNotBeAvailableThroughJobContextBatchlet",
     |job, _step| job.properties().get("frozz").cloned()
 );
-reports!(
-    JobProperties,
-    "jobLevelPropertiesCountBatchlet",
-    |job, _step| Some(examine(job.properties(), "JobLevelPropertiesTests"))
-);
+reports!(JobProperties, "jobLevelPropertiesCountBatchlet", |job, _step| {
+    Some(examine(job.properties(), "JobLevelPropertiesTests"))
+});
 reports!(
     StepProperties,
     "stepLevelPropertiesCountBatchlet",

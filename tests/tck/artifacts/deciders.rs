@@ -47,7 +47,12 @@ impl Acting {
         let count = self.job.transient_user_data::<u32>()?.map_or(0, |count| *count);
         self.job.set_transient_user_data(count + 1);
         let is_special = self.value == "25";
-        Ok(if is_special { "SpecialExitStatus" } else { GOOD_STEP }.into())
+        Ok(if is_special {
+            "SpecialExitStatus"
+        } else {
+            GOOD_STEP
+        }
+        .into())
     }
 
     #[cancel]

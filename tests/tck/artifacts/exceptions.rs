@@ -42,7 +42,11 @@ exception!(
     "java.lang.Exception"
 );
 // Some lists exclude it; nothing throws it.
-exception!(FileNotFound, "java.io.FileNotFoundException", "java.io.IOException");
+exception!(
+    FileNotFound,
+    "java.io.FileNotFoundException",
+    "java.io.IOException"
+);
 
 /// Returns whether an error is a `MyParentException`, or one of the classes that extend it.
 pub(crate) fn is_parent(error: &BatchError) -> bool {

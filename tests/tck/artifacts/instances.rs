@@ -50,16 +50,17 @@ impl InstanceOfJob {
         }
         self.calls.count(&self.property);
         let notes = self.job.transient_user_data::<Notes>()?;
-        notes.into_iter().for_each(|notes| notes.set(&self.property, true));
+        notes
+            .into_iter()
+            .for_each(|notes| notes.set(&self.property, true));
         Ok(())
     }
 
     #[after_job]
     fn after(&mut self) -> Result<(), BatchError> {
         let notes = self.job.transient_user_data::<Notes>()?;
-        let both = notes.is_some_and(|notes| {
-            notes.is("jobListenerA", "true") && notes.is("jobListenerB", "true")
-        });
+        let both =
+            notes.is_some_and(|notes| notes.is("jobListenerA", "true") && notes.is("jobListenerB", "true"));
         self.calls.report(&self.job, both, "JobListener");
         Ok(())
     }
@@ -86,16 +87,17 @@ impl InstanceOfStep {
         }
         self.calls.count(&self.property);
         let notes = self.step.transient_user_data::<Notes>()?;
-        notes.into_iter().for_each(|notes| notes.set(&self.property, true));
+        notes
+            .into_iter()
+            .for_each(|notes| notes.set(&self.property, true));
         Ok(())
     }
 
     #[after_step]
     fn after(&mut self) -> Result<(), BatchError> {
         let notes = self.step.transient_user_data::<Notes>()?;
-        let both = notes.is_some_and(|notes| {
-            notes.is("stepListenerA", "true") && notes.is("stepListenerB", "true")
-        });
+        let both =
+            notes.is_some_and(|notes| notes.is("stepListenerA", "true") && notes.is("stepListenerB", "true"));
         self.calls.report(&self.job, both, "StepListener");
         Ok(())
     }
@@ -127,9 +129,8 @@ impl InstanceOfChunk {
     #[after_chunk]
     fn after(&mut self) -> Result<(), BatchError> {
         let notes = self.step.transient_user_data::<Notes>()?;
-        let both = notes.is_some_and(|notes| {
-            notes.is("chunkListenerA", "true") && notes.is("chunkListenerB", "true")
-        });
+        let both = notes
+            .is_some_and(|notes| notes.is("chunkListenerA", "true") && notes.is("chunkListenerB", "true"));
         self.calls.report(&self.job, both, "ChunkListener");
         Ok(())
     }

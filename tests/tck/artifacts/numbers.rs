@@ -250,7 +250,8 @@ impl RetryProcessor {
             self.failing.fail_at = self.fail_at;
             self.count = 1;
         }
-        self.failing.call(self.count, self.fail_at, "process", &self.step)?;
+        self.failing
+            .call(self.count, self.fail_at, "process", &self.step)?;
         self.count += 1;
         Ok(Some(Number {
             quantity: number.quantity + 1,

@@ -9,7 +9,9 @@ fn expect(what: &str, found: Option<&str>, expected: &str) -> Result<(), BatchEr
     if found == Some(expected) {
         return Ok(());
     }
-    Err(BatchError::msg(format!("{what} is {found:?}, expected `{expected}`")))
+    Err(BatchError::msg(format!(
+        "{what} is {found:?}, expected `{expected}`"
+    )))
 }
 
 /// Returns the ids in the contexts.
@@ -40,11 +42,7 @@ struct InFlow {
 impl InFlow {
     #[process]
     fn process(&self) -> Result<String, BatchError> {
-        expect(
-            "the property",
-            top_level(&self.job),
-            "topLevelJobProperty.value",
-        )?;
+        expect("the property", top_level(&self.job), "topLevelJobProperty.value")?;
         expect("the job", Some(self.job.id()), "splitFlowCtxPropagation")?;
         Ok(or_null(self.step.exit_status()) + &ids(&self.job, &self.step))
     }
@@ -66,11 +64,7 @@ struct InPartition {
 impl InPartition {
     #[process]
     fn process(&self) -> Result<String, BatchError> {
-        expect(
-            "the property",
-            top_level(&self.job),
-            "topLevelJobProperty.value",
-        )?;
+        expect("the property", top_level(&self.job), "topLevelJobProperty.value")?;
         let of_step = self.step.properties().get("topLevelStepProperty");
         expect(
             "the property of the step",

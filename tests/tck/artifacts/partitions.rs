@@ -3,7 +3,7 @@
 use batch_runtime::PartitionPlan;
 use batch_runtime::prelude::*;
 
-use super::values::{COMPLETED, GOOD, or_null};
+use super::values::{COMPLETED, GOOD, Given, or_null};
 
 /// Plans as many partitions as its property says, of which one may have to fail.
 #[derive(BatchArtifact)]
@@ -12,6 +12,8 @@ struct Mapper {
     partitions: u32,
     #[batch_property(name = "failThisPartition", value = "")]
     failing: String,
+    #[batch_property(name = "partitionsOverride", value = "")]
+    replaces: Given<bool>,
 }
 
 #[partition_algorithm("myPartitionMapper")]
@@ -25,7 +27,9 @@ impl Mapper {
                 ("fail.this.partition", fails.to_string()),
             ]
         };
-        PartitionPlan::with_properties((0..self.partitions).map(properties))
+        let mut plan = PartitionPlan::with_properties((0..self.partitions).map(properties));
+        plan.set_partitions_override(self.replaces.is_true());
+        plan
     }
 }
 
@@ -58,7 +62,11 @@ impl Partition {
             return Err(BatchError::msg("the property of the step is not set"));
         }
         let is_null = self.status.is_empty();
-        Ok(if is_null { COMPLETED.into() } else { self.status.clone() })
+        Ok(if is_null {
+            COMPLETED.into()
+        } else {
+            self.status.clone()
+        })
     }
 
     #[cancel]

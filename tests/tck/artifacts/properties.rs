@@ -46,9 +46,7 @@ impl WithProperties {
             ("defaultPropName1", &self.default1),
             ("defaultPropName2", &self.default2),
         ];
-        values
-            .map(|(name, value)| format!("{name}={value}"))
-            .join(";")
+        values.map(|(name, value)| format!("{name}={value}")).join(";")
     }
 
     #[cancel]

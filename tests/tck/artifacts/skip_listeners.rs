@@ -20,7 +20,10 @@ struct SkippedRead {
 impl SkippedRead {
     #[on_skip_in_read]
     fn skipped(&mut self, ex: &BatchError) {
-        let (good, bad) = ("MySkipReadListener: GOOD STATUS", "MySkipReadListener: BAD STATUS");
+        let (good, bad) = (
+            "MySkipReadListener: GOOD STATUS",
+            "MySkipReadListener: BAD STATUS",
+        );
         judge(&self.job, ex, good, bad);
     }
 }
@@ -75,7 +78,11 @@ impl OneSkippedRead {
         self.skips += 1;
         if is_parent(ex) {
             let is_first = self.skips == 1;
-            let verdict = if is_first { "GOOD STATUS" } else { "BAD STATUS_INCORRECT_NUMBER_SKIPS" };
+            let verdict = if is_first {
+                "GOOD STATUS"
+            } else {
+                "BAD STATUS_INCORRECT_NUMBER_SKIPS"
+            };
             let exit_status = format!("MySkipReadListener: {verdict}");
             self.job.set_exit_status(Some(&exit_status));
         }

@@ -5,7 +5,8 @@ use batch_runtime::BatchStatus::{Completed, Failed};
 use crate::case::{Case, case};
 
 /// The parameters of the item listeners' job.
-const LISTENERS: &str = "execution.number=1, readrecord.fail=31, app.arraysize=30, app.writepoints=0,5,10,15,20,25,30";
+const LISTENERS: &str =
+    "execution.number=1, readrecord.fail=31, app.arraysize=30, app.writepoints=0,5,10,15,20,25,30";
 
 /// The parameters of the first execution of `chunkrestartCheckpt10`.
 const CHECKPOINT_10: &str = "execution.number=1, readrecord.fail=12, app.arraysize=30, app.checkpoint.position=0, \
@@ -20,9 +21,12 @@ pub(crate) fn cases() -> Vec<Case> {
 
 fn basics() -> Vec<Case> {
     vec![
-        case("ChunkTests.testChunkNoProcessorDefined", "chunkNoProcessorDefined")
-            .start("execution.number=1, app.checkpoint.position=0, readrecord.fail=40, app.arraysize=30")
-            .ends(Completed, "buffer size = 10"),
+        case(
+            "ChunkTests.testChunkNoProcessorDefined",
+            "chunkNoProcessorDefined",
+        )
+        .start("execution.number=1, app.checkpoint.position=0, readrecord.fail=40, app.arraysize=30")
+        .ends(Completed, "buffer size = 10"),
         case(
             "ChunkTests.testChunkDefaultItemCount",
             "chunksizeDEFAULTcommitIntervalDEFAULT",
@@ -35,12 +39,15 @@ fn basics() -> Vec<Case> {
                 Completed,
                 "checkpointInfo is null in reader.open...checkpointInfo is null in writer.open",
             ),
-        case("ChunkTests.testChunkArtifactInstanceUniqueness", "uniqueInstanceTest")
-            .start("")
-            .ends(
-                Completed,
-                "nullChunkListenerChunkListenerStepListenerStepListenerJobListenerJobListener",
-            ),
+        case(
+            "ChunkTests.testChunkArtifactInstanceUniqueness",
+            "uniqueInstanceTest",
+        )
+        .start("")
+        .ends(
+            Completed,
+            "nullChunkListenerChunkListenerStepListenerStepListenerJobListenerJobListener",
+        ),
         case("ChunkTests.testChunkOnErrorListener", "chunkListenerTest")
             .start("execution.number=1, readrecord.fail=5, app.writepoints=0,10, app.arraysize=30")
             .ends(Failed, "Chunk onError invoked"),
@@ -73,17 +80,18 @@ fn restarts() -> Vec<Case> {
             .restart_with("execution.number=2, app.checkpoint.position=10")
             .ends(Completed, "COMPLETED")
             .same_instance(),
-        case("ChunkTests.testChunkRestartCustomCheckpoint", "chunkCustomCheckpoint")
-            .start(
-                "execution.number=1, readrecord.fail=12, app.checkpoint.position=0, app.arraysize=30, \
+        case(
+            "ChunkTests.testChunkRestartCustomCheckpoint",
+            "chunkCustomCheckpoint",
+        )
+        .start(
+            "execution.number=1, readrecord.fail=12, app.checkpoint.position=0, app.arraysize=30, \
                  app.writepoints=0,4,9,13,15,20,22,27,30, app.next.writepoints=9,13,15,20,22,27,30",
-            )
-            .ends(Failed, "FAILED")
-            .restart_with(
-                "execution.number=2, app.checkpoint.position=9, app.writepoints=9,13,15,20,22,27,30",
-            )
-            .ends(Completed, "COMPLETED")
-            .same_instance(),
+        )
+        .ends(Failed, "FAILED")
+        .restart_with("execution.number=2, app.checkpoint.position=9, app.writepoints=9,13,15,20,22,27,30")
+        .ends(Completed, "COMPLETED")
+        .same_instance(),
         case(
             "ChunkTests.testUserDataIsPersistedAfterCheckpoint",
             "chunkrestartCheckpt10",

@@ -47,15 +47,21 @@ fn exceeded() -> Vec<Case> {
         case("ChunkTests.testChunkSkipReadExceedSkip", "chunkSkipExceededTest")
             .start("execution.number=1, readrecord.fail=1,2, app.arraysize=30")
             .ends(Failed, READ_SKIPPED),
-        case("ChunkTests.testChunkSkipProcessExceedSkip", "chunkSkipExceededTest")
-            .start("execution.number=1, processrecord.fail=5,7, app.arraysize=30")
-            .ends(Failed, ITEM_SKIPPED),
+        case(
+            "ChunkTests.testChunkSkipProcessExceedSkip",
+            "chunkSkipExceededTest",
+        )
+        .start("execution.number=1, processrecord.fail=5,7, app.arraysize=30")
+        .ends(Failed, ITEM_SKIPPED),
         case("ChunkTests.testChunkSkipWriteExceedSkip", "chunkSkipExceededTest")
             .start("execution.number=1, writerecord.fail=2,8, app.arraysize=30")
             .ends(Failed, WRITE_SKIPPED),
-        case("ChunkTests.testChunkSkipReadNoSkipChildEx", "chunkSkipNoSkipChildExTest")
-            .start("execution.number=1, readrecord.fail=1,2,3, app.arraysize=30")
-            .ends(Failed, READ_SKIPPED),
+        case(
+            "ChunkTests.testChunkSkipReadNoSkipChildEx",
+            "chunkSkipNoSkipChildExTest",
+        )
+        .start("execution.number=1, readrecord.fail=1,2,3, app.arraysize=30")
+        .ends(Failed, READ_SKIPPED),
     ]
 }
 
@@ -65,14 +71,23 @@ fn retries() -> Vec<Case> {
             .start("execution.number=1, readrecord.fail=8,13,22, app.arraysize=30")
             .ends(Completed, "COMPLETED"),
         on_error("ChunkTests.testChunkRetryOnError", "chunkRetryOnError"),
-        case("RetryListenerTests.testRetryReadListener", "job_retry_listener_test")
-            .start("execution.number=1, readrecord.fail=8,13,22, app.arraysize=30")
-            .ends(Failed, "Retry listener invoked"),
-        case("RetryListenerTests.testRetryProcessListener", "job_retry_listener_test")
-            .start("execution.number=1, processrecord.fail=8,13,22, app.arraysize=30")
-            .ends(Failed, "Retry listener invoked"),
-        case("RetryListenerTests.testRetryWriteListener", "job_retry_listener_test")
-            .start("execution.number=1, writerecord.fail=8,13,22, app.arraysize=30")
-            .ends(Failed, "Retry listener invoked"),
+        case(
+            "RetryListenerTests.testRetryReadListener",
+            "job_retry_listener_test",
+        )
+        .start("execution.number=1, readrecord.fail=8,13,22, app.arraysize=30")
+        .ends(Failed, "Retry listener invoked"),
+        case(
+            "RetryListenerTests.testRetryProcessListener",
+            "job_retry_listener_test",
+        )
+        .start("execution.number=1, processrecord.fail=8,13,22, app.arraysize=30")
+        .ends(Failed, "Retry listener invoked"),
+        case(
+            "RetryListenerTests.testRetryWriteListener",
+            "job_retry_listener_test",
+        )
+        .start("execution.number=1, writerecord.fail=8,13,22, app.arraysize=30")
+        .ends(Failed, "Retry listener invoked"),
     ]
 }

@@ -25,11 +25,14 @@ pub(crate) fn cases() -> Vec<Case> {
             .start("execution.number=1, readrecord.fail=31, app.arraysize=30, app.sleeptime=500")
             .is(Completed)
             .exit_of(&NO_CHUNK),
-        case("ChunkTests.testChunkTimeBased10Seconds", "chunkTimeBasedCheckpoint")
-            .slow()
-            .start("execution.number=1, readrecord.fail=31, app.arraysize=30, app.sleeptime=500")
-            .is(Completed)
-            .exit_of(&TEN_SECONDS),
+        case(
+            "ChunkTests.testChunkTimeBased10Seconds",
+            "chunkTimeBasedCheckpoint",
+        )
+        .slow()
+        .start("execution.number=1, readrecord.fail=31, app.arraysize=30, app.sleeptime=500")
+        .is(Completed)
+        .exit_of(&TEN_SECONDS),
         case(
             "ChunkTests.testChunkRestartTimeBasedCheckpoint",
             "chunkTimeBasedCheckpoint",

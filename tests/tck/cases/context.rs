@@ -49,21 +49,30 @@ fn contexts() -> Vec<Case> {
             "BeforeJobBeforeStepUnusedExitStatusForPartitionsAfterStep\
              BeforeStepUnusedExitStatusForPartitionsAfterStepAfterJob",
         ),
-        case("ContextAndListenerTests.testgetException", "job_chunk_getException")
-            .start("")
-            .ends(Failed, "MyChunkListener: found instanceof MyParentException"),
+        case(
+            "ContextAndListenerTests.testgetException",
+            "job_chunk_getException",
+        )
+        .start("")
+        .ends(Failed, "MyChunkListener: found instanceof MyParentException"),
         case(
             "ContextAndListenerTests.testgetExceptionListenerBased",
             "job_chunk_getExceptionListeners",
         )
         .start("")
         .ends(Failed, "MyChunkListener: found instanceof MyParentException"),
-        case("ContextsGetIdTests.testJobContextGetId", "contexts_getid_jobcontext")
-            .start("")
-            .ends(Completed, "job1"),
-        case("ContextsGetIdTests.testStepContextGetId", "contexts_getid_stepcontext")
-            .start("")
-            .ends(Completed, "step1"),
+        case(
+            "ContextsGetIdTests.testJobContextGetId",
+            "contexts_getid_jobcontext",
+        )
+        .start("")
+        .ends(Completed, "job1"),
+        case(
+            "ContextsGetIdTests.testStepContextGetId",
+            "contexts_getid_stepcontext",
+        )
+        .start("")
+        .ends(Completed, "step1"),
         case("ExecuteTests.testMyStepContextBatchlet", "test_batchlet_stepCtx")
             .start("")
             .ends(Completed, "JOB: VERY GOOD INVOCATION"),

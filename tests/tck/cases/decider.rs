@@ -26,12 +26,54 @@ fn actions() -> Vec<Case> {
         action(method, "job_decider_incompleterun", normal, value, special).ends(status, exit_status)
     };
     vec![
-        row("DeciderTests.testDeciderEndNormal", "EndNormal", 21, "EndSpecial", Completed, "EndNormal"),
-        row("DeciderTests.testDeciderEndSpecial", "EndNormal", 25, "EndSpecial", Completed, "EndSpecial"),
-        row("DeciderTests.testDeciderStopNormal", "StopNormal", 21, "StopSpecial", Stopped, "StopNormal"),
-        row("DeciderTests.testDeciderStopSpecial", "StopNormal", 25, "StopSpecial", Stopped, "StopSpecial"),
-        row("DeciderTests.testDeciderFailNormal", "FailNormal", 21, "FailSpecial", Failed, "FailNormal"),
-        row("DeciderTests.testDeciderFailSpecial", "FailNormal", 25, "FailSpecial", Failed, "FailSpecial"),
+        row(
+            "DeciderTests.testDeciderEndNormal",
+            "EndNormal",
+            21,
+            "EndSpecial",
+            Completed,
+            "EndNormal",
+        ),
+        row(
+            "DeciderTests.testDeciderEndSpecial",
+            "EndNormal",
+            25,
+            "EndSpecial",
+            Completed,
+            "EndSpecial",
+        ),
+        row(
+            "DeciderTests.testDeciderStopNormal",
+            "StopNormal",
+            21,
+            "StopSpecial",
+            Stopped,
+            "StopNormal",
+        ),
+        row(
+            "DeciderTests.testDeciderStopSpecial",
+            "StopNormal",
+            25,
+            "StopSpecial",
+            Stopped,
+            "StopSpecial",
+        ),
+        row(
+            "DeciderTests.testDeciderFailNormal",
+            "FailNormal",
+            21,
+            "FailSpecial",
+            Failed,
+            "FailNormal",
+        ),
+        row(
+            "DeciderTests.testDeciderFailSpecial",
+            "FailNormal",
+            25,
+            "FailSpecial",
+            Failed,
+            "FailSpecial",
+        ),
         action(
             "DeciderTests.testDeciderNextNormal",
             "job_decider_completerun",
@@ -72,13 +114,7 @@ fn transitions() -> Vec<Case> {
 }
 
 /// A job that a decision stops after a step; a restart runs it to its end.
-fn restart(
-    method: &'static str,
-    allow: bool,
-    stop_after: &str,
-    stopped_at: u32,
-    exit_status: &str,
-) -> Case {
+fn restart(method: &'static str, allow: bool, stop_after: &str, stopped_at: u32, exit_status: &str) -> Case {
     let file = match stop_after.starts_with("split") {
         true => "decider_transitions_from_split_on_restart",
         false => "decider_transitions_on_restart",
@@ -107,7 +143,13 @@ fn restarts() -> Vec<Case> {
     let in_flow = "3:flow1step2_CONTINUE";
     let in_split = "4:split1flow2step2_CONTINUE";
     vec![
-        restart("DeciderTests.testDeciderTransitionFromStepAndAllowRestart", true, "step1", 1, in_flow),
+        restart(
+            "DeciderTests.testDeciderTransitionFromStepAndAllowRestart",
+            true,
+            "step1",
+            1,
+            in_flow,
+        ),
         restart(
             "DeciderTests.testDeciderTransitionFromStepWithinFlowAndAllowRestart",
             true,
@@ -115,7 +157,13 @@ fn restarts() -> Vec<Case> {
             2,
             in_flow,
         ),
-        restart("DeciderTests.testDeciderTransitionFromFlowAndAllowRestart", true, "flow1step2", 3, in_flow),
+        restart(
+            "DeciderTests.testDeciderTransitionFromFlowAndAllowRestart",
+            true,
+            "flow1step2",
+            3,
+            in_flow,
+        ),
         restart(
             "DeciderTests.testDeciderTransitionFromSplitAndAllowRestart",
             true,
@@ -123,7 +171,13 @@ fn restarts() -> Vec<Case> {
             4,
             in_split,
         ),
-        restart("DeciderTests.testDeciderTransitionFromStepAndAllowRestartFalse", false, "step1", 1, in_flow),
+        restart(
+            "DeciderTests.testDeciderTransitionFromStepAndAllowRestartFalse",
+            false,
+            "step1",
+            1,
+            in_flow,
+        ),
         restart(
             "DeciderTests.testDeciderTransitionFromStepWithinFlowAndAllowRestartFalse",
             false,

@@ -13,9 +13,12 @@ pub(crate) fn cases() -> Vec<Case> {
 
 fn chunks() -> Vec<Case> {
     vec![
-        case("ChunkTests.testChunkSkipMultipleExceptions", "chunkSkipMultipleExceptions")
-            .start("execution.number=1, readrecord.fail=1,3, app.arraysize=30")
-            .ends(Failed, "MySkipReadListener: GOOD STATUS"),
+        case(
+            "ChunkTests.testChunkSkipMultipleExceptions",
+            "chunkSkipMultipleExceptions",
+        )
+        .start("execution.number=1, readrecord.fail=1,3, app.arraysize=30")
+        .ends(Failed, "MySkipReadListener: GOOD STATUS"),
         case(
             "ChunkTests.testChunkRetryMultipleExceptions",
             "chunkRetryMultipleExceptions",
@@ -59,7 +62,11 @@ fn parallel() -> Vec<Case> {
         .steps(2)
         .check("each flow has the ids of its step", |run| {
             for (index, step) in run.steps()?.into_iter().enumerate() {
-                expect("exit status", step.exit_status, format!("null{}", ids(run, index)?))?;
+                expect(
+                    "exit status",
+                    step.exit_status,
+                    format!("null{}", ids(run, index)?),
+                )?;
             }
             Ok(())
         }),
@@ -83,7 +90,10 @@ fn parallel() -> Vec<Case> {
 fn ids(run: &Run, step: usize) -> Result<String, String> {
     let execution = run.execution()?;
     let step = run.steps()?.remove(step);
-    Ok(format!(":J{}I{}S{}", execution.id, execution.instance_id, step.id))
+    Ok(format!(
+        ":J{}I{}S{}",
+        execution.id, execution.instance_id, step.id
+    ))
 }
 
 /// Checks that so many partitions have sent the id of the step execution.

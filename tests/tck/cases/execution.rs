@@ -16,9 +16,12 @@ pub(crate) fn cases() -> Vec<Case> {
 
 fn executions() -> Vec<Case> {
     vec![
-        case("ExecutionTests.testInvokeJobWithOneBatchletStep", "job_batchlet_1step")
-            .start("")
-            .is(Completed),
+        case(
+            "ExecutionTests.testInvokeJobWithOneBatchletStep",
+            "job_batchlet_1step",
+        )
+        .start("")
+        .is(Completed),
         case(
             "ExecutionTests.testInvokeJobWithTwoStepSequenceOfBatchlets",
             "job_batchlet_2steps",
@@ -31,18 +34,30 @@ fn executions() -> Vec<Case> {
         )
         .start("")
         .is(Completed),
-        case("ExecutionTests.testInvokeJobWithNextElement", "job_batchlet_nextElement")
-            .start("")
-            .is(Completed),
-        case("ExecutionTests.testInvokeJobWithFailElement", "job_batchlet_failElement")
-            .start("")
-            .ends(Failed, "TEST_FAIL"),
-        case("ExecutionTests.testInvokeJobWithStopElement", "job_batchlet_stopElement")
-            .start("")
-            .is(Stopped),
-        case("ExecutionTests.testInvokeJobWithEndElement", "job_batchlet_endElement")
-            .start("")
-            .ends(Completed, "TEST_ENDED"),
+        case(
+            "ExecutionTests.testInvokeJobWithNextElement",
+            "job_batchlet_nextElement",
+        )
+        .start("")
+        .is(Completed),
+        case(
+            "ExecutionTests.testInvokeJobWithFailElement",
+            "job_batchlet_failElement",
+        )
+        .start("")
+        .ends(Failed, "TEST_FAIL"),
+        case(
+            "ExecutionTests.testInvokeJobWithStopElement",
+            "job_batchlet_stopElement",
+        )
+        .start("")
+        .is(Stopped),
+        case(
+            "ExecutionTests.testInvokeJobWithEndElement",
+            "job_batchlet_endElement",
+        )
+        .start("")
+        .ends(Completed, "TEST_ENDED"),
         case("ExecutionTests.testInvokeJobSimpleChunk", "job_chunk_simple")
             .start("")
             .is(Completed),
@@ -68,20 +83,26 @@ fn executions() -> Vec<Case> {
 
 fn step_executions() -> Vec<Case> {
     vec![
-        case("StepExecutionTests.testOneStepExecutionStatus", "job_batchlet_1step")
-            .start("")
-            .steps(1)
-            .every_step(Completed)
-            .is(Completed),
-        case("StepExecutionTests.testFourStepExecutionStatus", "job_batchlet_4steps")
-            .start("")
-            .steps(4)
-            .every_step(Completed)
-            .check("the ids of the step executions differ", |run| {
-                let ids: BTreeSet<_> = run.steps()?.into_iter().map(|step| step.id).collect();
-                expect("ids", ids.len(), 4)
-            })
-            .is(Completed),
+        case(
+            "StepExecutionTests.testOneStepExecutionStatus",
+            "job_batchlet_1step",
+        )
+        .start("")
+        .steps(1)
+        .every_step(Completed)
+        .is(Completed),
+        case(
+            "StepExecutionTests.testFourStepExecutionStatus",
+            "job_batchlet_4steps",
+        )
+        .start("")
+        .steps(4)
+        .every_step(Completed)
+        .check("the ids of the step executions differ", |run| {
+            let ids: BTreeSet<_> = run.steps()?.into_iter().map(|step| step.id).collect();
+            expect("ids", ids.len(), 4)
+        })
+        .is(Completed),
         case(
             "StepExecutionTests.testFailedStepExecutionStatus",
             "job_batchlet_failElement",
@@ -96,16 +117,19 @@ fn step_executions() -> Vec<Case> {
         .start("")
         .steps(1)
         .is(Stopped),
-        case("StepExecutionTests.testPersistedStepData", "job_batchlet_persistedData")
-            .start("force.failure=true")
-            .is(Failed)
-            .steps(1)
-            .every_step(Failed)
-            .user_data("step1", "data", 4)
-            .restart_with("")
-            .steps(1)
-            .every_step(Completed)
-            .user_data("step1", "data", 5),
+        case(
+            "StepExecutionTests.testPersistedStepData",
+            "job_batchlet_persistedData",
+        )
+        .start("force.failure=true")
+        .is(Failed)
+        .steps(1)
+        .every_step(Failed)
+        .user_data("step1", "data", 4)
+        .restart_with("")
+        .steps(1)
+        .every_step(Completed)
+        .user_data("step1", "data", 5),
         case(
             "StepExecutionTests.testStepExecutionExitStatus",
             "job_batchlet_failElement",

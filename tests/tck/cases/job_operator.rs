@@ -44,22 +44,31 @@ fn requests() -> Vec<Case> {
         .ends(Failed, "FAILED")
         .abandon()
         .restart_fails(1, "execution.number=2", &["JobRestart", "JobInstanceAbandoned"]),
-        case("JobOperatorTests.testInvokeJobWithUserStop", "job_batchlet_longrunning")
-            .sql(&[CREATE_RUNNING])
-            .begin("run.indefinitely=true")
-            .stop_when_running(1)
-            .is(Stopped),
-        case("JobOperatorTests.testJobOperatorGetStepExecutions", "job_batchlet_1step")
-            .start("")
-            .steps(1)
-            .every_step(Completed)
-            .is(Completed),
-        case("JobOperatorTests.testJobOpGetJobNames", "job_unique_get_job_names")
-            .begin("")
-            .check("the job is listed", |run| {
-                let names = run.operator.job_names().map_err(text)?;
-                expect("listed", names.contains("job_unique_get_job_names"), true)
-            }),
+        case(
+            "JobOperatorTests.testInvokeJobWithUserStop",
+            "job_batchlet_longrunning",
+        )
+        .sql(&[CREATE_RUNNING])
+        .begin("run.indefinitely=true")
+        .stop_when_running(1)
+        .is(Stopped),
+        case(
+            "JobOperatorTests.testJobOperatorGetStepExecutions",
+            "job_batchlet_1step",
+        )
+        .start("")
+        .steps(1)
+        .every_step(Completed)
+        .is(Completed),
+        case(
+            "JobOperatorTests.testJobOpGetJobNames",
+            "job_unique_get_job_names",
+        )
+        .begin("")
+        .check("the job is listed", |run| {
+            let names = run.operator.job_names().map_err(text)?;
+            expect("listed", names.contains("job_unique_get_job_names"), true)
+        }),
         case("JobOperatorTests.testAbandoned", "job_batchlet_4steps")
             .start("")
             .is(Completed)
@@ -111,7 +120,11 @@ fn restarts() -> Vec<Case> {
                 let ids: Vec<_> = executions.iter().map(|execution| execution.id).collect();
                 expect("executions", &ids, &run.executions)?;
                 let instance = run.operator.job_instance(instance).map_err(text)?;
-                expect("job", instance.map(|instance| instance.job_name), Some(CHUNK.into()))?;
+                expect(
+                    "job",
+                    instance.map(|instance| instance.job_name),
+                    Some(CHUNK.into()),
+                )?;
                 let of_job = executions.iter().all(|execution| execution.job_name == CHUNK);
                 expect("the executions have the name of the job", of_job, true)
             },

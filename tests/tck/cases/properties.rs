@@ -42,9 +42,12 @@ fn plain() -> Vec<Case> {
         )
         .start("")
         .property("property4", "value4"),
-        case("PropertySubstitutionTests.testGivenPropertyName", "job_properties2")
-            .start("")
-            .property("myProperty4", "value4"),
+        case(
+            "PropertySubstitutionTests.testGivenPropertyName",
+            "job_properties2",
+        )
+        .start("")
+        .property("myProperty4", "value4"),
         case(
             "PropertySubstitutionTests.testPropertyInnerScopePrecedence",
             "job_properties2",
@@ -77,10 +80,13 @@ fn substituted() -> Vec<Case> {
         )
         .start("myFilename=testfile1")
         .property("myConcatProp", "testfile1.txt"),
-        case("PropertySubstitutionTests.testJavaSystemProperty", "job_properties2")
-            .system("file.separator", "/")
-            .start("myFilename=testfile2")
-            .property("myJavaSystemProp", "/test/testfile2.txt"),
+        case(
+            "PropertySubstitutionTests.testJavaSystemProperty",
+            "job_properties2",
+        )
+        .system("file.separator", "/")
+        .start("myFilename=testfile2")
+        .property("myJavaSystemProp", "/test/testfile2.txt"),
     ]
 }
 

@@ -6,9 +6,12 @@ use crate::case::{Case, case};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        case("FlowTransitioningTests.testFlowTransitionToStep", "flow_transition_to_step")
-            .start("")
-            .ends(Completed, "flow1step1, flow1step2, flow1step3, step1"),
+        case(
+            "FlowTransitioningTests.testFlowTransitionToStep",
+            "flow_transition_to_step",
+        )
+        .start("")
+        .ends(Completed, "flow1step1, flow1step2, flow1step3, step1"),
         case(
             "FlowTransitioningTests.testFlowTransitionToStepOutOfScope",
             "flow_transition_to_step_out_of_scope",
@@ -26,9 +29,12 @@ pub(crate) fn cases() -> Vec<Case> {
         )
         .start("")
         .ends(Completed, "flow1step1, flow1step2, flow1step3"),
-        case("SplitTransitioningTests.testSplitTransitionToStep", "split_transition_to_step")
-            .start("")
-            .ends(Completed, "step1"),
+        case(
+            "SplitTransitioningTests.testSplitTransitionToStep",
+            "split_transition_to_step",
+        )
+        .start("")
+        .ends(Completed, "step1"),
         case(
             "SplitTransitioningTests.testSplitTransitionToStepOutOfScope",
             "split_transition_to_step_out_of_scope",
