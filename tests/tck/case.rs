@@ -27,8 +27,8 @@ pub(crate) enum Action {
     Start(String),
     /// Starts the job, and does not wait.
     Begin(String),
-    /// Starts the job, which has to be rejected or to fail.
-    StartFails,
+    /// Starts the job, which has to be rejected with this diagnostic, or to fail.
+    StartFails(&'static str),
     /// Restarts the last execution with these parameters only, and waits.
     Restart(String),
     /// Restarts the last execution with its parameters and changes to them, and waits.
@@ -129,9 +129,9 @@ impl Case {
         self.then(Action::Begin(parameters.into()))
     }
 
-    /// Starts the job, which has to be rejected or to fail.
-    pub(crate) fn start_fails(self) -> Self {
-        self.then(Action::StartFails)
+    /// Starts the job, which has to be rejected with this diagnostic, or to fail.
+    pub(crate) fn start_fails(self, code: &'static str) -> Self {
+        self.then(Action::StartFails(code))
     }
 
     /// Restarts the last execution with these parameters only, and waits.

@@ -120,7 +120,7 @@ impl Run {
             }
             Action::Start(parameters) => self.start(parse(parameters)).and_then(|()| self.wait()),
             Action::Begin(parameters) => self.start(parse(parameters)),
-            Action::StartFails => self.start_fails(),
+            Action::StartFails(code) => self.start_fails(code),
             Action::Restart(parameters) => self.restart(parse(parameters)).and_then(|()| self.wait()),
             Action::RestartWith(changes) => {
                 let mut parameters = self.parameters.clone();
@@ -238,15 +238,15 @@ impl Run {
         Ok(())
     }
 
-    fn start_fails(&mut self) -> Result<(), String> {
+    fn start_fails(&mut self, code: &str) -> Result<(), String> {
         match self.operator.start(&self.job, ()) {
             Ok(id) => {
                 self.executions.push(id);
                 self.wait()?;
                 self.assert(&Action::Is(BatchStatus::Failed))
             }
-            Err(JobOperatorError::JobStart { .. }) => Ok(()),
-            Err(other) => Err(text(other)),
+            Err(JobOperatorError::JobStart { cause, .. }) if text(&cause).contains(code) => Ok(()),
+            Err(other) => Err(format!("{other}, expected {code}")),
         }
     }
 

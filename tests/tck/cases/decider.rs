@@ -109,7 +109,7 @@ fn transitions() -> Vec<Case> {
             "DeciderTests.testDeciderCannotbeFirstElementOnStart",
             "decider_as_first_job_element_fails",
         )
-        .start_fails(),
+        .start_fails("JSL0039"),
     ]
 }
 

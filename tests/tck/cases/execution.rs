@@ -77,7 +77,7 @@ fn executions() -> Vec<Case> {
             "JobExecutableSequenceTests.testJobExecutableSequenceToUnknown",
             "job_executable_sequence_invalid",
         )
-        .start_fails(),
+        .start_fails("JSL0012"),
     ]
 }
 

@@ -16,7 +16,7 @@ pub(crate) fn cases() -> Vec<Case> {
             "FlowTransitioningTests.testFlowTransitionToStepOutOfScope",
             "flow_transition_to_step_out_of_scope",
         )
-        .start_fails(),
+        .start_fails("JSL0012"),
         case(
             "FlowTransitioningTests.testFlowTransitionToDecision",
             "flow_transition_to_decision",
@@ -39,7 +39,7 @@ pub(crate) fn cases() -> Vec<Case> {
             "SplitTransitioningTests.testSplitTransitionToStepOutOfScope",
             "split_transition_to_step_out_of_scope",
         )
-        .start_fails(),
+        .start_fails("JSL0012"),
         case(
             "SplitTransitioningTests.testSplitTransitionToDecision",
             "split_transition_to_decision",
