@@ -35,7 +35,7 @@ fn jobs() -> Option<PathBuf> {
     folder.is_dir().then_some(folder)
 }
 
-/// Spec: JAK-01 to JAK-34
+/// Spec: JAK-01 to JAK-37
 #[test]
 fn the_tck_has_the_expected_results() {
     let Some(folder) = jobs() else {

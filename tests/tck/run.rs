@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -28,8 +27,8 @@ pub(crate) type Parameters = BTreeMap<String, String>;
 pub(crate) struct Run {
     /// The operator of the case.
     pub(crate) operator: JobOperator,
-    /// The id of the job.
-    pub(crate) job: String,
+    /// The name of the job's file.
+    file: &'static str,
     /// The executions so far.
     pub(crate) executions: Vec<JobExecutionId>,
     /// The time before the first action.
@@ -41,21 +40,16 @@ pub(crate) struct Run {
 /// Runs a case. The error is the action or assertion that failed.
 pub(crate) fn run(case: &Case, jobs: &Path) -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(text)?;
-    let file = format!("{}.xml", case.file);
-    fs::copy(jobs.join(&file), folder.path().join(&file)).map_err(text)?;
     let database = folder.path().join("batch.db");
     let mut builder = BatchRuntime::builder()
         .repository(format!("sqlite://{}?synchronous=normal", database.display()))
-        .job_path(folder.path().display().to_string());
+        .job_path(jobs.display().to_string());
     for (name, value) in &case.system {
         builder = builder.system_property(*name, *value);
     }
-    let operator = builder.build().map_err(text)?.job_operator();
-    let job = operator.job_names().map_err(text)?.into_iter().next();
     let mut run = Run {
-        operator,
-        // A file that is not valid has no job; its start is rejected.
-        job: job.unwrap_or_else(|| case.file.to_owned()),
+        operator: builder.build().map_err(text)?.job_operator(),
+        file: case.file,
         executions: Vec::new(),
         begin: SystemClock.now(),
         parameters: Parameters::new(),
@@ -71,6 +65,9 @@ pub(crate) fn run(case: &Case, jobs: &Path) -> Result<(), String> {
     }
     // The database must not go before the executions that were not waited for.
     for execution in &run.executions {
+        if result.is_err() {
+            let _ = run.operator.stop(*execution);
+        }
         let _ = run.operator.wait(*execution);
     }
     result
@@ -189,7 +186,9 @@ impl Run {
                 found.next().is_some_and(|step| step.status == *status) && found.next().is_none()
             }
             Action::UserData(step, field, value) => {
-                let data = self.user_data(step)?;
+                let found = steps.iter().find(|found| found.step_name == *step);
+                let data = found.map(StepExecution::persistent_user_data::<Value>);
+                let data = data.transpose().map_err(text)?.flatten().unwrap_or_default();
                 return expect("persistent user data", data[*field].as_i64(), Some(*value));
             }
             Action::Property(name, value) => {
@@ -213,33 +212,16 @@ impl Run {
         }
     }
 
-    /// Returns the persistent user data of a step execution of the last job execution. A step execution does not contain
-    /// it, an export does: in its context, as JSON in JSON.
-    fn user_data(&self, step: &str) -> Result<Value, String> {
-        let execution = self.execution()?;
-        let exported = self.operator.export(execution.instance_id).map_err(text)?;
-        let exported: Value = serde_json::from_str(&exported.unwrap_or_default()).map_err(text)?;
-        let find = |list: &Value, key: &str, value: Value| {
-            let found = list.as_array()?.iter().find(|one| one[key] == value);
-            found.cloned()
-        };
-        let found = find(&exported["executions"], "execution", execution.id.0.into())
-            .and_then(|execution| find(&execution["steps"], "step", step.into()))
-            .ok_or_else(|| format!("`{step}` is not in {exported}"))?;
-        let context = nested(&found["context"]["short"])?;
-        nested(&context["batch.persistent.user.data"])
-    }
-
     fn start(&mut self, parameters: Parameters) -> Result<(), String> {
         let pairs: JobParameters = parameters.clone().into_iter().collect();
-        let id = self.operator.start(&self.job, pairs).map_err(text)?;
+        let id = self.operator.start_xml(self.file, pairs).map_err(text)?;
         self.executions.push(id);
         self.parameters = parameters;
         Ok(())
     }
 
     fn start_fails(&mut self, code: &str) -> Result<(), String> {
-        match self.operator.start(&self.job, ()) {
+        match self.operator.start_xml(self.file, ()) {
             Ok(id) => {
                 self.executions.push(id);
                 self.wait()?;
@@ -309,11 +291,6 @@ fn has(step: &StepExecution, name: MetricName, value: i64) -> bool {
     metrics
         .iter()
         .any(|metric| metric.name == name && metric.value == value)
-}
-
-/// Reads the JSON in a string of another JSON.
-fn nested(string: &Value) -> Result<Value, String> {
-    serde_json::from_str(string.as_str().ok_or("not set")?).map_err(text)
 }
 
 /// Returns one line for each step execution.

@@ -66,8 +66,6 @@ struct ByAction {
     special: String,
     #[batch_context]
     job: JobContext,
-    #[batch_context]
-    step: Option<StepContext>,
 }
 
 #[decider("deciderTestsDecider")]
@@ -76,17 +74,13 @@ impl ByAction {
     fn decide(&mut self, steps: &[StepExecution]) -> Result<String, BatchError> {
         let count = self.job.transient_user_data::<u32>()?.map_or(0, |count| *count);
         let core = match complete(steps, 1)? {
-            [step] if step.exit_status == GOOD_STEP => self.action()?,
+            [step] if step.exit_status == GOOD_STEP => {
+                let action: Option<String> = step.persistent_user_data()?;
+                action.ok_or_else(|| BatchError::msg("the step has no persistent user data"))?
+            }
             _ => self.special.clone(),
         };
         Ok(format!("{count}:{core}"))
-    }
-
-    /// Returns the persistent user data of the step, which is not in its execution.
-    fn action(&self) -> Result<String, BatchError> {
-        let data = self.step.as_ref().map(StepContext::persistent_user_data);
-        let data: Option<String> = data.transpose()?.flatten();
-        data.ok_or_else(|| BatchError::msg("the step has no persistent user data"))
     }
 }
 

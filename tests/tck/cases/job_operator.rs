@@ -13,6 +13,8 @@ const PARAMETERS: &str = "execution.number=1, readrecord.fail=12, app.arraysize=
 /// The same without the write points of a restart.
 const NO_RESTART: &str = "execution.number=1, readrecord.fail=12, app.arraysize=30, \
     app.writepoints=0,5,10,15,20,25,30, app.commitinterval=5";
+/// A job whose listener waits after the step.
+const LISTENED: &str = "job_batchlet_step_listener";
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = requests();
@@ -199,14 +201,14 @@ fn count(run: &Run, expected: i64) -> Result<(), String> {
 
 fn running() -> Vec<Case> {
     let two = |method| {
-        case(method, "job_batchlet_step_listener")
+        case(method, LISTENED)
             .slow()
             .begin("app.timeinterval=10000")
             .begin("app.timeinterval=10000")
     };
     vec![
         two("JobOperatorTests.testJobOperatorGetRunningJobExecutions").check("both are running", |run| {
-            let running = run.operator.running_executions(&run.job).map_err(text)?;
+            let running = run.operator.running_executions(LISTENED).map_err(text)?;
             expect("running", running.len(), 2)
         }),
         two("JobOperatorTests.testJobOperatorGetRunningJobInstancesException").check(
