@@ -151,6 +151,7 @@ fn method_signature(row: &Method) -> TokenStream {
         Shape::Open => quote!(, checkpoint: ::core::option::Option<&#runtime::CheckpointInfo>),
         Shape::Timeout => quote!(, timeout: i32),
         Shape::Decide => quote!(, steps: &#runtime::StepsBefore<'_>),
+        Shape::AnalyzeStatus => quote!(, batch_status: #runtime::BatchStatus, status: &str),
         Shape::Analyze => quote!(, data: #runtime::CollectorData),
         Shape::Write => quote!(, items: &#runtime::ChunkItems<'_>, tx: &mut #runtime::ChunkTransaction),
         Shape::Notice(kinds) => {
@@ -191,6 +192,7 @@ fn declaration(kind: ParamKind) -> (Ident, TokenStream) {
         ParamKind::Result => ("result", quote!(::core::option::Option<&dyn ::core::any::Any>)),
         ParamKind::List | ParamKind::Each => ("items", quote!(&#runtime::ChunkItems<'_>)),
         ParamKind::Status => ("status", quote!(&str)),
+        ParamKind::BatchStatus => ("batch_status", quote!(#runtime::BatchStatus)),
         ParamKind::Seconds => ("timeout", quote!(i32)),
         ParamKind::Steps => ("steps", quote!(&[#runtime::StepExecution])),
     };
@@ -224,7 +226,7 @@ fn adapters(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
     let bodies = match method.row.shape {
         Shape::Open => vec![open(method)],
         Shape::Checkpoint => vec![checkpoint_info(method, artifact)],
-        Shape::Notice(_) => vec![notice(method)],
+        Shape::Notice(_) | Shape::AnalyzeStatus => vec![notice(method)],
         Shape::Compensation => vec![notice(method), quote!(true)],
         Shape::Text | Shape::Flag | Shape::Count | Shape::Plan => vec![value(method, quote!(self))],
         Shape::Timeout => {

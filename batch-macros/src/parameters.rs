@@ -61,7 +61,7 @@ pub(crate) fn parameters(row: &Method, signature: &Signature, errors: &mut Error
     let (least, most) = match row.shape {
         Shape::Notice(kinds) => (kinds.len(), kinds.len()),
         Shape::Open | Shape::Process | Shape::Timeout | Shape::Analyze => (1, 1),
-        Shape::Write => (1, 2),
+        Shape::Write | Shape::AnalyzeStatus => (1, 2),
         Shape::Decide => (0, 1),
         _ => (0, 0),
     };
@@ -127,6 +127,8 @@ fn by_shape<'a>(row: &Method, types: &[&'a Type]) -> Result<Parameters, &'a Type
             Some(_) => Err(first),
             None => Ok(Parameters::Payload(first.clone())),
         },
+        Shape::AnalyzeStatus if types.len() == 1 => event(&[ParamKind::Status], types),
+        Shape::AnalyzeStatus => event(&[ParamKind::BatchStatus, ParamKind::Status], types),
         Shape::Decide => event(&[ParamKind::Steps], types),
         Shape::Timeout => event(&[ParamKind::Seconds], types),
         Shape::Notice(kinds) => event(kinds, types),
@@ -147,6 +149,7 @@ fn binding(kind: ParamKind, ty: &Type) -> Option<ParamBinding> {
     match kind {
         ParamKind::Error => as_written(reference_to(ty).is_some_and(|ty| is_named(ty, "BatchError"))),
         ParamKind::Status => as_written(reference_to(ty).is_some_and(|ty| is_named(ty, "str"))),
+        ParamKind::BatchStatus => as_written(is_named(ty, "BatchStatus")),
         ParamKind::Seconds => as_written(is_named(ty, "i32")),
         ParamKind::Steps => as_written(items_type(ty).is_some_and(|step| is_named(&step, "StepExecution"))),
         ParamKind::Item(_) => item(ty, ty),

@@ -123,6 +123,14 @@ pub struct StepExecution {
 }
 
 impl StepExecution {
+    /// Returns whether it belongs to a partition: it is one, or a step in a partitioned flow. Partitions have rows of their own beside
+    /// that of the partitioned step. Spec: D-75
+    pub fn is_of_partition(&self) -> bool {
+        // No id of Job XML has this form.
+        let number = |key: &str| Some(key.rsplit_once(':')?.1.parse::<u32>().is_ok());
+        self.step_name.split('/').any(|key| number(key) == Some(true))
+    }
+
     /// Returns the persistent user data that the step has set, as of the last commit. Spec: JAK-37
     ///
     /// # Errors

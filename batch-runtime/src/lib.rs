@@ -203,6 +203,7 @@ pub mod __private {
     pub use crate::execution::StepExecution;
     pub use crate::repository::ChunkTransaction;
     pub use crate::role::*;
+    pub use crate::status::BatchStatus;
     pub use batch_macros::__role_index as role_index;
     pub use inventory;
 }

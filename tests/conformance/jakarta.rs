@@ -567,3 +567,67 @@ fn a_complete_execution_is_abandoned() {
     let error = job.launch_fails().to_string();
     assert!(error.contains("is ABANDONED"), "{error}");
 }
+
+/// Spec: JAK-39
+#[test]
+fn only_the_latest_execution_is_restarted() {
+    let (_folder, job) = job("<step id='one'><batchlet ref='Failing'/></step>");
+    let job = job.batchlet("Failing", || Err::<String, _>(BatchError::msg("as always")));
+    let first = job.launch().execution().id;
+    let second = job.launch().execution().id;
+    let operator = job.operator();
+    let error = operator
+        .restart(first, JobParameters::new())
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "job execution 1 is not the latest of its instance; restart execution 2"
+    );
+    let third = operator.restart(second, JobParameters::new()).unwrap();
+    operator.wait(third).unwrap();
+}
+
+/// Shows its properties as the exit status.
+#[derive(BatchArtifact)]
+struct ShowProperties {
+    #[batch_property(name = "number", value = "7")]
+    number: u64,
+    #[batch_property(name = "optional")]
+    optional: Option<i32>,
+    #[batch_property(name = "text", value = "a default")]
+    text: String,
+}
+
+#[batchlet("ShowProperties")]
+impl ShowProperties {
+    #[process]
+    fn process(&self) -> String {
+        format!("{} {:?} {:?}", self.number, self.optional, self.text)
+    }
+    #[cancel]
+    fn cancel(&self) {}
+}
+
+/// A parameter that is not given is an empty text, which is no number.
+///
+/// Spec: JAK-07, BPROP-08
+#[test]
+fn an_empty_value_is_missing_where_it_does_not_parse() {
+    let own: String = ["number", "optional", "text"]
+        .map(|name| format!("<property name='{name}' value=\"#{{jobParameters['{name}']}}\"/>"))
+        .concat();
+    let (_folder, job) = job(&format!(
+        "<step id='one'><batchlet ref='ShowProperties'><properties>{own}</properties></batchlet></step>"
+    ));
+    let run = job.launch();
+    assert_eq!(run.step("one").execution().exit_status, "7 None \"\"");
+    let job = job
+        .parameter("number", 8)
+        .parameter("optional", -9)
+        .parameter("text", "given");
+    assert_eq!(
+        job.launch().step("one").execution().exit_status,
+        "8 Some(-9) \"given\""
+    );
+}

@@ -85,6 +85,24 @@ impl CountPayloads {
     }
 }
 
+/// Sets the exit status of the step to the statuses of its partitions.
+#[derive(BatchArtifact)]
+struct ListStatuses {
+    #[batch_context]
+    step: StepContext,
+    statuses: Vec<String>,
+}
+
+#[sub_job_analyzer("ListStatuses")]
+impl ListStatuses {
+    #[analyze_exit_status]
+    fn ended(&mut self, batch_status: BatchStatus, exit_status: &str) {
+        self.statuses.push(format!("{batch_status} {exit_status}"));
+        self.statuses.sort();
+        self.step.set_exit_status(Some(&self.statuses.join(", ")));
+    }
+}
+
 /// A reducer that has a method for the rollback.
 #[derive(BatchArtifact)]
 struct Reducer;
@@ -371,4 +389,23 @@ impl ExitOfSplit {
         let split = self.split.as_ref().and_then(SplitContext::exit_status);
         split.unwrap_or_else(|| "NO SPLIT".into())
     }
+}
+
+/// Spec: JAK-34
+#[test]
+fn the_analyzer_gets_the_partitions_of_this_execution() {
+    let (_folder, job) = mapped("<analyzer ref='ListStatuses'/>");
+    let job = job.parameter("parts", 3).parameter("fails", 1);
+    let first = job.launch();
+    assert_eq!(
+        first.step("s").execution().exit_status,
+        "COMPLETED ONE OF 3, COMPLETED ONE OF 3, FAILED FAILED"
+    );
+    let again = job.restart(&first, [("fails", "99")]);
+    assert_eq!(again.step("s").execution().exit_status, "COMPLETED ONE OF 3");
+    let rows = again
+        .steps()
+        .iter()
+        .map(|step| (step.step_name.as_str(), step.is_of_partition()));
+    assert_eq!(rows.collect::<Vec<_>>(), [("s", false), ("s:2", true)]);
 }

@@ -279,9 +279,11 @@ impl Run {
         found.ok_or_else(|| "the execution is gone".into())
     }
 
-    /// Returns the step executions of the last execution.
+    /// Returns the step executions of the last execution. Partitions have further ones here, which Java's operator does not return.
     pub(crate) fn steps(&self) -> Result<Vec<StepExecution>, String> {
-        self.operator.step_executions(self.last()).map_err(text)
+        let mut steps = self.operator.step_executions(self.last()).map_err(text)?;
+        steps.retain(|step| !step.is_of_partition());
+        Ok(steps)
     }
 }
 

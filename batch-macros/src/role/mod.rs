@@ -91,6 +91,8 @@ pub(crate) enum Shape {
     Collect,
     /// `(data: P)`, no result.
     Analyze,
+    /// `(exit_status: &str)` or `(batch_status: BatchStatus, exit_status: &str)`, no result.
+    AnalyzeStatus,
 }
 
 /// A parameter of an event.
@@ -108,6 +110,8 @@ pub(crate) enum ParamKind {
     Each,
     /// `&str`
     Status,
+    /// `BatchStatus`
+    BatchStatus,
     /// `i32`
     Seconds,
     /// `&[StepExecution]`

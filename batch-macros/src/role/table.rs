@@ -257,10 +257,10 @@ macro_rules! role_table {
         sub_job_analyzer SubJobAnalyzer { fact: Some(("payload_type", "Option<ItemType>")), ..ROLE } [
             /// Receives one payload, on the main thread. Optional.
             analyze_collector_data("fn analyze(&mut self, data: P) -> Result<(), E>") { shape: Shape::Analyze, ..NOTICE }
-            /// Receives the exit status of one subjob, on the main thread. Optional.
-            analyze_exit_status("fn analyze_exit_status(&mut self, exit_status: &str) -> Result<(), E>") {
-                shape: Shape::Notice(&[ParamKind::Status]), ..NOTICE
-            }
+            /// Receives the exit status of one subjob, on the main thread; with the first parameter its batch status, too. Optional.
+            analyze_exit_status("fn analyze_exit_status(&mut self, exit_status: &str) -> Result<(), E>"
+                or "fn analyze_exit_status(&mut self, batch_status: BatchStatus, exit_status: &str) -> Result<(), E>")
+            { shape: Shape::AnalyzeStatus, ..NOTICE }
         ]
 
         /// Selects the transition that a job takes.

@@ -201,6 +201,12 @@ where
     }
 }
 
+/// Returns whether a property is set to an empty text that is no value of the type. It counts as not set: in Jakarta Batch, an
+/// expression without a value is empty. Spec: BPROP-08, JAK-07
+fn is_no_value<T: PropertyValue>(text: &str) -> bool {
+    text.is_empty() && T::parse(text).is_err()
+}
+
 /// A list whose values are separated by `SEPARATOR`. Blanks around a value are ignored; an empty text is an empty list.
 struct Separated<T, const SEPARATOR: char>(Vec<T>);
 
@@ -381,6 +387,7 @@ impl<'a> InjectionScope<'a> {
         let found = self
             .properties
             .get(&name)
+            .filter(|(text, _)| !is_no_value::<T>(text))
             .or_else(|| default.map(|text| (text, PropertySource::Default)));
         let Some((text, source)) = found else {
             return Ok(None);

@@ -121,7 +121,7 @@ impl Walk<'_> {
                 Report::Data(_, data) => analysis.data(data),
                 Report::Ended(end) => match (end.result, all.get(end.position)) {
                     (Ok(ended), Some(flow)) => {
-                        analysis.ended(&exit_status_of(&ended));
+                        analysis.ended(ended.outcome.status(), &exit_status_of(&ended));
                         let next = self.after_flow((end.position, flow), ended, split, ends);
                         beginning.extend(next);
                     }

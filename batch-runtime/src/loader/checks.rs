@@ -127,6 +127,11 @@ fn parse_error(info: &PropertyInfo, text: &str, properties: &Properties) -> Opti
     if secrets.are_unread_in(text) {
         return None;
     }
+    let has_default = info.default.is_some_and(|default| !default.is_empty());
+    // Counts as not set if it does not parse.
+    if text.is_empty() && (has_default || info.optional) {
+        return None;
+    }
     // A panicking parser must not affect the caller of `start`. Spec: CHUNK-EXC-03
     let checked = catch_unwind(AssertUnwindSafe(|| (info.check)(&secrets.revealed(text))));
     let reason = checked

@@ -79,6 +79,14 @@ pub enum JobOperatorError {
         /// The execution that was abandoned.
         execution: JobExecutionId,
     },
+    /// In the dialect of Jakarta Batch, only the latest execution of an instance can be restarted.
+    #[error("job execution {execution} is not the latest of its instance; restart execution {latest}")]
+    JobExecutionNotMostRecent {
+        /// The execution to restart.
+        execution: JobExecutionId,
+        /// The latest execution of the instance.
+        latest: JobExecutionId,
+    },
     /// The execution is running, so it cannot be abandoned.
     #[error("job execution {execution} is running (owner {owner}): stop it first")]
     JobExecutionIsRunning {

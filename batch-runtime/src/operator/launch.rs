@@ -10,6 +10,7 @@ use batch_xml::Diagnostic;
 use super::definitions::{Wanted, rejecting};
 use super::{JobOperator, JobOperatorError, Result, Shared, StartError};
 use crate::engine::{BoundJob, Dispatch, JobRunner, Running};
+use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
 use crate::parameters::JobParameters;
 use crate::repository::{Claim, ClaimError, ClaimRequest, Ending, RepositoryError, Target};
@@ -105,7 +106,8 @@ impl JobOperator {
     /// before it takes the instance over.
     ///
     /// # Errors
-    /// `NoSuchJobExecution`, `NoSuchJob`, `JobInstanceAlreadyComplete`, or `JobRestart` with the reason.
+    /// `NoSuchJobExecution`, `NoSuchJob`, `JobInstanceAlreadyComplete`, or `JobRestart` with the reason; in the dialect of Jakarta
+    /// Batch also `JobExecutionNotMostRecent`.
     ///
     /// Spec: OP-12 to OP-16, RESTART-01 to RESTART-03, D-57, D-58
     pub fn restart(
@@ -135,8 +137,23 @@ impl JobOperator {
             .original_parameters(earlier.instance_id)?
             .overlaid(&parameters);
         let prepared = self.prepare(Wanted::of(&earlier), &parameters, &effective, &reject)?;
+        if prepared.job.dialect.restarts_latest_execution_only() {
+            self.require_latest(&earlier)?;
+        }
         let target = Target::InstanceOf(execution);
         self.claim_and_run(prepared, target, effective, crash_limit, &reject)
+    }
+
+    /// Rejects an execution that another one of its instance follows. Spec: JAK-39
+    fn require_latest(&self, execution: &JobExecution) -> Result<()> {
+        let all = self.shared.repository.job_executions(execution.instance_id)?;
+        match all.iter().map(|execution| execution.id).max() {
+            Some(latest) if latest != execution.id => Err(JobOperatorError::JobExecutionNotMostRecent {
+                execution: execution.id,
+                latest,
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Checks a job as [`start`](Self::start) does, without starting it, and returns the warnings.

@@ -3,6 +3,7 @@
 use crate::artifact::item::ItemType;
 use crate::artifact::payload::CollectorData;
 use crate::error::BatchError;
+use crate::status::BatchStatus;
 
 /// Makes a type a subjob analyzer, which receives the payloads of the collectors and the exit statuses of the subjobs, on the
 /// main thread.
@@ -51,7 +52,7 @@ pub trait SubJobAnalyzer: Send {
     fn analyze_collector_data(&mut self, data: CollectorData) -> Result<(), BatchError>;
 
     /// `#[analyze_exit_status]`. An error rolls the logical transaction back. Spec: PALG-09, LTX-15
-    fn analyze_exit_status(&mut self, status: &str) -> Result<(), BatchError>;
+    fn analyze_exit_status(&mut self, batch_status: BatchStatus, status: &str) -> Result<(), BatchError>;
 
     /// Returns the type of the payloads; `None` without an `#[analyze_collector_data]` method. Spec: PALG-11
     fn payload_type() -> Option<ItemType>

@@ -31,6 +31,8 @@ pub(super) const RULES: Rules = Rules {
     compensation_resets_partitions: true,
     collects_at_end_of_chunk_step: true,
     collects_after_failed_batchlet: false,
+    analyzes_complete_partitions: true,
+    restarts_latest_execution_only: false,
     unmatched_step_fails: true,
     termination_sets_step_status: true,
     ending_flow_stops_siblings: true,

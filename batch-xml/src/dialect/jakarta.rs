@@ -27,6 +27,8 @@ pub(super) const RULES: Rules = Rules {
     compensation_resets_partitions: false,
     collects_at_end_of_chunk_step: false,
     collects_after_failed_batchlet: true,
+    analyzes_complete_partitions: false,
+    restarts_latest_execution_only: true,
     unmatched_step_fails: false,
     termination_sets_step_status: false,
     ending_flow_stops_siblings: false,

@@ -133,6 +133,10 @@ pub(crate) struct Rules {
     pub(crate) collects_at_end_of_chunk_step: bool,
     /// See [`Dialect::collects_after_failed_batchlet`].
     pub(crate) collects_after_failed_batchlet: bool,
+    /// See [`Dialect::analyzes_complete_partitions`].
+    pub(crate) analyzes_complete_partitions: bool,
+    /// See [`Dialect::restarts_latest_execution_only`].
+    pub(crate) restarts_latest_execution_only: bool,
     /// See [`Dialect::unmatched_step_fails`].
     pub(crate) unmatched_step_fails: bool,
     /// See [`Dialect::termination_sets_step_status`].
@@ -277,6 +281,20 @@ impl Dialect {
     /// Spec: SUBJOB-16, JAK-34
     pub fn collects_after_failed_batchlet(self) -> bool {
         self.rules().collects_after_failed_batchlet
+    }
+
+    /// Returns whether the analyzer of a restart gets the exit statuses of partitions that earlier executions have completed, too.
+    ///
+    /// Spec: SUBJOB-10, JAK-34
+    pub fn analyzes_complete_partitions(self) -> bool {
+        self.rules().analyzes_complete_partitions
+    }
+
+    /// Returns whether only the latest execution of an instance can be restarted, and not any of them.
+    ///
+    /// Spec: OP-15, D-58, JAK-39
+    pub fn restarts_latest_execution_only(self) -> bool {
+        self.rules().restarts_latest_execution_only
     }
 
     /// Returns whether a step or decision fails the job if it has `next` elements and none matches, instead of completing it.

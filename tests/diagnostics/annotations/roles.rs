@@ -13,6 +13,7 @@ use batch_runtime::__private::{
     ItemProcessListener, ItemReadListener, ItemType, ItemWriteListener, LogicalTX, PartitionAlgorithm,
     RetryListener, SkipListener, StepsBefore, SubJobAnalyzer, SubJobCollector, processor_sink,
 };
+use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 
 #[derive(BatchArtifact)]
@@ -459,7 +460,9 @@ fn parallel_and_decider() {
     delays
         .analyze_collector_data(CollectorData::new(&7_u64).unwrap())
         .unwrap();
-    delays.analyze_exit_status("DONE").unwrap();
+    delays
+        .analyze_exit_status(BatchStatus::Completed, "DONE")
+        .unwrap();
     let data = delays.collect_sub_job_data().unwrap().expect("a payload");
     assert_eq!(data.take::<u64>().unwrap(), 11);
     assert!(

@@ -2,17 +2,17 @@
 
 use batch_runtime::prelude::*;
 
-use super::values::{Given, RestartData};
+use super::values::{Required, RestartData};
 
 /// Reads the numbers from 0 to the size of the array, and fails at one of them in the first execution.
 #[derive(BatchArtifact)]
 struct ArrayReader {
-    #[batch_property(name = "readrecord.fail", value = "")]
-    fail: Given<i64>,
-    #[batch_property(name = "app.arraysize", value = "")]
-    size: Given<i64>,
-    #[batch_property(name = "app.checkpoint.position", value = "")]
-    expected: Given<i64>,
+    #[batch_property(name = "readrecord.fail")]
+    fail: Option<i64>,
+    #[batch_property(name = "app.arraysize")]
+    size: Option<i64>,
+    #[batch_property(name = "app.checkpoint.position")]
+    expected: Option<i64>,
     #[batch_context]
     step: StepContext,
     /// The next number.
@@ -28,7 +28,7 @@ impl ArrayReader {
         self.fail.required()?;
         self.size.required()?;
         self.next = checkpoint.map_or(0, |last| last + 1);
-        match self.expected.0 {
+        match self.expected {
             Some(expected) if expected != self.next => Err(BatchError::msg(format!(
                 "the reader is at {}, expected {expected}",
                 self.next
@@ -63,8 +63,8 @@ impl ArrayReader {
 /// Adds 100, and filters the item with one number, counted from 1.
 #[derive(BatchArtifact)]
 struct ArrayProcessor {
-    #[batch_property(name = "app.processFilterItem", value = "")]
-    filtered: Given<i64>,
+    #[batch_property(name = "app.processFilterItem")]
+    filtered: Option<i64>,
     count: i64,
 }
 
@@ -73,21 +73,21 @@ impl ArrayProcessor {
     #[process_item]
     fn process(&mut self, number: &i64) -> Option<i64> {
         self.count += 1;
-        (self.filtered.0 != Some(self.count)).then_some(number + 100)
+        (self.filtered != Some(self.count)).then_some(number + 100)
     }
 }
 
 /// Fails if a chunk does not begin at the next of its write points.
 #[derive(BatchArtifact)]
 struct ArrayWriter {
-    #[batch_property(name = "app.arraysize", value = "")]
-    size: Given<i64>,
+    #[batch_property(name = "app.arraysize")]
+    size: Option<i64>,
     #[batch_property(name = "app.writepoints")]
     write_points: Vec<usize>,
     #[batch_property(name = "app.next.writepoints")]
     next_write_points: Vec<usize>,
-    #[batch_property(name = "app.checkpoint.position", value = "")]
-    expected: Given<usize>,
+    #[batch_property(name = "app.checkpoint.position")]
+    expected: Option<usize>,
     #[batch_context]
     step: StepContext,
     /// The number of items written.
@@ -105,7 +105,7 @@ impl ArrayWriter {
             self.write_points.clone_from(&self.next_write_points);
         }
         self.position = checkpoint.unwrap_or(0);
-        match (checkpoint, self.expected.0) {
+        match (checkpoint, self.expected) {
             (Some(found), Some(expected)) if found != expected => Err(BatchError::msg(format!(
                 "the writer is at {found}, expected {expected}"
             ))),

@@ -3,7 +3,6 @@
 use batch_runtime::prelude::*;
 
 use super::exceptions::BasicChunkStepException;
-use super::values::Given;
 
 /// Fails if the item is listed.
 fn fail_at(
@@ -23,8 +22,8 @@ fn fail_at(
 /// Reads items from 0.
 #[derive(BatchArtifact)]
 struct BasicReader {
-    #[batch_property(name = "number.of.items.to.be.read", value = "")]
-    items: Given<i64>,
+    #[batch_property(name = "number.of.items.to.be.read")]
+    items: Option<i64>,
     #[batch_property(name = "throw.reader.exception.for.these.items")]
     fail: Vec<i64>,
     #[batch_context]
@@ -41,7 +40,7 @@ impl BasicReader {
     fn read(&mut self) -> Result<Option<i64>, BasicChunkStepException> {
         let item = self.next;
         self.next += 1;
-        if item >= self.items.0.unwrap_or(10) {
+        if item >= self.items.unwrap_or(10) {
             return Ok(None);
         }
         fail_at(&self.job, &self.fail, "Reader", item)?;

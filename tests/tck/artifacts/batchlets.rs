@@ -7,7 +7,7 @@ use std::time::Duration;
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::values::{COMPLETED, GOOD, Given, or_null};
+use super::values::{COMPLETED, GOOD, Required, or_null};
 
 /// Appends to the exit status of the job, which a job must not take over from a partition.
 #[derive(BatchArtifact)]
@@ -165,17 +165,17 @@ impl SplitFlowSplit {
 /// Fails in the first execution, and waits in the second.
 #[derive(BatchArtifact)]
 struct FailRestart {
-    #[batch_property(name = "execution.number", value = "")]
-    execution: Given<u32>,
-    #[batch_property(name = "sleep.time", value = "")]
-    milliseconds: Given<u64>,
+    #[batch_property(name = "execution.number")]
+    execution: Option<u32>,
+    #[batch_property(name = "sleep.time")]
+    milliseconds: Option<u64>,
 }
 
 #[batchlet("failRestartBatchlet")]
 impl FailRestart {
     #[process]
     fn process(&self) -> Result<String, BatchError> {
-        match self.execution.0 {
+        match self.execution {
             Some(1) => return Err(BatchError::msg("fails on purpose in execution 1")),
             Some(2) => thread::sleep(Duration::from_millis(self.milliseconds.required()?)),
             _ => {}
@@ -190,8 +190,8 @@ impl FailRestart {
 /// Fails in the first execution.
 #[derive(BatchArtifact)]
 struct JobAttributes {
-    #[batch_property(name = "execution.number", value = "")]
-    execution: Given<u32>,
+    #[batch_property(name = "execution.number")]
+    execution: Option<u32>,
 }
 
 #[batchlet("jobAttributesTestBatchlet")]
@@ -219,8 +219,8 @@ struct UserData {
 /// Uses everything that a step context has. If it is to fail, the second execution counts up what the first has stored.
 #[derive(BatchArtifact)]
 struct UsesStepContext {
-    #[batch_property(name = "force.failure", value = "")]
-    fail: Given<bool>,
+    #[batch_property(name = "force.failure")]
+    fail: Option<bool>,
     #[batch_context]
     step: StepContext,
     #[batch_context]
@@ -236,7 +236,7 @@ impl UsesStepContext {
             "there is no exit status before",
         )?;
         self.step.set_exit_status(Some("MadeItToBegin"));
-        let mut fail = self.fail.is_true();
+        let mut fail = self.fail.unwrap_or_default();
         if fail {
             let earlier: Option<UserData> = self.step.persistent_user_data()?;
             fail = earlier.is_none();

@@ -5,7 +5,6 @@ use std::time::Instant;
 use batch_runtime::prelude::*;
 
 use super::exceptions::{MyParentException, is_parent};
-use super::values::Given;
 
 /// Is called, and does nothing.
 #[derive(BatchArtifact)]
@@ -41,8 +40,8 @@ impl NotesError {
 /// Fails before the first chunk if it is to, and after the step reports the exception that its context has.
 #[derive(BatchArtifact)]
 struct ReportsException {
-    #[batch_property(name = "fail.immediate", value = "")]
-    fail: Given<bool>,
+    #[batch_property(name = "fail.immediate")]
+    fail: Option<bool>,
     #[batch_context]
     job: JobContext,
     #[batch_context]
@@ -53,7 +52,7 @@ struct ReportsException {
 impl ReportsException {
     #[before_chunk]
     fn before(&mut self) -> Result<(), MyParentException> {
-        if self.fail.is_true() {
+        if self.fail.unwrap_or_default() {
             return Err(MyParentException("fails on purpose"));
         }
         Ok(())

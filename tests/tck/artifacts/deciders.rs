@@ -4,7 +4,7 @@ use batch_runtime::BatchStatus;
 use batch_runtime::execution::StepExecution;
 use batch_runtime::prelude::*;
 
-use super::values::Given;
+use super::values::Required;
 
 /// The exit status of a step after which the decider returns the step's persistent user data.
 const GOOD_STEP: &str = "STEP:ES:Good";
@@ -144,8 +144,8 @@ impl MultipleExitStatus {
 /// Returns the number of decisions so far, and the greatest exit status of the steps; in a restart the greatest name.
 #[derive(BatchArtifact)]
 struct Transition {
-    #[batch_property(name = "is.restart", value = "")]
-    is_restart: Given<bool>,
+    #[batch_property(name = "is.restart")]
+    is_restart: Option<bool>,
     #[batch_context]
     job: JobContext,
 }
@@ -157,7 +157,7 @@ impl Transition {
         let count = 1 + self.job.transient_user_data::<u32>()?.map_or(0, |count| *count);
         self.job.set_transient_user_data(count);
         let greatest = |of: fn(&StepExecution) -> &str| steps.iter().map(of).max().unwrap_or("").to_owned();
-        Ok(if self.is_restart.is_true() {
+        Ok(if self.is_restart.unwrap_or_default() {
             format!("{count}:{}_CONTINUE", greatest(|step| &step.step_name))
         } else {
             format!("{count}:{}", greatest(|step| &step.exit_status))
@@ -194,8 +194,8 @@ impl AfterTwoFlows {
 /// Returns the names and ids of the step executions.
 #[derive(BatchArtifact)]
 struct NamesExecutions {
-    #[batch_property(name = "expected.number.of.step.executions", value = "")]
-    expected: Given<usize>,
+    #[batch_property(name = "expected.number.of.step.executions")]
+    expected: Option<usize>,
 }
 
 #[decider("deciderReceivesCorrectStepExecutionsDecider")]

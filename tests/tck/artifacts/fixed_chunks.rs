@@ -3,13 +3,12 @@
 use batch_runtime::prelude::*;
 
 use super::exceptions::MyParentException;
-use super::values::Given;
 
 /// Reads the numbers from 1 to 9, or fails at once.
 #[derive(BatchArtifact)]
 struct NineReader {
-    #[batch_property(name = "fail.immediate", value = "")]
-    fail: Given<bool>,
+    #[batch_property(name = "fail.immediate")]
+    fail: Option<bool>,
     count: i64,
 }
 
@@ -20,7 +19,7 @@ impl NineReader {
 
     #[read_item]
     fn read(&mut self) -> Result<Option<i64>, MyParentException> {
-        if self.fail.is_true() {
+        if self.fail.unwrap_or_default() {
             return Err(MyParentException("fails on purpose"));
         }
         self.count += 1;
@@ -65,8 +64,8 @@ impl NoWriter {
 /// Reads the numbers from 1 to the size of the array, without that one.
 #[derive(BatchArtifact)]
 struct SimpleReader {
-    #[batch_property(name = "app.arraysize", value = "")]
-    size: Given<i64>,
+    #[batch_property(name = "app.arraysize")]
+    size: Option<i64>,
     count: i64,
 }
 
@@ -78,7 +77,7 @@ impl SimpleReader {
     #[read_item]
     fn read(&mut self) -> Option<i64> {
         self.count += 1;
-        (self.count < self.size.0.unwrap_or(0)).then_some(self.count)
+        (self.count < self.size.unwrap_or(0)).then_some(self.count)
     }
 
     #[get_checkpoint_info]
@@ -88,8 +87,8 @@ impl SimpleReader {
 /// Reads without end, or fails at once.
 #[derive(BatchArtifact)]
 struct EndlessReader {
-    #[batch_property(name = "read.fail.immediate", value = "")]
-    fail: Given<bool>,
+    #[batch_property(name = "read.fail.immediate")]
+    fail: Option<bool>,
 }
 
 #[item_reader("listenerOnErrorReader")]
@@ -99,7 +98,7 @@ impl EndlessReader {
 
     #[read_item]
     fn read(&mut self) -> Result<Option<i64>, BatchError> {
-        if self.fail.is_true() {
+        if self.fail.unwrap_or_default() {
             return Err(BatchError::msg("the reader fails on purpose"));
         }
         Ok(Some(0))
@@ -112,15 +111,15 @@ impl EndlessReader {
 /// Passes the items on, or fails at once.
 #[derive(BatchArtifact)]
 struct FailingProcessor {
-    #[batch_property(name = "process.fail.immediate", value = "")]
-    fail: Given<bool>,
+    #[batch_property(name = "process.fail.immediate")]
+    fail: Option<bool>,
 }
 
 #[item_processor("listenerOnErrorProcessor")]
 impl FailingProcessor {
     #[process_item]
     fn process(&mut self, number: &i64) -> Result<Option<i64>, BatchError> {
-        if self.fail.is_true() {
+        if self.fail.unwrap_or_default() {
             return Err(BatchError::msg("the processor fails on purpose"));
         }
         Ok(Some(*number))
@@ -130,8 +129,8 @@ impl FailingProcessor {
 /// Writes nowhere, or fails at once.
 #[derive(BatchArtifact)]
 struct FailingWriter {
-    #[batch_property(name = "write.fail.immediate", value = "")]
-    fail: Given<bool>,
+    #[batch_property(name = "write.fail.immediate")]
+    fail: Option<bool>,
 }
 
 #[item_writer("listenerOnErrorWriter")]
@@ -141,7 +140,7 @@ impl FailingWriter {
 
     #[write_items]
     fn write(&mut self, _numbers: &[i64]) -> Result<(), BatchError> {
-        if self.fail.is_true() {
+        if self.fail.unwrap_or_default() {
             return Err(BatchError::msg("the writer fails on purpose"));
         }
         Ok(())
@@ -178,15 +177,15 @@ impl TenReader {
 /// Doubles the numbers.
 #[derive(BatchArtifact)]
 struct Doubles {
-    #[batch_property(name = "process.fail", value = "")]
-    fail: Given<bool>,
+    #[batch_property(name = "process.fail")]
+    fail: Option<bool>,
 }
 
 #[item_processor("ListenerOnErrorArtifacts.P")]
 impl Doubles {
     #[process_item]
     fn process(&mut self, number: &i64) -> Result<Option<i64>, BatchError> {
-        if self.fail.is_true() && *number == FAILING_NUMBER {
+        if self.fail.unwrap_or_default() && *number == FAILING_NUMBER {
             return Err(BatchError::msg("the processor fails on purpose"));
         }
         Ok(Some(number * 2))

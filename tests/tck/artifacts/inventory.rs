@@ -9,7 +9,7 @@ use batch_runtime::{ChunkTransaction, RepositoryConnection};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 
-use super::values::Given;
+use super::values::Required;
 
 /// The statements that create the tables.
 pub(crate) const CREATE_INVENTORY: [&str; 3] = [
@@ -159,10 +159,10 @@ impl OrderProcessor {
 /// Takes the items of the orders from the inventory, and inserts the orders. At one of them it waits, or fails.
 #[derive(BatchArtifact)]
 struct OrderWriter {
-    #[batch_property(name = "forced.fail.count", value = "")]
-    fail_at: Given<i64>,
-    #[batch_property(name = "dummy.delay.seconds", value = "")]
-    milliseconds: Given<u64>,
+    #[batch_property(name = "forced.fail.count")]
+    fail_at: Option<i64>,
+    #[batch_property(name = "dummy.delay.seconds")]
+    milliseconds: Option<u64>,
     count: i64,
 }
 
@@ -189,7 +189,7 @@ impl OrderWriter {
                 0 => return Err(BatchError::msg("fails on purpose")),
                 milliseconds => thread::sleep(Duration::from_millis(milliseconds)),
             }
-            self.fail_at = Given(Some(0));
+            self.fail_at = Some(0);
         }
         Ok(())
     }
@@ -226,8 +226,8 @@ impl CountsOrders {
 /// Takes a checkpoint after every ninth item, or whatever its property says.
 #[derive(BatchArtifact)]
 struct EveryNth {
-    #[batch_property(name = "commitInterval", value = "")]
-    interval: Given<i64>,
+    #[batch_property(name = "commitInterval")]
+    interval: Option<i64>,
     items: i64,
 }
 

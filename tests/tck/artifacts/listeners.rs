@@ -6,13 +6,13 @@ use std::time::Duration;
 use batch_runtime::execution::MetricName;
 use batch_runtime::prelude::*;
 
-use super::values::{Given, or_null};
+use super::values::{Required, or_null};
 
 /// Appends each of its calls to the exit status of the job. As a listener of a step it waits after the step.
 #[derive(BatchArtifact)]
 struct Universal {
-    #[batch_property(name = "app.timeinterval", value = "")]
-    milliseconds: Given<u64>,
+    #[batch_property(name = "app.timeinterval")]
+    milliseconds: Option<u64>,
     #[batch_context]
     job: JobContext,
 }
@@ -56,8 +56,8 @@ impl Universal {
 /// Checks one of the metrics of the step.
 #[derive(BatchArtifact)]
 struct ChecksMetrics {
-    #[batch_property(name = "numberOfSkips", value = "")]
-    skips: Given<i64>,
+    #[batch_property(name = "numberOfSkips")]
+    skips: Option<i64>,
     #[batch_property(name = "ReadProcessWrite", value = "")]
     metric: String,
     #[batch_context]

@@ -7,8 +7,6 @@ use std::time::Duration;
 use batch_runtime::prelude::*;
 use diesel::prelude::*;
 
-use super::values::Given;
-
 /// The statement that creates the table of the batchlets that run.
 pub(crate) const CREATE_RUNNING: &str = "CREATE TABLE RUNNING (EXECUTION INTEGER NOT NULL)";
 
@@ -16,10 +14,10 @@ pub(crate) const CREATE_RUNNING: &str = "CREATE TABLE RUNNING (EXECUTION INTEGER
 /// `RUNNING`, so that the test need not guess when it runs.
 #[derive(BatchArtifact)]
 struct LongRunning {
-    #[batch_property(name = "run.indefinitely", value = "")]
-    indefinitely: Given<bool>,
-    #[batch_property(name = "throw.exc.on.number.3", value = "")]
-    fail: Given<bool>,
+    #[batch_property(name = "run.indefinitely")]
+    indefinitely: Option<bool>,
+    #[batch_property(name = "throw.exc.on.number.3")]
+    fail: Option<bool>,
     #[batch_context]
     job: JobContext,
     is_stopped: AtomicBool,
@@ -29,10 +27,10 @@ struct LongRunning {
 impl LongRunning {
     #[process]
     fn process(&self) -> Result<String, BatchError> {
-        if self.fail.is_true() {
+        if self.fail.unwrap_or_default() {
             return Err(BatchError::msg("fails on purpose"));
         }
-        if self.indefinitely.is_true() {
+        if self.indefinitely.unwrap_or_default() {
             self.wait_for_stop()?;
             let canceled = "BATCHLET CANCELED BEFORE COMPLETION";
             self.job.set_exit_status(Some(canceled));

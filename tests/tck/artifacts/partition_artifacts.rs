@@ -2,7 +2,7 @@
 
 use batch_runtime::prelude::*;
 
-use super::values::{GOOD, Given, or_null};
+use super::values::{GOOD, or_null};
 
 /// Fails with a message unless the values are equal.
 fn expect(what: &str, found: Option<&str>, expected: &str) -> Result<(), BatchError> {
@@ -118,8 +118,8 @@ impl AppendsIds {
 /// Reads nothing, or fails in the second partition.
 #[derive(BatchArtifact)]
 struct RerunReader {
-    #[batch_property(name = "force.failure", value = "")]
-    fail: Given<bool>,
+    #[batch_property(name = "force.failure")]
+    fail: Option<bool>,
     #[batch_property(name = "partition.num", value = "")]
     partition: String,
 }
@@ -131,7 +131,7 @@ impl RerunReader {
 
     #[read_item]
     fn read(&mut self) -> Result<Option<i64>, BatchError> {
-        if self.fail.is_true() && self.partition == "1" {
+        if self.fail.unwrap_or_default() && self.partition == "1" {
             return Err(BatchError::msg("this partition fails on purpose"));
         }
         Ok(None)
@@ -191,15 +191,15 @@ impl ListsStepIds {
 /// Fails if it is to.
 #[derive(BatchArtifact)]
 struct RerunBatchlet {
-    #[batch_property(name = "force.failure2", value = "")]
-    fail: Given<bool>,
+    #[batch_property(name = "force.failure2")]
+    fail: Option<bool>,
 }
 
 #[batchlet("PartitionRerunArtifacts.B")]
 impl RerunBatchlet {
     #[process]
     fn process(&self) -> Result<String, BatchError> {
-        if self.fail.is_true() {
+        if self.fail.unwrap_or_default() {
             return Err(BatchError::msg("fails on purpose"));
         }
         Ok("true".into())
@@ -214,10 +214,10 @@ impl RerunBatchlet {
 struct UserDataReader {
     #[batch_property(name = "partition.number", value = "")]
     partition: String,
-    #[batch_property(name = "execution.number", value = "")]
-    execution: Given<u32>,
-    #[batch_property(name = "number.of.items.to.be.read", value = "")]
-    items: Given<i64>,
+    #[batch_property(name = "execution.number")]
+    execution: Option<u32>,
+    #[batch_property(name = "number.of.items.to.be.read")]
+    items: Option<i64>,
     #[batch_property(name = "throw.reader.exception.for.these.items")]
     fail: Vec<i64>,
     #[batch_context]
@@ -229,7 +229,7 @@ struct UserDataReader {
 impl UserDataReader {
     #[open]
     fn open(&mut self, _checkpoint: Option<()>) -> Result<(), BatchError> {
-        if self.execution.0 == Some(1) {
+        if self.execution == Some(1) {
             return self.step.set_persistent_user_data(&self.user_data());
         }
         Ok(())
@@ -241,13 +241,13 @@ impl UserDataReader {
 
     #[read_item]
     fn read(&mut self) -> Result<Option<i64>, BatchError> {
-        if self.execution.0 == Some(2) {
+        if self.execution == Some(2) {
             let found: Option<String> = self.step.persistent_user_data()?;
             expect("the user data", found.as_deref(), &self.user_data())?;
         }
         let item = self.next;
         self.next += 1;
-        if item >= self.items.0.unwrap_or(10) {
+        if item >= self.items.unwrap_or(10) {
             return Ok(None);
         }
         if self.fail.contains(&item) {

@@ -3,7 +3,7 @@
 use batch_runtime::PartitionPlan;
 use batch_runtime::prelude::*;
 
-use super::values::{COMPLETED, GOOD, Given, or_null};
+use super::values::{COMPLETED, GOOD, or_null};
 
 /// Plans as many partitions as its property says, of which one may have to fail.
 #[derive(BatchArtifact)]
@@ -12,8 +12,8 @@ struct Mapper {
     partitions: u32,
     #[batch_property(name = "failThisPartition", value = "")]
     failing: String,
-    #[batch_property(name = "partitionsOverride", value = "")]
-    replaces: Given<bool>,
+    #[batch_property(name = "partitionsOverride")]
+    replaces: Option<bool>,
 }
 
 #[partition_algorithm("myPartitionMapper")]
@@ -28,7 +28,7 @@ impl Mapper {
             ]
         };
         let mut plan = PartitionPlan::with_properties((0..self.partitions).map(properties));
-        plan.set_partitions_override(self.replaces.is_true());
+        plan.set_partitions_override(self.replaces.unwrap_or_default());
         plan
     }
 }

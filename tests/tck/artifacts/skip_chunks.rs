@@ -3,7 +3,7 @@
 use batch_runtime::prelude::*;
 
 use super::exceptions::{MyChildException, MyGrandchildException, MyParentException};
-use super::values::Given;
+use super::values::Required;
 
 /// Reads the numbers from 0 to the size of the array. At some of them it fails, and passes over them in the next call: at
 /// the first with the parent exception, then with the child exception, then again with the parent exception.
@@ -11,8 +11,8 @@ use super::values::Given;
 struct SkipReader {
     #[batch_property(name = "readrecord.fail")]
     fail: Vec<i64>,
-    #[batch_property(name = "app.arraysize", value = "")]
-    size: Given<i64>,
+    #[batch_property(name = "app.arraysize")]
+    size: Option<i64>,
     next: i64,
     last: i64,
     has_failed: bool,
@@ -59,8 +59,8 @@ impl SkipReader {
 struct MultipleExceptions {
     #[batch_property(name = "readrecord.fail")]
     fail: Vec<i64>,
-    #[batch_property(name = "app.arraysize", value = "")]
-    size: Given<i64>,
+    #[batch_property(name = "app.arraysize")]
+    size: Option<i64>,
     next: i64,
     last: i64,
     has_failed: bool,

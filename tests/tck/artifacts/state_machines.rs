@@ -3,7 +3,7 @@
 
 use batch_runtime::prelude::*;
 
-use super::values::{COMPLETED, Given};
+use super::values::{COMPLETED, Required};
 
 /// An exit status for each step and the executions in which it has it.
 type Table = &'static [(&'static str, &'static [u32], &'static str)];
@@ -21,8 +21,8 @@ macro_rules! machine {
         /// Returns the exit status of the table.
         #[derive(BatchArtifact)]
         struct $type {
-            #[batch_property(name = "execution.number", value = "")]
-            execution: Given<u32>,
+            #[batch_property(name = "execution.number")]
+            execution: Option<u32>,
             #[batch_context]
             step: StepContext,
         }

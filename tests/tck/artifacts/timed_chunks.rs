@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use batch_runtime::prelude::*;
 
-use super::values::{Given, RestartData};
+use super::values::{Required, RestartData};
 
 /// Reads the numbers from 0 to the size of the array, each after a pause.
 #[derive(BatchArtifact)]
 struct SlowReader {
-    #[batch_property(name = "readrecord.fail", value = "")]
-    fail: Given<i64>,
-    #[batch_property(name = "app.arraysize", value = "")]
-    size: Given<i64>,
-    #[batch_property(name = "app.sleeptime", value = "")]
-    milliseconds: Given<u64>,
+    #[batch_property(name = "readrecord.fail")]
+    fail: Option<i64>,
+    #[batch_property(name = "app.arraysize")]
+    size: Option<i64>,
+    #[batch_property(name = "app.sleeptime")]
+    milliseconds: Option<u64>,
     #[batch_context]
     step: StepContext,
     next: i64,

@@ -1,7 +1,6 @@
 //! The types of properties and user data, and what several artifacts need.
 
 use std::collections::BTreeMap;
-use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use batch_runtime::BatchError;
@@ -14,31 +13,15 @@ pub(crate) const GOOD: &str = "VERY GOOD INVOCATION";
 /// The exit status of a batchlet that returns `null` in Java: the batch status.
 pub(crate) const COMPLETED: &str = "COMPLETED";
 
-/// A property that may be absent. A job parameter without a value gives an empty one, which is the same.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Given<T>(pub(crate) Option<T>);
-
-impl<T: FromStr> FromStr for Given<T> {
-    type Err = T::Err;
-
-    fn from_str(text: &str) -> Result<Self, T::Err> {
-        let value = (!text.is_empty()).then(|| text.parse());
-        value.transpose().map(Self)
-    }
-}
-
-impl<T: Copy> Given<T> {
+/// A property without which an artifact cannot run.
+pub(crate) trait Required<T> {
     /// Returns the value.
-    pub(crate) fn required(self) -> Result<T, BatchError> {
-        self.0
-            .ok_or_else(|| BatchError::msg("a required property is absent"))
-    }
+    fn required(self) -> Result<T, BatchError>;
 }
 
-impl Given<bool> {
-    /// Returns whether it is `true`.
-    pub(crate) fn is_true(self) -> bool {
-        self.0 == Some(true)
+impl<T> Required<T> for Option<T> {
+    fn required(self) -> Result<T, BatchError> {
+        self.ok_or_else(|| BatchError::msg("a required property is absent"))
     }
 }
 

@@ -313,7 +313,10 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             match self.element.prepare(number) {
                 Ok(Preparation::Settled(outcome, exit_status)) => {
                     self.count_ended();
-                    self.analysis.ended(&exit_status);
+                    let is_complete = matches!(outcome, Outcome::Completed);
+                    if !is_complete || walk.shared.job.dialect.analyzes_complete_partitions() {
+                        self.analysis.ended(outcome.status(), &exit_status);
+                    }
                     self.settled.push((number as usize, outcome, exit_status));
                 }
                 Ok(Preparation::Ready(row)) => {
@@ -424,7 +427,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         self.count_ended();
         match ended {
             Ok((outcome, exit_status)) => {
-                self.analysis.ended(&exit_status);
+                self.analysis.ended(outcome.status(), &exit_status);
                 let number = self.element.prepared(id).map_or(0, |prepared| prepared.number);
                 self.outcomes.insert(number as usize, outcome, Some(exit_status));
             }

@@ -235,9 +235,9 @@ impl<'a> Analysis<'a> {
     }
 
     /// Spec: SUBJOB-10, LTX-15
-    pub(in crate::engine) fn ended(&mut self, exit_status: &str) {
+    pub(in crate::engine) fn ended(&mut self, batch_status: BatchStatus, exit_status: &str) {
         self.notify("analyze_exit_status", |analyzer| {
-            analyzer.analyze_exit_status(exit_status)
+            analyzer.analyze_exit_status(batch_status, exit_status)
         });
     }
 
