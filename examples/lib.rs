@@ -35,6 +35,10 @@ mod operator;
 #[expect(dead_code, reason = "`main` is not called")]
 mod partitions;
 #[cfg(test)]
+#[path = "payroll/main.rs"]
+#[expect(dead_code, reason = "`main` is not called")]
+mod payroll;
+#[cfg(test)]
 #[path = "skip-retry/main.rs"]
 #[expect(dead_code, reason = "`main` is not called")]
 mod skip_retry;
@@ -47,6 +51,7 @@ mod tests {
         batch_runtime::check_jobs!(deny_warnings, "load", data = "data");
         batch_runtime::check_jobs!(deny_warnings, "flights", data = "data");
         batch_runtime::check_jobs!(deny_warnings, "partitions", data = "data");
+        batch_runtime::check_jobs!(deny_warnings, "payroll");
         batch_runtime::check_jobs!(deny_warnings, "skip-retry", data = "data");
         batch_runtime::check_jobs!(deny_warnings, "flow", data = "data");
         batch_runtime::check_jobs!(deny_warnings, "operator");

@@ -61,6 +61,6 @@ pub mod guide {
     pub struct Testing;
     #[doc = include_str!("../../docs/guide/migrating-from-spring-batch.md")]
     pub struct MigratingFromSpringBatch;
-    #[doc = include_str!("../../docs/guide/migrating-from-jsr-352.md")]
-    pub struct MigratingFromJsr352;
+    #[doc = include_str!("../../docs/guide/migrating-from-jakarta-batch.md")]
+    pub struct MigratingFromJakartaBatch;
 }

@@ -212,7 +212,8 @@ fn console_blocks_show_the_output() {
     for (name, page) in pages() {
         for (info, line, _) in blocks(&page) {
             let kind = info.split([',', ' ']).next().unwrap();
-            let known = ["rust", "xml", "text", "console", "toml"].contains(&kind);
+            // Java is what a reader brings, for comparison.
+            let known = ["rust", "xml", "text", "console", "toml", "java"].contains(&kind);
             let compiled = !info.contains("ignore");
             assert!(
                 known && compiled,

@@ -1,0 +1,27 @@
+//! A job of Jakarta Batch, moved over: `payroll.xml` is a file of the final standard, and its artifacts are written in Rust under
+//! the names that it uses.
+//!
+//! ```text
+//! cargo run --example payroll -- launch payroll month=2026-10
+//! cargo run --example payroll -- launch payroll month=2026-10 -budget=31000
+//! ```
+//!
+//! The first launch pays everybody, finds that the budget is too small, and stops. The second one has another budget: the steps
+//! that are complete do not run again, the decision does.
+
+mod hours;
+mod payslips;
+
+use std::process::ExitCode;
+
+use batch_cli::Cli;
+
+fn main() -> ExitCode {
+    Cli::new()
+        .job_path(concat!(env!("CARGO_MANIFEST_DIR"), "/payroll"))
+        .system_property("data", concat!(env!("CARGO_MANIFEST_DIR"), "/data"))
+        .main()
+}
+
+#[cfg(test)]
+mod tests;
