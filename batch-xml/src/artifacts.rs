@@ -38,12 +38,12 @@ pub struct BatchXml {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// An `artifact` element.
+/// An `artifact` element of the draft, or a `ref` element of Jakarta Batch.
 #[derive(Clone, Debug)]
 pub struct ArtifactEntry {
     /// The id, as written in `ref`.
     pub id: Spanned<String>,
-    /// The class that it maps to: `classname`.
+    /// The class that it maps to: `classname` of an `artifact`, `class` of a `ref`.
     pub class: Spanned<String>,
 }
 
@@ -105,11 +105,13 @@ impl BatchXml {
                 None => self.loader = Some(class),
             }
         }
-        for artifact in root.children("artifact") {
-            let (id, class) = (
-                required(artifact, "id", sink),
-                required(artifact, "classname", sink),
-            );
+        for entry in &root.children {
+            let class = match entry.name.as_str() {
+                "artifact" => "classname",
+                "ref" => "class",
+                _ => continue,
+            };
+            let (id, class) = (required(entry, "id", sink), required(entry, class, sink));
             let (Some(id), Some(class)) = (id, class) else {
                 continue;
             };

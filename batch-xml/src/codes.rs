@@ -64,7 +64,8 @@ codes! {
     REPEATED = "JSL0054": "a transition leads to an element that has always run before, and elements run once";
     TARGET_WITHOUT_CHUNK = "JSL0055": "`target` names an artifact of a chunk, but the step contains a batchlet";
     LIMIT_WITHOUT_CLASSES = "JSL0056": "`skip-limit` or `retry-limit` limits nothing, because no exception class is included";
-    OTHER_SYNTAX = "JSL0057": "an expression of Jakarta Batch, `#{..}`, is literal text in a document of the draft";
+    OTHER_SYNTAX = "JSL0057": "the syntax of the other dialect, `#{..}` or `${..}`, is literal text";
+    UNDEFINED_VALUE = "JSL0058": "an expression names a value that nothing defines, so it is empty";
     TWO_CLASSES = "JSL0060": "batch.xml maps one artifact id to two classes";
     TWO_LOADERS = "JSL0061": "the batch.xml files of one program name two preferred loaders";
     NO_ENTRIES = "JSL0062": "a batch.xml contains neither a loader nor an artifact";

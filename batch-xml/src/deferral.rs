@@ -10,6 +10,8 @@ pub(crate) struct Deferral {
     pub(crate) names: Option<HashSet<String>>,
     /// The deferred symbols.
     pub(crate) used: BTreeSet<String>,
+    /// Those of them without a default.
+    pub(crate) required: BTreeSet<String>,
 }
 
 impl Deferral {

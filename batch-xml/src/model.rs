@@ -236,6 +236,8 @@ pub struct Partition {
     pub analyzer: Option<ArtifactRef>,
     /// The symbols in the step or flow that have a value only in a partition. Spec: SUBST-09
     pub deferred: BTreeSet<String>,
+    /// Those of them without a default.
+    pub required: BTreeSet<String>,
     /// The start tag.
     pub span: Span,
 }

@@ -10,11 +10,12 @@ use crate::dialect::elements::{Rule, elements};
 use crate::suggest;
 use crate::tree::{Attribute, Element};
 
-/// The elements of batch.xml, whose root may have any name and attributes. Spec: LOADER-10, LOADER-11, D-64
+/// The elements of batch.xml, whose root may have any name and attributes. Spec: LOADER-10, LOADER-11, JAK-43, D-64
 const BATCH_XML: &[Rule] = elements! {
-    "the root element" [] once ["loader"] many ["artifact"];
+    "the root element" [] once ["loader"] many ["artifact" "ref"];
     "loader" ["classname"];
     "artifact" ["id" "classname"];
+    "ref" ["id" "class"];
 };
 
 /// The name of the root in its table; the blank prevents a clash with an XML element.

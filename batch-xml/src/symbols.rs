@@ -180,7 +180,7 @@ pub(crate) fn collect(dialect: Dialect, root: &Element, sink: &mut Sink) -> BTre
         for attribute in &element.attributes {
             // Reported where parents are looked up.
             if attribute.name.value != "parent" {
-                warn_of_expressions(dialect, attribute, sink);
+                warn_of_other_syntax(dialect, attribute, sink);
                 collect_in(dialect, (attribute, &attribute.value), &mut names, sink);
             }
         }
@@ -241,23 +241,27 @@ fn report(
     );
 }
 
-/// Warns about an expression in a dialect that does not have them.
-fn warn_of_expressions(dialect: Dialect, attribute: &Attribute, sink: &mut Sink) {
-    if dialect.rules().substitution == Substitution::Expressions {
-        return;
-    }
-    if let Some(at) = attribute.value.find(EXPRESSION) {
+/// Warns about the syntax of the other dialect, which is literal text in this one.
+fn warn_of_other_syntax(dialect: Dialect, attribute: &Attribute, sink: &mut Sink) {
+    let (other, help) = match dialect.rules().substitution {
+        Substitution::Symbols => (
+            EXPRESSION,
+            "write symbols as `${name}`; a document in the dialect `jakarta` has the namespace \
+             `https://jakarta.ee/xml/ns/jakartaee`",
+        ),
+        Substitution::Expressions => (
+            SYMBOL,
+            "write expressions as `#{jobParameters['name']}` or `#{jobProperties['name']}`; a document in the dialect `draft` has \
+             no namespace",
+        ),
+    };
+    if let Some(at) = attribute.value.find(other) {
         sink.warning(
             codes::OTHER_SYNTAX,
-            &place(attribute, at..at + EXPRESSION.len()),
+            &place(attribute, at..at + other.len()),
             |d| {
-                d.message(format!(
-                    "`{EXPRESSION}` is literal text in the dialect `{dialect}`"
-                ))
-                .help(
-                    "write symbols as `${name}`; a document in the dialect `jakarta` has the namespace \
-                     `https://jakarta.ee/xml/ns/jakartaee`",
-                )
+                d.message(format!("`{other}` is literal text in the dialect `{dialect}`"))
+                    .help(help)
             },
         );
     }

@@ -57,6 +57,37 @@ fn any_root_is_read_and_both_kinds_of_entries_are_optional() {
     assert_snapshot!(entries(&read(&[]).unwrap()), @"loader -");
 }
 
+/// Copied from a Java project.
+///
+/// Spec: JAK-43
+#[test]
+fn the_elements_of_jakarta_batch_are_read() {
+    let copied = r#"<batch-artifacts xmlns="https://jakarta.ee/xml/ns/jakartaee">
+      <ref id="reader" class="com.example.Reader"/>
+      <ref id="writer" classname="com.example.Writer"/>
+    </batch-artifacts>"#;
+    assert_snapshot!(refused(&[copied]), @r#"
+    error[JSL0015]: `ref` has no attribute `class`
+     --> a/META-INF/batch.xml:3:8
+      |
+    3 |       <ref id="writer" classname="com.example.Writer"/>
+      |        ^^^ `class` is required
+
+    error[JSL0011]: `ref` has no attribute `classname`
+     --> a/META-INF/batch.xml:3:24
+      |
+    3 |       <ref id="writer" classname="com.example.Writer"/>
+      |                        ^^^^^^^^^ unknown attribute
+      = help: allowed here: `id`, `class`
+    "#);
+    let mended = copied.replace("classname", "class");
+    assert_snapshot!(entries(&read(&[&mended]).unwrap()), @r"
+    loader -
+    reader = com.example.Reader (a/META-INF/batch.xml:2:16)
+    writer = com.example.Writer (a/META-INF/batch.xml:3:16)
+    ");
+}
+
 /// Spec: ENV-06
 #[test]
 fn a_file_without_entries_is_a_warning() {

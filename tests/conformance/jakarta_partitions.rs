@@ -1,5 +1,6 @@
 //! Partitions in the dialect of Jakarta Batch: the plan of a restart, collectors and reducers.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use batch_runtime::prelude::*;
@@ -408,4 +409,89 @@ fn the_analyzer_gets_the_partitions_of_this_execution() {
         .iter()
         .map(|step| (step.step_name.as_str(), step.is_of_partition()));
     assert_eq!(rows.collect::<Vec<_>>(), [("s", false), ("s:2", true)]);
+}
+
+/// Plans a partition for each of the files, as a mapper that lists a folder does.
+#[derive(BatchArtifact)]
+struct PlanFiles {
+    #[batch_property(name = "files")]
+    files: String,
+}
+
+#[partition_algorithm("PlanFiles")]
+impl PlanFiles {
+    #[calculate_partitions]
+    fn plan(&mut self) -> PartitionPlan {
+        PartitionPlan::with_properties(self.files.split(',').map(|file| [("file", file)]))
+    }
+}
+
+/// A partition that has processed records of one file must not continue with another one. Who has added a file to the folder decides.
+///
+/// Spec: D-101, JAK-32
+#[test]
+fn a_checkpoint_is_not_used_for_other_properties() {
+    let files = property("files", "#{jobParameters['files']}");
+    let (_folder, job) = job(&format!(
+        "<chunk><reader ref='Thirty'/><processor ref='Check'/><writer ref='Table'/></chunk>
+         <partition><mapper ref='PlanFiles'><properties>{files}</properties></mapper></partition>"
+    ));
+    let broken = Arc::new(AtomicBool::new(true));
+    let (table, is_broken) = (batch_testing::WrittenItems::<u64>::new(), Arc::clone(&broken));
+    let check = move |item: &u64| match *item == 25 && is_broken.load(Ordering::SeqCst) {
+        true => Err(BatchError::msg("broken at 25")),
+        false => Ok(Some(*item)),
+    };
+    let job = job
+        .reader("Thirty", 0..30_u64)
+        .processor("Check", check)
+        .writer("Table", &table)
+        .parameter("files", "east,north");
+    let first = job.launch();
+    first.assert_failed("broken at 25");
+    broken.store(false, Ordering::SeqCst);
+    // Nothing is decided by being asked twice.
+    let mut last = first;
+    for _ in 0..2 {
+        last = job.restart(&last, [("files", "east,middle,north")]);
+        last.assert_failed("(`file` was \"north\", and is \"middle\" now)");
+        last.assert_failed("`-batch.partition.replan=no` to run the earlier plan");
+    }
+    let same = job.restart(
+        &last,
+        [("files", "east,middle,north"), ("batch.partition.replan", "no")],
+    );
+    same.assert_completed();
+    assert_eq!(partitions(&same), ["s:1", "s:2"]);
+    assert_eq!(table.items().len(), 60);
+}
+
+/// Where nothing is committed, or the properties are the same, the new plan applies.
+///
+/// Spec: D-101
+#[test]
+fn the_same_properties_continue_at_the_checkpoint() {
+    let files = property("files", "#{jobParameters['files']}");
+    for (item, at_restart) in [(25, "east,north"), (3, "east,south")] {
+        let (_folder, job) = job(&format!(
+            "<chunk><reader ref='Thirty'/><processor ref='Check'/><writer ref='Table'/></chunk>
+             <partition><mapper ref='PlanFiles'><properties>{files}</properties></mapper></partition>"
+        ));
+        let broken = Arc::new(AtomicBool::new(true));
+        let (table, is_broken) = (batch_testing::WrittenItems::<u64>::new(), Arc::clone(&broken));
+        let check = move |read: &u64| match *read == item && is_broken.load(Ordering::SeqCst) {
+            true => Err(BatchError::msg("broken")),
+            false => Ok(Some(*read)),
+        };
+        let job = job
+            .reader("Thirty", 0..30_u64)
+            .processor("Check", check)
+            .writer("Table", &table)
+            .parameter("files", "east,north");
+        let first = job.launch();
+        first.assert_failed("broken");
+        broken.store(false, Ordering::SeqCst);
+        job.restart(&first, [("files", at_restart)]).assert_completed();
+        assert_eq!(table.items().len(), 60);
+    }
 }

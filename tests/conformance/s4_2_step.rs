@@ -128,8 +128,8 @@ fn the_start_limit_counts_restarts() {
         assert_eq!(
             message,
             format!(
-                "step `one` of job `job` was started {starts} times in this job instance, and its start-limit allows \
-                 {limit} restarts; increase the start-limit in the Job XML to restart it"
+                "step `one` of job `job` was started {starts} times in this job instance, as often as its start-limit \
+                 allows; increase the start-limit in the Job XML to restart it"
             )
         );
         assert_eq!(

@@ -348,7 +348,7 @@ fn a_misspelt_nested_property_is_reported() {
     "#);
     assert_eq!(
         refused(&stage, "job", [("rejected.archive.resuorce", "x")]),
-        "cannot start job `job`: it has no property `rejected.archive.resuorce`; did you mean `rejected.archive.resource`?"
+        "cannot start job `job`: it uses no parameter `rejected.archive.resuorce`; did you mean `rejected.archive.resource`?"
     );
 }
 

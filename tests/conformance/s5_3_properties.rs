@@ -448,7 +448,7 @@ fn a_misspelt_parameter_is_rejected_and_an_unknown_one_is_not() {
     let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="ShowBatchlet"/></step>"#));
     assert_eq!(
         refused(&stage, "job", [("filName", "x")]),
-        "cannot start job `job`: it has no property `filName`; did you mean `fileName`?"
+        "cannot start job `job`: it uses no parameter `filName`; did you mean `fileName`?"
     );
     assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
     stage.start("job", [("customer", "42")]);

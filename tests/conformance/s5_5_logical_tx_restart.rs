@@ -143,7 +143,7 @@ fn starts_that_were_rolled_back_count() {
     let third = restart_with(&stage, second, [("fail", "")]);
     assert_snapshot!(stage.tree(third), @r"
     job job FAILED FAILED
-      | step `one` of job `job` was started 2 times in this job instance, and its start-limit allows 1 restarts; increase the start-limit in the Job XML to restart it
+      | step `one` of job `job` was started 2 times in this job instance, as often as its start-limit allows; increase the start-limit in the Job XML to restart it
     ");
 }
 

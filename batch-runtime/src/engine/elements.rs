@@ -1,6 +1,6 @@
 //! A bound job: its elements and their transitions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -83,6 +83,8 @@ pub(crate) struct BoundPartition {
     /// The number of partitions, unless there is an algorithm.
     pub(crate) instances: u32,
     pub(crate) algorithm: Option<Bound>,
+    /// The properties that the Job XML needs from the plan.
+    pub(crate) required: BTreeSet<String>,
     pub(crate) subjobs: BoundSubjobs,
     /// The maximum number of concurrent partitions.
     pub(crate) threads: Option<usize>,
@@ -97,6 +99,8 @@ pub(crate) enum Replan {
     No,
     /// The number of partitions of the earlier plan, with properties of a new one.
     Properties,
+    /// The same, but no partition resumes from a checkpoint that it has made with other properties. Spec: D-101
+    SafeProperties,
     /// A new plan. All partitions start anew.
     All,
 }

@@ -200,6 +200,10 @@ impl JobRunner {
             restart,
         } = end;
         context.set_batch_status(outcome.status());
+        let is_set_before_listeners = self.job.dialect.job_listener_chooses_last();
+        if let Some(of_element) = outcome.exit_status().filter(|_| is_set_before_listeners) {
+            context.set_exit_status(Some(of_element));
+        }
         if let Err(failure) = listeners.after_job() {
             outcome = match outcome {
                 Outcome::Failed(first) => Outcome::Failed(first),
@@ -228,7 +232,7 @@ impl JobRunner {
         }
     }
 
-    /// Spec: STATUS-20, TERM-05, TERM-06, D-25
+    /// Spec: STATUS-20, TERM-05, TERM-06, JAK-44, D-25
     fn ending(&self, outcome: &Outcome, terminated_at: Option<&str>, context: &JobContext) -> Ending {
         let (of_element, failure) = match outcome {
             Outcome::Failed(failure) => (None, Some(failure.clone())),
@@ -236,7 +240,9 @@ impl JobRunner {
                 let failure = terminated_at
                     .filter(|_| termination.status == BatchStatus::Failed)
                     .map(|element| Failure::new(format!("a `fail` element ended the job at `{element}`")));
-                (termination.exit_status.clone(), failure)
+                let of_element = termination.exit_status.clone();
+                let is_set = self.job.dialect.job_listener_chooses_last();
+                (of_element.filter(|_| !is_set), failure)
             }
             Outcome::Completed | Outcome::Stopped => (None, None),
         };

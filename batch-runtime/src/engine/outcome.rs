@@ -24,6 +24,14 @@ impl Outcome {
             Self::Terminated(termination) => termination.status,
         }
     }
+
+    /// Returns the exit status that the element which ended the job has set.
+    pub(crate) fn exit_status(&self) -> Option<&str> {
+        match self {
+            Self::Terminated(termination) => termination.exit_status.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 /// The element executed last, for a decider: its context has its final statuses. Spec: DEC-12, DEC-13

@@ -167,9 +167,8 @@ impl StepRunner<'_> {
         (history.starts >= most).then(|| {
             let (step, job, starts) = (self.id, &self.walk.shared.job.id, history.starts);
             Failure::new(format!(
-                "step `{step}` of job `{job}` was started {starts} times in this job instance, and its start-limit allows \
-                 {} restarts; increase the start-limit in the Job XML to restart it",
-                most - 1
+                "step `{step}` of job `{job}` was started {starts} times in this job instance, as often as its start-limit \
+                 allows; increase the start-limit in the Job XML to restart it"
             ))
         })
     }

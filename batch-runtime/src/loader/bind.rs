@@ -33,11 +33,12 @@ impl Source {
     /// # Errors
     /// All mistakes at once, and the warnings.
     pub(super) fn bind(self: &Arc<Self>, job: &Job) -> Result<BindOutcome, JobXmlErrors> {
+        let of_job = OF_JOB.iter().map(|name| (*name).to_owned());
+        let properties = job.property_names.iter();
+        let properties = properties.filter(|_| job.dialect.parameters_set_properties());
         let mut binder = Binder {
-            parameter_names: OF_JOB
-                .iter()
-                .map(|name| (*name).to_owned())
-                .chain(job.symbols.union(&job.property_names).cloned())
+            parameter_names: of_job
+                .chain(job.symbols.iter().chain(properties).cloned())
                 .collect(),
             checks_partitions: true,
             ..Binder::new(self)

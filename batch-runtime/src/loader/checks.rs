@@ -33,7 +33,9 @@ impl Binder<'_> {
         self.uses
             .reach(&artifact.properties, &artifact.name.value, &names);
         for info in infos {
-            self.parameter_names.insert(info.name.clone());
+            if self.dialect().parameters_set_properties() {
+                self.parameter_names.insert(info.name.clone());
+            }
             let default = info.default.map(|text| (text, PropertySource::Default));
             let problem = match properties.get(&info.name).or(default) {
                 Some((text, source)) => match parse_error(&info, text, properties) {
@@ -52,9 +54,16 @@ impl Binder<'_> {
     fn missing(&self, artifact: &ArtifactRef, info: &PropertyInfo) -> Diagnostic {
         let name = info.name.as_str();
         let (place, mut help) = match self.path.last() {
-            None => (
+            None if self.dialect().parameters_set_properties() => (
                 String::new(),
                 format!("add `<property name=\"{name}\" value=\"...\"/>` or give a job parameter"),
+            ),
+            None => (
+                String::new(),
+                format!(
+                    "add `<property name=\"{name}\" value=\"...\"/>`, with `#{{jobParameters['{name}']}}` as the value if it is a job \
+                     parameter"
+                ),
             ),
             // One value for all partitions would make each do the work of the others.
             Some(PartitionKey { element, number, .. }) => (

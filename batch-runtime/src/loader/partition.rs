@@ -170,6 +170,7 @@ impl Binder<'_> {
         Some(BoundPartition {
             instances: partition.instances.get(),
             algorithm: all(algorithm)?,
+            required: partition.required.clone(),
             subjobs: subjobs?,
             threads,
             replan,

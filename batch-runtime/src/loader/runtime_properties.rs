@@ -187,7 +187,7 @@ impl Binder<'_> {
     /// Returns the plan of a restart, of an element with these properties.
     pub(super) fn replan(&mut self, properties: &[Property]) -> Replan {
         let by_dialect = match self.dialect().replans_partitions() {
-            true => Replan::Properties,
+            true => Replan::SafeProperties,
             false => Replan::No,
         };
         self.replan_of(properties, None)

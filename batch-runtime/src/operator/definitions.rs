@@ -292,7 +292,7 @@ fn check_names(given: &JobParameters, known: &BTreeSet<String>) -> std::result::
             });
         }
         tracing::warn!(
-            "the job has no property `{name}`, so this parameter only identifies the instance; did you mean `{nearest}`?"
+            "the job uses no parameter `{name}`, so it only identifies the instance; did you mean `{nearest}`?"
         );
     }
     Ok(())

@@ -142,12 +142,12 @@ pub enum StartError {
     /// The value of a secret parameter cannot be read.
     #[error(transparent)]
     Secret(SecretError),
-    /// A parameter that nearly matches a property of the job, but no property exactly.
-    #[error("it has no property `{}`; did you mean `{nearest}`?", .name.escape_debug())]
+    /// A parameter that nearly matches a name that the job uses, but none exactly.
+    #[error("it uses no parameter `{}`; did you mean `{nearest}`?", .name.escape_debug())]
     UnknownParameter {
         /// The name that was given.
         name: String,
-        /// The property that was probably meant.
+        /// The name that was probably meant.
         nearest: String,
     },
     /// An instance with other parameters has the same JOB_KEY.

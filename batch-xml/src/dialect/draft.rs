@@ -37,6 +37,7 @@ pub(super) const RULES: Rules = Rules {
     termination_sets_step_status: true,
     ending_flow_stops_siblings: true,
     restart_resumes_at_stopped_element: true,
+    job_listener_chooses_last: false,
     start_limit_counts_first_start: false,
 };
 

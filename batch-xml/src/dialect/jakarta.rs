@@ -33,6 +33,7 @@ pub(super) const RULES: Rules = Rules {
     termination_sets_step_status: false,
     ending_flow_stops_siblings: false,
     restart_resumes_at_stopped_element: false,
+    job_listener_chooses_last: true,
     start_limit_counts_first_start: true,
 };
 

@@ -145,6 +145,8 @@ pub(crate) struct Rules {
     pub(crate) ending_flow_stops_siblings: bool,
     /// See [`Dialect::restart_resumes_at_stopped_element`].
     pub(crate) restart_resumes_at_stopped_element: bool,
+    /// See [`Dialect::job_listener_chooses_last`].
+    pub(crate) job_listener_chooses_last: bool,
     /// True if `start-limit` counts the first start of a step, and not only its restarts. Spec: JSL-STEP-04, D-59
     pub(crate) start_limit_counts_first_start: bool,
 }
@@ -175,6 +177,13 @@ impl Dialect {
     pub fn first_value<T>(self, mut value: impl FnMut(ValueSource) -> Option<T>) -> Option<T> {
         let mut sources = self.rules().precedence.iter();
         sources.find_map(|source| value(*source))
+    }
+
+    /// Returns whether a job parameter sets the properties of its name. Else it has a value only in expressions.
+    ///
+    /// Spec: OVR-02, JAK-12
+    pub fn parameters_set_properties(self) -> bool {
+        self.rules().precedence.contains(&ValueSource::JobParameter)
     }
 
     /// Returns whether an element has an attribute.
@@ -324,6 +333,14 @@ impl Dialect {
     /// Spec: TERM-09, TERM-11, DEC-16, D-24
     pub fn restart_resumes_at_stopped_element(self) -> bool {
         self.rules().restart_resumes_at_stopped_element
+    }
+
+    /// Returns whether the exit status of `stop`, `end` and `fail` is that of the job context when `after_job` is called, which may
+    /// replace it; else it applies afterwards.
+    ///
+    /// Spec: STATUS-20, JAK-44
+    pub fn job_listener_chooses_last(self) -> bool {
+        self.rules().job_listener_chooses_last
     }
 
     /// Returns the maximum number of starts of a step with this `start-limit` within one job instance; `None` is unlimited.

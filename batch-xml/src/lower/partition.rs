@@ -1,5 +1,6 @@
 //! The partition and concurrency elements, and the view of one partition.
 
+use std::collections::BTreeSet;
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroU32;
 
@@ -105,6 +106,7 @@ impl<'a> Lowering<'a> {
             collector,
             analyzer,
             deferred: deferral.used,
+            required: deferral.required,
             ..outside(count, threads, element)
         };
         (result, Some(partition))
@@ -392,7 +394,8 @@ fn outside(instances: NonZeroU32, threads: Option<NonZeroU32>, element: &Element
         logical_tx: None,
         collector: None,
         analyzer: None,
-        deferred: Default::default(),
+        deferred: BTreeSet::new(),
+        required: BTreeSet::new(),
         span: element.tag.clone(),
     }
 }

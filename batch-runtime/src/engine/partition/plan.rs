@@ -1,18 +1,22 @@
 //! The plan of a partitioned element.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use batch_xml::suggest::nearest;
 
 use crate::artifact::ContextScope;
 use crate::engine::bound::Bound;
 use crate::engine::call::{Failure, discard};
 use crate::engine::elements::{BoundPartition, Replan};
 use crate::engine::walk::Walk;
+use crate::execution::StepExecution;
 use crate::plan::PartitionPlan;
 use crate::repository::RepositoryError;
+use crate::status::BatchStatus;
 
 impl Walk<'_> {
     /// Returns the stored plan, or else that of the algorithm, or else that of the Job XML. Stores it before anything runs.
-    /// Spec: PART-18, PART-20 to PART-24, PART-30, D-49, D-50, JAK-32
+    /// Spec: PART-18, PART-20 to PART-24, PART-30, D-49, D-50, D-101, JAK-32
     pub(super) fn plan(
         &self,
         key: &str,
@@ -37,15 +41,31 @@ impl Walk<'_> {
             None => Ok(partition.plan_of_xml()),
             Some(bound) => planned_by(bound, contexts),
         };
+        if let (Ok(plan), Some(_)) = (&plan, &partition.algorithm) {
+            warn_of_missing(key, plan, &partition.required);
+        }
         let replaces = |plan: &PartitionPlan| plan.partitions_override() || partition.replan == Replan::All;
         let replaces = earlier.is_some() && plan.as_ref().is_ok_and(replaces);
-        let plan = match earlier.filter(|_| !replaces) {
+        let plan = match earlier.as_ref().filter(|_| !replaces) {
             None => plan,
             Some(earlier) => plan.and_then(|plan| {
-                let kept = plan.with_count_of(&earlier);
+                let (planned, kept) = (plan.sub_job_count(), earlier.sub_job_count());
+                if planned > kept {
+                    tracing::warn!(
+                        "the partition algorithm of `{key}` has planned {planned} partitions for this restart; only the first {kept} run, as \
+                         many as in the earlier execution"
+                    );
+                }
+                let kept = plan.with_count_of(earlier);
                 kept.map_err(|problem| Failure::new(format!("the plan of the partition algorithm {problem}")))
             }),
         };
+        if let (Ok(plan), Some(earlier), Replan::SafeProperties, false) =
+            (&plan, &earlier, partition.replan, replaces)
+            && let Some(failure) = self.replaced_input(key, earlier, plan)?
+        {
+            return Ok(Err(failure));
+        }
         if let Ok(plan) = &plan {
             let this = self.shared.running.lease.execution_id.0;
             self.save_state(key, |state| {
@@ -59,6 +79,56 @@ impl Walk<'_> {
         }
         Ok(plan)
     }
+
+    /// Returns a failure if a partition has a checkpoint that it has made with other properties than those of the new plan: it would
+    /// skip records of its new input, and never process the rest of the old one. Spec: D-101
+    fn replaced_input(
+        &self,
+        key: &str,
+        earlier: &PartitionPlan,
+        plan: &PartitionPlan,
+    ) -> Result<Option<Failure>, RepositoryError> {
+        let (Some(then), Some(now)) = (earlier.sub_job_properties(), plan.sub_job_properties()) else {
+            return Ok(None);
+        };
+        let lease = &self.shared.running.lease;
+        let since = self.state_of(key).since.max(self.since);
+        for (number, (then, now)) in (1..).zip(then.iter().zip(now)) {
+            let Some(change) = changed_property(then, now) else {
+                continue;
+            };
+            let name = format!("{key}:{number}");
+            let history = self
+                .shared
+                .repository
+                .step_history(lease.instance_id, &name, since)?;
+            let is_complete = |last: &StepExecution| last.status == BatchStatus::Completed;
+            if history.commits > 0
+                && history.state.has_position()
+                && !history.last.as_ref().is_some_and(is_complete)
+            {
+                return Ok(Some(Failure::new(format!(
+                    "partition {number} of `{key}` has a checkpoint, but the new plan of its partition algorithm gives it other properties \
+                     ({change}), so records would be lost; restart with `-batch.partition.replan=no` to run the earlier plan, `all` \
+                     to start all partitions anew, or `properties` to use the checkpoint for the new properties"
+                ))));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Returns the first property that differs, with both values.
+fn changed_property(then: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Option<String> {
+    let names: BTreeSet<&String> = then.keys().chain(now.keys()).collect();
+    let mut changed = names.into_iter().filter(|name| then.get(*name) != now.get(*name));
+    let name = changed.next()?;
+    let shown = |value: Option<&String>| value.map_or("none".to_owned(), |value| format!("{value:?}"));
+    Some(format!(
+        "`{name}` was {}, and is {} now",
+        shown(then.get(name)),
+        shown(now.get(name))
+    ))
 }
 
 /// Returns the change of the Job XML that prevents the stored plan from being used. Spec: PART-30
@@ -85,6 +155,24 @@ fn planned_by(bound: &Bound, contexts: &ContextScope) -> Result<PartitionPlan, F
     let planned = bound.call("calculate_partitions", || algorithm.calculate_partitions());
     discard(algorithm);
     checked(planned?, "the partition algorithm has planned")
+}
+
+/// Warns about properties that no partition has, although the Job XML uses them: they are empty there. Spec: JAK-45
+fn warn_of_missing(key: &str, plan: &PartitionPlan, required: &BTreeSet<String>) {
+    let properties = plan.sub_job_properties().unwrap_or_default();
+    let planned: BTreeSet<&str> = properties
+        .iter()
+        .flatten()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    for name in required.iter().filter(|name| !planned.contains(name.as_str())) {
+        let near = nearest(name, planned.iter().copied());
+        let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        tracing::warn!(
+            "the partitions of `{key}` use the property `{name}` of their plan, and the partition algorithm has given it to none of \
+             them{near}"
+        );
+    }
 }
 
 /// Checks that the counts of a plan fit together. Spec: PART-23, PART-24, D-49

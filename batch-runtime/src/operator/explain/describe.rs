@@ -178,7 +178,10 @@ impl<'a> Describer<'a> {
     fn partition_property(&self, property: &batch_xml::model::PartitionProperty) -> PartitionProperty {
         let number = property.number.get();
         let parameter = format!("{}.{number}", property.name.value);
-        let parameter = self.external.parameters.get(&parameter);
+        let parameter = self.dialect.first_value(|source| match source {
+            ValueSource::JobParameter => self.external.parameters.get(&parameter),
+            _ => None,
+        });
         let target = property
             .target
             .map(|target| format!(" ({})", target_name(target)));
@@ -342,18 +345,26 @@ impl<'a> Describer<'a> {
         unused.map(|(_, one)| one).collect()
     }
 
-    /// A property of the Job XML, whose value is already that of the parameter or system property of its name, if any.
+    /// A property of the Job XML, whose value is already that of the parameter or system property of its name, if the dialect lets
+    /// them override it.
     fn property(&self, property: &Property) -> PropertyExplanation {
         let name = property.name.value.clone();
         let span = property.value.span.clone();
-        let origin = if property.deferred {
-            ValueOrigin::Partition(span)
-        } else if self.external.parameters.contains_key(&name) {
-            ValueOrigin::JobParameter
-        } else if self.external.system.contains_key(&name) {
-            ValueOrigin::SystemProperty
-        } else {
-            ValueOrigin::Xml(span)
+        let external = self.dialect.first_value(|source| match source {
+            ValueSource::JobParameter => {
+                let is_given = self.external.parameters.contains_key(&name);
+                is_given.then_some(ValueOrigin::JobParameter)
+            }
+            ValueSource::SystemProperty => {
+                let is_given = self.external.system.contains_key(&name);
+                is_given.then_some(ValueOrigin::SystemProperty)
+            }
+            _ => None,
+        });
+        let origin = match external {
+            _ if property.deferred => ValueOrigin::Partition(span),
+            Some(external) => external,
+            None => ValueOrigin::Xml(span),
         };
         PropertyExplanation {
             value: (!property.deferred).then(|| property.value.value.clone()),

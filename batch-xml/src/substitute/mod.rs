@@ -4,18 +4,19 @@
 //! the outermost enclosing element that has one. Parameters and system properties are plain text; the values of
 //! properties may contain symbols, which see the elements around the property, not those around its use.
 
+mod reports;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use crate::budget::Budget;
 use crate::codes;
 use crate::deferral::Deferral;
-use crate::diagnostics::{Sink, quoted};
+use crate::diagnostics::Sink;
 use crate::dialect::{Dialect, ValueSource};
 use crate::limits::Limits;
 use crate::model::Target;
 use crate::span::{Span, Spanned};
-use crate::suggest;
 use crate::symbols::{self, Name, Piece};
 use crate::tree::Attribute;
 
@@ -483,11 +484,16 @@ impl<'a> Scope<'a> {
     /// Returns the value of a name; `None`, after a report, if it has none and needs one.
     fn looked_up(
         &mut self,
-        Name { name, source, .. }: Name<'_>,
+        wanted: Name<'_>,
         place: &Span,
         view: View,
         pending: &mut Vec<Pending>,
     ) -> Option<Text> {
+        let Name {
+            name,
+            source,
+            default,
+        } = wanted;
         let (number, value, view) = match self.meaning(name, source, view, pending) {
             Ok(Meaning::Given(given)) => return Some(Text::Known(given.to_owned())),
             Ok(Meaning::Property { number, value, view }) => (number, value, view),
@@ -496,9 +502,15 @@ impl<'a> Scope<'a> {
                 let mut deferrals = self.deferrals.iter_mut().rev().filter(|_| may_be_deferred);
                 if let Some(deferral) = deferrals.find(|deferral| deferral.may_supply(name)) {
                     deferral.used.insert(name.to_owned());
+                    if default.is_none() {
+                        deferral.required.insert(name.to_owned());
+                    }
                     return Some(Text::Deferred);
                 }
-                if source.is_some() {
+                if let Some(source) = source {
+                    if default.is_none() {
+                        self.warn_of_undefined(name, source, view, place);
+                    }
                     return Some(Text::Known(String::new()));
                 }
                 match passed_over {
@@ -514,36 +526,6 @@ impl<'a> Scope<'a> {
             return self.stop(place, message);
         }
         self.property(number, name, value, view, pending)
-    }
-
-    fn report_cycle(&mut self, cycle: &[Pending], name: &str, place: &Span) {
-        self.failed.extend(cycle.iter().map(|property| property.number));
-        let names = cycle.iter().map(|property| property.name.as_str());
-        let path: Vec<String> = names.chain([name]).map(quoted).collect();
-        self.sink.error(codes::SYMBOL_CYCLE, place, |d| {
-            d.message(format!(
-                "the value of {} depends on itself: {}",
-                quoted(name),
-                path.join(" -> ")
-            ))
-            .label("no other property or parameter of this name is visible here")
-        });
-    }
-
-    fn report_unresolved(&mut self, name: &str, view: View, place: &Span) {
-        self.sink.error(codes::UNRESOLVED_SYMBOL, place, |d| {
-            let enclosing = self.levels[..view.levels]
-                .iter()
-                .flat_map(|level| &level.definitions);
-            let names = enclosing
-                .map(|definition| definition.name.value.as_str())
-                .chain(self.subjobs.iter().flat_map(Subjob::names))
-                .chain(self.values.parameters.keys().map(String::as_str))
-                .chain(self.values.system.keys().map(String::as_str));
-            d.message(format!("the symbol {} has no value", quoted(name)))
-                .label("no job parameter, system property or enclosing property has this name")
-                .suggestion(suggest::nearest(name, names))
-        });
     }
 
     /// Accounts for an expanded text.
