@@ -802,3 +802,40 @@ fn properties_of_jakarta_batch() {
         &["W80 x", "E40 #{jobParameters"],
     );
 }
+
+/// The example of the guide is what the conversion prints.
+///
+/// Spec: JAK-40
+#[test]
+fn the_example_of_the_guide_is_converted_as_shown() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/job-xml.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, section) = page.split_once("\n## Converting between the dialects\n").unwrap();
+    let blocks: Vec<&str> = section
+        .split("```xml\n")
+        .skip(1)
+        .map(|rest| rest.split_once("```").unwrap().0)
+        .collect();
+    let [from, to] = blocks[..] else {
+        panic!("{blocks:?}")
+    };
+    let mut artifacts = known();
+    let file = DeclaredProperty {
+        name: "file".to_owned(),
+        default: None,
+        is_optional: false,
+    };
+    artifacts.insert("RowReader".to_owned(), vec![file]);
+    for name in ["RowProcessor", "RowWriter", "Report"] {
+        artifacts.insert(name.to_owned(), Vec::new());
+    }
+    let limits = Limits::default();
+    let document = parse(&Source::new("import.xml", from), &limits).unwrap();
+    let effective = Effective::new(&document, &Vec::new(), &limits).unwrap();
+    let found = effective.convert(Dialect::Jakarta, &artifacts);
+    assert_eq!(
+        found.xml.lines().skip(1).collect::<Vec<_>>(),
+        to.lines().collect::<Vec<_>>()
+    );
+    assert_eq!(problems(&found), ["W78 fail"]);
+}

@@ -343,3 +343,31 @@ fn files_of_the_tck_are_converted() {
     }
     assert_eq!((valid, complete), (110, 101));
 }
+
+/// A document whose mistakes only show with its values is converted as it is, into either dialect.
+///
+/// Spec: JAK-40
+#[test]
+fn files_with_mistakes_are_converted() {
+    let mut count = 0;
+    for case in cases(&["tests/jsl"]) {
+        let limits = Limits::default();
+        let Ok(effective) = Effective::new(&case.document, &case.library, &limits) else {
+            continue;
+        };
+        for to in Dialect::ALL {
+            let none: BTreeMap<String, Vec<DeclaredProperty>> = BTreeMap::new();
+            let conversion = effective.convert(to, &none);
+            let source = Source::new(case.name.as_str(), conversion.xml.as_str());
+            let read = parse(&source, &limits);
+            assert!(
+                read.is_ok() || !conversion.is_complete,
+                "{}\n{}",
+                case.name,
+                conversion.xml
+            );
+            count += 1;
+        }
+    }
+    assert!(count > 100, "{count}");
+}

@@ -241,7 +241,7 @@ impl<'a> ToJakarta<'a> {
         let default = field.default.as_deref();
         let is_expressible = default.is_none_or(|default| !default.contains(';') && !default.contains("#{"));
         let has_value = default.is_some() || !field.is_optional;
-        if !is_planned && !(has_value && is_expressible) {
+        if !(is_planned || has_value && is_expressible) {
             // Without a value an expression is empty, which is not the same as no property.
             lost.push(field.name.clone());
             return;
